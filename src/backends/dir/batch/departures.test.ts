@@ -17,6 +17,9 @@ import type { DirContext } from "../operations/context.ts";
 import { createNamespaceOperations } from "../operations/namespaces/namespaces.ts";
 import { createDropOperations } from "../operations/tables/drop.ts";
 import { failsWith, openClient, silent, temporaryDirectory } from "../test-support.ts";
+import type { Intent } from "./intent.ts";
+import { createJournal, type Journal, type PendingIntent } from "./journal.ts";
+import { resolvePending } from "./resolve.ts";
 
 const rows = tableToIPC(new Table({ id: vectorFromArray([1, 2], new Int32()) }), "stream");
 const { method } = LanceNamespaceService;
@@ -146,10 +149,10 @@ test("a location is not registered again while a drop removes what is there", as
   const { client, context, drop, base } = await createWorld(t, "t");
   const layout: DirContext["layout"] = {
     ...context.layout,
-    async remove(location) {
+    async removePutAside(location, ...rest) {
       const again = client.call("registerTable", "again", { location });
       await assert.rejects(again, failsWith("ConcurrentModification"));
-      return context.layout.remove(location);
+      return context.layout.removePutAside(location, ...rest);
     },
   };
   await drop("t", { layout });
@@ -219,8 +222,8 @@ test("does not mistake a recreated directory for the one that a drop has removed
   const { base, client, context, drop } = await createWorld(t, "t", "u");
   const layout: DirContext["layout"] = {
     ...context.layout,
-    async remove(location) {
-      const removed = await context.layout.remove(location);
+    async removePutAside(location, ...rest) {
+      const removed = await context.layout.removePutAside(location, ...rest);
       // Another implementation creates the table again, and removes it from the catalog.
       await mkdir(join(base, "t.lance"));
       await rename(join(base, "u.lance"), join(base, "t.lance"));
@@ -233,3 +236,71 @@ test("does not mistake a recreated directory for the one that a drop has removed
   await client.call("deregisterTable", "other");
   assert.ok((await readdir(join(base, "t.lance"))).includes("_versions"));
 });
+
+/** Waits of an owner during which other processes may finish its drop and use the name again. */
+const PAUSES: Readonly<
+  Record<string, (context: DirContext, pause: () => Promise<void>) => Partial<DirContext>>
+> = {
+  "before it looks for work": ({ work }, pause) => ({
+    work: {
+      ...work,
+      async isAtWork(location) {
+        await pause();
+        return work.isAtWork(location);
+      },
+    },
+  }),
+  "before it removes the directory": ({ layout }, pause) => ({
+    layout: {
+      ...layout,
+      async removePutAside(...args) {
+        await pause();
+        return layout.removePutAside(...args);
+      },
+    },
+  }),
+};
+
+for (const [moment, hooked] of Object.entries(PAUSES))
+  for (const next of ["is in use", "was put aside"])
+    test(`a drop that pauses ${moment} leaves the next table of the name, which ${next}`, async (t) => {
+      const { base, client, context, drop } = await createWorld(t, "t");
+      const { layout, store, clock } = context;
+      const times = { renewMs: 60_000, leaseMs: 60_000, lifeMs: 60_000, retainMs: 60_000 };
+      const { isLapsed, journal } = lapsing(createJournal(layout.baseKey, store, clock, times));
+      const pause = async () => {
+        if (isLapsed()) return;
+        isLapsed(true);
+        // Another process takes over.
+        const [pending] = (await journal.open()) as [PendingIntent];
+        await resolvePending(context, pending);
+        assert.ok(!(await readdir(base)).includes("t.lance"));
+        await client.upload("createTable", "t", {}, rows);
+        if (next === "was put aside") await client.call("deregisterTable", "t");
+      };
+      await drop("t", { ...hooked(context, pause), journal });
+      assert.ok(isLapsed());
+      assert.ok((await readdir(join(base, "t.lance"))).includes("_versions"));
+      if (next === "is in use") assert.equal((await client.call("countTableRows", "t")).count, 2n);
+    });
+
+/** Returns a journal whose owner's leases can lapse, and which shows its open notes to others. */
+function lapsing(journal: Journal) {
+  let lapsed = false;
+  const begun: PendingIntent[] = [];
+  return {
+    isLapsed: (now = lapsed) => {
+      lapsed = now;
+      return lapsed;
+    },
+    journal: {
+      ...journal,
+      async begin(intent: Intent) {
+        const own = await journal.begin(intent);
+        begun.push({ ...own, isOver: async () => true });
+        return { ...own, isHeld: () => !lapsed && own.isHeld() };
+      },
+      open: async () => begun,
+    },
+  };
+}

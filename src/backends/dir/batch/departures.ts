@@ -29,19 +29,34 @@ export function sameDepartures(a: readonly Departure[], b: readonly Departure[])
   return locations.size === b.length && b.every(({ location }) => locations.has(location));
 }
 
-/** Marks the directories of departures before their rows go; otherwise they would show as tables without a row. */
+/**
+ * Marks the directories of departures before their rows go; otherwise they would show as tables without a row.
+ *
+ * @param change the id of the change
+ */
 export async function markDepartures(
   { layout }: Pick<CatalogContext, "layout">,
   departures: readonly Departure[],
+  change: string,
 ): Promise<void> {
-  for (const { location } of departures)
-    if (isRootDirectory(location)) await layout.setDeregistered(location, true);
+  for (const { location, remove } of departures) {
+    if (!isRootDirectory(location)) continue;
+    await (remove ? layout.putAside(location, change) : layout.setDeregistered(location, true));
+  }
 }
 
 /**
- * The process that finishes a change: its owner, whose commit has just landed, or another process at any later time.
+ * The process that finishes a change: its owner, whose commit has just landed, or a successor at any later time. Either
+ * may pause for longer than others wait, and find that they have finished the change and begun new ones.
  */
-export type Finisher = "owner" | "successor";
+export interface Finisher {
+  /** Id of the change. */
+  readonly change: string;
+  /** Whether no other process can have taken the change over yet; never for a successor. */
+  isAlone(): boolean;
+  /** Whether the change is still unfinished. */
+  isOpen(): Promise<boolean>;
+}
 
 /**
  * Does the work after the commit that took the rows of departures: removes directories, and lets the marks of the
@@ -57,6 +72,8 @@ export async function finishDepartures(
   const { log } = context;
   let all = true;
   for (const { location, remove } of departures) {
+    if (!(await mayGoOn(finisher))) return false;
+    if (!finisher.isAlone()) await context.layout.completeRemoval(location, finisher.change);
     if (!remove || (await ownerOf(context, location)) !== undefined) {
       await updateMark(context, location);
       continue;
@@ -72,10 +89,15 @@ export async function finishDepartures(
   return all;
 }
 
+/** Whether a process may still do a part of a change that must not follow the change's end. */
+export async function mayGoOn(finisher: Finisher): Promise<boolean> {
+  return finisher.isAlone() || (await finisher.isOpen());
+}
+
 /**
- * Removes a directory that has lost its row. For a successor, the directory may have been removed already, and
- * another caller may have claimed the location. In the root, the mark that was put before the commit shows that the
- * directory is still the former one.
+ * Removes a directory that has lost its row. If several processes finish the change, the directory may have been removed
+ * already, and another caller may have claimed the location. In the root, the mark that was put before the commit shows
+ * that the directory is still the former one.
  *
  * @returns false if the directory stays, because work on the table goes on, which would write to a new table in its
  *   place
@@ -85,12 +107,13 @@ async function removeDeparted(
   location: string,
   finisher: Finisher,
 ): Promise<boolean> {
-  const isDoubtful = finisher === "successor" && isRootDirectory(location);
-  if (isDoubtful && !(await layout.isPutAside(location))) return true;
+  const { change, isAlone } = finisher;
+  const recurs = isRootDirectory(location);
+  if (recurs && !isAlone() && !(await layout.isPutAside(location, change))) return true;
   await jobs.cancelAt(location);
   if (await work.isAtWork(location)) return false;
   engine.forget(layout.pathOf(location));
-  await (isDoubtful ? layout.removePutAside(location) : layout.remove(location));
+  await (recurs ? layout.removePutAside(location, change, isAlone) : layout.remove(location));
   return true;
 }
 

@@ -13,9 +13,10 @@ import { openDirectory } from "../open-directory.ts";
 import type { DirContext } from "../operations/context.ts";
 import { createManagedVersionOperations } from "../operations/versions/managed-versions.ts";
 import { failsWith, openClient, silent, temporaryDirectory } from "../test-support.ts";
-import { stageNext } from "./fixture.ts";
+import { type StagedNext, stageNext } from "./fixture.ts";
+import { digestOf } from "./intent.ts";
 import { createJournal, type LeaseTimes } from "./journal.ts";
-import { resolveAbandoned } from "./resolve.ts";
+import { resolveAbandoned, takeBack } from "./resolve.ts";
 
 const rows = tableToIPC(new Table({ id: vectorFromArray([1], new Int32()) }), "stream");
 
@@ -167,4 +168,27 @@ test("a process that renews its note is left alone, and its renewals go with the
     journal: createJournal(layout.baseKey, store, clock, { ...TIMES, renewMs: 5 }),
   });
   assert.deepEqual([await versions(), await notes()], [[2n, 2n], []]);
+});
+
+test("a process that is slow to take a version back leaves the next one of its number", async (t) => {
+  const { context, staged } = await createWorld(t);
+  const [{ version, key, bytes, manifestPath }] = staged as [StagedNext];
+  const { store } = context;
+  await store.putIfAbsent(key, bytes);
+  const next = Buffer.concat([bytes, Buffer.from("of another writer")]);
+  const slow: ObjectStore = {
+    ...store,
+    async putIfAbsent(...args) {
+      // Another process has taken the version back, and a client has committed.
+      await store.put(key, next);
+      return store.putIfAbsent(...args);
+    },
+  };
+  const intended = {
+    dataset: { root: key.slice(0, key.indexOf("/_versions/")), branch: null },
+    ...{ version: String(version), key, stagedKey: manifestPath, digest: digestOf(bytes), exists: false },
+  };
+  const nothing = { deletions: [], locations: [], declared: [], departures: [] };
+  await takeBack({ ...context, store: slow }, { ...nothing, versions: [intended] });
+  assert.deepEqual(await store.get(key), next);
 });

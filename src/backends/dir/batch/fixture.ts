@@ -3,9 +3,11 @@ import { join } from "node:path";
 import { clone, create, toBinary } from "@bufbuild/protobuf";
 import { ManifestSchema } from "../../../gen/lance/format/table_pb.ts";
 import { TransactionSchema } from "../../../gen/lance/format/transaction_pb.ts";
+import { createLayout } from "../catalog/base-layout.ts";
 import type { Verdict } from "../catalog/verdicts.ts";
 import type { DatasetRef } from "../format/dataset.ts";
 import { manifestKey } from "../format/dataset.ts";
+import { createLocalStore } from "../format/local-store.ts";
 import { buildManifestFile, readInheritedPart } from "../format/manifest-file.ts";
 import { readVersion } from "../format/version-files.ts";
 import { openDirectory } from "../open-directory.ts";
@@ -58,6 +60,13 @@ export async function leaveIntent(root: string, intent: Partial<Intent>, owner =
   await writeFile(path, JSON.stringify({ owner, intent: whole }));
   return path;
 }
+
+/** Leaves the mark of a directory that the change of {@link leaveIntent} is about to remove. */
+export async function leaveMark(root: string, location: string): Promise<void> {
+  const store = createLocalStore();
+  await createLayout(store, store.keyOf(join(root, "data"))).putAside(location, LEFT);
+}
+
 /** Records the verdict of the change that {@link leaveIntent} leaves. */
 export async function leaveVerdict(root: string, verdict: Verdict): Promise<void> {
   const { context, close } = await openDirectory({ root, log: silent, maintenance: false });

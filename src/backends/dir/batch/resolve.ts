@@ -5,7 +5,7 @@ import type { DatasetRef } from "../format/dataset.ts";
 import { deleteVersions, type VersionRange } from "../format/delete-versions.ts";
 import { latestVersion } from "../format/version-files.ts";
 import type { ChangeContext } from "./change-context.ts";
-import { type Finisher, finishDepartures, undoDepartures } from "./departures.ts";
+import { type Finisher, finishDepartures, mayGoOn, undoDepartures } from "./departures.ts";
 import { digestOf, type IntendedDataset, type IntendedVersion, type Intent } from "./intent.ts";
 import type { PendingIntent } from "./journal.ts";
 
@@ -32,13 +32,17 @@ export async function resolvePending(context: ChangeContext, pending: PendingInt
   }
   // The next call takes back what a slow owner still publishes.
   const done = committed
-    ? (await complete(context, pending.intent, "successor")).tidy
+    ? (await complete(context, pending.intent, successorOf(pending))).tidy
     : await takeBack(context, pending.intent).then(pending.isOver);
   if (done) {
     await pending.end();
     catalog.forget(pending.id);
   }
   return { committed, done };
+}
+
+function successorOf({ id, isOpen }: PendingIntent): Finisher {
+  return { change: id, isAlone: () => false, isOpen };
 }
 
 /**
@@ -73,7 +77,7 @@ export async function complete(
   const deleted: number[] = [];
   for (const { dataset, ranges } of intent.deletions) {
     const bounded = ranges.map(({ start, end }) => ({ start: BigInt(start), end: BigInt(end) }));
-    deleted.push(await dropVersions(context, refOf(context, dataset), bounded));
+    deleted.push(await dropVersions(context, refOf(context, dataset), bounded, () => mayGoOn(finisher)));
   }
   for (const location of intent.declared) {
     if ((await ownerOf(context, location)) !== undefined) await layout.reveal(location);
@@ -125,7 +129,9 @@ async function takeVersionBack(context: ChangeContext, intended: IntendedVersion
     return;
   }
   if (stagedKey !== null) await store.putIfAbsent(stagedKey, bytes);
-  await dropVersions(context, dataset, [{ start: version, end: version + 1n }]);
+  // By now the number may be another version's, if another process has taken this one back.
+  const isSame = async () => digestOf((await store.get(key)) ?? new Uint8Array()) === digest;
+  await dropVersions(context, dataset, [{ start: version, end: version + 1n }], isSame);
 }
 
 /** Deletes versions, and the engine's handles, which may be open at a deleted version. */
@@ -133,9 +139,10 @@ export async function dropVersions(
   { engine, store }: Pick<TableContext, "engine" | "store">,
   dataset: DatasetRef,
   ranges: readonly VersionRange[],
+  isStillAsked?: () => Promise<boolean>,
 ): Promise<number> {
   try {
-    return await deleteVersions(dataset, ranges);
+    return await deleteVersions(dataset, ranges, isStillAsked);
   } finally {
     engine.forget(store.uriOf(dataset.root));
   }

@@ -124,7 +124,9 @@ async function carryOut(context: ChangeContext, batch: Batch, intent: Intent): P
   try {
     // If another process has taken the change over, it completes the change.
     const { deleted, tidy } = own.isHeld()
-      ? await afterChange(() => complete(context, intent, "owner"))
+      ? await afterChange(() =>
+          complete(context, intent, { change: own.id, isAlone: own.isHeld, isOpen: own.isOpen }),
+        )
       : { deleted: [], tidy: false };
     // A note that stays costs the next batch a look at it.
     if (tidy) await end().catch(() => own.abandon());
@@ -177,7 +179,7 @@ async function commit(context: ChangeContext, batch: Batch, own: OwnIntent): Pro
   let isAsked = false;
   const claimed: string[] = [];
   try {
-    await markDepartures(context, intent.departures);
+    await markDepartures(context, intent.departures, own.id);
     for (const location of intent.declared) {
       if (!(await context.layout.claim(location, own.id))) throw new LocationTaken();
       claimed.push(location);

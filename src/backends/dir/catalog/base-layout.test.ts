@@ -25,8 +25,8 @@ async function removeWhileCreated(t: TestContext, beforeReturn: (key: string) =>
   const store = { ...disk, files: { ...disk.files, moveDirectory } } as ObjectStore;
   const layout = createLayout(store, base);
   await disk.put(`${key}/rows`, Buffer.from("of a dropped table"));
-  await layout.setDeregistered("t", true);
-  return { base, key, removal: layout.removePutAside("t") };
+  await layout.putAside("t", "drop");
+  return { base, key, removal: layout.removePutAside("t", "drop", () => false) };
 }
 
 test("a directory that has become another table's goes back to its place", async (t) => {
@@ -44,4 +44,38 @@ test("a directory whose place is taken meanwhile keeps a name that gc leaves alo
   assert.match(basename(kept ?? ""), /^\.aside-/);
   assert.deepEqual(rest, ["t"]);
   assert.equal(String(await disk.get(`${keyIn(base, kept ?? "")}/rows`)), "of another table");
+});
+
+test("a change does not remove a directory that another one has put aside", async (t) => {
+  const base = disk.keyOf(await temporaryDirectory(t));
+  const layout = createLayout(disk, base);
+  await disk.put(keyIn(base, "t/rows"), Buffer.from("of a deregistered table"));
+  await layout.setDeregistered("t", true);
+  assert.equal(await layout.removePutAside("t", "one", () => false), false);
+  await layout.putAside("t", "one");
+  await layout.putAside("t", "two");
+  assert.equal(await layout.removePutAside("t", "three", () => false), false);
+  assert.equal(await layout.removePutAside("t", "one", () => false), true);
+  assert.deepEqual(await listNames(disk, base), []);
+});
+
+test("a directory that a process leaves in the middle of its removal is removed by the next one", async (t) => {
+  const base = disk.keyOf(await temporaryDirectory(t));
+  const moveDirectory = async (from: string, to: string) => {
+    if (basename(to).startsWith(".dropped-")) throw new Error("the process ends here");
+    return disk.files?.moveDirectory(from, to) ?? false;
+  };
+  const ending = createLayout({ ...disk, files: { ...disk.files, moveDirectory } } as ObjectStore, base);
+  await disk.put(keyIn(base, "t/rows"), Buffer.from("of a dropped table"));
+  await ending.putAside("t", "drop");
+  await assert.rejects(
+    ending.removePutAside("t", "drop", () => true),
+    /ends here/,
+  );
+  await disk.put(keyIn(base, "t/rows"), Buffer.from("of the next table"));
+  const layout = createLayout(disk, base);
+  await layout.completeRemoval("t", "another drop");
+  assert.equal((await listNames(disk, base)).length, 2);
+  await layout.completeRemoval("t", "drop");
+  assert.deepEqual(await listNames(disk, base), ["t"]);
 });

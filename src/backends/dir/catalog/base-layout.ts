@@ -1,4 +1,4 @@
-import { randomBytes } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import { dirname, isAbsolute, relative, resolve, sep } from "node:path";
 import { LanceError } from "../../../namespace/errors.ts";
 import { newStagingKey } from "../format/staging-key.ts";
@@ -15,6 +15,11 @@ const CLAIMED = "claimed ";
 
 /** Returns the content of a claim's mark, which shows whose claim it is. */
 const claimMark = (claim: string) => Buffer.from(CLAIMED + claim);
+
+const DEPARTING = "departing ";
+
+/** Returns the content of the mark of a directory that a change removes after its commit. */
+const departingMark = (change: string) => Buffer.from(DEPARTING + change);
 
 const isClaim = (mark: Uint8Array) => Buffer.from(mark).toString().startsWith(CLAIMED);
 
@@ -93,8 +98,15 @@ export interface Layout {
   isMarked(location: string): Promise<boolean>;
   /** Whether a directory is marked as deregistered. */
   isDeregistered(location: string): Promise<boolean>;
-  /** Like {@link isDeregistered}, but not for a claimed directory. */
-  isPutAside(location: string): Promise<boolean>;
+  /**
+   * Marks a directory as deregistered that a change removes after its commit, beside other changes that are about to. A
+   * table that another one follows in the same place has another mark.
+   *
+   * @param change the id of the change
+   */
+  putAside(location: string, change: string): Promise<void>;
+  /** Whether a change has {@link putAside} the directory. */
+  isPutAside(location: string, change: string): Promise<boolean>;
   /** Marks a directory as deregistered, or removes the mark; a directory without data stays a declared table then. */
   setDeregistered(location: string, deregistered: boolean): Promise<void>;
   /**
@@ -103,10 +115,15 @@ export interface Layout {
    */
   remove(location: string): Promise<boolean>;
   /**
-   * Like {@link remove}, but only while the directory is put aside: it may have been removed already, and the location
-   * may belong to another table at any moment of this call.
+   * Like {@link remove}, but only the directory that a change has {@link putAside}: it may have been removed already, and
+   * the location may belong to another table at any moment of this call.
+   *
+   * @param isSafe whether the directory is that one, whatever its mark says; asked when what is in it is known and
+   *   nothing has been removed
    */
-  removePutAside(location: string): Promise<boolean>;
+  removePutAside(location: string, change: string, isSafe: () => boolean): Promise<boolean>;
+  /** Completes a {@link removePutAside} of a process that ended in the middle of it, whatever is at the location now. */
+  completeRemoval(location: string, change: string): Promise<void>;
 }
 
 /** A name that needs no encoding in a path or in a URI. */
@@ -151,18 +168,38 @@ export function createLayout(store: ObjectStore, baseKey: string): Layout {
     if (!moved) await store.deleteDirectory(staging);
     return moved;
   }
-  /** Whether a directory is hidden, and not because of a claim. */
-  async function isPutAsideAt(key: string): Promise<boolean> {
+  /** Whether a change has put a directory aside. */
+  async function isPutAsideAt(key: string, change: string): Promise<boolean> {
     const mark = await store.get(`${key}/${DEREGISTERED_MARKER}`);
-    return mark !== undefined && !isClaim(mark);
+    return (
+      mark !== undefined &&
+      Buffer.from(mark)
+        .toString()
+        .split("\n")
+        .includes(DEPARTING + change)
+    );
   }
-  const newName = (purpose: string) => keyIn(baseKey, `.${purpose}-${randomBytes(8).toString("hex")}`);
+  /** Adds a change to the marks of a directory; returns false if another caller has changed them meanwhile. */
+  async function addDeparture(location: string, change: string): Promise<boolean> {
+    const key = markerOf(location);
+    const [found, exists] = await Promise.all([store.getTagged(key), layout.exists(location)]);
+    const own = departingMark(change);
+    if (found === undefined) return !exists || store.putIfAbsent(key, own);
+    const isOfDepartures = Buffer.from(found.bytes).toString().startsWith(DEPARTING);
+    const mark = isOfDepartures ? Buffer.concat([found.bytes, Buffer.from("\n"), own]) : own;
+    return store.replace(key, mark, found.tag);
+  }
+  /** Where a change looks at a directory of a disk before it removes it; another process finds it by the name. */
+  function asideOf(location: string, change: string): string {
+    const hash = createHash("sha256").update(`${change} ${location}`).digest("hex");
+    return keyIn(baseKey, `.aside-${hash.slice(0, 16)}`);
+  }
   /**
    * Removes a directory of a disk; returns false if it did not exist. It is renamed first, so that a partly removed
    * directory does not appear as a table without a row.
    */
   async function discard(key: string, disk: FileFeatures): Promise<boolean> {
-    const trash = newName("dropped");
+    const trash = keyIn(baseKey, `.dropped-${randomBytes(8).toString("hex")}`);
     const moved = await disk.moveDirectory(key, trash);
     if (moved) await store.deleteDirectory(trash);
     return moved;
@@ -260,7 +297,12 @@ export function createLayout(store: ObjectStore, baseKey: string): Layout {
     },
     isMarked: async (location) => (await listNames(store, keyOf(location))).some(isMark),
     isDeregistered: async (location) => (await store.head(markerOf(location))) !== undefined,
-    isPutAside: async (location) => isPutAsideAt(keyOf(location)),
+    async putAside(location, change) {
+      for (let tries = 1; tries < MARK_TRIES; tries++) if (await addDeparture(location, change)) return;
+      // If a process takes this change over, it leaves a directory with the mark of another one.
+      await layout.setDeregistered(location, true);
+    },
+    isPutAside: async (location, change) => isPutAsideAt(keyOf(location), change),
     async setDeregistered(location, deregistered) {
       if (!deregistered) {
         const key = keyOf(location);
@@ -294,20 +336,24 @@ export function createLayout(store: ObjectStore, baseKey: string): Layout {
       }
       return found;
     },
-    async removePutAside(location) {
+    async removePutAside(location, change, isSafe) {
       await layout.checkNoEscape(location);
       const key = keyOf(location);
-      if (!(await isPutAsideAt(key))) return false;
-      if (files === undefined)
-        return store.deleteDirectory(key, DEREGISTERED_MARKER, () => isPutAsideAt(key));
+      const isFormerAt = async (at: string) => isSafe() || isPutAsideAt(at, change);
+      if (!(await isFormerAt(key))) return false;
+      if (files === undefined) return store.deleteDirectory(key, DEREGISTERED_MARKER, () => isFormerAt(key));
       // `gc` must not take it for a dropped table before it is known to be one.
-      const aside = newName("aside");
+      const aside = asideOf(location, change);
       if (!(await files.moveDirectory(key, aside))) return false;
-      const isFormer = await isPutAsideAt(aside);
+      const isFormer = await isFormerAt(aside);
       if (isFormer) await discard(aside, files);
-      else if (!(await files.moveDirectory(aside, key)))
+      else if (!(await files.moveDirectory(aside, key)) && (await store.exists(aside)))
         throw new Error(`the directory of another table is at ${store.uriOf(aside)}`);
       return isFormer;
+    },
+    async completeRemoval(location, change) {
+      const aside = asideOf(location, change);
+      if (files !== undefined && (await isPutAsideAt(aside, change))) await discard(aside, files);
     },
   };
   return layout;

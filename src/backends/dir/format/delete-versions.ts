@@ -1,4 +1,5 @@
 import { LanceError } from "../../../namespace/errors.ts";
+import { forEachOf } from "../concurrency/for-each.ts";
 import type { DatasetRef } from "./dataset.ts";
 import { versionHintKey } from "./dataset.ts";
 import { findVersions, newestOf } from "./version-files.ts";
@@ -17,10 +18,16 @@ const MAX_VERSIONS = 1_000_000n;
  * Deletes the manifests of versions; transactions and data remain. It also deletes the newest version: a table without
  * any manifest cannot be opened.
  *
+ * @param isStillAsked whether the versions of these numbers are still the ones to delete; asked when it is known which
+ *   manifests have the numbers, which a new version may get. Default: they are
  * @returns the number of deleted files
  * @throws LanceError InvalidInput if the bounded ranges span more than a million versions
  */
-export async function deleteVersions(dataset: DatasetRef, ranges: readonly VersionRange[]): Promise<number> {
+export async function deleteVersions(
+  dataset: DatasetRef,
+  ranges: readonly VersionRange[],
+  isStillAsked = async () => true,
+): Promise<number> {
   checkRanges(ranges);
   const isInRanges = createRangeCheck(ranges);
   const isDoomed = ({ version }: { readonly version: bigint }): boolean => isInRanges(version);
@@ -29,21 +36,38 @@ export async function deleteVersions(dataset: DatasetRef, ranges: readonly Versi
   if (doomed.length === 0) return 0;
 
   const newestLeft = newestOf(found.filter((name) => !isDoomed(name)));
+  // The next version that is made gets the number of one behind the newest that is left.
+  const isReused = ({ version }: { readonly version: bigint }) =>
+    newestLeft === undefined || version > newestLeft.version;
+  const reused = await readTags(dataset, doomed.filter(isReused));
+  if (!(await isStillAsked())) return 0;
   if (newestLeft) await writeVersionHint(dataset, newestLeft.version, { lasting: true });
   else await dataset.store.delete(versionHintKey(dataset));
   let deleted = 0;
-  for (const { key, version } of doomed) {
-    // The next version that is made gets the number of one behind the newest that is left.
-    const isReused = newestLeft === undefined || version > newestLeft.version;
-    if (await (isReused ? deleteAsItIs(dataset, key) : dataset.store.delete(key))) deleted++;
+  for (const found of doomed) {
+    const { key } = found;
+    const tag = reused.get(key);
+    // A deletion that is late, or that follows a pause, does not delete a later version of the same name.
+    if (tag !== undefined) deleted += Number(await dataset.store.deleteTagged(key, tag));
+    else if (!isReused(found)) deleted += Number(await dataset.store.delete(key));
   }
   return deleted;
 }
 
-/** Deletes a manifest so that a storage that carries this out late does not delete a later one of the same name. */
-async function deleteAsItIs({ store }: DatasetRef, key: string): Promise<boolean> {
-  const found = await store.getTagged(key);
-  return found !== undefined && store.deleteTagged(key, found.tag);
+/** Number of manifests that are read concurrently. */
+const READS = 16;
+
+/** Returns the tags of manifests by their keys. */
+async function readTags(
+  { store }: DatasetRef,
+  versions: readonly { readonly key: string }[],
+): Promise<ReadonlyMap<string, string>> {
+  const tags = new Map<string, string>();
+  await forEachOf(versions, READS, async ({ key }) => {
+    const found = await store.getTagged(key);
+    if (found !== undefined) tags.set(key, found.tag);
+  });
+  return tags;
 }
 
 /** The end of a range without a bound: every version is below it. */

@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { mkdir, readdir, readFile, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "vitest";
-import { leaveIntent, leaveVerdict } from "../batch/fixture.ts";
+import { leaveIntent, leaveMark, leaveVerdict } from "../batch/fixture.ts";
 import { openClient } from "../test-support.ts";
 import { collect, openWorkshop, putFile, putUnlisted, ROWS, type Workshop } from "./fixture.ts";
 
@@ -119,6 +119,7 @@ test("a drop that was cut off after its commit is completed at the next start, a
     await client.upload("createTable", "alive", {}, ROWS);
     // As a crash leaves it: the rows are gone; the mark, the note and the data exist.
     await client.call("deregisterTable", "gone");
+    await leaveMark(root, "gone.lance");
     const departures = ["gone.lance", "alive.lance"].map((location) => ({ location, remove: true }));
     await leaveIntent(root, { departures });
     await leaveVerdict(root, "committed");

@@ -84,19 +84,26 @@ export function createRemoteStore(plain: Bucket): ObjectStore {
       const keys: string[] = [];
       const reused: (ListedObject & { readonly tag: string })[] = [];
       const end = `${directory}/${last}`;
+      let endTag: string | undefined;
       // All keys are listed before the first is deleted, so that later objects stay.
       for await (const { objects } of pagesOf(bucket, directoryPrefix(directory), true))
         for (const object of objects) {
           const { key, tag } = object;
-          if (tag !== undefined && REUSED.test(key)) reused.push({ ...object, tag });
-          else if (key !== end) keys.push(key);
+          if (key === end) endTag = tag;
+          else if (tag !== undefined && REUSED.test(key)) reused.push({ ...object, tag });
+          else keys.push(key);
         }
       if (isFormer !== undefined && !(await isFormer())) return false;
       await bucket.delete(keys);
       await forEachOf(reused, DELETIONS, async ({ key, tag }) => {
         await deleteTagged(bucket, key, tag);
       });
-      if (last !== undefined) await bucket.delete([end]);
+      if (endTag !== undefined && (await deleteTagged(bucket, end, endTag))) return true;
+      if (last === undefined) return true;
+      // Another process has written it meanwhile, and the directory may be a later one.
+      const found = await bucket.getTagged(end);
+      if (found !== undefined && (isFormer === undefined || (await isFormer())))
+        await deleteTagged(bucket, end, found.tag);
       return true;
     },
   };

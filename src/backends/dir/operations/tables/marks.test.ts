@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, type TestContext, test } from "vitest";
 import { people, personStream } from "../../../../../test/support/arrow.ts";
 import { createDiskBucket } from "../../../../../test/support/disk-bucket.ts";
-import { ended, leaveIntent, leaveVerdict } from "../../batch/fixture.ts";
+import { ended, leaveIntent, leaveMark, leaveVerdict } from "../../batch/fixture.ts";
 import { resolveAbandoned } from "../../batch/resolve.ts";
 import { createLocalStore } from "../../format/local-store.ts";
 import type { ObjectStore } from "../../format/storage.ts";
@@ -120,6 +120,7 @@ for (const [where, plain] of Object.entries(STORES)) {
       const client = await openClient(t, root, { storage });
       await client.call("declareTable", "t");
       await client.call("deregisterTable", "t");
+      await leaveMark(root, "t.lance");
       await leaveIntent(root, { departures: [{ location: "t.lance", remove: true }] }, ended);
       await leaveVerdict(root, "committed");
       const work: typeof context.work = {

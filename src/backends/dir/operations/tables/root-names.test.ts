@@ -69,7 +69,7 @@ async function openTwo(t: TestContext) {
 }
 
 /** The rename that takes the directory of a dropped table away. */
-const takesAway = (_from: string, to: string) => basename(to).startsWith(".dropped-");
+const takesAway = (_from: string, to: string) => basename(to).startsWith(".aside-");
 
 /** The rename that shows the directory of a declared table to implementations that list directories. */
 const reveals = (from: string, to: string) => from.endsWith(HIDDEN) && to.endsWith(DECLARED);
