@@ -20,6 +20,7 @@ async function start(...args: readonly string[]) {
         prepared.push(configuration);
         return { commit: () => void events.push("commit"), abort: async () => void events.push("abort") };
       },
+      refresh: async () => void events.push("refresh"),
     },
     first: await loaded(...args),
     stamp: "",
@@ -46,7 +47,7 @@ describe("startReloads", () => {
       lines.map(({ option }) => option),
       ["port", "keep-alive", undefined],
     );
-    assert.deepEqual([events, prepared[0]?.options.port], [["commit"], 1]);
+    assert.deepEqual([events, prepared[0]?.options.port], [["commit", "refresh"], 1]);
     const { port, "keep-alive": keepAlive, "log-level": level } = reloads.shown.options;
     assert.deepEqual([port?.value, keepAlive?.value, level?.value], [1, "620s", "warn"]);
   });
@@ -56,7 +57,7 @@ describe("startReloads", () => {
     await change("--log-level", "error");
     assert.equal((await change("--log-level", "error"))["msg"], "the configuration has not changed");
     await change("--log-level", "warn");
-    assert.deepEqual(events, ["commit", "commit"]);
+    assert.deepEqual(events, ["commit", "refresh", "refresh", "commit", "refresh"]);
   });
 
   it("does not open the gateway to everyone where other machines reach it", async () => {

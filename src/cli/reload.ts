@@ -12,7 +12,7 @@ import type { LoadedConfiguration } from "./load-configuration.ts";
 
 /** Options of {@link startReloads}. */
 export interface ReloadOptions {
-  readonly gateway: Pick<RunningGateway, "prepare">;
+  readonly gateway: Pick<RunningGateway, "prepare" | "refresh">;
   /** The configuration that is in effect. */
   readonly first: LoadedConfiguration;
   /** Stamp of the files of `first`, from before anything opened by it. */
@@ -29,7 +29,10 @@ export interface ReloadOptions {
 export interface Reloads {
   /** The configuration in effect, for operators. */
   readonly shown: ShownConfiguration;
-  /** Reads the configuration, and takes over changes; it logs mistakes, after which everything stays as it was. */
+  /**
+   * Reads the configuration and the files that it names, and takes over changes; it logs mistakes, after which everything stays as it was. When
+   * the log has its line, all workers serve by the changes.
+   */
   reload(): Promise<void>;
   close(): void;
 }
@@ -48,7 +51,7 @@ export function startReloads(options: ReloadOptions): Reloads {
   let { configuration: running, shown } = first;
   let queue: Promise<void> = Promise.resolve();
   let isOver = false;
-  const unfollow = follow(
+  const following = follow(
     { stamp: () => stampOfConfiguration(running), read: inTurn, take: () => {}, failed },
     stamp,
   );
@@ -70,6 +73,7 @@ export function startReloads(options: ReloadOptions): Reloads {
     for (const option of pending)
       log.warn({ option }, "an option has changed that cannot change while the gateway runs");
     if (applied.length === 0) {
+      await gateway.refresh();
       if (pending.length === 0) log.info("the configuration has not changed");
       return;
     }
@@ -79,6 +83,7 @@ export function startReloads(options: ReloadOptions): Reloads {
     if (isOver) return change.abort();
     change.commit();
     adopt(configuration, keepShown(wanted.shown, pending));
+    await gateway.refresh();
     log.info({ options: applied }, "the configuration has changed");
   }
   function adopt(configuration: Configuration, now: ShownConfiguration): void {
@@ -102,7 +107,7 @@ export function startReloads(options: ReloadOptions): Reloads {
     reload: () => inTurn().catch(failed),
     close() {
       isOver = true;
-      unfollow();
+      following.close();
     },
   };
 }

@@ -7,6 +7,7 @@ import type { Configuration, Databases } from "../config/configuration.ts";
 import type { ServeOptions } from "../config/options.ts";
 import { createEventTallies } from "../metrics/event-tallies.ts";
 import { createMetrics } from "../metrics/metrics.ts";
+import { lookNow } from "../namespace/follow.ts";
 import { setTracing } from "../namespace/tracing.ts";
 import type { Database } from "../pipeline/databases.ts";
 import { BUILD, type Gateway, type State, serve } from "./compose.ts";
@@ -29,6 +30,8 @@ export interface RunningGateway extends Gateway {
    * @throws UsageError for mistakes, and Error if a backend cannot be opened.
    */
   prepare(configuration: Configuration): Promise<PreparedChange>;
+  /** Reads files of keys, policies, certificates and secrets that have changed; resolves when all calls count by them, and by committed changes. */
+  refresh(): Promise<void>;
 }
 
 /**
@@ -103,6 +106,7 @@ export async function startGateway(
           },
         };
       },
+      refresh: lookNow,
       async close() {
         const finished = await close();
         // Calls that were cut off may have left lines of the audit log.

@@ -3,10 +3,10 @@ import { rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { temporaryDirectory } from "../../test/support/directory.ts";
-import { openFollowed, stampOfFiles } from "./follow.ts";
+import { lookNow, openFollowed, stampOfFiles } from "./follow.ts";
 
 /** Follows a text in memory. */
-async function followText(options: { readonly waitsForRest?: boolean } = {}) {
+async function followText(options: { readonly waitsForRest?: boolean; readonly intervalMs?: number } = {}) {
   const world = { stamp: "1", text: "a", fault: "", reads: 0, looks: 0, isWritten: false };
   const taken: string[] = [];
   const failures: string[] = [];
@@ -48,6 +48,18 @@ describe("what is followed", () => {
     await expect.poll(() => taken).toEqual(["a", "b"]);
     world.text = "c";
     await looks(3);
+    assert.deepEqual(taken, ["a", "b"]);
+  });
+
+  it("is read at once when somebody asks, without waiting for the next look, for the rest or after a failure", async () => {
+    const { world, taken, failures } = await followText({ waitsForRest: true, intervalMs: 3_600_000 });
+    await lookNow();
+    assert.deepEqual(taken, ["a"]);
+    Object.assign(world, { stamp: "2", text: "b", fault: "EIO" });
+    await Promise.all([lookNow(), lookNow()]);
+    assert.deepEqual([taken, failures], [["a"], ["EIO"]]);
+    world.fault = "";
+    await lookNow();
     assert.deepEqual(taken, ["a", "b"]);
   });
 

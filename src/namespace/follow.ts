@@ -22,6 +22,17 @@ export interface Followed<T> {
   readonly intervalMs?: number | undefined;
 }
 
+/** Looks of a content at its stamp. */
+export interface Following {
+  /** Looks now, and reads a change without waiting for the rest of it; resolves when the content is taken over or has failed. */
+  look(): Promise<void>;
+  /** Ends the looks; nothing is taken over after it. */
+  close(): void;
+}
+
+/** Contents that this thread has opened. */
+const opened = new Set<Following>();
+
 /**
  * Reads something, and again after each change.
  *
@@ -32,7 +43,20 @@ export async function openFollowed<T>(followed: Followed<T>): Promise<{ first: T
   // A change during the reading counts as one.
   const before = await followed.stamp();
   const first = await followed.read();
-  return { first, close: follow(followed, before) };
+  const following = follow(followed, before);
+  opened.add(following);
+  return {
+    first,
+    close() {
+      opened.delete(following);
+      following.close();
+    },
+  };
+}
+
+/** Looks at everything that {@link openFollowed} has opened in this thread; resolves when all changes are taken over or have failed. */
+export async function lookNow(): Promise<void> {
+  await Promise.all([...opened].map((following) => following.look()));
 }
 
 /**
@@ -40,22 +64,29 @@ export async function openFollowed<T>(followed: Followed<T>): Promise<{ first: T
  * reason may pass without a change of the stamp, as a lack of file descriptors does.
  *
  * @param known stamp of the content that is in use, from before it was read.
- * @returns a function that ends the looks; nothing is taken over after it.
  */
-export function follow<T>(followed: Followed<T>, known: string): () => void {
+export function follow<T>(followed: Followed<T>, known: string): Following {
   const { intervalMs = LOOK_MS, waitsForRest = false } = followed;
   let [tried, seen] = [known, known];
   /** The attempts since the last change that failed. */
   let failure: { message: string; pauseMs: number; looks: number } | undefined;
   let isOver = false;
+  let turn: Promise<void> = Promise.resolve();
   let timer = start();
 
   function start(): NodeJS.Timeout {
-    return setTimeout(look, intervalMs).unref();
+    return setTimeout(async () => {
+      await inTurn(false);
+      if (!isOver) timer = start();
+    }, intervalMs).unref();
   }
-  async function look(): Promise<void> {
+  function inTurn(isAsked: boolean): Promise<void> {
+    turn = turn.then(() => look(isAsked));
+    return turn;
+  }
+  async function look(isAsked: boolean): Promise<void> {
     const now = await followed.stamp();
-    const rests = now === seen || !waitsForRest;
+    const rests = now === seen || !waitsForRest || isAsked;
     seen = now;
     if (now !== tried && rests) {
       tried = now;
@@ -63,9 +94,8 @@ export function follow<T>(followed: Followed<T>, known: string): () => void {
       await attempt();
     } else if (failure !== undefined && now === tried) {
       failure.looks += 1;
-      if (failure.looks * intervalMs >= failure.pauseMs) await attempt();
+      if (isAsked || failure.looks * intervalMs >= failure.pauseMs) await attempt();
     }
-    if (!isOver) timer = start();
   }
   async function attempt(): Promise<void> {
     try {
@@ -79,9 +109,12 @@ export function follow<T>(followed: Followed<T>, known: string): () => void {
       failure = { message, pauseMs, looks: 0 };
     }
   }
-  return () => {
-    isOver = true;
-    clearTimeout(timer);
+  return {
+    look: () => inTurn(true),
+    close() {
+      isOver = true;
+      clearTimeout(timer);
+    },
   };
 }
 

@@ -5,6 +5,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { changeKeyFile } from "../../src/auth/api-keys/key-file.ts";
 import { SECRET, startReceiver } from "../../src/events/fixture.ts";
 import { temporaryDirectory } from "../support/directory.ts";
 import { jsonOf, sendHttp } from "../support/http.ts";
@@ -189,6 +190,32 @@ describe("a gateway whose configuration changes", () => {
     const { code, stderr } = await served.program.ended;
     assert.equal(code, 0);
     assert.doesNotMatch(stderr, /marked/);
+  });
+
+  it("counts a changed file of keys in all workers once it has reported a reload", async () => {
+    const keys = join(folder, "revoked.json");
+    const created = startProgram(...["keys", "create", "--file", keys, "--name", "ann", "--role", "reader"]);
+    const key = /lgw_\S+/.exec((await created.ended).stdout)?.[0] ?? "";
+    const root = `root: "${join(folder, "revoked")}"\n`;
+    const served = await serve("keys.yaml", `${root}workers: 2\nauth: api-key\napi-keys-file: "${keys}"\n`);
+    const path = "/v1/namespace/%24/list";
+    const headers = { "x-api-key": key };
+    const statuses = () =>
+      Promise.all(
+        Array.from(
+          { length: 8 },
+          async () => (await sendHttp(served.port, { method: "GET", path, headers })).status,
+        ),
+      );
+    assert.deepEqual(new Set(await statuses()), new Set([200]));
+    await changeKeyFile(keys, () => []);
+    served.program.child.kill("SIGHUP");
+    await expect
+      .poll(() => served.lines("the configuration has not changed").length, { interval: 1 })
+      .toBe(1);
+    assert.deepEqual(new Set(await statuses()), new Set([401]));
+    served.program.child.kill("SIGTERM");
+    await served.program.ended;
   });
 
   it("changes limits and the level of the log, and authenticates from then on", async () => {

@@ -56,6 +56,8 @@ export type ToWorker =
   | ({ readonly type: "prepare"; readonly id: number } & ChangeForWorker)
   /** Ends a change that was prepared. */
   | { readonly type: "commit" | "abort" }
+  /** Asks to read files that have changed. */
+  | { readonly type: "refresh"; readonly id: number }
   | { readonly type: "log level"; readonly level: string }
   /** Asks for a CPU profile of the worker. */
   | { readonly type: "profile"; readonly id: number; readonly milliseconds: number }
@@ -81,6 +83,8 @@ export type ToSupervisor =
   | { readonly type: "announce"; readonly id: number; readonly events: readonly ChangeEvent[] }
   /** Answers "prepare"; with a failure if the configuration cannot be served. */
   | { readonly type: "prepared"; readonly id: number; readonly failure: StartFailure | undefined }
+  /** Answers "refresh", after all earlier messages have had their effect. */
+  | { readonly type: "refreshed"; readonly id: number }
   /** Answers "profile"; without a profile if it cannot be made. */
   | { readonly type: "profiled"; readonly id: number; readonly profile: string | undefined }
   /** The drain is over. */

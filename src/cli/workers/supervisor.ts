@@ -8,6 +8,7 @@ import type { RunningGateway } from "../../gateway/start-gateway.ts";
 import { createCrewMetrics } from "../../metrics/crew-metrics.ts";
 import { createEventTallies } from "../../metrics/event-tallies.ts";
 import { createMetrics } from "../../metrics/metrics.ts";
+import { lookNow } from "../../namespace/follow.ts";
 import { LONG_START_MS } from "../pause-compilers.ts";
 import { checkIsFree } from "./check-port.ts";
 import { linkCommits, openCommitPorts } from "./commit-ports.ts";
@@ -260,6 +261,9 @@ export async function startWorkers(
       }),
       setLogLevel,
       prepare,
+      async refresh() {
+        await Promise.all([lookNow(), ...serving().map((thread) => thread.refresh())]);
+      },
       close,
     };
   } catch (error) {

@@ -61,6 +61,7 @@ try {
     else if (message.type === "log level") gateway.setLogLevel(message.level);
     else if (message.type === "profile") void profile(gateway, message);
     else if (message.type === "prepare") void prepare(gateway, message);
+    else if (message.type === "refresh") void refresh(gateway, message.id);
     else if (message.type === "commit") pending?.commit();
     else if (message.type === "abort") void pending?.abort();
   });
@@ -80,6 +81,11 @@ async function prepare(gateway: RunningGateway, message: PrepareRequest): Promis
   } catch (error) {
     post({ type: "prepared", id: message.id, failure: toFailure(error) });
   }
+}
+
+async function refresh(gateway: RunningGateway, id: number): Promise<void> {
+  await gateway.refresh();
+  post({ type: "refreshed", id });
 }
 
 async function profile({ profiles }: Gateway, { id, milliseconds }: ProfileRequest): Promise<void> {

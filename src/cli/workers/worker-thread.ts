@@ -12,6 +12,8 @@ import type { ChangeForWorker, StartFailure, ToSupervisor, ToWorker, WorkerStart
 export interface WorkerThread extends Pick<Gateway, "address" | "readOnly" | "close"> {
   /** Has it open what a changed configuration needs; returns the error for which it cannot. */
   prepare(change: ChangeForWorker): Promise<Error | undefined>;
+  /** Has it read files that have changed; resolves when it has, or has ended. */
+  refresh(): Promise<void>;
   /** Returns a snapshot of its heap; the thread stops meanwhile. */
   heapSnapshot(): Promise<Readable>;
   /** Returns a CPU profile; undefined if it cannot be made. */
@@ -68,6 +70,7 @@ export async function startWorker(
   running.add(holdable);
   const reading = new Map<number, (metrics: Snapshot | undefined) => void>();
   const preparing = new Map<number, (error: Error | undefined) => void>();
+  const refreshing = new Map<number, () => void>();
   const profiling = new Map<number, (profile: string | undefined) => void>();
   const listening = Promise.withResolvers<Pick<Gateway, "address" | "readOnly">>();
   const closed = Promise.withResolvers<boolean>();
@@ -89,6 +92,8 @@ export async function startWorker(
         return reading.get(message.id)?.(message.metrics);
       case "prepared":
         return preparing.get(message.id)?.(message.failure && toError(message.failure));
+      case "refreshed":
+        return refreshing.get(message.id)?.();
       case "profiled":
         return profiling.get(message.id)?.(message.profile);
       case "gather":
@@ -145,6 +150,14 @@ export async function startWorker(
       preparing.set(id, resolve);
       send({ type: "prepare", id, ...change });
       return promise.finally(() => preparing.delete(id));
+    },
+    async refresh() {
+      const id = reads++;
+      const { promise, resolve } = Promise.withResolvers<void>();
+      void ended.then(() => resolve());
+      refreshing.set(id, resolve);
+      send({ type: "refresh", id });
+      await promise.finally(() => refreshing.delete(id));
     },
     heapSnapshot: () => worker.getHeapSnapshot(),
     async cpuProfile(milliseconds) {
