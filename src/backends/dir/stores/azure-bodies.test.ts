@@ -1,15 +1,19 @@
 import assert from "node:assert/strict";
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { Readable } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
 import { type TestContext, test } from "vitest";
+import type { ObjectStore } from "../format/storage.ts";
 import { failsWith } from "../test-support.ts";
 import { createAzureStore } from "./azure.ts";
-import { begin, drain, READS, readSlowly, SIZE, trickle } from "./bodies-fixture.ts";
+import { begin, drain, pour, READS, readSlowly, SIZE, trickle } from "./bodies-fixture.ts";
 import { startFake } from "./fixture.ts";
 
 /** Opens a store on a fake service, whose answers have the facts of a blob. */
 async function openFake(
   t: TestContext,
   answer: (request: IncomingMessage, response: ServerResponse) => void,
+  timeout = "200ms",
 ) {
   const endpoint = await startFake(t, (request, response) => {
     request.resume();
@@ -23,12 +27,13 @@ async function openFake(
     ...account,
     azure_storage_endpoint: endpoint,
     azure_allow_http: "true",
-    timeout: "200ms",
+    timeout,
   };
   return (await createAzureStore("container", options)).store;
 }
 
 const STALLS: Readonly<Record<string, (response: ServerResponse) => void>> = {
+  "never begins": () => {},
   "stops in the middle": begin,
   trickles: trickle,
 };
@@ -61,3 +66,59 @@ test("a copy that Azure leaves pending is given up in time", async (t) => {
   await assert.rejects(store.copy("k", "l"), failsWith("ServiceUnavailable"));
   assert.ok(looks > 0);
 });
+
+const bytes = Buffer.from("ours");
+
+/** Requests whose answers are short. */
+const SHORT: Readonly<Record<string, (store: ObjectStore) => Promise<unknown>>> = {
+  listing: (store) => store.exists("d"),
+  copy: (store) => store.copy("k", "l"),
+  delete: (store) => store.delete("k"),
+  write: (store) => store.put("k", bytes),
+  "conditional write": (store) => store.putIfAbsent("k", bytes),
+  "long write": (store) => store.putStream("k", Readable.from([Buffer.alloc(2 ** 24), bytes])),
+};
+
+for (const [name, make] of Object.entries(SHORT)) {
+  for (const [how, send] of Object.entries({
+    "never begins": () => {},
+    trickles: (response: ServerResponse) => {
+      const timer = setInterval(() => response.write(" "), 20);
+      response.on("close", () => clearInterval(timer));
+    },
+  }))
+    test(`an answer of Azure to a ${name} that ${how} fails in time, and frees its connections`, async (t) => {
+      let open = 0;
+      let requests = 0;
+      const store = await openFake(t, (_, response) => {
+        open += 1;
+        requests += 1;
+        response.on("close", () => {
+          open -= 1;
+        });
+        send(response);
+      });
+      await assert.rejects(make(store), failsWith("ServiceUnavailable"));
+      assert.ok(requests > 0);
+      while (open > 0) await sleep(1);
+    });
+
+  for (const status of [200, 403])
+    test(`an answer of Azure to a ${name} with status ${status} that does not end is cut`, async (t) => {
+      let open = 0;
+      const store = await openFake(
+        t,
+        (_, response) => {
+          open += 1;
+          response.on("close", () => {
+            open -= 1;
+          });
+          response.writeHead(status);
+          pour(response);
+        },
+        "5s",
+      );
+      await assert.rejects(make(store));
+      while (open > 0) await sleep(1);
+    });
+}

@@ -8,7 +8,7 @@ import { createOptionReader, type OptionReader, type StorageOptions } from "./st
 import { createTimeLimits, type TimeLimits } from "./time-limits.ts";
 
 /** Maximum number of attempts of the library for a request. */
-const MAX_TRIES = 4;
+export const MAX_TRIES = 4;
 
 /** Longest duration of an attempt, in milliseconds. */
 const TRY_TIMEOUT = 30_000;
@@ -26,6 +26,8 @@ export interface AzureAccess {
   readonly single: ContainerClient;
   /** Client of small requests, whose attempts are shorter. */
   readonly small: ContainerClient;
+  /** Name of the service. */
+  readonly host: string;
   readonly limits: TimeLimits;
   /** Options with which the engine reaches the storage. */
   readonly engineOptions: StorageOptions;
@@ -62,6 +64,7 @@ export async function openAzure(container: string, options: StorageOptions): Pro
     client: new blob.ContainerClient(url, credential, tries(MAX_TRIES, longest)),
     single: new blob.ContainerClient(url, credential, tries(1, longest)),
     small: new blob.ContainerClient(url, credential, tries(MAX_TRIES, limits.small)),
+    host: new URL(endpoint).hostname,
     limits,
     // The engine needs the emulator's account explicitly.
     engineOptions: emulator

@@ -1,16 +1,15 @@
 import type { Readable } from "node:stream";
 import type { BlobItem } from "@azure/storage-blob";
-import { within } from "../../../namespace/within.ts";
 import type { ObjectInfo } from "../format/storage.ts";
-import { failureOf, openAzure, toAzureError } from "./azure-client.ts";
+import { failureOf, MAX_TRIES, openAzure, toAzureError } from "./azure-client.ts";
+import { bounded } from "./bounded-requests.ts";
 import type { Bucket, ListedObject } from "./bucket.ts";
 import type { Outcome } from "./conditional-put.ts";
-import { isTransient, toStoreError } from "./failure.ts";
+import { isTransient } from "./failure.ts";
 import { pacedBody, readPaced } from "./paced-body.ts";
 import { inPieces } from "./pieces.ts";
 import { createRemoteStore, type RemoteStorage } from "./remote-store.ts";
 import type { StorageOptions } from "./storage-options.ts";
-import { lateError } from "./time-limits.ts";
 
 /** Size of a block of a long object, in bytes. */
 const BLOCK_BYTES = 16 * 2 ** 20;
@@ -28,30 +27,39 @@ const COPY_WAITS = 4;
  * @throws Error with a single line for a missing package or an invalid option
  */
 export async function createAzureStore(name: string, options: StorageOptions): Promise<RemoteStorage> {
-  const { client, single, small, limits, engineOptions, clientOptions } = await openAzure(name, options);
+  const { client, single, small, host, limits, engineOptions, clientOptions } = await openAzure(
+    name,
+    options,
+  );
   const blobOf = (key: string) => client.getBlockBlobClient(key);
   const smallOf = (key: string) => small.getBlockBlobClient(key);
   const until = (abortSignal?: AbortSignal) => ({ ...(abortSignal && { abortSignal }) });
 
+  /** Makes a request that the library repeats; the library's own limits are for the service. */
+  function repeated<T>(make: () => Promise<T>, limit = limits.longest, isObject = false): Promise<T> {
+    return bounded(host, MAX_TRIES * limit, make, undefined, isObject);
+  }
   async function head(key: string, signal?: AbortSignal): Promise<ObjectInfo | undefined> {
-    const found = await orMissing(smallOf(key).getProperties(until(signal)));
+    const ask = () => smallOf(key).getProperties(until(signal));
+    const found = await orMissing(repeated(ask, limits.small));
     return found && infoOf(key, found);
   }
-  /** Opens a blob, or a part of it; the library limits the time until a body begins, but not its own. */
+  /** Opens a blob, or a part of it. */
   async function open(key: string, signal?: AbortSignal, start = 0, bytes?: number) {
-    const found = await orMissing(blobOf(key).download(start, bytes, until(signal)));
+    const ask = () => blobOf(key).download(start, bytes, until(signal));
+    const found = await orMissing(repeated(ask, limits.longest, true));
     return found && { tag: found.etag ?? "", body: found.readableStreamBody as Readable };
   }
   async function read(...part: Parameters<typeof open>) {
     const found = await open(...part);
-    return found && { tag: found.tag, bytes: await known(readPaced(found.body, limits.longest)) };
+    return found && { tag: found.tag, bytes: await known(readPaced(found.body, limits.longest, part[3])) };
   }
   const bucket: Bucket = {
     scheme: "az",
     name,
     listsInOrder: true,
     get: async (key, signal) => (await read(key, signal))?.bytes,
-    getTagged: read,
+    getTagged: (key, signal) => read(key, signal),
     async getStream(key) {
       const found = await open(key);
       return found && withErrors(pacedBody(found.body, limits.longest));
@@ -76,7 +84,7 @@ export async function createAzureStore(name: string, options: StorageOptions): P
       const pages: AsyncIterator<AzurePage> = recursive
         ? small.listBlobsFlat(query).byPage(settings)
         : small.listBlobsByHierarchy("/", query).byPage(settings);
-      const { value } = await known(pages.next());
+      const { value } = await known(repeated(() => pages.next(), limits.small));
       const { segment, continuationToken: next } = value as AzurePage;
       return {
         objects: segment.blobItems.map(listedOf),
@@ -85,30 +93,29 @@ export async function createAzureStore(name: string, options: StorageOptions): P
       };
     },
     async put(key, bytes, signal) {
-      await known(blobOf(key).upload(bytes, bytes.byteLength, until(signal)));
+      await known(repeated(() => blobOf(key).upload(bytes, bytes.byteLength, until(signal))));
     },
     putStream: (key, bytes, signal) => known(uploadBlocks(key, bytes, signal)),
     create: (key, bytes, attempts) => putIf(key, bytes, { ifNoneMatch: "*" }, attempts),
     replace: (key, bytes, tag, attempts) => putIf(key, bytes, { ifMatch: tag }, attempts),
     async copy(from, to) {
       const options = { intervalInMs: COPY_INTERVAL };
-      const copy = await known(blobOf(to).beginCopyFromURL(blobOf(from).url, options));
+      const begin = () => blobOf(to).beginCopyFromURL(blobOf(from).url, options);
+      const copy = await known(repeated(begin));
       // The service may leave a copy pending.
-      await known(within(COPY_WAITS * limits.longest, copy.pollUntilDone(), lateError)).finally(() =>
-        copy.stopPolling(),
-      );
+      const done = bounded(host, COPY_WAITS * limits.longest, () => copy.pollUntilDone());
+      await known(done).finally(() => copy.stopPolling());
     },
     async delete(keys) {
       const rest = keys.values();
       const worker = async () => {
-        for (const key of rest) await known(blobOf(key).deleteIfExists());
+        for (const key of rest) await known(repeated(() => blobOf(key).deleteIfExists()));
       };
       await Promise.all(Array.from({ length: Math.min(DELETES, keys.length) }, worker));
     },
     deleteTagged(key, tag, attempts) {
-      const abortSignal = AbortSignal.timeout(limits.conditionalWrite(0, attempts));
-      const conditions = { ifMatch: tag };
-      return outcomeOf(single.getBlockBlobClient(key).delete({ conditions, abortSignal }), abortSignal);
+      const remove = () => single.getBlockBlobClient(key).delete({ conditions: { ifMatch: tag } });
+      return outcomeOf(bounded(host, limits.conditionalWrite(0, attempts), remove));
     },
   };
   function putIf(
@@ -117,9 +124,9 @@ export async function createAzureStore(name: string, options: StorageOptions): P
     conditions: { readonly ifNoneMatch: string } | { readonly ifMatch: string },
     attempts: number,
   ): Promise<Outcome> {
-    const abortSignal = AbortSignal.timeout(limits.conditionalWrite(bytes.byteLength, attempts));
-    const options = { conditions, abortSignal };
-    return outcomeOf(single.getBlockBlobClient(key).upload(bytes, bytes.byteLength, options), abortSignal);
+    const limit = limits.conditionalWrite(bytes.byteLength, attempts);
+    const upload = () => single.getBlockBlobClient(key).upload(bytes, bytes.byteLength, { conditions });
+    return outcomeOf(bounded(host, limit, upload));
   }
 
   /** The service discards blocks that are not listed in the end. */
@@ -129,10 +136,10 @@ export async function createAzureStore(name: string, options: StorageOptions): P
     const blocks: string[] = [];
     for await (const piece of inPieces(bytes, BLOCK_BYTES, abortSignal)) {
       const id = Buffer.from(String(blocks.length).padStart(8, "0")).toString("base64");
-      await blob.stageBlock(id, piece, piece.byteLength, options);
+      await repeated(() => blob.stageBlock(id, piece, piece.byteLength, options));
       blocks.push(id);
     }
-    await blob.commitBlockList(blocks, options);
+    await repeated(() => blob.commitBlockList(blocks, options));
   }
   return { store: createRemoteStore(bucket), engineOptions, clientOptions };
 }
@@ -163,8 +170,8 @@ function listedOf({ name, properties }: BlobItem): ListedObject {
   return { ...info, tag: info.eTag };
 }
 
-/** Returns the outcome of an attempt under a condition, which a signal ends. */
-async function outcomeOf(attempt: Promise<unknown>, signal: AbortSignal): Promise<Outcome> {
+/** Returns the outcome of an attempt under a condition. */
+async function outcomeOf(attempt: Promise<unknown>): Promise<Outcome> {
   try {
     await attempt;
     return "done";
@@ -173,7 +180,6 @@ async function outcomeOf(attempt: Promise<unknown>, signal: AbortSignal): Promis
     if (failure.status === 412 || ["BlobAlreadyExists", "BlobNotFound"].includes(failure.code))
       return "refused";
     if (failure.status === 409) return "busy";
-    if (signal.aborted) return { unclear: toStoreError("Azure", { ...failure, status: undefined }) };
     if (isTransient(failure)) return { unclear: toAzureError(error) };
     throw toAzureError(error);
   }

@@ -18,6 +18,16 @@ export function trickle(response: ServerResponse): void {
   response.on("close", () => clearInterval(timer));
 }
 
+/** Sends spaces as fast as the connection takes them, until it closes. */
+export function pour(response: ServerResponse): void {
+  const spaces = Buffer.alloc(2 ** 20, " ");
+  const more = () => {
+    while (!response.destroyed && response.write(spaces));
+  };
+  response.on("drain", more);
+  more();
+}
+
 /** Reads an object as a stream, to its end. */
 export async function drain(store: ObjectStore): Promise<void> {
   for await (const _ of (await store.getStream("k")) ?? []);

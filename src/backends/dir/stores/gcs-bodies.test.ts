@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type TestContext, test } from "vitest";
 import type { ObjectStore } from "../format/storage.ts";
 import { failsWith } from "../test-support.ts";
-import { begin, drain, READS, readSlowly, SIZE, trickle } from "./bodies-fixture.ts";
+import { begin, drain, pour, READS, readSlowly, SIZE, trickle } from "./bodies-fixture.ts";
 import { startFake } from "./fixture.ts";
 import { createGcsStore } from "./gcs.ts";
 
@@ -15,13 +15,14 @@ const CRC_OF_4_ZEROS = "SGdLxw==";
 async function openFake(
   t: TestContext,
   answer: (request: IncomingMessage, response: ServerResponse) => void,
+  timeout = "200ms",
 ) {
   const gcs_base_url = await startFake(t, (request, response) => {
     request.resume();
     answer(request, response);
   });
   const key = JSON.stringify({ gcs_base_url, disable_oauth: true });
-  return (await createGcsStore("bucket", { google_service_account_key: key, timeout: "200ms" })).store;
+  return (await createGcsStore("bucket", { google_service_account_key: key, timeout })).store;
 }
 
 const isBody = ({ url = "" }: IncomingMessage) => url.includes("alt=media");
@@ -138,4 +139,73 @@ test("changes under a condition name the generation in their queries, as the ser
   await store.replace("k", new Uint8Array(4), "8");
   await store.putIfAbsent("k", new Uint8Array(4));
   assert.deepEqual(seen, ["DELETE 7", "POST 8", "POST 0"]);
+});
+
+for (const [name, make] of Object.entries({
+  ...READS,
+  head: (store: ObjectStore) => store.head("k"),
+  listing: (store: ObjectStore) => store.exists("d"),
+  write: (store: ObjectStore) => store.put("k", Buffer.alloc(4)),
+  "conditional write": (store: ObjectStore) => store.putIfAbsent("k", Buffer.alloc(4)),
+}))
+  test(`a ${name} that Google does not answer frees its connections`, async (t) => {
+    let open = 0;
+    let requests = 0;
+    const store = await openFake(t, (_, response) => {
+      open += 1;
+      requests += 1;
+      response.on("close", () => {
+        open -= 1;
+      });
+    });
+    await assert.rejects(make(store), failsWith("ServiceUnavailable"));
+    assert.ok(requests > 0);
+    while (open > 0) await sleep(1);
+  });
+
+test("a read of Google that is hedged ends the request that loses", async (t) => {
+  const lost = Promise.withResolvers<void>();
+  let bodies = 0;
+  const store = await openFake(
+    t,
+    (request, response) => {
+      if (!isBody(request)) return sendFacts(response);
+      bodies += 1;
+      if (bodies > 1) return void response.end("ours");
+      response.on("close", lost.resolve);
+    },
+    "30s",
+  );
+  assert.equal(Buffer.from((await store.get("k")) ?? []).toString(), "ours");
+  await lost.promise;
+  assert.equal(bodies, 2);
+});
+
+for (const [name, status, make] of [
+  ["listing", 200, (store: ObjectStore) => store.exists("d")],
+  ["read that fails", 403, (store: ObjectStore) => store.get("k")],
+  ["write", 200, (store: ObjectStore) => store.put("k", Buffer.alloc(4))],
+] as const)
+  test(`an answer of Google to a ${name} that does not end is cut`, async (t) => {
+    let ended = false;
+    const store = await openFake(
+      t,
+      (_, response) => {
+        response.writeHead(status, { "content-type": "application/json" });
+        pour(response);
+        response.on("close", () => {
+          ended = true;
+        });
+      },
+      "30s",
+    );
+    await assert.rejects(make(store));
+    while (!ended) await sleep(1);
+  });
+
+test("a part of an object of Google with more bytes than were asked for fails", async (t) => {
+  const store = await openFake(t, (request, response) =>
+    isBody(request) ? response.end(Buffer.alloc(SIZE)) : sendFacts(response),
+  );
+  await assert.rejects(store.getRange("k", 2, 5), failsWith("ServiceUnavailable"));
 });

@@ -12,7 +12,7 @@ const PIECE_LIMITS = 2;
 interface UploadWay {
   readonly limits: TimeLimits;
   /** Makes a request that the library repeats, with a limit on each attempt. Default: that of small requests. */
-  repeated<T>(request: Promise<T>, limit?: number): Promise<T>;
+  repeated<T>(make: () => Promise<T>, limit?: number): Promise<T>;
   readonly signal: AbortSignal | undefined;
 }
 
@@ -34,11 +34,11 @@ export async function uploadStream(
   const pieces = inPieces(bytes, PIECE_BYTES, signal);
   let piece = (await pieces.next()).value ?? new Uint8Array();
   if (piece.byteLength < PIECE_BYTES) {
-    const request = file.save(Buffer.from(piece), { resumable: false });
-    await repeated(request, limits.write(piece.byteLength));
+    const save = () => file.save(Buffer.from(piece), { resumable: false });
+    await repeated(save, limits.write(piece.byteLength));
     return;
   }
-  const [uri] = await repeated(file.createResumableUpload());
+  const [uri] = await repeated(() => file.createResumableUpload());
   try {
     for (let start = 0; ; ) {
       const next = (await pieces.next()).value;
@@ -69,7 +69,8 @@ async function sendPiece(uri: string, body: Uint8Array, range: string, signal: A
     body: Buffer.from(body),
     signal,
   });
-  await answer.arrayBuffer();
+  // Its status says everything.
+  await answer.body?.cancel();
   if (answer.ok || answer.status === INCOMPLETE) return;
   throw Object.assign(new Error("a piece was refused"), { code: answer.status });
 }

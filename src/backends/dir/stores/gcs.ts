@@ -1,9 +1,8 @@
-import { EventEmitter } from "node:events";
-import type { CreateReadStreamOptions, File, StorageOptions as GcsOptions } from "@google-cloud/storage";
+import type { File, StorageOptions as GcsOptions } from "@google-cloud/storage";
 import { LanceError } from "../../../namespace/errors.ts";
-import { within } from "../../../namespace/within.ts";
 import { loadLibrary } from "../../load-library.ts";
 import type { ObjectInfo } from "../format/storage.ts";
+import { bounded } from "./bounded-requests.ts";
 import type { ListedObject } from "./bucket.ts";
 import type { Outcome } from "./conditional-put.ts";
 import { isTransient, toStoreError } from "./failure.ts";
@@ -12,7 +11,7 @@ import { uploadStream } from "./gcs-upload.ts";
 import { pacedBody, readPaced } from "./paced-body.ts";
 import { createRemoteStore, type RemoteStorage } from "./remote-store.ts";
 import type { StorageOptions } from "./storage-options.ts";
-import { createTimeLimits, lateError } from "./time-limits.ts";
+import { createTimeLimits } from "./time-limits.ts";
 
 /** Longest duration of a request with its retries, in seconds, and their number. */
 const TOTAL_SECONDS = 60;
@@ -23,9 +22,6 @@ const REQUEST_TIMEOUT = 30_000;
 
 /** Objects do not belong to a project. Without a value, the library starts `gcloud` to find one, which takes seconds. */
 const NO_PROJECT = "none";
-
-/** Number of listeners of an event from which on Node warns of a leak. */
-const LISTENERS = 20;
 
 /** Number of concurrent deletes; the service has no batch request. */
 const DELETES = 32;
@@ -43,55 +39,60 @@ export async function createGcsStore(name: string, options: StorageOptions): Pro
     "@google-cloud/storage",
     () => import("@google-cloud/storage"),
   );
-  // The library's streams have 11 listeners and more, so that Node would warn of each body, and they cannot be reached.
-  EventEmitter.defaultMaxListeners = Math.max(EventEmitter.defaultMaxListeners, LISTENERS);
-  const bucket = new Storage(toGcsOptions(options, MAX_RETRIES)).bucket(name);
+  const storage = new Storage(toGcsOptions(options, MAX_RETRIES));
+  const host = new URL(storage.apiEndpoint).hostname;
+  const bucket = storage.bucket(name);
   const single = new Storage(toGcsOptions(options, 0)).bucket(name);
 
   /** Makes a request that the library repeats. */
-  function repeated<T>(request: Promise<T>, limit = limits.small): Promise<T> {
-    return within((1 + MAX_RETRIES) * limit, request, lateError);
+  function repeated<T>(make: () => Promise<T>, limit = limits.small, signal?: AbortSignal): Promise<T> {
+    return bounded(host, (1 + MAX_RETRIES) * limit, make, signal);
   }
   /** Reads an object, or a part of it. */
-  function read(key: string, part?: CreateReadStreamOptions): Promise<Uint8Array | undefined> {
-    return orMissing(readPaced(openBody(bucket.file(key), part), limits.longest));
+  function read(key: string, signal?: AbortSignal, part?: Part): Promise<Uint8Array | undefined> {
+    const body = openBody({ host, file: bucket.file(key) }, part, signal);
+    return orMissing(readPaced(body, limits.longest, part && part.end - part.start + 1));
+  }
+  function metadataOf(file: File, signal?: AbortSignal) {
+    return orMissing(repeated(() => file.getMetadata(), limits.small, signal));
   }
   /** Writes an object in place of a generation, where 0 means none, in a single attempt. */
   function putIf(key: string, bytes: Uint8Array, generation: string | number, attempts: number) {
     const preconditionOpts = { ifGenerationMatch: generation };
-    const request = single.file(key).save(Buffer.from(bytes), { resumable: false, preconditionOpts });
-    return within(limits.conditionalWrite(bytes.byteLength, attempts), request, lateError);
+    const save = () => single.file(key).save(Buffer.from(bytes), { resumable: false, preconditionOpts });
+    return bounded(host, limits.conditionalWrite(bytes.byteLength, attempts), save);
   }
   const store = createRemoteStore({
     scheme: "gs",
     name,
     listsInOrder: true,
-    get: (key) => read(key),
-    async getTagged(key) {
-      const metadata = await orMissing(repeated(bucket.file(key).getMetadata()));
+    get: read,
+    async getTagged(key, signal) {
+      const metadata = await metadataOf(bucket.file(key), signal);
       // The bytes may be newer than the tag: then the object has changed since, as a change under the tag finds.
-      const bytes = metadata && (await read(key));
+      const bytes = metadata && (await read(key, signal));
       return bytes && { bytes, tag: String(metadata[0].generation) };
     },
     async getStream(key) {
-      const [found] = await known(repeated(bucket.file(key).exists()));
-      return found ? withErrors(pacedBody(openBody(bucket.file(key)), limits.longest)) : undefined;
+      const file = bucket.file(key);
+      const [found] = await known(repeated(() => file.exists()));
+      return found ? withErrors(pacedBody(openBody({ host, file }), limits.longest)) : undefined;
     },
-    async getPart(key, range) {
-      const metadata = await orMissing(repeated(bucket.file(key).getMetadata()));
+    async getPart(key, range, signal) {
+      const metadata = await metadataOf(bucket.file(key), signal);
       if (metadata === undefined) return undefined;
       const size = Number(metadata[0].size ?? 0);
       const start = "length" in range ? Math.max(0, size - range.length) : range.start;
       const end = "length" in range ? size : Math.min(range.end, size);
       if (start >= end) return { size, bytes: new Uint8Array() };
-      const bytes = await read(key, { start, end: end - 1 });
+      const bytes = await read(key, signal, { start, end: end - 1 });
       return bytes && { size, bytes };
     },
-    async head(key) {
+    async head(key, signal) {
       const file = bucket.file(key);
-      return (await orMissing(repeated(file.getMetadata()))) && infoOf(file);
+      return (await metadataOf(file, signal)) && infoOf(file);
     },
-    async page({ prefix, recursive, limit: maxResults, from: pageToken }) {
+    async page({ prefix, recursive, limit: maxResults, from: pageToken }, signal) {
       const query = {
         prefix,
         autoPaginate: false,
@@ -99,33 +100,41 @@ export async function createGcsStore(name: string, options: StorageOptions): Pro
         ...(pageToken !== undefined && { pageToken }),
         ...(!recursive && { delimiter: "/" }),
       };
-      const [files, next, answer] = (await known(repeated(bucket.getFiles(query)))) as unknown as Listing;
+      const request = repeated(() => bucket.getFiles(query), limits.small, signal);
+      const [files, next, answer] = (await known(request)) as unknown as Listing;
       return { objects: files.map(listedOf), prefixes: answer?.prefixes ?? [], next: next?.pageToken };
     },
-    put(key, bytes) {
-      const request = bucket.file(key).save(Buffer.from(bytes), { resumable: false });
-      return known(repeated(request, limits.write(bytes.byteLength)));
+    put(key, bytes, signal) {
+      const save = () => bucket.file(key).save(Buffer.from(bytes), { resumable: false });
+      return known(repeated(save, limits.write(bytes.byteLength), signal));
     },
     putStream: (key, bytes, signal) =>
       known(uploadStream(bucket.file(key), bytes, { limits, repeated, signal })),
     create: (key, bytes, attempts) => outcomeOf(putIf(key, bytes, 0, attempts)),
     replace: (key, bytes, tag, attempts) => outcomeOf(putIf(key, bytes, tag, attempts), [404, 412]),
     async copy(from, to) {
-      await known(repeated(bucket.file(from).copy(bucket.file(to)), limits.longest));
+      await known(repeated(() => bucket.file(from).copy(bucket.file(to)), limits.longest));
     },
     async delete(keys) {
       const rest = keys.values();
       const worker = async () => {
-        for (const key of rest) await known(repeated(bucket.file(key).delete({ ignoreNotFound: true })));
+        for (const key of rest)
+          await known(repeated(() => bucket.file(key).delete({ ignoreNotFound: true })));
       };
       await Promise.all(Array.from({ length: Math.min(DELETES, keys.length) }, worker));
     },
     deleteTagged(key, ifGenerationMatch, attempts) {
-      const request = single.file(key).delete({ ifGenerationMatch });
-      return outcomeOf(within(limits.conditionalWrite(0, attempts), request, lateError), [404, 412]);
+      const remove = () => single.file(key).delete({ ifGenerationMatch });
+      return outcomeOf(bounded(host, limits.conditionalWrite(0, attempts), remove), [404, 412]);
     },
   });
   return { store, engineOptions: options };
+}
+
+/** A part of an object, from `start` to `end`, both included. */
+interface Part {
+  readonly start: number;
+  readonly end: number;
 }
 
 type Listing = readonly [

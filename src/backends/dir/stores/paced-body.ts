@@ -5,6 +5,9 @@ import { lateError, transferMs } from "./time-limits.ts";
 /** Size up to which an object is read whole, in bytes; longer ones are streamed. */
 const MAX_WHOLE_BYTES = 512 * 2 ** 20;
 
+/** Maximum size of an answer that is not an object, in bytes. A page of 1,000 keys of 1 KiB, all escaped, has 7 MB. */
+export const MAX_ANSWER_BYTES = 16 * 2 ** 20;
+
 /**
  * Passes a body on as it arrives. A body that stops, or trickles, is destroyed and fails: no wait for bytes may exceed
  * the limit, and all of them together may exceed it only by the time that the bytes take on the slowest supported link.

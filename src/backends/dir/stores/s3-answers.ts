@@ -1,10 +1,7 @@
 import type { Readable } from "node:stream";
 import type { S3Client } from "@aws-sdk/client-s3";
-import { readPaced } from "./paced-body.ts";
+import { MAX_ANSWER_BYTES, readPaced } from "./paced-body.ts";
 import type { TimeLimits } from "./time-limits.ts";
-
-/** Maximum size of an answer that is not an object, in bytes. A page of 1,000 keys of 1 KiB, all escaped, has 7 MB. */
-export const MAX_ANSWER_BYTES = 16 * 2 ** 20;
 
 /** Number of times that the longest limit is that of a copy and of joining parts, which the service may hold open. */
 const LONG_WAITS = 4;

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { type TestContext, test } from "vitest";
 import type { ObjectStore } from "../format/storage.ts";
 import { failsWith } from "../test-support.ts";
-import { begin, drain, READS, readSlowly, SIZE, trickle } from "./bodies-fixture.ts";
+import { begin, drain, pour, READS, readSlowly, SIZE, trickle } from "./bodies-fixture.ts";
 import { openFakeS3, startFake } from "./fixture.ts";
 import { createS3Store } from "./s3.ts";
 
@@ -99,16 +99,6 @@ for (const [name, [start, make]] of Object.entries(SHORT)) {
 function trickleOn(response: ServerResponse): void {
   const timer = setInterval(() => response.write(" "), 20);
   response.on("close", () => clearInterval(timer));
-}
-
-/** Sends spaces as fast as the connection takes them, until it closes. */
-function pour(response: ServerResponse): void {
-  const spaces = Buffer.alloc(2 ** 20, " ");
-  const more = () => {
-    while (!response.destroyed && response.write(spaces));
-  };
-  response.on("drain", more);
-  more();
 }
 
 test("a redirect of S3 is not followed", async (t) => {

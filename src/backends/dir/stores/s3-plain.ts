@@ -1,6 +1,5 @@
 import type { S3Client } from "@aws-sdk/client-s3";
-import { readPaced } from "./paced-body.ts";
-import { MAX_ANSWER_BYTES } from "./s3-answers.ts";
+import { MAX_ANSWER_BYTES, readPaced } from "./paced-body.ts";
 import type { S3Access } from "./s3-client.ts";
 
 /** A request of the S3 protocol about an object. */

@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
+import { get } from "node:http";
 import { describe, it } from "vitest";
 import { LanceError } from "../../../namespace/errors.ts";
 import { type Action, allows, type Role } from "../../../namespace/principal.ts";
+import { startFake } from "../stores/fixture.ts";
+import { failsWith } from "../test-support.ts";
 import { createStaticSource, type StaticOptions } from "./static-options.ts";
 import { type CredentialSource, createVendor, type VendorOptions } from "./vendor.ts";
 
@@ -27,6 +30,30 @@ function open(options: Partial<VendorOptions> = {}) {
 }
 
 const as = (role: Role) => ({ may: (action: Action) => allows({ role }, action) });
+
+describe("a vendor whose service does not answer", () => {
+  it("fails in time, frees the connection, and asks again for the next caller", async (t) => {
+    const closed = Promise.withResolvers<void>();
+    let requests = 0;
+    const url = await startFake(t, (_, response) => {
+      requests += 1;
+      response.on("close", closed.resolve);
+      if (requests > 1) response.end();
+    });
+    const source: CredentialSource = {
+      issue: () =>
+        new Promise((resolve, reject) => {
+          get(url, () => resolve({ value: { aws_session_token: "a" }, expiresAt: LIFE })).on("error", reject);
+        }),
+    };
+    const { vendor, clock } = open({ source, timeoutMs: 200 });
+    await assert.rejects(vendor.vend(as("reader"), "t"), failsWith("ServiceUnavailable"));
+    await closed.promise;
+    clock.now += 60_000;
+    assert.equal((await vendor.vend(as("reader"), "t"))["aws_session_token"], "a");
+    assert.equal(requests, 2);
+  });
+});
 
 describe("what a vendor hands out", () => {
   it("allows what the caller's role allows", async () => {

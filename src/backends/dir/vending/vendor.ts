@@ -1,5 +1,7 @@
 import type { Call } from "../../../namespace/call.ts";
 import { createTokenCache, type Token } from "../../upstream-identity/token-cache.ts";
+import { bounded } from "../stores/bounded-requests.ts";
+import { toStoreError } from "../stores/failure.ts";
 import type { StorageOptions } from "../stores/storage-options.ts";
 import { inEverySpelling } from "./spellings.ts";
 
@@ -36,6 +38,8 @@ export interface VendorOptions {
   readonly isOpen?: boolean | undefined;
   /** Maximum number of credentials that are kept. Default: 10,000. */
   readonly maxKept?: number | undefined;
+  /** Maximum duration of issuing credentials, in milliseconds. Default: 30,000. */
+  readonly timeoutMs?: number | undefined;
   /** The time in epoch milliseconds. Default: the system's. */
   readonly now?: (() => number) | undefined;
 }
@@ -51,11 +55,19 @@ const RENEW_BEFORE_MS = 5 * 60_000;
  * same permission get the same ones.
  */
 export function createVendor(options: VendorOptions): Vendor {
-  const { source, isOpen = false, maxKept: maxTokens = 10_000, now } = options;
+  const { source, isOpen = false, maxKept: maxTokens = 10_000, timeoutMs = 30_000, now } = options;
+
+  async function issueInTime(issue: () => Promise<Token<StorageOptions>>) {
+    // Not every library has limits of its own, and all callers for a table wait for the same credentials.
+    return bounded(undefined, timeoutMs, issue).catch((error: NodeJS.ErrnoException) => {
+      const { code } = error;
+      throw code === "ETIMEDOUT" ? toStoreError("credentials", { status: undefined, code }) : error;
+    });
+  }
   const kept = createTokenCache<StorageOptions>({
     async fetch(subject) {
       const [permission, key] = JSON.parse(subject) as [Permission, string];
-      const { value, expiresAt } = await source.issue(key, permission);
+      const { value, expiresAt } = await issueInTime(() => source.issue(key, permission));
       const ends = Number.isFinite(expiresAt);
       const spelled = inEverySpelling(value);
       return { value: ends ? { ...spelled, expires_at_millis: String(expiresAt) } : spelled, expiresAt };
