@@ -8,13 +8,19 @@ import type { ArrowField, ArrowSchema } from "./schema.ts";
  * (integers, floats, texts, lists) the engine casts, and fails if a value does not fit. Columns may be in another
  * order, and nullable columns may be missing.
  *
+ * @param isAdded whether the rows become new ones, in which a missing column is null. Default: true.
  * @throws LanceError TableSchemaValidationError
  */
-export function checkCompatible(rows: ArrowSchema, table: ArrowSchema): void {
-  checkFields(rows.fields, table.fields, "");
+export function checkCompatible(rows: ArrowSchema, table: ArrowSchema, isAdded = true): void {
+  checkFields(rows.fields, table.fields, "", isAdded);
 }
 
-function checkFields(from: readonly ArrowField[], to: readonly ArrowField[], path: string): void {
+function checkFields(
+  from: readonly ArrowField[],
+  to: readonly ArrowField[],
+  path: string,
+  isAdded = true,
+): void {
   const known = new Map(to.map((field) => [field.name, field]));
   for (const field of from) {
     const target = known.get(field.name);
@@ -22,6 +28,7 @@ function checkFields(from: readonly ArrowField[], to: readonly ArrowField[], pat
     known.delete(field.name);
     checkField(field, target, path);
   }
+  if (!isAdded) return;
   for (const missing of known.values()) {
     if (!missing.nullable) throw mismatch(`column ${quote(path + missing.name)} is missing and not nullable`);
   }

@@ -98,6 +98,7 @@ test("rows fit a table when their columns are of the same kind", () => {
   fits(one("id", new Int64()), one("text", new Dictionary(new Utf8(), new Int32())));
   fails(/"id" is float/, one("id", new Float64()));
   fails(/"id" is missing/, one("text", new Utf8()));
+  checkCompatible(schemaOf([one("text", new Utf8())]), table, false);
   fails(/"more" is not in the table/, one("id", new Int64()), one("more", new Utf8()));
   fails(/fixed_size_list\(3\)/, one("id", new Int64()), one("vector", vector(3)));
 });

@@ -66,6 +66,24 @@ export function mergeTests(world: World): void {
       assert.deepEqual(await idsIn(deleted), [3, 4]);
     });
 
+    test("only inserted rows need every column that is not nullable", async () => {
+      const columns = (ids: number[], names: readonly string[]) =>
+        Object.fromEntries(names.map((name) => [name, { type: new Int32(), values: ids, nullable: false }]));
+      const part = streamOf(columns([1, 2], ["id", "a"]));
+      const deletes = { on: ["id"], whenNotMatchedBySourceDelete: true };
+      const updates = { on: ["id"], whenMatchedUpdateAll: true };
+      for (const [name, options, expected] of [
+        ["updates", updates, [0, 1, 0]],
+        ["deletes", deletes, [0, 0, 1]],
+        ["both", { ...updates, ...deletes }, [0, 1, 1]],
+      ] as const) {
+        const id = [await world.namespace(), "t"];
+        await world.client.createTable({ id }, streamOf(columns([0, 1], ["id", "a", "b"])));
+        assert.deepEqual(await counts(id, { ...options, on: ["id"] }, part), expected, name);
+        await refused("TableSchemaValidationError", merge(id, UPSERT, part));
+      }
+    });
+
     test("the filters apply to the update and to the deletion", async () => {
       const id = await world.table();
       const updated = await counts(

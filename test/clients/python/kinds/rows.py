@@ -70,6 +70,9 @@ def upsert(both):
     both.same("of some columns", lambda db: merge(db).when_matched_update_all().execute(fruit(2).select(["id", "text"])))
     both.same("of dictionaries", lambda db: merge(db).when_not_matched_insert_all().execute([{"id": 50, "text": "x", "vector": [1.0, 1.0]}]))
     both.same("rows", read)
+    both.same("add a required column", lambda db: t(db).add_columns({"required": "id + 1"}))
+    both.same("of some columns, without a required one", lambda db: merge(db).when_matched_update_all().when_not_matched_by_source_delete().execute(fruit(2).select(["id", "text"])))
+    both.same("rows with a required column", read)
     both.same("of another schema", lambda db: merge(db).when_matched_update_all().execute(pa.table({"id": [1], "x": [2]})))
     both.same("without its key", lambda db: merge(db).when_matched_update_all().execute(fruit(2).select(["text"])))
 

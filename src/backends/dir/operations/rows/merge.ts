@@ -73,7 +73,7 @@ export function createMergeOperations(
     try {
       const schema = await data.schema();
       const on = keysOf(plan, schema, upload.schema);
-      checkCompatible(upload.schema, schema);
+      checkCompatible(upload.schema, schema, plan.insert);
       const log = await data.wait(() => data.table.getLsmWriteSpec());
       checkWriteLog(plan.useLsm, Boolean(log));
       return answer(
