@@ -303,3 +303,29 @@ test("keeps a version that is read, and one that came to be read right before it
   assert.equal(await assertWhole(dataset), 4);
   for (const version of read) await readVersion(dataset, version);
 });
+
+test("a run that pauses leaves the versions that have got the numbers of old ones meanwhile", async () => {
+  const dataset = makeDataset();
+  const { store } = dataset;
+  for (let version = 1; version <= 5; version++) put(dataset, version, [version]);
+  // The tags distinguish the files, as those of a bucket do.
+  store.head = async (key) => {
+    const [found, size] = [await store.getTagged(key), store.objects.get(key)?.byteLength ?? 0];
+    return found && { key, size, modifiedMillis: 0, eTag: found.tag };
+  };
+  const others = () => {
+    for (const key of [...store.objects.keys()]) if (key.includes("/_versions/")) store.objects.delete(key);
+    for (let version = 1; version <= 5; version++) put(dataset, version, [version + 5]);
+  };
+  let isNext = false;
+  store.put = async (key, bytes) => {
+    store.objects.set(key, bytes);
+    // The hint is the last thing that is written before versions are deleted.
+    if (!isNext) others();
+    isNext = true;
+  };
+  const { versions } = await pruneVersions(dataset, options());
+  assert.equal(isNext, true);
+  assert.equal(versions, 0);
+  assert.equal(await assertWhole(dataset), 5);
+});

@@ -84,6 +84,8 @@ export async function pruneVersions(dataset: DatasetRef, options: PruneOptions):
   const found = (await findVersions(dataset)).sort((a, b) => (a.version < b.version ? -1 : 1));
   const newest = found.at(-1);
   if (newest === undefined || found.length <= options.keep) return nothing(false);
+  const identityOfNewest = () => identityOf(dataset, { ...newest, info: undefined });
+  const first = await identityOfNewest();
   const refs = await readRefs(dataset);
   const old = found.slice(0, -options.keep).filter(({ version }) => !refs.versions.has(version));
   // A branch whose first version is gone from here may need any file.
@@ -122,47 +124,56 @@ export async function pruneVersions(dataset: DatasetRef, options: PruneOptions):
   }
 
   await writeVersionHint(dataset, newest.version, { lasting: true });
-  const restored = await deleteManifests(dataset, doomed, options);
+  // Numbers below a version that is still there are not used again.
+  const isUnchanged = async () => first !== undefined && (await identityOfNewest()) === first;
+  const kept = await deleteManifests(dataset, doomed, options, isUnchanged);
   // A version that was made meanwhile may need some of these files. Versions from here on cannot, because a deleted
   // version cannot be restored.
   await examineAll(dataset, await findVersions(dataset), options, spare);
   // A branch that began on a deleted version meanwhile needs its files, and the first manifest of the branch names them.
   const { versions: needed } = await readRefs(dataset);
-  if (doomed.some(({ version }) => needed.has(version) && !restored.has(version))) {
+  if (doomed.some(({ version }) => needed.has(version) && !kept.has(version))) {
     files.clear();
     directories.clear();
   }
   await store.deleteAll([...files.keys()]);
   await forEachOf(directories.keys(), DELETIONS, (directory) => store.deleteDirectory(directory));
-  return pruned(restored.size);
+  return pruned(kept.size);
 }
 
 /**
  * Deletes manifests, the oldest first, and restores those that tags or branches have come to name, or calls to read. The
  * caller that makes such a name looks for the version afterwards, so one of the two notices the other.
  *
- * @returns the restored versions
+ * @param isUnchanged whether the numbers still belong to the versions that were examined; others may delete the newest
+ *   versions, and even the table, and use the numbers again
+ * @returns the versions that it has restored or not deleted
  */
 async function deleteManifests(
   dataset: DatasetRef,
   versions: readonly FoundVersion[],
   { isRead }: PruneOptions,
+  isUnchanged: () => Promise<boolean>,
 ): Promise<ReadonlySet<bigint>> {
   const { store } = dataset;
-  const restored = new Set<bigint>();
+  const kept = new Set<bigint>();
   for (let at = 0; at < versions.length; at += BATCH) {
     const batch = versions.slice(at, at + BATCH);
     const contents = await Promise.all(batch.map(({ key }) => store.get(key)));
+    if (!(await isUnchanged())) {
+      for (const { version } of versions.slice(at)) kept.add(version);
+      break;
+    }
     await store.deleteAll(batch.map(({ key }) => key));
     const { versions: needed } = await readRefs(dataset);
     for (const [i, { version, key }] of batch.entries()) {
       const content = contents[i];
       if (content === undefined || !(needed.has(version) || isRead?.(version))) continue;
       await store.putIfAbsent(key, content);
-      restored.add(version);
+      kept.add(version);
     }
   }
-  return restored;
+  return kept;
 }
 
 function nothing(hasYoung: boolean, hasReplaced = false): Pruned {
