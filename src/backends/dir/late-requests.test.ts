@@ -1,18 +1,25 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
+import { Int32, Table, tableToIPC, vectorFromArray } from "apache-arrow";
 import { describe, test } from "vitest";
 import { createLateBucket } from "../../../test/support/late-bucket.ts";
 import { until } from "../../../test/support/until.ts";
 import { isEarlier } from "../../namespace/idempotency.ts";
+import { type StagedNext, stageNext } from "./batch/fixture.ts";
 import { createJournal } from "./batch/journal.ts";
+import { resolveAbandoned } from "./batch/resolve.ts";
+import { runBatch } from "./batch/run.ts";
+import type { DatasetRef } from "./format/dataset.ts";
 import { deleteVersions } from "./format/delete-versions.ts";
 import { createMemoryStore, openFixture } from "./format/fixture.ts";
 import { createLocalStore } from "./format/local-store.ts";
+import type { PreparedVersion } from "./format/prepared-version.ts";
 import { createTag, deleteTag, readTag, updateTag } from "./format/refs.ts";
 import { listTree } from "./format/storage.ts";
 import { latestVersion } from "./format/version-files.ts";
 import { createIdempotencyRecords } from "./idempotency/records.ts";
-import { failsWith, silent, temporaryDirectory } from "./test-support.ts";
+import { openDirectory } from "./open-directory.ts";
+import { failsWith, openClient, silent, temporaryDirectory } from "./test-support.ts";
 
 const clock = { now: async () => Date.now() };
 
@@ -115,6 +122,37 @@ describe("a request that a bucket carries out after its repetition", () => {
     assert.deepEqual(await journal.abandoned(), []);
     assert.equal((await journal.broken()).length, 1);
   });
+});
+
+test("a batch that was undone is undone again when a bucket writes one of its versions late", async (t) => {
+  const root = await temporaryDirectory(t);
+  const client = await openClient(t, root);
+  const rows = tableToIPC(new Table({ id: vectorFromArray([1], new Int32()) }), "stream");
+  for (const name of ["a", "b"]) await client.upload("createTable", name, {}, rows);
+  const bucket = createLateBucket(createLocalStore());
+  // The engine finds the files on the disk.
+  const { uriOf, keyOf } = createLocalStore();
+  const store = { ...bucket.store, uriOf, keyOf };
+  const storage = { store, root: root.slice(1), engineOptions: {} };
+  const { context, close } = await openDirectory({ root, storage, log: silent, maintenance: false });
+  t.onTestFinished(close);
+  const datasets = ["a", "b"].map((name) => ({ store, root: `${root.slice(1)}/data/${name}.lance` }));
+  const staged = await Promise.all(datasets.map((dataset) => stageNext(dataset, "x")));
+  const versions = datasets.map((dataset, i): PreparedVersion => {
+    const { version, key, bytes } = staged[i] as StagedNext;
+    return { dataset, version, key, bytes, scheme: "V2", stagedKey: undefined, exists: false };
+  });
+  // Another writer has the number.
+  await store.putIfAbsent((staged[1] as StagedNext).key, Buffer.from("of another writer"));
+  const batch = { changes: [], departing: "keep", versions } as const;
+  const run = () => runBatch(context, batch, new AbortController().signal);
+  await assert.rejects(bucket.hangDuring(run), failsWith("ConcurrentModification"));
+  const [a] = datasets as [DatasetRef];
+  assert.equal((await latestVersion(a))?.version, 1n);
+  await bucket.land();
+  assert.equal((await latestVersion(a))?.version, 2n);
+  await resolveAbandoned(context);
+  assert.equal((await latestVersion(a))?.version, 1n);
 });
 
 test("two gateways that move a tag at the same moment keep what the other one wrote beside it", async () => {

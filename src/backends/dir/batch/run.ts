@@ -102,7 +102,15 @@ function planOn(state: CatalogState, batch: Batch): Promise<Intent> {
 class OtherLocations extends Error {}
 
 /** The batch is undone; the cause says why. */
-class NotCommitted extends Error {}
+class NotCommitted extends Error {
+  /** Whether a bucket may write a version of the batch late, so that it must be taken back again. */
+  readonly mayReturn: boolean;
+
+  constructor(cause: unknown, mayReturn: boolean) {
+    super("the batch is undone", { cause });
+    this.mayReturn = mayReturn;
+  }
+}
 
 async function carryOut(context: ChangeContext, batch: Batch, intent: Intent): Promise<BatchOutcome> {
   const { catalog, journal } = context;
@@ -117,7 +125,7 @@ async function carryOut(context: ChangeContext, batch: Batch, intent: Intent): P
   } catch (error) {
     if (error instanceof UnsyncedError) await own.leaveToOthers();
     else if (!(error instanceof NotCommitted)) own.abandon();
-    else if (mayStillArrive(context, intent, error.cause)) own.abandon();
+    else if (error.mayReturn || mayStillArrive(context, intent, error.cause)) own.abandon();
     else await end();
     throw error instanceof NotCommitted ? refusalOf(error) : error;
   }
@@ -177,6 +185,7 @@ function mayStillArrive({ store }: TableContext, { versions }: Intent, cause: un
 async function commit(context: ChangeContext, batch: Batch, own: OwnIntent): Promise<void> {
   const { intent } = own;
   let isAsked = false;
+  let mayReturn = false;
   const claimed: string[] = [];
   try {
     await markDepartures(context, intent.departures, own.id);
@@ -186,7 +195,9 @@ async function commit(context: ChangeContext, batch: Batch, own: OwnIntent): Pro
     }
     for (const version of batch.versions ?? []) {
       if (!own.isHeld()) throw takenOver();
-      await publishPrepared(version);
+      await publishPrepared(version, () => {
+        mayReturn = true;
+      });
     }
     isAsked = true;
     await context.catalog.mutate((draft) => decide(batch, own, draft));
@@ -195,7 +206,7 @@ async function commit(context: ChangeContext, batch: Batch, own: OwnIntent): Pro
     if (isAsked && cause instanceof UnsyncedError) throw cause;
     if (!isRefusal(cause) && (await hasLanded(context, own, cause))) return;
     await takeBack(context, intent, claimed);
-    throw new NotCommitted("the batch is undone", { cause });
+    throw new NotCommitted(cause, mayReturn);
   }
 }
 

@@ -23,13 +23,15 @@ export interface PreparedVersion {
 /**
  * Publishes a prepared version, unless another writer was first. The staged file remains.
  *
+ * @param onUnclear as for {@link publishVersion}
  * @throws LanceError ConcurrentModification, and the errors of {@link publishVersion}
  */
-export async function publishPrepared(prepared: PreparedVersion): Promise<void> {
+export async function publishPrepared(prepared: PreparedVersion, onUnclear?: () => void): Promise<void> {
   const { dataset, version, key, bytes, exists } = prepared;
   // The writer that published the version earlier, or wrote its files, may not have synced them.
   const synced = syncFilesOf(dataset, manifestFileOf(key, bytes, parseManifestFile(key, bytes)), exists);
-  if (!exists && !(await publishVersion(dataset.store, prepared, synced))) throw takenVersion(version);
+  if (!exists && !(await publishVersion(dataset.store, prepared, synced, onUnclear)))
+    throw takenVersion(version);
   await synced;
   noteDurable(dataset, version);
   if (exists) return;

@@ -21,6 +21,8 @@ const PUT_PAUSE = 200;
  * @param manifest the key of the version's manifest file, and its bytes
  * @param written resolves when everything that the version refers to is durable; if it fails, the call fails. Default:
  *   resolved
+ * @param onUnclear is called if a request was given up that may still write the version, even after its deletion.
+ *   Default: nobody has to know
  * @returns false if another writer has the number; then nothing has been written
  * @throws UnsyncedError if readers see the version and a loss of power may undo it; LanceError OutcomeUnknown if the
  *   version may exist or may still arrive; ServiceUnavailable, or the error of the store, if it does not
@@ -29,6 +31,7 @@ export async function publishVersion(
   store: ObjectStore,
   manifest: { readonly key: string; readonly bytes: Uint8Array },
   written: Promise<unknown> = Promise.resolve(),
+  onUnclear?: () => void,
 ): Promise<boolean> {
   const { key, bytes } = manifest;
   const isOurs = (found: Uint8Array) => Buffer.compare(found, bytes) === 0;
@@ -39,7 +42,7 @@ export async function publishVersion(
   let isOpen = false;
   for (let tries = 1; ; tries++) {
     try {
-      if (await store.putIfAbsent(key, bytes, written)) return ours();
+      if (await store.putIfAbsent(key, bytes, written, onUnclear)) return ours();
       const found = await store.get(key);
       if (found !== undefined) return isOurs(found) && ours();
       // The name is taken but missing: another process removed it in between, or the store contradicts itself.
