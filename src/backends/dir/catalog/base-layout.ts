@@ -1,130 +1,26 @@
-import { createHash, randomBytes } from "node:crypto";
-import { dirname, isAbsolute, relative, resolve, sep } from "node:path";
+import { dirname, resolve } from "node:path";
 import { LanceError } from "../../../namespace/errors.ts";
 import { newStagingKey } from "../format/staging-key.ts";
-import { type FileFeatures, keyIn, listNames, type ObjectStore } from "../format/storage.ts";
+import { keyIn, listNames, type ObjectStore } from "../format/storage.ts";
+import {
+  claimMark,
+  DEREGISTERED_MARKER,
+  isClaim,
+  isMark,
+  PLAIN_MARK,
+  RESERVED_MARKER,
+  withDeparture,
+} from "./directory-marks.ts";
+import { createRemovals } from "./directory-removal.ts";
+import { staysInside } from "./inside.ts";
+import type { Layout } from "./layout.ts";
 import { isRootDirectory } from "./location-names.ts";
 import { decoded, refusedLocation } from "./location-rules.ts";
 
-const RESERVED_MARKER = ".lance-reserved";
-const DEREGISTERED_MARKER = ".lance-deregistered";
-const MARKER = Buffer.from("reserved");
 const NOTHING = new Uint8Array();
-
-const CLAIMED = "claimed ";
-
-/** Returns the content of a claim's mark, which shows whose claim it is. */
-const claimMark = (claim: string) => Buffer.from(CLAIMED + claim);
-
-const DEPARTING = "departing ";
-
-/** Returns the content of the mark of a directory that a change removes after its commit. */
-const departingMark = (change: string) => Buffer.from(DEPARTING + change);
-
-const isClaim = (mark: Uint8Array) => Buffer.from(mark).toString().startsWith(CLAIMED);
-
-const isMark = (name: string) => name === RESERVED_MARKER || name === DEREGISTERED_MARKER;
 
 /** Number of attempts to mark a directory while others remove it. */
 const MARK_TRIES = 5;
-
-/** Directories of the tables of a catalog, and their marks. */
-export interface Layout {
-  /** Path or URI of the directory that contains the manifest and the tables. */
-  readonly base: string;
-  /** Key of the base directory. */
-  readonly baseKey: string;
-  /**
-   * Returns the absolute path or the URI of a location.
-   *
-   * @throws LanceError InvalidInput if it would be outside of the base.
-   */
-  pathOf(location: string): string;
-  /** Returns the location at an absolute path or a URI; undefined if it is not below the base. */
-  relativeTo(path: string): string | undefined;
-  /**
-   * Checks that no symbolic link leads a table out of the base.
-   *
-   * @throws LanceError InvalidInput
-   */
-  checkNoEscape(location: string): Promise<void>;
-  /** Whether a location contains a dataset, and not only a declaration. */
-  hasData(location: string): Promise<boolean>;
-  /**
-   * Like {@link hasData}, but distinguishes declared tables, which have a mark, from directories that have disappeared.
-   */
-  dataState(location: string): Promise<"written" | "declared" | "lost">;
-  /** Whether a location contains anything. */
-  exists(location: string): Promise<boolean>;
-  /** Whether a location contains nothing, not even marks, so that a table may {@link claim} it. */
-  isEmpty(location: string): Promise<boolean>;
-  /** Whether a directory without a row is a table: it has data or is declared, and is not deregistered. */
-  isUnlistedTable(location: string): Promise<boolean>;
-  /** Lists the `*.lance` directories of the base. */
-  tableDirectories(): Promise<string[]>;
-  /** Marks a location as declared. */
-  reserve(location: string): Promise<void>;
-  /** Marks a location as declared that was drawn for a single table and that no other writer uses. */
-  reserveNew(location: string): Promise<void>;
-  /**
-   * Takes an empty location for a table that is about to be declared. Exactly one of several callers gets it, and none
-   * while a former table's directory is being removed. Until {@link reveal}, implementations that list directories do
-   * not treat a directory of the root as a table.
-   *
-   * @param claim a text that no other claim has
-   * @returns false if the location contains anything, or another caller has claimed it
-   */
-  claim(location: string, claim: string): Promise<boolean>;
-  /** Whether a location of the root contains the mark of a claim and nothing else. */
-  isClaimed(location: string): Promise<boolean>;
-  /**
-   * Takes an old claim of a root location away, so that the location is empty and others may claim it. Call it for a
-   * location without a row: an owner that is only slow finds its mark gone when it has its row, and puts another one.
-   *
-   * @param before time before which the claim was made, in milliseconds since 1970 by the clock of the storage
-   * @returns false without an old claim, or if another caller was faster
-   */
-  expireClaim(location: string, before: number): Promise<boolean>;
-  /**
-   * Shows a claimed directory to implementations that list directories.
-   *
-   * @param claim the text of the claim. Default: any mark that hides the directory is removed
-   * @returns false if the directory has another mark or none, for example because the table has been dropped
-   */
-  reveal(location: string, claim?: string): Promise<boolean>;
-  /** Removes a directory that contains nothing except marks. */
-  unreserve(location: string): Promise<void>;
-  /** Whether a directory is marked as a declared table or as deregistered. */
-  isMarked(location: string): Promise<boolean>;
-  /** Whether a directory is marked as deregistered. */
-  isDeregistered(location: string): Promise<boolean>;
-  /**
-   * Marks a directory as deregistered that a change removes after its commit, beside other changes that are about to. A
-   * table that another one follows in the same place has another mark.
-   *
-   * @param change the id of the change
-   */
-  putAside(location: string, change: string): Promise<void>;
-  /** Whether a change has {@link putAside} the directory. */
-  isPutAside(location: string, change: string): Promise<boolean>;
-  /** Marks a directory as deregistered, or removes the mark; a directory without data stays a declared table then. */
-  setDeregistered(location: string, deregistered: boolean): Promise<void>;
-  /**
-   * Removes a table's directory with everything in it; returns false if it did not exist, or if another caller removed
-   * it.
-   */
-  remove(location: string): Promise<boolean>;
-  /**
-   * Like {@link remove}, but only the directory that a change has {@link putAside}: it may have been removed already, and
-   * the location may belong to another table at any moment of this call.
-   *
-   * @param isSafe whether the directory is that one, whatever its mark says; asked when what is in it is known and
-   *   nothing has been removed
-   */
-  removePutAside(location: string, change: string, isSafe: () => boolean): Promise<boolean>;
-  /** Completes a {@link removePutAside} of a process that ended in the middle of it, whatever is at the location now. */
-  completeRemoval(location: string, change: string): Promise<void>;
-}
 
 /** A name that needs no encoding in a path or in a URI. */
 const PLAIN_NAME = /^[\w$-][\w.$-]*$/;
@@ -168,41 +64,13 @@ export function createLayout(store: ObjectStore, baseKey: string): Layout {
     if (!moved) await store.deleteDirectory(staging);
     return moved;
   }
-  /** Whether a change has put a directory aside. */
-  async function isPutAsideAt(key: string, change: string): Promise<boolean> {
-    const mark = await store.get(`${key}/${DEREGISTERED_MARKER}`);
-    return (
-      mark !== undefined &&
-      Buffer.from(mark)
-        .toString()
-        .split("\n")
-        .includes(DEPARTING + change)
-    );
-  }
   /** Adds a change to the marks of a directory; returns false if another caller has changed them meanwhile. */
   async function addDeparture(location: string, change: string): Promise<boolean> {
     const key = markerOf(location);
     const [found, exists] = await Promise.all([store.getTagged(key), layout.exists(location)]);
-    const own = departingMark(change);
-    if (found === undefined) return !exists || store.putIfAbsent(key, own);
-    const isOfDepartures = Buffer.from(found.bytes).toString().startsWith(DEPARTING);
-    const mark = isOfDepartures ? Buffer.concat([found.bytes, Buffer.from("\n"), own]) : own;
+    const mark = withDeparture(found?.bytes, change);
+    if (found === undefined) return !exists || store.putIfAbsent(key, mark);
     return store.replace(key, mark, found.tag);
-  }
-  /** Where a change looks at a directory of a disk before it removes it; another process finds it by the name. */
-  function asideOf(location: string, change: string): string {
-    const hash = createHash("sha256").update(`${change} ${location}`).digest("hex");
-    return keyIn(baseKey, `.aside-${hash.slice(0, 16)}`);
-  }
-  /**
-   * Removes a directory of a disk; returns false if it did not exist. It is renamed first, so that a partly removed
-   * directory does not appear as a table without a row.
-   */
-  async function discard(key: string, disk: FileFeatures): Promise<boolean> {
-    const trash = keyIn(baseKey, `.dropped-${randomBytes(8).toString("hex")}`);
-    const moved = await disk.moveDirectory(key, trash);
-    if (moved) await store.deleteDirectory(trash);
-    return moved;
   }
   /** Turns the mark that hides a directory into the one of a declared table; see {@link Layout.reveal}. */
   async function show(location: string, claim?: string): Promise<boolean> {
@@ -220,6 +88,7 @@ export function createLayout(store: ObjectStore, baseKey: string): Layout {
       return false;
     }
   }
+  const removals = createRemovals(store, baseKey);
   const layout: Layout = {
     base: store.uriOf(baseKey),
     baseKey,
@@ -262,7 +131,7 @@ export function createLayout(store: ObjectStore, baseKey: string): Layout {
     async reserve(location) {
       await layout.checkNoEscape(location);
       // The content does not matter, because the row determines the state.
-      await store.put(`${keyOf(location)}/${RESERVED_MARKER}`, MARKER);
+      await store.put(`${keyOf(location)}/${RESERVED_MARKER}`, PLAIN_MARK);
     },
     async reserveNew(location) {
       await layout.checkNoEscape(location);
@@ -302,7 +171,7 @@ export function createLayout(store: ObjectStore, baseKey: string): Layout {
       // If a process takes this change over, it leaves a directory with the mark of another one.
       await layout.setDeregistered(location, true);
     },
-    isPutAside: async (location, change) => isPutAsideAt(keyOf(location), change),
+    isPutAside: async (location, change) => removals.isPutAside(keyOf(location), change),
     async setDeregistered(location, deregistered) {
       if (!deregistered) {
         const key = keyOf(location);
@@ -316,7 +185,7 @@ export function createLayout(store: ObjectStore, baseKey: string): Layout {
       }
       for (let tries = 1; await layout.exists(location); tries++) {
         try {
-          await store.put(markerOf(location), MARKER);
+          await store.put(markerOf(location), PLAIN_MARK);
           return;
         } catch (error) {
           // Another process may be removing the directory at the same time; after that there is nothing to mark.
@@ -326,49 +195,13 @@ export function createLayout(store: ObjectStore, baseKey: string): Layout {
     },
     async remove(location) {
       await layout.checkNoEscape(location);
-      const key = keyOf(location);
-      if (files !== undefined) return discard(key, files);
-      const found = await store.exists(key);
-      if (found) {
-        // The mark outlives everything else, so that until the end the location is deregistered and taken.
-        await store.put(markerOf(location), MARKER);
-        await store.deleteDirectory(key, DEREGISTERED_MARKER);
-      }
-      return found;
+      return removals.remove(keyOf(location));
     },
     async removePutAside(location, change, isSafe) {
       await layout.checkNoEscape(location);
-      const key = keyOf(location);
-      const isFormerAt = async (at: string) => isSafe() || isPutAsideAt(at, change);
-      if (!(await isFormerAt(key))) return false;
-      if (files === undefined) return store.deleteDirectory(key, DEREGISTERED_MARKER, () => isFormerAt(key));
-      // `gc` must not take it for a dropped table before it is known to be one.
-      const aside = asideOf(location, change);
-      if (!(await files.moveDirectory(key, aside))) return false;
-      const isFormer = await isFormerAt(aside);
-      if (isFormer) await discard(aside, files);
-      else if (!(await files.moveDirectory(aside, key)) && (await store.exists(aside)))
-        throw new Error(`the directory of another table is at ${store.uriOf(aside)}`);
-      return isFormer;
+      return removals.removePutAside(keyOf(location), change, isSafe);
     },
-    async completeRemoval(location, change) {
-      const aside = asideOf(location, change);
-      if (files !== undefined && (await isPutAsideAt(aside, change))) await discard(aside, files);
-    },
+    completeRemoval: async (location, change) => removals.complete(keyOf(location), change),
   };
   return layout;
-}
-
-/** Whether a relative location stays below a directory. */
-function staysInside(directory: string, location: string): boolean {
-  const path = resolve(directory, location);
-  return (
-    !isAbsolute(location) && !location.includes("://") && path !== directory && isInside(directory, path)
-  );
-}
-
-/** Whether a path is a directory or something inside it. */
-export function isInside(directory: string, path: string): boolean {
-  const way = relative(directory, path);
-  return way === "" || !(way === ".." || way.startsWith(`..${sep}`) || isAbsolute(way));
 }

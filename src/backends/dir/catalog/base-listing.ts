@@ -1,8 +1,8 @@
 import { createSharedCheck } from "../concurrency/shared-check.ts";
 import { createStampMemory } from "../format/directory-stamp.ts";
 import type { ObjectStore } from "../format/storage.ts";
-import type { Layout } from "./base-layout.ts";
 import { allowStaleness } from "./freshness.ts";
+import type { Layout } from "./layout.ts";
 import { rootName } from "./location-names.ts";
 import { compareNames } from "./names.ts";
 

@@ -4,7 +4,7 @@ import { join, relative, resolve } from "node:path";
 import { type FileFeatures, keyIn, type ObjectStore } from "../format/storage.ts";
 import { probeKey } from "../format/storage-clock.ts";
 import type { OpenedStore } from "../stores/open-store.ts";
-import { isInside } from "./base-layout.ts";
+import { isInside } from "./inside.ts";
 import { MANIFEST_NAME } from "./manifest-table.ts";
 
 /** Directory in which new catalogs keep their manifest and their tables. */
