@@ -66,6 +66,17 @@ export function mergeTests(world: World): void {
       assert.deepEqual(await idsIn(deleted), [3, 4]);
     });
 
+    test("a blank filter is refused, and changes nothing", async () => {
+      const id = await world.table();
+      const on = ["id"];
+      for (const options of [
+        { on, whenMatchedUpdateAll: true, whenMatchedUpdateAllFilt: " " },
+        { on, whenNotMatchedBySourceDelete: true, whenNotMatchedBySourceDeleteFilt: "" },
+      ])
+        await refused("InvalidInput", merge(id, options));
+      assert.deepEqual(await idsIn(id), [0, 1, 2, 3, 4]);
+    });
+
     test("only inserted rows need every column that is not nullable", async () => {
       const columns = (ids: number[], names: readonly string[]) =>
         Object.fromEntries(names.map((name) => [name, { type: new Int32(), values: ids, nullable: false }]));

@@ -151,6 +151,8 @@ function planOf(request: MergeInsertIntoTableRequest): Plan {
 
 function conditional(name: string, wanted: boolean | undefined, filter: string | undefined) {
   const condition = onePredicate(filter);
+  if (wanted && condition === undefined && filter !== undefined)
+    throw new LanceError("InvalidInput", `${name}_filt must not be blank; without it, all rows are meant`);
   if (wanted) return { condition };
   if (condition === undefined) return undefined;
   throw new LanceError("InvalidInput", `${name}_filt has no effect without ${name}`);
