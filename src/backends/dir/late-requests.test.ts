@@ -109,6 +109,23 @@ describe("a request that a bucket carries out after its repetition", () => {
     assert.deepEqual(await records.take("key", "request"), { request: "request", state: "running" });
   });
 
+  test("does not take an idempotency key again that was released", async () => {
+    const bucket = createLateBucket(createMemoryStore(true));
+    const records = createIdempotencyRecords({ base: "base", store: bucket.store, clock, log: silent });
+    const first = await bucket.hangDuring(() => records.take("key", "request"));
+    assert.ok(!isEarlier(first));
+    await first.release();
+    await bucket.land();
+    // The release of the repetition does not let the first record come back either.
+    for (let count = 0; count < 2; count++) {
+      const again = await records.take("key", "request");
+      assert.ok(!isEarlier(again));
+      assert.deepEqual(await records.take("key", "request"), { request: "request", state: "running" });
+      await again.release();
+      await bucket.land();
+    }
+  });
+
   test("does not bring back the note of a change that has ended", async () => {
     const under = createMemoryStore(true);
     const bucket = createLateBucket(under);

@@ -28,6 +28,9 @@ const OWNER = identifyProcess();
 /** The calls of this process that are under way. The record of any other says that it runs only if its end could not be written. */
 const underWay = new Set<string>();
 
+/** The calls of this process whose records a bucket may write once more, also after a deletion: an attempt had no answer. */
+const unanswered = new Set<string>();
+
 /** Options of {@link createIdempotencyRecords}. */
 export interface IdempotencyOptions {
   /** Key of the catalog's base. */
@@ -43,7 +46,8 @@ interface StoredCall {
   readonly call: string;
   readonly owner: Owner;
   readonly request: string;
-  readonly state: EarlierCall["state"];
+  /** A released record counts as none; it stays where a deletion could let an earlier one come back. */
+  readonly state: EarlierCall["state"] | "released";
   readonly body?: string | undefined;
   /** In base64. */
   readonly answer?: string | undefined;
@@ -67,6 +71,15 @@ export function createIdempotencyRecords(options: IdempotencyOptions): Idempoten
   async function read(at: string): Promise<EarlierCall | undefined> {
     const bytes = await store.get(at);
     return bytes && earlierCall(parse(bytes));
+  }
+  /** Writes the record of a call unless another call has the key. */
+  async function write(own: string, call: StoredCall): Promise<boolean> {
+    const noteUnclear = () => void unanswered.add(call.call);
+    if (await store.putIfAbsent(own, encode(call), undefined, noteUnclear)) return true;
+    const found = await store.getTagged(own);
+    if (found === undefined || parse(found.bytes).state !== "released") return false;
+    noteUnclear();
+    return store.replace(own, encode(call), found.tag);
   }
   async function find(key: string, days: readonly number[]): Promise<EarlierCall | undefined> {
     const found = await Promise.all(days.map((day) => read(keyOf(day, key))));
@@ -100,7 +113,7 @@ export function createIdempotencyRecords(options: IdempotencyOptions): Idempoten
     call: StoredCall,
   ): Promise<TakenKey | EarlierCall | undefined> {
     const later = await daysAfter(day);
-    if (!(await store.putIfAbsent(own, encode(call)))) return read(own);
+    if (!(await write(own, call))) return read(own);
     const now = await clock.now();
     const others = new Set([day - 1, ...(dayOf(now + MARGIN_MS) === day ? [] : [day + 1]), ...later]);
     const earlier = await find(key, [...others]);
@@ -126,7 +139,7 @@ export function createIdempotencyRecords(options: IdempotencyOptions): Idempoten
           });
           throw error;
         } finally {
-          if (result === undefined || isEarlier(result)) underWay.delete(call.call);
+          if (result === undefined || isEarlier(result)) forget(call);
         }
       }
       throw new LanceError("ConcurrentModification", "other calls take and give back the idempotency key");
@@ -171,8 +184,7 @@ function parse(bytes: Uint8Array): StoredCall {
 }
 
 function takenKey(store: ObjectStore, own: string, stored: StoredCall): TakenKey {
-  const { call } = stored;
-  const end = (writing: Promise<unknown>) => writing.then(() => {}).finally(() => underWay.delete(call));
+  const end = (writing: Promise<unknown>) => writing.then(() => {}).finally(() => forget(stored));
   return {
     keep: (outcome, body) =>
       end(store.put(own, encode({ ...stored, state: "done", body, ...storedOutcome(outcome) }))),
@@ -185,9 +197,18 @@ function takenKey(store: ObjectStore, own: string, stored: StoredCall): TakenKey
  * Removes the record of a call that changes nothing, so that a repetition may run. Its own record only: what a storage
  * carries out late does not take the key from the repetition.
  */
-async function giveBack(store: ObjectStore, own: string, { call }: StoredCall): Promise<void> {
+async function giveBack(store: ObjectStore, own: string, stored: StoredCall): Promise<void> {
   const found = await store.getTagged(own);
-  if (found !== undefined && parse(found.bytes).call === call) await store.deleteTagged(own, found.tag);
+  if (found === undefined || parse(found.bytes).call !== stored.call) return;
+  if (unanswered.has(stored.call))
+    await store.replace(own, encode({ ...stored, state: "released" }), found.tag);
+  else await store.deleteTagged(own, found.tag);
+}
+
+/** Forgets a call that this process does not carry out any longer. */
+function forget({ call }: StoredCall): void {
+  underWay.delete(call);
+  unanswered.delete(call);
 }
 
 function storedOutcome(outcome: KeptOutcome): Pick<StoredCall, "answer" | "error"> {
@@ -195,8 +216,10 @@ function storedOutcome(outcome: KeptOutcome): Pick<StoredCall, "answer" | "error
   return { answer: outcome.answer && Buffer.from(outcome.answer).toString("base64") };
 }
 
-async function earlierCall(stored: StoredCall): Promise<EarlierCall> {
+/** Returns what a record says of an earlier call; undefined if the key is free. */
+async function earlierCall(stored: StoredCall): Promise<EarlierCall | undefined> {
   const { call, owner, request, state, body, answer, error } = stored;
+  if (state === "released") return undefined;
   if (state !== "done") {
     const isHere = owner.process === OWNER.process;
     const isOver = state === "ended" || (isHere ? !underWay.has(call) : await hasEnded(owner));
