@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { type AddressInfo, createServer } from "node:net";
+import { type AddressInfo, createServer, type Socket } from "node:net";
 import { onTestFinished, test, vi } from "vitest";
 import type { TokenGrant } from "../pipeline/bucket-server.ts";
 import { connectBuckets } from "./redis-buckets.ts";
@@ -39,4 +39,50 @@ test("replaces a connection on which the server answers nothing, and gives its c
   await first;
   assert.deepEqual(grants[0], { granted: 1, waitMs: 0, fullMs: 0 });
   assert.equal(connections, 2);
+});
+
+/** Starts a server whose connections answer each script as `answer` says. */
+async function openServer(answer: (socket: Socket) => void) {
+  const server = createServer((socket) => {
+    socket.on("error", () => {});
+    socket.on("data", (data) => {
+      if (data.includes("EVALSHA")) answer(socket);
+    });
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  const url = `redis://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const buckets = await connectBuckets({ url, prefix: "test", silenceMs: 20 });
+  onTestFinished(() => {
+    buckets.close();
+    server.close();
+  });
+  return buckets;
+}
+
+const NO_GRANTS = [
+  "+OK",
+  "*-1",
+  ":1",
+  "*3\r\n+a\r\n+b\r\n+c",
+  "*2\r\n:1\r\n:1",
+  "*3\r\n:1\r\n:-1\r\n:0",
+  "-ERR no",
+];
+
+for (const answer of NO_GRANTS)
+  test(`takes no grant from the answer ${JSON.stringify(answer)}`, async () => {
+    const buckets = await openServer((socket) => socket.write(`${answer}\r\n`));
+    await assert.rejects(buckets.take(REQUEST), Error);
+  });
+
+test("ends a connection whose answer has no end, while nobody else calls", async () => {
+  const closed = Promise.withResolvers<void>();
+  const buckets = await openServer((socket) => {
+    socket.on("close", () => closed.resolve());
+    socket.write("$10000000000\r\n");
+    const timer = setInterval(() => socket.write("x"), 1);
+    socket.on("close", () => clearInterval(timer));
+  });
+  await assert.rejects(buckets.take(REQUEST));
+  await closed.promise;
 });

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { loadLibrary } from "../backends/load-library.ts";
 import { monotonicNow } from "../namespace/monotonic.ts";
-import type { BucketServer, TokenRequest } from "../pipeline/bucket-server.ts";
+import type { BucketServer, TokenGrant, TokenRequest } from "../pipeline/bucket-server.ts";
 
 /** Options of {@link connectBuckets}. */
 export interface RedisOptions {
@@ -75,7 +75,7 @@ export async function connectBuckets(options: RedisOptions): Promise<RedisBucket
       parser.pushKey(`${prefix}:${bucket}`);
       parser.push(String(1e6 / rate.perSecond), String(rate.burst), String(wanted), String(returned));
     },
-    transformReply: ([granted, waitMs, fullMs]: [number, number, number]) => ({ granted, waitMs, fullMs }),
+    transformReply: grantOf,
   });
   const open = () =>
     createClient({
@@ -99,6 +99,7 @@ export async function connectBuckets(options: RedisOptions): Promise<RedisBucket
       },
     });
   let failure: unknown;
+  let timer: NodeJS.Timeout | undefined;
   function connect() {
     const client = open();
     client.on("error", (error: unknown) => {
@@ -111,20 +112,29 @@ export async function connectBuckets(options: RedisOptions): Promise<RedisBucket
     return { client, tried, owed: 0, heardAt: 0 };
   }
   let connection = connect();
+  /** Replaces a silent connection, also while nobody calls: the library collects the bytes of an answer without an end. */
+  function watch(own: typeof connection, left: number): void {
+    clearTimeout(timer);
+    timer = setTimeout(() => {
+      if (own.owed === 0 || own !== connection) return;
+      const more = own.heardAt + silenceMs - monotonicNow();
+      if (more > 0) return watch(own, more);
+      failure = new Error(`no answer in ${silenceMs} ms`);
+      own.client.destroy();
+      connection = connect();
+    }, left).unref();
+  }
   await connection.tried;
   return {
     async take(request) {
-      const now = monotonicNow();
-      if (connection.owed > 0 && now - connection.heardAt > silenceMs) {
-        failure = new Error(`no answer in ${silenceMs} ms`);
-        connection.client.destroy();
-        connection = connect();
-      }
       const own = connection;
       // The library would say of every connection that it is not there, but not why.
       if (!own.client.isReady) throw failure ?? new Error("not connected");
-      if (own.owed === 0) own.heardAt = now;
       own.owed += 1;
+      if (own.owed === 1) {
+        own.heardAt = monotonicNow();
+        watch(own, silenceMs);
+      }
       try {
         return await own.client.take(request);
       } finally {
@@ -132,6 +142,18 @@ export async function connectBuckets(options: RedisOptions): Promise<RedisBucket
         own.heardAt = monotonicNow();
       }
     },
-    close: () => connection.client.destroy(),
+    close() {
+      clearTimeout(timer);
+      connection.client.destroy();
+    },
   };
+}
+
+/** @throws Error for an answer that is none of the script's */
+function grantOf(answer: unknown): TokenGrant {
+  const numbers = Array.isArray(answer) ? answer : [];
+  const [granted, waitMs, fullMs] = numbers;
+  if (numbers.length !== 3 || !numbers.every((each) => Number.isSafeInteger(each) && each >= 0))
+    throw new Error("the server answers something else than a grant");
+  return { granted, waitMs, fullMs };
 }
