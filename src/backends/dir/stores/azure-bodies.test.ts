@@ -122,3 +122,20 @@ for (const [name, make] of Object.entries(SHORT)) {
       while (open > 0) await sleep(1);
     });
 }
+
+for (const status of [301, 302, 303, 307, 308])
+  test(`a redirect of Azure with status ${status} is not followed`, async (t) => {
+    let followed = 0;
+    const other = await startFake(t, (_, response) => {
+      followed += 1;
+      response.end("theirs");
+    });
+    const place = other.replace("127.0.0.1", "localhost");
+    const store = await openFake(t, (request, response) => {
+      response.writeHead(status, { location: `${place}${request.url}` }).end();
+    });
+    await assert.rejects(store.get("k"));
+    await assert.rejects(store.put("k", Buffer.alloc(4)));
+    await assert.rejects(store.exists("d"));
+    assert.equal(followed, 0);
+  });
