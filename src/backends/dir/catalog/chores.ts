@@ -1,8 +1,9 @@
 import type { Logger } from "pino";
 import type { DataFragment, Manifest } from "../../../gen/lance/format/table_pb.ts";
 import type { DatasetRef } from "../format/dataset.ts";
+import type { KnownVersions } from "../format/examine-versions.ts";
 import { largestFragmentId } from "../format/manifest.ts";
-import { type KnownVersions, pruneVersions } from "../format/prune.ts";
+import { pruneVersions } from "../format/prune.ts";
 import type { StorageClock } from "../format/storage-clock.ts";
 import { liveRows, REWRITE_BELOW_ROWS } from "./commit-plan.ts";
 import { mayLeaveGap } from "./gap-marker.ts";

@@ -1,16 +1,14 @@
-import type { Manifest } from "../../../gen/lance/format/table_pb.ts";
 import { forEachOf } from "../concurrency/for-each.ts";
 import type { DatasetRef } from "./dataset.ts";
-import { normalizeBranch, refsDirectory } from "./dataset.ts";
-import { listBranches, listTags } from "./refs.ts";
-import { listNames } from "./storage.ts";
+import { type ExamineOptions, examine, examineAll, identityOf } from "./examine-versions.ts";
 import type { StorageClock } from "./storage-clock.ts";
 import { type FoundVersion, findVersions } from "./version-files.ts";
 import { writeVersionHint } from "./version-hint.ts";
-import { readParts, type Sizes, type VersionParts } from "./version-parts.ts";
+import type { Sizes, VersionParts } from "./version-parts.ts";
+import { type Refs, readRefs } from "./version-refs.ts";
 
 /** Selection of the versions to delete. */
-export interface PruneOptions {
+export interface PruneOptions extends ExamineOptions {
   /** Number of newest versions to keep, at least 1. */
   readonly keep: number;
   /** Minimum age of a version to be deleted, in milliseconds, by the clock of the storage. */
@@ -26,23 +24,12 @@ export interface PruneOptions {
    */
   readonly keepEachMs?: number | undefined;
   readonly clock: StorageClock;
-  /** Whether a version may be deleted whose age and position allow it. Default: yes. */
-  readonly mayGo?: ((manifest: Manifest) => boolean) | undefined;
   /** Whether a version is being read, and must stay. It is also asked while versions are deleted. Default: none is. */
   readonly isRead?: ((version: bigint) => boolean) | undefined;
-  /** Results of earlier runs, with which each version is read once. Default: versions are read when they are needed. */
-  readonly known?: KnownVersions | undefined;
   /** Whether to report what would be deleted, without writing. Default: false. */
   readonly dryRun?: boolean | undefined;
   /** Ends the work early. */
   readonly signal: AbortSignal;
-}
-
-/** Facts about versions, by the identity of their files. */
-export type KnownVersions = Map<string, KnownVersion>;
-
-interface KnownVersion extends VersionParts {
-  readonly mayGo: boolean;
 }
 
 /** Result of pruning. */
@@ -57,9 +44,6 @@ export interface Pruned {
   /** Whether there are versions that only the time since their replacement protects. */
   readonly hasReplaced: boolean;
 }
-
-/** Number of versions that are read concurrently. */
-const READS = 16;
 
 /** Number of manifests that are in memory while they are deleted. */
 const BATCH = 32;
@@ -252,90 +236,4 @@ async function chooseDoomed(
     for (const [directory, directoryBytes] of known.directories) directories.set(directory, directoryBytes);
   }
   return { doomed, bytes, files, directories, hasYoung, hasReplaced };
-}
-
-/** The versions of the dataset's own history to which tags and branches refer. */
-interface Refs {
-  readonly versions: ReadonlySet<bigint>;
-  /** Versions on which branches begin. */
-  readonly branchPoints: ReadonlySet<bigint>;
-  /** Distinguishes the refs from others. */
-  readonly text: string;
-}
-
-async function readRefs(dataset: DatasetRef): Promise<Refs> {
-  const own = normalizeBranch(dataset.branch);
-  const [tags, branches] = [await listTags(dataset), await listBranches(dataset)];
-  const tagged = [...tags.values()].filter(({ branch }) => normalizeBranch(branch) === own);
-  const children = [...branches.values()].filter(({ parentBranch }) => normalizeBranch(parentBranch) === own);
-  const branchPoints = new Set(children.map(({ parentVersion }) => parentVersion));
-  const names = [...tags].map(([name, { branch, version }]) => [name, branch, String(version)]);
-  return {
-    versions: new Set([...tagged.map(({ version }) => version), ...branchPoints]),
-    branchPoints,
-    text: JSON.stringify([names, [...branches.keys()]]),
-  };
-}
-
-/** Whether a table has tags or branches, which refer to versions. */
-export async function hasRefs(dataset: DatasetRef): Promise<boolean> {
-  for (const kind of ["tags", "branches"] as const) {
-    if ((await listNames(dataset.store, refsDirectory(dataset, kind))).length > 0) return true;
-  }
-  return false;
-}
-
-/** Examines all existing versions, and forgets the others. */
-async function examineAll(
-  dataset: DatasetRef,
-  versions: readonly FoundVersion[],
-  options: PruneOptions,
-  visit: (version: KnownVersion) => void,
-): Promise<void> {
-  const { known } = options;
-  const current: KnownVersions | undefined = known && new Map();
-  for (let at = 0; at < versions.length; at += READS) {
-    const some = versions.slice(at, at + READS);
-    const examined = await Promise.all(some.map((version) => examine(dataset, version, options, current)));
-    for (const version of examined) if (version !== undefined) visit(version);
-  }
-  if (known === undefined || current === undefined) return;
-  known.clear();
-  for (const [identity, entry] of current) known.set(identity, entry);
-}
-
-/** Examines a version; returns undefined if it has been deleted. */
-async function examine(
-  dataset: DatasetRef,
-  version: FoundVersion,
-  { known, mayGo }: PruneOptions,
-  into: KnownVersions | undefined = known,
-): Promise<KnownVersion | undefined> {
-  if (known === undefined) return readKnown(dataset, version, mayGo);
-  const identity = await identityOf(dataset, version);
-  if (identity === undefined) return undefined;
-  const entry = known.get(identity) ?? (await readKnown(dataset, version, mayGo));
-  if (entry !== undefined) into?.set(identity, entry);
-  return entry;
-}
-
-async function readKnown(
-  dataset: DatasetRef,
-  version: FoundVersion,
-  mayGo: PruneOptions["mayGo"],
-): Promise<KnownVersion | undefined> {
-  const parts = await readParts(dataset, version);
-  if (parts === undefined) return undefined;
-  const { manifest, files, directories } = parts;
-  return { mayGo: mayGo?.(manifest) ?? true, files, directories };
-}
-
-/** Identifies the file of a version among others that have had its name. */
-async function identityOf({ store }: DatasetRef, { key, info }: FoundVersion): Promise<string | undefined> {
-  if (store.files !== undefined) {
-    const stamp = store.files.fileStamp(key);
-    return stamp && `${key} ${stamp}`;
-  }
-  const found = info?.eTag === undefined ? await store.head(key) : info;
-  return found && `${key} ${found.eTag} ${found.modifiedMillis}`;
 }
