@@ -2,6 +2,8 @@ import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { create, type DescMethod, type Message } from "@bufbuild/protobuf";
 import type { FastifyPluginCallback } from "fastify";
 import { expect, onTestFinished, test, vi } from "vitest";
+import { createRandom } from "../../test/support/random.ts";
+import { seedOf } from "../../test/support/seed.ts";
 import { DIALECTS } from "../dialects/registry.ts";
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
 import type { Call } from "../namespace/call.ts";
@@ -12,6 +14,7 @@ import type { Refusal } from "../pipeline/refusals.ts";
 import { createTranscoder } from "../transcode/transcoder.ts";
 import { fakeService } from "../wires/grpc/fixture.ts";
 import { rawConnection, startServer } from "./fixture.ts";
+import { randomRequest } from "./random-request-fixture.ts";
 
 const DESCRIBE = "POST /v1/table/demo$events/describe";
 const JSON_TYPE = "content-type: application/json";
@@ -248,4 +251,16 @@ test("a client that leaves ends its call", async () => {
   await begun.promise;
   socket.destroy();
   expect(await left.promise).toMatchObject({ message: "the client has gone" });
+});
+
+test("random requests have the same answers", async () => {
+  const random = createRandom(seedOf("DIRECT_SEED"));
+  const { direct, other } = await startBoth();
+  for (let sent = 0; sent < 600; sent++) {
+    const text = randomRequest(random);
+    const [received, expected] = await Promise.all([direct, other].map(({ port }) => exchange(port, text)));
+    expect(received, text).toBe(expected);
+    await vi.waitFor(() => expect(direct.notes.length).toBe(other.notes.length));
+    expect(direct.notes.splice(0), text).toEqual(other.notes.splice(0));
+  }
 });
