@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { subscribe } from "node:diagnostics_channel";
 import type { ClientRequest, IncomingMessage } from "node:http";
+import { Readable } from "node:stream";
 import { within } from "../../../namespace/within.ts";
 import { MAX_ANSWER_BYTES } from "./paced-body.ts";
 import { lateError } from "./time-limits.ts";
@@ -43,12 +44,21 @@ function bind(request: ClientRequest, { signal, isObject }: Bounds): void {
   request.once("response", (answer: IncomingMessage) => {
     withoutRedirect(answer);
     if (isObject && (answer.statusCode ?? 0) < 300) return;
-    let bytes = 0;
-    answer.on("data", (chunk: Buffer) => {
-      bytes += chunk.byteLength;
-      if (bytes > MAX_ANSWER_BYTES) end();
-    });
+    limitBytes(answer, end);
   });
+}
+
+/**
+ * Ends an answer that is too large. It counts where node passes the bytes on: a listener would make them flow, and a library
+ * that begins to read a moment later would miss them.
+ */
+function limitBytes(answer: IncomingMessage, end: () => void): void {
+  let bytes = 0;
+  answer.push = (chunk: Buffer | null, ...rest) => {
+    bytes += chunk?.byteLength ?? 0;
+    if (bytes > MAX_ANSWER_BYTES) end();
+    return Readable.prototype.push.call(answer, chunk, ...rest);
+  };
 }
 
 /**
