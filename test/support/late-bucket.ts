@@ -17,6 +17,8 @@ export function createLateBucket(under: ObjectStore): LateBucket {
   const plain = createDiskBucket(under);
   let hung: (() => Promise<unknown>)[] = [];
   let isHanging = false;
+  /** Bytes for which there was an attempt. Some first attempts get the time of a later one. */
+  const tried = new WeakSet<Uint8Array>();
 
   async function repeated<T>(change: () => Promise<T>): Promise<T> {
     if (isHanging) hung.push(change);
@@ -31,7 +33,11 @@ export function createLateBucket(under: ObjectStore): LateBucket {
     ...plain,
     put: (key, bytes) => repeated(() => plain.put(key, bytes)),
     delete: (keys) => repeated(() => plain.delete(keys)),
-    create: (key, bytes, attempts) => attempted(() => plain.create(key, bytes, attempts), attempts),
+    create(key, bytes, attempts) {
+      const earlier = tried.has(bytes) ? attempts : 0;
+      tried.add(bytes);
+      return attempted(() => plain.create(key, bytes, attempts), earlier);
+    },
     replace: (key, bytes, tag, attempts) =>
       attempted(() => plain.replace(key, bytes, tag, attempts), attempts),
     deleteTagged: (key, tag, attempts) => attempted(() => plain.deleteTagged(key, tag, attempts), attempts),

@@ -43,3 +43,14 @@ test("a write whose answers were all lost is read back", async () => {
   assert.equal(await conditionally(lostAll(), ours), true);
   assert.equal(await conditionally(lostAll(), theirs), false);
 });
+
+test("an attempt that no other may follow is not given up as early as a first one", async () => {
+  const given: number[] = [];
+  const attempt = async (earlier: number) => {
+    given.push(earlier);
+    return "done" as const;
+  };
+  await conditionally(attempt, theirs);
+  await conditionally(attempt, theirs, "wait");
+  assert.deepEqual(given, [0, 2]);
+});

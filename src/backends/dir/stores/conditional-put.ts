@@ -17,6 +17,9 @@ export type Owner = "ours" | "theirs" | "nobody's";
 /** Maximum number of attempts. */
 const ATTEMPTS = 5;
 
+/** The number of earlier attempts by which an attempt that no other may follow gets its time: the first is given up early. */
+const PATIENT = 2;
+
 /** Longest pause before the second attempt, in milliseconds; it doubles with each one. */
 const PAUSE = 50;
 
@@ -25,7 +28,8 @@ const PAUSE = 50;
  * an earlier attempt was lost or late. An abandoned attempt may still land: it then meets the object of a later one,
  * or is recognised by its bytes.
  *
- * @param attempt gets the number of earlier attempts; throws failures that no further attempt can change
+ * @param attempt gets the number of earlier attempts, with `wait` at least {@link PATIENT}; throws failures that no
+ *   further attempt can change
  * @param ownerOf decides by the stored object; throws if that does not show it
  * @param onUnclear is called if an attempt may still land after the call; with `wait`, no attempt follows one that may
  *   still land, and the call fails unless it lands soon. Default: nobody has to know
@@ -43,7 +47,8 @@ export async function conditionally(
   let failure: unknown;
   for (let count = 0; count < ATTEMPTS; count++) {
     if (count > 0) await sleep(Math.random() * PAUSE * 2 ** count);
-    const outcome = await attempt(count).catch((error: unknown) => {
+    const earlier = onUnclear === "wait" ? Math.max(count, PATIENT) : count;
+    const outcome = await attempt(earlier).catch((error: unknown) => {
       throw unclear ? failure : error;
     });
     if (outcome === "done") return true;
