@@ -69,6 +69,20 @@ test("a copy that Azure leaves pending is given up in time", async (t) => {
 
 const bytes = Buffer.from("ours");
 
+test("a listing of Azure is read from its first byte on", async (t) => {
+  const blob = `<Blob><Name>d/k</Name><Properties><Content-Length>3</Content-Length></Properties></Blob>`;
+  const listing = `<EnumerationResults><Blobs>${blob}</Blobs><NextMarker/></EnumerationResults>`;
+  const store = await openFake(t, (_, response) => {
+    response.setHeader("content-type", "application/xml").end(listing);
+  });
+  assert.equal(await store.exists("d"), true);
+  for await (const entries of store.list("d"))
+    assert.deepEqual(
+      entries.map(({ name }) => name),
+      ["k"],
+    );
+});
+
 /** Requests whose answers are short. */
 const SHORT: Readonly<Record<string, (store: ObjectStore) => Promise<unknown>>> = {
   listing: (store) => store.exists("d"),
