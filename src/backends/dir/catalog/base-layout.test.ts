@@ -79,3 +79,16 @@ test("a directory that a process leaves in the middle of its removal is removed 
   await layout.completeRemoval("t", "drop");
   assert.deepEqual(await listNames(disk, base), ["t"]);
 });
+
+test("a drop does not mark the place of a directory that another drop removes at that moment", async (t) => {
+  const base = disk.keyOf(await temporaryDirectory(t));
+  const layout = createLayout(disk, base);
+  await disk.put(keyIn(base, "t/rows"), Buffer.from("of a dropped table"));
+  await layout.putAside("t", "one");
+  const replace: ObjectStore["replace"] = async (...args) => {
+    await layout.removePutAside("t", "one", () => true);
+    return disk.replace(...args);
+  };
+  await createLayout({ ...disk, replace }, base).putAside("t", "two");
+  assert.equal(await layout.claim("t", "next"), true);
+});

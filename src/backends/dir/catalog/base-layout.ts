@@ -67,9 +67,10 @@ export function createLayout(store: ObjectStore, baseKey: string): Layout {
   /** Adds a change to the marks of a directory; returns false if another caller has changed them meanwhile. */
   async function addDeparture(location: string, change: string): Promise<boolean> {
     const key = markerOf(location);
-    const [found, exists] = await Promise.all([store.getTagged(key), layout.exists(location)]);
+    // Another drop may have removed the directory, of which the attempt before has made an empty one on a disk.
+    const [found, isEmpty] = await Promise.all([store.getTagged(key), layout.isEmpty(location)]);
     const mark = withDeparture(found?.bytes, change);
-    if (found === undefined) return !exists || store.putIfAbsent(key, mark);
+    if (found === undefined) return isEmpty || store.putIfAbsent(key, mark);
     return store.replace(key, mark, found.tag);
   }
   /** Turns the mark that hides a directory into the one of a declared table; see {@link Layout.reveal}. */
