@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { Readable } from "node:stream";
 import { test } from "vitest";
 import { failsWith } from "../test-support.ts";
@@ -18,4 +19,10 @@ test("a body that closes before its end fails", async () => {
   body.push("a");
   body.destroy();
   await assert.rejects(bytes, { code: "ECONNRESET" });
+});
+
+test("a body that closed before it was read fails", async () => {
+  const body = new Readable({ read() {} }).destroy();
+  await once(body, "close");
+  await assert.rejects(readPaced(body, 1), { code: "ETIMEDOUT" });
 });

@@ -53,7 +53,7 @@ export function readPaced(body: Readable, limit: number, maxBytes = MAX_WHOLE_BY
     function look(): void {
       const left = Math.min(latest, start + transferMs(bytes)) + limit - performance.now();
       if (left > 0) timer = setTimeout(look, left);
-      else body.destroy(lateError());
+      else fail(lateError());
     }
     function fail(error: Error): void {
       clearTimeout(timer);
