@@ -2,11 +2,11 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { pino } from "pino";
-import type { Row } from "../../src/backends/dir/catalog/row.ts";
-import { encodeRows } from "../../src/backends/dir/catalog/row-codec.ts";
+import { encodeRows } from "../../src/backends/dir/catalog/manifest/row-codec.ts";
+import type { Row } from "../../src/backends/dir/catalog/state/row.ts";
 import { createEngine } from "../../src/backends/dir/engine/engine.ts";
-import { commitChange } from "../../src/backends/dir/format/commit.ts";
-import { createLocalStore } from "../../src/backends/dir/format/local-store.ts";
+import { commitChange } from "../../src/backends/dir/format/changes/commit.ts";
+import { createLocalStore } from "../../src/backends/dir/format/local/local-store.ts";
 import type { DataFragment } from "../../src/gen/lance/format/table_pb.ts";
 import { Transaction_AppendSchema } from "../../src/gen/lance/format/transaction_pb.ts";
 

@@ -3,11 +3,11 @@ import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, it } from "vitest";
-import { commitMetadata } from "../../src/backends/dir/format/commit.ts";
+import { commitMetadata } from "../../src/backends/dir/format/changes/commit.ts";
 import type { DatasetRef } from "../../src/backends/dir/format/dataset.ts";
-import { deleteVersions } from "../../src/backends/dir/format/delete-versions.ts";
-import { createLocalStore } from "../../src/backends/dir/format/local-store.ts";
-import { countRows, metadataText } from "../../src/backends/dir/format/manifest.ts";
+import { countRows, metadataText } from "../../src/backends/dir/format/files/manifest.ts";
+import { createLocalStore } from "../../src/backends/dir/format/local/local-store.ts";
+import { deleteVersions } from "../../src/backends/dir/format/versions/delete-versions.ts";
 import {
   createTag,
   deleteTag,
@@ -15,9 +15,9 @@ import {
   listTags,
   openBranch,
   updateTag,
-} from "../../src/backends/dir/format/refs.ts";
-import { findTransaction } from "../../src/backends/dir/format/transaction-records.ts";
-import { listVersions, readVersion } from "../../src/backends/dir/format/version-files.ts";
+} from "../../src/backends/dir/format/versions/refs.ts";
+import { findTransaction } from "../../src/backends/dir/format/versions/transaction-records.ts";
+import { listVersions, readVersion } from "../../src/backends/dir/format/versions/version-files.ts";
 import { runPython } from "./support/python.ts";
 
 /** A dataset as pylance reads it; see format_peer.py. */

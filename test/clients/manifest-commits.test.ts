@@ -2,15 +2,18 @@ import assert from "node:assert/strict";
 import { pino } from "pino";
 import { describe, it, type TestContext } from "vitest";
 import { createCatalog } from "../../src/backends/dir/catalog/catalog.ts";
-import { createOptimizing } from "../../src/backends/dir/catalog/chores.ts";
-import { mayLeaveGap } from "../../src/backends/dir/catalog/gap-marker.ts";
-import { createManifestTable, MANIFEST_NAME } from "../../src/backends/dir/catalog/manifest-table.ts";
+import { createOptimizing } from "../../src/backends/dir/catalog/manifest/chores.ts";
+import { mayLeaveGap } from "../../src/backends/dir/catalog/manifest/gap-marker.ts";
+import {
+  createManifestTable,
+  MANIFEST_NAME,
+} from "../../src/backends/dir/catalog/manifest/manifest-table.ts";
 import { createEngine } from "../../src/backends/dir/engine/engine.ts";
 import type { NativeTable } from "../../src/backends/dir/engine/native.ts";
-import { createLocalStore } from "../../src/backends/dir/format/local-store.ts";
-import { pruneVersions } from "../../src/backends/dir/format/prune.ts";
+import { createLocalStore } from "../../src/backends/dir/format/local/local-store.ts";
 import { keyIn } from "../../src/backends/dir/format/storage.ts";
-import { readVersion } from "../../src/backends/dir/format/version-files.ts";
+import { pruneVersions } from "../../src/backends/dir/format/versions/prune.ts";
+import { readVersion } from "../../src/backends/dir/format/versions/version-files.ts";
 import { temporaryDirectory } from "../support/directory.ts";
 import { startPylanceRacer } from "./support/pylance-racer.ts";
 import { runPython } from "./support/python.ts";

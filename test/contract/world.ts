@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { afterAll, beforeAll } from "vitest";
-import { createLocalStore } from "../../src/backends/dir/format/local-store.ts";
+import { createLocalStore } from "../../src/backends/dir/format/local/local-store.ts";
 import type { ObjectStore } from "../../src/backends/dir/format/storage.ts";
 import type { Operation } from "../../src/namespace/lance-namespace.ts";
 import { type Person, people, personStream } from "../support/arrow.ts";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { expect, type TestContext, test } from "vitest";
 import type { NativeTable } from "../../src/backends/dir/engine/native.ts";
-import { createLocalStore } from "../../src/backends/dir/format/local-store.ts";
+import { createLocalStore } from "../../src/backends/dir/format/local/local-store.ts";
 import type { ObjectStore } from "../../src/backends/dir/format/storage.ts";
 import { openDirectory } from "../../src/backends/dir/open-directory.ts";
 import { createBackfillOperations } from "../../src/backends/dir/operations/columns/backfill.ts";

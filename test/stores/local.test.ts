@@ -1,4 +1,4 @@
-import { createLocalStore } from "../../src/backends/dir/format/local-store.ts";
+import { createLocalStore } from "../../src/backends/dir/format/local/local-store.ts";
 import { temporaryDirectory } from "../support/directory.ts";
 import { storeSuite } from "./suite.ts";
 

@@ -1,4 +1,4 @@
-import { createLocalStore } from "../../src/backends/dir/format/local-store.ts";
+import { createLocalStore } from "../../src/backends/dir/format/local/local-store.ts";
 import type { ObjectEntry, ObjectStore } from "../../src/backends/dir/format/storage.ts";
 import type { Bucket } from "../../src/backends/dir/stores/bucket.ts";
 

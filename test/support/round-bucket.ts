@@ -1,5 +1,5 @@
 import { setImmediate as turn } from "node:timers/promises";
-import { createLocalStore } from "../../src/backends/dir/format/local-store.ts";
+import { createLocalStore } from "../../src/backends/dir/format/local/local-store.ts";
 import type { Bucket } from "../../src/backends/dir/stores/bucket.ts";
 import type { OpenedStore } from "../../src/backends/dir/stores/open-store.ts";
 import { createRemoteStore } from "../../src/backends/dir/stores/remote-store.ts";

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type TestContext, test } from "vitest";
 import { LanceError } from "../../namespace/errors.ts";
 import { createDiskReserve, type DiskReserve, RESERVE_DIRECTORY } from "./disk-reserve.ts";
-import { createLocalStore } from "./format/local-store.ts";
+import { createLocalStore } from "./format/local/local-store.ts";
 import { silent, temporaryDirectory } from "./test-support.ts";
 
 const MIB = 1024 ** 2;

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test, vi } from "vitest";
-import { createLocalStore } from "../../backends/dir/format/local-store.ts";
+import { createLocalStore } from "../../backends/dir/format/local/local-store.ts";
 import { createStorageClock } from "../../backends/dir/format/storage-clock.ts";
 import { rows } from "../../backends/dir/rows-fixture.ts";
 import { openClient, type TestClient, temporaryDirectory } from "../../backends/dir/test-support.ts";

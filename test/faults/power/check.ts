@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { ChangeContext } from "../../../src/backends/dir/batch/change-context.ts";
-import { type Disk, machineDisk } from "../../../src/backends/dir/format/disk.ts";
-import { createLocalStore } from "../../../src/backends/dir/format/local-store.ts";
+import { type Disk, machineDisk } from "../../../src/backends/dir/format/local/disk.ts";
+import { createLocalStore } from "../../../src/backends/dir/format/local/local-store.ts";
 import { keyIn } from "../../../src/backends/dir/format/storage.ts";
 import { findLeftovers } from "../../../src/backends/dir/maintenance/find-leftovers.ts";
 import type { LeftoverKind } from "../../../src/backends/dir/maintenance/leftover.ts";

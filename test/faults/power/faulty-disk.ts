@@ -1,4 +1,4 @@
-import { type Disk, machineDisk } from "../../../src/backends/dir/format/disk.ts";
+import { type Disk, machineDisk } from "../../../src/backends/dir/format/local/disk.ts";
 
 /** Failures that a system reports, and the calls that report them. */
 export const FAULTS = {

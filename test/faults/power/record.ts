@@ -1,7 +1,7 @@
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { serialize } from "node:v8";
-import { createLocalStore } from "../../../src/backends/dir/format/local-store.ts";
+import { createLocalStore } from "../../../src/backends/dir/format/local/local-store.ts";
 import { type ErrorName, LanceError } from "../../../src/namespace/errors.ts";
 import { createRandom } from "../../support/random.ts";
 import type { Log } from "./log.ts";

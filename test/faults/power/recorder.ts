@@ -13,7 +13,7 @@ import {
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { setImmediate as turn } from "node:timers/promises";
-import { type Disk, machineDisk } from "../../../src/backends/dir/format/disk.ts";
+import { type Disk, machineDisk } from "../../../src/backends/dir/format/local/disk.ts";
 import type { Entry, Inode, Place } from "./log.ts";
 
 interface Known {

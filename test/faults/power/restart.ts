@@ -1,4 +1,4 @@
-import { createLocalStore } from "../../../src/backends/dir/format/local-store.ts";
+import { createLocalStore } from "../../../src/backends/dir/format/local/local-store.ts";
 import { createDirectoryBackend } from "../../../src/backends/dir/index.ts";
 import type { Log } from "./log.ts";
 import { createRecorder } from "./recorder.ts";

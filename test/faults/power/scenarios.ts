@@ -1,8 +1,11 @@
 import { cp } from "node:fs/promises";
 import { join } from "node:path";
 import { stageNext } from "../../../src/backends/dir/batch/fixture.ts";
-import { createManifestTable, MANIFEST_NAME } from "../../../src/backends/dir/catalog/manifest-table.ts";
-import { pruneVersions } from "../../../src/backends/dir/format/prune.ts";
+import {
+  createManifestTable,
+  MANIFEST_NAME,
+} from "../../../src/backends/dir/catalog/manifest/manifest-table.ts";
+import { pruneVersions } from "../../../src/backends/dir/format/versions/prune.ts";
 import { migrate } from "../../../src/backends/dir/maintenance/migrate.ts";
 import { CreateTableMode, InsertMode } from "../../../src/gen/lance/namespace/v1/data_pb.ts";
 import { DropNamespaceBehavior } from "../../../src/gen/lance/namespace/v1/namespace_pb.ts";

@@ -6,8 +6,8 @@ import { join } from "node:path";
 import { Int32, Table, tableToIPC, vectorFromArray } from "apache-arrow";
 import { type TestContext, test } from "vitest";
 import type { DatasetRef } from "../format/dataset.ts";
-import { createLocalStore } from "../format/local-store.ts";
-import { latestVersion } from "../format/version-files.ts";
+import { createLocalStore } from "../format/local/local-store.ts";
+import { latestVersion } from "../format/versions/version-files.ts";
 import { openDirectory } from "../open-directory.ts";
 import { failsWith, openClient, silent, type TestClient, temporaryDirectory } from "../test-support.ts";
 import { ended, leaveIntent, leaveVerdict, type StagedNext, stageNext } from "./fixture.ts";
@@ -206,7 +206,7 @@ test("killed at any moment, batches are there as a whole or not at all", async (
   await client.close();
   const script = `
     import { createDirectoryBackend } from ${JSON.stringify(import.meta.resolve("../index.ts"))};
-    import { createLocalStore } from ${JSON.stringify(import.meta.resolve("../format/local-store.ts"))};
+    import { createLocalStore } from ${JSON.stringify(import.meta.resolve("../format/local/local-store.ts"))};
     import { stageNext } from ${JSON.stringify(import.meta.resolve("./fixture.ts"))};
     import { silent } from ${JSON.stringify(import.meta.resolve("../test-support.ts"))};
     const [root, ...roots] = process.argv.slice(1);

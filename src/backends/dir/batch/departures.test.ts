@@ -10,8 +10,8 @@ import { LanceNamespaceService } from "../../../gen/lance/namespace/v1/service_p
 import { RegisterTableMode } from "../../../gen/lance/namespace/v1/table_pb.ts";
 import { LanceError } from "../../../namespace/errors.ts";
 import { parseIdentifier } from "../../../namespace/identifier.ts";
-import type { Row } from "../catalog/row.ts";
-import { UnsyncedError } from "../format/local-errors.ts";
+import type { Row } from "../catalog/state/row.ts";
+import { UnsyncedError } from "../format/local/local-errors.ts";
 import { openDirectory } from "../open-directory.ts";
 import type { DirContext } from "../operations/context.ts";
 import { createNamespaceOperations } from "../operations/namespaces/namespaces.ts";

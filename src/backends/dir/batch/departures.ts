@@ -1,9 +1,9 @@
 import { ITEMS_PER_STEP, type Steps } from "../../../namespace/pace.ts";
+import { isRootDirectory } from "../catalog/base/location-names.ts";
 import type { CatalogContext } from "../catalog/catalog-context.ts";
-import type { Draft } from "../catalog/draft.ts";
-import { isRootDirectory } from "../catalog/location-names.ts";
+import type { Draft } from "../catalog/state/draft.ts";
+import type { CatalogView } from "../catalog/state/view.ts";
 import { ownerOf, updateMark } from "../catalog/table-marks.ts";
-import type { CatalogView } from "../catalog/view.ts";
 import type { ChangeContext } from "./change-context.ts";
 import type { Departure } from "./intent.ts";
 

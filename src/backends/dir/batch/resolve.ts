@@ -1,9 +1,9 @@
+import { isRootDirectory } from "../catalog/base/location-names.ts";
 import type { CatalogContext, TableContext } from "../catalog/catalog-context.ts";
-import { isRootDirectory } from "../catalog/location-names.ts";
 import { ownerOf, updateMark } from "../catalog/table-marks.ts";
 import type { DatasetRef } from "../format/dataset.ts";
-import { deleteVersions, type VersionRange } from "../format/delete-versions.ts";
-import { latestVersion } from "../format/version-files.ts";
+import { deleteVersions, type VersionRange } from "../format/versions/delete-versions.ts";
+import { latestVersion } from "../format/versions/version-files.ts";
 import type { ChangeContext } from "./change-context.ts";
 import { type Finisher, finishDepartures, mayGoOn, undoDepartures } from "./departures.ts";
 import { digestOf, type IntendedDataset, type IntendedVersion, type Intent } from "./intent.ts";

@@ -3,8 +3,8 @@ import type { WriteGate } from "../concurrency/write-gate.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { ObjectStore } from "../format/storage.ts";
 import type { StorageClock } from "../format/storage-clock.ts";
+import type { Layout } from "./base/layout.ts";
 import type { Catalog } from "./catalog.ts";
-import type { Layout } from "./layout.ts";
 
 /** Rows of a catalog, and the directories of its tables. */
 export interface CatalogContext {

@@ -1,12 +1,12 @@
 import { join } from "node:path";
 import type { TestContext } from "vitest";
 import { createEngine } from "../engine/engine.ts";
-import { createLocalStore } from "../format/local-store.ts";
+import { createLocalStore } from "../format/local/local-store.ts";
 import { keyIn } from "../format/storage.ts";
 import { silent, temporaryDirectory } from "../test-support.ts";
 import { createCatalog } from "./catalog.ts";
-import { createManifestTable, MANIFEST_NAME } from "./manifest-table.ts";
-import type { Row } from "./row.ts";
+import { createManifestTable, MANIFEST_NAME } from "./manifest/manifest-table.ts";
+import type { Row } from "./state/row.ts";
 
 /** Returns the row of a table in the root. */
 export const table = (objectId: string, properties: Record<string, string> = {}): Row => ({

@@ -1,10 +1,5 @@
 import type { SharedCounter, SharedDatabase } from "../../../namespace/sharing.ts";
-
-/**
- * Runs work while no other worker of the process commits to the catalog: workers that competed for the next version
- * would repeat each other's work.
- */
-export type TakeTurn = <T>(work: () => Promise<T>) => Promise<T>;
+import type { TakeTurn } from "./commits/group-commits.ts";
 
 /** Options of a catalog. */
 export interface CatalogOptions {

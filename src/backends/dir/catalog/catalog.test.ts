@@ -5,11 +5,11 @@ import { join } from "node:path";
 import { test } from "vitest";
 import { isLanceError } from "../../../namespace/errors.ts";
 import { createEngine } from "../engine/engine.ts";
-import { createLocalStore } from "../format/local-store.ts";
+import { createLocalStore } from "../format/local/local-store.ts";
 import { failsWith, openClient, silent, temporaryDirectory } from "../test-support.ts";
 import { createCatalog } from "./catalog.ts";
-import { createManifestTable } from "./manifest-table.ts";
-import type { Row } from "./row.ts";
+import { createManifestTable } from "./manifest/manifest-table.ts";
+import type { Row } from "./state/row.ts";
 
 const namespace = (objectId: string): Row => ({
   objectId,
@@ -110,7 +110,7 @@ test("does not read a table from the old handle when another process has replace
   const client = await openClient(t, root);
   const script = `
     import { createEngine } from ${JSON.stringify(import.meta.resolve("../engine/engine.ts"))};
-    import { encodeRows } from ${JSON.stringify(import.meta.resolve("./row-codec.ts"))};
+    import { encodeRows } from ${JSON.stringify(import.meta.resolve("./manifest/row-codec.ts"))};
     import { rmSync } from "node:fs";
     const [path, count] = process.argv.slice(1);
     rmSync(path, { recursive: true, force: true });

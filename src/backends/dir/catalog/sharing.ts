@@ -1,10 +1,10 @@
 import { inSlices } from "../../../namespace/pace.ts";
 import { createSharedCheck } from "../concurrency/shared-check.ts";
 import type { SharedVersion } from "./exchange/messages.ts";
-import type { ManifestTable } from "./manifest-table.ts";
-import { createMemory, type Memory } from "./memory.ts";
-import { type CatalogState, openState } from "./state.ts";
-import { factsOf } from "./version-facts.ts";
+import type { ManifestTable } from "./manifest/manifest-table.ts";
+import { createMemory, type Memory } from "./state/memory.ts";
+import { type CatalogState, openState } from "./state/state.ts";
+import { factsOf } from "./state/version-facts.ts";
 
 /** A version in memory. */
 export interface Held {

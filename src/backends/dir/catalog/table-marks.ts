@@ -1,5 +1,5 @@
+import { isRootDirectory, rootName } from "./base/location-names.ts";
 import type { CatalogContext } from "./catalog-context.ts";
-import { isRootDirectory, rootName } from "./location-names.ts";
 
 /** Maximum number of updates of a mark while the row changes. */
 const MAX_LOOKS = 5;

@@ -1,5 +1,5 @@
+import type { Layout } from "./base/layout.ts";
 import type { CatalogContext } from "./catalog-context.ts";
-import type { Layout } from "./layout.ts";
 
 /** Number of directories that are looked at together. */
 export const PROBES = 64;

@@ -1,8 +1,8 @@
 import { type Identifier, joinIdentifier } from "../../../namespace/identifier.ts";
 import { createPace } from "../../../namespace/pace.ts";
+import { rootName } from "./base/location-names.ts";
 import type { Catalog } from "./catalog.ts";
 import type { CatalogContext } from "./catalog-context.ts";
-import { rootName } from "./location-names.ts";
 import { PROBES, unlistedAmong } from "./unlisted.ts";
 
 /** Number of names that are taken from the catalog at a time. */

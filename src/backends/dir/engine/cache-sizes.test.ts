@@ -1,5 +1,5 @@
 import { assert, test } from "vitest";
-import { createLocalStore } from "../format/local-store.ts";
+import { createLocalStore } from "../format/local/local-store.ts";
 import { defaultCacheSizes } from "./cache-sizes.ts";
 
 const MIB = 1024 * 1024;

@@ -1,8 +1,8 @@
 import type { Logger } from "pino";
 import type { SharedQuantity } from "../../../namespace/sharing.ts";
-import { createLocalStore } from "../format/local-store.ts";
-import { branchNotFound } from "../format/refs.ts";
+import { createLocalStore } from "../format/local/local-store.ts";
 import type { ObjectStore } from "../format/storage.ts";
+import { branchNotFound } from "../format/versions/refs.ts";
 import { defaultCacheSizes } from "./cache-sizes.ts";
 import { engineCall } from "./errors.ts";
 import { createHandles, type Handles } from "./handles.ts";

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { tableFromArrays, tableToIPC } from "apache-arrow";
 import { expect, test } from "vitest";
 import { toIpcFile } from "../../../arrow/file.ts";
-import { createLocalStore } from "../format/local-store.ts";
+import { createLocalStore } from "../format/local/local-store.ts";
 import { failsWith, temporaryDirectory } from "../test-support.ts";
 import { createHandles } from "./handles.ts";
 import type { NativeTable } from "./native.ts";

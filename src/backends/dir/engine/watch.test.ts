@@ -6,7 +6,7 @@ import { tableFromArrays, tableToIPC } from "apache-arrow";
 import { type TestContext, test } from "vitest";
 import { createDiskBucket } from "../../../../test/support/disk-bucket.ts";
 import { toIpcFile } from "../../../arrow/file.ts";
-import { createLocalStore } from "../format/local-store.ts";
+import { createLocalStore } from "../format/local/local-store.ts";
 import type { ObjectStore } from "../format/storage.ts";
 import { createRemoteStore } from "../stores/remote-store.ts";
 import { silent, temporaryDirectory } from "../test-support.ts";

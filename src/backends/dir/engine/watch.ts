@@ -8,7 +8,7 @@ import {
   latestVersion,
   latestVersionAnd,
   type VersionName,
-} from "../format/version-files.ts";
+} from "../format/versions/version-files.ts";
 import type { NativeTable } from "./native.ts";
 
 /** State of an open table: unchanged, perhaps a newer version, or replaced by another table at its location. */

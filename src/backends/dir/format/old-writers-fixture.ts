@@ -6,13 +6,13 @@ import { dirname, join } from "node:path";
 import { Int64, Table, tableFromIPC, tableToIPC, Utf8, vectorFromArray } from "apache-arrow";
 import type { TestContext } from "vitest";
 import { openClient } from "../test-support.ts";
-import { commitMetadata } from "./commit.ts";
+import { commitMetadata } from "./changes/commit.ts";
+import { createVersion } from "./changes/staged-version.ts";
 import { type DatasetRef, manifestKey, parseManifestName } from "./dataset.ts";
-import { createLocalStore } from "./local-store.ts";
-import { buildManifestFile } from "./manifest-file.ts";
-import { pruneVersions } from "./prune.ts";
-import { createVersion } from "./staged-version.ts";
-import { findVersions, readVersion } from "./version-files.ts";
+import { buildManifestFile } from "./files/manifest-file.ts";
+import { createLocalStore } from "./local/local-store.ts";
+import { pruneVersions } from "./versions/prune.ts";
+import { findVersions, readVersion } from "./versions/version-files.ts";
 
 /** The files of a table for each release, made by test/clients/python/old_writer.py. */
 const releases = JSON.parse(

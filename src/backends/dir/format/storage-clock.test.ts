@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { test, vi } from "vitest";
 import { isLanceError, LanceError } from "../../../namespace/errors.ts";
 import { temporaryDirectory } from "../test-support.ts";
-import { createLocalStore } from "./local-store.ts";
+import { createLocalStore } from "./local/local-store.ts";
 import type { ObjectStore } from "./storage.ts";
 import { createStorageClock } from "./storage-clock.ts";
 

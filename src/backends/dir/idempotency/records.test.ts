@@ -3,7 +3,7 @@ import { mkdir } from "node:fs/promises";
 import { describe, it, type TestContext, vi } from "vitest";
 import { LanceError } from "../../../namespace/errors.ts";
 import { isEarlier, type TakenKey } from "../../../namespace/idempotency.ts";
-import { createLocalStore } from "../format/local-store.ts";
+import { createLocalStore } from "../format/local/local-store.ts";
 import { listNames, type ObjectStore } from "../format/storage.ts";
 import { failsWith, silent, temporaryDirectory } from "../test-support.ts";
 import { createIdempotencyRecords, IDEMPOTENCY_DIRECTORY } from "./records.ts";

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { TestContext } from "vitest";
-import { createLocalStore } from "../format/local-store.ts";
+import { createLocalStore } from "../format/local/local-store.ts";
 import { silent } from "../test-support.ts";
 import type { Job } from "./job.ts";
 import { createJobs, type Jobs, type JobWork } from "./jobs.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
 import { test, vi } from "vitest";
-import { createLocalStore } from "../format/local-store.ts";
+import { createLocalStore } from "../format/local/local-store.ts";
 import { createStorageClock } from "../format/storage-clock.ts";
 import { silent, temporaryDirectory } from "../test-support.ts";
 import type { Job } from "./job.ts";

@@ -1,5 +1,5 @@
 import type { TableContext } from "../catalog/catalog-context.ts";
-import { measure } from "../format/extent.ts";
+import { measure } from "../format/files/extent.ts";
 import { keyIn } from "../format/storage.ts";
 
 /** Kinds of leftovers of crashes, and their explanations. */

@@ -1,7 +1,7 @@
 import { isLanceError, type LanceError } from "../../../namespace/errors.ts";
+import { rootName } from "../catalog/base/location-names.ts";
 import type { CatalogContext } from "../catalog/catalog-context.ts";
-import type { Draft } from "../catalog/draft.ts";
-import { rootName } from "../catalog/location-names.ts";
+import type { Draft } from "../catalog/state/draft.ts";
 import { unlistedAmong } from "../catalog/unlisted.ts";
 import { checkNewIdentifier } from "../operations/tables/lookup.ts";
 

@@ -3,7 +3,7 @@ import type { ChangeContext } from "../batch/change-context.ts";
 import { INTENTS_DIRECTORY } from "../batch/journal.ts";
 import { WORK_DIRECTORY } from "../batch/work-notes.ts";
 import type { TableContext } from "../catalog/catalog-context.ts";
-import { MANIFEST_NAME } from "../catalog/manifest-table.ts";
+import { MANIFEST_NAME } from "../catalog/manifest/manifest-table.ts";
 import { keyIn, listNames } from "../format/storage.ts";
 import { findOldDays } from "../idempotency/records.ts";
 import { findJobFiles, JOBS_DIRECTORY } from "../jobs/store.ts";

@@ -1,5 +1,5 @@
 import { fileURLToPath } from "node:url";
-import { createLocalStore } from "../format/local-store.ts";
+import { createLocalStore } from "../format/local/local-store.ts";
 import type { RemoteStorage } from "./remote-store.ts";
 import type { StorageOptions } from "./storage-options.ts";
 

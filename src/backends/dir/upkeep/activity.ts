@@ -1,5 +1,5 @@
 import { type Identifier, joinIdentifier } from "../../../namespace/identifier.ts";
-import type { KnownVersions } from "../format/examine-versions.ts";
+import type { KnownVersions } from "../format/versions/examine-versions.ts";
 
 /** Times of upkeep, in milliseconds. */
 export interface UpkeepTimes {

@@ -1,9 +1,9 @@
 import type { IndexMetadata, Manifest } from "../../../gen/lance/format/table_pb.ts";
 import type { DatasetRef } from "../format/dataset.ts";
-import { indicesOf, readSegments } from "../format/index-section.ts";
-import { countRows } from "../format/manifest.ts";
-import { readRoaring } from "../format/roaring.ts";
-import { findVersions, readVersion } from "../format/version-files.ts";
+import { indicesOf, readSegments } from "../format/files/index-section.ts";
+import { countRows } from "../format/files/manifest.ts";
+import { readRoaring } from "../format/files/roaring.ts";
+import { findVersions, readVersion } from "../format/versions/version-files.ts";
 import { isSystemIndex } from "../operations/indices/all-indices.ts";
 import type { UpkeepPolicy } from "./policy.ts";
 

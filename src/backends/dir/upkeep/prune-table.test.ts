@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { utimes } from "node:fs/promises";
 import { test } from "vitest";
 import { InsertMode } from "../../../gen/lance/namespace/v1/data_pb.ts";
-import { findVersions } from "../format/version-files.ts";
+import { findVersions } from "../format/versions/version-files.ts";
 import { openDirectory } from "../open-directory.ts";
 import { datasetOf, requireTable, withData } from "../operations/tables/lookup.ts";
 import { rows } from "../rows-fixture.ts";

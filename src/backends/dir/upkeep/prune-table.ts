@@ -1,5 +1,5 @@
-import type { KnownVersions } from "../format/examine-versions.ts";
-import { type PruneOptions, pruneVersions } from "../format/prune.ts";
+import type { KnownVersions } from "../format/versions/examine-versions.ts";
+import { type PruneOptions, pruneVersions } from "../format/versions/prune.ts";
 import { datasetOf, type FoundTable } from "../operations/tables/lookup.ts";
 import type { UpkeepTimes } from "./activity.ts";
 import type { UpkeepContext, UpkeepFigures } from "./optimize.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { expect, type TestContext, test } from "vitest";
 import { LanceError } from "../../../namespace/errors.ts";
-import { createLocalStore } from "../format/local-store.ts";
+import { createLocalStore } from "../format/local/local-store.ts";
 import type { ObjectStore } from "../format/storage.ts";
 import { openDirectory } from "../open-directory.ts";
 import { rows } from "../rows-fixture.ts";

@@ -3,7 +3,7 @@ import { type Identifier, joinIdentifier } from "../../../namespace/identifier.t
 import type { ChangeContext } from "../batch/change-context.ts";
 import { resolveAbandoned } from "../batch/resolve.ts";
 import { walkAllTables } from "../catalog/walk.ts";
-import { latestVersion } from "../format/version-files.ts";
+import { latestVersion } from "../format/versions/version-files.ts";
 import { datasetOf, findTable } from "../operations/tables/lookup.ts";
 import type { UpkeepTimes } from "./activity.ts";
 import { findGoneLeases } from "./gone-leases.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "vitest";
-import { findVersions } from "../format/version-files.ts";
+import { findVersions } from "../format/versions/version-files.ts";
 import { openDirectory } from "../open-directory.ts";
 import type { DirContext } from "../operations/context.ts";
 import { datasetOf, requireTable } from "../operations/tables/lookup.ts";

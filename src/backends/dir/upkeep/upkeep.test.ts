@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, type TestContext, test } from "vitest";
 import { createDiskBucket } from "../../../../test/support/disk-bucket.ts";
 import type { UpkeepMetrics, UpkeepRun } from "../../../namespace/upkeep-runs.ts";
-import { createLocalStore } from "../format/local-store.ts";
+import { createLocalStore } from "../format/local/local-store.ts";
 import { createStorageClock } from "../format/storage-clock.ts";
 import { createReadAhead, type ReadAhead } from "../operations/read/read-ahead.ts";
 import { idsOf, rows } from "../rows-fixture.ts";

@@ -1,6 +1,6 @@
 import type { MessagePort } from "node:worker_threads";
-import type { Mutation } from "../decide.ts";
-import type { Draft } from "../draft.ts";
+import type { Mutation } from "../commits/decide.ts";
+import type { Draft } from "../state/draft.ts";
 import { ageOf } from "./instant.ts";
 import type {
   Decided,

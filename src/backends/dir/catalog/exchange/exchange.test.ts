@@ -4,7 +4,7 @@ import { LanceError } from "../../../../namespace/errors.ts";
 import { failsWith } from "../../test-support.ts";
 import type { Catalog } from "../catalog.ts";
 import { table } from "../catalog-fixture.ts";
-import type { Mutation } from "../decide.ts";
+import type { Mutation } from "../commits/decide.ts";
 import { declare, openWorkers } from "./workers-fixture.ts";
 
 test("mutations of all workers are few commits, which no worker reads from the storage", async (t) => {

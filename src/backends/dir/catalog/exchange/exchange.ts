@@ -1,7 +1,7 @@
 import type { SharedDatabase } from "../../../../namespace/sharing.ts";
-import type { Mutation } from "../decide.ts";
-import type { Committed } from "../prepared-commit.ts";
-import type { Changes } from "../view.ts";
+import type { Mutation } from "../commits/decide.ts";
+import type { Committed } from "../manifest/prepared-commit.ts";
+import type { Changes } from "../state/view.ts";
 import { type CommitterOptions, createCommitter } from "./committer.ts";
 import { createForwarder, type ForwarderOptions } from "./forwarder.ts";
 import type { SharedVersion } from "./messages.ts";

@@ -1,9 +1,9 @@
 import type { ErrorName } from "../../../../namespace/errors.ts";
-import type { Row } from "../row.ts";
-import type { SharedState } from "../state.ts";
-import type { RowAddress } from "../stored-row.ts";
-import type { Verdict } from "../verdicts.ts";
-import type { Changes } from "../view.ts";
+import type { Row } from "../state/row.ts";
+import type { SharedState } from "../state/state.ts";
+import type { RowAddress } from "../state/stored-row.ts";
+import type { Verdict } from "../state/verdicts.ts";
+import type { Changes } from "../state/view.ts";
 import type { Instant } from "./instant.ts";
 import type { Observation } from "./observed-view.ts";
 

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
 import { table } from "../catalog-fixture.ts";
-import { createState } from "../state.ts";
-import { NO_FACTS } from "../version-facts.ts";
-import type { CatalogView } from "../view.ts";
+import { createState } from "../state/state.ts";
+import { NO_FACTS } from "../state/version-facts.ts";
+import type { CatalogView } from "../state/view.ts";
 import { observe, stillHold } from "./observed-view.ts";
 
 const NAMES = ["a", "a$b", "a$c", "d/e"];

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import type { CatalogView } from "../view.ts";
+import type { CatalogView } from "../state/view.ts";
 
 /** Queries with a single result. */
 const QUERIES = {

@@ -1,5 +1,5 @@
 import { LanceError } from "../../../../namespace/errors.ts";
-import { UnsyncedError } from "../../format/local-errors.ts";
+import { UnsyncedError } from "../../format/local/local-errors.ts";
 import type { PlainError } from "./messages.ts";
 
 /** Returns an error as data that another thread can receive. */

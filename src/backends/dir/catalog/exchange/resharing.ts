@@ -1,4 +1,4 @@
-import type { CatalogState } from "../state.ts";
+import type { CatalogState } from "../state/state.ts";
 import type { SharedVersion } from "./messages.ts";
 
 /** Memory of its own that a worker's state may take: a fixed part, and a part for each row. In bytes. */

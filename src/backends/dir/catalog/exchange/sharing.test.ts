@@ -3,8 +3,8 @@ import { expect, test } from "vitest";
 import type { Steps } from "../../../../namespace/pace.ts";
 import type { Catalog } from "../catalog.ts";
 import { table } from "../catalog-fixture.ts";
-import type { Draft } from "../draft.ts";
-import { MAX_ROWS_AT_ONCE } from "../reader.ts";
+import { MAX_ROWS_AT_ONCE } from "../manifest/reader.ts";
+import type { Draft } from "../state/draft.ts";
 import { declare, openWorkers } from "./workers-fixture.ts";
 
 /** More rows than a worker takes over in place. */

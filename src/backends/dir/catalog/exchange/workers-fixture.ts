@@ -4,7 +4,7 @@ import { LanceError } from "../../../../namespace/errors.ts";
 import { silent } from "../../test-support.ts";
 import { type Catalog, createCatalog } from "../catalog.ts";
 import { openBaseDirectory, table } from "../catalog-fixture.ts";
-import type { ManifestTable } from "../manifest-table.ts";
+import type { ManifestTable } from "../manifest/manifest-table.ts";
 
 type Change = (manifest: ManifestTable) => Partial<ManifestTable>;
 

@@ -13,7 +13,7 @@ import type { NativeTable } from "../../engine/native.ts";
 import { checkExpressions, onePredicate } from "../../engine/predicate.ts";
 import { repeatConflicts } from "../../engine/repeat-conflicts.ts";
 import { tokenizeSql } from "../../engine/sql-tokens.ts";
-import { syncVersion } from "../../format/sync-version.ts";
+import { syncVersion } from "../../format/versions/sync-version.ts";
 import type { Job, JobFacts } from "../../jobs/job.ts";
 import { withGuarded } from "../tables/guarded.ts";
 import { duringWork } from "../tables/long-work.ts";

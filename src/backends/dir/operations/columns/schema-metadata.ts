@@ -12,9 +12,9 @@ import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import { ITEMS_PER_STEP, inSlices, type Steps } from "../../../../namespace/pace.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
 import { cancellationOf } from "../../concurrency/wait.ts";
-import { type CommittedVersion, commitMetadata } from "../../format/commit.ts";
-import { createFieldFinder, metadataText } from "../../format/manifest.ts";
-import type { MapChange, MetadataChange } from "../../format/metadata-change.ts";
+import { type CommittedVersion, commitMetadata } from "../../format/changes/commit.ts";
+import type { MapChange, MetadataChange } from "../../format/changes/metadata-change.ts";
+import { createFieldFinder, metadataText } from "../../format/files/manifest.ts";
 import { requireDataset } from "../versions/versions.ts";
 
 /** The operations on the metadata of fields and schemas. */

@@ -3,9 +3,9 @@ import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { type TestContext, test } from "vitest";
 import { type IndexMetadataSchema, IndexSectionSchema } from "../../../../gen/lance/format/table_pb.ts";
 import { manifestKey } from "../../format/dataset.ts";
-import { createLocalStore } from "../../format/local-store.ts";
-import { buildManifestFile } from "../../format/manifest-file.ts";
-import { readVersion } from "../../format/version-files.ts";
+import { buildManifestFile } from "../../format/files/manifest-file.ts";
+import { createLocalStore } from "../../format/local/local-store.ts";
+import { readVersion } from "../../format/versions/version-files.ts";
 import { rows } from "../../rows-fixture.ts";
 import { failsWith, openClient, temporaryDirectory } from "../../test-support.ts";
 

@@ -1,8 +1,8 @@
 import { isLanceError } from "../../../../namespace/errors.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
 import type { NativeIndex, NativeIndexStats } from "../../engine/native-index.ts";
-import { type ManifestIndex, readIndices } from "../../format/index-section.ts";
-import { readVersion } from "../../format/version-files.ts";
+import { type ManifestIndex, readIndices } from "../../format/files/index-section.ts";
+import { readVersion } from "../../format/versions/version-files.ts";
 import type { Guarded } from "../tables/guarded.ts";
 import { datasetOf } from "../tables/lookup.ts";
 

@@ -1,10 +1,10 @@
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { NativeTable } from "../../engine/native.ts";
+import { beginIndex, type IndexBeginning } from "../../format/changes/index-seed.ts";
+import { renameIndex } from "../../format/changes/rename-index.ts";
 import type { DatasetRef } from "../../format/dataset.ts";
-import { readIndices } from "../../format/index-section.ts";
-import { beginIndex, type IndexBeginning } from "../../format/index-seed.ts";
-import { renameIndex } from "../../format/rename-index.ts";
-import { readVersion } from "../../format/version-files.ts";
+import { readIndices } from "../../format/files/index-section.ts";
+import { readVersion } from "../../format/versions/version-files.ts";
 
 /** Versions before 1970 are removed, so none is. */
 const KEEP_ALL_VERSIONS = 0;

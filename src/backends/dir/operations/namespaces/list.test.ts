@@ -3,8 +3,8 @@ import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { createBaseListing } from "../../catalog/base-listing.ts";
-import { createLocalStore } from "../../format/local-store.ts";
+import { createBaseListing } from "../../catalog/base/base-listing.ts";
+import { createLocalStore } from "../../format/local/local-store.ts";
 import { openClient, type TestClient, temporaryDirectory } from "../../test-support.ts";
 
 /** Returns all names of the root, read in pages of a size. */

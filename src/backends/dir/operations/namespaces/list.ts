@@ -6,11 +6,11 @@ import {
 } from "../../../../gen/lance/namespace/v1/table_pb.ts";
 import type { Identifier } from "../../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
-import { createBaseListing } from "../../catalog/base-listing.ts";
+import { createBaseListing } from "../../catalog/base/base-listing.ts";
+import { rootLocation, rootName } from "../../catalog/base/location-names.ts";
 import type { CatalogContext, TableContext } from "../../catalog/catalog-context.ts";
-import { rootLocation, rootName } from "../../catalog/location-names.ts";
-import { compareNames, firstAfter, mergeNames } from "../../catalog/names.ts";
-import type { CatalogState } from "../../catalog/state.ts";
+import { compareNames, firstAfter, mergeNames } from "../../catalog/state/names.ts";
+import type { CatalogState } from "../../catalog/state/state.ts";
 import { PROBES, unlistedAmong } from "../../catalog/unlisted.ts";
 import type { DirContext, PageContext } from "../context.ts";
 import { pageSize } from "../paging.ts";

@@ -13,8 +13,8 @@ import { checkNewName, type Identifier, joinIdentifier } from "../../../../names
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import { ITEMS_PER_STEP, type Steps } from "../../../../namespace/pace.ts";
 import type { ChangeContext } from "../../batch/change-context.ts";
-import type { Draft } from "../../catalog/draft.ts";
-import { parentId, type Row } from "../../catalog/row.ts";
+import type { Draft } from "../../catalog/state/draft.ts";
+import { parentId, type Row } from "../../catalog/state/row.ts";
 import { checkProperties } from "../properties.ts";
 import { mutateAndRemove } from "../tables/drop.ts";
 import {

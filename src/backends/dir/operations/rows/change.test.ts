@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { Int32, Table, tableToIPC, vectorFromArray } from "apache-arrow";
 import { test } from "vitest";
 import { LanceError } from "../../../../namespace/errors.ts";
-import { createLocalStore } from "../../format/local-store.ts";
+import { createLocalStore } from "../../format/local/local-store.ts";
 import type { ObjectStore } from "../../format/storage.ts";
 import { failsWith, openClient, temporaryDirectory } from "../../test-support.ts";
 

@@ -4,7 +4,7 @@ import type { ChangeContext } from "../../batch/change-context.ts";
 import { removeTables } from "../../batch/remove-tables.ts";
 import { isRefusal } from "../../batch/run.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
-import { afterChange } from "../../format/after-change.ts";
+import { afterChange } from "../../format/changes/after-change.ts";
 import { newStagingKey } from "../../format/staging-key.ts";
 import { type Claim, planClaim, takeName } from "../tables/declare.ts";
 import { checkNewIdentifier } from "../tables/lookup.ts";

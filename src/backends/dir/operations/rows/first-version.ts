@@ -1,8 +1,8 @@
 import type { ChangeContext } from "../../batch/change-context.ts";
+import { isRootDirectory } from "../../catalog/base/location-names.ts";
 import type { CatalogContext, TableContext } from "../../catalog/catalog-context.ts";
-import { isRootDirectory } from "../../catalog/location-names.ts";
 import { ownerOf, updateMark } from "../../catalog/table-marks.ts";
-import { afterChange } from "../../format/after-change.ts";
+import { afterChange } from "../../format/changes/after-change.ts";
 import type { FoundTable } from "../tables/lookup.ts";
 import { droppedMeanwhile, withStagedFile } from "./staged-write.ts";
 

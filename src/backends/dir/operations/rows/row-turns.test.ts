@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { createLocalStore } from "../../format/local-store.ts";
+import { createLocalStore } from "../../format/local/local-store.ts";
 import { idsOf, rows } from "../../rows-fixture.ts";
 import { openClient, temporaryDirectory } from "../../test-support.ts";
 

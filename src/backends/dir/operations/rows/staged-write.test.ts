@@ -16,11 +16,11 @@ import {
 import { test } from "vitest";
 import { CreateTableMode, InsertMode } from "../../../../gen/lance/namespace/v1/data_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
-import { createLocalStore } from "../../format/local-store.ts";
+import { createLocalStore } from "../../format/local/local-store.ts";
 import { newStagingId } from "../../format/staging-key.ts";
 import type { ObjectStore } from "../../format/storage.ts";
-import { readTransaction } from "../../format/transaction-records.ts";
-import { readVersion } from "../../format/version-files.ts";
+import { readTransaction } from "../../format/versions/transaction-records.ts";
+import { readVersion } from "../../format/versions/version-files.ts";
 import { createDirectoryBackend } from "../../index.ts";
 import { failsWith, openClient, silent, temporaryDirectory } from "../../test-support.ts";
 

@@ -5,16 +5,16 @@ import { isRefusal } from "../../batch/run.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
 import { forEachOf } from "../../concurrency/for-each.ts";
 import { engineCall } from "../../engine/errors.ts";
-import { type ApplyChange, commitChange, commitFirst, prepareChange } from "../../format/commit.ts";
+import { type ApplyChange, commitChange, commitFirst, prepareChange } from "../../format/changes/commit.ts";
+import { appendRows, putStagingBase, replaceRows } from "../../format/changes/staged-rows.ts";
 import { type DatasetRef, dataDirectory } from "../../format/dataset.ts";
-import { measure } from "../../format/extent.ts";
-import { isMissing } from "../../format/local-errors.ts";
-import type { ManifestFile } from "../../format/manifest-file.ts";
-import type { PreparedVersion } from "../../format/prepared-version.ts";
-import { appendRows, putStagingBase, replaceRows } from "../../format/staged-rows.ts";
+import { measure } from "../../format/files/extent.ts";
+import type { ManifestFile } from "../../format/files/manifest-file.ts";
+import { isMissing } from "../../format/local/local-errors.ts";
 import { isStagingName, newStagingKey } from "../../format/staging-key.ts";
 import { keyIn, listNames, listTree, type ObjectStore } from "../../format/storage.ts";
-import { latestVersion, readVersion } from "../../format/version-files.ts";
+import type { PreparedVersion } from "../../format/versions/prepared-version.ts";
+import { latestVersion, readVersion } from "../../format/versions/version-files.ts";
 import type { DirContext } from "../context.ts";
 
 /** Rows that the engine has written and that do not belong to a table yet. */

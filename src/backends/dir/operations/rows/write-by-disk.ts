@@ -4,10 +4,10 @@ import { join } from "node:path";
 import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
 import { type DatasetRef, parseManifestName, versionsDirectory } from "../../format/dataset.ts";
-import { createLocalStore } from "../../format/local-store.ts";
-import { publishVersion } from "../../format/publish-version.ts";
+import { createLocalStore } from "../../format/local/local-store.ts";
 import { keyIn, listNames, listTree, type ObjectStore } from "../../format/storage.ts";
-import { writeVersionHint } from "../../format/version-hint.ts";
+import { publishVersion } from "../../format/versions/publish-version.ts";
+import { writeVersionHint } from "../../format/versions/version-hint.ts";
 
 /**
  * Largest body that is written on the disk first, in bytes. The time of a larger one depends on its transfer, which the

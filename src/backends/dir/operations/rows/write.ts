@@ -13,10 +13,10 @@ import type { Identifier } from "../../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import type { ChangeContext } from "../../batch/change-context.ts";
 import { runBatch } from "../../batch/run.ts";
-import type { Draft } from "../../catalog/draft.ts";
-import { sameProperties } from "../../catalog/row.ts";
-import type { CatalogState } from "../../catalog/state.ts";
-import { afterChange } from "../../format/after-change.ts";
+import type { Draft } from "../../catalog/state/draft.ts";
+import { sameProperties } from "../../catalog/state/row.ts";
+import type { CatalogState } from "../../catalog/state/state.ts";
+import { afterChange } from "../../format/changes/after-change.ts";
 import type { UploadContext } from "../context.ts";
 import { checkTableProperties } from "../properties.ts";
 import {

@@ -6,12 +6,12 @@ import {
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { LanceDbExtensions } from "../../../../namespace/lance-namespace.ts";
 import type { ChangeContext } from "../../batch/change-context.ts";
-import { copyVersion } from "../../format/copy-version.ts";
 import type { DatasetRef } from "../../format/dataset.ts";
-import type { ManifestFile } from "../../format/manifest-file.ts";
-import { readTag, tagNotFound } from "../../format/refs.ts";
-import { readVersion } from "../../format/version-files.ts";
-import { noteOwnVersion } from "../../format/version-ledger.ts";
+import type { ManifestFile } from "../../format/files/manifest-file.ts";
+import { copyVersion } from "../../format/versions/copy-version.ts";
+import { readTag, tagNotFound } from "../../format/versions/refs.ts";
+import { readVersion } from "../../format/versions/version-files.ts";
+import { noteOwnVersion } from "../../format/versions/version-ledger.ts";
 import { createApart } from "../rows/create-new.ts";
 import { planPrivateClaim } from "./declare.ts";
 import { duringWork } from "./long-work.ts";

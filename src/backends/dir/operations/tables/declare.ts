@@ -13,13 +13,18 @@ import type { ChangeContext } from "../../batch/change-context.ts";
 import { refuseWhileRemoved } from "../../batch/journal.ts";
 import { releaseClaims, resolveAbandoned } from "../../batch/resolve.ts";
 import { isRefusal, runBatch } from "../../batch/run.ts";
+import {
+  isRootDirectory,
+  newLocation,
+  rootLocation,
+  uniqueLocation,
+} from "../../catalog/base/location-names.ts";
+import { checkNewLocation, LocationTaken } from "../../catalog/base/location-rules.ts";
 import type { CatalogContext } from "../../catalog/catalog-context.ts";
-import type { Draft } from "../../catalog/draft.ts";
-import { isRootDirectory, newLocation, rootLocation, uniqueLocation } from "../../catalog/location-names.ts";
-import { checkNewLocation, LocationTaken } from "../../catalog/location-rules.ts";
+import type { Draft } from "../../catalog/state/draft.ts";
+import type { CatalogView } from "../../catalog/state/view.ts";
 import { expireClaim, ownerOf, updateMark } from "../../catalog/table-marks.ts";
-import type { CatalogView } from "../../catalog/view.ts";
-import { afterChange } from "../../format/after-change.ts";
+import { afterChange } from "../../format/changes/after-change.ts";
 import type { StorageOptions } from "../../stores/storage-options.ts";
 import type { DirectAccessContext } from "../context.ts";
 import { checkTableProperties } from "../properties.ts";

@@ -12,8 +12,8 @@ import { refuseWhileRemoved } from "../../batch/journal.ts";
 import { resolveAbandoned } from "../../batch/resolve.ts";
 import { runBatch } from "../../batch/run.ts";
 import type { CatalogContext } from "../../catalog/catalog-context.ts";
-import type { Mutation } from "../../catalog/decide.ts";
-import type { Draft } from "../../catalog/draft.ts";
+import type { Mutation } from "../../catalog/commits/decide.ts";
+import type { Draft } from "../../catalog/state/draft.ts";
 import { type FoundTable, objectIdOf, tableNotFound } from "./lookup.ts";
 import { requireRow } from "./require-row.ts";
 

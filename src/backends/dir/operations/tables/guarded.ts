@@ -7,8 +7,8 @@ import { untilAborted } from "../../concurrency/wait.ts";
 import { engineCall } from "../../engine/errors.ts";
 import type { NativeTable } from "../../engine/native.ts";
 import { repeatConflicts } from "../../engine/repeat-conflicts.ts";
-import { afterChange } from "../../format/after-change.ts";
-import { syncVersion } from "../../format/sync-version.ts";
+import { afterChange } from "../../format/changes/after-change.ts";
+import { syncVersion } from "../../format/versions/sync-version.ts";
 import { datasetOf, type FoundTable, openData, type Reference, requireOpenTable } from "./lookup.ts";
 
 /** Result of work that makes a version. */

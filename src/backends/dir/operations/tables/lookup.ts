@@ -1,15 +1,15 @@
 import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
 import { checkNewName, type Identifier, joinIdentifier } from "../../../../namespace/identifier.ts";
 import { traced } from "../../../../namespace/tracing.ts";
+import { rootLocation } from "../../catalog/base/location-names.ts";
 import type { CatalogContext, TableContext } from "../../catalog/catalog-context.ts";
-import { rootLocation } from "../../catalog/location-names.ts";
-import type { CatalogView } from "../../catalog/view.ts";
+import type { CatalogView } from "../../catalog/state/view.ts";
 import type { Lease } from "../../engine/handles.ts";
 import type { NativeTable } from "../../engine/native.ts";
 import { readSchema, readTextFields } from "../../engine/version-answers.ts";
 import { type DatasetRef, normalizeBranch } from "../../format/dataset.ts";
-import { readSegments } from "../../format/index-section.ts";
-import { readVersion } from "../../format/version-files.ts";
+import { readSegments } from "../../format/files/index-section.ts";
+import { readVersion } from "../../format/versions/version-files.ts";
 import { isWritten } from "./table-data.ts";
 
 /** A table as the catalog knows it. */

@@ -6,7 +6,7 @@ import { people, personStream } from "../../../../../test/support/arrow.ts";
 import { createDiskBucket } from "../../../../../test/support/disk-bucket.ts";
 import { ended, leaveIntent, leaveMark, leaveVerdict } from "../../batch/fixture.ts";
 import { resolveAbandoned } from "../../batch/resolve.ts";
-import { createLocalStore } from "../../format/local-store.ts";
+import { createLocalStore } from "../../format/local/local-store.ts";
 import type { ObjectStore } from "../../format/storage.ts";
 import { openDirectory } from "../../open-directory.ts";
 import { createRemoteStore } from "../../stores/remote-store.ts";

@@ -6,8 +6,8 @@ import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import type { ChangeContext } from "../../batch/change-context.ts";
 import { resolveAbandoned } from "../../batch/resolve.ts";
 import { runBatch } from "../../batch/run.ts";
-import type { Draft } from "../../catalog/draft.ts";
-import { isRootDirectory } from "../../catalog/location-names.ts";
+import { isRootDirectory } from "../../catalog/base/location-names.ts";
+import type { Draft } from "../../catalog/state/draft.ts";
 import {
   checkNewIdentifier,
   isUnlistedTable,

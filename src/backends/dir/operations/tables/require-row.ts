@@ -1,7 +1,7 @@
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { Identifier } from "../../../../namespace/identifier.ts";
 import type { CatalogContext } from "../../catalog/catalog-context.ts";
-import type { Draft } from "../../catalog/draft.ts";
+import type { Draft } from "../../catalog/state/draft.ts";
 import { unlistedAmong } from "../../catalog/unlisted.ts";
 import { type FoundTable, objectIdOf, requireTable, tableNotFound } from "./lookup.ts";
 

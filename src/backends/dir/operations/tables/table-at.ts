@@ -1,7 +1,7 @@
 import { isLanceError } from "../../../../namespace/errors.ts";
 import { type Identifier, parseIdentifier } from "../../../../namespace/identifier.ts";
+import { isRootDirectory, rootName } from "../../catalog/base/location-names.ts";
 import type { CatalogContext } from "../../catalog/catalog-context.ts";
-import { isRootDirectory, rootName } from "../../catalog/location-names.ts";
 import { isUnlistedTable } from "./lookup.ts";
 
 /**

@@ -3,7 +3,7 @@ import { basename } from "node:path";
 import pino from "pino";
 import { type TestContext, test } from "vitest";
 import { parseManifestName } from "../../format/dataset.ts";
-import { createLocalStore } from "../../format/local-store.ts";
+import { createLocalStore } from "../../format/local/local-store.ts";
 import type { ObjectStore } from "../../format/storage.ts";
 import { idsOf, rows } from "../../rows-fixture.ts";
 import { commitAsClient } from "../../staged-commit-fixture.ts";

@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 import type { DatasetRef } from "../../format/dataset.ts";
-import { syncVersions } from "../../format/sync-version.ts";
-import { takeUnknownVersions } from "../../format/version-ledger.ts";
+import { syncVersions } from "../../format/versions/sync-version.ts";
+import { takeUnknownVersions } from "../../format/versions/version-ledger.ts";
 
 /**
  * Adopts versions of a table with managed versioning that were committed without this process: makes them durable

@@ -4,7 +4,7 @@ import { test } from "vitest";
 import { beginCall } from "../../../../../test/support/caller.ts";
 import { LanceNamespaceService } from "../../../../gen/lance/namespace/v1/service_pb.ts";
 import type { NativeBranches, NativeTable } from "../../engine/native.ts";
-import { describeVersion } from "../../format/version-files.ts";
+import { describeVersion } from "../../format/versions/version-files.ts";
 import { openDirectory } from "../../open-directory.ts";
 import { rows } from "../../rows-fixture.ts";
 import { failsWith, openClient, silent, temporaryDirectory } from "../../test-support.ts";

@@ -10,9 +10,15 @@ import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
 import { engineCall } from "../../engine/errors.ts";
 import { normalizeBranch } from "../../format/dataset.ts";
-import { type Branch, branchNotFound, listBranches, openBranch, readBranch } from "../../format/refs.ts";
-import { syncBranches, syncVersion } from "../../format/sync-version.ts";
-import { describeVersion } from "../../format/version-files.ts";
+import {
+  type Branch,
+  branchNotFound,
+  listBranches,
+  openBranch,
+  readBranch,
+} from "../../format/versions/refs.ts";
+import { syncBranches, syncVersion } from "../../format/versions/sync-version.ts";
+import { describeVersion } from "../../format/versions/version-files.ts";
 import type { PageContext } from "../context.ts";
 import { pageOfNames } from "../paging.ts";
 import { datasetOf, requireTable, withData } from "../tables/lookup.ts";

@@ -10,21 +10,21 @@ import type { Identifier } from "../../../../namespace/identifier.ts";
 import type { ChangeContext } from "../../batch/change-context.ts";
 import { refuseWhileRemoved } from "../../batch/journal.ts";
 import type { Batch } from "../../batch/run.ts";
+import { isRootDirectory } from "../../catalog/base/location-names.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
-import type { Mutation } from "../../catalog/decide.ts";
-import { createDraft, type Draft } from "../../catalog/draft.ts";
-import { isRootDirectory } from "../../catalog/location-names.ts";
+import type { Mutation } from "../../catalog/commits/decide.ts";
+import { createDraft, type Draft } from "../../catalog/state/draft.ts";
+import { type Predecessor, prepareVersion, type StagedVersion } from "../../format/changes/staged-version.ts";
 import {
   type DatasetRef,
   type NamingScheme,
   normalizeBranch,
   versionsDirectory,
 } from "../../format/dataset.ts";
-import { checkRanges, type VersionRange } from "../../format/delete-versions.ts";
-import type { PreparedVersion } from "../../format/prepared-version.ts";
-import { openBranch } from "../../format/refs.ts";
-import { type Predecessor, prepareVersion, type StagedVersion } from "../../format/staged-version.ts";
-import { latestVersion } from "../../format/version-files.ts";
+import { checkRanges, type VersionRange } from "../../format/versions/delete-versions.ts";
+import type { PreparedVersion } from "../../format/versions/prepared-version.ts";
+import { openBranch } from "../../format/versions/refs.ts";
+import { latestVersion } from "../../format/versions/version-files.ts";
 import { planClaim } from "../tables/declare.ts";
 import { takeRow } from "../tables/drop.ts";
 import {

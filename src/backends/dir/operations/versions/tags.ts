@@ -19,7 +19,7 @@ import {
   type TagTarget,
   tagNotFound,
   updateTag,
-} from "../../format/refs.ts";
+} from "../../format/versions/refs.ts";
 import type { PageContext } from "../context.ts";
 import { pageOfNames } from "../paging.ts";
 import { refuseLost, requireDataset } from "./versions.ts";

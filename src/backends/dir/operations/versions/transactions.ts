@@ -18,8 +18,8 @@ import {
   effectiveProperties,
   readAlteration,
   type TransactionAlteration,
-} from "../../format/transaction-alterations.ts";
-import { findTransaction, type TransactionRecord } from "../../format/transaction-records.ts";
+} from "../../format/versions/transaction-alterations.ts";
+import { findTransaction, type TransactionRecord } from "../../format/versions/transaction-records.ts";
 import { checkProperties } from "../properties.ts";
 import { requireDataset } from "./versions.ts";
 

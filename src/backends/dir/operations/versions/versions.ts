@@ -12,12 +12,17 @@ import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import type { ChangeContext } from "../../batch/change-context.ts";
 import type { CatalogContext, TableContext } from "../../catalog/catalog-context.ts";
 import { engineCall } from "../../engine/errors.ts";
-import { afterChange } from "../../format/after-change.ts";
+import { afterChange } from "../../format/changes/after-change.ts";
 import type { DatasetRef } from "../../format/dataset.ts";
-import { openBranch } from "../../format/refs.ts";
-import { syncVersion } from "../../format/sync-version.ts";
-import { readTransaction } from "../../format/transaction-records.ts";
-import { describeVersion, listVersions, readVersion, type VersionEntry } from "../../format/version-files.ts";
+import { openBranch } from "../../format/versions/refs.ts";
+import { syncVersion } from "../../format/versions/sync-version.ts";
+import { readTransaction } from "../../format/versions/transaction-records.ts";
+import {
+  describeVersion,
+  listVersions,
+  readVersion,
+  type VersionEntry,
+} from "../../format/versions/version-files.ts";
 import type { DirectAccessContext, PageContext } from "../context.ts";
 import { decodeToken, encodeToken, pageSize } from "../paging.ts";
 import { commitsHere } from "../tables/direct-access.ts";

@@ -11,8 +11,8 @@ import type {
 } from "../../../../gen/lance/format/transaction_pb.ts";
 import { isLanceError } from "../../../../namespace/errors.ts";
 import type { DatasetRef } from "../../format/dataset.ts";
-import { readTransactionMessage } from "../../format/transaction-records.ts";
-import { readVersion } from "../../format/version-files.ts";
+import { readTransactionMessage } from "../../format/versions/transaction-records.ts";
+import { readVersion } from "../../format/versions/version-files.ts";
 
 /** Rows by their addresses, from the first to before the last. */
 export interface RowRange {

@@ -6,7 +6,7 @@ import { expect, type TestContext, test } from "vitest";
 import { MaterializedViewKind } from "../../../../gen/lance/namespace/v1/view_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import { type SharedDatabase, UNSHARED } from "../../../../namespace/sharing.ts";
-import { createLocalStore } from "../../format/local-store.ts";
+import { createLocalStore } from "../../format/local/local-store.ts";
 import type { ObjectStore } from "../../format/storage.ts";
 import { createJobStore, JOBS_DIRECTORY } from "../../jobs/store.ts";
 import { openDirectory } from "../../open-directory.ts";

@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 import { type Identifier, joinIdentifier } from "../../../../namespace/identifier.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
-import { latestVersion, readVersion } from "../../format/version-files.ts";
+import { latestVersion, readVersion } from "../../format/versions/version-files.ts";
 import type { JobContext } from "../context.ts";
 import { datasetOf, type FoundTable, findTable, objectIdOf } from "../tables/lookup.ts";
 import { createViewRegister } from "./auto-views.ts";

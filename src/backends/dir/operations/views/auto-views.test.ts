@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
 import { table } from "../../catalog/catalog-fixture.ts";
-import { createState } from "../../catalog/state.ts";
+import { createState } from "../../catalog/state/state.ts";
 import { createViewRegister } from "./auto-views.ts";
 
 test("looks for views in many changed tables with as many checks of the catalog as in a few", async () => {

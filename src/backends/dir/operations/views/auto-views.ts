@@ -1,7 +1,7 @@
 import { isLanceError } from "../../../../namespace/errors.ts";
 import type { Identifier } from "../../../../namespace/identifier.ts";
 import type { Catalog } from "../../catalog/catalog.ts";
-import type { CatalogView } from "../../catalog/view.ts";
+import type { CatalogView } from "../../catalog/state/view.ts";
 import { walkTables } from "../../catalog/walk.ts";
 import { objectIdOf } from "../tables/lookup.ts";
 import { isAutoView, SOURCE_QUERY } from "./definition.ts";

@@ -7,7 +7,7 @@ import {
 import { DropTableRequestSchema } from "../../../../gen/lance/namespace/v1/table_pb.ts";
 import type { LanceDbExtensions, LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
-import { readVersion } from "../../format/version-files.ts";
+import { readVersion } from "../../format/versions/version-files.ts";
 import type { PageContext } from "../context.ts";
 import { decodeToken, encodeToken, pageSize } from "../paging.ts";
 import { datasetOf, isNamespace, namespaceNotFound, objectIdOf, requireTable } from "../tables/lookup.ts";

@@ -10,7 +10,7 @@ import { LanceError } from "../../../../namespace/errors.ts";
 import { type Identifier, joinIdentifier, sameIdentifier } from "../../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import type { ChangeContext } from "../../batch/change-context.ts";
-import { afterChange } from "../../format/after-change.ts";
+import { afterChange } from "../../format/changes/after-change.ts";
 import type { UploadContext } from "../context.ts";
 import { checkProperties } from "../properties.ts";
 import { openGuarded } from "../tables/guarded.ts";

@@ -1,0 +1,94 @@
+import assert from "node:assert/strict";
+import { basename } from "node:path";
+import { type TestContext, test } from "vitest";
+import { createLocalStore } from "../../format/local/local-store.ts";
+import { keyIn, listNames, type ObjectStore } from "../../format/storage.ts";
+import { temporaryDirectory } from "../../test-support.ts";
+import { createLayout } from "./base-layout.ts";
+
+const disk = createLocalStore();
+
+/** Puts a directory `t` aside and removes it, while it becomes that of another table just before its first rename. */
+async function removeWhileCreated(t: TestContext, beforeReturn: (key: string) => Promise<void>) {
+  const base = disk.keyOf(await temporaryDirectory(t));
+  const key = keyIn(base, "t");
+  let isCreated = false;
+  const moveDirectory = async (from: string, to: string) => {
+    if (from === key && !isCreated) {
+      isCreated = true;
+      await disk.delete(`${key}/.lance-deregistered`);
+      await disk.put(`${key}/rows`, Buffer.from("of another table"));
+    }
+    if (to === key) await beforeReturn(key);
+    return disk.files?.moveDirectory(from, to) ?? false;
+  };
+  const store = { ...disk, files: { ...disk.files, moveDirectory } } as ObjectStore;
+  const layout = createLayout(store, base);
+  await disk.put(`${key}/rows`, Buffer.from("of a dropped table"));
+  await layout.putAside("t", "drop");
+  return { base, key, removal: layout.removePutAside("t", "drop", () => false) };
+}
+
+test("a directory that has become another table's goes back to its place", async (t) => {
+  const { base, removal } = await removeWhileCreated(t, async () => {});
+  assert.equal(await removal, false);
+  assert.deepEqual(await listNames(disk, base), ["t"]);
+});
+
+test("a directory whose place is taken meanwhile keeps a name that gc leaves alone", async (t) => {
+  const { base, removal } = await removeWhileCreated(t, (key) =>
+    disk.put(`${key}/rows`, Buffer.from("of a third")),
+  );
+  await assert.rejects(removal, /the directory of another table is at .*\.aside-[0-9a-f]{16}$/);
+  const [kept, ...rest] = await listNames(disk, base);
+  assert.match(basename(kept ?? ""), /^\.aside-/);
+  assert.deepEqual(rest, ["t"]);
+  assert.equal(String(await disk.get(`${keyIn(base, kept ?? "")}/rows`)), "of another table");
+});
+
+test("a change does not remove a directory that another one has put aside", async (t) => {
+  const base = disk.keyOf(await temporaryDirectory(t));
+  const layout = createLayout(disk, base);
+  await disk.put(keyIn(base, "t/rows"), Buffer.from("of a deregistered table"));
+  await layout.setDeregistered("t", true);
+  assert.equal(await layout.removePutAside("t", "one", () => false), false);
+  await layout.putAside("t", "one");
+  await layout.putAside("t", "two");
+  assert.equal(await layout.removePutAside("t", "three", () => false), false);
+  assert.equal(await layout.removePutAside("t", "one", () => false), true);
+  assert.deepEqual(await listNames(disk, base), []);
+});
+
+test("a directory that a process leaves in the middle of its removal is removed by the next one", async (t) => {
+  const base = disk.keyOf(await temporaryDirectory(t));
+  const moveDirectory = async (from: string, to: string) => {
+    if (basename(to).startsWith(".dropped-")) throw new Error("the process ends here");
+    return disk.files?.moveDirectory(from, to) ?? false;
+  };
+  const ending = createLayout({ ...disk, files: { ...disk.files, moveDirectory } } as ObjectStore, base);
+  await disk.put(keyIn(base, "t/rows"), Buffer.from("of a dropped table"));
+  await ending.putAside("t", "drop");
+  await assert.rejects(
+    ending.removePutAside("t", "drop", () => true),
+    /ends here/,
+  );
+  await disk.put(keyIn(base, "t/rows"), Buffer.from("of the next table"));
+  const layout = createLayout(disk, base);
+  await layout.completeRemoval("t", "another drop");
+  assert.equal((await listNames(disk, base)).length, 2);
+  await layout.completeRemoval("t", "drop");
+  assert.deepEqual(await listNames(disk, base), ["t"]);
+});
+
+test("a drop does not mark the place of a directory that another drop removes at that moment", async (t) => {
+  const base = disk.keyOf(await temporaryDirectory(t));
+  const layout = createLayout(disk, base);
+  await disk.put(keyIn(base, "t/rows"), Buffer.from("of a dropped table"));
+  await layout.putAside("t", "one");
+  const replace: ObjectStore["replace"] = async (...args) => {
+    await layout.removePutAside("t", "one", () => true);
+    return disk.replace(...args);
+  };
+  await createLayout({ ...disk, replace }, base).putAside("t", "two");
+  assert.equal(await layout.claim("t", "next"), true);
+});

@@ -1,0 +1,208 @@
+import { dirname, resolve } from "node:path";
+import { LanceError } from "../../../../namespace/errors.ts";
+import { newStagingKey } from "../../format/staging-key.ts";
+import { keyIn, listNames, type ObjectStore } from "../../format/storage.ts";
+import {
+  claimMark,
+  DEREGISTERED_MARKER,
+  isClaim,
+  isMark,
+  PLAIN_MARK,
+  RESERVED_MARKER,
+  withDeparture,
+} from "./directory-marks.ts";
+import { createRemovals } from "./directory-removal.ts";
+import { staysInside } from "./inside.ts";
+import type { Layout } from "./layout.ts";
+import { isRootDirectory } from "./location-names.ts";
+import { decoded, refusedLocation } from "./location-rules.ts";
+
+const NOTHING = new Uint8Array();
+
+/** Number of attempts to mark a directory while others remove it. */
+const MARK_TRIES = 5;
+
+/** A name that needs no encoding in a path or in a URI. */
+const PLAIN_NAME = /^[\w$-][\w.$-]*$/;
+
+/** Creates the layout of a base directory, given by its key. */
+export function createLayout(store: ObjectStore, baseKey: string): Layout {
+  const { files } = store;
+  const root = resolve("/", baseKey);
+
+  /** @throws LanceError InvalidInput */
+  function keyOf(location: string): string {
+    // Nearly all locations are names of directories in the base, which need no further checks.
+    if (PLAIN_NAME.test(location)) return keyIn(baseKey, location);
+    // The catalog has locations as they are, but a reader may take one for a part of a URI and decode it.
+    if (staysInside(root, location) && staysInside(root, decoded(location)))
+      return resolve(root, location).slice(1);
+    throw refusedLocation(location);
+  }
+  const markerOf = (location: string) => `${keyOf(location)}/${DEREGISTERED_MARKER}`;
+  async function hasManifest(key: string): Promise<boolean> {
+    for await (const page of store.list(`${key}/_versions`))
+      if (page.some(({ name }) => name.endsWith(".manifest"))) return true;
+    return false;
+  }
+  /**
+   * Lists the directory of a new table. Most do not exist yet, and checking that takes a fraction of the time of a
+   * listing.
+   */
+  async function namesAtNew(key: string): Promise<string[]> {
+    if (files !== undefined && files.directoryStamp(key) === undefined) return [];
+    return listNames(store, key);
+  }
+  /** Puts the mark of a claim where nothing is; returns false if another caller was faster. */
+  async function putClaim(key: string, mark: string, bytes: Uint8Array): Promise<boolean> {
+    if (files === undefined) return store.putIfAbsent(`${key}/${mark}`, bytes);
+    const staging = newStagingKey(baseKey);
+    await store.create(`${staging}/${mark}`, bytes);
+    await files.makeDirectory(dirname(key));
+    // A directory can only replace an empty one.
+    const moved = await files.moveDirectory(staging, key);
+    if (!moved) await store.deleteDirectory(staging);
+    return moved;
+  }
+  /** Adds a change to the marks of a directory; returns false if another caller has changed them meanwhile. */
+  async function addDeparture(location: string, change: string): Promise<boolean> {
+    const key = markerOf(location);
+    // Another drop may have removed the directory, of which the attempt before has made an empty one on a disk.
+    const [found, isEmpty] = await Promise.all([store.getTagged(key), layout.isEmpty(location)]);
+    const mark = withDeparture(found?.bytes, change);
+    if (found === undefined) return isEmpty || store.putIfAbsent(key, mark);
+    return store.replace(key, mark, found.tag);
+  }
+  /** Turns the mark that hides a directory into the one of a declared table; see {@link Layout.reveal}. */
+  async function show(location: string, claim?: string): Promise<boolean> {
+    const isHidden = async () => {
+      const mark = await store.get(markerOf(location));
+      return mark !== undefined && (claim === undefined || claimMark(claim).equals(mark));
+    };
+    if (!(await isHidden())) return false;
+    try {
+      await store.move(markerOf(location), `${keyOf(location)}/${RESERVED_MARKER}`);
+      return true;
+    } catch (error) {
+      // Another process has revealed or dropped the table meanwhile.
+      if (await isHidden()) throw error;
+      return false;
+    }
+  }
+  const removals = createRemovals(store, baseKey);
+  const layout: Layout = {
+    base: store.uriOf(baseKey),
+    baseKey,
+    pathOf: (location) => store.uriOf(keyOf(location)),
+    relativeTo(path) {
+      const prefix = store.uriOf(keyIn(baseKey, "x")).slice(0, -1);
+      if (!path.startsWith(prefix)) return undefined;
+      const rest = path.slice(prefix.length);
+      return files === undefined ? decoded(rest) : rest;
+    },
+    async checkNoEscape(location) {
+      if (await files?.leadsThroughLink(keyOf(location))) {
+        throw new LanceError(
+          "InvalidInput",
+          `location ${JSON.stringify(location)} leads through a symbolic link`,
+        );
+      }
+    },
+    hasData: async (location) => hasManifest(keyOf(location)),
+    async dataState(location) {
+      const key = keyOf(location);
+      if (await hasManifest(key)) return "written";
+      return (await listNames(store, key)).some(isMark) ? "declared" : "lost";
+    },
+    exists: async (location) => store.exists(keyOf(location)),
+    isEmpty: async (location) => (await namesAtNew(keyOf(location))).length === 0,
+    async isUnlistedTable(location) {
+      const key = keyOf(location);
+      const names = await listNames(store, key);
+      if (names.includes(DEREGISTERED_MARKER)) return false;
+      return names.includes(RESERVED_MARKER) || (names.includes("_versions") && (await hasManifest(key)));
+    },
+    async tableDirectories() {
+      const names: string[] = [];
+      for await (const page of store.list(baseKey))
+        for (const { name, isDirectory } of page)
+          if (isDirectory && name.endsWith(".lance")) names.push(name);
+      return names;
+    },
+    async reserve(location) {
+      await layout.checkNoEscape(location);
+      // The content does not matter, because the row determines the state.
+      await store.put(`${keyOf(location)}/${RESERVED_MARKER}`, PLAIN_MARK);
+    },
+    async reserveNew(location) {
+      await layout.checkNoEscape(location);
+      // Only the name counts, and only content would need a sync of its own.
+      await store.create(`${keyOf(location)}/${RESERVED_MARKER}`, NOTHING);
+    },
+    async claim(location, claim) {
+      await layout.checkNoEscape(location);
+      const mark = isRootDirectory(location) ? DEREGISTERED_MARKER : RESERVED_MARKER;
+      const key = keyOf(location);
+      if (!(await putClaim(key, mark, claimMark(claim)))) return false;
+      if (files !== undefined || (await listNames(store, key)).length === 1) return true;
+      // In a bucket, the location may contain other objects than this mark.
+      await store.delete(`${key}/${mark}`);
+      return false;
+    },
+    async isClaimed(location) {
+      const names = await listNames(store, keyOf(location));
+      if (names.length !== 1 || names[0] !== DEREGISTERED_MARKER) return false;
+      const mark = await store.get(markerOf(location));
+      return mark !== undefined && isClaim(mark);
+    },
+    async expireClaim(location, before) {
+      const info = await store.head(markerOf(location));
+      if (info === undefined || info.modifiedMillis >= before) return false;
+      return (await layout.isClaimed(location)) && store.delete(markerOf(location));
+    },
+    reveal: async (location, claim) => !isRootDirectory(location) || show(location, claim),
+    async unreserve(location) {
+      const names = await listNames(store, keyOf(location));
+      if (names.length > 0 && names.every(isMark)) await layout.remove(location);
+    },
+    isMarked: async (location) => (await listNames(store, keyOf(location))).some(isMark),
+    isDeregistered: async (location) => (await store.head(markerOf(location))) !== undefined,
+    async putAside(location, change) {
+      for (let tries = 1; tries < MARK_TRIES; tries++) if (await addDeparture(location, change)) return;
+      // If a process takes this change over, it leaves a directory with the mark of another one.
+      await layout.setDeregistered(location, true);
+    },
+    isPutAside: async (location, change) => removals.isPutAside(keyOf(location), change),
+    async setDeregistered(location, deregistered) {
+      if (!deregistered) {
+        const key = keyOf(location);
+        const names = await listNames(store, key);
+        // A directory without data and without any mark counts as lost. The mark of a claim is the only one of a table
+        // whose declarer ended after the row.
+        if (names.includes(RESERVED_MARKER) || (names.includes("_versions") && (await hasManifest(key))))
+          await store.delete(markerOf(location));
+        else await show(location);
+        return;
+      }
+      for (let tries = 1; await layout.exists(location); tries++) {
+        try {
+          await store.put(markerOf(location), PLAIN_MARK);
+          return;
+        } catch (error) {
+          // Another process may be removing the directory at the same time; after that there is nothing to mark.
+          if (tries === MARK_TRIES) throw error;
+        }
+      }
+    },
+    async remove(location) {
+      await layout.checkNoEscape(location);
+      return removals.remove(keyOf(location));
+    },
+    async removePutAside(location, change, isSafe) {
+      await layout.checkNoEscape(location);
+      return removals.removePutAside(keyOf(location), change, isSafe);
+    },
+    completeRemoval: async (location, change) => removals.complete(keyOf(location), change),
+  };
+  return layout;
+}

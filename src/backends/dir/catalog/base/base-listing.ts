@@ -1,0 +1,40 @@
+import { createSharedCheck } from "../../concurrency/shared-check.ts";
+import { createStampMemory } from "../../format/directory-stamp.ts";
+import type { ObjectStore } from "../../format/storage.ts";
+import { allowStaleness } from "../manifest/freshness.ts";
+import { compareNames } from "../state/names.ts";
+import type { Layout } from "./layout.ts";
+import { rootName } from "./location-names.ts";
+
+/**
+ * Creates a listing of the tables that directories in the base may represent: the names of the `*.lance` directories
+ * without that ending, in the order of {@link compareNames}, including every directory that was created before the
+ * call.
+ *
+ * On a disk it reads the base again only if its stamp has changed, or was too young to prove anything.
+ *
+ * @param maxStalenessMs maximum age of the last look, in milliseconds
+ */
+export function createBaseListing(
+  store: ObjectStore,
+  layout: Pick<Layout, "baseKey" | "tableDirectories">,
+  maxStalenessMs: number,
+): () => Promise<readonly string[]> {
+  let names: readonly string[] = [];
+  const stamps = createStampMemory();
+
+  const look = createSharedCheck(async () => {
+    const before = performance.now();
+    const seen = store.files?.directoryStamp(layout.baseKey);
+    if (seen !== undefined && stamps.isUnchanged(seen)) return;
+    const directories = await layout.tableDirectories();
+    names = directories.map(rootName).sort(compareNames);
+    if (seen === undefined) stamps.forget();
+    else stamps.note(seen, before);
+  });
+  const lenient = allowStaleness(look, maxStalenessMs);
+  return async () => {
+    await lenient();
+    return names;
+  };
+}

@@ -1,0 +1,48 @@
+import assert from "node:assert/strict";
+import { mkdir, readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { test } from "vitest";
+import { createMemoryStore } from "../../format/fixture.ts";
+import { openStore } from "../../stores/open-store.ts";
+import { temporaryDirectory } from "../../test-support.ts";
+import { openBase } from "./base.ts";
+
+const open = (store = createMemoryStore(), root = "root") => ({ store, root, engineOptions: {} });
+
+test("chooses the data directory as base, or the root of an existing catalog", async (t) => {
+  const root = await temporaryDirectory(t);
+  const local = async (tableDirectory?: string) =>
+    (await openBase(await openStore(root, {}), tableDirectory)).key;
+  assert.equal(await local(), join(root, "data").slice(1));
+  assert.equal(await local("."), root.slice(1));
+  await mkdir(join(root, "t.lance"));
+  assert.equal(await local(), root.slice(1));
+  await assert.rejects(local(".."), /cannot use .* outside of it$/);
+
+  const store = createMemoryStore();
+  assert.equal((await openBase(open(store), undefined)).key, "root/data");
+  assert.equal((await openBase(open(store, ""), ".")).key, "");
+  store.objects.set("root/__manifest/_versions/1.manifest", new Uint8Array());
+  assert.equal((await openBase(open(store), undefined)).key, "root");
+  await assert.rejects(openBase(open(store), "../x"), /outside of it$/);
+});
+
+test("writes to a store only if it refuses to replace objects, and leaves nothing of the trial", async () => {
+  const store = createMemoryStore();
+  assert.equal((await openBase(open(store), undefined)).readOnly, undefined);
+  assert.equal(store.objects.size, 0);
+  const careless = {
+    ...store,
+    putIfAbsent: (key: string, bytes: Uint8Array) => store.put(key, bytes).then(() => true),
+  };
+  assert.match((await openBase(open(careless), undefined)).readOnly ?? "", /no conditional writes/);
+  assert.equal(store.objects.size, 0);
+  const denied = { ...store, putIfAbsent: () => Promise.reject(new Error("denied")) };
+  assert.match((await openBase(open(denied), undefined)).readOnly ?? "", /refuses/);
+});
+
+test("creates a missing root with its data directory", async (t) => {
+  const root = join(await temporaryDirectory(t), "new");
+  await openBase(await openStore(root, {}), undefined);
+  assert.deepEqual(await readdir(root), ["data"]);
+});

@@ -1,0 +1,109 @@
+import { constants } from "node:fs";
+import { access, readdir, realpath } from "node:fs/promises";
+import { join, relative, resolve } from "node:path";
+import { type FileFeatures, keyIn, type ObjectStore } from "../../format/storage.ts";
+import { probeKey } from "../../format/storage-clock.ts";
+import type { OpenedStore } from "../../stores/open-store.ts";
+import { MANIFEST_NAME } from "../manifest/manifest-table.ts";
+import { isInside } from "./inside.ts";
+
+/** Directory in which new catalogs keep their manifest and their tables. */
+const DATA_DIRECTORY = "data";
+
+const CHOSEN = "it was opened for reading only";
+
+/** The base directory of a catalog. */
+export interface Base {
+  readonly key: string;
+  /** Reason why nothing can be written; undefined if the base is writable. */
+  readonly readOnly: string | undefined;
+}
+
+/**
+ * Finds the base directory of a catalog, and creates it on a disk.
+ *
+ * The base is `<root>/data`, or the root if it already is a Lance catalog; `tableDirectory` names another directory
+ * below the root, or `.` for the root itself. On a disk the result is the real path, without symbolic links.
+ *
+ * @param onlyReads whether nothing may be written, directories and tests of the storage included
+ * @throws Error with a single line, if the root cannot be used.
+ */
+export async function openBase(
+  opened: OpenedStore,
+  tableDirectory: string | undefined,
+  onlyReads = false,
+): Promise<Base> {
+  const { store, root } = opened;
+  try {
+    if (store.files !== undefined) {
+      return await openDirectory(store, store.files, root, tableDirectory, onlyReads);
+    }
+    const directory = tableDirectory ?? ((await isCatalog(store, root)) ? "." : DATA_DIRECTORY);
+    const base = resolve("/", root, directory);
+    if (!isInside(resolve("/", root), base)) throw new Error("the table directory is outside of it");
+    const key = base.slice(1);
+    return { key, readOnly: onlyReads ? CHOSEN : await probe(store, key) };
+  } catch (error) {
+    const place = store.files === undefined ? store.uriOf(root) : root;
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new Error(`cannot use ${place} as the directory of a catalog: ${reason}`, { cause: error });
+  }
+}
+
+async function openDirectory(
+  store: ObjectStore,
+  files: FileFeatures,
+  root: string,
+  tableDirectory: string | undefined,
+  onlyReads: boolean,
+): Promise<Base> {
+  const makeDirectory = async (path: string) =>
+    !onlyReads && (await files.makeDirectory(store.keyOf(path)).then(() => true, isDenied));
+  await makeDirectory(resolve(root));
+  const names = await readdir(root);
+  const holdsCatalog = names.some((name) => name === MANIFEST_NAME || name.endsWith(".lance"));
+  const base = resolve(root, tableDirectory ?? (holdsCatalog ? "." : DATA_DIRECTORY));
+  if (!isInside(resolve(root), base)) throw new Error("the table directory is outside of it");
+  const made = await makeDirectory(base);
+  const path = made ? await realpath(base) : join(await realpath(root), relative(resolve(root), base));
+  const writable = made && (await access(path, constants.W_OK).then(() => true, isDenied));
+  const reason = onlyReads ? CHOSEN : "its directory cannot be written";
+  return { key: store.keyOf(path), readOnly: writable ? undefined : reason };
+}
+
+/** @returns false for a failure that proves that nothing can be written, and throws any other */
+function isDenied(thrown: Error): false {
+  const { code } = (thrown.cause ?? thrown) as NodeJS.ErrnoException;
+  if (["EROFS", "EACCES", "EPERM", "ENOENT"].includes(code ?? "")) return false;
+  throw thrown.cause ?? thrown;
+}
+
+async function isCatalog(store: ObjectStore, root: string): Promise<boolean> {
+  if (await store.exists(keyIn(root, MANIFEST_NAME))) return true;
+  for await (const page of store.list(root))
+    if (page.some(({ name, isDirectory }) => isDirectory && name.endsWith(".lance"))) return true;
+  return false;
+}
+
+/**
+ * Tests whether a store refuses to replace an existing object: every commit depends on it.
+ *
+ * @returns why the store cannot be written; undefined if it can
+ * @throws LanceError if it does not answer, or cannot even be read
+ */
+async function probe(store: ObjectStore, base: string): Promise<string | undefined> {
+  const key = probeKey(base);
+  await store.exists(base);
+  const [first, second] = [Buffer.from("first"), Buffer.from("second")];
+  try {
+    if (!(await store.putIfAbsent(key, first))) return "its storage refuses conditional writes";
+  } catch {
+    return "its storage refuses conditional writes, or any";
+  }
+  try {
+    const replaced = await store.putIfAbsent(key, second);
+    return replaced ? "its storage has no conditional writes" : undefined;
+  } finally {
+    await store.delete(key);
+  }
+}

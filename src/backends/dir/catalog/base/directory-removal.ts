@@ -1,0 +1,65 @@
+import { createHash, randomBytes } from "node:crypto";
+import { type FileFeatures, keyIn, type ObjectStore } from "../../format/storage.ts";
+import { DEREGISTERED_MARKER, hasDeparture, PLAIN_MARK } from "./directory-marks.ts";
+
+/** Removals of directories of tables, given by their keys; see the methods of `Layout`. */
+export interface Removals {
+  isPutAside(key: string, change: string): Promise<boolean>;
+  remove(key: string): Promise<boolean>;
+  removePutAside(key: string, change: string, isSafe: () => boolean): Promise<boolean>;
+  complete(key: string, change: string): Promise<void>;
+}
+
+/** Creates the removals of a base directory, given by its key. */
+export function createRemovals(store: ObjectStore, baseKey: string): Removals {
+  const { files } = store;
+
+  async function isPutAside(key: string, change: string): Promise<boolean> {
+    return hasDeparture(await store.get(`${key}/${DEREGISTERED_MARKER}`), change);
+  }
+  /** Where a change looks at a directory of a disk before it removes it; another process finds it by the name. */
+  function asideOf(key: string, change: string): string {
+    const hash = createHash("sha256").update(`${change} ${key}`).digest("hex");
+    return keyIn(baseKey, `.aside-${hash.slice(0, 16)}`);
+  }
+  /**
+   * Removes a directory of a disk; returns false if it did not exist. It is renamed first, so that a partly removed
+   * directory does not appear as a table without a row.
+   */
+  async function discard(key: string, disk: FileFeatures): Promise<boolean> {
+    const trash = keyIn(baseKey, `.dropped-${randomBytes(8).toString("hex")}`);
+    const moved = await disk.moveDirectory(key, trash);
+    if (moved) await store.deleteDirectory(trash);
+    return moved;
+  }
+  return {
+    isPutAside,
+    async remove(key) {
+      if (files !== undefined) return discard(key, files);
+      const found = await store.exists(key);
+      if (found) {
+        // The mark outlives everything else, so that until the end the location is deregistered and taken.
+        await store.put(`${key}/${DEREGISTERED_MARKER}`, PLAIN_MARK);
+        await store.deleteDirectory(key, DEREGISTERED_MARKER);
+      }
+      return found;
+    },
+    async removePutAside(key, change, isSafe) {
+      const isFormerAt = async (at: string) => isSafe() || isPutAside(at, change);
+      if (!(await isFormerAt(key))) return false;
+      if (files === undefined) return store.deleteDirectory(key, DEREGISTERED_MARKER, () => isFormerAt(key));
+      // `gc` must not take it for a dropped table before it is known to be one.
+      const aside = asideOf(key, change);
+      if (!(await files.moveDirectory(key, aside))) return false;
+      const isFormer = await isFormerAt(aside);
+      if (isFormer) await discard(aside, files);
+      else if (!(await files.moveDirectory(aside, key)) && (await store.exists(aside)))
+        throw new Error(`the directory of another table is at ${store.uriOf(aside)}`);
+      return isFormer;
+    },
+    async complete(key, change) {
+      const aside = asideOf(key, change);
+      if (files !== undefined && (await isPutAside(aside, change))) await discard(aside, files);
+    },
+  };
+}

@@ -1,0 +1,34 @@
+import { randomBytes } from "node:crypto";
+import { type Identifier, joinIdentifier } from "../../../../namespace/identifier.ts";
+
+/** Draws the name of a new table's directory: its own name in the root, a random prefix and the id elsewhere. */
+export function newLocation(id: Identifier): string {
+  return id.length === 1 ? rootLocation(id) : uniqueLocation(id);
+}
+
+/** Returns the location of a table of the root namespace in the public layout. */
+export function rootLocation(id: Identifier): string {
+  return `${id[0]}.lance`;
+}
+
+/** Returns the name of the table at a location in the root, the inverse of {@link rootLocation}. */
+export function rootName(location: string): string {
+  return location.slice(0, -".lance".length);
+}
+
+/** Whether implementations that list directories treat a location as a table of the root namespace. */
+export function isRootDirectory(location: string): boolean {
+  return /^[^/]+\.lance$/.test(location);
+}
+
+/**
+ * Number of random characters before an identifier, of five bits each. More would not fit into the name of a directory
+ * beside the longest identifier.
+ */
+const RANDOM_CHARACTERS = 14;
+
+/** Creates a location that no other table has or has had (docs/adr/0009). */
+export function uniqueLocation(id: Identifier): string {
+  const drawn = Array.from(randomBytes(RANDOM_CHARACTERS), (byte) => (byte & 31).toString(32));
+  return `${drawn.join("")}_${joinIdentifier(id)}`;
+}

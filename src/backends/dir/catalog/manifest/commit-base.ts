@@ -1,0 +1,72 @@
+import type { ManifestFile } from "../../format/files/manifest-file.ts";
+import { createDraft } from "../state/draft.ts";
+import type { CatalogState } from "../state/state.ts";
+import type { PlacedRow, RowAddress, StoredRow } from "../state/stored-row.ts";
+import type { Verdict } from "../state/verdicts.ts";
+import type { CatalogView, Changes } from "../state/view.ts";
+
+/** The part of a state from which a commit is decided and planned. */
+export type BaseState = CatalogView &
+  Pick<CatalogState, "addressesOf" | "duplicates" | "remainingIn" | "revision" | "rowsIn">;
+
+/** A version on which a commit is based. */
+export interface CommitBase {
+  readonly version: number;
+  readonly state: BaseState;
+  /** Revision of the state at which it is that of the version. Default: any that it has when work on it begins. */
+  readonly revision?: number;
+  /** The manifest of a version that is still being published. Default: the version is stored. */
+  readonly file?: ManifestFile;
+}
+
+/** Effect of a commit on the state before it. */
+export interface AppliedCommit {
+  readonly changes: Changes;
+  readonly recorded: ReadonlyMap<string, Verdict>;
+  /** Rows of the new fragment, in order: those that are put, and those that are moved. */
+  readonly rows: readonly StoredRow[];
+  /** Addresses of these rows. */
+  readonly addresses: ReadonlyMap<string, RowAddress>;
+}
+
+/**
+ * Returns the state after a commit that may still fail. It remains right when the commit has been applied to the
+ * underlying state, which has no duplicate ids.
+ */
+export function stateAfter(state: CatalogState, commit: AppliedCommit): BaseState {
+  const { changes, recorded, rows, addresses } = commit;
+  const draft = createDraft(state);
+  for (const [objectId, row] of changes) {
+    if (row === undefined) draft.delete(objectId);
+    else draft.put(row);
+  }
+  for (const [changeId, verdict] of recorded) draft.record(changeId, verdict);
+  const hasMoved = (objectId: string) => changes.has(objectId) || addresses.has(objectId);
+  const placed = rows.map((row): PlacedRow => ({ ...row, ...(addresses.get(row.objectId) as RowAddress) }));
+  return {
+    ...draft,
+    get revision() {
+      return state.revision;
+    },
+    get duplicates() {
+      return state.duplicates;
+    },
+    addressesOf(objectId) {
+      const address = addresses.get(objectId);
+      if (address !== undefined) return [address];
+      return changes.has(objectId) ? undefined : state.addressesOf(objectId);
+    },
+    *rowsIn(fragments) {
+      for (const row of state.rowsIn(fragments)) if (!hasMoved(row.objectId)) yield row;
+      for (const row of placed) if (fragments.has(row.fragment)) yield row;
+    },
+    remainingIn(fragment, physicalRows) {
+      const remaining = state.remainingIn(fragment, physicalRows);
+      for (const objectId of [...changes.keys(), ...addresses.keys()])
+        for (const before of state.addressesOf(objectId) ?? [])
+          if (before.fragment === fragment) remaining[before.offset] = 0;
+      for (const row of placed) if (row.fragment === fragment) remaining[row.offset] = 1;
+      return remaining;
+    },
+  };
+}

@@ -1,0 +1,170 @@
+import { create } from "@bufbuild/protobuf";
+import { MAX_METADATA_ENTRIES } from "../../../../arrow/schema.ts";
+import type { Manifest } from "../../../../gen/lance/format/table_pb.ts";
+import type {
+  Transaction_UpdateConfig,
+  Transaction_UpdateMap,
+} from "../../../../gen/lance/format/transaction_pb.ts";
+import {
+  Transaction_UpdateConfigSchema,
+  Transaction_UpdateMapEntrySchema,
+  Transaction_UpdateMapSchema,
+} from "../../../../gen/lance/format/transaction_pb.ts";
+import { LanceError } from "../../../../namespace/errors.ts";
+import { ITEMS_PER_STEP, type Steps } from "../../../../namespace/pace.ts";
+import { createFieldFinder, FLAG_TABLE_CONFIG, textOf } from "../files/manifest.ts";
+
+/**
+ * Most metadata that the changed schema and fields may have together after a change, in bytes. The request, the
+ * transaction, the version and the answer contain it, and each of them is read and written in a single step.
+ */
+const MAX_METADATA_LENGTH = 8 * 1024 * 1024;
+
+/** A change of a map from text to text. */
+export interface MapChange {
+  /** Entries to set; null removes an entry. */
+  readonly entries: Readonly<Record<string, string | null>>;
+  /** Whether the entries replace all others. Default: false, the other entries remain. */
+  readonly replace?: boolean;
+}
+
+/** A change of settings and metadata, in the terms of the format's UpdateConfig operation. */
+export interface MetadataChange {
+  /** Settings that change how libraries behave. */
+  readonly config?: MapChange | undefined;
+  /** Metadata of the table. */
+  readonly tableMetadata?: MapChange | undefined;
+  /** Metadata of the schema, which readers receive with the data. */
+  readonly schemaMetadata?: MapChange | undefined;
+  /** Metadata of fields, by field path; see {@link createFieldFinder}. */
+  readonly fieldMetadata?: Readonly<Record<string, MapChange>> | undefined;
+}
+
+/** Lengths of the changed metadata, in bytes. */
+interface Lengths {
+  before: number;
+  after: number;
+}
+
+/**
+ * Applies a change to a manifest in place, in steps, because a request may name thousands of fields.
+ *
+ * The steps return the operation for the transaction. They throw LanceError InvalidInput for a key with consequences beyond metadata and
+ * for too much metadata, TableColumnNotFound.
+ */
+export function* applyChange(manifest: Manifest, change: MetadataChange): Steps<Transaction_UpdateConfig> {
+  const operation = create(Transaction_UpdateConfigSchema);
+  const { config, tableMetadata, schemaMetadata, fieldMetadata = {} } = change;
+  const lengths: Lengths = { before: 0, after: 0 };
+  if (config) {
+    manifest.config = applyToMap(manifest.config, config);
+    const otherFlags = manifest.writerFeatureFlags & ~FLAG_TABLE_CONFIG;
+    const hasConfig = Object.keys(manifest.config).length > 0;
+    manifest.writerFeatureFlags = otherFlags | (hasConfig ? FLAG_TABLE_CONFIG : 0n);
+    operation.configUpdates = yield* toUpdateMap(config);
+  }
+  if (tableMetadata) {
+    manifest.tableMetadata = applyToMap(manifest.tableMetadata, tableMetadata);
+    operation.tableMetadataUpdates = yield* toUpdateMap(tableMetadata);
+  }
+  if (schemaMetadata) {
+    manifest.schemaMetadata = yield* applyToBytes(
+      manifest.schemaMetadata,
+      schemaMetadata,
+      lengths,
+      isReservedInSchema,
+    );
+    operation.schemaMetadataUpdates = yield* toUpdateMap(schemaMetadata);
+  }
+  const findField = createFieldFinder(manifest);
+  for (const [index, [path, fieldChange]] of Object.entries(fieldMetadata).entries()) {
+    if (index % ITEMS_PER_STEP === 0) yield;
+    const field = findField(path);
+    field.metadata = yield* applyToBytes(field.metadata, fieldChange, lengths, isReservedInField);
+    operation.fieldMetadataUpdates[field.id] = yield* toUpdateMap(fieldChange);
+  }
+  checkMost("bytes", lengths.after, lengths.before, MAX_METADATA_LENGTH);
+  return operation;
+}
+
+function applyToMap(
+  map: Readonly<Record<string, string>>,
+  { entries, replace }: MapChange,
+): Record<string, string> {
+  const result = new Map(replace ? [] : Object.entries(map));
+  for (const [key, value] of Object.entries(entries)) {
+    if (value === null) result.delete(key);
+    else result.set(key, value);
+  }
+  return Object.fromEntries(result);
+}
+
+function* applyToBytes(
+  map: Readonly<Record<string, Uint8Array>>,
+  { entries, replace = false }: MapChange,
+  lengths: Lengths,
+  isReserved: (key: string, values: readonly (string | undefined)[]) => boolean,
+): Steps<Record<string, Uint8Array>> {
+  const result = new Map(Object.entries(map));
+  lengths.before += lengthOf(result);
+  const change = (key: string, value: string | undefined) => {
+    const bytes = result.get(key);
+    const before = bytes && textOf(bytes);
+    // Unchanged values keep their bytes, which need not be text.
+    if (value === before) return;
+    if (isReserved(key, [before, value])) {
+      throw new LanceError("InvalidInput", `the metadata key ${key} cannot be changed or removed`);
+    }
+    if (value === undefined) result.delete(key);
+    else result.set(key, Buffer.from(value, "utf8"));
+  };
+  const dropped = replace ? Object.keys(map).filter((key) => !Object.hasOwn(entries, key)) : [];
+  for (const key of dropped) change(key, undefined);
+  for (const [index, [key, value]] of Object.entries(entries).entries()) {
+    if (index % ITEMS_PER_STEP === 0) yield;
+    change(key, value ?? undefined);
+  }
+  yield;
+  lengths.after += lengthOf(result);
+  checkMost("entries", result.size, Object.keys(map).length, MAX_METADATA_ENTRIES);
+  return Object.fromEntries(result);
+}
+
+/** A table may have more from another writer, which may then be changed and removed. */
+function checkMost(what: string, after: number, before: number, most: number): void {
+  if (after <= Math.max(before, most)) return;
+  throw new LanceError("InvalidInput", `metadata would have ${after} ${what}; ${most} are the most`);
+}
+
+function lengthOf(map: ReadonlyMap<string, Uint8Array>): number {
+  let sum = 0;
+  for (const [key, { byteLength }] of map) sum += key.length + byteLength;
+  return sum;
+}
+
+/** Whether a key switches the storage of blobs, which also needs feature flags. */
+function isReservedInSchema(key: string): boolean {
+  return key === "lance.blob.managed";
+}
+
+const RESERVED_IN_FIELD = ["lance-schema:", "lance-encoding:blob", "computed_column", "computed_refresh."];
+
+/**
+ * Primary and clustering keys are also fields of the manifest and have rules of their own. Keys that mark a column as a
+ * blob or give it a Lance type decide how its files are read. The expression of a computed column must match the values
+ * that were computed with it.
+ */
+function isReservedInField(key: string, values: readonly (string | undefined)[]): boolean {
+  if (key === "ARROW:extension:name") return values.some((value) => value?.startsWith("lance."));
+  return RESERVED_IN_FIELD.some((prefix) => key.startsWith(prefix));
+}
+
+function* toUpdateMap({ entries, replace = false }: MapChange): Steps<Transaction_UpdateMap> {
+  const update = create(Transaction_UpdateMapSchema, { replace });
+  for (const [index, [key, value]] of Object.entries(entries).entries()) {
+    if (index % ITEMS_PER_STEP === 0) yield;
+    const entry = value === null ? { key } : { key, value };
+    update.updateEntries.push(create(Transaction_UpdateMapEntrySchema, entry));
+  }
+  return update;
+}

@@ -1,0 +1,141 @@
+import { randomUUID } from "node:crypto";
+import { create, toBinary } from "@bufbuild/protobuf";
+import type { DataFragment, Manifest } from "../../../../gen/lance/format/table_pb.ts";
+import { ManifestSchema } from "../../../../gen/lance/format/table_pb.ts";
+import {
+  Transaction_AppendSchema,
+  Transaction_OverwriteSchema,
+  TransactionSchema,
+} from "../../../../gen/lance/format/transaction_pb.ts";
+import { LanceError } from "../../../../namespace/errors.ts";
+import type { DatasetRef } from "../dataset.ts";
+import { manifestKey } from "../dataset.ts";
+import { copyMessage } from "../files/copy-message.ts";
+import {
+  FLAG_DELETION_FILES,
+  FLAG_NO_TRANSACTION_FILES,
+  FLAG_TABLE_CONFIG,
+  FLAG_V2_FORMAT,
+} from "../files/manifest.ts";
+import type { ManifestFile } from "../files/manifest-file.ts";
+import { buildManifestFile } from "../files/manifest-file.ts";
+import { writeVersionHint } from "../versions/version-hint.ts";
+import { type ApplyChange, commitChange } from "./commit.ts";
+import { nextFragmentId } from "./rows-change.ts";
+
+/*
+ * The gateway stages rows that are too many for a single commit of the engine: the engine writes them, in several
+ * commits, to a separate dataset that is like the table without its rows. Then the data files move to the table, and a
+ * single commit adds all of them. Data files have unique names and do not contain their location, so a file is valid in
+ * either dataset, as long as both agree on fields, their ids and the data format.
+ */
+
+const COMMON_FLAGS = FLAG_DELETION_FILES | FLAG_V2_FORMAT | FLAG_TABLE_CONFIG | FLAG_NO_TRANSACTION_FILES;
+
+/**
+ * Whether staged rows can be added to a table: it has none of the features that tie a fragment to its table, such as
+ * stable row ids, other base paths or overlays.
+ */
+export function takesStagedRows({
+  readerFeatureFlags,
+  writerFeatureFlags,
+  $unknown = [],
+}: Manifest): boolean {
+  return ((readerFeatureFlags | writerFeatureFlags) & ~COMMON_FLAGS) === 0n && $unknown.length === 0;
+}
+
+/** Writes the first version of a staging dataset: a version of the table without rows and indices. */
+export async function putStagingBase(staging: DatasetRef, base: ManifestFile): Promise<void> {
+  const manifest = copyMessage(base.manifest);
+  manifest.fragments = [];
+  manifest.maxFragmentId = undefined;
+  manifest.indexSection = undefined;
+  manifest.branch = undefined;
+  manifest.transactionFile = "";
+  manifest.versionAuxData = 0n;
+  manifest.transactionSectionDeprecated = undefined;
+  manifest.transactionSection = 0n;
+  const transaction = create(TransactionSchema, {
+    readVersion: manifest.version,
+    uuid: randomUUID(),
+    operation: { case: "append", value: create(Transaction_AppendSchema) },
+  });
+  const bytes = buildManifestFile(
+    new Uint8Array(),
+    toBinary(TransactionSchema, transaction),
+    manifest,
+    base.signature,
+  );
+  await staging.store.put(manifestKey(staging, manifest.version, "V2"), bytes);
+  await writeVersionHint(staging, manifest.version);
+}
+
+/**
+ * Adds staged rows to a table after any changes of others, as long as its schema is unchanged.
+ *
+ * @param base the version that the staging dataset was created from
+ * @throws LanceError ConcurrentModification
+ */
+export function appendRows(base: Manifest, staged: Manifest): ApplyChange {
+  return (manifest) => {
+    if (!takesStagedRows(manifest) || !sameStorage(base, manifest)) {
+      throw new LanceError("ConcurrentModification", "the table's schema changed while rows were added");
+    }
+    manifest.fragments.push(...numbered(manifest, staged.fragments));
+    const fragments = unnumbered(staged.fragments);
+    return { operation: { case: "append", value: create(Transaction_AppendSchema, { fragments }) } };
+  };
+}
+
+/** Commits a version without new rows, and returns its number. @throws LanceError the errors of {@link commitChange} */
+export async function appendNothing(dataset: DatasetRef): Promise<number> {
+  const operation = { case: "append", value: create(Transaction_AppendSchema) } as const;
+  return Number((await commitChange(dataset, () => ({ operation }))).version);
+}
+
+/**
+ * Replaces all rows of a table, and its schema, by the staged ones; settings and table metadata remain.
+ *
+ * @throws LanceError ConcurrentModification
+ */
+export function replaceRows(staged: Manifest): ApplyChange {
+  return (manifest) => {
+    if (!takesStagedRows(manifest)) {
+      throw new LanceError("ConcurrentModification", "the table's features changed while rows were added");
+    }
+    const { fields, schemaMetadata, dataFormat, writerVersion } = copyMessage(staged);
+    Object.assign(manifest, { fields, schemaMetadata, dataFormat, writerVersion });
+    manifest.fragments = numbered(manifest, staged.fragments);
+    const kept = FLAG_TABLE_CONFIG | FLAG_NO_TRANSACTION_FILES;
+    manifest.readerFeatureFlags = staged.readerFeatureFlags;
+    manifest.writerFeatureFlags = (staged.writerFeatureFlags & ~kept) | (manifest.writerFeatureFlags & kept);
+    const fragments = unnumbered(staged.fragments);
+    const value = create(Transaction_OverwriteSchema, { fragments, schema: fields, schemaMetadata });
+    return { operation: { case: "overwrite", value }, dropsIndices: true };
+  };
+}
+
+/** Gives fragments the next ids of a table. */
+function numbered(manifest: Manifest, fragments: readonly DataFragment[]): DataFragment[] {
+  const first = nextFragmentId(manifest);
+  const result = fragments.map((fragment, i) => withId(fragment, first + BigInt(i)));
+  if (result.length > 0) manifest.maxFragmentId = Number(first) + result.length - 1;
+  return result;
+}
+
+/** Removes the ids, which fragments in a transaction do not have yet. */
+function unnumbered(fragments: readonly DataFragment[]): DataFragment[] {
+  return fragments.map((fragment) => withId(fragment, 0n));
+}
+
+function withId(fragment: DataFragment, id: bigint): DataFragment {
+  return Object.assign(copyMessage(fragment), { id });
+}
+
+/** Whether files of a version can be read with another: both have equal fields under equal ids. */
+function sameStorage(a: Manifest, b: Manifest): boolean {
+  const [one, other] = [a, b].map(({ fields, dataFormat }) =>
+    toBinary(ManifestSchema, create(ManifestSchema, { fields, ...(dataFormat && { dataFormat }) })),
+  );
+  return Buffer.compare(one as Uint8Array, other as Uint8Array) === 0;
+}

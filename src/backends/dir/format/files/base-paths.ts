@@ -1,0 +1,41 @@
+import type { Manifest } from "../../../../gen/lance/format/table_pb.ts";
+import { LanceError } from "../../../../namespace/errors.ts";
+import type { DatasetRef } from "../dataset.ts";
+
+/**
+ * Checks that a staged manifest names no directories outside of its table, except for those that the version before
+ * names. The engine reads the files in them with the rights of the gateway, and a client that may write to one table
+ * could read any other one.
+ *
+ * @param readPrevious reads the version that the staged one follows; undefined if it has been deleted
+ * @throws LanceError PermissionDenied
+ */
+export async function checkBasePaths(
+  dataset: DatasetRef,
+  { basePaths }: Manifest,
+  readPrevious: () => Promise<Manifest | undefined>,
+): Promise<void> {
+  const foreign = basePaths.map(({ path }) => path).filter((path) => !isOwn(dataset, path));
+  if (foreign.length === 0) return;
+  const known = new Set((await readPrevious())?.basePaths.map(({ path }) => path));
+  const added = foreign.find((path) => !known.has(path));
+  if (added === undefined) return;
+  throw new LanceError(
+    "PermissionDenied",
+    `the staged manifest names ${JSON.stringify(added)}, which is outside of the table`,
+  );
+}
+
+/**
+ * The rest of a path inside of a table, as far as no reader of URIs can understand it differently: the engine's also takes
+ * `%2e%2e` and `..\\` for the directory above, and ignores tabs and line breaks within a name.
+ */
+const PLAIN_REST = /^(?:\/(?!\.{1,2}(?:\/|$))[^/\\%?#\p{Cc} ]+)*$/u;
+
+/** Whether a path is the directory of a table or inside of it. Branches name the table to which they belong. */
+function isOwn({ store, root }: DatasetRef, path: string): boolean {
+  const plain = path.replace(/^file:\/\/(?=\/)/, "").replace(/\/+$/, "");
+  // As a URI, as the engine decodes that, and as the path in the storage.
+  const forms = [store.uriOf(root), store.uriOf("x").slice(0, -1) + root, root];
+  return forms.some((own) => plain.startsWith(own) && PLAIN_REST.test(plain.slice(own.length)));
+}

@@ -1,0 +1,313 @@
+import { randomInt } from "node:crypto";
+import type { Dirent } from "node:fs";
+import { readdir } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { forEachOf } from "../../concurrency/for-each.ts";
+import type { FileFeatures, ObjectStore } from "../storage.ts";
+import type { Disk } from "./disk.ts";
+import { createDurableDirectories, syncNamesOf } from "./durable-directories.ts";
+import { hasCode, isMissing, toDiskError, UnsyncedError } from "./local-errors.ts";
+
+type Writes = Pick<
+  ObjectStore,
+  | "create"
+  | "put"
+  | "putHint"
+  | "putStream"
+  | "putIfAbsent"
+  | "delete"
+  | "deleteAll"
+  | "move"
+  | "deleteDirectory"
+> & {
+  /** Replaces an object if it is still as expected just before; returns false otherwise. */
+  replace(key: string, bytes: Uint8Array, isExpected: () => boolean): Promise<boolean>;
+} & Pick<FileFeatures, "makeDirectory" | "link" | "moveDirectory" | "syncObjects" | "syncTree">;
+
+type Chunks = Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
+
+/** How often others may remove a directory while a file is being added to it. */
+const MAX_ATTEMPTS = 30;
+
+/** Failures of a link to a missing file, and those of file systems and users that cannot have one. */
+const UNLINKABLE = ["ENOENT", "EXDEV", "EPERM", "EMLINK", "EOPNOTSUPP"];
+
+/** Number of files of a tree that are synced concurrently. */
+const SYNCS = 8;
+
+/** Number of files that are deleted concurrently. */
+const DELETIONS = 8;
+
+/**
+ * Creates the writes of a local disk. Acknowledged writes survive a loss of power: the bytes of a file are synced
+ * before it gets its name, and directories are synced after their names have changed.
+ *
+ * The directories are opened before anything changes, so a shortage of descriptors has no effect on the disk. A failed
+ * sync of names leaves the outcome open; it is never repeated, because the system discards what it could not write and
+ * reports success the next time.
+ *
+ * @param pathOf the path of an object
+ * @param directoryOf the path of a directory
+ */
+export function createLocalWrites(
+  disk: Disk,
+  pathOf: (key: string) => string,
+  directoryOf: (key: string) => string,
+): Writes {
+  const directories = createDurableDirectories(disk);
+
+  /** Runs work that needs the directory of a path, and creates the directory if it is missing. */
+  async function into<T>(path: string, work: () => Promise<T>, make = directories.make): Promise<T> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await work();
+      } catch (error) {
+        if (!hasCode(error, "ENOENT") || attempt === MAX_ATTEMPTS) throw error;
+      }
+      make(dirname(path));
+    }
+  }
+  async function write(file: number, chunks: Chunks): Promise<void> {
+    for await (const chunk of chunks)
+      for (let at = 0; at < chunk.byteLength; ) at += await disk.write(file, chunk.subarray(at));
+  }
+  /** Writes chunks to an open file, syncs it and closes it. */
+  async function fill(file: number, chunks: Chunks): Promise<void> {
+    try {
+      await write(file, chunks);
+      await disk.syncBytes(file);
+    } finally {
+      disk.close(file);
+    }
+  }
+  /** Writes a temporary file beside the target and lets `publish` give it its name. */
+  async function viaTemporary<T>(
+    path: string,
+    chunks: Chunks,
+    publish: (temporary: string) => Promise<T>,
+    after?: Promise<unknown>,
+  ): Promise<T> {
+    const directory = dirname(path);
+    const temporary = temporaryOf(path);
+    const file = await into(path, async () => disk.create(temporary));
+    try {
+      const filled = fill(file, chunks);
+      await Promise.all([filled, after, directories.made(directory)]).finally(() => filled.catch(() => {}));
+      return await syncNamesOf(disk, [directory], () => publish(temporary));
+    } catch (error) {
+      await disk.unlink(temporary).catch(() => {});
+      throw error;
+    }
+  }
+  async function linkNew(temporary: string, path: string): Promise<boolean> {
+    try {
+      disk.link(temporary, path);
+      return true;
+    } catch (error) {
+      if (hasCode(error, "EEXIST")) return false;
+      throw error;
+    } finally {
+      await disk.unlink(temporary).catch(() => {});
+    }
+  }
+  /**
+   * Syncs a file that another process wrote.
+   *
+   * @throws UnsyncedError, because the writer may have acknowledged the file already
+   */
+  async function syncBytesOf(path: string): Promise<void> {
+    const file = disk.open(path);
+    try {
+      await disk.syncBytes(file);
+    } catch (error) {
+      throw new UnsyncedError(error);
+    } finally {
+      disk.close(file);
+    }
+  }
+  /** Syncs files and directories that other processes wrote; skips those that have been removed meanwhile. */
+  async function syncAll(files: Iterable<string>, names: Iterable<string>): Promise<void> {
+    const syncs = [
+      ...[...files].map((path) => () => syncBytesOf(path)),
+      ...[...names].map((path) => () => syncNamesOf(disk, [path], async () => {})),
+    ];
+    await forEachOf(syncs, SYNCS, (sync) => sync().catch(ifMissing(undefined)));
+  }
+  async function syncTree(path: string): Promise<void> {
+    const entries = await readdir(path, { recursive: true, withFileTypes: true }).catch(ifMissing([]));
+    const pathOfEntry = (entry: Dirent) => join(entry.parentPath, entry.name);
+    const files = entries.filter((entry) => entry.isFile()).map(pathOfEntry);
+    const directories = entries.filter((entry) => entry.isDirectory()).map(pathOfEntry);
+    await syncAll(files, [path, ...directories]);
+  }
+  async function syncObjects(paths: readonly string[], within: string): Promise<void> {
+    const directories = new Set([within]);
+    for (const path of paths)
+      for (let up = dirname(path); up.startsWith(`${within}/`); up = dirname(up)) directories.add(up);
+    await syncAll(paths, directories);
+  }
+
+  return {
+    create: (key, bytes) =>
+      known(async () => {
+        const path = pathOf(key);
+        const directory = dirname(path);
+        const file = await into(path, async () => disk.create(path));
+        // The name is in the directory as soon as the file is open.
+        const filled = bytes.byteLength > 0 ? fill(file, [bytes]) : disk.close(file);
+        const named = syncNamesOf(disk, [directory], () => directories.made(directory));
+        try {
+          await Promise.all([filled, named]);
+        } catch (error) {
+          await Promise.allSettled([filled, named]);
+          await disk.unlink(path).catch(() => {});
+          // The key is private, so no reader sees the object and nothing has happened.
+          throw error instanceof UnsyncedError ? error.cause : error;
+        }
+      }),
+    put: (key, bytes) =>
+      known(() => {
+        const path = pathOf(key);
+        return into(path, () => viaTemporary(path, [bytes], (temporary) => disk.rename(temporary, path)));
+      }),
+    replace: (key, bytes, isExpected) =>
+      known(() => {
+        const path = pathOf(key);
+        return into(path, () =>
+          viaTemporary(path, [bytes], async (temporary) => {
+            if (isExpected()) return disk.rename(temporary, path).then(() => true);
+            await disk.unlink(temporary);
+            return false;
+          }),
+        );
+      }),
+    putHint: (key, bytes) =>
+      known(async () => {
+        const path = pathOf(key);
+        const temporary = temporaryOf(path);
+        const file = await into(path, async () => disk.create(temporary), directories.makeLoose);
+        try {
+          await write(file, [bytes]).finally(() => disk.close(file));
+          await disk.rename(temporary, path);
+        } catch (error) {
+          await disk.unlink(temporary).catch(() => {});
+          throw error;
+        }
+      }),
+    putStream: (key, bytes, signal) =>
+      known(() => {
+        const path = pathOf(key);
+        return viaTemporary(path, untilAborted(bytes, signal), (temporary) => disk.rename(temporary, path));
+      }),
+    putIfAbsent(key, bytes, after) {
+      after?.catch(() => {});
+      return known(() => {
+        const path = pathOf(key);
+        const write = () => viaTemporary(path, [bytes], (temporary) => linkNew(temporary, path), after);
+        return into(path, write);
+      });
+    },
+    delete: (key) =>
+      known(async () => {
+        const path = pathOf(key);
+        return orFalse(["ENOENT", "ENOTDIR"], () =>
+          syncNamesOf(disk, [dirname(path)], () => orFalse(["ENOENT"], () => disk.unlink(path))),
+        );
+      }),
+    deleteAll: (keys) =>
+      known(async () => {
+        for (const [directory, paths] of Map.groupBy(keys.map(pathOf), (path) => dirname(path))) {
+          const unlink = (path: string) => disk.unlink(path).catch(ifMissing(undefined));
+          const unlinkAll = () => forEachOf(paths, DELETIONS, unlink);
+          await syncNamesOf(disk, [directory], unlinkAll).catch(ifMissing(undefined));
+        }
+      }),
+    move: (from, to) =>
+      known(async () => {
+        const [source, target] = [pathOf(from), pathOf(to)];
+        await syncBytesOf(source);
+        const rename = () =>
+          syncNamesOf(disk, [dirname(source), dirname(target)], async () => {
+            await directories.made(dirname(target));
+            await disk.rename(source, target);
+          });
+        // If the object's own directory is gone, a new one would not bring it back.
+        await (dirname(source) === dirname(target) ? rename() : into(target, rename));
+      }),
+    link: (from, to) =>
+      known(() => {
+        const path = pathOf(to);
+        return orFalse(UNLINKABLE, () => into(path, async () => disk.link(pathOf(from), path)));
+      }),
+    moveDirectory: (from, to) =>
+      known(async () => {
+        const [source, target] = [pathOf(from), pathOf(to)];
+        return orFalse(["ENOENT"], () =>
+          syncNamesOf(disk, [dirname(source), dirname(target)], () =>
+            orFalse(["ENOENT", "ENOTEMPTY", "EEXIST"], () => disk.rename(source, target)),
+          ),
+        );
+      }),
+    deleteDirectory: (directory, last, isFormer) =>
+      known(async () => {
+        const path = pathOf(directory);
+        if (isFormer !== undefined && !(await isFormer())) return false;
+        if (last !== undefined) {
+          const names = await readdir(path).catch(ifMissing([]));
+          for (const name of names) if (name !== last) await disk.removeTree(join(path, name));
+          await syncNamesOf(disk, [path], async () => {}).catch(ifMissing(undefined));
+        }
+        await disk.removeTree(path);
+        return true;
+      }),
+    makeDirectory: (directory) =>
+      known(async () => {
+        directories.make(directoryOf(directory));
+        await directories.made(directoryOf(directory));
+      }),
+    syncObjects: (keys, within) => known(() => syncObjects(keys.map(pathOf), directoryOf(within))),
+    syncTree: (directory) => known(() => syncTree(directoryOf(directory))),
+  };
+}
+
+/** Returns a name beside a path that listings omit. */
+function temporaryOf(path: string): string {
+  return `${path}#${randomInt(2 ** 47)}`;
+}
+
+/** Yields the chunks of a source until a signal fires. */
+async function* untilAborted(
+  source: AsyncIterable<Uint8Array>,
+  signal?: AbortSignal,
+): AsyncIterable<Uint8Array> {
+  for await (const chunk of source) {
+    signal?.throwIfAborted();
+    yield chunk;
+  }
+  signal?.throwIfAborted();
+}
+
+/** Runs work; returns false if the work returns false or fails with an expected code, and true otherwise. */
+async function orFalse(codes: readonly string[], work: () => Promise<unknown>): Promise<boolean> {
+  try {
+    return (await work()) !== false;
+  } catch (error) {
+    if (codes.some((code) => hasCode(error, code))) return false;
+    throw error;
+  }
+}
+
+function ifMissing<T>(value: T): (error: unknown) => T {
+  return (error) => {
+    if (isMissing(error)) return value;
+    throw error;
+  };
+}
+
+async function known<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw toDiskError(error);
+  }
+}

@@ -1,0 +1,44 @@
+import { LanceError } from "../../../../namespace/errors.ts";
+import type { DatasetRef, NamingScheme } from "../dataset.ts";
+import { manifestFileOf, parseManifestFile } from "../files/manifest-file.ts";
+import { noteDurable } from "./durable-versions.ts";
+import { publishVersion } from "./publish-version.ts";
+import { syncFilesOf } from "./sync-version.ts";
+import { writeVersionHint } from "./version-hint.ts";
+
+/** A manifest that has been checked and may become a version. */
+export interface PreparedVersion {
+  readonly dataset: DatasetRef;
+  readonly version: bigint;
+  readonly scheme: NamingScheme;
+  /** Key of the published version. */
+  readonly key: string;
+  /** Key of the manifest that a client has staged; undefined if the manifest was built here. */
+  readonly stagedKey: string | undefined;
+  readonly bytes: Uint8Array;
+  /** Whether an earlier attempt of this call has already published it. */
+  readonly exists: boolean;
+}
+
+/**
+ * Publishes a prepared version, unless another writer was first. The staged file remains.
+ *
+ * @param onUnclear as for {@link publishVersion}
+ * @throws LanceError ConcurrentModification, and the errors of {@link publishVersion}
+ */
+export async function publishPrepared(prepared: PreparedVersion, onUnclear?: () => void): Promise<void> {
+  const { dataset, version, key, bytes, exists } = prepared;
+  // The writer that published the version earlier, or wrote its files, may not have synced them.
+  const synced = syncFilesOf(dataset, manifestFileOf(key, bytes, parseManifestFile(key, bytes)), exists);
+  if (!exists && !(await publishVersion(dataset.store, prepared, synced, onUnclear)))
+    throw takenVersion(version);
+  await synced;
+  noteDurable(dataset, version);
+  if (exists) return;
+  await writeVersionHint(dataset, version).catch(() => {});
+}
+
+/** Creates the error for a version whose number another writer has taken. */
+export function takenVersion(version: bigint): LanceError {
+  return new LanceError("ConcurrentModification", `version ${version} has been committed by someone else`);
+}

@@ -1,0 +1,77 @@
+import { dirname } from "node:path/posix";
+import { setTimeout as sleep } from "node:timers/promises";
+import { LanceError } from "../../../../namespace/errors.ts";
+import { isUnanswered, unknownOutcome } from "../decisive-request.ts";
+import { UnsyncedError } from "../local/local-errors.ts";
+import type { ObjectStore } from "../storage.ts";
+import { noteOwnManifest } from "./version-ledger.ts";
+
+/** Number of attempts to put a version when the store fails, and the pause between them in milliseconds. */
+const PUTS = 3;
+const PUT_PAUSE = 200;
+
+/**
+ * Publishes a version: gives a manifest its name, unless another writer has taken the version's number. Every version
+ * that this process makes is published here; the engine publishes its own.
+ *
+ * The version survives a loss of power when this returns true (docs/adr/0032). If the store fails without saying
+ * whether it wrote, the publisher reads what is there and puts the bytes again. The UUID of the transaction in a
+ * manifest distinguishes its bytes from those of every other writer.
+ *
+ * @param manifest the key of the version's manifest file, and its bytes
+ * @param written resolves when everything that the version refers to is durable; if it fails, the call fails. Default:
+ *   resolved
+ * @param onUnclear is called if a request was given up that may still write the version, even after its deletion.
+ *   Default: nobody has to know
+ * @returns false if another writer has the number; then nothing has been written
+ * @throws UnsyncedError if readers see the version and a loss of power may undo it; LanceError OutcomeUnknown if the
+ *   version may exist or may still arrive; ServiceUnavailable, or the error of the store, if it does not
+ */
+export async function publishVersion(
+  store: ObjectStore,
+  manifest: { readonly key: string; readonly bytes: Uint8Array },
+  written: Promise<unknown> = Promise.resolve(),
+  onUnclear?: () => void,
+): Promise<boolean> {
+  const { key, bytes } = manifest;
+  const isOurs = (found: Uint8Array) => Buffer.compare(found, bytes) === 0;
+  const ours = () => {
+    noteOwnManifest(store, key);
+    return true;
+  };
+  let isOpen = false;
+  for (let tries = 1; ; tries++) {
+    try {
+      if (await store.putIfAbsent(key, bytes, written, onUnclear)) return ours();
+      const found = await store.get(key);
+      if (found !== undefined) return isOurs(found) && ours();
+      // The name is taken but missing: another process removed it in between, or the store contradicts itself.
+      if (tries === PUTS) throw new LanceError("ServiceUnavailable", REFUSED);
+    } catch (error) {
+      // A read now does not show what is on the disk.
+      if (error instanceof UnsyncedError) throw error;
+      // If this has failed, the version was not tried.
+      await written;
+      const found = await store.get(key).catch(() => {
+        isOpen = true;
+        return undefined;
+      });
+      if (found !== undefined && !isOurs(found)) return false;
+      if (found !== undefined) {
+        // Another call may have put equal bytes without having synced their name yet.
+        await store.files?.syncObjects([key], dirname(key));
+        return ours();
+      }
+      isOpen ||= isUnanswered(store, error);
+      if (tries === PUTS) throw isOpen ? unknownOutcome(error) : unavailable(error);
+    }
+    await sleep(PUT_PAUSE);
+  }
+}
+
+const REFUSED = "the storage of the catalog refuses a version as taken and has none";
+
+function unavailable(error: unknown): LanceError {
+  if (error instanceof LanceError) return error;
+  return new LanceError("ServiceUnavailable", "the storage of the catalog fails", { cause: error });
+}
