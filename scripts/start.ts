@@ -14,6 +14,7 @@ const SOURCES = [
   "src/client",
   "src/gen",
   "src/namespace",
+  "src/runtime",
   "src/transcode",
   "package-lock.json",
 ];

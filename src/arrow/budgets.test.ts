@@ -4,7 +4,7 @@ import { Field, Int32, Null, Schema, Struct, Table, tableToIPC, vectorFromArray 
 import { test } from "vitest";
 import { framed, lz4Zeros, sharedSchema, withNumber } from "../../test/support/hostile-arrow.ts";
 import { type ErrorName, isLanceError, LanceError } from "../namespace/errors.ts";
-import { ITEMS_PER_STEP } from "../namespace/pace.ts";
+import { ITEMS_PER_STEP } from "../runtime/pace.ts";
 import { scanIpcFile } from "./file-scan.ts";
 import { PYARROW_STREAMS } from "./fixtures.ts";
 import { checkLz4Frame } from "./lz4.ts";

@@ -1,4 +1,4 @@
-import { createPace, inSlices } from "../namespace/pace.ts";
+import { createPace, inSlices } from "../runtime/pace.ts";
 import { type BodyCheck, createBodyCheck } from "./body-check.ts";
 import { type FlatTable, readLength, readTable, readVector, rootTable } from "./flatbuffer.ts";
 import { BLOCK_BYTES, type Block } from "./footer.ts";

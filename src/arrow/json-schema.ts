@@ -7,8 +7,8 @@ import {
   type JsonArrowSchema,
   JsonArrowSchemaSchema,
 } from "../gen/lance/namespace/v1/schema_pb.ts";
-import { ITEMS_PER_STEP, type Steps } from "../namespace/pace.ts";
 import { LANCE_TYPE_NAMES } from "../namespace/type-names.ts";
+import { ITEMS_PER_STEP, type Steps } from "../runtime/pace.ts";
 import type { ArrowField, ArrowSchema, ArrowType } from "./schema.ts";
 
 /**

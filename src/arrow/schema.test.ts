@@ -25,7 +25,7 @@ import {
 } from "apache-arrow";
 import { test } from "vitest";
 import { isLanceError } from "../namespace/errors.ts";
-import { atOnce } from "../namespace/pace.ts";
+import { atOnce } from "../runtime/pace.ts";
 import { checkCompatible } from "./compatible.ts";
 import { jsonSchemaSteps } from "./json-schema.ts";
 import { type ArrowSchema, decodeSchema } from "./schema.ts";

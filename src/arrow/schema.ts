@@ -1,4 +1,4 @@
-import { atOnce, ITEMS_PER_STEP, type Steps } from "../namespace/pace.ts";
+import { atOnce, ITEMS_PER_STEP, type Steps } from "../runtime/pace.ts";
 import {
   type FlatTable,
   readInt16,

@@ -1,4 +1,4 @@
-import type { Steps } from "../namespace/pace.ts";
+import type { Steps } from "../runtime/pace.ts";
 import { type BodyCheck, createBodyCheck } from "./body-check.ts";
 import { malformed, parseMessageHead, readPrefix } from "./message.ts";
 import type { PartBuffer } from "./part-buffer.ts";

@@ -1,5 +1,5 @@
 import { LanceError } from "../namespace/errors.ts";
-import { createPace } from "../namespace/pace.ts";
+import { createPace } from "../runtime/pace.ts";
 import { scanIpcFile } from "./file-scan.ts";
 import { isIpcFile } from "./ipc-forms.ts";
 import { freeAtOnce } from "./memory.ts";

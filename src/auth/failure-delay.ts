@@ -1,5 +1,5 @@
-import { type CellShape, type KeyedCells, openCells } from "../namespace/keyed-cells.ts";
-import { monotonicNow } from "../namespace/monotonic.ts";
+import { type CellShape, type KeyedCells, openCells } from "../runtime/keyed-cells.ts";
+import { monotonicNow } from "../runtime/monotonic.ts";
 
 /** Options of {@link createFailureDelay}. */
 export interface FailureDelayOptions {

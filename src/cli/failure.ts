@@ -1,7 +1,7 @@
 import type { LanceError } from "../client/exports.ts";
 import { UsageError } from "../config/option-spec.ts";
 import { redactText } from "../log/redact.ts";
-import { escapeInvisible } from "../namespace/line-text.ts";
+import { escapeInvisible } from "../runtime/line-text.ts";
 import { forTerminal } from "./terminal-text.ts";
 
 /** A failure as `--json` prints it. */

@@ -4,7 +4,7 @@ import type { ShownConfiguration } from "../config/explain.ts";
 import type { ServeOptions } from "../config/options.ts";
 import { LOG_LEVELS } from "../config/server-options.ts";
 import type { Gateway } from "../gateway/compose.ts";
-import { isLoopbackAddress } from "../namespace/loopback.ts";
+import { isLoopbackAddress } from "../runtime/loopback.ts";
 import { createAdminServer } from "../server/admin/admin-server.ts";
 import type { ListenAddress } from "../server/listen.ts";
 

@@ -7,7 +7,7 @@ import { watchedFiles } from "../config/watched-files.ts";
 import { refuseStrangers } from "../gateway/exposure.ts";
 import { planChanges } from "../gateway/plan-changes.ts";
 import type { RunningGateway } from "../gateway/start-gateway.ts";
-import { follow, stampOfFiles } from "../namespace/follow.ts";
+import { follow, stampOfFiles } from "../runtime/follow.ts";
 import type { LoadedConfiguration } from "./load-configuration.ts";
 
 /** Options of {@link startReloads}. */

@@ -1,6 +1,6 @@
 import { performance } from "node:perf_hooks";
 import type { Logger } from "pino";
-import { v8Collector } from "../namespace/v8-collector.ts";
+import { v8Collector } from "../runtime/v8-collector.ts";
 
 /** How the garbage of a thread is collected. */
 export interface Collector {

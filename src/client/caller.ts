@@ -6,11 +6,11 @@ import type {
   Message,
 } from "@bufbuild/protobuf";
 import { ARROW_STREAM } from "../arrow/ipc-forms.ts";
-import { beforeEnd } from "../namespace/before-end.ts";
 import { type Call, createCall } from "../namespace/call.ts";
 import { LanceError, toLanceError } from "../namespace/errors.ts";
 import type { LanceNamespace } from "../namespace/lance-namespace.ts";
 import { resolveRequest, shareContext } from "../pipeline/resolve.ts";
+import { beforeEnd } from "../runtime/before-end.ts";
 import { SILENT_LOG } from "./silent-log.ts";
 import type { CallOptions } from "./types.ts";
 

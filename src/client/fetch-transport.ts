@@ -1,5 +1,5 @@
 import { type FailureKind, UpstreamFailure, type UpstreamTransport } from "../backends/rest/transport.ts";
-import { signalOf } from "../namespace/late-signal.ts";
+import { signalOf } from "../runtime/late-signal.ts";
 import { answerPieces, type Fetch, fetchBody, watchBody } from "./fetch-body.ts";
 
 /** Headers that fetch sets itself. */

@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { isJsonObject } from "../namespace/json.ts";
+import { isJsonObject } from "../runtime/json.ts";
 import { type Report, refuse } from "./layers.ts";
 import { nearest } from "./nearest.ts";
 import { type Environment, UsageError } from "./option-spec.ts";

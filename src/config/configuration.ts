@@ -1,6 +1,6 @@
-import { isJsonObject } from "../namespace/json.ts";
 import { hasDotSegment } from "../namespace/path-value.ts";
 import type { Route } from "../pipeline/route.ts";
+import { isJsonObject } from "../runtime/json.ts";
 import {
   checkKeys,
   expandVariables,

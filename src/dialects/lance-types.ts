@@ -1,5 +1,5 @@
-import { isJsonObject } from "../namespace/json.ts";
 import { LANCE_TYPE_NAMES } from "../namespace/type-names.ts";
+import { isJsonObject } from "../runtime/json.ts";
 import type { FieldTexts } from "./dialect.ts";
 
 const TO_LANCE: ReadonlyMap<string, string> = new Map([

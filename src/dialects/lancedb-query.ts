@@ -1,4 +1,4 @@
-import { isJsonObject } from "../namespace/json.ts";
+import { isJsonObject } from "../runtime/json.ts";
 import type { FieldTexts } from "./dialect.ts";
 
 /** Reads the vector of a search: an array of numbers, an array of arrays, or an empty array for none. */

@@ -1,4 +1,4 @@
-import { isJsonObject } from "../namespace/json.ts";
+import { isJsonObject } from "../runtime/json.ts";
 
 /**
  * Reads a new materialized view: the clients send its query alone, and leave the schema of the result to the server.

@@ -1,5 +1,5 @@
 import { LanceError } from "../namespace/errors.ts";
-import { isJsonObject } from "../namespace/json.ts";
+import { isJsonObject } from "../runtime/json.ts";
 import type { FieldTexts } from "./dialect.ts";
 
 /** Reads fields under other names; the specification's name overrides the client's. */

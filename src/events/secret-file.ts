@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import type { Logger } from "pino";
-import { openFollowed, stampOfFiles } from "../namespace/follow.ts";
+import { openFollowed, stampOfFiles } from "../runtime/follow.ts";
 import { parseSecrets } from "./signature.ts";
 
 /** The secrets of a file, as they are now. */

@@ -1,7 +1,7 @@
 import { lookup } from "node:dns/promises";
 import { UsageError } from "../config/option-spec.ts";
 import type { ServeOptions } from "../config/options.ts";
-import { isLoopbackAddress } from "../namespace/loopback.ts";
+import { isLoopbackAddress } from "../runtime/loopback.ts";
 
 /** Options that say where the gateway listens. */
 type Place = Pick<ServeOptions, "host"> & Partial<Pick<ServeOptions, "socketPath">>;

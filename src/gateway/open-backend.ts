@@ -7,11 +7,11 @@ import { BACKEND_KINDS, type BackendKind, backendKindOf, UsageError } from "../c
 import type { ServeOptions } from "../config/options.ts";
 import { storageOptionsOf } from "../config/storage-options.ts";
 import type { NoteDecision } from "../namespace/decisions.ts";
-import { isJsonObject } from "../namespace/json.ts";
-import type { KeyedCells } from "../namespace/keyed-cells.ts";
 import type { Backend } from "../namespace/lance-namespace.ts";
-import type { SharedDatabase } from "../namespace/sharing.ts";
 import type { UpkeepMetrics } from "../namespace/upkeep-runs.ts";
+import { isJsonObject } from "../runtime/json.ts";
+import type { KeyedCells } from "../runtime/keyed-cells.ts";
+import type { SharedDatabase } from "../runtime/sharing.ts";
 import { loadDefault } from "./plugins/load-module.ts";
 import type { BackendFactory } from "./plugins/plugin.ts";
 import { required, upstreamIdentityOf } from "./upstream-identity.ts";

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import type { ServeOptions } from "../config/options.ts";
-import { once } from "../namespace/once.ts";
+import { once } from "../runtime/once.ts";
 import type { ApiDocuments } from "../server/document-page.ts";
 import { packageVersion } from "./version.ts";
 

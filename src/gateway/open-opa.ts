@@ -3,7 +3,7 @@ import type { Logger } from "pino";
 import { UsageError } from "../config/option-spec.ts";
 import type { ServeOptions } from "../config/options.ts";
 import type { Authorizer } from "../namespace/authorizer.ts";
-import { openFollowed, stampOfFiles } from "../namespace/follow.ts";
+import { openFollowed, stampOfFiles } from "../runtime/follow.ts";
 
 /** Options about the server of Open Policy Agent, beside its address. */
 export type OpaOptions = Pick<ServeOptions, "opaTokenFile" | "opaCaFile" | "opaTimeoutMs" | "opaCacheMs">;

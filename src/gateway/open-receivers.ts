@@ -6,7 +6,7 @@ import type { WebhookOption } from "../config/webhooks.ts";
 import type { AddressGuard } from "../events/addresses.ts";
 import { openSecretFile, type SecretFile } from "../events/secret-file.ts";
 import { createWebhook, type Webhook } from "../events/webhook.ts";
-import { isLoopbackAddress } from "../namespace/loopback.ts";
+import { isLoopbackAddress } from "../runtime/loopback.ts";
 
 /** Receivers of events with the files of their secrets, which are open. */
 export interface Receivers {

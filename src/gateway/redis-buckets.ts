@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { loadLibrary } from "../backends/load-library.ts";
-import { monotonicNow } from "../namespace/monotonic.ts";
 import type { BucketServer, TokenGrant, TokenRequest } from "../pipeline/bucket-server.ts";
+import { monotonicNow } from "../runtime/monotonic.ts";
 
 /** Options of {@link connectBuckets}. */
 export interface RedisOptions {

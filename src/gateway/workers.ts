@@ -4,9 +4,9 @@ import type { Configuration } from "../config/configuration.ts";
 import type { ServeOptions } from "../config/options.ts";
 import type { ProcessSnapshot, Snapshot } from "../metrics/aggregate.ts";
 import type { EventSink } from "../namespace/change-event.ts";
-import type { CellShape, OpenCells } from "../namespace/keyed-cells.ts";
-import type { SharedDatabase, SharedQuantity } from "../namespace/sharing.ts";
 import { cellsOfLimits } from "../pipeline/caller-limits.ts";
+import type { CellShape, OpenCells } from "../runtime/keyed-cells.ts";
+import type { SharedDatabase, SharedQuantity } from "../runtime/sharing.ts";
 import { RESETS_SHAPE } from "../server/reset-allowance.ts";
 
 /** The other workers of a process, as the gateway in one of them sees them. */

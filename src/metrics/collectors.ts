@@ -1,5 +1,5 @@
 import type { Metric, Registry } from "prom-client";
-import { inSlices, type Steps } from "../namespace/pace.ts";
+import { inSlices, type Steps } from "../runtime/pace.ts";
 import { METRICS, type MetricDeclaration, SECONDS_BOUNDS } from "./declarations.ts";
 import type { EventTallies } from "./event-tallies.ts";
 import type { Sources } from "./sources.ts";

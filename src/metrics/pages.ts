@@ -1,5 +1,5 @@
 import type { Metric, RegistryContentType } from "prom-client";
-import { createPace } from "../namespace/pace.ts";
+import { createPace } from "../runtime/pace.ts";
 import type { Library } from "./collectors.ts";
 
 /** Metrics in a text format. */

@@ -1,5 +1,5 @@
+import { type SharedQuantity, UNSHARED } from "../runtime/sharing.ts";
 import { LanceError } from "./errors.ts";
-import { type SharedQuantity, UNSHARED } from "./sharing.ts";
 
 /** Default size limit of a JSON body and of a single message of the other protocols, in bytes: 16 MiB. */
 export const DEFAULT_MAX_MESSAGE_BYTES = 16 * 2 ** 20;

@@ -1,9 +1,9 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { Logger } from "pino";
+import { type Ending, type LateSignal, signalOf } from "../runtime/late-signal.ts";
 import type { UpstreamDecision } from "./decisions.ts";
 import { type ErrorName, LanceError } from "./errors.ts";
 import type { Identifier } from "./identifier.ts";
-import { type Ending, type LateSignal, signalOf } from "./late-signal.ts";
 import type { PassedBodies } from "./passed-answer.ts";
 import type { Action, Principal } from "./principal.ts";
 import type { Reception } from "./reception.ts";

@@ -1,4 +1,4 @@
-import { isJsonObject } from "./json.ts";
+import { isJsonObject } from "../runtime/json.ts";
 
 type Claims = Readonly<Record<string, unknown>>;
 

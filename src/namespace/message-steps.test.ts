@@ -4,6 +4,7 @@ import fc from "fast-check";
 import { test } from "vitest";
 import { FieldSchema } from "../gen/lance/format/file_pb.ts";
 import { DataFragmentSchema, ManifestSchema } from "../gen/lance/format/table_pb.ts";
+import { atOnce, ITEMS_PER_STEP, type Steps } from "../runtime/pace.ts";
 import {
   DECODED_PER_STEP,
   decodeSteps,
@@ -11,7 +12,6 @@ import {
   encodeSteps,
   isLongMessage,
 } from "./message-steps.ts";
-import { atOnce, ITEMS_PER_STEP, type Steps } from "./pace.ts";
 
 /** Returns a manifest of several steps. */
 function longManifest(): Uint8Array {

@@ -1,7 +1,7 @@
 import type { Call } from "../namespace/call.ts";
 import { joinIdentifier } from "../namespace/identifier.ts";
-import { clipped, escapeInvisible } from "../namespace/line-text.ts";
 import { parseTraceParent } from "../namespace/trace-parent.ts";
+import { clipped, escapeInvisible } from "../runtime/line-text.ts";
 import type { AccessEntry } from "./access-entry.ts";
 import type { MaskPath } from "./refusals.ts";
 

@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
-import { monotonicNow } from "../namespace/monotonic.ts";
-import { within } from "../namespace/within.ts";
+import { monotonicNow } from "../runtime/monotonic.ts";
+import { within } from "../runtime/within.ts";
 import type { Rate } from "./token-buckets.ts";
 
 /** Tokens that a gateway wants from a bucket. */

@@ -1,4 +1,4 @@
-import { type CellShape, type OpenCells, openCells } from "../namespace/keyed-cells.ts";
+import { type CellShape, type OpenCells, openCells } from "../runtime/keyed-cells.ts";
 import { limitCallers } from "./concurrency.ts";
 import type { Interceptor } from "./interceptor.ts";
 import { limitQueryTime } from "./query-time.ts";

@@ -1,8 +1,8 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { Call } from "../namespace/call.ts";
 import { LanceError } from "../namespace/errors.ts";
-import type { KeyedCells } from "../namespace/keyed-cells.ts";
-import { type SharedQuantity, UNSHARED } from "../namespace/sharing.ts";
+import type { KeyedCells } from "../runtime/keyed-cells.ts";
+import { type SharedQuantity, UNSHARED } from "../runtime/sharing.ts";
 import { callerKey } from "./caller-key.ts";
 import { type Databases, databaseOf } from "./databases.ts";
 import { type Interceptor, isStream, type Next, type OperationRequest } from "./interceptor.ts";

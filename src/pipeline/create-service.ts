@@ -5,7 +5,7 @@ import type { Authorizer } from "../namespace/authorizer.ts";
 import { type ByteBudget, createByteBudget } from "../namespace/byte-budget.ts";
 import { keepSignal } from "../namespace/call.ts";
 import type { Service } from "../namespace/service.ts";
-import type { Tracing } from "../namespace/tracing.ts";
+import type { Tracing } from "../runtime/tracing.ts";
 import { type Announcements, announceChanges } from "./announce-changes.ts";
 import { type AuditTrail, audit } from "./audit.ts";
 import { authorize, readOnly } from "./authorize.ts";

@@ -4,7 +4,7 @@ import type { Call } from "../namespace/call.ts";
 import { isLanceError, LanceError } from "../namespace/errors.ts";
 import type { Principal } from "../namespace/principal.ts";
 import { isRefused, type Reception } from "../namespace/reception.ts";
-import { whileWaiting } from "../namespace/while-waiting.ts";
+import { whileWaiting } from "../runtime/while-waiting.ts";
 import { addressKey } from "./caller-key.ts";
 import type { Interceptor } from "./interceptor.ts";
 

@@ -1,8 +1,8 @@
 import type { Message } from "@bufbuild/protobuf";
 import { actionOf } from "../namespace/actions.ts";
-import { beforeEnd } from "../namespace/before-end.ts";
 import type { Call } from "../namespace/call.ts";
 import { LanceError } from "../namespace/errors.ts";
+import { beforeEnd } from "../runtime/before-end.ts";
 import { type Interceptor, isStream, type OperationResponse } from "./interceptor.ts";
 
 /**

@@ -1,7 +1,7 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { Call } from "../namespace/call.ts";
 import { joinIdentifier } from "../namespace/identifier.ts";
-import type { Span, SpanInit, Tracing } from "../namespace/tracing.ts";
+import type { Span, SpanInit, Tracing } from "../runtime/tracing.ts";
 import { type Interceptor, isStream } from "./interceptor.ts";
 import { failureOf } from "./observe.ts";
 

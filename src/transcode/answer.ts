@@ -1,7 +1,7 @@
 import { create, type DescField, type DescMessage, type Message } from "@bufbuild/protobuf";
 import { LanceError } from "../namespace/errors.ts";
-import { isJsonObject } from "../namespace/json.ts";
 import { passedAnswer } from "../namespace/passed-answer.ts";
+import { isJsonObject } from "../runtime/json.ts";
 import { type MessageRecord, restName } from "./descriptors.ts";
 import { InexactNumberError, toInvalidInput } from "./field-error.ts";
 import type { DecodeJson, JsonDecoders } from "./json-decode.ts";

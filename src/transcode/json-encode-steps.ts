@@ -1,7 +1,7 @@
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import type { Dialect, FieldTexts, MessageForm } from "../dialects/dialect.ts";
 import { RestForm } from "../gen/lance/namespace/v1/options_pb.ts";
-import { ITEMS_PER_STEP, isLongMap, type Steps } from "../namespace/pace.ts";
+import { ITEMS_PER_STEP, isLongMap, type Steps } from "../runtime/pace.ts";
 import { isRequired, type MessageRecord, restForm, restName } from "./descriptors.ts";
 import { type EncodeJson, fieldReader, isValueForm, type JsonEncoders } from "./json-encode.ts";
 import { wellKnownCodec } from "./json-wkt.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { describe, test } from "vitest";
-import { atOnce } from "../namespace/pace.ts";
+import { atOnce } from "../runtime/pace.ts";
 import { parseInParts } from "./json-parts.ts";
 
 /** Parses in parts that are as small as the tests need them. */

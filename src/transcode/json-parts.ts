@@ -1,5 +1,5 @@
-import { MAX_JSON_DEPTH } from "../namespace/json.ts";
-import type { Steps } from "../namespace/pace.ts";
+import { MAX_JSON_DEPTH } from "../runtime/json.ts";
+import type { Steps } from "../runtime/pace.ts";
 import { FieldError, within } from "./field-error.ts";
 import { setOwn } from "./json-decode.ts";
 import { CLOSE, COLON, KINDS, NOTHING, OPEN, STEP_BYTES, TEXT, textEnd } from "./json-scan.ts";

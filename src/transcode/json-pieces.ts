@@ -1,5 +1,5 @@
 import type { Message } from "@bufbuild/protobuf";
-import type { Steps } from "../namespace/pace.ts";
+import type { Steps } from "../runtime/pace.ts";
 import { added, type EncodeInSteps, type TextSink } from "./json-encode-steps.ts";
 
 /** Length from which a text becomes bytes, which takes less than a millisecond. */

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { test } from "vitest";
 import { isLanceError } from "../namespace/errors.ts";
-import { atOnce } from "../namespace/pace.ts";
+import { atOnce } from "../runtime/pace.ts";
 import { scanJson } from "./json-scan.ts";
 import { parseJson, parseRequestExactly } from "./json-text.ts";
 

@@ -1,5 +1,5 @@
 import { LanceError } from "../namespace/errors.ts";
-import type { Steps } from "../namespace/pace.ts";
+import type { Steps } from "../runtime/pace.ts";
 
 /** Size below which JSON is not scanned, in bytes: parsing it takes a few milliseconds whatever it contains. */
 export const SMALL_JSON_BYTES = 32 * 1024;

@@ -1,7 +1,7 @@
 import { create, type Message } from "@bufbuild/protobuf";
 import type { UpstreamForm } from "../dialects/upstream.ts";
-import { type Steps, stepsOf } from "../namespace/pace.ts";
 import { passedAnswer } from "../namespace/passed-answer.ts";
+import { type Steps, stepsOf } from "../runtime/pace.ts";
 import { isWrapped, notJson, unreadable } from "./answer.ts";
 import type { ClientBinding } from "./client-binding.ts";
 import { type MessageRecord, restName } from "./descriptors.ts";

@@ -5,7 +5,7 @@ import { DIALECTS } from "../dialects/registry.ts";
 import { UPSTREAM_FORMS } from "../dialects/upstream.ts";
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
 import { DescribeTableResponseSchema, ListTablesResponseSchema } from "../gen/lance/namespace/v1/table_pb.ts";
-import type { Steps } from "../namespace/pace.ts";
+import type { Steps } from "../runtime/pace.ts";
 import { type ClientBinding, createClientBindings } from "./client-binding.ts";
 import { MAX_NAMES } from "./json-parts.ts";
 import type { JsonPieces } from "./json-pieces.ts";

@@ -5,7 +5,7 @@ import { test } from "vitest";
 import { QueryTableRequestSchema } from "../gen/lance/namespace/v1/query_pb.ts";
 import { AlterTableAddColumnsRequestSchema } from "../gen/lance/namespace/v1/schema_pb.ts";
 import { isLanceError } from "../namespace/errors.ts";
-import { atOnce } from "../namespace/pace.ts";
+import { atOnce } from "../runtime/pace.ts";
 import { scanBinary } from "./binary-budget.ts";
 
 const MIB = 1024 * 1024;

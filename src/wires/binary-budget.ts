@@ -1,7 +1,7 @@
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 import { LanceError } from "../namespace/errors.ts";
-import type { Steps } from "../namespace/pace.ts";
+import type { Steps } from "../runtime/pace.ts";
 
 /**
  * Size below which messages are not scanned, in bytes: decoding them takes a few milliseconds whatever they contain.

@@ -4,7 +4,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { compressionGzip } from "@connectrpc/connect-node";
 import { LanceError } from "../namespace/errors.ts";
-import { inSlices } from "../namespace/pace.ts";
+import { inSlices } from "../runtime/pace.ts";
 import { SMALL_JSON_BYTES, scanJson } from "../transcode/json-scan.ts";
 import { scanBinary } from "./binary-budget.ts";
 import type { MessageCheck } from "./connect-body.ts";

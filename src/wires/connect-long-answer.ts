@@ -4,7 +4,7 @@ import { createGzip } from "node:zlib";
 import type { DescMessage, JsonWriteOptions, Message } from "@bufbuild/protobuf";
 import type { UniversalServerResponse } from "@connectrpc/connect/protocol";
 import { encodeJsonSteps, encodeSteps } from "../namespace/message-steps.ts";
-import { inSlices } from "../namespace/pace.ts";
+import { inSlices } from "../runtime/pace.ts";
 import type { Codec } from "./connect-codec.ts";
 import { encodeFramePieces } from "./grpc/frame.ts";
 import { acceptsGzip, packPieces } from "./grpc/gzip.ts";

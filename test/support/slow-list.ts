@@ -1,4 +1,4 @@
-import { ITEMS_PER_STEP } from "../../src/namespace/pace.ts";
+import { ITEMS_PER_STEP } from "../../src/runtime/pace.ts";
 
 /** A list whose encoding a test watches. */
 export interface SlowList {

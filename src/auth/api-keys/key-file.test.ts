@@ -3,7 +3,7 @@ import { readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, it } from "vitest";
 import { temporaryDirectory } from "../../../test/support/directory.ts";
-import { atOnce, ITEMS_PER_STEP } from "../../namespace/pace.ts";
+import { atOnce, ITEMS_PER_STEP } from "../../runtime/pace.ts";
 import { drawKey } from "./key.ts";
 import { changeKeyFile, type KeyRecord, parseKeys, readKeyFile } from "./key-file.ts";
 

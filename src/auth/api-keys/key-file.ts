@@ -1,8 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { parseIdentifier } from "../../namespace/identifier.ts";
-import { isJsonObject } from "../../namespace/json.ts";
-import { ITEMS_PER_STEP, inSlices, type Steps } from "../../namespace/pace.ts";
 import { ROLE_NAMES, type Role } from "../../namespace/principal.ts";
+import { isJsonObject } from "../../runtime/json.ts";
+import { ITEMS_PER_STEP, inSlices, type Steps } from "../../runtime/pace.ts";
 import { replaceOwnedFile } from "../owned-file.ts";
 
 /** What the gateway keeps of a key. */

@@ -1,6 +1,6 @@
 import { BrokenCircuitError, ConsecutiveBreaker, circuitBreaker, handleAll } from "cockatiel";
 import { Pool } from "undici";
-import { isJsonObject } from "../../namespace/json.ts";
+import { isJsonObject } from "../../runtime/json.ts";
 
 /** A server of Open Policy Agent. */
 export interface OpaServer {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "vitest";
-import { atOnce } from "../../namespace/pace.ts";
+import { atOnce } from "../../runtime/pace.ts";
 import { loadCedar } from "./cedar.ts";
 import { policyParts } from "./policy-parts.ts";
 import { parsePolicies } from "./read-policies.ts";

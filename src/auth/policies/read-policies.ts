@@ -2,7 +2,7 @@ import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { setImmediate as turn } from "node:timers/promises";
 import type { DetailedError } from "@cedar-policy/cedar-wasm/nodejs";
-import { inSlices, type Steps } from "../../namespace/pace.ts";
+import { inSlices, type Steps } from "../../runtime/pace.ts";
 import { type Cedar, textOf } from "./cedar.ts";
 import { type Policy, policyOf } from "./policy.ts";
 import { type PolicyPart, policyParts } from "./policy-parts.ts";

@@ -1,4 +1,4 @@
-import { isJsonObject } from "../../namespace/json.ts";
+import { isJsonObject } from "../../runtime/json.ts";
 import { type FetchOptions, fetchJson } from "./fetch-json.ts";
 
 /** Options of {@link fetchIssuerKeys}. */

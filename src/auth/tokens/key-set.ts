@@ -7,7 +7,7 @@ import {
 } from "jose";
 import type { Logger } from "pino";
 import { LanceError } from "../../namespace/errors.ts";
-import { isJsonObject } from "../../namespace/json.ts";
+import { isJsonObject } from "../../runtime/json.ts";
 
 /** Most keys of an issuer. */
 const MAX_KEYS = 100;

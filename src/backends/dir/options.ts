@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import type { SharedDatabase } from "../../namespace/sharing.ts";
+import type { SharedDatabase } from "../../runtime/sharing.ts";
 import type { ReadAhead } from "./operations/read/read-ahead.ts";
 import type { AutoRefreshTimes } from "./operations/views/auto-refresh.ts";
 import type { OpenedStore } from "./stores/open-store.ts";

@@ -9,8 +9,8 @@ import type { CallOptions, Client, ClientReadableStream, Metadata } from "@grpc/
 import { bodyFieldOf } from "../../namespace/body-field.ts";
 import type { Call } from "../../namespace/call.ts";
 import { isLanceError } from "../../namespace/errors.ts";
-import type { Ending } from "../../namespace/late-signal.ts";
 import { mayPass } from "../../namespace/passed-answer.ts";
+import type { Ending } from "../../runtime/late-signal.ts";
 import type { Resilience } from "../resilience/resilience.ts";
 import { repeatableOf } from "../resilience/resilience.ts";
 import type { HeaderPolicy } from "../upstream-identity/headers.ts";

@@ -7,8 +7,8 @@ import type {
 import type { Logger } from "pino";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import type { NoteDecision } from "../../namespace/decisions.ts";
-import type { KeyedCells } from "../../namespace/keyed-cells.ts";
 import type { Backend, LanceNamespace, StorageAccess } from "../../namespace/lance-namespace.ts";
+import type { KeyedCells } from "../../runtime/keyed-cells.ts";
 import { createResilience } from "../resilience/create-resilience.ts";
 import type { ResolveHost } from "../resilience/host-addresses.ts";
 import type { ResiliencePolicy } from "../resilience/options.ts";

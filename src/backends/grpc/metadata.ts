@@ -1,6 +1,6 @@
 import { Metadata } from "@grpc/grpc-js";
 import { LanceError } from "../../namespace/errors.ts";
-import { currentTraceParent } from "../../namespace/tracing.ts";
+import { currentTraceParent } from "../../runtime/tracing.ts";
 
 const NAME = /^[0-9a-z_.-]+$/;
 const VALUE = /^[ -~]*$/;

@@ -1,6 +1,6 @@
 import { endingOf } from "../../namespace/call.ts";
-import type { Ending } from "../../namespace/late-signal.ts";
-import { traced } from "../../namespace/tracing.ts";
+import type { Ending } from "../../runtime/late-signal.ts";
+import { traced } from "../../runtime/tracing.ts";
 import type { Address } from "./address.ts";
 import { Addresses } from "./addresses.ts";
 import { Delays, wait } from "./delays.ts";

@@ -1,6 +1,6 @@
 import { ExponentialBackoff, fullJitterGenerator, type IBackoff } from "cockatiel";
 import type { LanceError } from "../../namespace/errors.ts";
-import type { Ending } from "../../namespace/late-signal.ts";
+import type { Ending } from "../../runtime/late-signal.ts";
 
 /** Determines the delay before each retry of a call, in milliseconds. */
 export class Delays {

@@ -1,5 +1,5 @@
 import { LanceError } from "../../namespace/errors.ts";
-import type { Ending } from "../../namespace/late-signal.ts";
+import type { Ending } from "../../runtime/late-signal.ts";
 
 /** Bounds of a {@link Gate}. */
 export interface GateLimits {

@@ -2,7 +2,7 @@ import type { DescMethod } from "@bufbuild/protobuf";
 import { isRead } from "../../namespace/actions.ts";
 import { type Call, endingOf } from "../../namespace/call.ts";
 import { isLanceError, LanceError, type UpstreamFault } from "../../namespace/errors.ts";
-import type { Ending } from "../../namespace/late-signal.ts";
+import type { Ending } from "../../runtime/late-signal.ts";
 
 /** How a call may be retried. */
 export type Repeatable =

@@ -1,6 +1,6 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { UpstreamForm } from "../../dialects/upstream.ts";
-import { inSlices } from "../../namespace/pace.ts";
+import { inSlices } from "../../runtime/pace.ts";
 import { createLongAnswerReader, type LongAnswer } from "../../transcode/long-answer.ts";
 import type { UpstreamResponse } from "./transport.ts";
 

@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 import type { NoteDecision } from "../../namespace/decisions.ts";
-import type { KeyedCells } from "../../namespace/keyed-cells.ts";
 import type { StorageAccess } from "../../namespace/lance-namespace.ts";
+import type { KeyedCells } from "../../runtime/keyed-cells.ts";
 import type { ResolveHost } from "../resilience/host-addresses.ts";
 import type { ResiliencePolicy } from "../resilience/options.ts";
 import type { UpstreamCacheLimits } from "../upstream-cache/cache.ts";

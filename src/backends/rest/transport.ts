@@ -1,4 +1,4 @@
-import type { Ending } from "../../namespace/late-signal.ts";
+import type { Ending } from "../../runtime/late-signal.ts";
 
 /** A request to an upstream, in terms of HTTP, without its meaning. */
 export interface UpstreamRequest {

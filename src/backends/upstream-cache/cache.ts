@@ -3,7 +3,7 @@ import { isRead } from "../../namespace/actions.ts";
 import { type Call, copyCall, type Validation } from "../../namespace/call.ts";
 import type { NoteDecision } from "../../namespace/decisions.ts";
 import type { Operation } from "../../namespace/lance-namespace.ts";
-import type { SharedCounter } from "../../namespace/sharing.ts";
+import type { SharedCounter } from "../../runtime/sharing.ts";
 import { lastingHeaders, lifetimeOf, packAnswer } from "./answers.ts";
 import { createClearing } from "./clearing.ts";
 import { type Flight, startFlight } from "./flight.ts";

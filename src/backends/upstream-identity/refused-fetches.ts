@@ -1,5 +1,5 @@
 import { LanceError } from "../../namespace/errors.ts";
-import { type CellShape, type KeyedCells, openCells } from "../../namespace/keyed-cells.ts";
+import { type CellShape, type KeyedCells, openCells } from "../../runtime/keyed-cells.ts";
 
 /** Pause after a first failure, in milliseconds; it doubles with each further one, up to the longest. */
 const FIRST_PAUSE_MS = 1_000;

@@ -1,4 +1,4 @@
-import { currentTraceParent } from "../../namespace/tracing.ts";
+import { currentTraceParent } from "../../runtime/tracing.ts";
 
 const NAME = "traceparent";
 

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { readTable } from "../../config/layers.ts";
 import type { OptionTable, OptionValues } from "../../config/option-spec.ts";
-import { escapeInvisible } from "../../namespace/line-text.ts";
+import { escapeInvisible } from "../../runtime/line-text.ts";
 import { readConnection } from "../contexts/connection.ts";
 import { forTerminal, rowsFor } from "../terminal-text.ts";
 import { JSON_OPTION } from "./catalog.ts";

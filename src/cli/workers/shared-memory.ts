@@ -1,4 +1,4 @@
-import type { SharedCounter, SharedQuantity } from "../../namespace/sharing.ts";
+import type { SharedCounter, SharedQuantity } from "../../runtime/sharing.ts";
 
 /** Numbers of workers and databases, which give shared memory its layout. */
 export interface MemoryShape {

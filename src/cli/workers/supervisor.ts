@@ -8,7 +8,7 @@ import type { RunningGateway } from "../../gateway/start-gateway.ts";
 import { createCrewMetrics } from "../../metrics/crew-metrics.ts";
 import { createEventTallies } from "../../metrics/event-tallies.ts";
 import { createMetrics } from "../../metrics/metrics.ts";
-import { lookNow } from "../../namespace/follow.ts";
+import { lookNow } from "../../runtime/follow.ts";
 import { LONG_START_MS } from "../pause-compilers.ts";
 import { checkIsFree } from "./check-port.ts";
 import { linkCommits, openCommitPorts } from "./commit-ports.ts";

@@ -1,6 +1,6 @@
 import type { DataType, RecordBatch, Schema } from "apache-arrow";
 import { LanceError } from "../../namespace/errors.ts";
-import { isJsonObject } from "../../namespace/json.ts";
+import { isJsonObject } from "../../runtime/json.ts";
 import { toIpcStream } from "../arrow-input.ts";
 import { batchOf } from "../batches.ts";
 import { fieldsNamed, readColumn, valueOfJson } from "./fit.ts";

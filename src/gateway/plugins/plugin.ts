@@ -1,9 +1,9 @@
 import type { FastifyPluginAsync, FastifyPluginCallback } from "fastify";
 import type { Logger } from "pino";
 import type { NoteDecision } from "../../namespace/decisions.ts";
-import { isJsonObject } from "../../namespace/json.ts";
 import type { Backend } from "../../namespace/lance-namespace.ts";
 import type { Interceptor } from "../../pipeline/interceptor.ts";
+import { isJsonObject } from "../../runtime/json.ts";
 
 /** Extensions of a gateway. */
 export interface GatewayPlugin {

@@ -2,7 +2,7 @@ import type { Sampler } from "@opentelemetry/sdk-trace";
 import type { Logger } from "pino";
 import { loadLibrary } from "../../backends/load-library.ts";
 import type { Environment } from "../../config/option-spec.ts";
-import type { Tracing } from "../../namespace/tracing.ts";
+import type { Tracing } from "../../runtime/tracing.ts";
 import { packageVersion } from "../version.ts";
 import { type TraceSettings, traceSettings } from "./settings.ts";
 import { createTracing } from "./tracer.ts";

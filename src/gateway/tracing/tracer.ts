@@ -3,7 +3,7 @@ import type { Attributes, SpanKind as OtelKind, Span as OtelSpan, Tracer } from 
 import type { ErrorName } from "../../namespace/errors.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import { parseTraceParent } from "../../namespace/trace-parent.ts";
-import type { Span, SpanAttributes, SpanInit, SpanKind, Tracing } from "../../namespace/tracing.ts";
+import type { Span, SpanAttributes, SpanInit, SpanKind, Tracing } from "../../runtime/tracing.ts";
 
 /** The library, which is loaded only where tracing is on. */
 export type TraceApi = typeof import("@opentelemetry/api");

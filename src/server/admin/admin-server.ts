@@ -2,7 +2,7 @@ import type { AddressInfo } from "node:net";
 import fastify, { type FastifyError, type FastifyInstance, type FastifyReply } from "fastify";
 import type { Logger } from "pino";
 import { LanceError } from "../../namespace/errors.ts";
-import { isLoopbackAddress } from "../../namespace/loopback.ts";
+import { isLoopbackAddress } from "../../runtime/loopback.ts";
 import { addBrowserGuard } from "../browser-guard.ts";
 import { createHostCheck } from "../host-check.ts";
 import { type ListenAddress, listenOn } from "../listen.ts";

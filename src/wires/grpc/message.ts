@@ -1,7 +1,7 @@
 import { type DescMessage, fromBinary, type Message } from "@bufbuild/protobuf";
 import { LanceError } from "../../namespace/errors.ts";
 import { decodeSteps } from "../../namespace/message-steps.ts";
-import { inSlices } from "../../namespace/pace.ts";
+import { inSlices } from "../../runtime/pace.ts";
 import { SMALL_MESSAGE_BYTES, scanBinary } from "../binary-budget.ts";
 import type { Frame } from "./frame.ts";
 import { unpack } from "./gzip.ts";

@@ -1,8 +1,8 @@
 import { create, type Message, toBinary } from "@bufbuild/protobuf";
 import { encodeSteps, isLongMessage } from "../../namespace/message-steps.ts";
-import { inSlices } from "../../namespace/pace.ts";
 import { passedBody } from "../../namespace/passed-answer.ts";
 import { isRefused } from "../../namespace/reception.ts";
+import { inSlices } from "../../runtime/pace.ts";
 import { lateMessage, MESSAGE_MS } from "../limits.ts";
 import { bytesIn } from "../pieces.ts";
 import { cardinalityError, type UnaryRpc } from "../rpc.ts";

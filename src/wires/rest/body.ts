@@ -1,8 +1,8 @@
 import { isUtf8 } from "node:buffer";
 import type { ByteHold } from "../../namespace/byte-budget.ts";
 import { LanceError } from "../../namespace/errors.ts";
-import { MAX_JSON_DEPTH } from "../../namespace/json.ts";
-import { inSlices } from "../../namespace/pace.ts";
+import { MAX_JSON_DEPTH } from "../../runtime/json.ts";
+import { inSlices } from "../../runtime/pace.ts";
 import { SMALL_JSON_BYTES, scanJson } from "../../transcode/json-scan.ts";
 import { type ParsedJson, parseJson } from "../../transcode/json-text.ts";
 import { FREE_BYTES, lateMessage, MESSAGE_MS } from "../limits.ts";

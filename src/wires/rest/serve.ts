@@ -11,10 +11,10 @@ import { type HttpBody, HttpBodySchema } from "../../gen/google/api/httpbody_pb.
 import { type ByteBudget, createByteBudget, DEFAULT_MAX_MESSAGE_BYTES } from "../../namespace/byte-budget.ts";
 import { type Call, createCall } from "../../namespace/call.ts";
 import { LanceError } from "../../namespace/errors.ts";
-import { inSlices, type Steps } from "../../namespace/pace.ts";
 import { isRefused } from "../../namespace/reception.ts";
 import type { Service } from "../../namespace/service.ts";
 import type { NoteRefusal } from "../../pipeline/refusals.ts";
+import { inSlices, type Steps } from "../../runtime/pace.ts";
 import type { Binding } from "../../transcode/binding.ts";
 import { noteCall, originOf } from "../arrival.ts";
 import { timeAllowed } from "../deadline.ts";

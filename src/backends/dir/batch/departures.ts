@@ -1,4 +1,4 @@
-import { ITEMS_PER_STEP, type Steps } from "../../../namespace/pace.ts";
+import { ITEMS_PER_STEP, type Steps } from "../../../runtime/pace.ts";
 import { isRootDirectory } from "../catalog/base/location-names.ts";
 import type { CatalogContext } from "../catalog/catalog-context.ts";
 import type { Draft } from "../catalog/state/draft.ts";

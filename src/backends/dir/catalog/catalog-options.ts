@@ -1,4 +1,4 @@
-import type { SharedCounter, SharedDatabase } from "../../../namespace/sharing.ts";
+import type { SharedCounter, SharedDatabase } from "../../../runtime/sharing.ts";
 import type { TakeTurn } from "./commits/group-commits.ts";
 
 /** Options of a catalog. */

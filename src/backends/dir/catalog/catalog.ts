@@ -3,7 +3,7 @@ import type { Logger } from "pino";
 import type { DataFragment, Manifest } from "../../../gen/lance/format/table_pb.ts";
 import type { BackendFigures } from "../../../namespace/backend-figures.ts";
 import { LanceError } from "../../../namespace/errors.ts";
-import { traced } from "../../../namespace/tracing.ts";
+import { traced } from "../../../runtime/tracing.ts";
 import { createKeyedLocks } from "../concurrency/keyed-locks.ts";
 import { createOverlappingCheck } from "../concurrency/overlapping-check.ts";
 import { createSharedCheck } from "../concurrency/shared-check.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { access, cp, rename, rm } from "node:fs/promises";
 import { test } from "vitest";
-import type { SharedCounter } from "../../../namespace/sharing.ts";
+import type { SharedCounter } from "../../../runtime/sharing.ts";
 import { failsWith, silent } from "../test-support.ts";
 import { createCatalog } from "./catalog.ts";
 import { openBaseDirectory, table } from "./catalog-fixture.ts";

@@ -1,4 +1,4 @@
-import { inSlices } from "../../../namespace/pace.ts";
+import { inSlices } from "../../../runtime/pace.ts";
 import { createSharedCheck } from "../concurrency/shared-check.ts";
 import type { SharedVersion } from "./exchange/messages.ts";
 import type { ManifestTable } from "./manifest/manifest-table.ts";

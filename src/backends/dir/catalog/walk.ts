@@ -1,5 +1,5 @@
 import { type Identifier, joinIdentifier } from "../../../namespace/identifier.ts";
-import { createPace } from "../../../namespace/pace.ts";
+import { createPace } from "../../../runtime/pace.ts";
 import { rootName } from "./base/location-names.ts";
 import type { Catalog } from "./catalog.ts";
 import type { CatalogContext } from "./catalog-context.ts";

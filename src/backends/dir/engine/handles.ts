@@ -1,6 +1,6 @@
 import { LanceError } from "../../../namespace/errors.ts";
-import { type SharedQuantity, UNSHARED } from "../../../namespace/sharing.ts";
-import { traced } from "../../../namespace/tracing.ts";
+import { type SharedQuantity, UNSHARED } from "../../../runtime/sharing.ts";
+import { traced } from "../../../runtime/tracing.ts";
 import { createSharedCheck } from "../concurrency/shared-check.ts";
 import { toEngineError } from "./errors.ts";
 import type { NativeTable } from "./native.ts";

@@ -1,5 +1,5 @@
 import { LanceError } from "../../../namespace/errors.ts";
-import { atOnce, type Steps } from "../../../namespace/pace.ts";
+import { atOnce, type Steps } from "../../../runtime/pace.ts";
 import { expressionCheck } from "./sql.ts";
 import { MAX_VALUE_LENGTH } from "./sql-functions.ts";
 

@@ -1,5 +1,5 @@
 import { LanceError } from "../../../namespace/errors.ts";
-import { atOnce, ITEMS_PER_STEP, type Steps } from "../../../namespace/pace.ts";
+import { atOnce, ITEMS_PER_STEP, type Steps } from "../../../runtime/pace.ts";
 
 /** A token of SQL text, cut as the engine's own lexer cuts it. */
 export interface SqlToken {

@@ -1,4 +1,4 @@
-import { atOnce, type Steps } from "../../../namespace/pace.ts";
+import { atOnce, type Steps } from "../../../runtime/pace.ts";
 import { createBounds } from "./sql-bounds.ts";
 import { checkFunctions } from "./sql-functions.ts";
 import { invalidSql, isClosing, type SqlToken, tokenSteps } from "./sql-tokens.ts";

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { subscribe } from "node:diagnostics_channel";
 import type { ClientRequest, IncomingMessage } from "node:http";
 import { Readable } from "node:stream";
-import { within } from "../../../namespace/within.ts";
+import { within } from "../../../runtime/within.ts";
 import { MAX_ANSWER_BYTES } from "./paced-body.ts";
 import { lateError } from "./time-limits.ts";
 

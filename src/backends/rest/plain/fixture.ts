@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer, type LookupFunction, type Socket } from "node:net";
 import { onTestFinished } from "vitest";
-import { LateSignal } from "../../../namespace/late-signal.ts";
+import { LateSignal } from "../../../runtime/late-signal.ts";
 import type { HttpTransportOptions } from "../options.ts";
 import { UpstreamFailure, type UpstreamRequest } from "../transport.ts";
 import { createHttpTransport } from "../undici-transport.ts";

@@ -1,5 +1,5 @@
 import { LanceError } from "../../../../namespace/errors.ts";
-import { createPace } from "../../../../namespace/pace.ts";
+import { createPace } from "../../../../runtime/pace.ts";
 import { NothingCommitted } from "../manifest/prepared-commit.ts";
 import type { Mutation, Outcome } from "./decide.ts";
 

@@ -1,5 +1,5 @@
 import { LanceError } from "../../../../namespace/errors.ts";
-import { ITEMS_PER_STEP, type Steps, stepsOf } from "../../../../namespace/pace.ts";
+import { ITEMS_PER_STEP, type Steps, stepsOf } from "../../../../runtime/pace.ts";
 import { rewrittenIds } from "../manifest/foreign-values.ts";
 import { createDraft, type Draft } from "../state/draft.ts";
 import type { CatalogView, Changes } from "../state/view.ts";

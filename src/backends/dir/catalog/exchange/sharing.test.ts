@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { expect, test } from "vitest";
-import type { Steps } from "../../../../namespace/pace.ts";
+import type { Steps } from "../../../../runtime/pace.ts";
 import type { Catalog } from "../catalog.ts";
 import { table } from "../catalog-fixture.ts";
 import { MAX_ROWS_AT_ONCE } from "../manifest/reader.ts";

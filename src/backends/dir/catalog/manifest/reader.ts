@@ -4,7 +4,7 @@ import {
   DataFragmentSchema,
   DeletionFileSchema,
 } from "../../../../gen/lance/format/table_pb.ts";
-import { inSlices } from "../../../../namespace/pace.ts";
+import { inSlices } from "../../../../runtime/pace.ts";
 import type { NativeTable } from "../../engine/native.ts";
 import type { Memory } from "../state/memory.ts";
 import type { Delta, RowBatch } from "../state/row-batch.ts";

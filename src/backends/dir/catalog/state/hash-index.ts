@@ -1,5 +1,5 @@
 import { randomInt } from "node:crypto";
-import { atOnce, ITEMS_PER_STEP, type Steps } from "../../../../namespace/pace.ts";
+import { atOnce, ITEMS_PER_STEP, type Steps } from "../../../../runtime/pace.ts";
 import type { Memory } from "./memory.ts";
 
 /** Finds row numbers by a hash of 32 bits. Rows may share a hash; each row may be added once. */

@@ -1,4 +1,4 @@
-import { ITEMS_PER_STEP, type Steps } from "../../../../namespace/pace.ts";
+import { ITEMS_PER_STEP, type Steps } from "../../../../runtime/pace.ts";
 import { createByteHash, createHashIndex, type HashTable, newSeed } from "./hash-index.ts";
 import type { Memory } from "./memory.ts";
 import { createOrderedRows, inBlocks, type OrderedRows, type SharedOrder } from "./ordered-rows.ts";

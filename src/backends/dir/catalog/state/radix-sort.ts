@@ -1,4 +1,4 @@
-import type { Steps } from "../../../../namespace/pace.ts";
+import type { Steps } from "../../../../runtime/pace.ts";
 
 /** Keys of numbered items: digits below `radix`, from the most significant one on. */
 export interface RadixKeys {

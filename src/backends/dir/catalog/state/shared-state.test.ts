@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 import fc from "fast-check";
 import { describe, test } from "vitest";
-import { atOnce } from "../../../../namespace/pace.ts";
+import { atOnce } from "../../../../runtime/pace.ts";
 import { createMemory } from "./memory.ts";
 import type { Row } from "./row.ts";
 import { type CatalogState, createState, openState, type SharedState } from "./state.ts";

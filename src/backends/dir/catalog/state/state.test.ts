@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { test } from "vitest";
-import { atOnce } from "../../../../namespace/pace.ts";
+import { atOnce } from "../../../../runtime/pace.ts";
 import { createDraft } from "./draft.ts";
 import { createMemory } from "./memory.ts";
 import { compareNames } from "./names.ts";

@@ -1,4 +1,4 @@
-import { atOnce, ITEMS_PER_STEP, type Steps } from "../../../../namespace/pace.ts";
+import { atOnce, ITEMS_PER_STEP, type Steps } from "../../../../runtime/pace.ts";
 import { createIndexedRows, type IndexedRows, type SharedRows } from "./indexed-rows.ts";
 import { createMemory, type Memory } from "./memory.ts";
 import type { Row } from "./row.ts";

@@ -1,4 +1,4 @@
-import { inSlices, type Steps } from "../../../../namespace/pace.ts";
+import { inSlices, type Steps } from "../../../../runtime/pace.ts";
 import type { CatalogState } from "./state.ts";
 
 /** The state that work reads in steps has changed between two of them; the work starts again. */

@@ -2,7 +2,7 @@ import { dirname } from "node:path/posix";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Manifest } from "../../../../gen/lance/format/table_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
-import { createPace, inSlices, type Steps, stepsOf } from "../../../../namespace/pace.ts";
+import { createPace, inSlices, type Steps, stepsOf } from "../../../../runtime/pace.ts";
 import type { DatasetRef } from "../dataset.ts";
 import { manifestKey } from "../dataset.ts";
 import { copySteps } from "../files/copy-message.ts";

@@ -11,7 +11,7 @@ import {
   Transaction_UpdateMapSchema,
 } from "../../../../gen/lance/format/transaction_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
-import { ITEMS_PER_STEP, type Steps } from "../../../../namespace/pace.ts";
+import { ITEMS_PER_STEP, type Steps } from "../../../../runtime/pace.ts";
 import { createFieldFinder, FLAG_TABLE_CONFIG, textOf } from "../files/manifest.ts";
 
 /**

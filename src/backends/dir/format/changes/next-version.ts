@@ -4,7 +4,7 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { IndexMetadata, Manifest } from "../../../../gen/lance/format/table_pb.ts";
 import type { Transaction } from "../../../../gen/lance/format/transaction_pb.ts";
 import { TransactionSchema } from "../../../../gen/lance/format/transaction_pb.ts";
-import { createPace, inSlices } from "../../../../namespace/pace.ts";
+import { createPace, inSlices } from "../../../../runtime/pace.ts";
 import {
   type DatasetRef,
   FIRST_DETACHED_VERSION,

@@ -6,7 +6,7 @@ import {
   IndexMetadataSchema,
   ManifestSchema,
 } from "../../../../gen/lance/format/table_pb.ts";
-import { atOnce, ITEMS_PER_STEP } from "../../../../namespace/pace.ts";
+import { atOnce, ITEMS_PER_STEP } from "../../../../runtime/pace.ts";
 import { copyMessage, copySteps } from "./copy-message.ts";
 
 const manifest = create(ManifestSchema, {

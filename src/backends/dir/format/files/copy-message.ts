@@ -1,4 +1,4 @@
-import { ITEMS_PER_STEP, type Steps } from "../../../../namespace/pace.ts";
+import { ITEMS_PER_STEP, type Steps } from "../../../../runtime/pace.ts";
 
 /**
  * Returns a deep copy of a message, with its unknown fields. It shares bytes, which nobody writes into. protobuf-es's own `clone` goes through reflection, which

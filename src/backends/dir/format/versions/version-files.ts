@@ -1,5 +1,5 @@
 import { LanceError } from "../../../../namespace/errors.ts";
-import { createPace, ITEMS_PER_STEP } from "../../../../namespace/pace.ts";
+import { createPace, ITEMS_PER_STEP } from "../../../../runtime/pace.ts";
 import type { DatasetRef, NamingScheme } from "../dataset.ts";
 import { manifestName, parseManifestName, versionsDirectory } from "../dataset.ts";
 import { damagedFile } from "../files/damaged-file.ts";

@@ -11,7 +11,7 @@ import {
 import type { Call } from "../../../../namespace/call.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
-import { firstRepeated } from "../../../../namespace/repeated.ts";
+import { firstRepeated } from "../../../../runtime/repeated.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
 import { engineCall } from "../../engine/errors.ts";
 import type { NativeAlteration, NativeTable } from "../../engine/native.ts";

@@ -9,7 +9,7 @@ import {
 import type { Call } from "../../../../namespace/call.ts";
 import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
-import { ITEMS_PER_STEP, inSlices, type Steps } from "../../../../namespace/pace.ts";
+import { ITEMS_PER_STEP, inSlices, type Steps } from "../../../../runtime/pace.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
 import { cancellationOf } from "../../concurrency/wait.ts";
 import { type CommittedVersion, commitMetadata } from "../../format/changes/commit.ts";

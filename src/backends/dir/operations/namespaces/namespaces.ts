@@ -11,7 +11,7 @@ import {
 import { LanceError } from "../../../../namespace/errors.ts";
 import { checkNewName, type Identifier, joinIdentifier } from "../../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
-import { ITEMS_PER_STEP, type Steps } from "../../../../namespace/pace.ts";
+import { ITEMS_PER_STEP, type Steps } from "../../../../runtime/pace.ts";
 import type { ChangeContext } from "../../batch/change-context.ts";
 import type { Draft } from "../../catalog/state/draft.ts";
 import { parentId, type Row } from "../../catalog/state/row.ts";

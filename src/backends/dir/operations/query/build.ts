@@ -1,8 +1,8 @@
 import { formatFieldPath } from "../../../../arrow/field-path.ts";
 import type { ArrowSchema } from "../../../../arrow/schema.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
-import { createPace, inSlices } from "../../../../namespace/pace.ts";
 import { DEFAULT_SEARCH_ROWS } from "../../../../namespace/search-rows.ts";
+import { createPace, inSlices } from "../../../../runtime/pace.ts";
 import type { NativeTable } from "../../engine/native.ts";
 import type { NativeQueryBase, NativeVectorQuery } from "../../engine/native-query.ts";
 import { predicateSteps } from "../../engine/predicate.ts";

@@ -1,5 +1,5 @@
 import { LanceError } from "../../../../namespace/errors.ts";
-import { v8Collector } from "../../../../namespace/v8-collector.ts";
+import { v8Collector } from "../../../../runtime/v8-collector.ts";
 import { cancellationOf } from "../../concurrency/wait.ts";
 
 /** The memory that the engine may use to read ahead of the readers of its results, over all databases of a process. */

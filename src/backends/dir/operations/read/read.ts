@@ -7,7 +7,7 @@ import {
 import type { Call } from "../../../../namespace/call.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
-import { inSlices } from "../../../../namespace/pace.ts";
+import { inSlices } from "../../../../runtime/pace.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
 import { createTurns } from "../../concurrency/turns.ts";
 import type { NativeQueryBase } from "../../engine/native-query.ts";

@@ -9,7 +9,7 @@ import {
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { Identifier } from "../../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
-import { inSlices, type Steps } from "../../../../namespace/pace.ts";
+import { inSlices, type Steps } from "../../../../runtime/pace.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
 import { sameProperties } from "../../catalog/state/row.ts";
 import { expressionSteps, lengthOf, MAX_EXPRESSIONS_LENGTH, predicateSteps } from "../../engine/predicate.ts";

@@ -12,7 +12,7 @@ import {
 } from "../../../../gen/lance/namespace/v1/table_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
-import { inSlices } from "../../../../namespace/pace.ts";
+import { inSlices } from "../../../../runtime/pace.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
 import { engineCall } from "../../engine/errors.ts";
 import type { NativeTable } from "../../engine/native.ts";

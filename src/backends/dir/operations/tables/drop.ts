@@ -6,7 +6,7 @@ import {
 } from "../../../../gen/lance/namespace/v1/table_pb.ts";
 import type { Identifier } from "../../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
-import { type Steps, stepsOf } from "../../../../namespace/pace.ts";
+import { type Steps, stepsOf } from "../../../../runtime/pace.ts";
 import type { ChangeContext } from "../../batch/change-context.ts";
 import { refuseWhileRemoved } from "../../batch/journal.ts";
 import { resolveAbandoned } from "../../batch/resolve.ts";

@@ -1,6 +1,6 @@
 import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
 import { checkNewName, type Identifier, joinIdentifier } from "../../../../namespace/identifier.ts";
-import { traced } from "../../../../namespace/tracing.ts";
+import { traced } from "../../../../runtime/tracing.ts";
 import { rootLocation } from "../../catalog/base/location-names.ts";
 import type { CatalogContext, TableContext } from "../../catalog/catalog-context.ts";
 import type { CatalogView } from "../../catalog/state/view.ts";

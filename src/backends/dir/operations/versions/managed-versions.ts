@@ -19,7 +19,7 @@ import {
   sameIdentifier,
 } from "../../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
-import { createPace } from "../../../../namespace/pace.ts";
+import { createPace } from "../../../../runtime/pace.ts";
 import type { ChangeContext } from "../../batch/change-context.ts";
 import { dropVersions, resolveAbandoned } from "../../batch/resolve.ts";
 import { type BatchOutcome, checkNotCancelled, runBatch } from "../../batch/run.ts";

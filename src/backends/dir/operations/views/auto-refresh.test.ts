@@ -5,7 +5,7 @@ import { Field, Int32, Schema, Table, tableToIPC, vectorFromArray } from "apache
 import { expect, type TestContext, test } from "vitest";
 import { MaterializedViewKind } from "../../../../gen/lance/namespace/v1/view_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
-import { type SharedDatabase, UNSHARED } from "../../../../namespace/sharing.ts";
+import { type SharedDatabase, UNSHARED } from "../../../../runtime/sharing.ts";
 import { createLocalStore } from "../../format/local/local-store.ts";
 import type { ObjectStore } from "../../format/storage.ts";
 import { createJobStore, JOBS_DIRECTORY } from "../../jobs/store.ts";

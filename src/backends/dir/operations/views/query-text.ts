@@ -1,6 +1,6 @@
 import { LanceError } from "../../../../namespace/errors.ts";
 import { checkIdentifier, type Identifier } from "../../../../namespace/identifier.ts";
-import { firstRepeated } from "../../../../namespace/repeated.ts";
+import { firstRepeated } from "../../../../runtime/repeated.ts";
 import { checkExpression } from "../../engine/sql.ts";
 import { type SqlToken, tokenizeSql } from "../../engine/sql-tokens.ts";
 
