@@ -126,7 +126,7 @@ const NO_LOOKUPS: Lookups = {
   contentsOf: () => Promise.reject(new Error("a change of a namespace has no lookup")),
   sourcesOf: () => [],
   tableAt: async () => undefined,
-  unlistedAt: async () => undefined,
+  rootTableAt: () => undefined,
 };
 
 /**

@@ -69,10 +69,10 @@ export interface Backend {
    */
   tableAt?(place: string): Promise<Identifier | undefined>;
   /**
-   * Returns the table of the root whose directory has no row, and which a registration of its location takes away; undefined if
-   * there is none. Default: registrations take no tables away.
+   * Returns the table of the root to which a location belongs by its name, whether there is one or not; undefined for other locations.
+   * Default: locations belong to no tables by their names.
    */
-  unlistedAt?(location: string): Promise<Identifier | undefined>;
+  rootTableAt?(location: string): Identifier | undefined;
   /** Returns the table of a job; undefined for an unknown job. Default: it is looked for in the list of all jobs. */
   tableOfJob?(jobId: string): Promise<Identifier | undefined>;
   /**

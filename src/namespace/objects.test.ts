@@ -18,7 +18,7 @@ const LOOKUPS: Lookups = {
     return [{ operation: "dropTable", kind: "Table", id: [...id, "t"], unnamed: true }];
   },
   sourcesOf: ({ sourceQuery }) => [sourceQuery.split(".")],
-  unlistedAt: async (location) => (location === "people.lance" ? ["people"] : undefined),
+  rootTableAt: (location) => (location.startsWith("people.lance") ? ["people"] : undefined),
   tableAt: async (place) => (place === "nowhere" ? undefined : place.split("/")),
 };
 
@@ -55,7 +55,18 @@ describe("the objects of operations", () => {
     assert.deepEqual(Object.keys(OBJECTS).sort(), METHODS.map(({ localName }) => localName).sort());
   });
 
-  it("are the table without a row that a registration takes away from the root", async () => {
+  it("are the table of the root whose place a declaration takes, also in a commit", async () => {
+    const { batchCommitTables, declareTable } = method;
+    const [own, taken] = ["declareTable Table own/x", "declareTable Table people"];
+    const place = { location: "people.lance/x" };
+    assert.deepEqual(await reached(declareTable, place, ["own", "x"]), [own, taken]);
+    assert.deepEqual(await reached(declareTable, { location: "other.lance" }, ["own", "x"]), [own]);
+    assert.deepEqual(await reached(declareTable, place, ["people"]), [taken]);
+    const operation = { case: "declareTable", value: { id: ["own", "x"], ...place } };
+    assert.deepEqual(await reached(batchCommitTables, { operations: [{ operation }] }), [own, taken]);
+  });
+
+  it("are the table of the root whose place a registration takes", async () => {
     const { registerTable } = method;
     const own = "registerTable Table own/x";
     const taking = await reached(registerTable, { location: "people.lance" }, ["own", "x"]);

@@ -42,8 +42,8 @@ export interface Lookups {
    * @throws LanceError PermissionDenied if the backend cannot tell
    */
   tableAt(place: string): Promise<Identifier | undefined>;
-  /** Returns the table that the registration of a location takes away from the root; undefined if there is none. */
-  unlistedAt(location: string): Promise<Identifier | undefined>;
+  /** Returns the table of the root to which a location belongs by its name, whether there is one or not; undefined for others. */
+  rootTableAt(location: string): Identifier | undefined;
 }
 
 type Touches = readonly Touch[];
@@ -112,7 +112,10 @@ export const OBJECTS: { readonly [K in AnyOperation]: Row<K> } = {
     find: ({ behavior }, id, lookups) => (mayCascade(behavior) ? contentsOfAny(id, lookups) : []),
   },
 
-  declareTable: TABLE,
+  declareTable: {
+    ...TABLE,
+    find: ({ location }, id, lookups) => placeOf("declareTable", location, id, lookups),
+  },
   createTable: TABLE,
   cloneTable: {
     ...TABLE_AND_OTHERS,
@@ -123,12 +126,8 @@ export const OBJECTS: { readonly [K in AnyOperation]: Row<K> } = {
   },
   registerTable: {
     ...TABLE_AND_OTHERS,
-    // The table gets another name.
-    async find({ location }, id, { unlistedAt }) {
-      const taken = await unlistedAt(location);
-      if (taken === undefined || sameIdentifier(taken, id)) return [];
-      return [{ ...objectOf("renameTable", "Table", taken), unnamed: true }];
-    },
+    // The table of the root gets another name.
+    find: ({ location }, id, lookups) => placeOf("renameTable", location, id, lookups),
   },
   deregisterTable: TABLE,
   dropTable: TABLE,
@@ -213,6 +212,10 @@ export const OBJECTS: { readonly [K in AnyOperation]: Row<K> } = {
             const text = "an entry of operations must have exactly one operation";
             throw new LanceError("InvalidInput", text);
           }),
+    find: ({ operations }, _, lookups) =>
+      operations.flatMap(({ operation: { case: name, value } }) =>
+        name === "declareTable" ? placeOf(name, value.location, value.id, lookups) : [],
+      ),
   },
   describeTransaction: TRANSACTION("describeTransaction"),
   alterTransaction: TRANSACTION("alterTransaction"),
@@ -255,6 +258,21 @@ function contentsOfAny(id: Identifier, { contentsOf }: Lookups): Promise<Touches
     if (isLanceError(error, "NamespaceNotFound")) return [];
     throw error;
   });
+}
+
+/**
+ * Returns the table of the root whose place a table takes that names its location. The answer to such a call tells whether
+ * there is one.
+ */
+function placeOf(
+  operation: AnyOperation,
+  location: string | undefined,
+  id: Identifier,
+  { rootTableAt }: Lookups,
+): Touches {
+  const taken = location ? rootTableAt(location) : undefined;
+  if (taken === undefined || sameIdentifier(taken, id)) return [];
+  return [{ ...objectOf(operation, "Table", taken), unnamed: true }];
 }
 
 /** Operations that the entries of a commit are. */

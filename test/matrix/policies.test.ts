@@ -236,6 +236,23 @@ describe("callers under policies", () => {
       assert.ok(await editor.describeTable({ id: mine }));
     });
 
+    test(`${protocol}: a location tells nothing about the tables of the root`, async () => {
+      const editor = clientOf("editor", protocol);
+      for (const place of ["plain.lance", "absent.lance", "plain.lance/x", "absent.lance/x"]) {
+        for (const location of [place, join(server.base, place)]) {
+          const id = ["own", "placed"];
+          const declared = { operation: { case: "declareTable" as const, value: { id, location } } };
+          const calls = {
+            declareTable: editor.declareTable({ id, location }),
+            registerTable: editor.registerTable({ id, location }),
+            batchCommitTables: editor.batchCommitTables({ operations: [declared] }),
+          };
+          for (const [operation, call] of Object.entries(calls))
+            assert.deepEqual((await errorOf(call))?.failure, refused, `${operation} at ${location}`);
+        }
+      }
+    });
+
     test(`${protocol}: a registration takes a root table without a row only from callers who may rename it`, async () => {
       const path = join(server.base, "unlisted.lance");
       await mkdir(path);

@@ -23,7 +23,7 @@ import { createDescribeOperations } from "./operations/tables/describe.ts";
 import { createDropOperations } from "./operations/tables/drop.ts";
 import { createRenameOperations } from "./operations/tables/rename.ts";
 import { createStatsOperations } from "./operations/tables/stats.ts";
-import { tableAt, unlistedAt } from "./operations/tables/table-at.ts";
+import { rootTableAt, tableAt } from "./operations/tables/table-at.ts";
 import { createBranchOperations } from "./operations/versions/branches.ts";
 import { createManagedVersionOperations } from "./operations/versions/managed-versions.ts";
 import { createTagOperations } from "./operations/versions/tags.ts";
@@ -142,7 +142,7 @@ export async function createDirectoryBackend(options: DirectoryBackendOptions): 
       jobs: countBy(jobs.active(), ({ state }) => state),
     }),
     tableAt: (place) => tableAt(context, place),
-    unlistedAt: (location) => unlistedAt(context, location),
+    rootTableAt: (location) => rootTableAt(context, location),
     tableOfJob: async (jobId) => (await jobs.get(jobId))?.table,
     hasPlainPageTokens: true,
     async ready() {

@@ -57,9 +57,7 @@ export function createLookups(
       throw cannotTell(call, backend, "which tables a query reads");
     },
 
-    async unlistedAt(location) {
-      return databaseOf(databases, call).backend.unlistedAt?.(location);
-    },
+    rootTableAt: (location) => databaseOf(databases, call).backend.rootTableAt?.(location),
 
     async tableAt(place) {
       const { backend } = databaseOf(databases, call);

@@ -19,10 +19,19 @@ export async function tableAt(context: CatalogContext, place: string): Promise<I
 }
 
 /** Returns the table of the root that has a directory at a location and no row; undefined if there is none. */
-export async function unlistedAt(context: CatalogContext, location: string): Promise<Identifier | undefined> {
+async function unlistedAt(context: CatalogContext, location: string): Promise<Identifier | undefined> {
   if (!isRootDirectory(location)) return undefined;
   const id = [rootName(location)];
   return (await isUnlistedTable(context, await context.catalog.read(), id)) ? id : undefined;
+}
+
+/** Returns the table of the root whose directory is at a location or around it, by its name alone. */
+export function rootTableAt(
+  { layout }: Pick<CatalogContext, "layout">,
+  location: string,
+): Identifier | undefined {
+  const [first = ""] = (layout.relativeTo(location) ?? location).split("/");
+  return isRootDirectory(first) ? [rootName(first)] : undefined;
 }
 
 /** Removes the scheme of a path's URI, and slashes at the end. */
