@@ -1,9 +1,9 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { Call } from "../namespace/call.ts";
+import { callerKey } from "../namespace/caller-key.ts";
 import { LanceError } from "../namespace/errors.ts";
 import type { KeyedCells } from "../runtime/keyed-cells.ts";
 import { type SharedQuantity, UNSHARED } from "../runtime/sharing.ts";
-import { callerKey } from "./caller-key.ts";
 import { type Databases, databaseOf } from "./databases.ts";
 import { type Interceptor, isStream, type Next, type OperationRequest } from "./interceptor.ts";
 import { createQuota } from "./quotas.ts";

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Authenticator } from "../auth/authenticator.ts";
 import type { Call } from "../namespace/call.ts";
+import { addressKey } from "../namespace/caller-key.ts";
 import { isLanceError, LanceError } from "../namespace/errors.ts";
 import type { Principal } from "../namespace/principal.ts";
 import { isRefused, type Reception } from "../namespace/reception.ts";
 import { whileWaiting } from "../runtime/while-waiting.ts";
-import { addressKey } from "./caller-key.ts";
 import type { Interceptor } from "./interceptor.ts";
 
 /** Maximum number of refused calls whose answers wait. */

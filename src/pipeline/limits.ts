@@ -1,8 +1,8 @@
 import { wholeBody } from "../arrow/whole-body.ts";
 import type { ByteBudget, ByteHold } from "../namespace/byte-budget.ts";
 import type { Call } from "../namespace/call.ts";
+import { callerKey } from "../namespace/caller-key.ts";
 import { LanceError } from "../namespace/errors.ts";
-import { callerKey } from "./caller-key.ts";
 import { type Databases, databaseOf } from "./databases.ts";
 import type { Interceptor } from "./interceptor.ts";
 import type { Quota } from "./quotas.ts";

@@ -1,6 +1,6 @@
 import type { Call } from "../namespace/call.ts";
+import { addressKey, callerKey } from "../namespace/caller-key.ts";
 import { LanceError } from "../namespace/errors.ts";
-import { addressKey, callerKey } from "./caller-key.ts";
 import type { Interceptor } from "./interceptor.ts";
 import { createRefusalDelay } from "./refusal-delay.ts";
 import type { Rate, TokenBuckets } from "./token-buckets.ts";

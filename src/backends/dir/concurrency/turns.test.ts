@@ -33,3 +33,11 @@ test("work that fails, or is no longer wanted, passes its turn on", async () => 
   assert.equal(await unwanted, undefined);
   assert.equal(await last, "last");
 });
+
+test("callers take turns, however much one of them has waiting", async () => {
+  const turns = createTurns(1);
+  const order: string[] = [];
+  const run = (name: string) => turns.run(async () => order.push(name), always, name[0]);
+  await Promise.all(["a1", "a2", "a3", "b1", "c1", "b2"].map(run));
+  assert.deepEqual(order, ["a1", "a2", "b1", "c1", "a3", "b2"]);
+});

@@ -1,28 +1,49 @@
-/** Runs a bounded number of tasks at a time; the others wait in order of arrival. */
+/** Runs a bounded number of tasks at a time; the others wait. */
 export interface Turns {
   /**
    * Runs work when it is its turn.
    *
    * @param isWanted called at that moment; if it returns false, the work is skipped and the result is undefined
+   * @param caller callers take turns, whatever each of them has waiting, and the work of each runs in order of arrival.
+   *   Default: that without a caller
    */
-  run<T>(work: () => Promise<T>, isWanted: () => boolean): Promise<T | undefined>;
+  run<T>(work: () => Promise<T>, isWanted: () => boolean, caller?: string): Promise<T | undefined>;
 }
 
 /** Creates turns, of which `limit` are taken at a time. */
 export function createTurns(limit: number): Turns {
-  const waiting: (() => void)[] = [];
+  /** Starts of waiting work, by caller. The first caller is next, and goes to the end with what it still has. */
+  const waiting = new Map<string, (() => void)[]>();
   let free = limit;
 
+  function wait(caller: string): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const own = waiting.get(caller);
+    if (own === undefined) waiting.set(caller, [resolve]);
+    else own.push(resolve);
+    return promise;
+  }
+
+  function passOn(): void {
+    const [first] = waiting;
+    if (first === undefined) {
+      free++;
+      return;
+    }
+    const [caller, [begin, ...rest]] = first;
+    waiting.delete(caller);
+    if (rest.length > 0) waiting.set(caller, rest);
+    begin?.();
+  }
+
   return {
-    async run(work, isWanted) {
+    async run(work, isWanted, caller = "") {
       if (free > 0) free--;
-      else await new Promise<void>((resolve) => waiting.push(resolve));
+      else await wait(caller);
       try {
         return isWanted() ? await work() : undefined;
       } finally {
-        const next = waiting.shift();
-        if (next === undefined) free++;
-        else next();
+        passOn();
       }
     },
   };

@@ -6,7 +6,7 @@ import { createLocalStore } from "../format/local/local-store.ts";
 import { failsWith, silent, temporaryDirectory } from "../test-support.ts";
 import type { Job } from "./job.ts";
 import { createJobs } from "./jobs.ts";
-import { clock, ended, endless, jobsOn, request, storeIn } from "./jobs-fixture.ts";
+import { clock, ended, endless, gate, jobsOn, request, storeIn } from "./jobs-fixture.ts";
 import { createJobStore, JOBS_DIRECTORY, type JobStore } from "./store.ts";
 
 test("a job is stored, done and remembered with its result", async (t) => {
@@ -231,13 +231,37 @@ test("a job beyond a number of waiting ones is refused, and leaves no record", a
   t.onTestFinished(() => jobs.close());
   jobs.define("endless", endless);
   const { id } = await jobs.submit(request("endless"));
-  await jobs.submit(request("endless"));
-  await assert.rejects(jobs.submit(request("endless")), failsWith("Throttling"));
+  await jobs.submit(request("endless"), "another");
+  await assert.rejects(jobs.submit(request("endless"), "a third"), failsWith("Throttling"));
   assert.equal((await store.listOpen()).length, 2);
   await jobs.cancel(id);
   await ended(jobs, id);
   while (jobs.active().length > 1) await sleep(5);
   await jobs.submit(request("endless"));
+});
+
+test("the jobs of a caller leave room for as many of the others, and wait for no more than one of each", async (t) => {
+  const store = storeIn(await temporaryDirectory(t));
+  const jobs = createJobs({ store, clock, log: silent, maxRunning: 1, maxWaiting: 8 });
+  t.onTestFinished(() => jobs.close());
+  const [held, release] = gate();
+  const order: string[] = [];
+  const note = async ({ spec: { column } }: Job) => {
+    order.push(String(column));
+    await held;
+    return {};
+  };
+  jobs.define("noted", note);
+  const submit = (caller: string, column: string) =>
+    jobs.submit({ ...request("noted"), spec: { column } }, caller);
+  for (const column of ["a1", "a2", "a3", "a4"]) await submit("a", column);
+  await assert.rejects(submit("a", "a5"), failsWith("Throttling"));
+  const last = await submit("b", "b1");
+  const unrecorded = jobs.runUnrecorded(new AbortController().signal, "c", async () => order.push("c1"));
+  release();
+  await Promise.all([unrecorded, jobs.ended(last.id, 60_000)]);
+  while (jobs.active().length > 0) await sleep(5);
+  assert.deepEqual(order, ["a1", "a2", "b1", "c1", "a3", "a4"]);
 });
 
 test("a job that ended is not open again when its record is removed, though its process died at its end", async (t) => {

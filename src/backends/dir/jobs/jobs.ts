@@ -26,10 +26,15 @@ export interface Jobs {
   define(kind: string, work: JobWork): void;
   /** Takes over the jobs that earlier processes left, and keeps looking for those of processes that die. */
   start(): void;
-  /** Stores a job, which runs in the background. @throws LanceError Throttling if too many wait */
-  submit(request: JobRequest): Promise<Job>;
-  /** Runs work that shares the bound on running jobs, without a record. */
-  runUnrecorded<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T>;
+  /**
+   * Stores a job, which runs in the background. Callers take turns.
+   *
+   * @param caller Default: the gateway itself
+   * @throws LanceError Throttling if too many jobs wait, or of the caller's more than the others leave free
+   */
+  submit(request: JobRequest, caller?: string): Promise<Job>;
+  /** Runs work that shares the bound on running jobs, and the turns of their callers, without a record. */
+  runUnrecorded<T>(signal: AbortSignal, caller: string, work: () => Promise<T>): Promise<T>;
   get(id: string): Promise<Job | undefined>;
   /** Waits for a job that this process runs, and returns it; undefined if it has not ended in that time. */
   ended(id: string, milliseconds: number): Promise<Job | undefined>;
@@ -53,6 +58,9 @@ const MAX_BEGUN = 2;
 /** Maximum number of finished jobs that are kept: a view that refreshes itself makes thousands a day. */
 const MAX_FINISHED = 10_000;
 
+/** The caller of jobs that the gateway submits itself, or takes over. */
+const NOBODY = "";
+
 /** Number of claims that are tried to take a job over. */
 const MAX_CLAIMS = 10;
 
@@ -62,6 +70,8 @@ const LOST = new LanceError("ServiceUnavailable", "another process has taken the
 
 interface Active {
   job: Job;
+  /** The caller that submitted the job to this process. */
+  readonly caller: string;
   readonly controller: AbortController;
   /** Whether the final state of the record is being written; its lease is no longer renewed. */
   isEnding: boolean;
@@ -91,7 +101,12 @@ export function createJobs(options: JobsOptions): Jobs {
   const lease = (now: number) => ({ owner, until: now + leaseMs });
 
   /** Waits for a turn, but not beyond the signal; it waits for started work to end. */
-  async function inTurn<T>(signal: AbortSignal, among: Turns, work: () => Promise<T>): Promise<T> {
+  async function inTurn<T>(
+    signal: AbortSignal,
+    among: Turns,
+    caller: string,
+    work: () => Promise<T>,
+  ): Promise<T> {
     const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
     const ended = among.run(
       () => {
@@ -99,6 +114,7 @@ export function createJobs(options: JobsOptions): Jobs {
         return work();
       },
       () => !signal.aborted,
+      caller,
     );
     ended.catch(() => {});
     await untilAborted(begun, signal);
@@ -120,10 +136,11 @@ export function createJobs(options: JobsOptions): Jobs {
     entry.writing = writing.catch(() => {});
     return writing;
   }
-  function takeUp(job: Job): Active {
+  function takeUp(job: Job, caller = NOBODY): Active {
     const controller = new AbortController();
     const entry: Active = {
       job,
+      caller,
       controller,
       isEnding: false,
       writing: Promise.resolve(),
@@ -142,7 +159,7 @@ export function createJobs(options: JobsOptions): Jobs {
     let result: JobFacts;
     try {
       // Jobs whose processes died run one at a time, so that only the job at fault fails.
-      result = await inTurn(signal, begun > 0 ? alone : turns, async () => {
+      result = await inTurn(signal, begun > 0 ? alone : turns, entry.caller, async () => {
         const now = await clock.now();
         await write(entry, { state: "running", startedAt: now, begun: begun + 1, lease: lease(now) });
         if (await untilAborted(store.isCancelRequested(entry.job.id), signal))
@@ -263,20 +280,22 @@ export function createJobs(options: JobsOptions): Jobs {
         store.prune((await clock.now()) - keepMs, MAX_FINISHED),
       );
     },
-    async submit({ kind, table, spec }) {
+    async submit({ kind, table, spec }, caller = NOBODY) {
       if (!kinds.has(kind)) throw new Error(`there is no work of the kind ${kind}`);
       if (closing) throw CLOSING;
-      if (active.size >= maxWaiting) throw tooMany();
+      const own = [...active.values()].filter((entry) => entry.caller === caller).length;
+      // A later caller finds room, too.
+      if (own >= maxWaiting - active.size) throw tooMany();
       const id = randomUUID();
       const state = "queued";
       const createdAt = await clock.now();
       const facts: Job = { id, kind, table, spec, state, createdAt, attempts: 1, lease: lease(createdAt) };
       const job = withEvent(facts, createdAt, owner);
       await store.put(job);
-      takeUp(job);
+      takeUp(job, caller);
       return job;
     },
-    runUnrecorded: (signal, work) => inTurn(signal, turns, work),
+    runUnrecorded: (signal, caller, work) => inTurn(signal, turns, caller, work),
     get: store.get,
     async ended(id, milliseconds) {
       const late = new AbortController();

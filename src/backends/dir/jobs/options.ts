@@ -10,7 +10,10 @@ export interface JobsOptions {
   readonly log: Logger;
   /** Maximum number of jobs that run concurrently in this process. Default: 2. */
   readonly maxRunning?: number | undefined;
-  /** Maximum number of jobs that run and wait in this process; each costs requests while it waits. Default: 1,000. */
+  /**
+   * Maximum number of jobs that run and wait in this process; each costs requests while it waits. A caller has at most as many as are
+   * left for the others. Default: 1,000.
+   */
   readonly maxWaiting?: number | undefined;
   /** Duration of a lease, in milliseconds. Default: 30,000. */
   readonly leaseMs?: number | undefined;

@@ -5,6 +5,7 @@ import {
   type AlterTableBackfillColumnsRequest,
   AlterTableBackfillColumnsResponseSchema,
 } from "../../../../gen/lance/namespace/v1/schema_pb.ts";
+import { callerKey } from "../../../../namespace/caller-key.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import type { ChangeContext } from "../../batch/change-context.ts";
@@ -60,7 +61,7 @@ export function createBackfillOperations(
         return plan;
       });
       const spec = { location, branch, ...work };
-      const { id } = await jobs.submit({ kind: BACKFILL_COLUMN, table: call.id, spec });
+      const { id } = await jobs.submit({ kind: BACKFILL_COLUMN, table: call.id, spec }, callerKey(call));
       return create(AlterTableBackfillColumnsResponseSchema, { jobId: id });
     },
   };

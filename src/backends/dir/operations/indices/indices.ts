@@ -13,6 +13,7 @@ import {
   ListTableIndicesResponseSchema,
 } from "../../../../gen/lance/namespace/v1/index_pb.ts";
 import type { Call } from "../../../../namespace/call.ts";
+import { callerKey } from "../../../../namespace/caller-key.ts";
 import { type ErrorName, LanceError } from "../../../../namespace/errors.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import type { ChangeContext } from "../../batch/change-context.ts";
@@ -80,7 +81,7 @@ export function createIndexOperations(
     const patience = patienceOf(call);
     if (patience === undefined) {
       await builds.reserve(plan, () =>
-        jobs.runUnrecorded(call.signal, () => builds.build(call.id, plan, call.signal)),
+        jobs.runUnrecorded(call.signal, callerKey(call), () => builds.build(call.id, plan, call.signal)),
       );
       return undefined;
     }
@@ -92,7 +93,7 @@ export function createIndexOperations(
       type: indexType,
       plan: JSON.stringify(plan),
     };
-    const { id } = await jobs.submit({ kind: CREATE_INDEX, table: call.id, spec });
+    const { id } = await jobs.submit({ kind: CREATE_INDEX, table: call.id, spec }, callerKey(call));
     call.responseHeaders[JOB_HEADER] = id;
     call.responseHeaders["preference-applied"] = "respond-async";
     if (patience > 0) await finishedInTime(id, patience, call.signal);

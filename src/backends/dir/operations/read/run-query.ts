@@ -1,5 +1,6 @@
 import { type FileMessages, splitIpcFile } from "../../../../arrow/stream.ts";
 import type { Call } from "../../../../namespace/call.ts";
+import { callerKey } from "../../../../namespace/caller-key.ts";
 import type { Turns } from "../../concurrency/turns.ts";
 import { timeLimit } from "../../concurrency/wait.ts";
 import { hasNoNeighbours } from "../../engine/errors.ts";
@@ -42,12 +43,13 @@ export async function* batchFiles(
   { data, call, turns }: RunOptions,
 ): AsyncGenerator<Buffer, void> {
   const isWanted = () => !call.signal.aborted;
+  const caller = callerKey(call);
   let pull = () => batches.next();
   for (;;) {
     const file = await data.wait(pull);
     if (file === null) return;
     yield file;
-    pull = async () => (await turns.run(() => batches.next(), isWanted)) ?? null;
+    pull = async () => (await turns.run(() => batches.next(), isWanted, caller)) ?? null;
   }
 }
 

@@ -14,11 +14,12 @@ export interface WantedRefresh {
   readonly full?: boolean | undefined;
 }
 
-/** Starts the job that refreshes a view, and returns its id. */
+/** Starts the job that refreshes a view, and returns its id. @param caller Default: the gateway itself */
 export async function submitRefresh(
   context: TableContext & JobContext,
   view: Identifier,
   { srcVersion, full = false }: WantedRefresh = {},
+  caller?: string,
 ): Promise<string> {
   const { location } = await requireTable(context, view);
   const spec = {
@@ -26,5 +27,5 @@ export async function submitRefresh(
     ...(full && { full }),
     ...(srcVersion !== undefined && { sourceVersion: String(srcVersion) }),
   };
-  return (await context.jobs.submit({ kind: REFRESH_VIEW, table: view, spec })).id;
+  return (await context.jobs.submit({ kind: REFRESH_VIEW, table: view, spec }, caller)).id;
 }

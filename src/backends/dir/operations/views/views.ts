@@ -6,6 +6,7 @@ import {
   RefreshMaterializedViewResponseSchema,
 } from "../../../../gen/lance/namespace/v1/view_pb.ts";
 import { type Call, copyCall } from "../../../../namespace/call.ts";
+import { callerKey } from "../../../../namespace/caller-key.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import { type Identifier, joinIdentifier, sameIdentifier } from "../../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
@@ -106,7 +107,7 @@ export function createViewOperations(
         emptyStream(output),
         copyCall(call, { ownsBody: false }),
       );
-      const refresh = () => submitRefresh(context, call.id);
+      const refresh = () => submitRefresh(context, call.id, {}, callerKey(call));
       const jobId = definition.withNoData ? undefined : await afterChange(refresh);
       return create(CreateMaterializedViewResponseSchema, { version, ...(jobId !== undefined && { jobId }) });
     },
@@ -119,7 +120,7 @@ export function createViewOperations(
       const output = await readOutputSchema(outputSchema, maxUploadBytes);
       await checkSource(parseViewQuery(sourceQuery), output, srcVersion, call);
       return create(RefreshMaterializedViewResponseSchema, {
-        jobId: await submitRefresh(context, call.id, { srcVersion, full }),
+        jobId: await submitRefresh(context, call.id, { srcVersion, full }, callerKey(call)),
       });
     },
   };

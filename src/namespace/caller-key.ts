@@ -1,4 +1,4 @@
-import type { Call } from "../namespace/call.ts";
+import type { Call } from "./call.ts";
 
 /** Returns a text that is equal for all calls of a caller; without one, for all calls from its address. */
 export function callerKey(call: Call): string {
