@@ -50,3 +50,17 @@ test("encoded bodies are decoded within the limit", async () => {
   const cut = await post("/v1/table/t/describe", gzipSync(body).subarray(0, 15), gzip);
   assert.equal(cut.status, 400);
 });
+
+test("a body whose decoder would need more memory than a window of zstd may have is refused", async () => {
+  operations.unary = async () => ({});
+  for (const [log, status] of [
+    [23, 200],
+    [24, 400],
+  ] as const) {
+    // A frame with a window of 2^log bytes, and a single block, which is not packed (RFC 8878).
+    const frame = [0x28, 0xb5, 0x2f, 0xfd, 0, (log - 10) << 3, 0b10001, 0, 0, ...Buffer.from("{}")];
+    const packed = Buffer.from(frame);
+    const answer = await post("/v1/table/t/describe", packed, { "content-encoding": "zstd" });
+    assert.equal(answer.status, status, `2^${log} bytes`);
+  }
+});

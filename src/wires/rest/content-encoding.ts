@@ -1,14 +1,26 @@
 import type { Readable, Transform } from "node:stream";
-import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from "node:zlib";
+import {
+  constants,
+  createBrotliDecompress,
+  createGunzip,
+  createInflate,
+  createZstdDecompress,
+} from "node:zlib";
 import { LanceError } from "../../namespace/errors.ts";
 import type { Exchange } from "./exchange.ts";
+
+/**
+ * Largest window of a body in zstd, as a power of two: 8 MiB, as RFC 9659 bounds it. The decoder holds a window beside the bytes that count
+ * for the budgets, and would otherwise take 128 MiB for a body of a few kilobytes.
+ */
+const ZSTD_WINDOW_LOG = 23;
 
 const DECODERS: ReadonlyMap<string, () => Transform> = new Map<string, () => Transform>([
   ["gzip", createGunzip],
   ["x-gzip", createGunzip],
   ["deflate", createInflate],
   ["br", createBrotliDecompress],
-  ["zstd", createZstdDecompress],
+  ["zstd", () => createZstdDecompress({ params: { [constants.ZSTD_d_windowLogMax]: ZSTD_WINDOW_LOG } })],
 ]);
 
 const ignore = () => {};
