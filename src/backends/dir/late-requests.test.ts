@@ -4,6 +4,7 @@ import { Int32, Table, tableToIPC, vectorFromArray } from "apache-arrow";
 import { describe, test } from "vitest";
 import { createLateBucket } from "../../../test/support/late-bucket.ts";
 import { until } from "../../../test/support/until.ts";
+import { LanceError } from "../../namespace/errors.ts";
 import { isEarlier } from "../../namespace/idempotency.ts";
 import { type StagedNext, stageNext } from "./batch/fixture.ts";
 import { createJournal } from "./batch/journal.ts";
@@ -12,7 +13,7 @@ import { runBatch } from "./batch/run.ts";
 import type { DatasetRef } from "./format/dataset.ts";
 import { createMemoryStore, openFixture } from "./format/fixture.ts";
 import { createLocalStore } from "./format/local/local-store.ts";
-import { listTree } from "./format/storage.ts";
+import { listTree, type ObjectStore } from "./format/storage.ts";
 import { deleteVersions } from "./format/versions/delete-versions.ts";
 import type { PreparedVersion } from "./format/versions/prepared-version.ts";
 import { createTag, deleteTag, readTag, updateTag } from "./format/versions/refs.ts";
@@ -125,6 +126,36 @@ describe("a request that a bucket carries out after its repetition", () => {
       await bucket.land();
     }
   });
+
+  for (const earlier of ["no", "a released"])
+    test(`does not take an idempotency key with ${earlier} record for a call that was refused`, async () => {
+      const under = createMemoryStore(true);
+      const late: (() => Promise<boolean>)[] = [];
+      const unanswered = (change: () => Promise<boolean>, onUnclear?: (() => void) | "wait") => {
+        if (late.push(change) > 1) return change();
+        if (typeof onUnclear === "function") onUnclear();
+        throw new LanceError("ServiceUnavailable", "no answer");
+      };
+      const store: ObjectStore = {
+        ...under,
+        async putIfAbsent(key, bytes, after, onUnclear) {
+          if (under.objects.has(key)) return false;
+          return unanswered(() => under.putIfAbsent(key, bytes, after), onUnclear);
+        },
+        replace: async (...args) => unanswered(() => under.replace(...args)),
+      };
+      const records = createIdempotencyRecords({ base: "base", store, clock, log: silent });
+      if (earlier !== "no") {
+        const bucket = createLateBucket(under);
+        const first = createIdempotencyRecords({ base: "base", store: bucket.store, clock, log: silent });
+        const taken = await bucket.hangDuring(() => first.take("key", "request"));
+        assert.ok(!isEarlier(taken));
+        await taken.release();
+      }
+      await assert.rejects(records.take("key", "request"), failsWith("ServiceUnavailable"));
+      await late[0]?.();
+      assert.ok(!isEarlier(await records.take("key", "request")));
+    });
 
   test("does not bring back the note of a change that has ended", async () => {
     const under = createMemoryStore(true);

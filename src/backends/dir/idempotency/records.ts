@@ -199,10 +199,17 @@ function takenKey(store: ObjectStore, own: string, stored: StoredCall): TakenKey
  */
 async function giveBack(store: ObjectStore, own: string, stored: StoredCall): Promise<void> {
   const found = await store.getTagged(own);
-  if (found === undefined || parse(found.bytes).call !== stored.call) return;
-  if (unanswered.has(stored.call))
-    await store.replace(own, encode({ ...stored, state: "released" }), found.tag);
-  else await store.deleteTagged(own, found.tag);
+  const there = found && parse(found.bytes);
+  const isOwn = there?.call === stored.call;
+  if (!unanswered.has(stored.call)) {
+    if (found !== undefined && isOwn) await store.deleteTagged(own, found.tag);
+    return;
+  }
+  // A write that the storage has not answered meets this record, even if it is carried out only now.
+  const released = encode({ ...stored, state: "released" });
+  if (found === undefined) {
+    if (!(await store.putIfAbsent(own, released))) await giveBack(store, own, stored);
+  } else if (isOwn || there?.state === "released") await store.replace(own, released, found.tag);
 }
 
 /** Forgets a call that this process does not carry out any longer. */
