@@ -166,6 +166,22 @@ test("a rename that was cut off gets its marker, and nobody sees the old name", 
   assert.equal(await exists(marker), false);
 });
 
+test("the directory of a drop that an older release marked stays hidden, and its name can be used", async (t) => {
+  const { root, client } = await tables(t, "a");
+  const directory = join(root, "data", "a.lance");
+  // As with an older release that ends after its commit: its mark does not say which change removes the directory.
+  await client.call("deregisterTable", "a");
+  await writeFile(join(directory, ".lance-deregistered"), "reserved");
+  const path = await leaveIntent(root, { departures: [{ location: "a.lance", remove: true }] });
+  await leaveVerdict(root, "committed");
+  const next = await openClient(t, root);
+  assert.equal(await exists(path), false);
+  assert.deepEqual((await next.call("listTables", "$")).tables, []);
+  assert.ok((await readdir(directory)).includes("_versions"));
+  await next.upload("createTable", "a", {}, rows);
+  assert.equal((await next.call("countTableRows", "a")).count, 1n);
+});
+
 test("a version that another writer takes first undoes the versions before it", async (t) => {
   const { client, datasets } = await tables(t, "a", "b");
   const [a, b] = datasets as [DatasetRef, DatasetRef];

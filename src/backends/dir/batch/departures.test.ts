@@ -10,8 +10,10 @@ import { LanceNamespaceService } from "../../../gen/lance/namespace/v1/service_p
 import { RegisterTableMode } from "../../../gen/lance/namespace/v1/table_pb.ts";
 import { LanceError } from "../../../namespace/errors.ts";
 import { parseIdentifier } from "../../../namespace/identifier.ts";
+import { createLayout } from "../catalog/base/base-layout.ts";
 import type { Row } from "../catalog/state/row.ts";
 import { UnsyncedError } from "../format/local/local-errors.ts";
+import type { ObjectStore } from "../format/storage.ts";
 import { openDirectory } from "../open-directory.ts";
 import type { DirContext } from "../operations/context.ts";
 import { createNamespaceOperations } from "../operations/namespaces/namespaces.ts";
@@ -19,7 +21,7 @@ import { createDropOperations } from "../operations/tables/drop.ts";
 import { failsWith, openClient, silent, temporaryDirectory } from "../test-support.ts";
 import type { Intent } from "./intent.ts";
 import { createJournal, type Journal, type PendingIntent } from "./journal.ts";
-import { resolvePending } from "./resolve.ts";
+import { resolveAbandoned, resolvePending } from "./resolve.ts";
 
 const rows = tableToIPC(new Table({ id: vectorFromArray([1, 2], new Int32()) }), "stream");
 const { method } = LanceNamespaceService;
@@ -41,6 +43,11 @@ async function createWorld(t: TestContext, ...names: string[]) {
       const call = beginCall(method.dropTable, { id: parseIdentifier(id) });
       const operations = createDropOperations({ ...context, ...changed });
       return operations.dropTable(create(method.dropTable.input), call);
+    },
+    deregister(id: string, changed: Partial<DirContext>) {
+      const call = beginCall(method.deregisterTable, { id: parseIdentifier(id) });
+      const operations = createDropOperations({ ...context, ...changed });
+      return operations.deregisterTable(create(method.deregisterTable.input), call);
     },
     dropNamespace(changed: Partial<DirContext>) {
       const request: MessageInitShape<typeof method.dropNamespace.input> = {
@@ -201,6 +208,14 @@ test("a drop whose commit may not survive a loss of power removes nothing", asyn
   assert.equal((await notes()).length, 1);
 });
 
+test("a drop of a table whose directory another implementation has given to a second one keeps the directory", async (t) => {
+  const { client, context, drop } = await createWorld(t, "t");
+  await context.catalog.mutate((draft) => draft.put({ ...(draft.get("t") as Row), objectId: "second" }));
+  await drop("t", {});
+  assert.deepEqual((await client.call("listTables", "")).tables, ["second"]);
+  assert.equal((await client.call("countTableRows", "second")).count, 2n);
+});
+
 test("a cascade removes exactly the tables whose rows its commit takes", async (t) => {
   const { base, client, context, dropNamespace, takeRow, directoryOf } = await createWorld(t, "n$a", "n$b");
   const [a, b] = [await directoryOf("n$a"), await directoryOf("n$b")];
@@ -235,6 +250,71 @@ test("does not mistake a recreated directory for the one that a drop has removed
   await client.call("declareTable", "other");
   await client.call("deregisterTable", "other");
   assert.ok((await readdir(join(base, "t.lance"))).includes("_versions"));
+});
+
+/** Returns a catalog that calls back right before its first commit. */
+function beforeCommit({ catalog }: DirContext, happens: () => Promise<unknown>): Pick<DirContext, "catalog"> {
+  let pending: (() => Promise<unknown>) | undefined = happens;
+  return {
+    catalog: {
+      ...catalog,
+      async mutate(mutation) {
+        const work = pending;
+        pending = undefined;
+        await work?.();
+        return catalog.mutate(mutation);
+      },
+    },
+  };
+}
+
+const refusing = (context: DirContext) =>
+  beforeCommit(context, () => Promise.reject(new LanceError("ServiceUnavailable", "the storage fails")));
+
+for (const other of ["drop", "deregister"] as const) {
+  test(`a drop removes the directory after work on the table, although the storage refused another ${other} beside it`, async (t) => {
+    const { base, client, context, notes, ...world } = await createWorld(t, "t");
+    // The deregistration looks before the drop writes its note.
+    const journal = { ...context.journal, removing: async () => new Set<string>() };
+    const beside = beforeCommit(context, () =>
+      assert.rejects(world[other]("t", { ...refusing(context), journal }), failsWith("ServiceUnavailable")),
+    );
+    const endWork = await context.work.begin("t.lance");
+    await world.drop("t", beside);
+    await endWork();
+    await resolveAbandoned(context);
+    assert.deepEqual([await notes(), (await client.call("listTables", "")).tables], [[], []]);
+    assert.ok(!(await readdir(base)).includes("t.lance"));
+  });
+}
+
+test("a drop whose process ends in the middle of the removal is completed, although a deregistration lost against it", async (t) => {
+  const { base, context, drop, deregister, notes } = await createWorld(t, "t");
+  const { store, layout } = context;
+  const moveDirectory = async (from: string, to: string) => {
+    if (to.includes("/.dropped-")) throw new Error("the process ends here");
+    return store.files?.moveDirectory(from, to) ?? false;
+  };
+  const files = { ...store.files, moveDirectory };
+  const ending = createLayout({ ...store, files } as ObjectStore, layout.baseKey);
+  const [committed, marked] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const removePutAside: DirContext["layout"]["removePutAside"] = async (...args) => {
+    committed.resolve();
+    await marked.promise;
+    return ending.removePutAside(...args);
+  };
+  let dropped: Promise<unknown> | undefined;
+  const besideDrop = afterNote(context, () => {
+    dropped = drop("t", { layout: { ...layout, removePutAside } });
+    return committed.promise;
+  });
+  await assert.rejects(deregister("t", besideDrop), failsWith("TableNotFound"));
+  marked.resolve();
+  await dropped;
+  const aside = async () => (await readdir(base)).filter((name) => name.startsWith(".aside-"));
+  assert.equal((await aside()).length, 1);
+  await resolveAbandoned(context);
+  assert.deepEqual([await aside(), await notes()], [[], []]);
 });
 
 /** Waits of an owner during which other processes may finish its drop and use the name again. */

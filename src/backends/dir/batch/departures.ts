@@ -39,10 +39,8 @@ export async function markDepartures(
   departures: readonly Departure[],
   change: string,
 ): Promise<void> {
-  for (const { location, remove } of departures) {
-    if (!isRootDirectory(location)) continue;
-    await (remove ? layout.putAside(location, change) : layout.setDeregistered(location, true));
-  }
+  for (const { location } of departures)
+    if (isRootDirectory(location)) await layout.putAside(location, change);
 }
 
 /**
@@ -75,7 +73,7 @@ export async function finishDepartures(
     if (!(await mayGoOn(finisher))) return false;
     if (!finisher.isAlone()) await context.layout.completeRemoval(location, finisher.change);
     if (!remove || (await ownerOf(context, location)) !== undefined) {
-      await updateMark(context, location);
+      await updateMark(context, location, finisher.change);
       continue;
     }
     try {
@@ -117,13 +115,14 @@ async function removeDeparted(
   return true;
 }
 
-/** Removes the marks of departures whose rows exist; the directories stay. */
+/** Removes the marks of the departures of a change whose rows exist; the directories stay. */
 export async function undoDepartures(
   context: CatalogContext,
   departures: readonly Departure[],
+  change: string,
 ): Promise<void> {
   for (const { location } of departures) {
     // If another change has taken the row, the mark belongs to that change.
-    if ((await ownerOf(context, location)) !== undefined) await updateMark(context, location);
+    if ((await ownerOf(context, location)) !== undefined) await updateMark(context, location, change);
   }
 }

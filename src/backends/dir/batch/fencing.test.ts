@@ -189,6 +189,6 @@ test("a process that is slow to take a version back leaves the next one of its n
     ...{ version: String(version), key, stagedKey: manifestPath, digest: digestOf(bytes), exists: false },
   };
   const nothing = { deletions: [], locations: [], declared: [], departures: [] };
-  await takeBack({ ...context, store: slow }, { ...nothing, versions: [intended] });
+  await takeBack({ ...context, store: slow }, "change", { ...nothing, versions: [intended] });
   assert.deepEqual(await store.get(key), next);
 });

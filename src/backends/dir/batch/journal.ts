@@ -39,6 +39,8 @@ export interface Journal {
   begin(intent: Intent): Promise<OwnIntent>;
   /** Returns the abandoned intents: their process has ended, has let go of them, or has been silent for too long. */
   abandoned(): Promise<PendingIntent[]>;
+  /** Whether an intent is recorded, so the change is unfinished. */
+  isOpen(id: string): Promise<boolean>;
   /** Returns the ids of all intents. */
   ids(): Promise<ReadonlySet<string>>;
   /** Returns the locations whose files any process's intent removes. */
@@ -223,6 +225,7 @@ export function createJournal(
       }
       return found;
     },
+    isOpen,
     ids: async () => new Set(await idsOf(NOTE)),
     async removing() {
       const departures = (await entries()).flatMap(({ entry }) => entry?.intent.departures ?? []);

@@ -1,4 +1,3 @@
-import { isRootDirectory } from "../catalog/base/location-names.ts";
 import type { CatalogContext, TableContext } from "../catalog/catalog-context.ts";
 import { ownerOf, updateMark } from "../catalog/table-marks.ts";
 import type { DatasetRef } from "../format/dataset.ts";
@@ -33,7 +32,7 @@ export async function resolvePending(context: ChangeContext, pending: PendingInt
   // The next call takes back what a slow owner still publishes.
   const done = committed
     ? (await complete(context, pending.intent, successorOf(pending))).tidy
-    : await takeBack(context, pending.intent).then(pending.isOver);
+    : await takeBack(context, pending.id, pending.intent).then(pending.isOver);
   if (done) {
     await pending.end();
     catalog.forget(pending.id);
@@ -48,23 +47,22 @@ function successorOf({ id, isOpen }: PendingIntent): Finisher {
 /**
  * Undoes the work for a refused intent. It removes only what the intent itself made.
  *
- * @param claimed the locations that the intent has claimed. Default: those that no other change can claim; in the root
- *   another process cannot know, and the mark of a claim hides the directory until `gc` removes it
+ * @param change the id of the change
  */
-export async function takeBack(
-  context: ChangeContext,
-  intent: Intent,
-  claimed: readonly string[] = intent.declared.filter((location) => !isRootDirectory(location)),
-): Promise<void> {
+export async function takeBack(context: ChangeContext, change: string, intent: Intent): Promise<void> {
   for (const version of [...intent.versions].reverse()) await takeVersionBack(context, version);
-  await releaseClaims(context, claimed);
-  await undoDepartures(context, intent.departures);
+  await releaseClaims(context, intent.declared, change);
+  await undoDepartures(context, intent.departures, change);
 }
 
-/** Gives up claims of locations that have got no row. */
-export async function releaseClaims(context: CatalogContext, claimed: readonly string[]): Promise<void> {
-  for (const location of claimed)
-    if ((await ownerOf(context, location)) === undefined) await context.layout.unreserve(location);
+/** Gives up a claim of locations that have got no row. */
+export async function releaseClaims(
+  context: CatalogContext,
+  locations: readonly string[],
+  claim: string,
+): Promise<void> {
+  for (const location of locations)
+    if ((await ownerOf(context, location)) === undefined) await context.layout.unclaim(location, claim);
 }
 
 /** Finishes an intent after its commit; `deleted` is the number of manifests that each of its deletions deleted. */
@@ -80,7 +78,7 @@ export async function complete(
     deleted.push(await dropVersions(context, refOf(context, dataset), bounded, () => mayGoOn(finisher)));
   }
   for (const location of intent.declared) {
-    if ((await ownerOf(context, location)) !== undefined) await layout.reveal(location);
+    if ((await ownerOf(context, location)) !== undefined) await layout.reveal(location, finisher.change);
   }
   for (const location of intent.locations) await updateMark(context, location);
   for (const { stagedKey } of intent.versions)

@@ -186,12 +186,10 @@ async function commit(context: ChangeContext, batch: Batch, own: OwnIntent): Pro
   const { intent } = own;
   let isAsked = false;
   let mayReturn = false;
-  const claimed: string[] = [];
   try {
     await markDepartures(context, intent.departures, own.id);
     for (const location of intent.declared) {
       if (!(await context.layout.claim(location, own.id))) throw new LocationTaken();
-      claimed.push(location);
     }
     for (const version of batch.versions ?? []) {
       if (!own.isHeld()) throw takenOver();
@@ -205,7 +203,7 @@ async function commit(context: ChangeContext, batch: Batch, own: OwnIntent): Pro
     // The commit is visible but may disappear after a loss of power, so nothing may be removed because of it.
     if (isAsked && cause instanceof UnsyncedError) throw cause;
     if (!isRefusal(cause) && (await hasLanded(context, own, cause))) return;
-    await takeBack(context, intent, claimed);
+    await takeBack(context, own.id, intent);
     throw new NotCommitted(cause, mayReturn);
   }
 }

@@ -12,10 +12,12 @@ export interface CatalogContext {
   readonly layout: Layout;
   /** The clock that dates the objects of the storage. */
   readonly clock: StorageClock;
-  /** Directories that lose their rows, and are about to be removed. */
+  /** Changes that take directories from their tables. */
   readonly journal: {
     /** Returns the locations whose files any process is about to remove. */
     removing(): Promise<ReadonlySet<string>>;
+    /** Whether a change is unfinished. */
+    isOpen(change: string): Promise<boolean>;
   };
 }
 

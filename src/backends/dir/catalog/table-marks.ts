@@ -6,14 +6,20 @@ const MAX_LOOKS = 5;
 
 /**
  * Updates the mark of a directory to agree with the catalog: implementations that list directories treat an unmarked
- * `<name>.lance` as the root's table of that name.
+ * `<name>.lance` as the root's table of that name. Changes that are about to take the directory keep their mark.
+ *
+ * @param ended a change that needs its mark no longer. Default: none
  */
-export async function updateMark(context: CatalogContext, location: string): Promise<void> {
+export async function updateMark(context: CatalogContext, location: string, ended?: string): Promise<void> {
   if (!isRootDirectory(location)) return;
+  const { layout, journal } = context;
   const own = rootName(location);
   let owner = await ownerOf(context, location);
   for (let look = 1; look <= MAX_LOOKS; look++) {
-    await context.layout.setDeregistered(location, owner !== own);
+    // Without a row, the directory may be that of a change which is to be completed.
+    const isDeparting = async (change: string) =>
+      change !== ended && (owner === undefined || (await journal.isOpen(change)));
+    await layout.setDeregistered(location, owner !== own, isDeparting);
     const before = owner;
     owner = await ownerOf(context, location);
     if (owner === before) return;

@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { basename } from "node:path";
 import { type TestContext, test } from "vitest";
+import { createDiskBucket } from "../../../../../test/support/disk-bucket.ts";
 import { createLocalStore } from "../../format/local/local-store.ts";
 import { keyIn, listNames, type ObjectStore } from "../../format/storage.ts";
+import { createRemoteStore } from "../../stores/remote-store.ts";
 import { temporaryDirectory } from "../../test-support.ts";
 import { createLayout } from "./base-layout.ts";
 
@@ -50,7 +52,7 @@ test("a change does not remove a directory that another one has put aside", asyn
   const base = disk.keyOf(await temporaryDirectory(t));
   const layout = createLayout(disk, base);
   await disk.put(keyIn(base, "t/rows"), Buffer.from("of a deregistered table"));
-  await layout.setDeregistered("t", true);
+  await layout.setDeregistered("t", true, async () => false);
   assert.equal(await layout.removePutAside("t", "one", () => false), false);
   await layout.putAside("t", "one");
   await layout.putAside("t", "two");
@@ -91,4 +93,47 @@ test("a drop does not mark the place of a directory that another drop removes at
   };
   await createLayout({ ...disk, replace }, base).putAside("t", "two");
   assert.equal(await layout.claim("t", "next"), true);
+});
+
+test("a claim that is given back leaves what another program puts there at that moment", async (t) => {
+  const base = disk.keyOf(await temporaryDirectory(t));
+  const key = keyIn(base, "t.lance");
+  const moveDirectory = async (from: string, to: string) => {
+    if (from === key) await disk.put(`${key}/rows`, Buffer.from("of another program"));
+    return disk.files?.moveDirectory(from, to) ?? false;
+  };
+  const layout = createLayout({ ...disk, files: { ...disk.files, moveDirectory } } as ObjectStore, base);
+  await createLayout(disk, base).claim("t.lance", "one");
+  await layout.unclaim("t.lance", "one");
+  assert.equal(String(await disk.get(`${key}/rows`)), "of another program");
+});
+
+test("a change leaves no mark where another one removes the directory just before the first mark", async (t) => {
+  const base = disk.keyOf(await temporaryDirectory(t));
+  const layout = createLayout(disk, base);
+  await disk.put(keyIn(base, "t/rows"), Buffer.from("of a dropped table"));
+  const putIfAbsent: ObjectStore["putIfAbsent"] = async (...args) => {
+    await layout.remove("t");
+    return disk.putIfAbsent(...args);
+  };
+  await createLayout({ ...disk, putIfAbsent }, base).putAside("t", "two");
+  assert.equal(await layout.claim("t", "next"), true);
+});
+
+test("two changes put a table of a bucket aside, although the answer to the first mark is lost", async (t) => {
+  const base = disk.keyOf(await temporaryDirectory(t));
+  const plain = createDiskBucket(disk);
+  const layout = createLayout(createRemoteStore(plain), base);
+  await disk.put(keyIn(base, "t/rows"), Buffer.from("of a table"));
+  await layout.putAside("t", "one");
+  let isLost = false;
+  const replace: typeof plain.replace = async (...args) => {
+    const outcome = await plain.replace(...args);
+    if (isLost) return outcome;
+    isLost = true;
+    await layout.putAside("t", "three");
+    return { unclear: new Error("no answer") };
+  };
+  await createLayout(createRemoteStore({ ...plain, replace }), base).putAside("t", "two");
+  for (const change of ["one", "two", "three"]) assert.equal(await layout.isPutAside("t", change), true);
 });

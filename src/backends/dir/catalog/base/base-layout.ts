@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { dirname, resolve } from "node:path";
 import { LanceError } from "../../../../namespace/errors.ts";
 import { newStagingKey } from "../../format/staging-key.ts";
@@ -5,22 +6,21 @@ import { keyIn, listNames, type ObjectStore } from "../../format/storage.ts";
 import {
   claimMark,
   DEREGISTERED_MARKER,
+  departureMark,
+  departuresIn,
   isClaim,
   isMark,
   PLAIN_MARK,
   RESERVED_MARKER,
-  withDeparture,
 } from "./directory-marks.ts";
 import { createRemovals } from "./directory-removal.ts";
 import { staysInside } from "./inside.ts";
 import type { Layout } from "./layout.ts";
 import { isRootDirectory } from "./location-names.ts";
 import { decoded, refusedLocation } from "./location-rules.ts";
+import { createMarkChanges, deleteIfSame } from "./mark-changes.ts";
 
 const NOTHING = new Uint8Array();
-
-/** Number of attempts to mark a directory while others remove it. */
-const MARK_TRIES = 5;
 
 /** A name that needs no encoding in a path or in a URI. */
 const PLAIN_NAME = /^[\w$-][\w.$-]*$/;
@@ -39,6 +39,8 @@ export function createLayout(store: ObjectStore, baseKey: string): Layout {
       return resolve(root, location).slice(1);
     throw refusedLocation(location);
   }
+  /** Name of the mark by which a location is claimed. */
+  const claimName = (location: string) => (isRootDirectory(location) ? DEREGISTERED_MARKER : RESERVED_MARKER);
   const markerOf = (location: string) => `${keyOf(location)}/${DEREGISTERED_MARKER}`;
   async function hasManifest(key: string): Promise<boolean> {
     for await (const page of store.list(`${key}/_versions`))
@@ -64,31 +66,7 @@ export function createLayout(store: ObjectStore, baseKey: string): Layout {
     if (!moved) await store.deleteDirectory(staging);
     return moved;
   }
-  /** Adds a change to the marks of a directory; returns false if another caller has changed them meanwhile. */
-  async function addDeparture(location: string, change: string): Promise<boolean> {
-    const key = markerOf(location);
-    // Another drop may have removed the directory, of which the attempt before has made an empty one on a disk.
-    const [found, isEmpty] = await Promise.all([store.getTagged(key), layout.isEmpty(location)]);
-    const mark = withDeparture(found?.bytes, change);
-    if (found === undefined) return isEmpty || store.putIfAbsent(key, mark);
-    return store.replace(key, mark, found.tag);
-  }
-  /** Turns the mark that hides a directory into the one of a declared table; see {@link Layout.reveal}. */
-  async function show(location: string, claim?: string): Promise<boolean> {
-    const isHidden = async () => {
-      const mark = await store.get(markerOf(location));
-      return mark !== undefined && (claim === undefined || claimMark(claim).equals(mark));
-    };
-    if (!(await isHidden())) return false;
-    try {
-      await store.move(markerOf(location), `${keyOf(location)}/${RESERVED_MARKER}`);
-      return true;
-    } catch (error) {
-      // Another process has revealed or dropped the table meanwhile.
-      if (await isHidden()) throw error;
-      return false;
-    }
-  }
+  const marks = createMarkChanges(store, hasManifest);
   const removals = createRemovals(store, baseKey);
   const layout: Layout = {
     base: store.uriOf(baseKey),
@@ -141,12 +119,11 @@ export function createLayout(store: ObjectStore, baseKey: string): Layout {
     },
     async claim(location, claim) {
       await layout.checkNoEscape(location);
-      const mark = isRootDirectory(location) ? DEREGISTERED_MARKER : RESERVED_MARKER;
-      const key = keyOf(location);
+      const [key, mark] = [keyOf(location), claimName(location)];
       if (!(await putClaim(key, mark, claimMark(claim)))) return false;
       if (files !== undefined || (await listNames(store, key)).length === 1) return true;
       // In a bucket, the location may contain other objects than this mark.
-      await store.delete(`${key}/${mark}`);
+      await deleteIfSame(store, `${key}/${mark}`, claimMark(claim));
       return false;
     },
     async isClaimed(location) {
@@ -156,47 +133,35 @@ export function createLayout(store: ObjectStore, baseKey: string): Layout {
       return mark !== undefined && isClaim(mark);
     },
     async expireClaim(location, before) {
-      const info = await store.head(markerOf(location));
-      if (info === undefined || info.modifiedMillis >= before) return false;
-      return (await layout.isClaimed(location)) && store.delete(markerOf(location));
+      const key = markerOf(location);
+      const found = await store.getTagged(key);
+      const info = await store.head(key);
+      if (found === undefined || info === undefined || info.modifiedMillis >= before) return false;
+      return (await layout.isClaimed(location)) && store.deleteTagged(key, found.tag);
     },
-    reveal: async (location, claim) => !isRootDirectory(location) || show(location, claim),
-    async unreserve(location) {
-      const names = await listNames(store, keyOf(location));
-      if (names.length > 0 && names.every(isMark)) await layout.remove(location);
-    },
+    reveal: async (location, claim) =>
+      !isRootDirectory(location) || marks.show(keyOf(location), claimMark(claim)),
+    unclaim: async (location, claim) => removals.removeClaimed(keyOf(location), claimName(location), claim),
     isMarked: async (location) => (await listNames(store, keyOf(location))).some(isMark),
     isDeregistered: async (location) => (await store.head(markerOf(location))) !== undefined,
-    async putAside(location, change) {
-      for (let tries = 1; tries < MARK_TRIES; tries++) if (await addDeparture(location, change)) return;
-      // If a process takes this change over, it leaves a directory with the mark of another one.
-      await layout.setDeregistered(location, true);
-    },
+    putAside: async (location, change) =>
+      marks.change(keyOf(location), async (mark) =>
+        departureMark([...departuresIn(mark).filter((each) => each !== change), change]),
+      ),
     isPutAside: async (location, change) => removals.isPutAside(keyOf(location), change),
-    async setDeregistered(location, deregistered) {
-      if (!deregistered) {
-        const key = keyOf(location);
-        const names = await listNames(store, key);
-        // A directory without data and without any mark counts as lost. The mark of a claim is the only one of a table
-        // whose declarer ended after the row.
-        if (names.includes(RESERVED_MARKER) || (names.includes("_versions") && (await hasManifest(key))))
-          await store.delete(markerOf(location));
-        else await show(location);
-        return;
-      }
-      for (let tries = 1; await layout.exists(location); tries++) {
-        try {
-          await store.put(markerOf(location), PLAIN_MARK);
-          return;
-        } catch (error) {
-          // Another process may be removing the directory at the same time; after that there is nothing to mark.
-          if (tries === MARK_TRIES) throw error;
-        }
-      }
-    },
+    setDeregistered: async (location, deregistered, isDeparting) =>
+      marks.change(keyOf(location), async (mark) => {
+        const left: string[] = [];
+        for (const change of departuresIn(mark)) if (await isDeparting(change)) left.push(change);
+        return deregistered || left.length > 0 ? departureMark(left) : undefined;
+      }),
     async remove(location) {
       await layout.checkNoEscape(location);
       return removals.remove(keyOf(location));
+    },
+    async removeIf(location, isFormer) {
+      await layout.checkNoEscape(location);
+      return removals.removeIf(keyOf(location), randomUUID(), isFormer);
     },
     async removePutAside(location, change, isSafe) {
       await layout.checkNoEscape(location);

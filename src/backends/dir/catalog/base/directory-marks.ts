@@ -20,20 +20,13 @@ export const isClaim = (mark: Uint8Array): boolean => Buffer.from(mark).toString
 
 const DEPARTING = "departing ";
 
-/** Adds a change to a mark: the change removes the directory after its commit, and others may be about to, too. */
-export function withDeparture(mark: Uint8Array | undefined, change: string): Buffer {
-  const before = mark === undefined ? "" : Buffer.from(mark).toString();
-  const own = DEPARTING + change;
-  return Buffer.from(before.startsWith(DEPARTING) ? `${before}\n${own}` : own);
+/** Returns the changes in a mark that are about to take the directory from its table. */
+export function departuresIn(mark: Uint8Array | undefined): string[] {
+  const lines = mark === undefined ? [] : Buffer.from(mark).toString().split("\n");
+  return lines.filter((line) => line.startsWith(DEPARTING)).map((line) => line.slice(DEPARTING.length));
 }
 
-/** Whether a change has been added to a mark. */
-export function hasDeparture(mark: Uint8Array | undefined, change: string): boolean {
-  return (
-    mark !== undefined &&
-    Buffer.from(mark)
-      .toString()
-      .split("\n")
-      .includes(DEPARTING + change)
-  );
+/** Returns the content of the mark of changes that are about to take the directory; there may be none. */
+export function departureMark(changes: readonly string[]): Buffer {
+  return changes.length === 0 ? PLAIN_MARK : Buffer.from(changes.map((id) => DEPARTING + id).join("\n"));
 }

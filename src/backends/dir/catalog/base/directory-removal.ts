@@ -1,12 +1,14 @@
 import { createHash, randomBytes } from "node:crypto";
-import { type FileFeatures, keyIn, type ObjectStore } from "../../format/storage.ts";
-import { DEREGISTERED_MARKER, hasDeparture, PLAIN_MARK } from "./directory-marks.ts";
+import { type FileFeatures, keyIn, listNames, type ObjectStore } from "../../format/storage.ts";
+import { claimMark, DEREGISTERED_MARKER, departuresIn, PLAIN_MARK } from "./directory-marks.ts";
 
 /** Removals of directories of tables, given by their keys; see the methods of `Layout`. */
 export interface Removals {
   isPutAside(key: string, change: string): Promise<boolean>;
   remove(key: string): Promise<boolean>;
   removePutAside(key: string, change: string, isSafe: () => boolean): Promise<boolean>;
+  removeClaimed(key: string, mark: string, claim: string): Promise<boolean>;
+  removeIf(key: string, reason: string, isFormerAt: (at: string) => Promise<boolean>): Promise<boolean>;
   complete(key: string, change: string): Promise<void>;
 }
 
@@ -15,7 +17,7 @@ export function createRemovals(store: ObjectStore, baseKey: string): Removals {
   const { files } = store;
 
   async function isPutAside(key: string, change: string): Promise<boolean> {
-    return hasDeparture(await store.get(`${key}/${DEREGISTERED_MARKER}`), change);
+    return departuresIn(await store.get(`${key}/${DEREGISTERED_MARKER}`)).includes(change);
   }
   /** Where a change looks at a directory of a disk before it removes it; another process finds it by the name. */
   function asideOf(key: string, change: string): string {
@@ -32,6 +34,30 @@ export function createRemovals(store: ObjectStore, baseKey: string): Removals {
     if (moved) await store.deleteDirectory(trash);
     return moved;
   }
+  /**
+   * Removes a directory unless it has become another one by the time when it is held fast.
+   *
+   * @param reason the change or the claim because of which it is removed
+   * @param isFormerAt whether the directory at a key is the one to remove
+   * @param last the name of the object that outlives all others. Default: the mark that hides the directory
+   */
+  async function removeIf(
+    key: string,
+    reason: string,
+    isFormerAt: (at: string) => Promise<boolean>,
+    last = DEREGISTERED_MARKER,
+  ): Promise<boolean> {
+    if (!(await isFormerAt(key))) return false;
+    if (files === undefined) return store.deleteDirectory(key, last, () => isFormerAt(key));
+    // `gc` must not take it for a dropped table before it is known to be one.
+    const aside = asideOf(key, reason);
+    if (!(await files.moveDirectory(key, aside))) return false;
+    const isFormer = await isFormerAt(aside);
+    if (isFormer) await discard(aside, files);
+    else if (!(await files.moveDirectory(aside, key)) && (await store.exists(aside)))
+      throw new Error(`the directory of another table is at ${store.uriOf(aside)}`);
+    return isFormer;
+  }
   return {
     isPutAside,
     async remove(key) {
@@ -44,19 +70,16 @@ export function createRemovals(store: ObjectStore, baseKey: string): Removals {
       }
       return found;
     },
-    async removePutAside(key, change, isSafe) {
-      const isFormerAt = async (at: string) => isSafe() || isPutAside(at, change);
-      if (!(await isFormerAt(key))) return false;
-      if (files === undefined) return store.deleteDirectory(key, DEREGISTERED_MARKER, () => isFormerAt(key));
-      // `gc` must not take it for a dropped table before it is known to be one.
-      const aside = asideOf(key, change);
-      if (!(await files.moveDirectory(key, aside))) return false;
-      const isFormer = await isFormerAt(aside);
-      if (isFormer) await discard(aside, files);
-      else if (!(await files.moveDirectory(aside, key)) && (await store.exists(aside)))
-        throw new Error(`the directory of another table is at ${store.uriOf(aside)}`);
-      return isFormer;
+    removePutAside: (key, change, isSafe) =>
+      removeIf(key, change, async (at) => isSafe() || isPutAside(at, change)),
+    removeClaimed(key, mark, claim) {
+      const isFormerAt = async (at: string) => {
+        const [names, found] = await Promise.all([listNames(store, at), store.get(`${at}/${mark}`)]);
+        return names.length === 1 && found !== undefined && claimMark(claim).equals(found);
+      };
+      return removeIf(key, claim, isFormerAt, mark);
     },
+    removeIf,
     async complete(key, change) {
       const aside = asideOf(key, change);
       if (files !== undefined && (await isPutAside(aside, change))) await discard(aside, files);

@@ -58,32 +58,48 @@ export interface Layout {
   /**
    * Shows a claimed directory to implementations that list directories.
    *
-   * @param claim the text of the claim. Default: any mark that hides the directory is removed
+   * @param claim the text of the claim
    * @returns false if the directory has another mark or none, for example because the table has been dropped
    */
-  reveal(location: string, claim?: string): Promise<boolean>;
-  /** Removes a directory that contains nothing except marks. */
-  unreserve(location: string): Promise<void>;
+  reveal(location: string, claim: string): Promise<boolean>;
+  /** Gives a claim back: removes the directory if it contains the mark of the claim and nothing else. */
+  unclaim(location: string, claim: string): Promise<boolean>;
   /** Whether a directory is marked as a declared table or as deregistered. */
   isMarked(location: string): Promise<boolean>;
   /** Whether a directory is marked as deregistered. */
   isDeregistered(location: string): Promise<boolean>;
   /**
-   * Marks a directory as deregistered that a change removes after its commit, beside other changes that are about to. A
-   * table that another one follows in the same place has another mark.
+   * Marks a directory as deregistered that a change takes from its table by its commit, beside other changes that are
+   * about to. A table that another one follows in the same place has another mark.
    *
    * @param change the id of the change
    */
   putAside(location: string, change: string): Promise<void>;
   /** Whether a change has {@link putAside} the directory. */
   isPutAside(location: string, change: string): Promise<boolean>;
-  /** Marks a directory as deregistered, or removes the mark; a directory without data stays a declared table then. */
-  setDeregistered(location: string, deregistered: boolean): Promise<void>;
+  /**
+   * Marks a directory as deregistered, or removes the mark; a directory without data stays a declared table then.
+   *
+   * @param isDeparting whether a change that has {@link putAside} the directory still needs its mark; the directory stays
+   *   marked for it
+   */
+  setDeregistered(
+    location: string,
+    deregistered: boolean,
+    isDeparting: (change: string) => Promise<boolean>,
+  ): Promise<void>;
   /**
    * Removes a table's directory with everything in it; returns false if it did not exist, or if another caller removed
    * it.
    */
   remove(location: string): Promise<boolean>;
+  /**
+   * Like {@link remove}, but the location may get another directory, or a row, at any moment of this call.
+   *
+   * @param isFormer whether the directory is the one to remove; asked, also with another key in its place, when what is in
+   *   it is known and nothing has been removed
+   */
+  removeIf(location: string, isFormer: (key: string) => Promise<boolean>): Promise<boolean>;
   /**
    * Like {@link remove}, but only the directory that a change has {@link putAside}: it may have been removed already, and
    * the location may belong to another table at any moment of this call.

@@ -75,10 +75,8 @@ export function createDeclareOperations(
         if (existing?.location !== location) checkFree(draft, location, existing?.location);
         draft.put({ objectId: objectIdOf(id), objectType: "table", location, properties });
       };
-      await runBatch(context, { changes: [register], departing: "keep" }, signal);
-      await afterChange(async () => {
-        if (await layout.exists(location)) await layout.setDeregistered(location, false);
-      });
+      const locations = isRootDirectory(location) ? [location] : [];
+      await runBatch(context, { changes: [register], departing: "keep", locations }, signal);
       return create(RegisterTableResponseSchema, { location, properties });
     },
   };
@@ -128,7 +126,7 @@ async function takePrivately(
 ): Promise<string> {
   await layout.reserveNew(location);
   await catalog.mutate(apply).catch(async (error: unknown) => {
-    if (isRefusal(error)) await layout.unreserve(location);
+    if (isRefusal(error)) await layout.remove(location);
     throw error;
   });
   return location;
@@ -142,7 +140,7 @@ async function takeOpenly(context: CatalogContext, claim: Claim): Promise<string
   try {
     if (!(await layout.claim(location, text))) throw new LocationTaken();
     await catalog.mutate(apply).catch(async (error: unknown) => {
-      if (isRefusal(error)) await releaseClaims(context, [location]);
+      if (isRefusal(error)) await releaseClaims(context, [location], text);
       throw error;
     });
   } catch (error) {

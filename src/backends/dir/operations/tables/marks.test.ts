@@ -81,6 +81,35 @@ for (const [where, plain] of Object.entries(STORES)) {
       });
     }
 
+    test("a registration does not show the table again that was deregistered before the mark goes", async (t) => {
+      const root = await temporaryDirectory(t);
+      const open = (store: ObjectStore) => openClient(t, root, { storage: storageOf(store, root) });
+      const other = await open(plain);
+      let pending: (() => Promise<unknown>) | undefined = () => other.call("deregisterTable", "t");
+      const beside = async (key: string) => {
+        const work = key.endsWith(`t.lance/${HIDDEN}`) ? pending : undefined;
+        if (work !== undefined) pending = undefined;
+        await work?.();
+      };
+      const registrar = await open({
+        ...plain,
+        async delete(key) {
+          await beside(key);
+          return plain.delete(key);
+        },
+        async deleteTagged(key, tag) {
+          await beside(key);
+          return plain.deleteTagged(key, tag);
+        },
+      });
+      await other.upload("createTable", "t", {}, rows);
+      await other.call("deregisterTable", "t");
+      await registrar.call("registerTable", "t", { location: "t.lance" });
+      assert.equal(pending, undefined);
+      for (const client of [registrar, other])
+        assert.deepEqual((await client.call("listTables", "")).tables, []);
+    });
+
     /** Leaves the note of a drop of `t` whose process ended after the commit; another process begins to resolve it. */
     async function resolveBeside(
       t: TestContext,

@@ -1,0 +1,107 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { LanceError } from "../../../../namespace/errors.ts";
+import { listNames, type ObjectStore, type TaggedObject } from "../../format/storage.ts";
+import { DEREGISTERED_MARKER, RESERVED_MARKER } from "./directory-marks.ts";
+
+/** Number of attempts to change a mark while others change it or remove the directory. */
+const TRIES = 10;
+
+/** Longest pause before the second attempt, in milliseconds; it grows with each one. */
+const PAUSE_MS = 5;
+
+/** Changes of the mark that hides a directory, given by its key. Each is decided on what is there. */
+export interface MarkChanges {
+  /**
+   * Changes the mark of a directory that contains anything.
+   *
+   * @param next returns the new content of the mark for the present one; undefined shows the directory, and a directory
+   *   without data stays a declared table then
+   * @throws LanceError ConcurrentModification if others change it all the time
+   */
+  change(
+    directory: string,
+    next: (mark: Uint8Array | undefined) => Promise<Uint8Array | undefined>,
+  ): Promise<void>;
+  /** Turns a mark into that of a declared table; returns false if the directory has another mark or none. */
+  show(directory: string, mark: Uint8Array): Promise<boolean>;
+}
+
+/**
+ * Creates the changes of marks.
+ *
+ * @param hasData whether a directory contains a version
+ */
+export function createMarkChanges(
+  store: ObjectStore,
+  hasData: (directory: string) => Promise<boolean>,
+): MarkChanges {
+  const keyOf = (directory: string) => `${directory}/${DEREGISTERED_MARKER}`;
+
+  /** @returns false if another caller was faster */
+  async function attempt(directory: string, next: Parameters<MarkChanges["change"]>[1]): Promise<boolean> {
+    const key = keyOf(directory);
+    const [found, names] = await Promise.all([store.getTagged(key), listNames(store, directory)]);
+    const mark = await next(found?.bytes);
+    if (mark === undefined) return found === undefined || remove(directory, found, names);
+    if (found !== undefined) return isSame(mark, found) || store.replace(key, mark, found.tag);
+    // An attempt before makes an empty directory on a disk, if another process removes the former one.
+    return names.length === 0 || putNew(directory, mark);
+  }
+  async function remove(directory: string, found: TaggedObject, names: readonly string[]): Promise<boolean> {
+    // A directory without data and without any mark counts as lost. The mark of a claim is the only one of a table
+    // whose declarer ended after the row.
+    if (names.includes(RESERVED_MARKER) || (names.includes("_versions") && (await hasData(directory))))
+      return store.deleteTagged(keyOf(directory), found.tag);
+    return changes.show(directory, found.bytes);
+  }
+  async function putNew(directory: string, mark: Uint8Array): Promise<boolean> {
+    const key = keyOf(directory);
+    if (!(await store.putIfAbsent(key, mark))) return false;
+    if ((await listNames(store, directory)).length > 1) return true;
+    // Another caller has removed the directory just before, and the mark would keep its place taken.
+    await deleteIfSame(store, key, mark);
+    return false;
+  }
+  const changes: MarkChanges = {
+    async change(directory, next) {
+      let hasFailed = false;
+      for (let tries = 1; tries <= TRIES; tries++) {
+        if (tries > 1) await sleep(Math.random() * PAUSE_MS * tries);
+        try {
+          if (await attempt(directory, next)) return;
+        } catch (error) {
+          // If the change was made all the same, the next attempt finds it.
+          if (hasFailed) throw error;
+          hasFailed = true;
+        }
+      }
+      throw new LanceError("ConcurrentModification", "other changes of the table go on; try again");
+    },
+    async show(directory, mark) {
+      const isThere = async () => {
+        const found = await store.getTagged(keyOf(directory));
+        return found !== undefined && isSame(mark, found);
+      };
+      if (!(await isThere())) return false;
+      try {
+        await store.move(keyOf(directory), `${directory}/${RESERVED_MARKER}`);
+        return true;
+      } catch (error) {
+        // Another process has revealed or dropped the table meanwhile.
+        if (await isThere()) throw error;
+        return false;
+      }
+    },
+  };
+  return changes;
+}
+
+/** Deletes an object unless it has other bytes than these. */
+export async function deleteIfSame(store: ObjectStore, key: string, bytes: Uint8Array): Promise<void> {
+  const found = await store.getTagged(key);
+  if (found !== undefined && isSame(bytes, found)) await store.deleteTagged(key, found.tag);
+}
+
+function isSame(mark: Uint8Array, { bytes }: TaggedObject): boolean {
+  return Buffer.compare(mark, bytes) === 0;
+}
