@@ -4,7 +4,10 @@ import { mkdir, readdir, readFile, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "vitest";
 import { leaveIntent, leaveMark, leaveVerdict } from "../batch/fixture.ts";
-import { openClient } from "../test-support.ts";
+import { createLocalStore } from "../format/local/local-store.ts";
+import { openDirectory } from "../open-directory.ts";
+import { openClient, silent } from "../test-support.ts";
+import { findLeftovers } from "./find-leftovers.ts";
 import { collect, openWorkshop, putFile, putUnlisted, ROWS, type Workshop } from "./fixture.ts";
 
 const HOUR = 3_600_000;
@@ -75,6 +78,29 @@ test("skips what was written to recently", async (t) => {
   assert.deepEqual(await collect(workshop, day), ["unfinished table: 0a1b2c3d_ns$t"]);
   await putFile(workshop, "0a1b2c3d_ns$t/data/2.lance");
   assert.deepEqual(await collect(workshop, day), [], "a file that is new makes all of it new");
+});
+
+test("keeps a table that is registered just before its directory is removed", async (t) => {
+  const workshop = await openWorkshop(t);
+  const { root, client } = workshop;
+  await client.upload("createTable", "t", {}, ROWS);
+  await client.call("deregisterTable", "t");
+  const disk = createLocalStore();
+  let isRegistered = false;
+  const moveDirectory = async (from: string, to: string) => {
+    if (!isRegistered && from.endsWith("/t.lance")) {
+      isRegistered = true;
+      await client.call("registerTable", "t", { location: "t.lance" });
+    }
+    return disk.files.moveDirectory(from, to);
+  };
+  const storage = { store: { ...disk, files: { ...disk.files, moveDirectory } }, root, engineOptions: {} };
+  const { context, close } = await openDirectory({ root, storage, log: silent, maintenance: false });
+  t.onTestFinished(close);
+  for await (const leftover of findLeftovers(context, Date.now() + 60_000))
+    if (leftover.kind === "unlisted data") assert.equal(await leftover.remove(), false);
+  assert.equal(isRegistered, true);
+  assert.equal((await client.call("countTableRows", "t")).count, 3n);
 });
 
 test("a dataset without a row is told apart from a table of the root without one", async (t) => {

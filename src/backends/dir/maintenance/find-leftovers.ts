@@ -108,8 +108,14 @@ async function* directory(
       if ((await kindOf(context, await catalog.read(), name)) !== kind) return false;
       engine.forget(store.uriOf(key));
       if (isClaimed) return removeClaimed(context, name, before);
-      if (name.startsWith(".")) await store.deleteDirectory(key);
-      else await layout.remove(name);
+      if (!name.startsWith("."))
+        return layout.removeIf(
+          name,
+          async (at) =>
+            !isReferenced(await catalog.read(), name) &&
+            isOld((await measure(store, at)).modifiedMillis, before),
+        );
+      await store.deleteDirectory(key);
       return true;
     },
   };
@@ -117,8 +123,9 @@ async function* directory(
 
 /** Removes a directory with an old claim. A gateway may take the location over meanwhile, so this takes it first. */
 async function removeClaimed({ layout }: TableContext, name: string, before: number): Promise<boolean> {
-  if (!(await layout.expireClaim(name, before)) || !(await layout.claim(name, randomUUID()))) return false;
-  return layout.remove(name);
+  const claim = randomUUID();
+  const isOwn = (await layout.expireClaim(name, before)) && (await layout.claim(name, claim));
+  return isOwn && layout.unclaim(name, claim);
 }
 
 /** Notes reveal whether a process is at work on them, so they need no age. */
