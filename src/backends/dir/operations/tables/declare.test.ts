@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { mkdir, readdir, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { type TestContext, test } from "vitest";
 import { beginCall } from "../../../../../test/support/caller.ts";
@@ -10,6 +10,7 @@ import type { Catalog } from "../../catalog/catalog.ts";
 import { type Disk, machineDisk } from "../../format/local/disk.ts";
 import { createLocalStore } from "../../format/local/local-store.ts";
 import { openDirectory } from "../../open-directory.ts";
+import { rows } from "../../rows-fixture.ts";
 import { failsWith, openClient, silent, temporaryDirectory } from "../../test-support.ts";
 import { createDeclareOperations } from "./declare.ts";
 
@@ -68,6 +69,24 @@ test("a declaration that is refused leaves no directory", async (t) => {
   const before = await tables();
   await assert.rejects(declare("t"), failsWith("TableAlreadyExists"));
   assert.deepEqual(await tables(), before);
+});
+
+test("a name can be used whose usual location has the place of a table without a directory in it", async (t) => {
+  const client = await openClient(t, await temporaryDirectory(t));
+  await client.call("registerTable", "x", { location: "t.lance/x" });
+  await client.call("declareTable", "t");
+  await client.call("registerTable", "y", { location: "u.lance/y" });
+  const declare = { case: "declareTable" as const, value: { id: ["u"] } };
+  await client.call("batchCommitTables", "$", { operations: [{ operation: declare }] });
+  assert.deepEqual((await client.call("listTables", "$")).tables, ["t", "u", "x", "y"]);
+});
+
+test("no table gets a place in the directory of a deregistered table of a namespace", async (t) => {
+  const client = await openClient(t, await temporaryDirectory(t));
+  await client.call("createNamespace", "n");
+  await client.upload("createTable", "n$t", {}, rows([1]));
+  const location = `${basename((await client.call("deregisterTable", "n$t")).location ?? "")}/data`;
+  await assert.rejects(client.call("registerTable", "x", { location }), failsWith("InvalidInput"));
 });
 
 test("no table gets a place in the directory of a root table that has no row", async (t) => {

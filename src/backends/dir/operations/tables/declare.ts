@@ -62,7 +62,7 @@ export function createDeclareOperations(
       checkTableProperties(properties);
       checkNewLocation(location);
       await layout.checkNoEscape(location);
-      await checkOutsideOfRootTables(context, location);
+      await checkOutsideOfTables(context, location);
       await resolveAbandoned(context);
       await refuseWhileRemoved(journal, location);
       const unlisted = await isUnlistedTable(context, await catalog.read(), id);
@@ -182,9 +182,10 @@ export async function planClaim(
   wanted?: string,
 ): Promise<Claim> {
   const { layout } = context;
-  if (mayBeUnlisted(id)) await checkAbsent(context, await view(), id);
+  const state = mayBeUnlisted(id) ? await view() : undefined;
+  if (state !== undefined) await checkAbsent(context, state, id);
   if (wanted === undefined) {
-    const location = await freeLocation(context, id);
+    const location = await freeLocation(context, id, state);
     const elsewhere = () => claimOf(id, { location: uniqueLocation(id), isPrivate: true }, properties);
     return isRootDirectory(location)
       ? { ...claimOf(id, { location, isPrivate: false }, properties), elsewhere }
@@ -192,7 +193,7 @@ export async function planClaim(
   }
   const location = relativeLocation(context, wanted);
   await layout.checkNoEscape(location);
-  await checkOutsideOfRootTables(context, location);
+  await checkOutsideOfTables(context, location);
   if (!(await layout.isEmpty(location))) {
     throw new LanceError("InvalidInput", `location ${JSON.stringify(wanted)} is not empty`);
   }
@@ -229,22 +230,30 @@ function claimOf(
     apply(draft) {
       requireParent(draft, id);
       if (draft.get(objectIdOf(id)) !== undefined) throw tableExists(id);
-      // The table of another name may have lost its directory here.
-      if (location === newLocation(id) && draft.ownerOf(location) !== undefined) throw new LocationTaken();
-      checkFree(draft, location, undefined);
+      if (id.length === 1 && location === rootLocation(id) && !isFree(draft, location))
+        throw new LocationTaken();
+      checkFree(draft, location);
       draft.put({ objectId: objectIdOf(id), objectType: "table", location, properties });
     },
   };
 }
 
-/** Returns the usual location of a table, or a random one when anything is there, such as a deregistered table. */
-async function freeLocation(context: CatalogContext, id: Identifier): Promise<string> {
+/**
+ * Returns the usual location of a table, or a random one when anything is there, such as a deregistered table, or when a
+ * table without a directory has it or a place in it.
+ */
+async function freeLocation(
+  context: CatalogContext,
+  id: Identifier,
+  state: CatalogView | undefined,
+): Promise<string> {
   const { layout } = context;
   const location = newLocation(id);
   await layout.checkNoEscape(location);
   if (!isRootDirectory(location)) return location;
-  const isFree = (await layout.isEmpty(location)) || (await expireClaim(context, location));
-  return isFree ? location : uniqueLocation(id);
+  if (state !== undefined && !isFree(state, location)) return uniqueLocation(id);
+  const isVacant = (await layout.isEmpty(location)) || (await expireClaim(context, location));
+  return isVacant ? location : uniqueLocation(id);
 }
 
 /** Returns a location relative to the base; a client may send the absolute path of an earlier answer. */
@@ -260,22 +269,30 @@ function relativeLocation({ layout }: CatalogContext, wanted: string): string {
  *
  * @throws LanceError InvalidInput
  */
-function checkFree(draft: Draft, location: string, own: string | undefined): void {
+function checkFree(view: CatalogView, location: string, own?: string): void {
+  if (!isFree(view, location, own)) throw ofAnotherTable(location);
+}
+
+/** Whether no row has a location, or one that contains it or is inside of it. */
+function isFree(view: CatalogView, location: string, own?: string): boolean {
+  const isAround = around(location).some((other) => other !== own && view.ownerOf(other) !== undefined);
+  return !isAround && !hasOther(view.locationsInside(location), own);
+}
+
+/** Returns a location and the directories that contain it. */
+function around(location: string): string[] {
   const parts = location.split("/");
-  const around = parts.map((_, i) => parts.slice(0, i + 1).join("/"));
-  const isAround = around.some((other) => other !== own && draft.ownerOf(other) !== undefined);
-  if (isAround || hasOther(draft.locationsInside(location), own)) throw ofAnotherTable(location);
+  return parts.map((_, i) => parts.slice(0, i + 1).join("/"));
 }
 
 /**
- * Refuses a location inside of a root table's directory, also of one without a row, which {@link checkFree} does not see.
+ * Refuses a location inside of a table's directory, also of one without a row, which {@link checkFree} does not see.
  *
  * @throws LanceError InvalidInput
  */
-async function checkOutsideOfRootTables({ layout }: CatalogContext, location: string): Promise<void> {
-  const [first = ""] = location.split("/");
-  if (first === location || !isRootDirectory(first) || (await layout.dataState(first)) === "lost") return;
-  throw ofAnotherTable(location);
+async function checkOutsideOfTables({ layout }: CatalogContext, location: string): Promise<void> {
+  for (const directory of around(location).slice(0, -1))
+    if ((await layout.dataState(directory)) !== "lost") throw ofAnotherTable(location);
 }
 
 function ofAnotherTable(location: string): LanceError {
