@@ -73,6 +73,7 @@ test("refuses locations that leave the catalog or the directory of another table
   await assert.rejects(client.call("countTableRows", "z"), failsWith("InvalidInput"));
   await client.call("dropTable", "z");
   assert.deepEqual(await readdir(outside), ["precious"]);
+  assert.deepEqual(await readdir(join(root, "data", ".intents")), [], "no later change tries again");
 });
 
 test("takes a root that is a catalog as its own base, and refuses a bad root in one line", async (t) => {

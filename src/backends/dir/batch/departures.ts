@@ -1,3 +1,4 @@
+import { isLanceError } from "../../../namespace/errors.ts";
 import { ITEMS_PER_STEP, type Steps } from "../../../runtime/pace.ts";
 import { isRootDirectory } from "../catalog/base/location-names.ts";
 import type { CatalogContext } from "../catalog/catalog-context.ts";
@@ -81,6 +82,8 @@ export async function finishDepartures(
       log.info({ location }, "the directory of a dropped table stays until the work on the table ends");
     } catch (error) {
       log.warn({ err: error, location }, "the directory of a dropped table is left behind");
+      // A location that leads out of the base stays refused.
+      if (isLanceError(error, "InvalidInput")) continue;
     }
     all = false;
   }
