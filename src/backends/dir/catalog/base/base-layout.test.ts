@@ -120,6 +120,20 @@ test("a change leaves no mark where another one removes the directory just befor
   assert.equal(await layout.claim("t", "next"), true);
 });
 
+test("a declaration of a bucket that shows its directory leaves the mark of a change that is under way", async (t) => {
+  const base = disk.keyOf(await temporaryDirectory(t));
+  const plain = createDiskBucket(disk);
+  const layout = createLayout(createRemoteStore(plain), base);
+  await layout.claim("t.lance", "declared");
+  const copy: typeof plain.copy = async (...args) => {
+    await plain.copy(...args);
+    await layout.putAside("t.lance", "drop");
+  };
+  const shown = createLayout(createRemoteStore({ ...plain, copy }), base).reveal("t.lance", "declared");
+  assert.equal(await shown, false);
+  assert.equal(await layout.isPutAside("t.lance", "drop"), true);
+});
+
 test("two changes put a table of a bucket aside, although the answer to the first mark is lost", async (t) => {
   const base = disk.keyOf(await temporaryDirectory(t));
   const plain = createDiskBucket(disk);

@@ -78,17 +78,21 @@ export function createMarkChanges(
       throw new LanceError("ConcurrentModification", "other changes of the table go on; try again");
     },
     async show(directory, mark) {
-      const isThere = async () => {
-        const found = await store.getTagged(keyOf(directory));
-        return found !== undefined && isSame(mark, found);
+      const [from, to] = [keyOf(directory), `${directory}/${RESERVED_MARKER}`];
+      const tagThere = async () => {
+        const found = await store.getTagged(from);
+        return found !== undefined && isSame(mark, found) ? found.tag : undefined;
       };
-      if (!(await isThere())) return false;
+      const tag = await tagThere();
+      if (tag === undefined) return false;
+      // In a bucket a move takes two requests, and another change may mark the directory in between.
+      if (store.files === undefined) return (await store.copy(from, to)) && store.deleteTagged(from, tag);
       try {
-        await store.move(keyOf(directory), `${directory}/${RESERVED_MARKER}`);
+        await store.move(from, to);
         return true;
       } catch (error) {
         // Another process has revealed or dropped the table meanwhile.
-        if (await isThere()) throw error;
+        if ((await tagThere()) !== undefined) throw error;
         return false;
       }
     },

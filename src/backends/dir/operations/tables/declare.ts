@@ -156,7 +156,7 @@ async function showDeclared(context: CatalogContext, location: string, claim: st
   const { layout } = context;
   const isShown = await layout.reveal(location, claim);
   const isOwned = (await ownerOf(context, location)) !== undefined;
-  if (isShown === isOwned) return;
+  if (isShown && isOwned) return;
   // Another process that completes an old drop may have removed the mark.
   if (isOwned) await layout.reserve(location);
   await updateMark(context, location);

@@ -54,6 +54,10 @@ for (const [where, plain] of Object.entries(STORES)) {
           if (from.endsWith(`t.lance/${HIDDEN}`)) await meanwhile(other);
           return plain.move(from, to);
         },
+        async copy(from, to) {
+          if (from.endsWith(`t.lance/${HIDDEN}`)) await meanwhile(other);
+          return plain.copy(from, to);
+        },
       });
       return { other, root, declared: declarer.call("declareTable", "t") };
     }
