@@ -7,7 +7,7 @@ import { failsWith, silent, temporaryDirectory } from "../test-support.ts";
 import type { Job } from "./job.ts";
 import { createJobs } from "./jobs.ts";
 import { clock, ended, endless, gate, jobsOn, request, storeIn } from "./jobs-fixture.ts";
-import { createJobStore, JOBS_DIRECTORY, type JobStore } from "./store.ts";
+import { createJobStore, findJobFiles, JOBS_DIRECTORY, type JobStore } from "./store.ts";
 
 test("a job is stored, done and remembered with its result", async (t) => {
   const jobs = jobsOn(t, storeIn(await temporaryDirectory(t)), { double: async () => ({ rows: 2 }) });
@@ -128,6 +128,39 @@ test("a job whose success cannot be written is done again, and never called fail
   second.start();
   assert.deepEqual((await ended(second, left.id)).result, { rows: 3 });
   assert.deepEqual(states, ["succeeded", "succeeded"]);
+});
+
+test("a job whose record is being written when its process closes is left to the next process", async (t) => {
+  const files = storeIn(await temporaryDirectory(t));
+  const [writing, begin] = gate();
+  const [written, write] = gate();
+  const store: JobStore = {
+    ...files,
+    async put(job) {
+      begin();
+      await written;
+      await files.put(job);
+    },
+  };
+  const jobs = jobsOn(t, store, { quick: () => assert.fail("it begins") });
+  const submitted = jobs.submit(request("quick"));
+  await writing;
+  await jobs.close();
+  write();
+  const { id } = await submitted;
+  assert.deepEqual(jobs.active(), []);
+  assert.deepEqual([(await files.get(id))?.state, (await files.get(id))?.lease], ["queued", undefined]);
+});
+
+test("a request to cancel a job that ends at that moment leaves nothing behind", async (t) => {
+  const directory = await temporaryDirectory(t);
+  const store = storeIn(directory);
+  const jobs = jobsOn(t, store, { quick: async () => ({}) });
+  const { id } = await jobs.submit(request("quick"));
+  await ended(jobs, id);
+  while (jobs.active().length > 0) await sleep(5);
+  await store.requestCancel(id);
+  assert.deepEqual(await findJobFiles(createLocalStore(directory), ""), []);
 });
 
 test("the work of a job is counted before it begins, and closes and waiting do not count", async (t) => {

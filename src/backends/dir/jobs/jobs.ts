@@ -168,7 +168,9 @@ export function createJobs(options: JobsOptions): Jobs {
         return work(entry.job, signal);
       });
     } catch (thrown) {
-      if (signal.reason === LOST) return await entry.writing;
+      await entry.writing;
+      // After a pause, the answer of the process that has taken the job over counts. A success is true in any case.
+      if (signal.reason === LOST || !(await isHeld(entry))) return;
       if (signal.reason === CLOSING) return await write(entry, { state: "queued", begun, lease: undefined });
       if (signal.reason === CANCELLED) return await finish(entry, "cancelled", {});
       const error = toLanceError(thrown);
@@ -188,13 +190,17 @@ export function createJobs(options: JobsOptions): Jobs {
     return write(entry, { ...change, state, finishedAt, lease: undefined }, store.finish);
   }
 
+  /** Whether no other process has taken the job over. */
+  async function isHeld({ job }: Active): Promise<boolean> {
+    return (await store.get(job.id))?.lease?.owner === owner;
+  }
   async function renew(entry: Active): Promise<void> {
     const { job, controller } = entry;
     if (await store.isCancelRequested(job.id)) controller.abort(CANCELLED);
     const renewed = lease(await clock.now());
-    const stored = await store.get(job.id);
+    const held = await isHeld(entry);
     if (!active.has(job.id) || controller.signal.aborted || entry.isEnding) return;
-    if (stored?.lease?.owner === owner) await write(entry, { lease: renewed });
+    if (held) await write(entry, { lease: renewed });
     else controller.abort(LOST);
   }
   async function sweep(): Promise<void> {
@@ -292,7 +298,8 @@ export function createJobs(options: JobsOptions): Jobs {
       const facts: Job = { id, kind, table, spec, state, createdAt, attempts: 1, lease: lease(createdAt) };
       const job = withEvent(facts, createdAt, owner);
       await store.put(job);
-      takeUp(job, caller);
+      if (closing) await store.put({ ...job, lease: undefined });
+      else takeUp(job, caller);
       return job;
     },
     runUnrecorded: (signal, caller, work) => inTurn(signal, turns, caller, work),

@@ -115,7 +115,11 @@ export function createJobStore(store: ObjectStore, directory: string): JobStore 
     },
     claim: (job, attempt) => store.putIfAbsent(claimKey(job.id, attempt), randomBytes(16)),
     claimedAt: async ({ id }, attempt) => (await store.head(claimKey(id, attempt)))?.modifiedMillis,
-    requestCancel: (id) => store.put(cancelKey(id), Buffer.from("")),
+    async requestCancel(id) {
+      await store.put(cancelKey(id), Buffer.from(""));
+      // The end of a job removes the requests that it finds.
+      if ((await store.head(key("done", id))) !== undefined) await store.delete(cancelKey(id));
+    },
     isCancelRequested: async (id) => (await store.head(cancelKey(id))) !== undefined,
     async prune(before, keep) {
       // A record is written when its job ends, so the time of the object is that of the end.

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
 import { test, vi } from "vitest";
+import { LanceError } from "../../../namespace/errors.ts";
 import { createLocalStore } from "../format/local/local-store.ts";
 import { createStorageClock } from "../format/storage-clock.ts";
 import { silent, temporaryDirectory } from "../test-support.ts";
@@ -130,6 +131,33 @@ test("a process that lost its job leaves the record to the other", async (t) => 
   }
   assert.deepEqual(await store.get(job.id), taken);
 });
+
+const TAKEN = { attempts: 2, lease: { owner: "other", until: Date.now() + 60_000 } } as const;
+const DONE = { ...TAKEN, state: "succeeded", finishedAt: 2, lease: undefined, result: { rows: 2 } } as const;
+for (const [end, taken] of [
+  ["fails", TAKEN],
+  ["fails", DONE],
+  ["closes", TAKEN],
+  ["is cancelled", TAKEN],
+] as const)
+  test(`a process that ${end} after a pause leaves its job to the one that ${taken === DONE ? "has done it" : "took it over"}`, async (t) => {
+    const store = storeIn(await temporaryDirectory(t));
+    const [resumed, resume] = gate();
+    const fail: JobWork = async () => {
+      await resumed;
+      throw new LanceError("ServiceUnavailable", "the connection is too old");
+    };
+    const jobs = jobsOn(t, store, { work: end === "fails" ? fail : endless });
+    const { id } = await jobs.submit(request("work"));
+    while ((await store.get(id))?.state !== "running") await sleep(5);
+    const other: Job = { ...((await store.get(id)) as Job), ...taken };
+    await (taken === DONE ? store.finish(other) : store.put(other));
+    resume();
+    if (end === "closes") await jobs.close();
+    if (end === "is cancelled") await jobs.cancel(id);
+    while (jobs.active().length > 0) await sleep(5);
+    assert.deepEqual(await store.get(id), JSON.parse(JSON.stringify(other)));
+  });
 
 test("a process whose clock is days ahead takes no job of a process that is at work", async (t) => {
   const path = await temporaryDirectory(t);
