@@ -1,12 +1,13 @@
 import { LanceError } from "../../../../namespace/errors.ts";
-import type { Identifier } from "../../../../namespace/identifier.ts";
+import { type Identifier, parseIdentifier } from "../../../../namespace/identifier.ts";
 import type { ChangeContext } from "../../batch/change-context.ts";
 import { resolveAbandoned } from "../../batch/resolve.ts";
 import { untilAborted } from "../../concurrency/wait.ts";
-import { type FoundTable, requireTable } from "./lookup.ts";
+import { type FoundTable, findTable, tableNotFound } from "./lookup.ts";
 
 /** The table of long work. */
 export interface WorkPlace {
+  /** The name when the work was planned; the table may have another one by now. */
   readonly id: Identifier;
   /** The location when the work was planned, which distinguishes the table from a later one of its name. */
   readonly location: string;
@@ -31,7 +32,10 @@ export function duringWork<T>(
     const end = await context.work.begin(location);
     try {
       // A drop that did not see the note has taken the row by now.
-      const table = await requireTable(context, id);
+      const state = await context.catalog.read();
+      const owner = state.ownerOf(location);
+      const table = await findTable(context, state, owner === undefined ? id : parseIdentifier(owner));
+      if (table === undefined) throw tableNotFound(id);
       if (table.location !== location) throw new LanceError("TableNotFound", "the table was replaced");
       return await work(table);
     } finally {

@@ -269,7 +269,7 @@ test("the next process finishes a job that a restart interrupts, under its id", 
   assert.deepEqual((await second.call("listAllTables", "$")).tables, ["t"]);
 });
 
-test("a job whose table is gone or was replaced fails and says so", async (t) => {
+test("a job whose table is gone or was replaced fails and says so, and one whose table was renamed does its work", async (t) => {
   const root = await temporaryDirectory(t);
   const first = await openClient(t, root);
   await first.call("createNamespace", "n");
@@ -279,9 +279,10 @@ test("a job whose table is gone or was replaced fails and says so", async (t) =>
   await first.close();
   const job = (await jobsOf(root).get(jobId)) as Job;
   const moved = { ...job, id: randomUUID(), spec: { ...job.spec, location: "other" } };
-  await jobsOf(root).put(moved);
+  const renamed = { ...job, id: randomUUID(), table: ["n", "former"] };
+  for (const each of [moved, renamed]) await jobsOf(root).put(each);
   await openClient(t, root);
-  assert.equal((await ended(root, jobId)).state, "succeeded");
+  for (const id of [jobId, renamed.id]) assert.equal((await ended(root, id)).state, "succeeded");
   assert.equal((await ended(root, moved.id)).error?.name, "TableNotFound");
 });
 
