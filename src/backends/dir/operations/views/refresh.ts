@@ -60,6 +60,7 @@ export async function refreshView(
   job: Job,
   signal: AbortSignal,
 ): Promise<JobFacts> {
+  signal.throwIfAborted();
   const { sourceQuery: text, outputSchema } = readDefinition(view);
   const query = parseViewQuery(text);
   const source = await requireTable(context, query.source);

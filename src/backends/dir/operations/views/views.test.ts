@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { cp, rm } from "node:fs/promises";
-import { setTimeout as sleep } from "node:timers/promises";
+import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
 import {
   Field,
   Int32,
@@ -14,17 +14,22 @@ import {
   vectorFromArray,
 } from "apache-arrow";
 import { type TestContext, test } from "vitest";
+import { until } from "../../../../../test/support/until.ts";
 import { InsertMode } from "../../../../gen/lance/namespace/v1/data_pb.ts";
 import { MaterializedViewKind } from "../../../../gen/lance/namespace/v1/view_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
+import type { KeyedLocks } from "../../concurrency/keyed-locks.ts";
+import type { Engine } from "../../engine/engine.ts";
 import { createLocalStore } from "../../format/local/local-store.ts";
 import type { ObjectStore } from "../../format/storage.ts";
 import type { Job } from "../../jobs/job.ts";
+import type { Jobs, JobWork } from "../../jobs/jobs.ts";
 import { createJobStore, JOBS_DIRECTORY } from "../../jobs/store.ts";
 import { openDirectory } from "../../open-directory.ts";
 import { failsWith, openClient, silent, type TestClient, temporaryDirectory } from "../../test-support.ts";
 import { optimizeTable } from "../../upkeep/optimize.ts";
 import { requireTable } from "../tables/lookup.ts";
+import { createViewOperations } from "./views.ts";
 
 const jobsOf = (root: string) =>
   createJobStore(createLocalStore(), `${root.slice(1)}/data/${JOBS_DIRECTORY}`);
@@ -224,6 +229,72 @@ test("concurrent refreshes add no row twice", async (t) => {
     await ids(),
     Array.from({ length: 20 }, (_, i) => i),
   );
+});
+
+test("a refresh that was cancelled keeps others waiting until its last write has ended", async (t) => {
+  const { root, client, ids } = await openView(t, "SELECT id FROM t");
+  const { context, close } = await openDirectory({ root, log: silent });
+  t.onTestFinished(close);
+  const { promise: held, resolve: release } = Promise.withResolvers<void>();
+  const writes: Promise<number>[] = [];
+  const engine: Engine = {
+    ...context.engine,
+    create(...args) {
+      const before = writes.length === 0 ? held : Promise.resolve();
+      writes.push(before.then(() => context.engine.create(...args)));
+      return writes.at(-1) as Promise<number>;
+    },
+  };
+  let [asked, admitted] = [0, 0];
+  const createLocks = (purpose: string): KeyedLocks => {
+    const { withLocks } = context.createLocks(purpose);
+    return {
+      withLocks(names, work) {
+        asked++;
+        return withLocks(names, () => {
+          admitted++;
+          return work();
+        });
+      },
+    };
+  };
+  let work: JobWork | undefined;
+  const jobs: Jobs = {
+    ...context.jobs,
+    define(_, own) {
+      work = own;
+    },
+  };
+  createViewOperations(
+    { ...context, engine, createLocks, jobs },
+    () => assert.fail(),
+    () => {},
+  );
+  const { location } = await requireTable(context, ["v"]);
+  const job: Job = {
+    id: "",
+    kind: "",
+    table: ["v"],
+    spec: { location },
+    state: "running",
+    createdAt: 0,
+    attempts: 1,
+  };
+  const cancelled = new AbortController();
+  const first = work?.(job, cancelled.signal);
+  await until(() => writes.length === 1);
+  cancelled.abort();
+  await assert.rejects(async () => first, failsWith("Cancelled"));
+  await client.call("deleteFromTable", "t", { predicate: "id > 3" });
+  const second = work?.(job, new AbortController().signal);
+  const waits = until(async () => {
+    await nextTurn();
+    return asked === 2 && admitted === 1;
+  });
+  await Promise.race([second, waits]);
+  release();
+  await Promise.all([second, ...writes]);
+  assert.deepEqual(await ids(), [0, 1, 2, 3]);
 });
 
 test("a view keeps its original schema", async (t) => {

@@ -47,11 +47,10 @@ export function createViewOperations(
 
   jobs.define(REFRESH_VIEW, async (job, signal) => {
     const location = String(job.spec["location"]);
-    const refresh = () =>
-      duringWork(context, { id: job.table, location }, signal, (view) =>
-        refreshView(context, view, job, signal),
-      );
-    const facts = await locks.withLocks([location], refresh);
+    // The engine writes to the end what a cancelled refresh has begun, and the next one comes after that.
+    const facts = await duringWork(context, { id: job.table, location }, signal, (view) =>
+      locks.withLocks([location], () => refreshView(context, view, job, signal)),
+    );
     noteWrite(job.table);
     return facts;
   });
