@@ -5,14 +5,9 @@ import {
   DataFragmentSchema,
   type Manifest,
 } from "../../../../gen/lance/format/table_pb.ts";
-import type {
-  Transaction,
-  Transaction_Rewrite_RewriteGroup,
-} from "../../../../gen/lance/format/transaction_pb.ts";
-import { isLanceError } from "../../../../namespace/errors.ts";
+import type { Transaction_Rewrite_RewriteGroup } from "../../../../gen/lance/format/transaction_pb.ts";
 import type { DatasetRef } from "../../format/dataset.ts";
-import { readTransactionMessage } from "../../format/versions/transaction-records.ts";
-import { readVersion } from "../../format/versions/version-files.ts";
+import { KEEPING, MAX_STEPS, readStep } from "./kept-rows.ts";
 
 /** Rows by their addresses, from the first to before the last. */
 export interface RowRange {
@@ -22,9 +17,6 @@ export interface RowRange {
 
 /** How many rows at the start of each fragment an older version had, too; by the fragments' ids. */
 type KnownRows = Map<bigint, bigint>;
-
-/** Maximum number of versions that are read to follow the compactions between two versions. */
-const MAX_VERSIONS = 1_000n;
 
 /** Number of bits of a row's address below those of its fragment. */
 const ROW_BITS = 32n;
@@ -68,14 +60,6 @@ function hasAllFragments(older: Manifest, newer: Manifest): boolean {
   return kept === before.size;
 }
 
-/** Operations that neither change nor remove rows. */
-const HARMLESS: ReadonlySet<Transaction["operation"]["case"]> = new Set([
-  "append",
-  "createIndex",
-  "reserveFragments",
-  "rewrite",
-]);
-
 /**
  * Finds the rows of an older version in a newer one, however often they were compacted in between; returns undefined if
  * rows were changed, or if it cannot be known.
@@ -85,16 +69,17 @@ async function followCompactions(
   older: Manifest,
   newer: Manifest,
 ): Promise<KnownRows | undefined> {
-  if (newer.version - older.version > MAX_VERSIONS) return undefined;
+  if (newer.version - older.version > MAX_STEPS) return undefined;
   const known = rowsOf(older);
   let before = older;
   for (let version = older.version + 1n; version <= newer.version; version++) {
-    const file = await readVersion(dataset, version).catch(ifGone);
-    const operation = file && (await readTransactionMessage(dataset, file))?.operation;
-    if (file === undefined || operation === undefined || !HARMLESS.has(operation.case)) return undefined;
+    const step = await readStep(dataset, version);
+    if (step === undefined) return undefined;
+    const { manifest, operation } = step;
+    if (operation.case !== "append" && !KEEPING.has(operation.case)) return undefined;
     const groups = operation.case === "rewrite" ? operation.value.groups : [];
     if (!groups.every((group) => followGroup(known, before, group))) return undefined;
-    before = file.manifest;
+    before = manifest;
     const ids = new Set(before.fragments.map(({ id }) => id));
     if ([...known.keys()].some((id) => !ids.has(id))) return undefined;
   }
@@ -151,8 +136,4 @@ function rangesOf({ fragments }: Manifest, known: KnownRows): RowRange[] {
 
 function byId(a: DataFragment, b: DataFragment): number {
   return a.id < b.id ? -1 : 1;
-}
-
-function ifGone(error: unknown): undefined {
-  if (!isLanceError(error, "TableVersionNotFound")) throw error;
 }

@@ -4,6 +4,7 @@ import type { TableContext } from "../../catalog/catalog-context.ts";
 import { engineCall } from "../../engine/errors.ts";
 import type { NativeTable } from "../../engine/native.ts";
 import { commitMetadata } from "../../format/changes/commit.ts";
+import type { DatasetRef } from "../../format/dataset.ts";
 import { readVersion } from "../../format/versions/version-files.ts";
 import type { Job, JobFacts } from "../../jobs/job.ts";
 import type { UploadContext } from "../context.ts";
@@ -11,6 +12,7 @@ import { receiveRows } from "../rows/received-rows.ts";
 import { datasetOf, type FoundTable, requireTable, withData } from "../tables/lookup.ts";
 import { addedRows } from "./added-rows.ts";
 import { checkResult, type OutputSchema, readDefinition, readOutputSchema } from "./definition.ts";
+import { keepsRows } from "./kept-rows.ts";
 import { parseViewQuery, type ViewQuery } from "./query-text.ts";
 import { buildSourceQuery, type Part, resultSchema, resultStream } from "./source.ts";
 
@@ -18,8 +20,8 @@ import { buildSourceQuery, type Part, resultSchema, resultStream } from "./sourc
 const STATE_KEY = "lance_gateway.view.state";
 
 /**
- * The source of a view's rows. A refresh commits this entry as the version right after that of the rows: at any other
- * version, another writer has changed the view, or a refresh did not finish.
+ * The source of a view's rows. A refresh commits this entry after the version of the rows: if others than compactions and the like
+ * follow that version, another writer has changed the view, or a refresh did not finish.
  */
 export interface ViewState {
   /** The location of the source. */
@@ -85,8 +87,10 @@ async function run(refresh: Refresh): Promise<JobFacts> {
     if (added === "nothing")
       return { mode: "none", rows: 0, sourceVersion: Number(origin.version), version: before };
     const result = await append(refresh, added);
-    // A writer in between has added rows that do not follow from the source.
-    if (result !== undefined && result.version <= before + 1) return finish(refresh, "incremental", result);
+    // A writer in between may have added rows that do not follow from the source.
+    const alone =
+      result && (await keepsRows(datasetOf(context, view), manifest.version, BigInt(result.version) - 1n));
+    if (alone) return finish(refresh, "incremental", result);
   }
   return finish(refresh, "full", await replace(refresh, { limit: query.limit }));
 }
@@ -98,9 +102,8 @@ async function planIncrement(
 ): Promise<Part | "nothing" | undefined> {
   const state = readState(manifest);
   if (state === undefined || state.query !== text || state.source !== source.location) return undefined;
-  if (manifest.version !== BigInt(state.rowsVersion) + 1n || BigInt(state.sourceVersion) > origin.version) {
-    return undefined;
-  }
+  if (BigInt(state.sourceVersion) > origin.version) return undefined;
+  if (!(await hasRefreshedRows(datasetOf(context, view), state, manifest))) return undefined;
   const isNewest = BigInt(state.sourceVersion) === origin.version;
   const older = isNewest ? origin : await manifestOf(context, source, BigInt(state.sourceVersion));
   if (older === undefined || !isRecorded(state, older)) return undefined;
@@ -167,6 +170,16 @@ async function finish(
 export function readState({ tableMetadata }: Manifest): ViewState | undefined {
   const text = tableMetadata[STATE_KEY];
   return text === undefined ? undefined : (JSON.parse(text) as ViewState);
+}
+
+/** Whether a version of a view has the rows of the refresh that it records, and no other writer's. */
+export async function hasRefreshedRows(
+  dataset: DatasetRef,
+  { rowsVersion }: ViewState,
+  { version }: Manifest,
+): Promise<boolean> {
+  const written = BigInt(rowsVersion);
+  return version === written + 1n || keepsRows(dataset, written, version);
 }
 
 /** Whether the version with the recorded number is the one from which the view's rows come, and not another of that number. */
