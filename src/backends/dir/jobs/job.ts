@@ -54,6 +54,14 @@ export interface Job extends JobRequest {
 /** Facts about a job in a list. */
 export type JobSummary = Pick<Job, "id" | "kind" | "table" | "state" | "createdAt" | "finishedAt">;
 
+/** Errors of a passing state, after which the work may succeed later. */
+const PASSING: ReadonlySet<string> = new Set(["ConcurrentModification", "ServiceUnavailable", "Throttling"]);
+
+/** Whether a job failed for a reason that may pass. */
+export function mayPass({ error }: Pick<Job, "error">): boolean {
+  return error !== undefined && PASSING.has(error.name);
+}
+
 /** Maximum number of events that a job keeps; the newest take the place of the oldest after the first. */
 const MAX_EVENTS = 100;
 

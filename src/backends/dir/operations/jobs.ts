@@ -10,7 +10,7 @@ import {
 import { LanceError } from "../../../namespace/errors.ts";
 import { joinIdentifier } from "../../../namespace/identifier.ts";
 import type { LanceDbExtensions } from "../../../namespace/lance-namespace.ts";
-import type { Job, JobFacts, JobState, JobSummary } from "../jobs/job.ts";
+import { type Job, type JobFacts, type JobState, type JobSummary, mayPass } from "../jobs/job.ts";
 import { BACKFILL_COLUMN } from "./columns/backfill.ts";
 import type { JobContext, PageContext } from "./context.ts";
 import { pageOfNames } from "./paging.ts";
@@ -89,7 +89,7 @@ export function createJobExtensions(
         spec: jsonOf(spec),
         ...(result !== undefined && { result: RESULTS[kind]?.(result) ?? jsonOf(result) }),
         ...(error !== undefined && {
-          failure: { message: error.message, retryable: RETRYABLE.has(error.name) },
+          failure: { message: error.message, retryable: mayPass({ error }) },
         }),
       });
     },
@@ -104,13 +104,6 @@ export function createJobExtensions(
     },
   };
 }
-
-/** Errors of a passing state. */
-const RETRYABLE: ReadonlySet<string> = new Set([
-  "ConcurrentModification",
-  "ServiceUnavailable",
-  "Throttling",
-]);
 
 /** Orders jobs by their age; the id tells those of one millisecond apart. */
 function orderOf({ createdAt, id }: JobSummary): string {

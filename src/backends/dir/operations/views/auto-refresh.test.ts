@@ -3,14 +3,17 @@ import { readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Field, Int32, Schema, Table, tableToIPC, vectorFromArray } from "apache-arrow";
 import { expect, type TestContext, test } from "vitest";
+import { InsertMode } from "../../../../gen/lance/namespace/v1/data_pb.ts";
 import { MaterializedViewKind } from "../../../../gen/lance/namespace/v1/view_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import { type SharedDatabase, UNSHARED } from "../../../../runtime/sharing.ts";
 import { createLocalStore } from "../../format/local/local-store.ts";
 import type { ObjectStore } from "../../format/storage.ts";
+import type { Jobs } from "../../jobs/jobs.ts";
 import { createJobStore, JOBS_DIRECTORY } from "../../jobs/store.ts";
 import { openDirectory } from "../../open-directory.ts";
 import { openClient, silent, type TestClient, temporaryDirectory } from "../../test-support.ts";
+import { startAutoRefresh } from "./auto-refresh.ts";
 
 /** Shares of a worker without others. */
 const ALONE: SharedDatabase = {
@@ -90,15 +93,21 @@ test("a view that was created without data stays empty until its source changes"
 });
 
 const CHANGES: Readonly<Record<string, (client: TestClient) => Promise<unknown>>> = {
-  "changed while nobody looked": (client) => client.upload("insertIntoTable", "t", {}, rows(3, 7)),
-  "was created again with the same number of versions": async (client) => {
+  "source changed while nobody looked": (client) => client.upload("insertIntoTable", "t", {}, rows(3, 7)),
+  "source was created again with the same number of versions": async (client) => {
     await client.call("dropTable", "t");
     await client.upload("createTable", "t", {}, rows(0, 7));
+  },
+  "rows another refresh replaced without an end": async (client) => {
+    await client.upload("insertIntoTable", "t", {}, rows(3, 7));
+    await client.call("refreshMaterializedView", "v");
+    await expect.poll(() => countsOf(client, "v")).toEqual([7]);
+    await client.upload("insertIntoTable", "v", { mode: InsertMode.OVERWRITE }, rows(0, 3));
   },
 };
 
 for (const [what, change] of Object.entries(CHANGES))
-  test(`the next process refreshes a view whose source ${what}`, async (t) => {
+  test(`the next process refreshes a view whose ${what}`, async (t) => {
     const root = await temporaryDirectory(t);
     const first = await open(t, root, { ...TIMES, settleMs: 600_000, waitMs: 600_000 });
     await first.upload("createTable", "t", {}, rows(0, 3));
@@ -170,28 +179,64 @@ test("a view whose query cannot be read, and one whose table is damaged, hold up
   await expect.poll(() => countsOf(second, "v")).toEqual([6]);
 });
 
-test("a refresh is tried again that the storage refused", async (t) => {
+for (const [what, part] of [
+  ["the record of a refresh", "/.jobs/open/"],
+  ["the work of a refresh", "/.work/"],
+] as const)
+  test(`a view is refreshed later when the storage refuses ${what}`, async (t) => {
+    const root = await temporaryDirectory(t);
+    const files = createLocalStore();
+    let isRefusing = false;
+    let refused = 0;
+    const refuse = (key: string) => {
+      if (!isRefusing || !key.includes(part)) return;
+      refused++;
+      throw new LanceError("ServiceUnavailable", "the storage does not answer");
+    };
+    const store: ObjectStore = {
+      ...files,
+      async put(key, bytes) {
+        refuse(key);
+        await files.put(key, bytes);
+      },
+      async putHint(key, bytes) {
+        refuse(key);
+        await files.putHint(key, bytes);
+      },
+    };
+    const storage = { store, root, engineOptions: {} };
+    const client = await openClient(t, root, { autoRefresh: TIMES, storage });
+    await client.upload("createTable", "t", {}, rows(0, 3));
+    await createView(client, "v", "SELECT id FROM t");
+    isRefusing = true;
+    await client.upload("insertIntoTable", "t", {}, rows(3, 5));
+    await expect.poll(() => refused).toBeGreaterThan(1);
+    isRefusing = false;
+    await expect.poll(() => countsOf(client, "v")).toEqual([5]);
+  });
+
+test("a look at many views reads the jobs that have not ended once", async (t) => {
   const root = await temporaryDirectory(t);
-  const files = createLocalStore();
-  let isRefusing = false;
-  let refused = 0;
-  const store: ObjectStore = {
-    ...files,
-    async put(key, bytes) {
-      if (isRefusing && key.includes("/.jobs/open/")) {
-        refused++;
-        throw new LanceError("ServiceUnavailable", "the storage does not answer");
-      }
-      await files.put(key, bytes);
+  const client = await open(t, root, { ...TIMES, settleMs: 600_000, waitMs: 600_000 });
+  await client.upload("createTable", "t", {}, rows(0, 3));
+  for (const view of ["a", "b", "c"]) await createView(client, view, "SELECT id FROM t");
+  const { context, close } = await openDirectory({ root, log: silent });
+  t.onTestFinished(close);
+  const [submitted, looks]: [string[], number[]] = [[], []];
+  const jobs: Jobs = {
+    ...context.jobs,
+    async open() {
+      looks.push(submitted.length);
+      return [];
+    },
+    async submit(job) {
+      submitted.push(job.table.join());
+      return { ...job, id: "", state: "queued", createdAt: 0, attempts: 1 };
     },
   };
-  const storage = { store, root, engineOptions: {} };
-  const client = await openClient(t, root, { autoRefresh: TIMES, storage });
-  await client.upload("createTable", "t", {}, rows(0, 3));
-  await createView(client, "v", "SELECT id FROM t");
-  isRefusing = true;
-  await client.upload("insertIntoTable", "t", {}, rows(3, 5));
-  await expect.poll(() => refused).toBeGreaterThan(1);
-  isRefusing = false;
-  await expect.poll(() => countsOf(client, "v")).toEqual([5]);
+  const refresh = startAutoRefresh({ ...context, jobs }, TIMES, false);
+  t.onTestFinished(refresh.close);
+  refresh.note(["t"]);
+  await expect.poll(() => submitted.sort()).toEqual(["a", "b", "c"]);
+  assert.deepEqual(looks, [0]);
 });

@@ -1,13 +1,14 @@
 import type { Logger } from "pino";
-import { type Identifier, joinIdentifier } from "../../../../namespace/identifier.ts";
+import { type Identifier, joinIdentifier, sameIdentifier } from "../../../../namespace/identifier.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
 import { latestVersion, readVersion } from "../../format/versions/version-files.ts";
+import { type Job, type JobState, mayPass } from "../../jobs/job.ts";
 import type { JobContext } from "../context.ts";
 import { datasetOf, type FoundTable, findTable, objectIdOf } from "../tables/lookup.ts";
-import { createViewRegister } from "./auto-views.ts";
+import { type AutoView, createViewRegister } from "./auto-views.ts";
 import { readDefinition } from "./definition.ts";
 import { parseViewQuery } from "./query-text.ts";
-import { isRecorded, readState } from "./refresh.ts";
+import { hasRefreshedRows, isRecorded, readState } from "./refresh.ts";
 import { REFRESH_VIEW, submitRefresh } from "./submit.ts";
 
 /** Times of automatic refreshes, in milliseconds. */
@@ -19,6 +20,9 @@ export interface AutoRefreshTimes {
   /** Shortest time from one look for views in a changed catalog to the next. */
   readonly lookMs: number;
 }
+
+/** Longest time for which a refresh is followed, in milliseconds: the longest of a timer. */
+const FOLLOW_MS = 2 ** 31 - 1;
 
 export const AUTO_REFRESH_TIMES: AutoRefreshTimes = { settleMs: 1_000, waitMs: 10_000, lookMs: 60_000 };
 
@@ -99,11 +103,16 @@ export function startAutoRefresh(
   }
   async function refreshViewsOf(tables: readonly Identifier[]): Promise<void> {
     const names = new Set(tables.map(objectIdOf));
-    for (const { id, source } of await register.viewsOf(tables)) {
+    const views = await register.viewsOf(tables);
+    // The writes came before this look, so that a refresh that waits now does not miss them.
+    const open = views.length === 0 ? [] : await openRefreshes();
+    for (const view of views) {
       if (closed) return;
+      const { id, source } = view;
       const isChanged = names.has(objectIdOf(source));
       try {
-        if ((await refreshOf(id, isChanged)) === "running") note(source);
+        const states = open.filter(({ table }) => sameIdentifier(table, id)).map(({ state }) => state);
+        if ((await refreshOf(view, isChanged, states)) === "running") note(source);
       } catch (error) {
         log.warn({ err: error, view: joinIdentifier(id) }, "a view cannot be refreshed by itself now");
         // A look at all views leaves those empty that were created without data.
@@ -111,22 +120,34 @@ export function startAutoRefresh(
       }
     }
   }
+  async function openRefreshes(): Promise<readonly Job[]> {
+    return (await jobs.open()).filter(({ kind }) => kind === REFRESH_VIEW);
+  }
 
   /**
    * Starts the refresh of a view that is not up to date; returns "running" for one that has begun and may miss the last
    * rows. A view that was created without data stays empty until its source changes.
+   *
+   * @param open states of the refreshes of the view that have not ended
    */
-  async function refreshOf(id: Identifier, isChanged: boolean): Promise<"running" | undefined> {
+  async function refreshOf(
+    { id, source }: AutoView,
+    isChanged: boolean,
+    open: readonly JobState[],
+  ): Promise<"running" | undefined> {
     const view = await findTable(context, await catalog.read(), id);
     if (view === undefined || (await isCurrent(view, !isChanged))) return undefined;
-    const name = objectIdOf(id);
-    const open = (await jobs.open()).filter(
-      ({ kind, table }) => kind === REFRESH_VIEW && objectIdOf(table) === name,
-    );
-    if (open.some(({ state }) => state === "queued")) return undefined;
+    if (open.includes("queued")) return undefined;
     if (open.length > 0) return "running";
-    await submitRefresh(context, id);
+    void follow(await submitRefresh(context, id), source);
     return undefined;
+  }
+  /** Waits for a refresh, and looks at the views of its source again if it fails for a reason that may pass. */
+  async function follow(jobId: string, source: Identifier): Promise<void> {
+    const job = await jobs.ended(jobId, FOLLOW_MS).catch(() => undefined);
+    if (job === undefined || !mayPass(job)) return;
+    noteFailure(source);
+    schedule();
   }
   async function isCurrent(view: FoundTable, mayBeEmpty: boolean): Promise<boolean> {
     const { sourceQuery } = readDefinition(view);
@@ -134,10 +155,12 @@ export function startAutoRefresh(
     // A view without its source stays as it is.
     const newest = source && (await latestVersion(datasetOf(context, source)));
     if (source === undefined || newest === undefined) return true;
-    const state = readState((await readVersion(datasetOf(context, view))).manifest);
+    const { manifest } = await readVersion(datasetOf(context, view));
+    const state = readState(manifest);
     if (state === undefined) return mayBeEmpty;
     if (state.source !== source.location || state.sourceVersion !== String(newest.version)) return false;
-    return isRecorded(state, (await readVersion(datasetOf(context, source), newest.version)).manifest);
+    const origin = (await readVersion(datasetOf(context, source), newest.version)).manifest;
+    return isRecorded(state, origin) && hasRefreshedRows(datasetOf(context, view), state, manifest);
   }
 
   if (catchesUp) note([]);
