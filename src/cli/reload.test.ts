@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
+import { join } from "node:path";
 import { pino } from "pino";
 import { describe, it, onTestFinished } from "vitest";
 import { sourcesOf } from "../../test/support/command-line.ts";
+import { temporaryDirectory } from "../../test/support/directory.ts";
+import { inFastTime, makeSilentFile } from "../../test/support/silent-file.ts";
 import type { Configuration } from "../config/configuration.ts";
 import { loadConfiguration } from "./load-configuration.ts";
 import { startReloads } from "./reload.ts";
@@ -75,6 +78,20 @@ describe("startReloads", () => {
     const { change, secrets } = await start(...upstream, "--upstream-token", "first-token");
     await change(...upstream, "--upstream-token", "second-token");
     assert.ok(secrets.includes("second-token"));
+  });
+
+  it("ends in time when a file does not answer, after which everything stays as it was", async () => {
+    const { path: folder, remove } = await temporaryDirectory();
+    onTestFinished(remove);
+    const { change, prepared } = await start("--uri", "http://up");
+    for (const option of ["--config", "--upstream-token-file"]) {
+      const file = join(folder, option);
+      await makeSilentFile(file);
+      const line = await inFastTime(() => change("--uri", "http://up", option, file));
+      assert.equal(line["msg"], "the configuration stays as it was");
+      assert.match(String(line["reason"]), /cannot be read: ETIMEDOUT/);
+    }
+    assert.deepEqual(prepared, []);
   });
 
   it("changes nothing any more once it is closed", async () => {

@@ -1,4 +1,4 @@
-import { readFile } from "node:fs/promises";
+import { readText } from "../runtime/files-in-time.ts";
 import { isJsonObject } from "../runtime/json.ts";
 import { type Report, refuse } from "./layers.ts";
 import { nearest } from "./nearest.ts";
@@ -18,7 +18,7 @@ export interface Section {
  * @throws UsageError with a single line, if the file cannot be read or does not contain a map.
  */
 export async function readConfigFile(file: string, report: Report = refuse): Promise<Section> {
-  const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
+  const text = await readText(file).catch((error: NodeJS.ErrnoException) => {
     throw new UsageError(`${file} cannot be read: ${error.code ?? error.message}`);
   });
   // Only users of such a file wait for the library to load.

@@ -10,7 +10,7 @@ import {
   subsection,
   textAt,
 } from "./config-file.ts";
-import { attempt, findGiven, type Layer, type Report, refuse } from "./layers.ts";
+import { attempt, findGiven, type Layer, type Report, refuse, withFiles } from "./layers.ts";
 import { backendKindOf, type Environment, fileKey, type OptionSpec, UsageError } from "./option-spec.ts";
 import { SERVE_OPTIONS, type ServeOptions } from "./options.ts";
 import { readRoutes } from "./routes.ts";
@@ -62,20 +62,22 @@ export async function readSources(
   report: Report = refuse,
 ): Promise<Sources> {
   const path = findGiven(SERVE_OPTIONS.config, given)?.texts.at(-1);
-  if (path === undefined) return { layers: given };
+  if (path === undefined) return { layers: await withFiles(SERVE_OPTIONS, given) };
   const file = await readConfigFile(path, report);
   const keys = SPECS.filter((spec) => spec !== SERVE_OPTIONS.config).map(fileKey);
   checkKeys(file, [...keys, ...FILE_KEYS], report);
-  const layers = [...given, sectionLayer(file, environment)];
+  const layers = await withFiles(SERVE_OPTIONS, [...given, sectionLayer(file, environment)]);
   const all = attempt(report, () => subsection(file, "databases"));
   if (all === undefined) return { layers, file };
   for (const spec of SPECS) attempt(report, () => refusePlace(spec, layers));
   const inherited = layers.map(withoutPlaces);
-  const databases = Object.keys(all.entries).map((name) => {
+  const databases = new Map<string, readonly Layer[]>();
+  for (const name of Object.keys(all.entries)) {
     const own = attempt(report, () => databaseLayer(all, name, environment, report));
-    return [name, own === undefined ? inherited : [own, ...inherited]] as const;
-  });
-  return { layers, file, databases: new Map(databases) };
+    const read = await withFiles(SERVE_OPTIONS, own === undefined ? [] : [own]);
+    databases.set(name, [...read, ...inherited]);
+  }
+  return { layers, file, databases };
 }
 
 /**

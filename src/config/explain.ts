@@ -1,5 +1,5 @@
 import type { Sources } from "./configuration.ts";
-import { findGiven, type Layer, readingFiles } from "./layers.ts";
+import { findGiven, type Layer } from "./layers.ts";
 import { backendKindOf, environmentName, fileKey, type OptionSpec } from "./option-spec.ts";
 import { SERVE_OPTIONS } from "./options.ts";
 import { readServeOptions } from "./serve-options.ts";
@@ -78,9 +78,8 @@ export function explain({ layers, file, databases }: Sources, redact: Redact): S
 }
 
 function show(layers: readonly Layer[], specs: readonly OptionSpec[], redact: Redact): ShownOptions {
-  const sources = layers.map((layer) => readingFiles(SERVE_OPTIONS, layer));
   const entries = specs.flatMap((spec) => {
-    const given = findGiven(spec, sources);
+    const given = findGiven(spec, layers);
     const texts = given?.texts ?? (spec.fallback === undefined ? [] : [spec.fallback]);
     const values = texts.map((text) => masked(spec, text, redact));
     const value = spec.repeatable ? values : values.at(-1);

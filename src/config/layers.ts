@@ -51,34 +51,49 @@ export function readTable<T extends OptionTable>(
   layers: readonly Layer[],
   report: Report = refuse,
 ): OptionValues<T> {
-  const sources = layers.map((layer) => readingFiles(specs, layer));
   const entries = Object.entries(specs).map(([key, spec]) => [
     key,
-    attempt(report, () => read(spec, sources)),
+    attempt(report, () => read(spec, layers)),
   ]);
   return Object.fromEntries(entries) as OptionValues<T>;
 }
 
 /**
- * Creates a source that also gives the values which are in files, to the options of a table that have another one for the
- * names of such files.
+ * Reads the files that sources name for values of options, so that the sources give these values, too.
  *
- * The source throws UsageError for a file that cannot be read, and for a value that is given both ways.
+ * A source throws UsageError for a file that cannot be read, and for a value that is given both ways.
+ *
+ * @param specs options, some of which have another one for the names of such files.
  */
-export function readingFiles(specs: OptionTable, layer: Layer): Layer {
-  const naming = new Map(
-    Object.values(specs).flatMap((spec) => (spec.holds === undefined ? [] : [[spec.holds, spec] as const])),
-  );
+export async function withFiles(specs: OptionTable, layers: readonly Layer[]): Promise<readonly Layer[]> {
+  const found: Layer[] = [];
+  for (const layer of layers) found.push(await withFilesOf(specs, layer));
+  return found;
+}
+
+async function withFilesOf(specs: OptionTable, layer: Layer): Promise<Layer> {
+  const held = new Map<string, () => Given | undefined>();
+  async function read(spec: OptionSpec): Promise<Given | undefined> {
+    const files = layer(spec);
+    return files && { source: files.source, texts: await textsOfFiles(spec, files) };
+  }
+  for (const spec of Object.values<OptionSpec>(specs))
+    if (spec.holds !== undefined) {
+      const outcome = await read(spec).then(
+        (files) => () => files,
+        (error: unknown) => () => {
+          throw error;
+        },
+      );
+      held.set(spec.holds, outcome);
+    }
   return (spec) => {
     const given = layer(spec);
-    const namesFile = naming.get(spec.flag);
-    const files = namesFile && layer(namesFile);
+    const files = held.get(spec.flag)?.();
     if (files === undefined) return given;
-    const { source } = files;
-    const texts = textsOfFiles(spec, files);
-    if (given === undefined) return { source, texts };
-    refuseTwice(spec, given, { source, texts });
-    return { source: `${given.source} and ${source}`, texts: [...given.texts, ...texts] };
+    if (given === undefined) return files;
+    refuseTwice(spec, given, files);
+    return { source: `${given.source} and ${files.source}`, texts: [...given.texts, ...files.texts] };
   };
 }
 

@@ -4,13 +4,14 @@ import { join } from "node:path";
 import { describe, it, onTestFinished } from "vitest";
 import { sourcesOf } from "../../test/support/command-line.ts";
 import { temporaryDirectory } from "../../test/support/directory.ts";
+import { readConfiguration } from "./configuration.ts";
 import { type Environment, type OptionSpec, UsageError } from "./option-spec.ts";
 import { SERVE_OPTIONS } from "./options.ts";
 import { secretsOf } from "./secrets.ts";
-import { readServeOptions } from "./serve-options.ts";
 
-const read = (args: readonly string[], environment: Environment = {}) =>
-  readServeOptions(sourcesOf(args, environment));
+async function read(args: readonly string[], environment: Environment = {}) {
+  return (await readConfiguration(sourcesOf(args, environment), environment)).options;
+}
 
 async function fileWith(text: string): Promise<string> {
   const { path, remove } = await temporaryDirectory();
@@ -40,20 +41,26 @@ describe("values in files", () => {
 
   it("lose the newline at their end, and nothing else", async () => {
     const file = await fileWith(" to ken \n\n");
-    assert.equal(read(["--uri", "http://a", "--upstream-token-file", file]).upstreamToken, " to ken \n");
+    assert.equal(
+      (await read(["--uri", "http://a", "--upstream-token-file", file])).upstreamToken,
+      " to ken \n",
+    );
     const windows = await fileWith("token\r\n");
-    assert.equal(read(["--uri", "http://a", "--upstream-token-file", windows]).upstreamToken, "token");
+    assert.equal(
+      (await read(["--uri", "http://a", "--upstream-token-file", windows])).upstreamToken,
+      "token",
+    );
   });
 
   it("follow the names of pairs, beside pairs that are given directly", async () => {
     const file = await fileWith("hush=1\n");
     const pair = (name: string) => ["--storage-option-file", `${name}=${file}`];
     const direct = ["--storage-option", "aws_region=eu"];
-    assert.deepEqual(read([...direct, ...pair("aws_secret_access_key")]).storageOptions, [
+    assert.deepEqual((await read([...direct, ...pair("aws_secret_access_key")])).storageOptions, [
       ["aws_region", "eu"],
       ["aws_secret_access_key", "hush=1"],
     ]);
-    assert.throws(() => read([...direct, ...pair("AWS_region")]), {
+    await assert.rejects(read([...direct, ...pair("AWS_region")]), {
       message: "--storage-option and --storage-option-file contradict each other",
     });
   });
@@ -61,31 +68,31 @@ describe("values in files", () => {
   it("are refused beside the value from the same place, and override it from a later place", async () => {
     const file = await fileWith("token");
     const args = ["--uri", "http://a", "--upstream-token-file", file];
-    assert.throws(() => read([...args, "--upstream-token", "t"]), {
+    await assert.rejects(read([...args, "--upstream-token", "t"]), {
       message: "--upstream-token and --upstream-token-file contradict each other",
     });
     const environment = { LANCE_GATEWAY_UPSTREAM_TOKEN: "other" };
-    assert.equal(read(args, environment).upstreamToken, "token");
+    assert.equal((await read(args, environment)).upstreamToken, "token");
     const variable = { LANCE_GATEWAY_UPSTREAM_TOKEN_FILE: file };
-    assert.equal(read(["--uri", "http://a", "--upstream-token", "t"], variable).upstreamToken, "t");
+    assert.equal((await read(["--uri", "http://a", "--upstream-token", "t"], variable)).upstreamToken, "t");
   });
 
   it("are refused with the name of the file if it is missing or empty, without its content", async () => {
-    const key = (file: string) => () => read(["--uri", "http://a", "--upstream-api-key-file", file]);
-    assert.throws(key("/missing"), {
+    const key = (file: string) => read(["--uri", "http://a", "--upstream-api-key-file", file]);
+    await assert.rejects(key("/missing"), {
       message: "--upstream-api-key-file /missing cannot be read: ENOENT",
     });
-    assert.throws(key(await fileWith("\n")), /--upstream-api-key-file .*secret is empty$/);
+    await assert.rejects(key(await fileWith("\n")), /--upstream-api-key-file .*secret is empty$/);
     const short = await fileWith("short-secret");
-    assert.throws(
-      () => read(["--page-token-secret-file", short]),
+    await assert.rejects(
+      read(["--page-token-secret-file", short]),
       (error) => error instanceof UsageError && !error.message.includes("short-secret"),
     );
   });
 
   it("are secrets for the log", async () => {
     const file = await fileWith("hush-hush\n");
-    const options = read(["--uri", "http://a", "--header-file", `x-key=${file}`]);
+    const options = await read(["--uri", "http://a", "--header-file", `x-key=${file}`]);
     assert.ok(secretsOf({ options }, {}).includes("hush-hush"));
   });
 });

@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readText } from "../runtime/files-in-time.ts";
 import { type OptionSpec, UsageError } from "./option-spec.ts";
 
 /** Texts for an option, and the name of their place in errors. */
@@ -13,11 +13,13 @@ interface Texts {
  *
  * @throws UsageError for a file that cannot be read or is empty.
  */
-export function textsOfFiles(spec: OptionSpec, { texts, source }: Texts): readonly string[] {
-  return texts.map((text) => {
+export async function textsOfFiles(spec: OptionSpec, { texts, source }: Texts): Promise<readonly string[]> {
+  const found: string[] = [];
+  for (const text of texts) {
     const name = isPair(spec) ? text.slice(0, text.indexOf("=") + 1) : "";
-    return `${name}${contentOf(text.slice(name.length), source)}`;
-  });
+    found.push(`${name}${await contentOf(text.slice(name.length), source)}`);
+  }
+  return found;
 }
 
 /**
@@ -39,14 +41,10 @@ function nameOf(text: string): string {
   return text.slice(0, text.indexOf("=")).toLowerCase();
 }
 
-function contentOf(path: string, source: string): string {
-  let text: string;
-  try {
-    text = readFileSync(path, "utf8");
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    throw new UsageError(`${source} ${path} cannot be read: ${code ?? message}`, { cause: error });
-  }
+async function contentOf(path: string, source: string): Promise<string> {
+  const text = await readText(path).catch((cause: NodeJS.ErrnoException) => {
+    throw new UsageError(`${source} ${path} cannot be read: ${cause.code ?? cause.message}`, { cause });
+  });
   const content = text.replace(/\r?\n$/, "");
   if (content === "") throw new UsageError(`${source} ${path} is empty`);
   return content;

@@ -1,5 +1,5 @@
-import { readFile } from "node:fs/promises";
 import type { Logger } from "pino";
+import { readText } from "../runtime/files-in-time.ts";
 import { openFollowed, stampOfFiles } from "../runtime/follow.ts";
 import { parseSecrets } from "./signature.ts";
 
@@ -20,7 +20,7 @@ export async function openSecretFile(path: string, log: Logger, intervalMs?: num
   let secrets: readonly Buffer[];
   const { first, close } = await openFollowed({
     stamp: () => stampOfFiles([path]),
-    read: async () => parseSecrets(await readFile(path, "utf8")),
+    read: async () => parseSecrets(await readText(path)),
     take(changed) {
       secrets = changed;
       log.info({ path, secrets: secrets.length }, "the secrets of webhooks were read again");

@@ -1,4 +1,3 @@
-import { readFile } from "node:fs/promises";
 import { availableParallelism } from "node:os";
 import type { Logger } from "pino";
 import type { ReadAhead } from "../backends/dir/operations/read/read-ahead.ts";
@@ -9,6 +8,7 @@ import { storageOptionsOf } from "../config/storage-options.ts";
 import type { NoteDecision } from "../namespace/decisions.ts";
 import type { Backend } from "../namespace/lance-namespace.ts";
 import type { UpkeepMetrics } from "../namespace/upkeep-runs.ts";
+import { readText } from "../runtime/files-in-time.ts";
 import { isJsonObject } from "../runtime/json.ts";
 import type { KeyedCells } from "../runtime/keyed-cells.ts";
 import type { SharedDatabase } from "../runtime/sharing.ts";
@@ -190,7 +190,7 @@ async function readTls(options: ServeOptions) {
 
 async function readPem(file: string | undefined): Promise<string | undefined> {
   if (file === undefined) return undefined;
-  const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
+  const text = await readText(file).catch((error: NodeJS.ErrnoException) => {
     throw new UsageError(`${file} cannot be read: ${error.code ?? error.message}`);
   });
   if (!text.includes("-----BEGIN ")) throw new UsageError(`${file} is not in PEM`);

@@ -1,8 +1,8 @@
-import { readFile } from "node:fs/promises";
 import type { Logger } from "pino";
 import { UsageError } from "../config/option-spec.ts";
 import type { ServeOptions } from "../config/options.ts";
 import type { Authorizer } from "../namespace/authorizer.ts";
+import { readText } from "../runtime/files-in-time.ts";
 import { openFollowed, stampOfFiles } from "../runtime/follow.ts";
 
 /** Options about the server of Open Policy Agent, beside its address. */
@@ -20,7 +20,7 @@ export async function openOpa(address: string, options: OpaOptions, log: Logger)
   const { opaTokenFile, opaCaFile, opaTimeoutMs: timeoutMs, opaCacheMs: maxAgeMs } = options;
   const { origin, pathname } = new URL(address);
   const url = pathname === "/" ? `${origin}${DEFAULT_PATH}` : address;
-  const ca = opaCaFile === undefined ? undefined : await readText("--opa-ca-file", opaCaFile);
+  const ca = opaCaFile === undefined ? undefined : await readOption("--opa-ca-file", opaCaFile);
   const token = opaTokenFile === undefined ? undefined : await openToken(opaTokenFile, log);
   const { createOpaServer } = await import("../auth/opa/server.ts");
   const { createOpaAuthorizer } = await import("../auth/opa/opa.ts");
@@ -48,7 +48,7 @@ async function openToken(path: string, log: Logger) {
   let token: string;
   const { first, close } = await openFollowed({
     stamp: () => stampOfFiles([path]),
-    read: async () => (await readText("--opa-token-file", path)).trim(),
+    read: async () => (await readOption("--opa-token-file", path)).trim(),
     take(changed) {
       token = changed;
     },
@@ -58,8 +58,8 @@ async function openToken(path: string, log: Logger) {
   return { read: () => token, close };
 }
 
-async function readText(flag: string, path: string): Promise<string> {
-  return readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
+async function readOption(flag: string, path: string): Promise<string> {
+  return readText(path).catch((error: NodeJS.ErrnoException) => {
     throw new UsageError(`${flag} ${path} cannot be read: ${error.code ?? error.message}`, { cause: error });
   });
 }

@@ -1,10 +1,10 @@
-import { readFile } from "node:fs/promises";
 import type { Logger } from "pino";
 import { UsageError } from "../config/option-spec.ts";
 import type { ServeOptions } from "../config/options.ts";
 import { guardServer } from "../pipeline/bucket-server.ts";
 import type { CallerCounters } from "../pipeline/caller-limits.ts";
 import { createSharedBuckets } from "../pipeline/shared-buckets.ts";
+import { readText } from "../runtime/files-in-time.ts";
 
 /** Rates that a gateway shares with others. */
 export interface SharedRates {
@@ -63,7 +63,7 @@ export async function openSharedRates(
 }
 
 async function readOption(flag: string, file: string): Promise<string> {
-  return readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
+  return readText(file).catch((error: NodeJS.ErrnoException) => {
     throw new UsageError(`${flag} ${file} cannot be read: ${error.code ?? error.message}`);
   });
 }

@@ -1,6 +1,6 @@
-import { readFile } from "node:fs/promises";
 import { loadLibrary } from "../backends/load-library.ts";
 import type { BucketServer, TokenGrant, TokenRequest } from "../pipeline/bucket-server.ts";
+import { readText } from "../runtime/files-in-time.ts";
 import { monotonicNow } from "../runtime/monotonic.ts";
 
 /** Options of {@link connectBuckets}. */
@@ -89,7 +89,7 @@ export async function connectBuckets(options: RedisOptions): Promise<RedisBucket
       ...(passwordFile !== undefined && {
         credentialsProvider: {
           type: "async-credentials-provider",
-          credentials: async () => ({ username, password: (await readFile(passwordFile, "utf8")).trim() }),
+          credentials: async () => ({ username, password: (await readText(passwordFile)).trim() }),
         },
       }),
       socket: {

@@ -1,4 +1,3 @@
-import { readFile } from "node:fs/promises";
 import { decodeJwt } from "jose";
 import type { Logger } from "pino";
 import { fetchIssuerKeys, type IssuerAddress } from "../auth/tokens/discovery.ts";
@@ -8,6 +7,7 @@ import type { Verifier } from "../auth/tokens/verify.ts";
 import { ALGORITHMS, type IssuerSetting } from "../config/issuers.ts";
 import { UsageError } from "../config/option-spec.ts";
 import type { ServeOptions } from "../config/options.ts";
+import { readText } from "../runtime/files-in-time.ts";
 
 const CLOCK_SKEW_SECONDS = 30;
 
@@ -39,7 +39,7 @@ function oidcVerifiers(options: ServeOptions, log: Logger): readonly Verifier[] 
     );
   return oidcIssuers.map((setting, index) => {
     const { issuer, jwksUri, caFile } = setting;
-    const settings = caFile === undefined ? undefined : async () => ({ ca: await readFile(caFile, "utf8") });
+    const settings = caFile === undefined ? undefined : async () => ({ ca: await readText(caFile) });
     return verifierOf(trusted(setting, prefixes[index] ?? "", options), { issuer, jwksUri, settings }, log);
   });
 }
@@ -71,8 +71,8 @@ async function kubernetesVerifier(options: ServeOptions, log: Logger): Promise<V
     jwksUri: `${kubernetesApiServer.replace(/\/$/, "")}/openid/v1/jwks`,
     // The cluster replaces both files from time to time.
     settings: async () => ({
-      ca: await readFile(kubernetesCaFile, "utf8"),
-      token: (await readFile(kubernetesTokenFile, "utf8")).trim(),
+      ca: await readText(kubernetesCaFile),
+      token: (await readText(kubernetesTokenFile)).trim(),
     }),
   };
   return verifierOf(trustedIssuer, address, log);
@@ -80,7 +80,7 @@ async function kubernetesVerifier(options: ServeOptions, log: Logger): Promise<V
 
 /** Returns the issuer of the gateway's own token, which is that of the cluster. */
 async function ownIssuer(file: string): Promise<string> {
-  const { iss } = await readFile(file, "utf8")
+  const { iss } = await readText(file)
     .then((token) => decodeJwt(token.trim()))
     .catch((cause: Error) => {
       const text = `--auth kubernetes needs --kubernetes-issuer outside of a cluster: ${cause.message}`;

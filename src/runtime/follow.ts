@@ -1,4 +1,4 @@
-import { stat } from "node:fs/promises";
+import { statFile } from "./files-in-time.ts";
 
 /** Interval between looks, in milliseconds. */
 const LOOK_MS = 1_000;
@@ -123,13 +123,14 @@ export function follow<T>(followed: Followed<T>, known: string): Following {
  * which a watch of an inode misses.
  */
 export async function stampOfFiles(paths: readonly string[]): Promise<string> {
-  const stamps = paths.map(async (path) => {
+  const stamps: string[] = [];
+  // A single look at a time, because each that hangs holds a thread.
+  for (const path of paths)
     try {
-      const { dev, ino, size, mtimeNs, ctimeNs } = await stat(path, { bigint: true });
-      return [path, dev, ino, size, mtimeNs, ctimeNs].join(" ");
+      const { dev, ino, size, mtimeNs, ctimeNs } = await statFile(path);
+      stamps.push([path, dev, ino, size, mtimeNs, ctimeNs].join(" "));
     } catch (error) {
-      return `${path} ${(error as NodeJS.ErrnoException).code}`;
+      stamps.push(`${path} ${(error as NodeJS.ErrnoException).code}`);
     }
-  });
-  return (await Promise.all(stamps)).join("\n");
+  return stamps.join("\n");
 }

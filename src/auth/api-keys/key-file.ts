@@ -1,6 +1,6 @@
-import { readFile } from "node:fs/promises";
 import { parseIdentifier } from "../../namespace/identifier.ts";
 import { ROLE_NAMES, type Role } from "../../namespace/principal.ts";
+import { readText } from "../../runtime/files-in-time.ts";
 import { isJsonObject } from "../../runtime/json.ts";
 import { ITEMS_PER_STEP, inSlices, type Steps } from "../../runtime/pace.ts";
 import { replaceOwnedFile } from "../owned-file.ts";
@@ -35,7 +35,7 @@ const HASH = /^sha256:[A-Za-z0-9_-]{43}$/;
  * @throws Error with a single line that names the file and the key, and no part of a hash.
  */
 export async function readKeyFile(path: string): Promise<readonly KeyRecord[]> {
-  return inSlices(parseKeys(await readFile(path, "utf8"), path));
+  return inSlices(parseKeys(await readText(path), path));
 }
 
 /**

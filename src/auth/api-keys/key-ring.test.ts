@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
-import { writeFile } from "node:fs/promises";
+import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pino } from "pino";
 import { describe, it, onTestFinished, vi } from "vitest";
 import { temporaryDirectory } from "../../../test/support/directory.ts";
+import { inFastTime, makeSilentFile } from "../../../test/support/silent-file.ts";
+import { lookNow } from "../../runtime/follow.ts";
 import { drawKey, type NewKey } from "./key.ts";
 import { changeKeyFile, type KeyRecord } from "./key-file.ts";
 import { openKeyRing } from "./key-ring.ts";
@@ -68,6 +70,20 @@ describe("a ring of keys", () => {
     assert.equal(nameOf(ring.find(second.text)), "bob");
     await writeFile(path, "{");
     await vi.waitFor(() => assert.match(lines.join(""), /stay as they were/), { timeout: 60_000 });
+    assert.equal(nameOf(ring.find(second.text)), "bob");
+  });
+
+  it("keeps the keys while its file does not answer, and follows the file that takes its place", async () => {
+    const [first, second] = [drawKey(), drawKey()];
+    const { path, ring, lines } = await ringOf(entry(first, "ann"));
+    await rm(path);
+    await makeSilentFile(path);
+    await inFastTime(lookNow);
+    assert.match(lines.join(""), /stay as they were.*ETIMEDOUT|ETIMEDOUT.*stay as they were/);
+    assert.equal(nameOf(ring.find(first.text)), "ann");
+    await rm(path);
+    await changeKeyFile(path, () => [entry(second, "bob")]);
+    await lookNow();
     assert.equal(nameOf(ring.find(second.text)), "bob");
   });
 });

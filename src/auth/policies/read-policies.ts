@@ -1,7 +1,7 @@
-import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { setImmediate as turn } from "node:timers/promises";
 import type { DetailedError } from "@cedar-policy/cedar-wasm/nodejs";
+import { namesIn, readText, statFile } from "../../runtime/files-in-time.ts";
 import { inSlices, type Steps } from "../../runtime/pace.ts";
 import { type Cedar, textOf } from "./cedar.ts";
 import { type Policy, policyOf } from "./policy.ts";
@@ -19,7 +19,7 @@ const MAX_FILE_BYTES = 16 * 1024 * 1024;
 
 /** Returns the paths of the files with policies in a directory, in the order of their names. */
 export async function policyFiles(directory: string): Promise<string[]> {
-  const names = await readdir(directory);
+  const names = await namesIn(directory);
   return names
     .filter((name) => name.endsWith(EXTENSION))
     .sort()
@@ -38,9 +38,9 @@ export async function readPolicies(cedar: Cedar, directory: string): Promise<rea
   const policies: Policy[] = [];
   const mistakes: string[] = [];
   for (const file of files) {
-    const { size } = await stat(file);
+    const { size } = await statFile(file);
     if (size > MAX_FILE_BYTES) throw new Error(`${file} is larger than ${MAX_FILE_BYTES} bytes`);
-    const text = await readFile(file, "utf8");
+    const text = await readText(file);
     // A gateway that reads its policies again answers calls meanwhile.
     const read = await inSlices(parsePolicies(cedar, text, file.slice(directory.length + 1)));
     for (const policy of read.policies) policies.push(policy);

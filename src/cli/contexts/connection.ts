@@ -1,10 +1,10 @@
-import { readFile } from "node:fs/promises";
 import { withoutPlaces } from "../../config/configuration.ts";
-import type { Layer } from "../../config/layers.ts";
+import { type Layer, withFiles } from "../../config/layers.ts";
 import { type Environment, fileKey, type OptionSpec, UsageError } from "../../config/option-spec.ts";
-import type { ServeOptions } from "../../config/options.ts";
+import { SERVE_OPTIONS, type ServeOptions } from "../../config/options.ts";
 import { parseText } from "../../config/parsers.ts";
 import { backendIn, readServeOptions } from "../../config/serve-options.ts";
+import { readText } from "../../runtime/files-in-time.ts";
 import { type Context, contextsPath, readContexts } from "./context-file.ts";
 
 /** The saved connection that a command uses. */
@@ -22,9 +22,10 @@ export const CONTEXT_OPTION = {
  * @throws UsageError with a single line.
  */
 export async function readConnection(
-  layers: readonly Layer[],
+  given: readonly Layer[],
   environment: Environment,
 ): Promise<ServeOptions> {
+  const layers = await withFiles(SERVE_OPTIONS, given);
   for (const [index, layer] of layers.entries()) {
     const named = layer(CONTEXT_OPTION);
     const isPlaced = backendIn(layer) !== undefined;
@@ -84,7 +85,7 @@ async function keyOf({ key }: Context, environment: Environment): Promise<string
     if (value) return value;
     throw new UsageError(`the key of the context is in ${key.variable}, which is not set`);
   }
-  const text = await readFile(key.file, "utf8").catch((error: NodeJS.ErrnoException) => {
+  const text = await readText(key.file).catch((error: NodeJS.ErrnoException) => {
     throw new UsageError(`the key file ${key.file} cannot be read: ${error.code ?? error.message}`);
   });
   if (text.trim() === "") throw new UsageError(`the key file ${key.file} is empty`);

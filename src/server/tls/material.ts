@@ -1,6 +1,6 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
-import { readFile } from "node:fs/promises";
 import { createSecureContext } from "node:tls";
+import { readText } from "../../runtime/files-in-time.ts";
 
 /** Files from which a port takes what TLS needs, all in PEM. */
 export interface TlsFiles {
@@ -29,9 +29,9 @@ export interface TlsMaterial {
  */
 export async function readTlsMaterial(files: TlsFiles): Promise<TlsMaterial> {
   const [cert, key, ca] = await Promise.all([
-    readText(files.certificate),
-    readText(files.key),
-    files.clientAuthorities === undefined ? undefined : readText(files.clientAuthorities),
+    textOf(files.certificate),
+    textOf(files.key),
+    files.clientAuthorities === undefined ? undefined : textOf(files.clientAuthorities),
   ]);
   const [leaf] = certificatesIn(cert, files.certificate) as [X509Certificate];
   if (!leaf.checkPrivateKey(keyIn(key, files.key)))
@@ -46,8 +46,8 @@ export async function readTlsMaterial(files: TlsFiles): Promise<TlsMaterial> {
   return { cert, key, ca, leaf };
 }
 
-async function readText(path: string): Promise<string> {
-  return readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
+async function textOf(path: string): Promise<string> {
+  return readText(path).catch((error: NodeJS.ErrnoException) => {
     throw new Error(`${path} cannot be read: ${error.code ?? error.message}`);
   });
 }
