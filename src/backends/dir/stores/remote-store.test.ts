@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { test } from "vitest";
+import { test, vi } from "vitest";
 import type { ObjectStore } from "../format/storage.ts";
 import { failsWith } from "../test-support.ts";
 import type { Bucket } from "./bucket.ts";
@@ -71,6 +71,17 @@ for (const [how, tokenOf] of Object.entries(ENDLESS))
     for (const listing of listings)
       await assert.rejects(listing(openPages(tokenOf).store), failsWith("ServiceUnavailable"));
   });
+
+test("a listing whose pages without objects take minutes fails", async (t) => {
+  vi.useFakeTimers({ toFake: ["performance"] });
+  t.onTestFinished(() => void vi.useRealTimers());
+  const { store, pages } = openPages((page) => {
+    vi.advanceTimersByTime(10_000);
+    return `token ${page}`;
+  });
+  await assert.rejects(store.exists("d"), failsWith("ServiceUnavailable"));
+  assert.equal(pages(), 31);
+});
 
 test("a listing may have pages without objects, as services send them after many deletes", async () => {
   const { store, pages } = openPages((page) => (page === 500 ? undefined : `token ${page}`));

@@ -145,8 +145,9 @@ async function copyObject(bucket: Bucket, from: string, to: string): Promise<boo
   return bytes !== undefined;
 }
 
-/** Number of pages in a row without an entry from which on a listing fails. */
+/** Number of pages in a row without an entry from which on a listing fails, and their longest duration in milliseconds. */
 const MAX_EMPTY_PAGES = 1_000;
+const MAX_EMPTY_MS = 300_000;
 
 /** @throws LanceError ServiceUnavailable for a listing without an end */
 async function* pagesOf(
@@ -157,14 +158,17 @@ async function* pagesOf(
 ): AsyncIterable<BucketPage> {
   const tokens = new Set<string>();
   let empty = 0;
+  let since = performance.now();
   let from: string | undefined;
   for (;;) {
     const page = await bucket.page({ prefix, recursive, limit, from });
     yield page;
     from = page.next;
-    empty = page.objects.length + page.prefixes.length > 0 ? 0 : empty + 1;
     if (from === undefined) return;
-    if (tokens.has(from) || empty === MAX_EMPTY_PAGES)
+    empty += 1;
+    if (page.objects.length + page.prefixes.length > 0) [empty, since] = [0, performance.now()];
+    const isEndless = empty === MAX_EMPTY_PAGES || performance.now() - since > MAX_EMPTY_MS;
+    if (tokens.has(from) || isEndless)
       throw new LanceError("ServiceUnavailable", "a listing of the storage of the catalog does not end");
     tokens.add(from);
   }
