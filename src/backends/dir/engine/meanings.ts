@@ -29,7 +29,7 @@ export const FIRST_MEANINGS: readonly Meaning[] = [
   ],
   [/Read-only file system|os error 30\b/, "Unsupported", "the storage of the table is read-only"],
   [
-    /Permission denied|os error (?:1|13)\b|AccessDenied|InvalidAccessKeyId|SignatureDoesNotMatch|ExpiredToken|(?:401 Unauthorized|403 Forbidden)|AuthenticationFailed/,
+    /Permission denied|os error (?:1|13)\b|AccessDenied|InvalidAccessKeyId|SignatureDoesNotMatch|(?:Expired|Invalid)Token|(?:401 Unauthorized|403 Forbidden)|AuthenticationFailed/,
     "ServiceUnavailable",
     "the storage of the table denies access to the server",
   ],

@@ -6,7 +6,7 @@ import { type TestContext, test } from "vitest";
 import type { ObjectStore } from "../format/storage.ts";
 import { failsWith } from "../test-support.ts";
 import { createAzureStore } from "./azure.ts";
-import { begin, drain, pour, READS, readSlowly, SIZE, trickle } from "./bodies-fixture.ts";
+import { drain, pour, READS, readSlowly, SIZE, STALLS, testRedirects } from "./bodies-fixture.ts";
 import { startFake } from "./fixture.ts";
 
 /** Opens a store on a fake service, whose answers have the facts of a blob. */
@@ -31,12 +31,6 @@ async function openFake(
   };
   return (await createAzureStore("container", options)).store;
 }
-
-const STALLS: Readonly<Record<string, (response: ServerResponse) => void>> = {
-  "never begins": () => {},
-  "stops in the middle": begin,
-  trickles: trickle,
-};
 
 for (const [stall, send] of Object.entries(STALLS))
   for (const [name, read] of Object.entries(READS))
@@ -137,19 +131,4 @@ for (const [name, make] of Object.entries(SHORT)) {
     });
 }
 
-for (const status of [301, 302, 303, 307, 308])
-  test(`a redirect of Azure with status ${status} is not followed`, async (t) => {
-    let followed = 0;
-    const other = await startFake(t, (_, response) => {
-      followed += 1;
-      response.end("theirs");
-    });
-    const place = other.replace("127.0.0.1", "localhost");
-    const store = await openFake(t, (request, response) => {
-      response.writeHead(status, { location: `${place}${request.url}` }).end();
-    });
-    await assert.rejects(store.get("k"));
-    await assert.rejects(store.put("k", Buffer.alloc(4)));
-    await assert.rejects(store.exists("d"));
-    assert.equal(followed, 0);
-  });
+testRedirects("Azure", openFake);

@@ -1,7 +1,7 @@
-import type { TokenCredential } from "@azure/identity";
 import type { ContainerClient, StoragePipelineOptions } from "@azure/storage-blob";
 import { LanceError } from "../../../namespace/errors.ts";
 import { loadLibrary } from "../../load-library.ts";
+import { identityOf } from "./azure-identity.ts";
 import { clientOptionsOf } from "./client-options.ts";
 import { type StoreFailure, toStoreError } from "./failure.ts";
 import { createOptionReader, type OptionReader, type StorageOptions } from "./storage-options.ts";
@@ -98,20 +98,10 @@ export function readAccount(options: StorageOptions): AzureAccount {
   if (endpoint.startsWith("http://") && !emulator && read.flag("allow_http") !== true) {
     throw new Error("an endpoint without TLS needs the storage option allow_http=true");
   }
+  // The library looks the brackets up as part of a name.
+  if (new URL(endpoint).hostname.startsWith("["))
+    throw new Error("the storage option azure_storage_endpoint needs a name or an IPv4 address");
   return { read, emulator, account, endpoint: endpoint.replace(/\/$/, "") };
-}
-
-/** Returns the identity of the gateway at Microsoft Entra: a service principal of the options, or that of the machine. */
-export async function identityOf(read: OptionReader): Promise<TokenCredential> {
-  const identity = await loadLibrary("az://", "@azure/identity", () => import("@azure/identity"));
-  const [tenant, client, secret] = [
-    read.text("tenant_id", "authority_id"),
-    read.text("client_id"),
-    read.text("client_secret"),
-  ];
-  return tenant !== undefined && client !== undefined && secret !== undefined
-    ? new identity.ClientSecretCredential(tenant, client, secret)
-    : new identity.DefaultAzureCredential();
 }
 
 /** Returns the facts of a library's error. */

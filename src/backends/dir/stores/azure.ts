@@ -37,7 +37,7 @@ export async function createAzureStore(name: string, options: StorageOptions): P
 
   /** Makes a request that the library repeats; the library's own limits are for the service. */
   function repeated<T>(make: () => Promise<T>, limit = limits.longest, isObject = false): Promise<T> {
-    return bounded(host, MAX_TRIES * limit, make, undefined, isObject);
+    return bounded({ host, limit: MAX_TRIES * limit, isObject }, make);
   }
   async function head(key: string, signal?: AbortSignal): Promise<ObjectInfo | undefined> {
     const ask = () => smallOf(key).getProperties(until(signal));
@@ -52,7 +52,9 @@ export async function createAzureStore(name: string, options: StorageOptions): P
   }
   async function read(...part: Parameters<typeof open>) {
     const found = await open(...part);
-    return found && { tag: found.tag, bytes: await known(readPaced(found.body, limits.longest, part[3])) };
+    if (found === undefined) return undefined;
+    const bytes = await readPaced(found.body, limits.longest, part[3]).catch(refuseBody);
+    return { tag: found.tag, bytes };
   }
   const bucket: Bucket = {
     scheme: "az",
@@ -103,7 +105,8 @@ export async function createAzureStore(name: string, options: StorageOptions): P
       const begin = () => blobOf(to).beginCopyFromURL(blobOf(from).url, options);
       const copy = await known(repeated(begin));
       // The service may leave a copy pending.
-      const done = bounded(host, COPY_WAITS * limits.longest, () => copy.pollUntilDone());
+      const limit = COPY_WAITS * limits.longest;
+      const done = bounded({ host, limit }, () => copy.pollUntilDone());
       await known(done).finally(() => copy.stopPolling());
     },
     async delete(keys) {
@@ -115,7 +118,7 @@ export async function createAzureStore(name: string, options: StorageOptions): P
     },
     deleteTagged(key, tag, attempts) {
       const remove = () => single.getBlockBlobClient(key).delete({ conditions: { ifMatch: tag } });
-      return outcomeOf(bounded(host, limits.conditionalWrite(0, attempts), remove));
+      return outcomeOf(bounded({ host, limit: limits.conditionalWrite(0, attempts) }, remove));
     },
   };
   function putIf(
@@ -126,7 +129,7 @@ export async function createAzureStore(name: string, options: StorageOptions): P
   ): Promise<Outcome> {
     const limit = limits.conditionalWrite(bytes.byteLength, attempts);
     const upload = () => single.getBlockBlobClient(key).upload(bytes, bytes.byteLength, { conditions });
-    return outcomeOf(bounded(host, limit, upload));
+    return outcomeOf(bounded({ host, limit }, upload));
   }
 
   /** The service discards blocks that are not listed in the end. */
@@ -203,6 +206,11 @@ async function* withErrors(bytes: AsyncIterable<Uint8Array>): AsyncIterable<Uint
   try {
     yield* bytes;
   } catch (error) {
-    throw toAzureError(error);
+    refuseBody(error);
   }
+}
+
+/** Throws the error of a body; the library says of one that was cut that somebody has cancelled it. */
+function refuseBody(error: unknown): never {
+  throw toAzureError((error as Error).name === "AbortError" ? { code: "ECONNRESET" } : error);
 }

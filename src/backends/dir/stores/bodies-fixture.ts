@@ -1,6 +1,15 @@
-import type { ServerResponse } from "node:http";
+import assert from "node:assert/strict";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
+import { type TestContext, test } from "vitest";
 import type { ObjectStore } from "../format/storage.ts";
+import { startFake } from "./fixture.ts";
+
+/** Opens a store on a fake service. */
+export type OpenFake = (
+  t: TestContext,
+  answer: (request: IncomingMessage, response: ServerResponse) => void,
+) => Promise<ObjectStore>;
 
 /** Size of the bodies, in bytes. */
 export const SIZE = 2_000;
@@ -12,11 +21,22 @@ export function begin(response: ServerResponse): void {
 }
 
 /** Sends half a body, and then a byte at a time. */
-export function trickle(response: ServerResponse): void {
+function trickle(response: ServerResponse): void {
   begin(response);
   const timer = setInterval(() => response.write("x"), 20);
   response.on("close", () => clearInterval(timer));
 }
+
+/** Bodies that do not arrive. */
+export const STALLS: Readonly<Record<string, (response: ServerResponse) => void>> = {
+  "never begins": () => {},
+  "stops in the middle": begin,
+  trickles: trickle,
+  "ends in the middle": (response) => {
+    begin(response);
+    setTimeout(() => response.destroy(), 20);
+  },
+};
 
 /** Sends spaces as fast as the connection takes them, until it closes. */
 export function pour(response: ServerResponse): void {
@@ -51,3 +71,23 @@ export const READS: Readonly<Record<string, (store: ObjectStore) => Promise<unkn
   getTail: (store) => store.getTail("k", SIZE),
   getRange: (store) => store.getRange("k", 0, SIZE),
 };
+
+/** Tests that a store reads from no other address, and sends nothing there. */
+export function testRedirects(service: string, openFake: OpenFake): void {
+  for (const status of [301, 302, 303, 307, 308])
+    test(`a redirect of ${service} with status ${status} is not followed`, async (t) => {
+      let followed = 0;
+      const other = await startFake(t, (_, response) => {
+        followed += 1;
+        response.end("theirs");
+      });
+      const place = other.replace("127.0.0.1", "localhost");
+      const store = await openFake(t, (request, response) => {
+        response.writeHead(status, { location: `${place}${request.url}` }).end();
+      });
+      for (const read of Object.values(READS)) await assert.rejects(read(store));
+      await assert.rejects(store.put("k", Buffer.alloc(4)));
+      await assert.rejects(store.exists("d"));
+      assert.equal(followed, 0);
+    });
+}

@@ -3,16 +3,19 @@ import { subscribe } from "node:diagnostics_channel";
 import type { ClientRequest, IncomingMessage } from "node:http";
 import { Readable } from "node:stream";
 import { within } from "../../../runtime/within.ts";
-import { MAX_ANSWER_BYTES } from "./paced-body.ts";
+import { MAX_ANSWER_BYTES, tooLong } from "./paced-body.ts";
 import { lateError } from "./time-limits.ts";
 
 /** Bounds of the requests that are made in a context. */
-interface Bounds {
-  /** Name of the service; the library's requests for tokens serve other calls as well. Undefined for all services. */
-  readonly host: string | undefined;
-  readonly signal: AbortSignal;
+export interface Bounds {
+  /** Name of the service. The library's requests for tokens have others. Default: the bounds are those of all requests. */
+  readonly host?: string;
+  /** Returns the signal that ends a request. */
+  readonly signalOf: () => AbortSignal;
   /** Whether an answer of success is an object, whose reader bounds it. */
   readonly isObject: boolean;
+  /** Learns of an answer that is too large, whose request ends. */
+  readonly onTooLong: () => void;
 }
 
 const bounds = new AsyncLocalStorage<Bounds>();
@@ -29,11 +32,18 @@ function watch(): void {
   subscribe("http.client.request.created", (message) => {
     const own = bounds.getStore();
     const { request } = message as { readonly request: ClientRequest };
-    if (own !== undefined && (own.host ?? request.host) === request.host) bind(request, own);
+    if (own !== undefined && (own.host === undefined || nameOf(own.host) === nameOf(request.host)))
+      bind(request, own);
   });
 }
 
-function bind(request: ClientRequest, { signal, isObject }: Bounds): void {
+/** Returns the name of a host without the brackets that an IPv6 address has in a URL; not every library keeps them. */
+function nameOf(host: string): string {
+  return host.replaceAll(/[[\]]/g, "");
+}
+
+function bind(request: ClientRequest, { signalOf, isObject, onTooLong }: Bounds): void {
+  const signal = signalOf();
   const end = () => void request.destroy();
   if (signal.aborted) {
     end();
@@ -44,7 +54,10 @@ function bind(request: ClientRequest, { signal, isObject }: Bounds): void {
   request.once("response", (answer: IncomingMessage) => {
     withoutRedirect(answer);
     if (isObject && (answer.statusCode ?? 0) < 300) return;
-    limitBytes(answer, end);
+    limitBytes(answer, () => {
+      onTooLong();
+      end();
+    });
   });
 }
 
@@ -72,24 +85,27 @@ function withoutRedirect({ statusCode = 0, rawHeaders }: IncomingMessage): void 
     if (/^location$/i.test(rawHeaders[at] ?? "")) rawHeaders[at] = "x-location";
 }
 
-/** Makes requests of a vendor's library, to the service at a host, in a context where a signal ends them. */
-export function inBounds<T>(
-  host: string | undefined,
-  signal: AbortSignal,
-  isObject: boolean,
-  make: () => T,
-): T {
+/** Makes requests of a vendor's library in a context with bounds. */
+export function inBounds<T>(own: Bounds, make: () => T): T {
   watch();
-  return bounds.run({ host, signal, isObject }, make);
+  return bounds.run(own, make);
 }
 
-/** Makes requests as {@link inBounds} does, and ends those that take longer than a limit, in milliseconds, or a signal. */
+/** How {@link bounded} makes requests. */
+interface BoundedOptions {
+  readonly host: string;
+  /** In milliseconds. */
+  readonly limit: number;
+  /** Default: only the limit ends the requests. */
+  readonly signal?: AbortSignal | undefined;
+  /** Default: false. */
+  readonly isObject?: boolean;
+}
+
+/** Makes requests to a service for a single call. They end with the call, which a limit, a signal or a large answer ends. */
 export async function bounded<T>(
-  host: string | undefined,
-  limit: number,
+  { host, limit, signal, isObject = false }: BoundedOptions,
   make: () => Promise<T>,
-  signal?: AbortSignal,
-  isObject = false,
 ): Promise<T> {
   signal?.throwIfAborted();
   const end = new AbortController();
@@ -97,7 +113,9 @@ export async function bounded<T>(
   const stop = () => reject(signal?.reason);
   signal?.addEventListener("abort", stop, { once: true });
   try {
-    const request = inBounds(host, end.signal, isObject, make);
+    // The library would repeat the request.
+    const onTooLong = () => reject(tooLong());
+    const request = inBounds({ host, signalOf: () => end.signal, isObject, onTooLong }, make);
     return await within(limit, Promise.race([request, ended]), lateError);
   } catch (error) {
     end.abort();
@@ -105,4 +123,15 @@ export async function bounded<T>(
   } finally {
     signal?.removeEventListener("abort", stop);
   }
+}
+
+/**
+ * Makes requests that may serve other calls as well, because libraries share their requests for tokens. Each request has the
+ * limit for itself, in milliseconds, and goes on if the call that began it fails.
+ */
+export function boundedForAll<T>(limit: number, make: () => Promise<T>): Promise<T> {
+  const own = { signalOf: () => AbortSignal.timeout(limit), isObject: false, onTooLong() {} };
+  // The call's time begins before that of its first request, so that its error tells what happened.
+  const request = Promise.resolve().then(() => inBounds(own, make));
+  return within(limit, request, lateError);
 }

@@ -19,7 +19,7 @@ type Meaning = readonly [pattern: RegExp, name: ErrorName, message: string];
  */
 const MEANINGS: readonly Meaning[] = [
   [
-    /^(?:CredentialsProviderError|CredentialUnavailableError|AuthenticationRequiredError)\b/,
+    /^(?:CredentialsProviderError|CredentialUnavailableError|(?:AuthenticationRequired|AggregateAuthentication)Error)\b/,
     "ServiceUnavailable",
     "the server has no credentials for the storage of the catalog",
   ],
@@ -34,7 +34,8 @@ const MEANINGS: readonly Meaning[] = [
     "the bucket of the catalog does not exist",
   ],
   [
-    /^(?:RequestTimeTooSkewed|(?:Access|Token|Credentials|InvalidAccess|Signature|Expired|Auth)\w*)\b| 40[13]$/i,
+    // A refusal of HEAD, which has no code, or of a request for a token, which may have another status.
+    /^(?:RequestTimeTooSkewed|(?:Access|Token|Credentials|Invalid(?:Access|Token|Identity|Authentication)|Signature|Expired|Auth|IDP)\w*|invalid_(?:grant|client)|unauthorized_client)\b| 40[13]$|^Error 400$/i,
     "ServiceUnavailable",
     "the storage of the catalog denies access to the server",
   ],
@@ -66,5 +67,7 @@ export function toStoreError(service: string, { status, code, requestId }: Store
 
 /** Whether the request may succeed later. */
 export function isTransient({ status, code }: StoreFailure): boolean {
-  return status === undefined ? !/Credentials|ENOTFOUND/.test(code) : status >= 500 || status === 429;
+  return status === undefined
+    ? !/Credential|Authentication|ENOTFOUND/.test(code)
+    : status >= 500 || status === 429;
 }

@@ -3,6 +3,7 @@ import { addAbortSignal, type Readable } from "node:stream";
 import type { ApiError, CreateReadStreamOptions, File } from "@google-cloud/storage";
 import { inBounds } from "./bounded-requests.ts";
 import type { StoreFailure } from "./failure.ts";
+import { tooLong } from "./paced-body.ts";
 import { createOptionReader, type OptionReader, type StorageOptions } from "./storage-options.ts";
 
 /** Creates a reader for the options of Google Cloud Storage. */
@@ -46,10 +47,18 @@ function parseKey(text: string): ServiceKey {
 
 /** Returns the facts of a library's error. */
 export function failureOf(thrown: unknown): StoreFailure {
-  const { code, errors, response } = thrown as ApiError & { response?: { status?: number } };
+  const { code, errors, response } = thrown as ApiError & { response?: TokenRefusal };
   const status = Number(response?.status ?? code);
   const known = Number.isInteger(status) && status >= 100 && status < 600;
-  return { status: known ? status : undefined, code: errors?.[0]?.reason ?? String(code ?? "Error") };
+  const said = response?.data?.error;
+  const word = errors?.[0]?.reason ?? (typeof said === "string" ? said : String(code ?? "Error"));
+  return { status: known ? status : undefined, code: word };
+}
+
+/** Answer to a refused request for a token; those of the storage itself have an object as `error`. */
+interface TokenRefusal {
+  readonly status?: number;
+  readonly data?: { readonly error?: unknown };
 }
 
 /** Number of listeners of an event from which on Node warns of a leak. The library's bodies have 11. */
@@ -78,7 +87,8 @@ export function openBody(
     if (!body.readableEnded) end.abort();
   });
   if (signal !== undefined) addAbortSignal(signal, body);
+  const onTooLong = () => void body.destroy(tooLong());
   // The first read makes the request.
-  inBounds(host, end.signal, true, () => body.read(0));
+  inBounds({ host, signalOf: () => end.signal, isObject: true, onTooLong }, () => body.read(0));
   return body;
 }

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type TestContext, test } from "vitest";
 import type { ObjectStore } from "../format/storage.ts";
 import { failsWith } from "../test-support.ts";
-import { begin, drain, pour, READS, readSlowly, SIZE, trickle } from "./bodies-fixture.ts";
+import { begin, drain, pour, READS, readSlowly, SIZE, STALLS, testRedirects } from "./bodies-fixture.ts";
 import { startFake } from "./fixture.ts";
 import { createGcsStore } from "./gcs.ts";
 
@@ -31,16 +31,6 @@ function sendFacts(response: ServerResponse): void {
   response.setHeader("content-type", "application/json");
   response.end(JSON.stringify({ generation: "1", size: String(SIZE), crc32c: CRC_OF_4_ZEROS }));
 }
-
-const STALLS: Record<string, (response: ServerResponse) => void> = {
-  "never begins": () => {},
-  "stops in the middle": begin,
-  trickles: trickle,
-  "ends in the middle": (response) => {
-    begin(response);
-    setTimeout(() => response.destroy(), 20);
-  },
-};
 
 for (const [stall, send] of Object.entries(STALLS))
   for (const [name, read] of Object.entries(READS))
@@ -210,19 +200,4 @@ test("a part of an object of Google with more bytes than were asked for fails", 
   await assert.rejects(store.getRange("k", 2, 5), failsWith("ServiceUnavailable"));
 });
 
-for (const status of [301, 302, 303, 307, 308])
-  test(`a redirect of Google with status ${status} is not followed`, async (t) => {
-    let followed = 0;
-    const other = await startFake(t, (_, response) => {
-      followed += 1;
-      response.end("theirs");
-    });
-    const place = other.replace("127.0.0.1", "localhost");
-    const store = await openFake(t, (request, response) => {
-      response.writeHead(status, { location: `${place}${request.url}` }).end();
-    });
-    await assert.rejects(store.get("k"));
-    await assert.rejects(store.put("k", Buffer.alloc(4)));
-    await assert.rejects(store.exists("d"));
-    assert.equal(followed, 0);
-  });
+testRedirects("Google", openFake);

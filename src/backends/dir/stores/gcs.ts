@@ -46,7 +46,7 @@ export async function createGcsStore(name: string, options: StorageOptions): Pro
 
   /** Makes a request that the library repeats. */
   function repeated<T>(make: () => Promise<T>, limit = limits.small, signal?: AbortSignal): Promise<T> {
-    return bounded(host, (1 + MAX_RETRIES) * limit, make, signal);
+    return bounded({ host, limit: (1 + MAX_RETRIES) * limit, signal }, make);
   }
   /** Reads an object, or a part of it. */
   function read(key: string, signal?: AbortSignal, part?: Part): Promise<Uint8Array | undefined> {
@@ -60,7 +60,7 @@ export async function createGcsStore(name: string, options: StorageOptions): Pro
   function putIf(key: string, bytes: Uint8Array, generation: string | number, attempts: number) {
     const preconditionOpts = { ifGenerationMatch: generation };
     const save = () => single.file(key).save(Buffer.from(bytes), { resumable: false, preconditionOpts });
-    return bounded(host, limits.conditionalWrite(bytes.byteLength, attempts), save);
+    return bounded({ host, limit: limits.conditionalWrite(bytes.byteLength, attempts) }, save);
   }
   const store = createRemoteStore({
     scheme: "gs",
@@ -125,7 +125,8 @@ export async function createGcsStore(name: string, options: StorageOptions): Pro
     },
     deleteTagged(key, ifGenerationMatch, attempts) {
       const remove = () => single.file(key).delete({ ifGenerationMatch });
-      return outcomeOf(bounded(host, limits.conditionalWrite(0, attempts), remove), [404, 412]);
+      const limit = limits.conditionalWrite(0, attempts);
+      return outcomeOf(bounded({ host, limit }, remove), [404, 412]);
     },
   });
   return { store, engineOptions: options };

@@ -26,5 +26,7 @@ test("a root in a bucket has a key, with or without slashes around it", async ()
 
 test("a service that lacks what it needs says so", async () => {
   await assert.rejects(openStore("az://container/p", {}), /azure_storage_account_name/);
+  const azure = { azure_storage_account_name: "a", azure_storage_endpoint: "https://[::1]:10000" };
+  await assert.rejects(openStore("az://container/p", azure), /endpoint needs a name or an IPv4 address/);
   await assert.rejects(openStore("gs://bucket/p", { google_service_account_key: "{" }), /JSON of a key/);
 });

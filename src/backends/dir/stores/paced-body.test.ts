@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { Readable } from "node:stream";
 import { test } from "vitest";
 import { failsWith } from "../test-support.ts";
-import { readPaced } from "./paced-body.ts";
+import { pacedBody, readPaced } from "./paced-body.ts";
 
 test("a body is read up to its limit, and ended beyond", async () => {
   const bodyOf = () => Readable.from([Buffer.alloc(5), Buffer.alloc(5), Buffer.alloc(5)]);
@@ -25,4 +25,14 @@ test("a body that closed before it was read fails", async () => {
   const body = new Readable({ read() {} }).destroy();
   await once(body, "close");
   await assert.rejects(readPaced(body, 1), { code: "ETIMEDOUT" });
+});
+
+test("a body that fails before its reader begins fails the reader, and not the process", async () => {
+  const body = new Readable({ read() {} });
+  const bytes = pacedBody(body, 30_000);
+  const { promise: closed, resolve } = Promise.withResolvers<void>();
+  body.on("close", resolve);
+  body.destroy(new Error("cut"));
+  await closed;
+  await assert.rejects(Array.fromAsync(bytes), /cut/);
 });

@@ -16,7 +16,13 @@ export const MAX_ANSWER_BYTES = 16 * 2 ** 20;
  * @param limit in milliseconds
  * @throws an error with the code `ETIMEDOUT`
  */
-export async function* pacedBody(body: Readable, limit: number): AsyncGenerator<Uint8Array, undefined> {
+export function pacedBody(body: Readable, limit: number): AsyncGenerator<Uint8Array, undefined> {
+  // The iterator listens from its first step on, and an error without a listener would end the process.
+  body.on("error", () => {});
+  return chunksOf(body, limit);
+}
+
+async function* chunksOf(body: Readable, limit: number): AsyncGenerator<Uint8Array, undefined> {
   const chunks: AsyncIterator<Uint8Array> = body[Symbol.asyncIterator]();
   let bytes = 0;
   let waited = 0;
@@ -70,7 +76,7 @@ export function readPaced(body: Readable, limit: number, maxBytes = MAX_WHOLE_BY
       clearTimeout(timer);
       resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks));
     });
-    body.once("error", fail);
+    body.on("error", fail);
     body.once("close", () => fail(Object.assign(new Error("cut"), { code: "ECONNRESET" })));
   });
 }

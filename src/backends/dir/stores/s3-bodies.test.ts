@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { type TestContext, test } from "vitest";
 import type { ObjectStore } from "../format/storage.ts";
 import { failsWith } from "../test-support.ts";
-import { begin, drain, pour, READS, readSlowly, SIZE, trickle } from "./bodies-fixture.ts";
+import { drain, pour, READS, readSlowly, SIZE, STALLS, testRedirects } from "./bodies-fixture.ts";
 import { openFakeS3, startFake } from "./fixture.ts";
 import { createS3Store } from "./s3.ts";
 
@@ -21,16 +21,6 @@ async function openFake(
   const rest = { allow_http: "true", timeout: "200ms", client_max_retries: "1", ...more };
   return (await createS3Store("bucket", { aws_endpoint, ...keys, ...rest })).store;
 }
-
-const STALLS: Readonly<Record<string, (response: ServerResponse) => void>> = {
-  "never begins": () => {},
-  "stops in the middle": begin,
-  trickles: trickle,
-  "ends in the middle": (response) => {
-    begin(response);
-    setTimeout(() => response.destroy(), 20);
-  },
-};
 
 for (const [stall, send] of Object.entries(STALLS))
   for (const [name, read] of Object.entries(READS))
@@ -101,23 +91,7 @@ function trickleOn(response: ServerResponse): void {
   response.on("close", () => clearInterval(timer));
 }
 
-test("a redirect of S3 is not followed", async (t) => {
-  let followed = 0;
-  const other = await startFake(t, (_, response) => {
-    followed += 1;
-    response.end("theirs");
-  });
-  for (const status of [301, 302, 303, 307, 308]) {
-    const store = await openFake(
-      t,
-      (request, response) => void response.writeHead(status, { location: `${other}${request.url}` }).end(),
-    );
-    for (const read of Object.values(READS)) await assert.rejects(read(store));
-    await assert.rejects(store.put("k", Buffer.from("ours")));
-    await assert.rejects(store.exists("d"));
-  }
-  assert.equal(followed, 0);
-});
+testRedirects("S3", openFake);
 
 const WITH_ERROR = "<Error><Code>InternalError</Code></Error>\n";
 

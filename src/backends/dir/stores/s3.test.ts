@@ -16,6 +16,7 @@ const FAILURES: readonly (readonly [answer: Answer, name: ErrorName, message: Re
   [[403, "AccessDenied"], "ServiceUnavailable", /denies access/],
   [[403, "SignatureDoesNotMatch"], "ServiceUnavailable", /denies access/],
   [[400, "ExpiredToken"], "ServiceUnavailable", /denies access/],
+  [[400, "InvalidToken"], "ServiceUnavailable", /denies access/],
   [[404, "NoSuchBucket"], "ServiceUnavailable", /bucket of the catalog does not exist/],
   [[400, "MalformedXML"], "Internal", /log has it/],
   ["hang", "ServiceUnavailable", /does not answer/],
@@ -67,6 +68,11 @@ describe("a bucket of S3", { concurrent: true }, () => {
       }
     });
   }
+
+  test("a HEAD of a bucket whose token has expired says so, although its answer has no code", async (t) => {
+    const { store } = await openFakeS3(t, () => [400, "ExpiredToken"]);
+    await assert.rejects(store.head("k"), /denies access/);
+  });
 
   test("a failure that passes is not seen", async (t) => {
     const { store, seen } = await openFakeS3(t, (_, count) => (count % 2 === 1 ? [503, "SlowDown"] : [200]));

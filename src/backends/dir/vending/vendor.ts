@@ -1,6 +1,6 @@
 import type { Call } from "../../../namespace/call.ts";
 import { createTokenCache, type Token } from "../../upstream-identity/token-cache.ts";
-import { bounded } from "../stores/bounded-requests.ts";
+import { boundedForAll } from "../stores/bounded-requests.ts";
 import { toStoreError } from "../stores/failure.ts";
 import type { StorageOptions } from "../stores/storage-options.ts";
 import { inEverySpelling } from "./spellings.ts";
@@ -59,7 +59,7 @@ export function createVendor(options: VendorOptions): Vendor {
 
   async function issueInTime(issue: () => Promise<Token<StorageOptions>>) {
     // Not every library has limits of its own, and all callers for a table wait for the same credentials.
-    return bounded(undefined, timeoutMs, issue).catch((error: NodeJS.ErrnoException) => {
+    return boundedForAll(timeoutMs, issue).catch((error: NodeJS.ErrnoException) => {
       const { code } = error;
       throw code === "ETIMEDOUT" ? toStoreError("credentials", { status: undefined, code }) : error;
     });
