@@ -3,6 +3,7 @@ import { access, mkdir, readdir, symlink, writeFile } from "node:fs/promises";
 import { basename, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, test } from "vitest";
+import { InsertMode } from "../../src/gen/lance/namespace/v1/data_pb.ts";
 import { ESCAPES } from "../contract/registration.ts";
 import { blobStream, people, personStream } from "../support/arrow.ts";
 import type { LanceClient, ProtocolClient } from "../support/client.ts";
@@ -94,9 +95,18 @@ describe("locations", () => {
     const uri = `file://${join(outside.path, "precious.lance", "file")}`;
     for (const reference of [uri, join(outside.path, "precious.lance", "file"), `file://${server.base}/x`]) {
       const id = ["ns", "blobs"];
-      const call = client.createTable({ id }, blobStream(reference));
-      await refused("InvalidInput", call);
-      await refused("TableNotFound", client.countTableRows({ id }));
+      for (const isStored of [false, true]) {
+        const call = client.createTable({ id }, blobStream(reference, isStored));
+        await refused("InvalidInput", call);
+        await refused("TableNotFound", client.countTableRows({ id }));
+      }
+      await client.declareTable({ id });
+      const merge = { id, on: ["blob"], whenNotMatchedInsertAll: true };
+      await refused("InvalidInput", client.mergeInsertIntoTable(merge, blobStream(reference, true)));
+      await client.insertIntoTable({ id }, personStream([]));
+      const overwrite = { id, mode: InsertMode.OVERWRITE };
+      await refused("InvalidInput", client.insertIntoTable(overwrite, blobStream(reference, true)));
+      await client.dropTable({ id });
     }
     await assertNothingLost();
   });

@@ -14,6 +14,9 @@ import {
   type TypeMap,
   tableFromIPC,
   tableToIPC,
+  Uint8,
+  Uint32,
+  Uint64,
   Utf8,
   vectorFromArray,
 } from "apache-arrow";
@@ -76,17 +79,23 @@ export function personFile(rows: readonly Person[]): Uint8Array {
   return tableToIPC(table(rows), "file");
 }
 
-/** Encodes a row with a blob that refers to a file, as an Arrow IPC stream. */
-export function blobStream(uri: string): Uint8Array {
-  const parts = new Struct<TypeMap>([
-    new Field("data", new LargeBinary(), true),
-    new Field("uri", new Utf8(), true),
-  ]);
+/** Encodes a row with a blob that refers to a file, as clients send it or as the engine stores it, as an Arrow IPC stream. */
+export function blobStream(uri: string, isStored = false): Uint8Array {
+  const columns = {
+    ...(isStored && { kind: vectorFromArray([3], new Uint8()) }),
+    data: vectorFromArray([null], new LargeBinary()),
+    uri: vectorFromArray([uri], new Utf8()),
+    ...(isStored && { blob_id: vectorFromArray([null], new Uint32()) }),
+    ...(isStored && { blob_size: vectorFromArray([null], new Uint64()) }),
+    ...(isStored && { position: vectorFromArray([null], new Uint64()) }),
+  };
+  const fields = Object.entries(columns).map(([name, { type }]) => new Field(name, type, true));
+  const parts = new Struct<TypeMap>(fields);
   const schema = new Schema([
     new Field("blob", parts, true, new Map([["ARROW:extension:name", "lance.blob.v2"]])),
   ]);
-  const columns = [vectorFromArray([null], new LargeBinary()), vectorFromArray([uri], new Utf8())];
-  const blob = makeData({ type: parts, length: 1, children: columns.map(({ data }) => data[0] as Data) });
+  const children = Object.values(columns).map(({ data }) => data[0] as Data);
+  const blob = makeData({ type: parts, length: 1, children });
   const rows = makeData({ type: new Struct<TypeMap>(schema.fields), length: 1, children: [blob] });
   return tableToIPC(new Table(schema, [new RecordBatch(schema, rows)]), "stream");
 }

@@ -14,6 +14,7 @@ import { checkName, requireNewName, schemaOf } from "./columns/columns.ts";
 import type { JobContext, PageContext, ReadContext, UploadContext } from "./context.ts";
 import { createJobExtensions } from "./jobs.ts";
 import { createPrewarmOperations } from "./read/prewarm.ts";
+import { checkBlobs } from "./rows/check-blobs.ts";
 import type { MultipartWrites } from "./rows/multipart.ts";
 import { createCloneOperations } from "./tables/clone.ts";
 import { withGuarded } from "./tables/guarded.ts";
@@ -37,6 +38,7 @@ export function createLanceDbExtensions(
     async addColumnsFromSchema({ branch }, data, call) {
       const { file, schema } = await collectUpload(data, { maxBytes: maxUploadBytes, signal: call.signal });
       if (schema.fields.length === 0) throw new LanceError("InvalidInput", "the schema has no columns");
+      checkBlobs(schema.fields);
       const added = await withGuarded(context, call, { branch }, async ({ table, wait, commit }) => {
         const current = await wait(() => schemaOf(table));
         for (const { name } of schema.fields) requireNewName(current, checkName(name));

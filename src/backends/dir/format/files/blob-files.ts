@@ -1,9 +1,10 @@
 import type { Manifest } from "../../../../gen/lance/format/table_pb.ts";
 
 /** The type of a column whose large values are in files of their own. */
-const BLOB_TYPE = "lance.blob.v2";
+export const BLOB_TYPE = "lance.blob.v2";
 
-const EXTENSION = "ARROW:extension:name";
+/** The metadata key of the type that Arrow does not have. */
+export const EXTENSION = "ARROW:extension:name";
 
 const DATA_FILE = /\.lance$/;
 

@@ -14,6 +14,7 @@ import { syncVersion } from "../../format/versions/sync-version.ts";
 import { readVersion } from "../../format/versions/version-files.ts";
 import type { UploadContext } from "../context.ts";
 import { datasetOf, type FoundTable, isMain, withData } from "../tables/lookup.ts";
+import { checkBlobs } from "./check-blobs.ts";
 import { createShared } from "./first-version.ts";
 import { type StagedRows, withStagedFile, withStagedRows } from "./staged-write.ts";
 import { writeByDisk } from "./write-by-disk.ts";
@@ -75,6 +76,7 @@ export async function receiveRows<T>(
   try {
     const { value: first } = await parts.next();
     if (first === undefined) throw new Error("an upload has at least one part");
+    checkBlobs(first.schema.fields);
     if (first.last) return await work(wholeRows(context, first, branch));
     // A dictionary may have ended the part before the part had its full size.
     if (base === undefined && !(await mayCut())) {
