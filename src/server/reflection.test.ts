@@ -11,14 +11,18 @@ import {
 import { FileDescriptorProtoSchema, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { Client, credentials, Metadata } from "@grpc/grpc-js";
 import { test } from "vitest";
+import { beginCall } from "../../test/support/caller.ts";
 import {
   ServerReflection,
-  type ServerReflectionRequestSchema,
+  ServerReflectionRequestSchema,
   type ServerReflectionResponse,
 } from "../gen/grpc/reflection/v1/reflection_pb.ts";
 import { ServerReflection as ServerReflectionAlpha } from "../gen/grpc/reflection/v1alpha/reflection_pb.ts";
+import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
 import { codecs } from "../wires/grpc/fixture.ts";
+import type { StreamRpc } from "../wires/rpc.ts";
 import { startServer } from "./fixture.ts";
+import { reflectionRpcs } from "./reflection.ts";
 
 const LANCE = "lance.namespace.v1.LanceNamespaceService";
 type Question = NonNullable<MessageInitShape<typeof ServerReflectionRequestSchema>["messageRequest"]>;
@@ -110,4 +114,24 @@ test("files, extensions and what does not exist", async () => {
   for (const answer of missing) {
     assert.ok(answer.case === "errorResponse" && answer.value.errorCode === 5);
   }
+});
+
+test("a file is encoded once, however often strangers ask for it", async () => {
+  const [rpc] = reflectionRpcs([LanceNamespaceService.file]);
+  async function firstOf(messageRequest: Question) {
+    const request = create(ServerReflectionRequestSchema, { messageRequest });
+    async function* requests() {
+      yield request;
+    }
+    const call = beginCall(ServerReflection.method.serverReflectionInfo);
+    for await (const answer of (rpc as StreamRpc).handle(requests(), call)) {
+      const { messageResponse } = answer as ServerReflectionResponse;
+      if (messageResponse.case === "fileDescriptorResponse")
+        return messageResponse.value.fileDescriptorProto[0];
+    }
+    return undefined;
+  }
+  const question: Question = { case: "fileContainingSymbol", value: LANCE };
+  const bytes = await firstOf(question);
+  assert.ok(bytes !== undefined && bytes === (await firstOf(question)));
 });

@@ -70,10 +70,19 @@ function answerOf(index: DescriptorIndex, request: Request): Answer {
 
 function fileAnswer(index: DescriptorIndex, file: DescFile | undefined): Answer {
   if (file === undefined) return errorAnswer(NOT_FOUND, "no file has it");
-  const fileDescriptorProto = index
-    .withImports(file)
-    .map(({ proto }) => toBinary(FileDescriptorProtoSchema, proto));
-  return { case: "fileDescriptorResponse", value: { fileDescriptorProto } };
+  return {
+    case: "fileDescriptorResponse",
+    value: { fileDescriptorProto: index.withImports(file).map(bytesOf) },
+  };
+}
+
+/** Encoded files. Encoding them for each of a stranger's requests would take 2 ms. */
+const encoded = new WeakMap<DescFile, Uint8Array>();
+
+function bytesOf(file: DescFile): Uint8Array {
+  const bytes = encoded.get(file) ?? toBinary(FileDescriptorProtoSchema, file.proto);
+  encoded.set(file, bytes);
+  return bytes;
 }
 
 function errorAnswer(errorCode: number, errorMessage: string): Answer {
