@@ -72,7 +72,12 @@ test("refuses locations that leave the catalog or the directory of another table
   await writeFile(join(outside, "precious"), "");
   await assert.rejects(client.call("countTableRows", "z"), failsWith("InvalidInput"));
   await client.call("dropTable", "z");
-  assert.deepEqual(await readdir(outside), ["precious"]);
+  await client.call("registerTable", "linked", { location: "linked.lance" });
+  await writeFile(join(outside, ".lance-reserved"), "");
+  await symlink(outside, join(root, "data", "linked.lance"));
+  await client.call("dropTable", "linked");
+  await assert.rejects(client.call("describeTable", "linked"), failsWith("TableNotFound"));
+  assert.deepEqual((await readdir(outside)).sort(), [".lance-reserved", "precious"]);
   assert.deepEqual(await readdir(join(root, "data", ".intents")), [], "no later change tries again");
 });
 

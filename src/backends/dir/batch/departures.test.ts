@@ -341,10 +341,27 @@ const PAUSES: Readonly<
   }),
 };
 
+type World = Awaited<ReturnType<typeof createWorld>>;
+
+/** Makes tables whose locations the next one gets again. */
+const PLACES: Readonly<Record<string, (client: World["client"]) => Promise<unknown>>> = {
+  "t.lance": (client) => client.upload("createTable", "t", {}, rows),
+  "chosen/t": async (client) => {
+    await client.call("declareTable", "t", { location: "chosen/t" });
+    await client.upload("insertIntoTable", "t", {}, rows);
+  },
+};
+
 for (const [moment, hooked] of Object.entries(PAUSES))
-  for (const next of ["is in use", "was put aside"])
-    test(`a drop that pauses ${moment} leaves the next table of the name, which ${next}`, async (t) => {
-      const { base, client, context, drop } = await createWorld(t, "t");
+  for (const [next, location] of [
+    ["is in use", "t.lance"],
+    ["was put aside", "t.lance"],
+    ["is in use", "chosen/t"],
+  ] as const)
+    test(`a drop that pauses ${moment} leaves the next table at ${location}, which ${next}`, async (t) => {
+      const { base, client, context, drop } = await createWorld(t);
+      const make = () => PLACES[location]?.(client);
+      await make();
       const { layout, store, clock } = context;
       const times = { renewMs: 60_000, leaseMs: 60_000, lifeMs: 60_000, retainMs: 60_000 };
       const { isLapsed, journal } = lapsing(createJournal(layout.baseKey, store, clock, times));
@@ -354,13 +371,13 @@ for (const [moment, hooked] of Object.entries(PAUSES))
         // Another process takes over.
         const [pending] = (await journal.open()) as [PendingIntent];
         await resolvePending(context, pending);
-        assert.ok(!(await readdir(base)).includes("t.lance"));
-        await client.upload("createTable", "t", {}, rows);
+        assert.equal(await context.layout.exists(location), false);
+        await make();
         if (next === "was put aside") await client.call("deregisterTable", "t");
       };
       await drop("t", { ...hooked(context, pause), journal });
       assert.ok(isLapsed());
-      assert.ok((await readdir(join(base, "t.lance"))).includes("_versions"));
+      assert.ok((await readdir(join(base, location))).includes("_versions"));
       if (next === "is in use") assert.equal((await client.call("countTableRows", "t")).count, 2n);
     });
 

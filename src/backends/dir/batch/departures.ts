@@ -1,6 +1,6 @@
 import { isLanceError } from "../../../namespace/errors.ts";
 import { ITEMS_PER_STEP, type Steps } from "../../../runtime/pace.ts";
-import { isRootDirectory } from "../catalog/base/location-names.ts";
+import { isRootDirectory, recurs } from "../catalog/base/location-names.ts";
 import type { CatalogContext } from "../catalog/catalog-context.ts";
 import type { Draft } from "../catalog/state/draft.ts";
 import type { CatalogView } from "../catalog/state/view.ts";
@@ -40,8 +40,7 @@ export async function markDepartures(
   departures: readonly Departure[],
   change: string,
 ): Promise<void> {
-  for (const { location } of departures)
-    if (isRootDirectory(location)) await layout.putAside(location, change);
+  for (const { location } of departures) if (recurs(location)) await layout.putAside(location, change);
 }
 
 /**
@@ -97,8 +96,8 @@ export async function mayGoOn(finisher: Finisher): Promise<boolean> {
 
 /**
  * Removes a directory that has lost its row. If several processes finish the change, the directory may have been removed
- * already, and another caller may have claimed the location. In the root, the mark that was put before the commit shows
- * that the directory is still the former one.
+ * already, and another caller may have claimed the location. If that can be, the mark that was put before the commit
+ * shows that the directory is still the former one.
  *
  * @returns false if the directory stays, because work on the table goes on, which would write to a new table in its
  *   place
@@ -109,12 +108,12 @@ async function removeDeparted(
   finisher: Finisher,
 ): Promise<boolean> {
   const { change, isAlone } = finisher;
-  const recurs = isRootDirectory(location);
-  if (recurs && !isAlone() && !(await layout.isPutAside(location, change))) return true;
+  const mayRecur = recurs(location);
+  if (mayRecur && !isAlone() && !(await layout.isPutAside(location, change))) return true;
   await jobs.cancelAt(location);
   if (await work.isAtWork(location)) return false;
   engine.forget(layout.pathOf(location));
-  await (recurs ? layout.removePutAside(location, change, isAlone) : layout.remove(location));
+  await (mayRecur ? layout.removePutAside(location, change, isAlone) : layout.remove(location));
   return true;
 }
 

@@ -1,4 +1,4 @@
-import { isRootDirectory, rootName } from "./base/location-names.ts";
+import { isRootDirectory, recurs, rootName } from "./base/location-names.ts";
 import type { CatalogContext } from "./catalog-context.ts";
 
 /** Maximum number of updates of a mark while the row changes. */
@@ -7,19 +7,20 @@ const MAX_LOOKS = 5;
 /**
  * Updates the mark of a directory to agree with the catalog: implementations that list directories treat an unmarked
  * `<name>.lance` as the root's table of that name. Changes that are about to take the directory keep their mark.
+ * Elsewhere, only these changes mark a directory.
  *
  * @param ended a change that needs its mark no longer. Default: none
  */
 export async function updateMark(context: CatalogContext, location: string, ended?: string): Promise<void> {
-  if (!isRootDirectory(location)) return;
+  if (!recurs(location)) return;
   const { layout, journal } = context;
-  const own = rootName(location);
+  const isHidden = (owner: string | undefined) => isRootDirectory(location) && owner !== rootName(location);
   let owner = await ownerOf(context, location);
   for (let look = 1; look <= MAX_LOOKS; look++) {
     // Without a row, the directory may be that of a change which is to be completed.
     const isDeparting = async (change: string) =>
       change !== ended && (owner === undefined || (await journal.isOpen(change)));
-    await layout.setDeregistered(location, owner !== own, isDeparting);
+    await layout.setDeregistered(location, isHidden(owner), isDeparting);
     const before = owner;
     owner = await ownerOf(context, location);
     if (owner === before) return;

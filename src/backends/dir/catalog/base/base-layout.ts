@@ -67,6 +67,11 @@ export function createLayout(store: ObjectStore, baseKey: string): Layout {
     return moved;
   }
   const marks = createMarkChanges(store, hasManifest);
+  const isLinked = async (location: string) => (await files?.leadsThroughLink(keyOf(location))) ?? false;
+  const changeMark: typeof marks.change = async (location, next) => {
+    // Nothing is written to what a link leads to.
+    if (!(await isLinked(location))) await marks.change(keyOf(location), next);
+  };
   const removals = createRemovals(store, baseKey);
   const layout: Layout = {
     base: store.uriOf(baseKey),
@@ -79,7 +84,7 @@ export function createLayout(store: ObjectStore, baseKey: string): Layout {
       return files === undefined ? decoded(rest) : rest;
     },
     async checkNoEscape(location) {
-      if (await files?.leadsThroughLink(keyOf(location))) {
+      if (await isLinked(location)) {
         throw new LanceError(
           "InvalidInput",
           `location ${JSON.stringify(location)} leads through a symbolic link`,
@@ -98,7 +103,10 @@ export function createLayout(store: ObjectStore, baseKey: string): Layout {
       const key = keyOf(location);
       const names = await listNames(store, key);
       if (names.includes(DEREGISTERED_MARKER)) return false;
-      return names.includes(RESERVED_MARKER) || (names.includes("_versions") && (await hasManifest(key)));
+      const isTable =
+        names.includes(RESERVED_MARKER) || (names.includes("_versions") && (await hasManifest(key)));
+      // As for listings, a link is not a directory of the base.
+      return isTable && !(await isLinked(location));
     },
     async tableDirectories() {
       const names: string[] = [];
@@ -145,12 +153,12 @@ export function createLayout(store: ObjectStore, baseKey: string): Layout {
     isMarked: async (location) => (await listNames(store, keyOf(location))).some(isMark),
     isDeregistered: async (location) => (await store.head(markerOf(location))) !== undefined,
     putAside: async (location, change) =>
-      marks.change(keyOf(location), async (mark) =>
+      changeMark(location, async (mark) =>
         departureMark([...departuresIn(mark).filter((each) => each !== change), change]),
       ),
     isPutAside: async (location, change) => removals.isPutAside(keyOf(location), change),
     setDeregistered: async (location, deregistered, isDeparting) =>
-      marks.change(keyOf(location), async (mark) => {
+      changeMark(location, async (mark) => {
         const left: string[] = [];
         for (const change of departuresIn(mark)) if (await isDeparting(change)) left.push(change);
         return deregistered || left.length > 0 ? departureMark(left) : undefined;

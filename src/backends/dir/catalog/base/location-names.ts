@@ -27,6 +27,14 @@ export function isRootDirectory(location: string): boolean {
  */
 const RANDOM_CHARACTERS = 14;
 
+/** Names that are drawn here, and by other implementations, which draw 8 hexadecimal digits. */
+const DRAWN = new RegExp(`^(?:[0-9a-v]{${RANDOM_CHARACTERS}}|[0-9a-f]{8})_`);
+
+/** Whether a table may follow another one at a location: it is the usual one of a name, or a client has chosen it. */
+export function recurs(location: string): boolean {
+  return !DRAWN.test(location);
+}
+
 /** Creates a location that no other table has or has had (docs/adr/0009). */
 export function uniqueLocation(id: Identifier): string {
   const drawn = Array.from(randomBytes(RANDOM_CHARACTERS), (byte) => (byte & 31).toString(32));
