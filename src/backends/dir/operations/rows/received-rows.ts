@@ -16,7 +16,7 @@ import type { UploadContext } from "../context.ts";
 import { datasetOf, type FoundTable, isMain, withData } from "../tables/lookup.ts";
 import { checkBlobs } from "./check-blobs.ts";
 import { createShared } from "./first-version.ts";
-import { type StagedRows, withStagedFile, withStagedRows } from "./staged-write.ts";
+import { type AlsoChange, type StagedRows, withStagedFile, withStagedRows } from "./staged-write.ts";
 import { writeByDisk } from "./write-by-disk.ts";
 
 /** The rows of an upload, from which a table can be made. */
@@ -39,6 +39,8 @@ export interface ReceivedRows {
    * @throws LanceError TableSchemaValidationError
    */
   append(table: FoundTable, opened?: Lease): Promise<number>;
+  /** Appends at least one row together with another change, to a table that takes staged rows; see {@link StagedRows.append}. */
+  appendWith(table: FoundTable, also: AlsoChange): Promise<number>;
 }
 
 /** The purpose of an upload. */
@@ -150,8 +152,15 @@ function wholeRows(context: TableContext, part: UploadPart, branch: string | und
       };
       return withData(context, table, { branch }, append, opened);
     },
+    async appendWith(table, also) {
+      const dataset = datasetOf(context, table, branch);
+      const options = { base: await readVersion(dataset), onWritten() {} };
+      return withStagedRows(context, part, noParts(), options, (staged) => staged.append(dataset, also));
+    },
   };
 }
+
+async function* noParts(): AsyncGenerator<UploadPart, void> {}
 
 function stagedRows(context: TableContext, staged: StagedRows, branch: string | undefined): ReceivedRows {
   const create = ({ path }: Pick<FoundTable, "path">) =>
@@ -165,6 +174,7 @@ function stagedRows(context: TableContext, staged: StagedRows, branch: string | 
     replace: (table) => staged.replace(datasetOf(context, table, branch)),
     asNext: (table, work) => staged.asNext(datasetOf(context, table, branch), work),
     append: (table) => staged.append(datasetOf(context, table, branch)),
+    appendWith: (table, also) => staged.append(datasetOf(context, table, branch), also),
   };
 }
 

@@ -31,9 +31,17 @@ export interface StagedRows {
    * @throws the errors of `work`
    */
   asNext(target: DatasetRef, work: (version: PreparedVersion) => Promise<number>): Promise<number>;
-  /** Appends the rows to the dataset for which they were staged. @throws LanceError ConcurrentModification */
-  append(target: DatasetRef): Promise<number>;
+  /**
+   * Appends the rows to the dataset for which they were staged.
+   *
+   * @param also changes the version in another way, too, or throws if the rows must not follow the one before
+   * @throws LanceError ConcurrentModification; the errors of `also`
+   */
+  append(target: DatasetRef, also?: AlsoChange): Promise<number>;
 }
+
+/** Changes a copy of the newest manifest in place, which has the number of that version. */
+export type AlsoChange = (manifest: Manifest) => void;
 
 /** Options of staging. */
 export interface StageOptions {
@@ -78,11 +86,16 @@ export async function withStagedRows<T>(
       create: (target) => publishFirst(staging, staged, target),
       asNext: (target, publishNext) => publishAsNext(staging, staged, target, publishNext),
       replace: (target) => publish(target, () => commitChange(target, replaceRows(staged.manifest))),
-      append: (target) => {
+      append: (target, also) => {
         if (base === undefined) {
           throw new LanceError("ConcurrentModification", "the table got its first rows from another writer");
         }
-        return publish(target, () => commitChange(target, appendRows(base.manifest, staged.manifest)));
+        const add = appendRows(base.manifest, staged.manifest);
+        const apply: ApplyChange = (manifest) => {
+          also?.(manifest);
+          return add(manifest);
+        };
+        return publish(target, () => commitChange(target, apply));
       },
     });
   } finally {

@@ -1,14 +1,16 @@
 import type { Manifest } from "../../../../gen/lance/format/table_pb.ts";
-import { isLanceError } from "../../../../namespace/errors.ts";
+import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
 import { engineCall } from "../../engine/errors.ts";
 import type { NativeTable } from "../../engine/native.ts";
 import { commitMetadata } from "../../format/changes/commit.ts";
+import { takesStagedRows } from "../../format/changes/staged-rows.ts";
 import type { DatasetRef } from "../../format/dataset.ts";
 import { readVersion } from "../../format/versions/version-files.ts";
 import type { Job, JobFacts } from "../../jobs/job.ts";
 import type { UploadContext } from "../context.ts";
-import { receiveRows } from "../rows/received-rows.ts";
+import { type ReceivedRows, receiveRows } from "../rows/received-rows.ts";
+import type { AlsoChange } from "../rows/staged-write.ts";
 import { datasetOf, type FoundTable, requireTable, withData } from "../tables/lookup.ts";
 import { addedRows } from "./added-rows.ts";
 import { checkResult, type OutputSchema, readDefinition, readOutputSchema } from "./definition.ts";
@@ -20,8 +22,9 @@ import { buildSourceQuery, type Part, resultSchema, resultStream } from "./sourc
 const STATE_KEY = "lance_gateway.view.state";
 
 /**
- * The source of a view's rows. A refresh commits this entry after the version of the rows: if others than compactions and the like
- * follow that version, another writer has changed the view, or a refresh did not finish.
+ * The source of a view's rows. A refresh commits this entry with the rows, or after them if it replaces all. If others
+ * than compactions and the like follow the version of the rows, another writer has changed the view, or a refresh did
+ * not finish.
  */
 export interface ViewState {
   /** The location of the source. */
@@ -78,21 +81,20 @@ export async function refreshView(
   });
 }
 
+/** Number of times that added rows are looked for, while others commit to the view. */
+const MAX_ATTEMPTS = 5;
+
 async function run(refresh: Refresh): Promise<JobFacts> {
-  const { context, view, origin, query } = refresh;
-  const { manifest } = await readVersion(datasetOf(context, view));
-  const added = refresh.full ? undefined : await planIncrement(refresh, manifest);
-  if (added !== undefined) {
-    const before = Number(manifest.version);
-    if (added === "nothing")
-      return { mode: "none", rows: 0, sourceVersion: Number(origin.version), version: before };
-    const result = await append(refresh, added);
-    // A writer in between may have added rows that do not follow from the source.
-    const alone =
-      result && (await keepsRows(datasetOf(context, view), manifest.version, BigInt(result.version) - 1n));
-    if (alone) return finish(refresh, "incremental", result);
+  const { context, view, query } = refresh;
+  for (let attempt = 0; attempt < MAX_ATTEMPTS && !refresh.full; attempt++) {
+    const { manifest } = await readVersion(datasetOf(context, view));
+    const added = await planIncrement(refresh, manifest);
+    if (added === undefined) break;
+    if (added === "nothing") return factsOf(refresh, "none", 0, manifest.version);
+    const facts = await append(refresh, added, manifest.version);
+    if (facts !== undefined) return facts;
   }
-  return finish(refresh, "full", await replace(refresh, { limit: query.limit }));
+  return replace(refresh, { limit: query.limit });
 }
 
 /** Returns the part of the source that the view lacks; undefined when it cannot be determined. */
@@ -102,6 +104,7 @@ async function planIncrement(
 ): Promise<Part | "nothing" | undefined> {
   const state = readState(manifest);
   if (state === undefined || state.query !== text || state.source !== source.location) return undefined;
+  if (!takesStagedRows(manifest)) return undefined;
   if (BigInt(state.sourceVersion) > origin.version) return undefined;
   if (!(await hasRefreshedRows(datasetOf(context, view), state, manifest))) return undefined;
   const isNewest = BigInt(state.sourceVersion) === origin.version;
@@ -114,56 +117,70 @@ async function planIncrement(
   return query.limit > count ? { rows, limit: query.limit - count } : "nothing";
 }
 
-interface Written {
-  readonly rows: number;
-  readonly version: number;
-}
-
-async function append(refresh: Refresh, part: Part): Promise<Written | undefined> {
+/**
+ * Appends rows to a version of the view, in a version that also records their source.
+ *
+ * @returns undefined if the view has another version by now
+ */
+async function append(refresh: Refresh, part: Part, before: bigint): Promise<JobFacts | undefined> {
+  const also: AlsoChange = (manifest) => {
+    if (manifest.version !== before) {
+      throw new LanceError("ConcurrentModification", "another writer has changed the view");
+    }
+    manifest.tableMetadata[STATE_KEY] = stateOf(refresh, before + 1n);
+  };
   try {
-    return await write(refresh, part, false);
+    return await receive(refresh, part, false, async (received) => {
+      if (received.rows === 0) return record(refresh, "incremental", 0, before);
+      const version = await received.appendWith(refresh.view, also);
+      return factsOf(refresh, "incremental", received.rows, BigInt(version));
+    });
   } catch (error) {
     if (isLanceError(error, "ConcurrentModification")) return undefined;
     throw error;
   }
 }
 
-function replace(refresh: Refresh, part: Part): Promise<Written> {
-  return write(refresh, part, true);
+/** Replaces all rows of the view, and records their source in the version after that. */
+function replace(refresh: Refresh, part: Part): Promise<JobFacts> {
+  return receive(refresh, part, true, async (received) =>
+    record(refresh, "full", received.rows, BigInt(await received.replace(refresh.view))),
+  );
 }
 
-function write(
+function receive<T>(
   { context, view, native, query, output, signal }: Refresh,
   part: Part,
   overwrite: boolean,
-): Promise<Written> {
+  work: (received: ReceivedRows) => Promise<T>,
+): Promise<T> {
   const rows = resultStream(buildSourceQuery(native, query, output, part), output, signal);
   const call = { signal, holdBody() {}, releaseBody() {} };
-  return receiveRows(context, rows, call, { table: view, overwrite }, async (received) => ({
-    rows: received.rows,
-    version: await (overwrite ? received.replace(view) : received.append(view)),
-  }));
+  return receiveRows(context, rows, call, { table: view, overwrite }, work);
 }
 
-async function finish(
-  { context, view, source, origin, text, signal }: Refresh,
-  mode: string,
-  { rows, version }: Written,
-): Promise<JobFacts> {
+/** Commits the source of the rows that a version of the view has. */
+async function record(refresh: Refresh, mode: string, rows: number, rowsVersion: bigint): Promise<JobFacts> {
+  const { context, view, signal } = refresh;
+  const entries = { [STATE_KEY]: stateOf(refresh, rowsVersion) };
+  const change = { tableMetadata: { entries } };
+  const { version } = await commitMetadata(datasetOf(context, view), change, { signal });
+  return factsOf(refresh, mode, rows, version);
+}
+
+function stateOf({ source, origin, text }: Refresh, rowsVersion: bigint): string {
   const state: ViewState = {
     source: source.location,
     sourceVersion: String(origin.version),
     sourceIdentity: versionIdentity(origin),
-    rowsVersion: String(version),
+    rowsVersion: String(rowsVersion),
     query: text,
   };
-  const entries = { [STATE_KEY]: JSON.stringify(state) };
-  const committed = await commitMetadata(
-    datasetOf(context, view),
-    { tableMetadata: { entries } },
-    { signal },
-  );
-  return { mode, rows, sourceVersion: Number(origin.version), version: Number(committed.version) };
+  return JSON.stringify(state);
+}
+
+function factsOf({ origin }: Refresh, mode: string, rows: number, version: bigint): JobFacts {
+  return { mode, rows, sourceVersion: Number(origin.version), version: Number(version) };
 }
 
 /** Returns where a view's rows come from; undefined before the first refresh. */
@@ -173,13 +190,12 @@ export function readState({ tableMetadata }: Manifest): ViewState | undefined {
 }
 
 /** Whether a version of a view has the rows of the refresh that it records, and no other writer's. */
-export async function hasRefreshedRows(
+export function hasRefreshedRows(
   dataset: DatasetRef,
   { rowsVersion }: ViewState,
   { version }: Manifest,
 ): Promise<boolean> {
-  const written = BigInt(rowsVersion);
-  return version === written + 1n || keepsRows(dataset, written, version);
+  return keepsRows(dataset, BigInt(rowsVersion), version);
 }
 
 /** Whether the version with the recorded number is the one from which the view's rows come, and not another of that number. */
