@@ -3,7 +3,8 @@ import { rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { onTestFinished, test } from "vitest";
 import { temporaryDirectory } from "../../test/support/directory.ts";
-import { inFastTime, makeSilentFile } from "../../test/support/silent-file.ts";
+import { inFastTime } from "../../test/support/fast-time.ts";
+import { makeSilentFile } from "../../test/support/silent-file.ts";
 import { readText } from "./files-in-time.ts";
 
 test("a file that does not answer fails in time, is not asked again, and is read when another takes its place", async () => {

@@ -34,7 +34,7 @@ async function openFake(
 
 for (const [stall, send] of Object.entries(STALLS))
   for (const [name, read] of Object.entries(READS))
-    test(`${name} fails in time for a body of Azure that ${stall}, and frees its connection`, async (t) => {
+    test.concurrent(`${name} fails in time for a body of Azure that ${stall}, and frees its connection`, async (t) => {
       const closed = Promise.withResolvers<void>();
       const store = await openFake(t, (_, response) => {
         response.on("close", closed.resolve);
@@ -87,7 +87,7 @@ const SHORT: Readonly<Record<string, (store: ObjectStore) => Promise<unknown>>> 
   "long write": (store) => store.putStream("k", Readable.from([Buffer.alloc(2 ** 24), bytes])),
 };
 
-for (const [name, make] of Object.entries(SHORT)) {
+for (const [name, make] of Object.entries(SHORT))
   for (const [how, send] of Object.entries({
     "never begins": () => {},
     trickles: (response: ServerResponse) => {
@@ -95,7 +95,7 @@ for (const [name, make] of Object.entries(SHORT)) {
       response.on("close", () => clearInterval(timer));
     },
   }))
-    test(`an answer of Azure to a ${name} that ${how} fails in time, and frees its connections`, async (t) => {
+    test.concurrent(`an answer of Azure to a ${name} that ${how} fails in time, and frees its connections`, async (t) => {
       let open = 0;
       let requests = 0;
       const store = await openFake(t, (_, response) => {
@@ -111,6 +111,7 @@ for (const [name, make] of Object.entries(SHORT)) {
       while (open > 0) await sleep(1);
     });
 
+for (const [name, make] of Object.entries(SHORT))
   for (const status of [200, 403])
     test(`an answer of Azure to a ${name} with status ${status} that does not end is cut`, async (t) => {
       let open = 0;
@@ -129,6 +130,5 @@ for (const [name, make] of Object.entries(SHORT)) {
       await assert.rejects(make(store));
       while (open > 0) await sleep(1);
     });
-}
 
 testRedirects("Azure", openFake);

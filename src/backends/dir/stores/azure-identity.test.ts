@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import { inFastTime } from "../../../../test/support/silent-file.ts";
+import { inFastTime } from "../../../../test/support/fast-time.ts";
 import { identityOf } from "./azure-identity.ts";
 import { createOptionReader } from "./storage-options.ts";
 

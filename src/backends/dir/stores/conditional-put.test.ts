@@ -20,25 +20,25 @@ test("a clear answer is the answer", async () => {
   assert.equal(await conditionally(attempts("refused").attempt, ours), false);
 });
 
-test("a refusal after a lost answer depends on whose the object is", async () => {
+test.concurrent("a refusal after a lost answer depends on whose the object is", async () => {
   assert.equal(await conditionally(attempts(lost, "refused").attempt, ours), true);
   assert.equal(await conditionally(attempts(lost, "refused").attempt, theirs), false);
   assert.equal(await conditionally(attempts(lost, "done").attempt, theirs), true);
 });
 
-test("an object that another writer is at is tried for again", async () => {
+test.concurrent("an object that another writer is at is tried for again", async () => {
   assert.equal(await conditionally(attempts("busy", "busy", "done").attempt, theirs), true);
   assert.equal(await conditionally(attempts("busy", "refused").attempt, ours), false);
 });
 
-test("the attempts have an end, and what is unclear is said", async () => {
+test.concurrent("the attempts have an end, and what is unclear is said", async () => {
   const { attempt, count } = attempts(lost, lost, lost, lost, lost);
   await assert.rejects(conditionally(attempt, nobodys), /reset/);
   assert.equal(count(), 5);
   assert.equal(await conditionally(attempts("busy", "busy", "busy", "busy", "busy").attempt, ours), false);
 });
 
-test("a write whose answers were all lost is read back", async () => {
+test.concurrent("a write whose answers were all lost is read back", async () => {
   const lostAll = () => attempts(lost, lost, lost, lost, lost).attempt;
   assert.equal(await conditionally(lostAll(), ours), true);
   assert.equal(await conditionally(lostAll(), theirs), false);

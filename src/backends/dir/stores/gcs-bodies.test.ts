@@ -34,7 +34,7 @@ function sendFacts(response: ServerResponse): void {
 
 for (const [stall, send] of Object.entries(STALLS))
   for (const [name, read] of Object.entries(READS))
-    test(`${name} fails in time for a body of Google that ${stall}`, async (t) => {
+    test.concurrent(`${name} fails in time for a body of Google that ${stall}`, async (t) => {
       const store = await openFake(t, (request, response) =>
         isBody(request) ? send(response) : sendFacts(response),
       );
@@ -106,7 +106,7 @@ async function* streamOf(chunks: readonly Uint8Array[]): AsyncGenerator<Uint8Arr
 }
 
 for (const [name, [silent, write]] of Object.entries(WRITES))
-  test(`a ${name} that Google does not answer is given up in time`, async (t) => {
+  test.concurrent(`a ${name} that Google does not answer is given up in time`, async (t) => {
     let requests = 0;
     const store = await openFake(t, (request, response) => {
       if (silent.test(request.url ?? "")) requests += 1;
@@ -138,7 +138,7 @@ for (const [name, make] of Object.entries({
   write: (store: ObjectStore) => store.put("k", Buffer.alloc(4)),
   "conditional write": (store: ObjectStore) => store.putIfAbsent("k", Buffer.alloc(4)),
 }))
-  test(`a ${name} that Google does not answer frees its connections`, async (t) => {
+  test.concurrent(`a ${name} that Google does not answer frees its connections`, async (t) => {
     let open = 0;
     let requests = 0;
     const store = await openFake(t, (_, response) => {

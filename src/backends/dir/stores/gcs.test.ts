@@ -25,7 +25,7 @@ const CONDITIONAL: Record<string, (store: ObjectStore) => Promise<boolean>> = {
 };
 
 for (const [method, change] of Object.entries(CONDITIONAL))
-  test(`a conditional ${method} that Google does not answer is repeated and given up in time`, async (t) => {
+  test.concurrent(`a conditional ${method} that Google does not answer is repeated and given up in time`, async (t) => {
     const { store, count } = await openSilent(t, method);
     await assert.rejects(change(store), failsWith("ServiceUnavailable"));
     assert.equal(count(), 5);
@@ -38,7 +38,7 @@ const SMALL: Record<string, readonly ((store: ObjectStore) => Promise<unknown>)[
 };
 
 for (const [method, requests] of Object.entries(SMALL))
-  test(`a small ${method} that Google does not answer is given up in time`, async (t) => {
+  test.concurrent(`a small ${method} that Google does not answer is given up in time`, async (t) => {
     const { store } = await openSilent(t, method);
     for (const request of requests) await assert.rejects(request(store), failsWith("ServiceUnavailable"));
   });

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test, vi } from "vitest";
+import { inFastTime } from "../../../../test/support/fast-time.ts";
 import type { ObjectStore } from "../format/storage.ts";
 import { failsWith } from "../test-support.ts";
 import type { Bucket } from "./bucket.ts";
@@ -87,4 +88,19 @@ test("a listing may have pages without objects, as services send them after many
   const { store, pages } = openPages((page) => (page === 500 ? undefined : `token ${page}`));
   assert.equal(await store.exists("d"), false);
   assert.equal(pages(), 500);
+});
+
+test("reads of a storage that answers nothing are made once more only within the budget", async () => {
+  let asked = 0;
+  const get = async () => {
+    asked += 1;
+    await new Promise((resolve) => setTimeout(resolve, 5_000));
+    throw new Error("late");
+  };
+  await inFastTime(async () => {
+    const store = createRemoteStore({ scheme: "s3", name: "b", get } as unknown as Bucket);
+    const reads = Array.from({ length: 100 }, (_, index) => store.get(`k${index}`));
+    for (const { status } of await Promise.allSettled(reads)) assert.equal(status, "rejected");
+  });
+  assert.ok(asked > 100 && asked < 130, String(asked));
 });

@@ -25,7 +25,7 @@ async function openFake(
 for (const [stall, send] of Object.entries(STALLS))
   for (const [name, read] of Object.entries(READS))
     for (const retries of ["0", "1"])
-      test(`${name} with ${retries} retries fails in time for a body of S3 that ${stall}, and frees its connection`, async (t) => {
+      test.concurrent(`${name} with ${retries} retries fails in time for a body of S3 that ${stall}, and frees its connection`, async (t) => {
         const closed = Promise.withResolvers<void>();
         const answer = (_: IncomingMessage, response: ServerResponse) => {
           response.on("close", closed.resolve);
@@ -55,8 +55,8 @@ const SHORT: Readonly<
 
 const isHead = ({ method }: IncomingMessage) => method === "HEAD";
 
-for (const [name, [start, make]] of Object.entries(SHORT)) {
-  test(`the answer to a ${name} that trickles fails in time`, async (t) => {
+for (const [name, [start, make]] of Object.entries(SHORT))
+  test.concurrent(`the answer to a ${name} that trickles fails in time`, async (t) => {
     const store = await openFake(t, (request, response) => {
       if (isHead(request)) return void response.end();
       response.write(start);
@@ -65,6 +65,7 @@ for (const [name, [start, make]] of Object.entries(SHORT)) {
     await assert.rejects(make(store), failsWith("ServiceUnavailable"));
   });
 
+for (const [name, [start, make]] of Object.entries(SHORT))
   for (const status of [200, 403])
     test(`an answer to a ${name} with status ${status} that does not end is cut, and the request is not repeated`, async (t) => {
       let requests = 0;
@@ -84,7 +85,6 @@ for (const [name, [start, make]] of Object.entries(SHORT)) {
       await ended.promise;
       assert.equal(requests, 1);
     });
-}
 
 function trickleOn(response: ServerResponse): void {
   const timer = setInterval(() => response.write(" "), 20);
