@@ -1,0 +1,34 @@
+import assert from "node:assert/strict";
+import { tableFromIPC } from "apache-arrow";
+import fc from "fast-check";
+import { test } from "vitest";
+import { createRandom } from "../../test/support/random.ts";
+import { toIpcFile } from "./file.ts";
+import { joinIpcStreams } from "./join-streams.ts";
+import { columns, randomTable, rowsIn, streamOf } from "./random-table-fixture.ts";
+import { splitIpcStream } from "./split-stream.ts";
+import { toIpcStream } from "./to-stream.ts";
+import { join, split } from "./upload-fixture.ts";
+
+test("a stream that becomes a file, parts, or a stream again has the same rows", async () => {
+  const counts = fc.array(fc.nat(20), { minLength: 1, maxLength: 4 });
+  await fc.assert(
+    fc.asyncProperty(columns, counts, fc.array(fc.nat()), fc.nat(), async (fields, batches, cuts, seed) => {
+      const random = createRandom(seed);
+      const { stream, rows } = streamOf(batches.map((count) => randomTable(fields, count, random)));
+      const read = async (bytes: AsyncIterable<Uint8Array>) => rowsIn(tableFromIPC(await join(bytes)));
+      assert.deepEqual(await read(toIpcFile(split(stream, cuts))), rows, "a file");
+      assert.deepEqual(await read(toIpcStream(toIpcFile(split(stream, cuts)))), rows, "a stream again");
+      const parts: Uint8Array[] = [];
+      for await (const part of splitIpcStream(split(stream, cuts))) parts.push(part);
+      assert.deepEqual(
+        parts.flatMap((part) => rowsIn(tableFromIPC(part))),
+        rows,
+        "parts",
+      );
+      const opened = parts.map((part) => () => split(part, cuts));
+      assert.deepEqual(await read(joinIpcStreams(opened)), rows, "joined parts");
+    }),
+    { numRuns: Number(process.env["STREAM_RUNS"] ?? 40) },
+  );
+});

@@ -1,0 +1,83 @@
+import assert from "node:assert/strict";
+import { Bool, Field, Float32, Int32, type Table, tableFromIPC, Uint64 } from "apache-arrow";
+import fc from "fast-check";
+import { test } from "vitest";
+import { createRandom } from "../../../../../test/support/random.ts";
+import { columns, randomTable, streamOf } from "../../../../arrow/random-table-fixture.ts";
+import { END_OF_STREAM, type FileMessages } from "../../../../arrow/stream.ts";
+import { type BuiltQuery, RELEVANCE, ROW_ID } from "./build.ts";
+import { KEPT } from "./columns.ts";
+import { createResultEditor } from "./edit-result.ts";
+
+/** Edits of a result. */
+interface Edits extends Pick<BuiltQuery, "hidesRowId" | "filtersAfter" | "skipRows"> {
+  readonly ranked: boolean;
+  readonly firstVector: number;
+}
+
+const anyEdits = fc.record({
+  hidesRowId: fc.boolean(),
+  filtersAfter: fc.boolean(),
+  skipRows: fc.nat(40),
+  ranked: fc.boolean(),
+  firstVector: fc.nat(2),
+});
+
+/** The first column of a search for several vectors. */
+const VECTOR = "query_index";
+/** Columns that the editor reads or hides, each somewhere among the others. */
+const OWN = [
+  [ROW_ID, new Uint64()],
+  [KEPT, new Bool()],
+  [RELEVANCE, new Float32()],
+] as const;
+
+/** Returns the rows of a result after the edits, from decoded values. */
+function editedRows(tables: readonly Table[], edits: Edits): string[] {
+  const { hidesRowId, filtersAfter, skipRows, ranked, firstVector } = edits;
+  const hidden = [...(hidesRowId ? [ROW_ID] : []), ...(filtersAfter ? [KEPT] : [])];
+  return tables
+    .flatMap((table) => table.toArray())
+    .map((row, rank) => ({
+      ...row.toJSON(),
+      ...(firstVector > 0 && { [VECTOR]: (row[VECTOR] + firstVector) | 0 }),
+      ...(!ranked && { [RELEVANCE]: Math.fround(1 / (60 + rank)) }),
+    }))
+    .filter((row) => !filtersAfter || row[KEPT])
+    .slice(skipRows)
+    .map((row) => textOf(row, hidden));
+}
+
+function textOf(row: Readonly<Record<string, unknown>>, hidden: readonly string[] = []): string {
+  const shown = Object.entries(row).filter(([name]) => !hidden.includes(name));
+  return shown.map(([name, value]) => `${name}: ${value}`).join();
+}
+
+test("edits of a result without decoding it are those of its decoded rows", () => {
+  const places = fc.array(fc.nat(4), { minLength: OWN.length, maxLength: OWN.length });
+  const counts = fc.array(fc.nat(20), { minLength: 1, maxLength: 3 });
+  fc.assert(
+    fc.property(columns, places, counts, anyEdits, fc.nat(), (others, at, rows, edits, seed) => {
+      const fields: Field[] = [...others];
+      for (const [index, [name, type]] of OWN.entries()) {
+        fields.splice(at[index] as number, 0, new Field(name, type, false));
+      }
+      fields.unshift(new Field(VECTOR, new Int32(), false));
+      const random = createRandom(seed);
+      const { parts } = streamOf(rows.map((count) => randomTable(fields, count, random)));
+      const edit = createResultEditor(edits as BuiltQuery & Edits, edits.ranked, edits.firstVector);
+      const edited = parts.map(edit);
+      const read = ({ schema, data }: Pick<FileMessages, "schema" | "data">) =>
+        tableFromIPC(Buffer.concat([schema, ...data, END_OF_STREAM]));
+      assert.deepEqual(
+        edited.flatMap((part) =>
+          read(part)
+            .toArray()
+            .map((row) => textOf(row.toJSON())),
+        ),
+        editedRows(parts.map(read), edits),
+      );
+    }),
+    { numRuns: Number(process.env["EDIT_RUNS"] ?? 60) },
+  );
+});
