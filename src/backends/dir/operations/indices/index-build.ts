@@ -32,8 +32,12 @@ export interface IndexPlan {
 
 /** Indices that are being built, so that no two get one name. */
 export interface IndexBuilds {
-  /** Builds an index; resolves when the index is in the table. */
-  build(table: Identifier, plan: IndexPlan, signal: AbortSignal): Promise<void>;
+  /**
+   * Builds an index; resolves when the index is in the table.
+   *
+   * @param isRepeated whether an earlier attempt may have built it. Default: false
+   */
+  build(table: Identifier, plan: IndexPlan, signal: AbortSignal, isRepeated?: boolean): Promise<void>;
   /** Reserves the name of an index while `work` runs. @throws LanceError TableIndexAlreadyExists */
   reserve<T>(plan: IndexPlan, work: () => Promise<T>): Promise<T>;
   /** Returns the plan of an index that this process is building, or that a job of any process has to build. */
@@ -72,7 +76,7 @@ export function createIndexBuilds(context: ChangeContext): IndexBuilds {
       const queued = (await context.jobs.open()).filter(({ kind }) => kind === CREATE_INDEX);
       return queued.map(planOf).find((plan) => keyOf(plan.location, plan.branch, plan.name) === key);
     },
-    build: (id, plan, signal) =>
+    build: (id, plan, signal, isRepeated = false) =>
       duringWork(context, { id, location: plan.location }, signal, (table) =>
         withData(context, table, { branch: plan.branch }, async (native) => {
           const kind = indexKind(plan.type);
@@ -90,9 +94,14 @@ export function createIndexBuilds(context: ChangeContext): IndexBuilds {
             const job = await native.createIndexAsync(parameters, column, replace, undefined, name, true);
             await waitForJob(job, signal);
           };
-          await context.gate.passSlowly(table.path, () =>
-            repeatConflicts(native, build, () => !signal.aborted),
-          );
+          const isBuilt = async () =>
+            (await allIndices(context, { table: native, found: table }, plan.branch)).some(
+              (index) => index.name === name && index.columns.includes(column),
+            );
+          if (!isRepeated || plan.fields.replace || !(await engineCall(isBuilt)))
+            await context.gate.passSlowly(table.path, () =>
+              repeatConflicts(native, build, () => !signal.aborted),
+            );
           await syncVersion(dataset);
         }),
       ),

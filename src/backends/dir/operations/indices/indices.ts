@@ -54,7 +54,7 @@ export function createIndexOperations(
 
   jobs.define(CREATE_INDEX, async (job, signal) => {
     const plan = planOf(job);
-    await builds.reserve(plan, () => builds.build(job.table, plan, signal));
+    await builds.reserve(plan, () => builds.build(job.table, plan, signal, job.attempts > 1));
     return { index: plan.name };
   });
 
