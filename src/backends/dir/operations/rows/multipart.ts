@@ -51,7 +51,7 @@ const PREFIX = ".staging-upload-";
 const ID = /^[0-9a-f]{32}$/;
 const TARGET = "target";
 const OVERWRITE = "overwrite";
-/** The name of a file that exists while a process completes the write. */
+/** The name of a file that exists while a process completes or aborts the write. */
 const TAKEN = "taken";
 const PART = ".arrows";
 
@@ -62,7 +62,7 @@ export function createMultipartWrites(
   const { layout, store, log } = context;
   const directoryOf = (id: string) => keyIn(layout.baseKey, `${PREFIX}${id}`);
 
-  /** Returns the directory of a write after a check that it belongs to this table and that no process completes it. */
+  /** Returns the directory of a write after a check that it belongs to this table and that no process ends it. */
   async function find({ id, table, branch }: Write): Promise<string> {
     const directory = directoryOf(id);
     const [target, taken] = ID.test(id)
@@ -72,6 +72,8 @@ export function createMultipartWrites(
     if (Buffer.from(target).toString() !== targetOf(table, branch)) throw unknown(id);
     return directory;
   }
+  /** Takes a write; of several calls that complete or abort it, only one gets true. */
+  const take = (directory: string) => store.putIfAbsent(`${directory}/${TAKEN}`, randomBytes(16));
   /** Yields the bytes of an object, which is read only on demand. */
   async function* bytesOf(key: string): AsyncIterable<Uint8Array> {
     const bytes = await store.getStream(key);
@@ -80,8 +82,8 @@ export function createMultipartWrites(
   }
 
   /** Removes the parts of a write that has ended; a later sweep removes what is left. */
-  async function clear(directory: string, last?: string): Promise<void> {
-    await store.deleteDirectory(directory, last).catch((error: unknown) => {
+  async function clear(directory: string): Promise<void> {
+    await store.deleteDirectory(directory, TAKEN).catch((error: unknown) => {
       log.warn({ err: error }, "the parts of a write are left behind");
     });
   }
@@ -107,10 +109,8 @@ export function createMultipartWrites(
     },
     async complete(write, call) {
       const directory = await find(write);
-      const mark = `${directory}/${TAKEN}`;
-      // Only one of two calls that complete a write creates the mark. The parts that exist by then are those of the
-      // write.
-      if (!(await store.putIfAbsent(mark, randomBytes(16)))) throw unknown(write.id);
+      // The parts that exist by then are those of the write.
+      if (!(await take(directory))) throw unknown(write.id);
       let outcome: InsertOutcome;
       try {
         const names = await listNames(store, directory);
@@ -127,15 +127,16 @@ export function createMultipartWrites(
         );
       } catch (error) {
         // The table may have the rows: a second completion would add them twice.
-        if (!isLanceError(error, "OutcomeUnknown")) await store.delete(mark).catch(() => {});
+        if (!isLanceError(error, "OutcomeUnknown"))
+          await store.delete(`${directory}/${TAKEN}`).catch(() => {});
         throw error;
       }
-      await clear(directory, TAKEN);
+      await clear(directory);
       return outcome;
     },
     async abort(write) {
       const directory = await find(write);
-      await decisiveRequest(store, () => store.delete(`${directory}/${TARGET}`));
+      if (!(await decisiveRequest(store, () => take(directory)))) throw unknown(write.id);
       await clear(directory);
     },
   };
