@@ -18,6 +18,8 @@ export interface Http2SessionsOptions {
   readonly streamWindowBytes: number;
   readonly sessionWindowBytes: number;
   readonly maxConcurrentStreams: number;
+  /** Maximum number of open streams of all sessions, of which each session has an equal share. */
+  readonly maxStreams: number;
   /** Allowances of clients that reset streams. */
   readonly resets: ResetAllowances;
   /** Answers a stream. */
@@ -27,6 +29,8 @@ export interface Http2SessionsOptions {
     flags: number,
     rawHeaders: readonly string[],
   ): void;
+  /** Called for a stream that is refused because its session has its share of streams. */
+  onCrowded(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void;
   /** Called when a session breaks. */
   onBroken(error: NodeJS.ErrnoException): void;
 }
@@ -58,8 +62,8 @@ const MAX_SESSION_MEMORY = 4096;
 
 /** Creates an empty set of sessions. */
 export function createHttp2Sessions(options: Http2SessionsOptions): Http2Sessions {
-  const { idleness, silenceMs, sessionWindowBytes, maxConcurrentStreams, resets } = options;
-  const { onStream, onBroken } = options;
+  const { idleness, silenceMs, sessionWindowBytes, maxConcurrentStreams, maxStreams, resets } = options;
+  const { onStream, onCrowded, onBroken } = options;
   const sessions = new Map<Socket, ServerHttp2Session>();
   const toldToGo = new WeakSet<ServerHttp2Session>();
   let goingMs: number | undefined;
@@ -90,6 +94,13 @@ export function createHttp2Sessions(options: Http2SessionsOptions): Http2Session
       session.on("stream", (stream, headers, flags, rawHeaders) => {
         // A stream that was reset with its first bytes needs no answer, and has no reader for it.
         if (stream.destroyed || stream.aborted) return void stream.on("error", () => {});
+        if (calls.open * sessions.size >= maxStreams) {
+          stream.on("error", () => {});
+          onCrowded(stream, headers);
+          // Its client knows that nothing was done, and may call again.
+          stream.close(constants.NGHTTP2_REFUSED_STREAM);
+          return;
+        }
         calls.opened(stream);
         if (goingMs !== undefined && !toldToGo.has(session)) tellToGo(session, goingMs);
         if (silenceMs > 0) limitStreamSilence(stream, silenceMs);

@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
-import { connect as connectHttp2 } from "node:http2";
+import { once } from "node:events";
+import { type ClientHttp2Session, connect as connectHttp2 } from "node:http2";
 import { type AddressInfo, connect, createServer as createProxy } from "node:net";
 import { setImmediate as turn } from "node:timers/promises";
 import { create, type Message, toBinary } from "@bufbuild/protobuf";
 import { Client, credentials, Metadata } from "@grpc/grpc-js";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { CreateTableRequestSchema, CreateTableResponseSchema } from "../gen/lance/namespace/v1/data_pb.ts";
 import { callUnary, codecs, fakeService, METHODS, rawCall, statusOf } from "../wires/grpc/fixture.ts";
 import { encodeFrame } from "../wires/grpc/frame.ts";
@@ -203,4 +204,40 @@ test("a body of gRPC over HTTP/1.1 is refused", async () => {
     body: toBinary(CreateTableRequestSchema, create(CreateTableRequestSchema, {})),
   });
   assert.equal(response.status, 415);
+});
+
+test("a connection of HTTP/2 has a share of all streams, and is told that nothing was done beyond it", async () => {
+  const codes: string[] = [];
+  await using server = await startServer({ maxStreams: 4, refused: ({ code }) => void codes.push(code) });
+  const watch = {
+    ":path": "/grpc.health.v1.Health/Watch",
+    ":method": "POST",
+    "content-type": "application/grpc",
+  };
+  const [first, second] = [connectHttp2(server.url), connectHttp2(server.url)];
+  onTestFinished(() => {
+    first.destroy();
+    second.destroy();
+  });
+  await Promise.all([once(first, "remoteSettings"), once(second, "remoteSettings")]);
+  const begin = (session: ClientHttp2Session) => {
+    const stream = session.request(watch).end(Buffer.alloc(5));
+    const outcome = new Promise<string>((resolve) => {
+      stream.on("response", () => resolve("begun")).on("error", ({ message }) => resolve(message));
+    });
+    return { stream, outcome };
+  };
+  const calls = [first, first, first, second].map(begin);
+  const refused = "Stream closed with error code NGHTTP2_REFUSED_STREAM";
+  assert.deepEqual(await Promise.all(calls.map(({ outcome }) => outcome)), [
+    "begun",
+    "begun",
+    refused,
+    "begun",
+  ]);
+  const [{ stream }] = calls as [(typeof calls)[0]];
+  stream.destroy();
+  // The server learns of it at any moment.
+  while ((await begin(first).outcome) === refused);
+  assert.equal(codes[0], "Throttling");
 });

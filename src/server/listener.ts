@@ -17,6 +17,7 @@ import { createEntrance, NEEDS_TLS } from "./entrance.ts";
 import { createHttp1 } from "./http1.ts";
 import { createHttp2Sessions } from "./http2-sessions.ts";
 import { type ListenAddress, listenOn } from "./listen.ts";
+import { noteAnswer, noteRequest } from "./pipelining.ts";
 import { createResetAllowances } from "./reset-allowance.ts";
 import { createSpareConnections, SPARE_FIRST_BYTES_MS } from "./spare-connections.ts";
 import { readTarget } from "./target.ts";
@@ -64,6 +65,8 @@ export interface ConnectionLimits {
   readonly sessionWindowBytes?: number;
   /** Maximum number of open calls on an HTTP/2 connection. Default: 1000. */
   readonly maxConcurrentStreams?: number;
+  /** Maximum number of open calls on all HTTP/2 connections, of which each has an equal share. Default: 65,536. */
+  readonly maxStreams?: number;
 }
 
 /** Options of {@link createListener}. */
@@ -122,6 +125,7 @@ export function createListener(options: ListenerOptions): Listener {
   const { silenceMs = DEFAULT_SILENCE_MS, maxConnections = 4096, connections = UNSHARED } = options;
   const { firstCallMs = 60_000, idleSessionMs: idleMs = 900_000 } = options;
   const { streamWindowBytes = 8 * MIB, sessionWindowBytes = 32 * MIB, maxConcurrentStreams = 1000 } = options;
+  const { maxStreams = 65_536 } = options;
   // Each socket with its last response of HTTP/1.1. A set of responses would cost the collector much: when the set
   // makes room, its old table refers to the new one, and a chain of them keeps every response alive.
   const sockets = new Map<Socket, ServerResponse | undefined>();
@@ -144,9 +148,13 @@ export function createListener(options: ListenerOptions): Listener {
   });
   const sessions = createHttp2Sessions({
     idleness: { firstCallMs, idleMs },
-    ...{ silenceMs, streamWindowBytes, sessionWindowBytes, maxConcurrentStreams },
+    ...{ silenceMs, streamWindowBytes, sessionWindowBytes, maxConcurrentStreams, maxStreams },
     resets: createResetAllowances(options.resetCells),
     onBroken: (error) => onBroken(error, "an HTTP/2 session broke"),
+    onCrowded(stream, headers) {
+      arrivals?.()?.stream(stream, headers);
+      refused?.({ protocol: "http", code: "Throttling", fault: "streams", headers });
+    },
     onStream(stream, headers, flags, rawHeaders) {
       if (takeAddress !== undefined) headers[":path"] = takeAddress(headers[":path"] ?? "", headers);
       if (GRPC_CONTENT_TYPE.test(headers["content-type"] ?? "")) {
@@ -229,7 +237,9 @@ export function createListener(options: ListenerOptions): Listener {
     ignoreErrors(request, response);
     const socket = carrierOf(request.socket);
     sockets.set(socket, response);
+    noteRequest(request.socket);
     response.on("close", () => {
+      noteAnswer(request.socket);
       if (sockets.get(socket) === response && request.complete) sockets.set(socket, undefined);
       // The connection counts as idle only after node has finished the response.
       if (retired.has(socket) && sockets.get(socket) === undefined) request.socket.destroySoon();

@@ -53,7 +53,7 @@ export interface SessionIdleness {
 export function limitIdleness(
   session: ServerHttp2Session,
   { firstCallMs, idleMs }: SessionIdleness,
-): { opened(stream: ServerHttp2Stream): void } {
+): { opened(stream: ServerHttp2Stream): void; readonly open: number } {
   let [open, limit, idleSince] = [0, firstCallMs, performance.now()];
   const timer = setInterval(() => {
     if (open > 0 || performance.now() - idleSince < limit) return;
@@ -66,6 +66,9 @@ export function limitIdleness(
     idleSince = performance.now();
   };
   return {
+    get open() {
+      return open;
+    },
     opened(stream) {
       open += 1;
       limit = idleMs;
