@@ -1,12 +1,19 @@
 import { isatty } from "node:tty";
 import type { Logger } from "pino";
 import { redactText } from "../log/redact.ts";
+import { filesAnswer } from "../runtime/files-in-time.ts";
 
 /** Signals within this time are the first one: a terminal, npm and a shell may each pass it on. */
 const SAME_SIGNAL_MS = 500;
 
 /** Signal by which a process learns that the one that started it has gone (bin/follow-caller.js). */
 const CALLER_GONE = "SIGUSR2";
+
+/** Ends the process; by force if its end would wait for a file that does not answer. */
+async function exit(code: number): Promise<void> {
+  if (!(await filesAnswer())) process.kill(process.pid, "SIGKILL");
+  process.exit(code);
+}
 
 /** Actions that signals start. */
 export interface SignalActions {
@@ -29,10 +36,10 @@ export function handleSignals({ end, reload, log }: SignalActions): void {
     begun = performance.now();
     log.info({ signal }, "stopping");
     end().then(
-      () => process.exit(0),
+      () => exit(0),
       (error: unknown) => {
         process.stderr.write(`lance-gateway: closing failed: ${redactText(String(error))}\n`);
-        process.exit(1);
+        return exit(1);
       },
     );
   }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { readFile, rename, writeFile } from "node:fs/promises";
+import { readdir, readFile, readlink, rename, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -10,6 +10,7 @@ import { SECRET, startReceiver } from "../../src/events/fixture.ts";
 import { temporaryDirectory } from "../support/directory.ts";
 import { jsonOf, sendHttp } from "../support/http.ts";
 import { type Program, startProgram, startProgramIn } from "../support/program.ts";
+import { makeSilentFile } from "../support/silent-file.ts";
 
 /** Variables that Kubernetes makes for a Service with the name of the gateway. */
 const SERVICE = { LANCE_GATEWAY_PORT: "tcp://10.0.0.1:80", LANCE_GATEWAY_SERVICE_HOST: "10.0.0.1" };
@@ -216,6 +217,23 @@ describe("a gateway whose configuration changes", () => {
     assert.deepEqual(new Set(await statuses()), new Set([401]));
     served.program.child.kill("SIGTERM");
     await served.program.ended;
+  });
+
+  it("ends by a signal although a file of keys does not answer", async () => {
+    const [keys, silent] = [join(folder, "hung.json"), join(folder, "silent.json")];
+    await startProgram(...["keys", "create", "--file", keys, "--name", "ann", "--role", "reader"]).ended;
+    const root = `root: "${join(folder, "hung")}"\n`;
+    const served = await serve("hung.yaml", `${root}auth: api-key\napi-keys-file: "${keys}"\n`);
+    await makeSilentFile(silent);
+    await rename(silent, keys);
+    const opened = async () => {
+      const folder = `/proc/${served.program.child.pid}/fd`;
+      const links = (await readdir(folder)).map((name) => readlink(join(folder, name)).catch(() => ""));
+      return (await Promise.all(links)).includes(keys);
+    };
+    await expect.poll(opened).toBe(true);
+    served.program.child.kill("SIGTERM");
+    assert.equal((await served.program.ended).signal, "SIGKILL");
   });
 
   it("changes limits and the level of the log, and authenticates from then on", async () => {
