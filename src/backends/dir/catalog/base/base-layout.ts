@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { dirname, resolve } from "node:path";
 import { LanceError } from "../../../../namespace/errors.ts";
+import { deleteIfSame } from "../../format/delete-if-same.ts";
 import { newStagingKey } from "../../format/staging-key.ts";
 import { keyIn, listNames, type ObjectStore } from "../../format/storage.ts";
 import {
@@ -18,7 +19,7 @@ import { staysInside } from "./inside.ts";
 import type { Layout } from "./layout.ts";
 import { isRootDirectory } from "./location-names.ts";
 import { decoded, refusedLocation } from "./location-rules.ts";
-import { createMarkChanges, deleteIfSame } from "./mark-changes.ts";
+import { createMarkChanges } from "./mark-changes.ts";
 
 const NOTHING = new Uint8Array();
 

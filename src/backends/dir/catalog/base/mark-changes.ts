@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { LanceError } from "../../../../namespace/errors.ts";
+import { deleteIfSame } from "../../format/delete-if-same.ts";
 import { listNames, type ObjectStore, type TaggedObject } from "../../format/storage.ts";
 import { DEREGISTERED_MARKER, RESERVED_MARKER } from "./directory-marks.ts";
 
@@ -98,12 +99,6 @@ export function createMarkChanges(
     },
   };
   return changes;
-}
-
-/** Deletes an object unless it has other bytes than these. */
-export async function deleteIfSame(store: ObjectStore, key: string, bytes: Uint8Array): Promise<void> {
-  const found = await store.getTagged(key);
-  if (found !== undefined && isSame(bytes, found)) await store.deleteTagged(key, found.tag);
 }
 
 function isSame(mark: Uint8Array, { bytes }: TaggedObject): boolean {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { Int32, Table, tableToIPC, vectorFromArray } from "apache-arrow";
-import { test } from "vitest";
+import { type TestContext, test } from "vitest";
 import { beginCall } from "../../../../../test/support/caller.ts";
 import { LanceNamespaceService } from "../../../../gen/lance/namespace/v1/service_pb.ts";
 import type { ObjectStore } from "../../format/storage.ts";
@@ -11,32 +11,13 @@ import { createMultipartWrites } from "./multipart.ts";
 
 const rows = tableToIPC(new Table({ id: vectorFromArray([1, 2], new Int32()) }), "stream");
 
-test("of a completion and an abort at the same time, one gets the write as a whole", async (t) => {
+/** Begins a write of a table, and returns what completes or aborts it. */
+async function openWrite(t: TestContext) {
   const root = await temporaryDirectory(t);
   const client = await openClient(t, root);
   await client.upload("createTable", "t", {}, rows);
   const { context, close } = await openDirectory({ root, log: silent });
   t.onTestFinished(close);
-  const { store } = context;
-  const taken = Promise.withResolvers<void>();
-  const afterTaken =
-    <A extends unknown[], T>(request: (...args: A) => Promise<T>) =>
-    (...args: A) =>
-      taken.promise.then(() => request(...args));
-  const aborting: ObjectStore = {
-    ...store,
-    putIfAbsent: afterTaken(store.putIfAbsent),
-    delete: afterTaken(store.delete),
-  };
-  let aborted: Promise<void> | undefined;
-  const completing: ObjectStore = {
-    ...store,
-    async *list(directory) {
-      taken.resolve();
-      await aborted?.catch(() => {});
-      yield* store.list(directory);
-    },
-  };
   const writes = createMultipartWrites(context);
   const table = await requireTable(context, ["t"]);
   const write = { id: await writes.begin(table, undefined), table, branch: undefined };
@@ -44,10 +25,55 @@ test("of a completion and an abort at the same time, one gets the write as a who
   async function* part() {
     yield rows;
   }
-  for (const name of ["a", "b"]) await writes.stage({ write, name, overwrite: false }, part(), call);
-  aborted = createMultipartWrites({ ...context, store: aborting }).abort(write);
-  const completed = createMultipartWrites({ ...context, store: completing }).complete(write, call);
+  return {
+    store: context.store,
+    stage: (name: string) => writes.stage({ write, name, overwrite: false }, part(), call),
+    complete: (store = context.store) => createMultipartWrites({ ...context, store }).complete(write, call),
+    abort: (store: ObjectStore) => createMultipartWrites({ ...context, store }).abort(write),
+    count: async () => (await client.call("countTableRows", "t")).count,
+  };
+}
+
+test("of a completion and an abort at the same time, one gets the write as a whole", async (t) => {
+  const { store, stage, complete, abort, count } = await openWrite(t);
+  const taken = Promise.withResolvers<void>();
+  const afterTaken =
+    <A extends unknown[], T>(request: (...args: A) => Promise<T>) =>
+    (...args: A) =>
+      taken.promise.then(() => request(...args));
+  let aborted: Promise<void> | undefined;
+  async function* list(directory: string) {
+    taken.resolve();
+    await aborted?.catch(() => {});
+    yield* store.list(directory);
+  }
+  for (const name of ["a", "b"]) await stage(name);
+  aborted = abort({ ...store, putIfAbsent: afterTaken(store.putIfAbsent), delete: afterTaken(store.delete) });
+  const completed = complete({ ...store, list });
   await assert.rejects(aborted, failsWith("TransactionNotFound"));
   assert.equal((await completed).rows, 4n);
-  assert.equal((await client.call("countTableRows", "t")).count, 6n);
+  assert.equal(await count(), 6n);
+});
+
+test("a write is completed once when a bucket frees it late after a failed completion", async (t) => {
+  const { store, stage, complete, count } = await openWrite(t);
+  const late: (() => Promise<boolean>)[] = [];
+  const twice = (request: () => Promise<boolean>) => {
+    late.push(request);
+    return request();
+  };
+  const freeing: ObjectStore = {
+    ...store,
+    delete: (key) => twice(() => store.delete(key)),
+    deleteTagged: (key, tag) => twice(() => store.deleteTagged(key, tag)),
+  };
+  await assert.rejects(complete(freeing), failsWith("InvalidInput"));
+  await stage("a");
+  async function* list(directory: string) {
+    for (const request of late.splice(0)) await request();
+    await assert.rejects(complete(), failsWith("TransactionNotFound"));
+    yield* store.list(directory);
+  }
+  await complete({ ...store, list });
+  assert.equal(await count(), 4n);
 });

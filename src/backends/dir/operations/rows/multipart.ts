@@ -4,6 +4,7 @@ import { type Call, copyCall } from "../../../../namespace/call.ts";
 import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
 import type { ChangeContext } from "../../batch/change-context.ts";
 import { decisiveRequest } from "../../format/decisive-request.ts";
+import { deleteIfSame } from "../../format/delete-if-same.ts";
 import { newStagingId } from "../../format/staging-key.ts";
 import { keyIn, listNames } from "../../format/storage.ts";
 import type { DirContext, UploadContext } from "../context.ts";
@@ -72,8 +73,9 @@ export function createMultipartWrites(
     if (Buffer.from(target).toString() !== targetOf(table, branch)) throw unknown(id);
     return directory;
   }
-  /** Takes a write; of several calls that complete or abort it, only one gets true. */
-  const take = (directory: string) => store.putIfAbsent(`${directory}/${TAKEN}`, randomBytes(16));
+  /** Takes a write, by a mark of random bytes; of several calls that complete or abort it, only one gets true. */
+  const take = (directory: string, mark = randomBytes(16)) =>
+    store.putIfAbsent(`${directory}/${TAKEN}`, mark);
   /** Yields the bytes of an object, which is read only on demand. */
   async function* bytesOf(key: string): AsyncIterable<Uint8Array> {
     const bytes = await store.getStream(key);
@@ -110,7 +112,8 @@ export function createMultipartWrites(
     async complete(write, call) {
       const directory = await find(write);
       // The parts that exist by then are those of the write.
-      if (!(await take(directory))) throw unknown(write.id);
+      const mark = randomBytes(16);
+      if (!(await take(directory, mark))) throw unknown(write.id);
       let outcome: InsertOutcome;
       try {
         const names = await listNames(store, directory);
@@ -128,7 +131,7 @@ export function createMultipartWrites(
       } catch (error) {
         // The table may have the rows: a second completion would add them twice.
         if (!isLanceError(error, "OutcomeUnknown"))
-          await store.delete(`${directory}/${TAKEN}`).catch(() => {});
+          await deleteIfSame(store, `${directory}/${TAKEN}`, mark).catch(() => {});
         throw error;
       }
       await clear(directory);
