@@ -53,6 +53,7 @@ export async function startGrpc(service: Service, limits: GrpcLimits = {}) {
   const session = connect(`http://${address}`);
   session.on("error", () => {});
   return {
+    address,
     client,
     session,
     lines,
