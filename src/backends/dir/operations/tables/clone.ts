@@ -15,7 +15,7 @@ import { noteOwnVersion } from "../../format/versions/version-ledger.ts";
 import { createApart } from "../rows/create-new.ts";
 import { planPrivateClaim } from "./declare.ts";
 import { duringWork } from "./long-work.ts";
-import { datasetOf, type FoundTable, requireTable } from "./lookup.ts";
+import { datasetOf, type FoundTable, requireTable, withData } from "./lookup.ts";
 import { tableAt } from "./table-at.ts";
 
 /** The operation that makes a table from a version of another one; see docs/adr/0073. */
@@ -33,13 +33,16 @@ export function createCloneOperations(context: ChangeContext): Pick<LanceDbExten
         signal,
         async (source) => {
           const { dataset, file } = await readSource(context, source, request);
-          return createApart(context, claim, {
-            async stage(to) {
-              const target: DatasetRef = { store, root: store.keyOf(to) };
-              await copyVersion(dataset, file, target, { mayLink: request.isShallow ?? false, signal });
-              return Number(file.manifest.version);
-            },
-          });
+          const { version } = file.manifest;
+          const stage = async (to: string) => {
+            const target: DatasetRef = { store, root: store.keyOf(to) };
+            await copyVersion(dataset, file, target, { mayLink: request.isShallow ?? false, signal });
+            return Number(version);
+          };
+          // Pruning keeps a version that is in use.
+          return withData(context, source, { version, branch: dataset.branch }, () =>
+            createApart(context, claim, { stage }),
+          );
         },
       );
       noteOwnVersion({ store, root: store.keyOf(path) }, BigInt(version));
