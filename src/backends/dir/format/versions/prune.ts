@@ -111,8 +111,8 @@ export async function pruneVersions(dataset: DatasetRef, options: PruneOptions):
   // Numbers below a version that is still there are not used again.
   const isUnchanged = async () => first !== undefined && (await identityOfNewest()) === first;
   const kept = await deleteManifests(dataset, doomed, options, isUnchanged);
-  // A version that was made meanwhile may need some of these files. Versions from here on cannot, because a deleted
-  // version cannot be restored.
+  // A version that was made meanwhile may need some of these files. Versions from here on cannot: a deleted version
+  // cannot be restored, and a restoration that has begun looks afterwards whether its version is still there.
   await examineAll(dataset, await findVersions(dataset), options, spare);
   // A branch that began on a deleted version meanwhile needs its files, and the first manifest of the branch names them.
   const { versions: needed } = await readRefs(dataset);

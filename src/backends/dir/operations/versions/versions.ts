@@ -6,12 +6,13 @@ import {
   type TableVersion,
   TableVersionSchema,
 } from "../../../../gen/lance/namespace/v1/version_pb.ts";
-import { LanceError } from "../../../../namespace/errors.ts";
+import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
 import type { Identifier } from "../../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import type { ChangeContext } from "../../batch/change-context.ts";
 import type { CatalogContext, TableContext } from "../../catalog/catalog-context.ts";
 import { engineCall } from "../../engine/errors.ts";
+import type { NativeTable } from "../../engine/native.ts";
 import { afterChange } from "../../format/changes/after-change.ts";
 import type { DatasetRef } from "../../format/dataset.ts";
 import { openBranch } from "../../format/versions/refs.ts";
@@ -19,6 +20,7 @@ import { syncVersion } from "../../format/versions/sync-version.ts";
 import { readTransaction } from "../../format/versions/transaction-records.ts";
 import {
   describeVersion,
+  latestVersion,
   listVersions,
   readVersion,
   type VersionEntry,
@@ -73,12 +75,37 @@ export function createVersionOperations(
         return afterChange(async () => {
           const restored = BigInt(await native.version());
           await syncVersion(dataset, restored);
+          if (isMain(branch)) await checkStillThere(context, dataset, native, { wanted, restored });
           return readTransaction(dataset, await readVersion(dataset, restored));
-        });
+        }, "TableVersionNotFound");
       });
       return create(RestoreTableResponseSchema, { ...(transaction && { transactionId: transaction.uuid }) });
     },
   };
+}
+
+/**
+ * Takes a restored version back if another gateway has pruned the version that was wanted meanwhile, because the files of both may go. Pruning
+ * looks for versions after it has deleted the manifest, so one of the two notices the other.
+ *
+ * @throws LanceError TableVersionNotFound
+ */
+async function checkStillThere(
+  { engine }: TableContext,
+  dataset: DatasetRef,
+  native: NativeTable,
+  { wanted, restored }: { readonly wanted: bigint; readonly restored: bigint },
+): Promise<void> {
+  try {
+    await describeVersion(dataset, wanted);
+  } catch (error) {
+    if (!isLanceError(error, "TableVersionNotFound")) return;
+    // Rows that were added since then would go, too.
+    if ((await latestVersion(dataset))?.version !== restored) throw new Error("others have built on it");
+    const before = await engine.atVersion(native, Number(restored - 1n));
+    await engineCall(() => before.restore()).finally(() => before.close());
+    throw error;
+  }
 }
 
 async function newestVersion(context: TableContext, table: FoundTable, branch: string | undefined) {
