@@ -8,7 +8,7 @@ import { connectBuckets } from "./redis-buckets.ts";
 const REQUEST = { bucket: "b", rate: { perSecond: 1, burst: 1 }, wanted: 1, returned: 0 };
 
 /** Starts a server whose connections answer scripts, of which several may arrive at once, as `answer` says. */
-async function openServer(answer: (socket: Socket, count: number) => void) {
+async function openServer(answer: (socket: Socket, count: number) => void, silenceMs = 20) {
   const server = createServer((socket) => {
     socket.on("error", () => {});
     socket.on("data", (data) => {
@@ -18,7 +18,7 @@ async function openServer(answer: (socket: Socket, count: number) => void) {
   });
   await once(server.listen(0, "127.0.0.1"), "listening");
   const url = `redis://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const buckets = await connectBuckets({ url, prefix: "test", silenceMs: 20 });
+  const buckets = await connectBuckets({ url, prefix: "test", silenceMs });
   onTestFinished(() => {
     buckets.close();
     server.close();
@@ -76,4 +76,26 @@ test("ends a connection whose answer has no end, while nobody else calls", async
   });
   await assert.rejects(buckets.take(REQUEST));
   await closed.promise;
+});
+
+test("ends each connection whose answer is too large, however fast it comes", async () => {
+  const bytes = Buffer.alloc(2 ** 20, "x");
+  let cut = 0;
+  const buckets = await openServer((socket) => {
+    const more = () => {
+      while (!socket.destroyed && socket.write(bytes));
+    };
+    socket.on("close", () => {
+      cut += 1;
+    });
+    socket.on("drain", more).write("$10000000000\r\n");
+    more();
+  }, 3_600_000);
+  await vi.waitFor(
+    async () => {
+      await assert.rejects(buckets.take(REQUEST));
+      assert.ok(cut >= 2);
+    },
+    { timeout: 60_000 },
+  );
 });

@@ -1,7 +1,9 @@
+import type { Socket } from "node:net";
 import { loadLibrary } from "../backends/load-library.ts";
 import type { BucketServer, TokenGrant, TokenRequest } from "../pipeline/bucket-server.ts";
 import { readText } from "../runtime/files-in-time.ts";
 import { monotonicNow } from "../runtime/monotonic.ts";
+import { withSockets } from "./watched-sockets.ts";
 
 /** Options of {@link connectBuckets}. */
 export interface RedisOptions {
@@ -27,6 +29,9 @@ export interface RedisBuckets extends BucketServer {
 /** Longest pause between attempts to connect, in milliseconds. */
 const LONGEST_PAUSE_MS = 2_000;
 const CONNECT_MS = 1_000;
+
+/** Maximum number of bytes until the next answer is complete; the library collects them without a limit. */
+const MAX_ANSWER_BYTES = 2 ** 20;
 
 /**
  * Takes tokens from a bucket, which is stored as the time at which it is full again, in microseconds by the clock of the server.
@@ -108,11 +113,17 @@ export async function connectBuckets(options: RedisOptions): Promise<RedisBucket
     const { promise: tried, resolve } = Promise.withResolvers<void>();
     client.once("ready", resolve);
     client.once("error", () => resolve());
-    client.connect().catch(() => resolve());
-    return { client, tried, owed: 0, heardAt: 0 };
+    const own = { client, tried, owed: 0, heardAt: 0, bytes: 0 };
+    const limit = (socket: Socket) =>
+      socket.on("data", ({ length }) => {
+        own.bytes += length;
+        if (own.bytes > MAX_ANSWER_BYTES) socket.destroy(new Error("an answer has no end"));
+      });
+    withSockets(limit, () => client.connect()).catch(() => resolve());
+    return own;
   }
   let connection = connect();
-  /** Replaces a silent connection, also while nobody calls: the library collects the bytes of an answer without an end. */
+  /** Replaces a silent connection, also while nobody calls. */
   function watch(own: typeof connection, left: number): void {
     clearTimeout(timer);
     timer = setTimeout(() => {
@@ -139,6 +150,7 @@ export async function connectBuckets(options: RedisOptions): Promise<RedisBucket
         return await own.client.take(request);
       } finally {
         own.owed -= 1;
+        own.bytes = 0;
         own.heardAt = monotonicNow();
       }
     },
