@@ -18,7 +18,10 @@ export interface Http2SessionsOptions {
   readonly streamWindowBytes: number;
   readonly sessionWindowBytes: number;
   readonly maxConcurrentStreams: number;
-  /** Maximum number of open streams of all sessions, of which each session has an equal share. */
+  /**
+   * Number of open streams of which each session has an equal share. More than its share only gets a session while less
+   * than half of them are open in all.
+   */
   readonly maxStreams: number;
   /** Allowances of clients that reset streams. */
   readonly resets: ResetAllowances;
@@ -66,6 +69,8 @@ export function createHttp2Sessions(options: Http2SessionsOptions): Http2Session
   const { onStream, onCrowded, onBroken } = options;
   const sessions = new Map<Socket, ServerHttp2Session>();
   const toldToGo = new WeakSet<ServerHttp2Session>();
+  /** Open streams of all sessions. */
+  const all = { open: 0 };
   let goingMs: number | undefined;
 
   function tellToGo(session: ServerHttp2Session, longestMs: number): void {
@@ -85,7 +90,7 @@ export function createHttp2Sessions(options: Http2SessionsOptions): Http2Session
       });
       session.setLocalWindowSize(sessionWindowBytes);
       sessions.set(socket, session);
-      const calls = limitIdleness(session, idleness);
+      const calls = limitIdleness(session, idleness, all);
       session.on("close", () => sessions.delete(socket));
       session.on("error", (error: NodeJS.ErrnoException) => {
         if (error.code === "ERR_HTTP2_ERROR") resets.noteBroken(remoteAddress);
@@ -94,7 +99,7 @@ export function createHttp2Sessions(options: Http2SessionsOptions): Http2Session
       session.on("stream", (stream, headers, flags, rawHeaders) => {
         // A stream that was reset with its first bytes needs no answer, and has no reader for it.
         if (stream.destroyed || stream.aborted) return void stream.on("error", () => {});
-        if (calls.open * sessions.size >= maxStreams) {
+        if (all.open >= maxStreams / 2 && calls.open >= maxStreams / sessions.size) {
           stream.on("error", () => {});
           onCrowded(stream, headers);
           // Its client knows that nothing was done, and may call again.

@@ -206,20 +206,19 @@ test("a body of gRPC over HTTP/1.1 is refused", async () => {
   assert.equal(response.status, 415);
 });
 
-test("a connection of HTTP/2 has a share of all streams, and is told that nothing was done beyond it", async () => {
+test("a connection of HTTP/2 has its share of all streams, and more only while half of them are free", async () => {
   const codes: string[] = [];
-  await using server = await startServer({ maxStreams: 4, refused: ({ code }) => void codes.push(code) });
+  await using server = await startServer({ maxStreams: 8, refused: ({ code }) => void codes.push(code) });
   const watch = {
     ":path": "/grpc.health.v1.Health/Watch",
     ":method": "POST",
     "content-type": "application/grpc",
   };
-  const [first, second] = [connectHttp2(server.url), connectHttp2(server.url)];
+  const sessions = Array.from({ length: 4 }, () => connectHttp2(server.url));
   onTestFinished(() => {
-    first.destroy();
-    second.destroy();
+    for (const session of sessions) session.destroy();
   });
-  await Promise.all([once(first, "remoteSettings"), once(second, "remoteSettings")]);
+  await Promise.all(sessions.map((session) => once(session, "remoteSettings")));
   const begin = (session: ClientHttp2Session) => {
     const stream = session.request(watch).end(Buffer.alloc(5));
     const outcome = new Promise<string>((resolve) => {
@@ -227,16 +226,14 @@ test("a connection of HTTP/2 has a share of all streams, and is told that nothin
     });
     return { stream, outcome };
   };
-  const calls = [first, first, first, second].map(begin);
+  const outcomes = (calls: readonly ReturnType<typeof begin>[]) =>
+    Promise.all(calls.map(({ outcome }) => outcome));
   const refused = "Stream closed with error code NGHTTP2_REFUSED_STREAM";
-  assert.deepEqual(await Promise.all(calls.map(({ outcome }) => outcome)), [
-    "begun",
-    "begun",
-    refused,
-    "begun",
-  ]);
-  const [{ stream }] = calls as [(typeof calls)[0]];
-  stream.destroy();
+  const [first, second] = sessions as [ClientHttp2Session, ClientHttp2Session];
+  const calls = Array.from({ length: 5 }, () => begin(first));
+  assert.deepEqual(await outcomes(calls), [...Array(4).fill("begun"), refused]);
+  assert.deepEqual(await outcomes([second, second, second].map(begin)), ["begun", "begun", refused]);
+  for (const { stream } of calls) stream.destroy();
   // The server learns of it at any moment.
   while ((await begin(first).outcome) === refused);
   assert.equal(codes[0], "Throttling");

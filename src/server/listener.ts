@@ -65,7 +65,10 @@ export interface ConnectionLimits {
   readonly sessionWindowBytes?: number;
   /** Maximum number of open calls on an HTTP/2 connection. Default: 1000. */
   readonly maxConcurrentStreams?: number;
-  /** Maximum number of open calls on all HTTP/2 connections, of which each has an equal share. Default: 65,536. */
+  /**
+   * Number of open calls on all HTTP/2 connections of which each has an equal share. A connection only gets more than its
+   * share while less than half of them are open. Default: 65,536.
+   */
   readonly maxStreams?: number;
 }
 

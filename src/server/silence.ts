@@ -49,10 +49,15 @@ export interface SessionIdleness {
   readonly idleMs: number;
 }
 
-/** Ends a session that has no calls for a while, without losing a call in transit. */
+/**
+ * Ends a session that has no calls for a while, without losing a call in transit.
+ *
+ * @param all counts the open calls of this session, too
+ */
 export function limitIdleness(
   session: ServerHttp2Session,
   { firstCallMs, idleMs }: SessionIdleness,
+  all: { open: number },
 ): { opened(stream: ServerHttp2Stream): void; readonly open: number } {
   let [open, limit, idleSince] = [0, firstCallMs, performance.now()];
   const timer = setInterval(() => {
@@ -63,6 +68,7 @@ export function limitIdleness(
   session.on("close", () => clearInterval(timer));
   const closed = () => {
     open -= 1;
+    all.open -= 1;
     idleSince = performance.now();
   };
   return {
@@ -71,6 +77,7 @@ export function limitIdleness(
     },
     opened(stream) {
       open += 1;
+      all.open += 1;
       limit = idleMs;
       stream.on("close", closed);
     },
