@@ -22,9 +22,11 @@ function resumeLater(this: Socket): Socket {
 export function noteRequest(socket: Http1Socket): void {
   const count = (socket[UNDER_WAY] ?? 0) + 1;
   socket[UNDER_WAY] = count;
-  if (count !== MAX_UNDER_WAY + 1) return;
+  if (count <= MAX_UNDER_WAY) return;
   socket.resume = resumeLater as Socket["resume"];
   socket.pause();
+  // After the first bytes of a connection, which the listener has put back, node's stream reads on by itself.
+  socket.emit("pause");
 }
 
 /** Notes that a request has been answered. */
