@@ -15,7 +15,7 @@ import { BUCKET, type StoreServer, startS3 } from "../support/store-servers.ts";
 const limits = { maxUploadBytes: 2 ** 26 };
 
 /** Behaviour of a link to a storage: fair, or with a fault that storages and networks have now and then. */
-type Weather = "fair" | "throttles" | "hangs" | "denies" | "loses answers" | "hangs now and then";
+type Weather = "fair" | "throttles" | "hangs" | "denies" | "expires" | "loses answers" | "hangs now and then";
 
 /** While requests hang now and then, each of these does. */
 const HUNG_EVERY = 40;
@@ -23,6 +23,7 @@ const HUNG_EVERY = 40;
 const ANSWERS: Partial<Record<Weather, readonly [status: number, code: string]>> = {
   throttles: [503, "SlowDown"],
   denies: [403, "AccessDenied"],
+  expires: [400, "ExpiredToken"],
 };
 
 /** A link to a server. The signatures are of the link's address, which it passes on. */
@@ -98,6 +99,7 @@ describe("a bucket behind a bad link", () => {
     ["throttles", "Throttling"],
     ["hangs", "ServiceUnavailable"],
     ["denies", "ServiceUnavailable"],
+    ["expires", "ServiceUnavailable"],
   ] as const) {
     it(`${weather}: every call has a clear error, and goes on when it is over`, async () => {
       const rows = (await client.countTableRows({ id })).count ?? 0n;
@@ -114,9 +116,11 @@ describe("a bucket behind a bad link", () => {
         for (const [what, call] of Object.entries(calls)) {
           await refused(name, call()).catch((error: Error) => assert.fail(`${what}: ${error.message}`));
         }
+        assert.equal(await backend.ready(), false);
       } finally {
         link.weather = "fair";
       }
+      assert.equal(await backend.ready(), true);
       assert.equal((await client.countTableRows({ id })).count, rows);
       assert.equal((await client.declareTable({ id: ["ns", weather] })).location?.startsWith("s3://"), true);
       await client.insertIntoTable({ id }, personStream(people(1)));
