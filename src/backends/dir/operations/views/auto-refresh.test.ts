@@ -9,6 +9,7 @@ import { LanceError } from "../../../../namespace/errors.ts";
 import { type SharedDatabase, UNSHARED } from "../../../../runtime/sharing.ts";
 import { createLocalStore } from "../../format/local/local-store.ts";
 import type { ObjectStore } from "../../format/storage.ts";
+import type { Job } from "../../jobs/job.ts";
 import type { Jobs } from "../../jobs/jobs.ts";
 import { createJobStore, JOBS_DIRECTORY } from "../../jobs/store.ts";
 import { openDirectory } from "../../open-directory.ts";
@@ -215,11 +216,12 @@ for (const [what, part] of [
     await expect.poll(() => countsOf(client, "v")).toEqual([5]);
   });
 
-test("a look at many views reads the jobs that have not ended once", async (t) => {
+/** Opens the automatic refreshes of a gateway whose jobs do not run. */
+async function openLooks(t: TestContext, views: readonly string[], openAt: (look: number) => readonly Job[]) {
   const root = await temporaryDirectory(t);
   const client = await open(t, root, { ...TIMES, settleMs: 600_000, waitMs: 600_000 });
   await client.upload("createTable", "t", {}, rows(0, 3));
-  for (const view of ["a", "b", "c"]) await createView(client, view, "SELECT id FROM t");
+  for (const view of views) await createView(client, view, "SELECT id FROM t");
   const { context, close } = await openDirectory({ root, log: silent });
   t.onTestFinished(close);
   const [submitted, looks]: [string[], number[]] = [[], []];
@@ -227,7 +229,7 @@ test("a look at many views reads the jobs that have not ended once", async (t) =
     ...context.jobs,
     async open() {
       looks.push(submitted.length);
-      return [];
+      return [...openAt(looks.length)];
     },
     async submit(job) {
       submitted.push(job.table.join());
@@ -237,6 +239,19 @@ test("a look at many views reads the jobs that have not ended once", async (t) =
   const refresh = startAutoRefresh({ ...context, jobs }, TIMES, false);
   t.onTestFinished(refresh.close);
   refresh.note(["t"]);
+  return { submitted, looks };
+}
+
+test("a look at many views reads the jobs that have not ended once", async (t) => {
+  const { submitted, looks } = await openLooks(t, ["a", "b", "c"], () => []);
   await expect.poll(() => submitted.sort()).toEqual(["a", "b", "c"]);
   assert.deepEqual(looks, [0]);
+});
+
+test("a refresh to an older version that waits is followed by one to the newest", async (t) => {
+  const facts = { id: "", kind: "refresh_view", table: ["v"], createdAt: 0, attempts: 1 } as const;
+  const older: Job = { ...facts, state: "queued", spec: { sourceVersion: "1" } };
+  const { submitted, looks } = await openLooks(t, ["v"], (look) => (look === 1 ? [older] : []));
+  await expect.poll(() => submitted).toEqual(["v"]);
+  assert.deepEqual(looks, [0, 0]);
 });

@@ -2,7 +2,7 @@ import type { Logger } from "pino";
 import { type Identifier, joinIdentifier, sameIdentifier } from "../../../../namespace/identifier.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
 import { latestVersion, readVersion } from "../../format/versions/version-files.ts";
-import { type Job, type JobState, mayPass } from "../../jobs/job.ts";
+import { type Job, mayPass } from "../../jobs/job.ts";
 import type { JobContext } from "../context.ts";
 import { datasetOf, type FoundTable, findTable, objectIdOf } from "../tables/lookup.ts";
 import { type AutoView, createViewRegister } from "./auto-views.ts";
@@ -111,8 +111,8 @@ export function startAutoRefresh(
       const { id, source } = view;
       const isChanged = names.has(objectIdOf(source));
       try {
-        const states = open.filter(({ table }) => sameIdentifier(table, id)).map(({ state }) => state);
-        if ((await refreshOf(view, isChanged, states)) === "running") note(source);
+        const own = open.filter(({ table }) => sameIdentifier(table, id));
+        if ((await refreshOf(view, isChanged, own)) === "unfinished") note(source);
       } catch (error) {
         log.warn({ err: error, view: joinIdentifier(id) }, "a view cannot be refreshed by itself now");
         // A look at all views leaves those empty that were created without data.
@@ -125,20 +125,22 @@ export function startAutoRefresh(
   }
 
   /**
-   * Starts the refresh of a view that is not up to date; returns "running" for one that has begun and may miss the last
-   * rows. A view that was created without data stays empty until its source changes.
+   * Starts the refresh of a view that is not up to date; returns "unfinished" if another one has to end first, which may
+   * miss the last rows: it has begun, or is to an older version. A view that was created without data stays empty until its
+   * source changes.
    *
-   * @param open states of the refreshes of the view that have not ended
+   * @param open the refreshes of the view that have not ended
    */
   async function refreshOf(
     { id, source }: AutoView,
     isChanged: boolean,
-    open: readonly JobState[],
-  ): Promise<"running" | undefined> {
+    open: readonly Job[],
+  ): Promise<"unfinished" | undefined> {
     const view = await findTable(context, await catalog.read(), id);
     if (view === undefined || (await isCurrent(view, !isChanged))) return undefined;
-    if (open.includes("queued")) return undefined;
-    if (open.length > 0) return "running";
+    if (open.some(({ state, spec }) => state === "queued" && spec["sourceVersion"] === undefined))
+      return undefined;
+    if (open.length > 0) return "unfinished";
     void follow(await submitRefresh(context, id), source);
     return undefined;
   }
