@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, it } from "vitest";
 import { people, personStream } from "../support/arrow.ts";
 import { sendHttp } from "../support/http.ts";
@@ -114,5 +116,11 @@ describe("materialized views as LanceDB's clients make them", () => {
       make("SELECT count(*) FROM t GROUP BY id"),
     );
     await calls.refused("TableAlreadyExists", "materialized_view/later/create", make("SELECT * FROM t"));
+  });
+
+  it("say that their directory is gone, if somebody has removed it", async () => {
+    await rm(join(server.base, "later.lance"), { recursive: true });
+    await calls.refused("InvalidTableState", "materialized_view/later/describe", undefined, 400);
+    await calls.refused("InvalidTableState", "materialized_view/later/refresh", {}, 400);
   });
 });

@@ -15,7 +15,7 @@ import { cancellationOf } from "../../concurrency/wait.ts";
 import { type CommittedVersion, commitMetadata } from "../../format/changes/commit.ts";
 import type { MapChange, MetadataChange } from "../../format/changes/metadata-change.ts";
 import { createFieldFinder, metadataText } from "../../format/files/manifest.ts";
-import { requireDataset } from "../versions/versions.ts";
+import { refuseLost, requireDataset } from "../versions/versions.ts";
 
 /** The operations on the metadata of fields and schemas. */
 export function createMetadataOperations(
@@ -32,6 +32,7 @@ export function createMetadataOperations(
     } catch (error) {
       if (signal.aborted) throw cancellationOf(signal);
       if (isLanceError(error, "TableVersionNotFound")) {
+        await refuseLost(context, id);
         throw new LanceError("TableNotFound", "the table has no data");
       }
       throw error;

@@ -33,6 +33,23 @@ const CALLS: Readonly<Record<string, Call>> = {
   "list branches": (client, id) => client.call("listTableBranches", id),
   "list indices": (client, id) => client.call("listTableIndices", id),
   statistics: (client, id) => client.call("getTableStats", id),
+  merge: (client, id) =>
+    client.upload("mergeInsertIntoTable", id, { on: ["id"], whenNotMatchedInsertAll: true }, rows),
+  restore: (client, id) => client.call("restoreTable", id, { version: 1n }),
+  "restore the newest": (client, id) => client.call("restoreTable", id, { version: 0n }),
+  "describe a version": (client, id) => client.call("describeTableVersion", id, { version: 1n }),
+  "describe the newest version": (client, id) => client.call("describeTableVersion", id),
+  "create a tag": (client, id) => client.call("createTableTag", id, { tag: "a", version: 1n }),
+  "create a branch": (client, id) => client.call("createTableBranch", id, { name: "b" }),
+  "add a column": (client, id) =>
+    client.call("alterTableAddColumns", id, { newColumns: [{ name: "a", expression: "id" }] }),
+  "drop a column": (client, id) => client.call("alterTableDropColumns", id, { columns: ["id"] }),
+  "change metadata": (client, id) => client.call("updateTableSchemaMetadata", id, { metadata: { a: "b" } }),
+  "change metadata of a field": (client, id) =>
+    client.call("updateFieldMetadata", id, { updates: [{ path: "id", metadata: { a: { value: "b" } } }] }),
+  "build an index": (client, id) =>
+    client.call("createTableScalarIndex", id, { column: "id", indexType: "BTREE" }),
+  explain: (client, id) => client.call("explainTableQueryPlan", id, { query: { k: 1n } }),
 };
 
 async function createWorld(t: TestContext, id: string) {

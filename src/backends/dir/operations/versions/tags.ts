@@ -22,7 +22,7 @@ import {
 } from "../../format/versions/refs.ts";
 import type { PageContext } from "../context.ts";
 import { pageOfNames } from "../paging.ts";
-import { refuseLost, requireDataset } from "./versions.ts";
+import { refuseLost, requireDataset, unlessLost } from "./versions.ts";
 
 type Operations = Pick<
   LanceNamespace,
@@ -48,7 +48,8 @@ export function createTagOperations(context: TableContext & PageContext): Operat
       return create(GetTableTagVersionResponseSchema, { version, ...(branch !== undefined && { branch }) });
     },
     async createTableTag({ tag, ...target }, { id }) {
-      await createTag(await requireDataset(context, id), tag, checkTarget(target));
+      const dataset = await requireDataset(context, id);
+      await unlessLost(context, id, createTag(dataset, tag, checkTarget(target)));
       return create(CreateTableTagResponseSchema);
     },
     async updateTableTag({ tag, ...target }, { id }) {

@@ -60,7 +60,7 @@ export function createVersionOperations(
     async describeTableVersion({ version, branch }, { id }) {
       const table = await requireTable(context, id);
       const dataset = await openDataset(context, table, branch);
-      const entry = await describeVersion(dataset, version);
+      const entry = await unlessLost(context, id, describeVersion(dataset, version));
       if (version === undefined) await adoptNewest(table, dataset, entry.version);
       return create(DescribeTableVersionResponseSchema, { version: toTableVersion(entry) });
     },
@@ -68,7 +68,8 @@ export function createVersionOperations(
       if (version < 0n) throw new LanceError("InvalidInput", `version ${version} is negative`);
       const table = await requireTable(context, id);
       // LanceDB's remote client restores the version that it looks at, and sends 0 for the newest one.
-      const wanted = version === 0n ? await newestVersion(context, table, branch) : version;
+      const wanted =
+        version === 0n ? await unlessLost(context, id, newestVersion(context, table, branch)) : version;
       const dataset = datasetOf(context, table, branch);
       const transaction = await withData(context, table, { version: wanted, branch }, async (native) => {
         await engineCall(() => native.restore());
@@ -137,6 +138,20 @@ async function openDataset(context: TableContext, table: FoundTable, branch?: st
 export async function refuseLost(context: CatalogContext, id: Identifier): Promise<void> {
   const { location } = await requireTable(context, id);
   await isWritten(context, location);
+}
+
+/**
+ * Returns the result of work that needs a version of a table, of which a table that has lost its directory has none.
+ *
+ * @throws LanceError InvalidTableState for such a table; the errors of the work
+ */
+export async function unlessLost<T>(context: CatalogContext, id: Identifier, work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    if (isLanceError(error, "TableVersionNotFound")) await refuseLost(context, id);
+    throw error;
+  }
 }
 
 /**

@@ -11,6 +11,7 @@ import { readVersion } from "../../format/versions/version-files.ts";
 import type { PageContext } from "../context.ts";
 import { decodeToken, encodeToken, pageSize } from "../paging.ts";
 import { datasetOf, isNamespace, namespaceNotFound, objectIdOf, requireTable } from "../tables/lookup.ts";
+import { unlessLost } from "../versions/versions.ts";
 import { isView, readDefinition } from "./definition.ts";
 import { parseViewQuery } from "./query-text.ts";
 import { readState } from "./refresh.ts";
@@ -59,7 +60,7 @@ export function createViewExtensions(
     async describeMaterializedView(_request, { id }) {
       const view = await requireTable(context, id);
       const { sourceQuery, autoRefresh } = readDefinition(view);
-      const { manifest } = await readVersion(datasetOf(context, view));
+      const { manifest } = await unlessLost(context, id, readVersion(datasetOf(context, view)));
       const state = readState(manifest);
       const { source } = parseViewQuery(sourceQuery);
       return create(DescribeMaterializedViewResponseSchema, {

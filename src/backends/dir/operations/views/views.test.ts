@@ -209,6 +209,14 @@ test("a source that was restored from a backup and has grown again rebuilds the 
   assert.deepEqual((await ids()).slice(10), [50, 51, 60, 61]);
 });
 
+test("a view whose directory somebody removed is refused, and gets no job", async (t) => {
+  const { root, client } = await openView(t, "SELECT id FROM t");
+  const { location = "" } = await client.call("describeTable", "v");
+  await rm(location, { recursive: true });
+  await assert.rejects(client.call("refreshMaterializedView", "v"), failsWith("InvalidTableState"));
+  assert.deepEqual(await jobsOf(root).list(), []);
+});
+
 test("a limit is kept by full refreshes and by those of added rows", async (t) => {
   const { client, refresh, ids } = await openView(t, "SELECT id FROM t LIMIT 12");
   assert.deepEqual(await refresh(), ["full", 10]);

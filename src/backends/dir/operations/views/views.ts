@@ -17,6 +17,7 @@ import { checkProperties } from "../properties.ts";
 import { openGuarded } from "../tables/guarded.ts";
 import { duringWork } from "../tables/long-work.ts";
 import { checkNewIdentifier, requireTable } from "../tables/lookup.ts";
+import { refuseLost } from "../versions/versions.ts";
 import {
   checkDefinition,
   checkResult,
@@ -116,6 +117,7 @@ export function createViewOperations(
       if (outputLimit !== undefined) {
         throw new LanceError("InvalidInput", "output_limit is for views of the kind chunker");
       }
+      await refuseLost(context, call.id);
       const output = await readOutputSchema(outputSchema, maxUploadBytes);
       await checkSource(parseViewQuery(sourceQuery), output, srcVersion, call);
       return create(RefreshMaterializedViewResponseSchema, {
