@@ -10,7 +10,7 @@ import { createLocalStore } from "../format/local/local-store.ts";
 import { latestVersion } from "../format/versions/version-files.ts";
 import { openDirectory } from "../open-directory.ts";
 import { failsWith, openClient, silent, type TestClient, temporaryDirectory } from "../test-support.ts";
-import { ended, leaveIntent, leaveVerdict, type StagedNext, stageNext } from "./fixture.ts";
+import { ended, leaveIntent, leaveMark, leaveVerdict, type StagedNext, stageNext } from "./fixture.ts";
 import { digestOf } from "./intent.ts";
 import { identifyProcess } from "./owner.ts";
 
@@ -164,6 +164,16 @@ test("a rename that was cut off gets its marker, and nobody sees the old name", 
   await leaveVerdict(root, "committed");
   await openClient(t, root);
   assert.equal(await exists(marker), false);
+});
+
+test("a declaration of a batch that is completed late leaves the mark of a drop of its table", async (t) => {
+  const { root, client } = await tables(t);
+  await client.call("declareTable", "a");
+  await leaveMark(root, "a.lance", "drop");
+  await leaveIntent(root, { declared: ["a.lance"] });
+  await leaveVerdict(root, "committed");
+  await openClient(t, root);
+  assert.ok(await exists(join(root, "data", "a.lance", ".lance-deregistered")));
 });
 
 test("the directory of a drop that an older release marked stays hidden, and its name can be used", async (t) => {

@@ -61,10 +61,14 @@ export async function leaveIntent(root: string, intent: Partial<Intent>, owner =
   return path;
 }
 
-/** Leaves the mark of a directory that the change of {@link leaveIntent} is about to remove. */
-export async function leaveMark(root: string, location: string): Promise<void> {
+/**
+ * Leaves the mark of a directory that a change is about to remove.
+ *
+ * @param change Default: that of {@link leaveIntent}
+ */
+export async function leaveMark(root: string, location: string, change = LEFT): Promise<void> {
   const store = createLocalStore();
-  await createLayout(store, store.keyOf(join(root, "data"))).putAside(location, LEFT);
+  await createLayout(store, store.keyOf(join(root, "data"))).putAside(location, change);
 }
 
 /** Records the verdict of the change that {@link leaveIntent} leaves. */
