@@ -5,6 +5,9 @@ import type { Random } from "../../../test/support/random.ts";
 import { randomFrames } from "../../../test/support/random-frames.ts";
 import { DescribeTableResponseSchema } from "../../gen/lance/namespace/v1/table_pb.ts";
 
+/** Options of a server whose clients give up many answers: node's server would end their connection. */
+export const MANY_RESETS = { streamResetBurst: 1_000_000, streamResetRate: 1_000_000 };
+
 /** Largest message of an answer, in bytes. */
 export const MAX_MESSAGE_BYTES = 1_000;
 

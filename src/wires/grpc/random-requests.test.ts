@@ -221,16 +221,14 @@ test("random requests have the answers of the library's server, and leave the co
     end: "data",
   };
   for (let round = 0; round < ROUNDS; round++) {
+    // A new connection, because node's server ends those on which a client resets a thousand calls.
     const sessions = [server.address, library].map((address) => connect(`http://${address}`));
     for (const session of sessions) session.on("error", () => {});
     const requests = Array.from({ length: CALLS }, () => randomRequest(random));
     const ask = (request: RandomRequest) => Promise.all(sessions.map((session) => send(session, request)));
     const outcomes = await Promise.all(requests.map(ask));
     const answers = await ask(good);
-    // Node's server takes a reset by a client for a mistake now and then, and ends the connection with all its calls.
-    const hasFailed = sessions.some((session) => session.destroyed);
     for (const session of sessions) session.destroy();
-    if (hasFailed) continue;
     for (const [index, [own, other]] of outcomes.entries()) {
       const request = requests[index] as RandomRequest;
       const differs = (allows: (typeof DIFFERENCES)[string]) =>
