@@ -11,11 +11,12 @@ export const MANY_RESETS = { streamResetBurst: 1_000_000, streamResetRate: 1_000
 /** Largest message of an answer, in bytes. */
 export const MAX_MESSAGE_BYTES = 1_000;
 
-const described = (table: string) =>
-  Buffer.from(toBinary(DescribeTableResponseSchema, create(DescribeTableResponseSchema, { table })));
+const described = (table: string, context: Record<string, string> = {}) =>
+  Buffer.from(toBinary(DescribeTableResponseSchema, create(DescribeTableResponseSchema, { table, context })));
 const MESSAGES = [
   described("t"),
   described("é".repeat(100)),
+  described("t", { "header.x-a": "b", "header.cookie": "c=d", plain: "e" }),
   ...[MAX_MESSAGE_BYTES - 3, MAX_MESSAGE_BYTES - 2, 70_000].map((size) => described("t".repeat(size))),
   // Nothing, a broken tag, a length past the end, bytes that are not UTF-8, an unknown field, a field twice.
   ...["", "0f", "127f74", "1201ff", "120174fa3f0161", "120174120175"].map((hex) => Buffer.from(hex, "hex")),

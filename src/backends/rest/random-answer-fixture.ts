@@ -155,7 +155,7 @@ export function randomAnswer(random: Random, mark: string, mayBeOdd: boolean): R
     lines.push("Transfer-Encoding: chunked");
     body = chunked(text, random, isOdd);
   } else if (framing === "length" && (!isEmpty || chance(2))) {
-    const lie = isOdd(3) ? random.pick([-1, 1, 7]) : 0;
+    const lie = isOdd(3) ? random.pick([-1, 1, 7]) : isEmpty ? random.pick([0, 0, 2]) : 0;
     lines.push(`${random.pick(["content-length", "Content-Length"])}: ${Math.max(0, text.length + lie)}`);
   }
   const early = "HTTP/1.1 103 Early Hints\r\nlink: a\r\n\r\n".repeat(isOdd(5) ? random.pick([1, 2, 9]) : 0);
