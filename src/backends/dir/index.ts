@@ -8,6 +8,7 @@ import { createBackfillOperations } from "./operations/columns/backfill.ts";
 import { createColumnOperations } from "./operations/columns/columns.ts";
 import { createMetadataOperations } from "./operations/columns/schema-metadata.ts";
 import { createIndexOperations } from "./operations/indices/indices.ts";
+import { tableOf } from "./operations/jobs.ts";
 import { createLanceDbExtensions } from "./operations/lancedb.ts";
 import { createListOperations } from "./operations/namespaces/list.ts";
 import { createNamespaceOperations } from "./operations/namespaces/namespaces.ts";
@@ -143,7 +144,10 @@ export async function createDirectoryBackend(options: DirectoryBackendOptions): 
     }),
     tableAt: (place) => tableAt(context, place),
     rootTableAt: (location) => rootTableAt(context, location),
-    tableOfJob: async (jobId) => (await jobs.get(jobId))?.table,
+    async tableOfJob(jobId) {
+      const job = await jobs.get(jobId);
+      return job && tableOf(await catalog.read(), job);
+    },
     hasPlainPageTokens: true,
     async ready() {
       try {

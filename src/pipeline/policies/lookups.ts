@@ -13,7 +13,7 @@ import type { Permissions } from "./permissions.ts";
 /** Entries that a lookup takes at a time. */
 const PAGE = 1_000;
 
-/** Maximum number of jobs whose tables are remembered; a job never changes its table. */
+/** Maximum number of jobs whose tables are remembered, by the names that these had then. */
 const MAX_JOBS = 10_000;
 
 /** Creates what finds the objects that requests do not name, by calls that only the gateway sees. */

@@ -11,7 +11,7 @@ export type JobFacts = Readonly<Record<string, string | number | boolean | null 
 export interface JobRequest {
   /** Kind of the work, for example `backfill_column`. */
   readonly kind: string;
-  /** Table of the work. */
+  /** Table of the work, by its name at that time. */
   readonly table: Identifier;
   readonly spec: JobFacts;
 }
@@ -51,8 +51,8 @@ export interface Job extends JobRequest {
     | undefined;
 }
 
-/** Facts about a job in a list. */
-export type JobSummary = Pick<Job, "id" | "kind" | "table" | "state" | "createdAt" | "finishedAt">;
+/** Facts about a job in a list; of the spec, the location of the table. */
+export type JobSummary = Pick<Job, "id" | "kind" | "table" | "spec" | "state" | "createdAt" | "finishedAt">;
 
 /** Errors of a passing state, after which the work may succeed later. */
 const PASSING: ReadonlySet<string> = new Set(["ConcurrentModification", "ServiceUnavailable", "Throttling"]);

@@ -134,8 +134,9 @@ export function createJobStore(store: ObjectStore, directory: string): JobStore 
   };
 }
 
-function summaryOf({ id, kind, table, state, createdAt, finishedAt }: JobSummary): JobSummary {
-  return { id, kind, table, state, createdAt, finishedAt };
+function summaryOf({ id, kind, table, spec, state, createdAt, finishedAt }: JobSummary): JobSummary {
+  const { location } = spec;
+  return { id, kind, table, spec: { location }, state, createdAt, finishedAt };
 }
 
 function entryOf(job: JobSummary | undefined): [string, JobSummary][] {

@@ -8,8 +8,10 @@ import {
   QueryJobEventsResponseSchema,
 } from "../../../gen/lance/gateway/v1/job_pb.ts";
 import { LanceError } from "../../../namespace/errors.ts";
-import { joinIdentifier } from "../../../namespace/identifier.ts";
+import { type Identifier, joinIdentifier, parseIdentifier } from "../../../namespace/identifier.ts";
 import type { LanceDbExtensions } from "../../../namespace/lance-namespace.ts";
+import type { CatalogContext } from "../catalog/catalog-context.ts";
+import type { CatalogView } from "../catalog/state/view.ts";
 import { type Job, type JobFacts, type JobState, type JobSummary, mayPass } from "../jobs/job.ts";
 import { BACKFILL_COLUMN } from "./columns/backfill.ts";
 import type { JobContext, PageContext } from "./context.ts";
@@ -51,9 +53,9 @@ const RESULTS: Readonly<Record<string, (result: JobFacts) => JsonObject>> = {
 
 /** The calls by which LanceDB's remote clients follow jobs, in any process and after a restart. */
 export function createJobExtensions(
-  context: JobContext & PageContext,
+  context: JobContext & PageContext & Pick<CatalogContext, "catalog">,
 ): Pick<LanceDbExtensions, "listJobs" | "describeJob" | "cancelJob" | "queryJobEvents"> {
-  const { jobs } = context;
+  const { catalog, jobs } = context;
 
   async function requireJob(id: string): Promise<Job> {
     const job = await jobs.get(id);
@@ -66,15 +68,16 @@ export function createJobExtensions(
     async listJobs(request) {
       const found = new Map((await jobs.list()).map((job) => [orderOf(job), job]));
       const { entries, ...page } = pageOfNames(context, "jobs", found, request);
+      const tables = await catalog.read();
       return create(ListJobsResponseSchema, {
         ...page,
-        jobs: entries.map(([, { id, kind, table, state, createdAt }]) =>
+        jobs: entries.map(([, job]) =>
           create(JobSummarySchema, {
-            jobId: id,
-            table: joinIdentifier(table),
-            jobType: kind,
-            state: STATES[state],
-            createdAtMillis: BigInt(createdAt),
+            jobId: job.id,
+            table: joinIdentifier(tableOf(tables, job)),
+            jobType: job.kind,
+            state: STATES[job.state],
+            createdAtMillis: BigInt(job.createdAt),
           }),
         ),
       });
@@ -103,6 +106,15 @@ export function createJobExtensions(
       return create(CancelJobResponseSchema);
     },
   };
+}
+
+/** Returns the table of a job by its present name, or by the former one if the table is gone. */
+export function tableOf(
+  tables: Pick<CatalogView, "ownerOf">,
+  { table, spec: { location } }: Pick<JobSummary, "table" | "spec">,
+): Identifier {
+  const owner = typeof location === "string" ? tables.ownerOf(location) : undefined;
+  return owner === undefined ? table : parseIdentifier(owner);
 }
 
 /** Orders jobs by their age; the id tells those of one millisecond apart. */
