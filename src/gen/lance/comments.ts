@@ -1116,7 +1116,7 @@ export const COMMENTS: Readonly<Record<string, string>> = {
   "lance.namespace.v1.LanceNamespaceService.NamespaceExists": "Succeeds if a namespace exists. Fails with NamespaceNotFound if it does not.",
   "lance.namespace.v1.LanceNamespaceService.ListTables": "Lists the tables directly in a namespace, page by page. Fails with NamespaceNotFound.",
   "lance.namespace.v1.LanceNamespaceService.ListAllTables": "Lists tables without naming a namespace, page by page.",
-  "lance.namespace.v1.LanceNamespaceService.RegisterTable": "Adds a dataset that exists in the storage to the catalog; nothing is copied. Fails with NamespaceNotFound, TableAlreadyExists unless the mode allows for it, and ConcurrentModification.",
+  "lance.namespace.v1.LanceNamespaceService.RegisterTable": "Adds a dataset that exists in the storage to the catalog; nothing is copied. Two tables cannot share a location, and none is inside of another one's: that is InvalidInput. Fails with NamespaceNotFound, TableAlreadyExists unless the mode allows for it, and ConcurrentModification, also while another change removes what is at the location.",
   "lance.namespace.v1.LanceNamespaceService.DescribeTable": "Tells where a table is and, on request, what it looks like. Fails with NamespaceNotFound, TableNotFound, TableVersionNotFound, TableTagNotFound and TableBranchNotFound.",
   "lance.namespace.v1.LanceNamespaceService.TableExists": "Succeeds if a table exists, a mere declaration included. Fails with NamespaceNotFound or TableNotFound if it does not, and with TableVersionNotFound if only the version is missing.",
   "lance.namespace.v1.LanceNamespaceService.DropTable": "Removes a table together with its data. Fails with NamespaceNotFound and TableNotFound.",

@@ -115,8 +115,9 @@ export const LanceNamespaceService: GenService<{
     output: typeof ListAllTablesResponseSchema;
   },
   /**
-   * Adds a dataset that exists in the storage to the catalog; nothing is copied. Fails with
-   * NamespaceNotFound, TableAlreadyExists unless the mode allows for it, and ConcurrentModification.
+   * Adds a dataset that exists in the storage to the catalog; nothing is copied. Two tables cannot share a location,
+   * and none is inside of another one's: that is InvalidInput. Fails with NamespaceNotFound, TableAlreadyExists unless
+   * the mode allows for it, and ConcurrentModification, also while another change removes what is at the location.
    *
    * @generated from rpc lance.namespace.v1.LanceNamespaceService.RegisterTable
    */
