@@ -26,6 +26,8 @@ async function openWrite(t: TestContext) {
     yield rows;
   }
   return {
+    context,
+    table,
     store: context.store,
     stage: (name: string) => writes.stage({ write, name, overwrite: false }, part(), call),
     complete: (store = context.store) => createMultipartWrites({ ...context, store }).complete(write, call),
@@ -33,6 +35,18 @@ async function openWrite(t: TestContext) {
     count: async () => (await client.call("countTableRows", "t")).count,
   };
 }
+
+test("a new write does not look at those that are open", async (t) => {
+  const { context, table } = await openWrite(t);
+  const listed: string[] = [];
+  const list = (directory: string) => {
+    listed.push(directory);
+    return context.store.list(directory);
+  };
+  const writes = createMultipartWrites({ ...context, store: { ...context.store, list } });
+  for (let i = 0; i < 3; i++) await writes.begin(table, undefined);
+  assert.deepEqual(listed, []);
+});
 
 test("of a completion and an abort at the same time, one gets the write as a whole", async (t) => {
   const { store, stage, complete, abort, count } = await openWrite(t);

@@ -55,6 +55,8 @@ const OVERWRITE = "overwrite";
 /** The name of a file that exists while a process completes or aborts the write. */
 const TAKEN = "taken";
 const PART = ".arrows";
+/** Interval between looks for abandoned writes, in milliseconds. A look goes through all writes, so each new one must not cause it. */
+const SWEEP_MS = 60 * 60 * 1000;
 
 /** Creates the writes of a catalog. They are in its storage, so that any process on the same root can continue them. */
 export function createMultipartWrites(
@@ -62,6 +64,8 @@ export function createMultipartWrites(
 ): MultipartWrites {
   const { layout, store, log } = context;
   const directoryOf = (id: string) => keyIn(layout.baseKey, `${PREFIX}${id}`);
+  // The start of the backend has looked.
+  let sweepsAt = performance.now() + SWEEP_MS;
 
   /** Returns the directory of a write after a check that it belongs to this table and that no process ends it. */
   async function find({ id, table, branch }: Write): Promise<string> {
@@ -92,7 +96,10 @@ export function createMultipartWrites(
 
   return {
     async begin(table, branch) {
-      await sweepStaging(context);
+      if (performance.now() > sweepsAt) {
+        sweepsAt = performance.now() + SWEEP_MS;
+        await sweepStaging(context);
+      }
       const id = newStagingId();
       const target = Buffer.from(targetOf(table, branch));
       await decisiveRequest(store, () => store.put(`${directoryOf(id)}/${TARGET}`, target));
