@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { basename } from "node:path";
 import { type TestContext, test } from "vitest";
 import { createDiskBucket } from "../../../../../test/support/disk-bucket.ts";
+import { UnsyncedError } from "../../format/local/local-errors.ts";
 import { createLocalStore } from "../../format/local/local-store.ts";
 import { keyIn, listNames, type ObjectStore } from "../../format/storage.ts";
 import { createRemoteStore } from "../../stores/remote-store.ts";
@@ -118,6 +119,17 @@ test("a change leaves no mark where another one removes the directory just befor
   };
   await createLayout({ ...disk, putIfAbsent }, base).putAside("t", "two");
   assert.equal(await layout.claim("t", "next"), true);
+});
+
+test("a mark that a disk may not keep does not count", async (t) => {
+  const base = disk.keyOf(await temporaryDirectory(t));
+  await disk.put(keyIn(base, "t/rows"), Buffer.from("of a table"));
+  const putIfAbsent: ObjectStore["putIfAbsent"] = async (...args) => {
+    await disk.putIfAbsent(...args);
+    throw new UnsyncedError(new Error("the disk fails"));
+  };
+  const marked = createLayout({ ...disk, putIfAbsent }, base).putAside("t", "drop");
+  await assert.rejects(marked, UnsyncedError);
 });
 
 test("a declaration of a bucket that shows its directory leaves the mark of a change that is under way", async (t) => {

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { LanceError } from "../../../../namespace/errors.ts";
 import { deleteIfSame } from "../../format/delete-if-same.ts";
+import { UnsyncedError } from "../../format/local/local-errors.ts";
 import { listNames, type ObjectStore, type TaggedObject } from "../../format/storage.ts";
 import { DEREGISTERED_MARKER, RESERVED_MARKER } from "./directory-marks.ts";
 
@@ -71,8 +72,8 @@ export function createMarkChanges(
         try {
           if (await attempt(directory, next)) return;
         } catch (error) {
-          // If the change was made all the same, the next attempt finds it.
-          if (hasFailed) throw error;
+          // If the change was made all the same, the next attempt finds it, but not whether a disk has kept it.
+          if (hasFailed || error instanceof UnsyncedError) throw error;
           hasFailed = true;
         }
       }
