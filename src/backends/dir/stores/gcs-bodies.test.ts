@@ -200,4 +200,27 @@ test("a part of an object of Google with more bytes than were asked for fails", 
   await assert.rejects(store.getRange("k", 2, 5), failsWith("ServiceUnavailable"));
 });
 
+test.concurrent("failures of Google that pass are not seen, also beside plain writes", async (t) => {
+  const failed = new Set<string>();
+  const store = await openFake(
+    t,
+    (request, response) => {
+      const asked = `${request.method} ${request.url}`;
+      if (failed.has(asked)) return sendFacts(response);
+      failed.add(asked);
+      response.writeHead(503).end();
+    },
+    "30s",
+  );
+  const [, , , , exists] = await Promise.all([
+    store.put("k", Buffer.alloc(4)),
+    store.copy("l", "m"),
+    store.delete("n"),
+    store.head("o"),
+    store.exists("d"),
+  ]);
+  assert.equal(exists, false);
+  assert.equal(failed.size, 6);
+});
+
 testRedirects("Google", openFake);

@@ -34,15 +34,17 @@ const DELETES = 32;
  */
 export async function createGcsStore(name: string, options: StorageOptions): Promise<RemoteStorage> {
   const limits = createTimeLimits(timeoutOf(options));
-  const { Storage } = await loadLibrary(
+  const { Storage, IdempotencyStrategy } = await loadLibrary(
     "gs://",
     "@google-cloud/storage",
     () => import("@google-cloud/storage"),
   );
-  const storage = new Storage(toGcsOptions(options, MAX_RETRIES));
+  // Otherwise the library turns repetitions off for everything that happens beside a plain write, and now and then for good.
+  const idempotencyStrategy = IdempotencyStrategy.RetryAlways;
+  const storage = new Storage(toGcsOptions(options, { maxRetries: MAX_RETRIES, idempotencyStrategy }));
   const host = new URL(storage.apiEndpoint).hostname;
   const bucket = storage.bucket(name);
-  const single = new Storage(toGcsOptions(options, 0)).bucket(name);
+  const single = new Storage(toGcsOptions(options, { autoRetry: false, idempotencyStrategy })).bucket(name);
 
   /** Makes a request that the library repeats. */
   function repeated<T>(make: () => Promise<T>, limit = limits.small, signal?: AbortSignal): Promise<T> {
@@ -153,11 +155,14 @@ function timeoutOf(options: StorageOptions): number {
  *
  * @throws Error with a single line for an invalid option
  */
-function toGcsOptions(options: StorageOptions, maxRetries: number): GcsOptions {
+function toGcsOptions(
+  options: StorageOptions,
+  retryOptions: NonNullable<GcsOptions["retryOptions"]>,
+): GcsOptions {
   const { keyFilename, key } = readServiceAccount(options);
   return {
     projectId: NO_PROJECT,
-    retryOptions: { autoRetry: maxRetries > 0, maxRetries, totalTimeout: TOTAL_SECONDS },
+    retryOptions: { ...retryOptions, totalTimeout: TOTAL_SECONDS },
     ...(keyFilename !== undefined && { keyFilename }),
     ...(key?.gcs_base_url !== undefined && { apiEndpoint: key.gcs_base_url }),
     ...(key?.disable_oauth
