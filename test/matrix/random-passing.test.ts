@@ -26,7 +26,7 @@ import { createRandom } from "../support/random.ts";
 import { seedOf } from "../support/seed.ts";
 import { startServer } from "../support/server.ts";
 
-const CALLS = Number(process.env["PASSING_CALLS"] ?? 200);
+const CALLS = Number(process.env["PASSING_CALLS"] ?? 120);
 /** Calls at a time. */
 const AT_ONCE = 20;
 /** No call depends on others. */

@@ -23,7 +23,7 @@ import {
   randomRequest,
 } from "./random-request-fixture.ts";
 
-const ROUNDS = Number(process.env["GRPC_ROUNDS"] ?? 25);
+const ROUNDS = Number(process.env["GRPC_ROUNDS"] ?? 15);
 /** Requests at a time, on one connection. */
 const CALLS = 20;
 /** Prefix of a message. */

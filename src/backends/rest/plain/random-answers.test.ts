@@ -9,7 +9,7 @@ import type { UpstreamFailure } from "../transport.ts";
 import { createHttpTransport } from "../undici-transport.ts";
 import { REQUEST, upstreamOf } from "./fixture.ts";
 
-const ROUNDS = Number(process.env["PLAIN_ROUNDS"] ?? 30);
+const ROUNDS = Number(process.env["PLAIN_ROUNDS"] ?? 25);
 /** Requests after each other, each time several at once. */
 const WAVES = 3;
 const CALLS = 3;
