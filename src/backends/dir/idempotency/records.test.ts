@@ -59,6 +59,15 @@ describe("records of idempotency keys", () => {
     );
   });
 
+  it("that are damaged name their file", async (t) => {
+    const store = await storeFor(t);
+    for (const text of ["", "{", "null", "{}"]) {
+      await store.put(`${IDEMPOTENCY_DIRECTORY}/${NOON / DAY - 0.5}/k`, Buffer.from(text));
+      const taking = serverOn(store).records.take("k", "r");
+      await assert.rejects(taking, (e: Error) => failsWith("DataLoss")(e) && /^k /.test(e.message), text);
+    }
+  });
+
   it("give a key again that was given back, and never one whose call was lost", async (t) => {
     const { records } = serverOn(await storeFor(t));
     await taken(await records.take("k", "r")).release();

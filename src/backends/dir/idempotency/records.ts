@@ -9,6 +9,8 @@ import {
   type TakenKey,
 } from "../../../namespace/idempotency.ts";
 import { hasEnded, identifyProcess, type Owner } from "../batch/owner.ts";
+import { damagedFile } from "../format/files/damaged-file.ts";
+import { parseJsonFile } from "../format/files/json-file.ts";
 import { keyIn, listNames, type ObjectStore } from "../format/storage.ts";
 import type { StorageClock } from "../format/storage-clock.ts";
 
@@ -70,14 +72,14 @@ export function createIdempotencyRecords(options: IdempotencyOptions): Idempoten
 
   async function read(at: string): Promise<EarlierCall | undefined> {
     const bytes = await store.get(at);
-    return bytes && earlierCall(parse(bytes));
+    return bytes && earlierCall(parse(at, bytes));
   }
   /** Writes the record of a call unless another call has the key. */
   async function write(own: string, call: StoredCall): Promise<boolean> {
     const noteUnclear = () => void unanswered.add(call.call);
     if (await store.putIfAbsent(own, encode(call), undefined, noteUnclear)) return true;
     const found = await store.getTagged(own);
-    if (found === undefined || parse(found.bytes).state !== "released") return false;
+    if (found === undefined || parse(own, found.bytes).state !== "released") return false;
     noteUnclear();
     return store.replace(own, encode(call), found.tag);
   }
@@ -179,8 +181,10 @@ function encode(call: StoredCall): Uint8Array {
   return Buffer.from(JSON.stringify(call));
 }
 
-function parse(bytes: Uint8Array): StoredCall {
-  return JSON.parse(Buffer.from(bytes).toString("utf8")) as StoredCall;
+function parse(key: string, bytes: Uint8Array): StoredCall {
+  const call = parseJsonFile(key, bytes) as Partial<StoredCall>;
+  if (call.owner === undefined || call.state === undefined) throw damagedFile(key, "holds no call");
+  return call as StoredCall;
 }
 
 function takenKey(store: ObjectStore, own: string, stored: StoredCall): TakenKey {
@@ -199,7 +203,7 @@ function takenKey(store: ObjectStore, own: string, stored: StoredCall): TakenKey
  */
 async function giveBack(store: ObjectStore, own: string, stored: StoredCall): Promise<void> {
   const found = await store.getTagged(own);
-  const there = found && parse(found.bytes);
+  const there = found && parse(own, found.bytes);
   const isOwn = there?.call === stored.call;
   if (!unanswered.has(stored.call)) {
     if (found !== undefined && isOwn) await store.deleteTagged(own, found.tag);

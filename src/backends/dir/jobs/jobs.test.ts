@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { test } from "vitest";
 import { LanceError } from "../../../namespace/errors.ts";
@@ -176,6 +177,16 @@ test("the work of a job is counted before it begins, and closes and waiting do n
     assert.equal(states.filter((begun) => begun === 1).length, 1);
     await jobs.close();
     for (const id of ids) assert.equal((await store.get(id))?.begun ?? 0, 0);
+  }
+});
+
+test("a damaged record is reported by its name", async (t) => {
+  const path = await temporaryDirectory(t);
+  const [store, id] = [storeIn(path), randomUUID()];
+  for (const text of ["", "{", "null", "{}", `{"id":"${id}"}`]) {
+    await createLocalStore(path).put(`${JOBS_DIRECTORY}/done/${id}.json`, Buffer.from(text));
+    const isNamed = (e: Error) => failsWith("DataLoss")(e) && e.message.startsWith(`${id}.json `);
+    for (const read of [() => store.get(id), store.list]) await assert.rejects(read, isNamed, text);
   }
 });
 

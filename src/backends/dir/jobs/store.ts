@@ -1,6 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { basename } from "node:path";
 import { forEachOf } from "../concurrency/for-each.ts";
+import { damagedFile } from "../format/files/damaged-file.ts";
+import { parseJsonFile } from "../format/files/json-file.ts";
 import type { ObjectEntry, ObjectInfo, ObjectStore } from "../format/storage.ts";
 import { keyIn, listNames } from "../format/storage.ts";
 import type { Job, JobSummary } from "./job.ts";
@@ -52,7 +54,7 @@ export function createJobStore(store: ObjectStore, directory: string): JobStore 
 
   async function read(folder: "open" | "done", id: string): Promise<Job | undefined> {
     const bytes = await store.get(key(folder, id));
-    return bytes && (JSON.parse(Buffer.from(bytes).toString("utf8")) as Job);
+    return bytes && parseJob(id, bytes);
   }
   async function idsIn(folder: "open" | "done"): Promise<string[]> {
     const names = await listNames(store, `${directory}/${folder}`);
@@ -132,6 +134,13 @@ export function createJobStore(store: ObjectStore, directory: string): JobStore 
       await store.deleteAll(old.map((info) => info.key));
     },
   };
+}
+
+function parseJob(id: string, bytes: Uint8Array): Job {
+  const name = `${id}.json`;
+  const job = parseJsonFile(name, bytes) as Partial<Job>;
+  if (job.id !== id || typeof job.spec !== "object") throw damagedFile(name, "holds no job of that id");
+  return job as Job;
 }
 
 function summaryOf({ id, kind, table, spec, state, createdAt, finishedAt }: JobSummary): JobSummary {

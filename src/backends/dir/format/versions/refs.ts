@@ -4,6 +4,7 @@ import type { DatasetRef } from "../dataset.ts";
 import { checkTagName, normalizeBranch, refsDirectory } from "../dataset.ts";
 import { decisiveRequest } from "../decisive-request.ts";
 import { damagedFile } from "../files/damaged-file.ts";
+import { parseJsonFile } from "../files/json-file.ts";
 import { listNames, type TaggedObject } from "../storage.ts";
 import { describeVersion } from "./version-files.ts";
 
@@ -86,7 +87,7 @@ export async function updateTag(dataset: DatasetRef, name: string, target: TagTa
   const { store } = dataset;
   const key = tagKey(dataset, name);
   return changeTag(dataset, name, async ({ bytes, tag }) => {
-    const old = parseRef(key, bytes);
+    const old = parseJsonFile(key, bytes);
     const content = { ...old, ...(await encodeTarget(dataset, target)), updatedAt: new Date().toISOString() };
     if (!(await decisiveRequest(store, () => store.replace(key, encodeJson(content), tag)))) return undefined;
     await checkStillThere(dataset, key, { content, target }, (found) => store.replace(key, bytes, found.tag));
@@ -224,17 +225,7 @@ async function listRefs<T>(
 
 async function readRef({ store }: DatasetRef, key: string): Promise<RefContent | undefined> {
   const bytes = await store.get(key);
-  return bytes && parseRef(key, bytes);
-}
-
-function parseRef(key: string, bytes: Uint8Array): RefContent {
-  try {
-    const content: unknown = JSON.parse(Buffer.from(bytes).toString("utf8"));
-    if (typeof content === "object" && content !== null) return content as RefContent;
-  } catch (error) {
-    throw damagedFile(key, "is no JSON", error);
-  }
-  throw damagedFile(key, "is no JSON object");
+  return bytes && parseJsonFile(key, bytes);
 }
 
 async function encodeTarget(dataset: DatasetRef, target: TagTarget): Promise<RefContent> {

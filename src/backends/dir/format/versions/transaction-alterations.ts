@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { DatasetRef } from "../dataset.ts";
 import { damagedFile } from "../files/damaged-file.ts";
+import { parseJsonFile } from "../files/json-file.ts";
 import { listNames } from "../storage.ts";
 import type { TransactionRecord } from "./transaction-records.ts";
 
@@ -118,7 +119,7 @@ async function readCurrent(dataset: DatasetRef, transaction: TransactionRecord):
   if (known !== undefined && (digest === undefined || published.includes(digest)))
     return { alteration: decode(known.alteration), revision, published };
   if (bytes === undefined || digest === undefined) return { alteration: decode({}), revision, published };
-  return { alteration: decode(parse(key, bytes)), revision, published: [...published, digest] };
+  return { alteration: decode(parseJsonFile(key, bytes)), revision, published: [...published, digest] };
 }
 
 async function newestRevision(dataset: DatasetRef, transaction: TransactionRecord): Promise<number> {
@@ -138,7 +139,7 @@ async function readRevision(
   const key = revisionKey(dataset, transaction, revision);
   const bytes = await dataset.store.get(key);
   if (bytes === undefined) throw damagedFile(key, "is missing");
-  const { alteration, published } = parse(key, bytes) as Partial<RevisionFile>;
+  const { alteration, published } = parseJsonFile(key, bytes) as Partial<RevisionFile>;
   if (alteration === undefined || !Array.isArray(published)) throw damagedFile(key, "holds no revision");
   return { alteration, published, writer: "" };
 }
@@ -200,14 +201,4 @@ interface AlterationFile {
   readonly status?: unknown;
   readonly properties?: Readonly<Record<string, string>> | null;
   readonly removed_properties?: readonly string[] | null;
-}
-
-function parse(key: string, bytes: Uint8Array): object {
-  try {
-    const content: unknown = JSON.parse(Buffer.from(bytes).toString("utf8"));
-    if (typeof content === "object" && content !== null) return content;
-  } catch (error) {
-    throw damagedFile(key, "is no JSON", error);
-  }
-  throw damagedFile(key, "is no JSON object");
 }

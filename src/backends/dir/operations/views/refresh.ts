@@ -183,10 +183,23 @@ function factsOf({ origin }: Refresh, mode: string, rows: number, version: bigin
   return { mode, rows, sourceVersion: Number(origin.version), version: Number(version) };
 }
 
-/** Returns where a view's rows come from; undefined before the first refresh. */
+/** Returns where a view's rows come from; undefined before the first refresh, and if another program changed the entry. */
 export function readState({ tableMetadata }: Manifest): ViewState | undefined {
-  const text = tableMetadata[STATE_KEY];
-  return text === undefined ? undefined : (JSON.parse(text) as ViewState);
+  try {
+    const state = JSON.parse(tableMetadata[STATE_KEY] ?? "null") as ViewState | null;
+    return state !== null && isState(state) ? state : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isState({ source, sourceVersion, rowsVersion, query }: ViewState): boolean {
+  const versions = [sourceVersion, rowsVersion];
+  return (
+    versions.every((version) => typeof version === "string" && /^[1-9]\d{0,18}$/.test(version)) &&
+    typeof source === "string" &&
+    typeof query === "string"
+  );
 }
 
 /** Whether a version of a view has the rows of the refresh that it records, and no other writer's. */

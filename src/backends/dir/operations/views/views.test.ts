@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { cp, rm } from "node:fs/promises";
 import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
+import { create } from "@bufbuild/protobuf";
 import {
   Field,
   Int32,
@@ -14,10 +15,14 @@ import {
   vectorFromArray,
 } from "apache-arrow";
 import { type TestContext, test } from "vitest";
+import { beginCall } from "../../../../../test/support/caller.ts";
 import { until } from "../../../../../test/support/until.ts";
+import { DescribeMaterializedViewRequestSchema } from "../../../../gen/lance/gateway/v1/view_pb.ts";
 import { InsertMode } from "../../../../gen/lance/namespace/v1/data_pb.ts";
+import { LanceNamespaceService } from "../../../../gen/lance/namespace/v1/service_pb.ts";
 import { MaterializedViewKind } from "../../../../gen/lance/namespace/v1/view_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
+import { commitMetadata } from "../../format/changes/commit.ts";
 import { createLocalStore } from "../../format/local/local-store.ts";
 import type { ObjectStore } from "../../format/storage.ts";
 import type { Job } from "../../jobs/job.ts";
@@ -27,7 +32,8 @@ import { openDirectory } from "../../open-directory.ts";
 import { failsWith, openClient, silent, type TestClient, temporaryDirectory } from "../../test-support.ts";
 import { optimizeTable } from "../../upkeep/optimize.ts";
 import type { DirContext } from "../context.ts";
-import { requireTable } from "../tables/lookup.ts";
+import { datasetOf, requireTable } from "../tables/lookup.ts";
+import { createViewExtensions } from "./extensions.ts";
 import { createViewOperations } from "./views.ts";
 
 const jobsOf = (root: string) =>
@@ -207,6 +213,29 @@ test("a source that was restored from a backup and has grown again rebuilds the 
   await client.upload("insertIntoTable", "t", {}, rows(60, 62));
   assert.deepEqual(await refresh(), ["full", 14]);
   assert.deepEqual((await ids()).slice(10), [50, 51, 60, 61]);
+});
+
+test("a source that another program recorded in a form of its own rebuilds the view", async (t) => {
+  const { root, refresh, ids } = await openView(t, "SELECT id FROM t");
+  const { context, close } = await openDirectory({ root, log: silent });
+  t.onTestFinished(close);
+  const { describeMaterializedView } = createViewExtensions(context, () => assert.fail());
+  const request = create(DescribeMaterializedViewRequestSchema);
+  const dataset = datasetOf(context, await requireTable(context, ["v"]));
+  const known = { source: "t", sourceVersion: "1", rowsVersion: "1", query: "" };
+  const parts = [{ sourceVersion: "one" }, { sourceVersion: 1 }, { rowsVersion: "-1" }, { query: null }];
+  const wrong = ["", "{", "null", "7", "{}", ...parts.map((part) => JSON.stringify({ ...known, ...part }))];
+  for (const text of wrong) {
+    const entries = { "lance_gateway.view.state": text };
+    await commitMetadata(dataset, { tableMetadata: { entries } });
+    const { sourceVersion } = await describeMaterializedView(
+      request,
+      beginCall(LanceNamespaceService.method.describeTable, { id: ["v"] }),
+    );
+    assert.equal(sourceVersion, undefined, text);
+    assert.deepEqual(await refresh(), ["full", 10], text);
+  }
+  assert.equal((await ids()).length, 10);
 });
 
 test("a view whose directory somebody removed is refused, and gets no job", async (t) => {

@@ -1,0 +1,17 @@
+import { damagedFile } from "./damaged-file.ts";
+
+/**
+ * Returns the JSON object in a file.
+ *
+ * @param key names the file in an error
+ * @throws LanceError DataLoss
+ */
+export function parseJsonFile(key: string, bytes: Uint8Array): Readonly<Record<string, unknown>> {
+  try {
+    const content: unknown = JSON.parse(Buffer.from(bytes).toString("utf8"));
+    if (typeof content === "object" && content !== null) return content as Record<string, unknown>;
+  } catch (error) {
+    throw damagedFile(key, "is no JSON", error);
+  }
+  throw damagedFile(key, "is no JSON object");
+}
