@@ -63,6 +63,9 @@ export interface Http2Sessions {
  */
 const MAX_SESSION_MEMORY = 4096;
 
+/** Most bytes of the headers of a stream, and 32 for each of them: as much as node takes of HTTP/1.1. */
+const MAX_HEADER_BYTES = 16 * 1024;
+
 /** Creates an empty set of sessions. */
 export function createHttp2Sessions(options: Http2SessionsOptions): Http2Sessions {
   const { idleness, silenceMs, sessionWindowBytes, maxConcurrentStreams, maxStreams, resets } = options;
@@ -86,7 +89,11 @@ export function createHttp2Sessions(options: Http2SessionsOptions): Http2Session
       const session = performServerHandshake(socket, {
         ...resets.of(remoteAddress),
         maxSessionMemory: MAX_SESSION_MEMORY,
-        settings: { initialWindowSize: options.streamWindowBytes, maxConcurrentStreams },
+        settings: {
+          initialWindowSize: options.streamWindowBytes,
+          maxConcurrentStreams,
+          maxHeaderListSize: MAX_HEADER_BYTES,
+        },
       });
       session.setLocalWindowSize(sessionWindowBytes);
       sessions.set(socket, session);

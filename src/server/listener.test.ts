@@ -196,6 +196,22 @@ test("a size limit of the server holds for gRPC", async () => {
   client.close();
 });
 
+test("headers of more than 16 KiB are refused on HTTP/1.1 and HTTP/2, and the connection of HTTP/2 serves on", async () => {
+  await using server = await startServer();
+  const session = connectHttp2(server.url);
+  onTestFinished(() => session.destroy());
+  const outcomes = async (size: number) => {
+    const headers = { "x-large": "a".repeat(size) };
+    const { status } = await fetch(`${server.url}/healthz`, { headers });
+    const stream = session.request({ ":path": "/healthz", ...headers });
+    const [answer] = await once(stream, "response").catch((error: Error) => [error.message]);
+    return [status, answer[":status"] ?? answer];
+  };
+  assert.deepEqual(await outcomes(15_000), [200, 200]);
+  assert.deepEqual(await outcomes(17_000), [431, "Stream closed with error code NGHTTP2_ENHANCE_YOUR_CALM"]);
+  assert.deepEqual(await outcomes(15_000), [200, 200]);
+});
+
 test("a body of gRPC over HTTP/1.1 is refused", async () => {
   await using server = await startServer();
   const response = await fetch(`${server.url}/lance.namespace.v1.LanceNamespaceService/DescribeTable`, {
