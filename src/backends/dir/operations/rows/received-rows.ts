@@ -8,6 +8,7 @@ import type { Lease } from "../../engine/handles.ts";
 import type { NativeTable } from "../../engine/native.ts";
 import { afterChange } from "../../format/changes/after-change.ts";
 import { appendNothing, takesStagedRows } from "../../format/changes/staged-rows.ts";
+import type { DatasetRef } from "../../format/dataset.ts";
 import type { ManifestFile } from "../../format/files/manifest-file.ts";
 import type { PreparedVersion } from "../../format/versions/prepared-version.ts";
 import { syncVersion } from "../../format/versions/sync-version.ts";
@@ -41,6 +42,8 @@ export interface ReceivedRows {
   append(table: FoundTable, opened?: Lease): Promise<number>;
   /** Appends at least one row together with another change, to a table that takes staged rows; see {@link StagedRows.append}. */
   appendWith(table: FoundTable, also: AlsoChange): Promise<number>;
+  /** Replaces all rows together with another change, as {@link ReceivedRows.appendWith}. */
+  replaceWith(table: FoundTable, also: AlsoChange): Promise<number>;
 }
 
 /** The purpose of an upload. */
@@ -120,6 +123,15 @@ async function newestVersion(
 function wholeRows(context: TableContext, part: UploadPart, branch: string | undefined): ReceivedRows {
   const { engine, store } = context;
   const { file, rows } = part;
+  async function staged(
+    table: FoundTable,
+    overwrite: boolean,
+    work: (staged: StagedRows, dataset: DatasetRef) => Promise<number>,
+  ): Promise<number> {
+    const dataset = datasetOf(context, table, branch);
+    const options = { base: await readVersion(dataset), overwrite, onWritten() {} };
+    return withStagedRows(context, part, noParts(), options, (all) => work(all, dataset));
+  }
   async function durable(table: FoundTable, committed: Promise<number>): Promise<number> {
     const version = await committed;
     await afterChange(() => syncVersion(datasetOf(context, table, branch), BigInt(version)));
@@ -152,11 +164,8 @@ function wholeRows(context: TableContext, part: UploadPart, branch: string | und
       };
       return withData(context, table, { branch }, append, opened);
     },
-    async appendWith(table, also) {
-      const dataset = datasetOf(context, table, branch);
-      const options = { base: await readVersion(dataset), onWritten() {} };
-      return withStagedRows(context, part, noParts(), options, (staged) => staged.append(dataset, also));
-    },
+    appendWith: (table, also) => staged(table, false, (all, dataset) => all.append(dataset, also)),
+    replaceWith: (table, also) => staged(table, true, (all, dataset) => all.replace(dataset, also)),
   };
 }
 
@@ -175,6 +184,7 @@ function stagedRows(context: TableContext, staged: StagedRows, branch: string | 
     asNext: (table, work) => staged.asNext(datasetOf(context, table, branch), work),
     append: (table) => staged.append(datasetOf(context, table, branch)),
     appendWith: (table, also) => staged.append(datasetOf(context, table, branch), also),
+    replaceWith: (table, also) => staged.replace(datasetOf(context, table, branch), also),
   };
 }
 

@@ -22,8 +22,8 @@ export interface StagedRows {
   readonly rows: number;
   /** Makes the rows the first version of a dataset. @throws LanceError TableAlreadyExists */
   create(target: DatasetRef): Promise<number>;
-  /** Replaces all rows of a dataset. */
-  replace(target: DatasetRef): Promise<number>;
+  /** Replaces all rows of a dataset; see {@link StagedRows.append}. @throws LanceError ConcurrentModification; the errors of `also` */
+  replace(target: DatasetRef, also?: AlsoChange): Promise<number>;
   /**
    * Lets `work` make the rows the next version of a dataset, or its first, in place of all its rows. The rows remain
    * usable after an attempt that certainly failed.
@@ -85,17 +85,14 @@ export async function withStagedRows<T>(
       rows,
       create: (target) => publishFirst(staging, staged, target),
       asNext: (target, publishNext) => publishAsNext(staging, staged, target, publishNext),
-      replace: (target) => publish(target, () => commitChange(target, replaceRows(staged.manifest))),
+      replace: (target, also) =>
+        publish(target, () => commitChange(target, both(also, replaceRows(staged.manifest)))),
       append: (target, also) => {
         if (base === undefined) {
           throw new LanceError("ConcurrentModification", "the table got its first rows from another writer");
         }
         const add = appendRows(base.manifest, staged.manifest);
-        const apply: ApplyChange = (manifest) => {
-          also?.(manifest);
-          return add(manifest);
-        };
-        return publish(target, () => commitChange(target, apply));
+        return publish(target, () => commitChange(target, both(also, add)));
       },
     });
   } finally {
@@ -127,6 +124,13 @@ export async function withStagedRows<T>(
       lease.release();
     }
   }
+}
+
+function both(also: AlsoChange | undefined, apply: ApplyChange): ApplyChange {
+  return (manifest) => {
+    also?.(manifest);
+    return apply(manifest);
+  };
 }
 
 /** Stages the rows of a complete Arrow IPC file; see {@link withStagedRows}. */

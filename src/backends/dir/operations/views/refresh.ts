@@ -22,7 +22,7 @@ import { buildSourceQuery, type Part, resultSchema, resultStream } from "./sourc
 const STATE_KEY = "lance_gateway.view.state";
 
 /**
- * The source of a view's rows. A refresh commits this entry with the rows, or after them if it replaces all. If others
+ * The source of a view's rows. A refresh commits this entry with the rows, or after them if the engine replaces all. If others
  * than compactions and the like follow the version of the rows, another writer has changed the view, or a refresh did
  * not finish.
  */
@@ -41,6 +41,8 @@ export interface ViewState {
 interface Refresh {
   readonly context: TableContext & UploadContext;
   readonly view: FoundTable;
+  /** The version of the view that the refresh follows. */
+  readonly before: Manifest;
   readonly source: FoundTable;
   /** The version of the source that is read. */
   readonly origin: Manifest;
@@ -48,10 +50,11 @@ interface Refresh {
   readonly text: string;
   readonly query: ViewQuery;
   readonly output: OutputSchema;
-  /** Whether all rows are replaced in any case. */
-  readonly full: boolean;
   readonly signal: AbortSignal;
 }
+
+/** Number of times that a refresh is tried while others commit to the view; the last one replaces all rows. */
+const MAX_ATTEMPTS = 5;
 
 /**
  * Brings a view up to date with a version of its source. It adds the rows since the last refresh when nothing else has
@@ -65,10 +68,29 @@ export async function refreshView(
   job: Job,
   signal: AbortSignal,
 ): Promise<JobFacts> {
-  signal.throwIfAborted();
+  for (let attempt = 1; ; attempt++) {
+    signal.throwIfAborted();
+    try {
+      return await tryRefresh(context, view, job, signal, attempt === MAX_ATTEMPTS);
+    } catch (error) {
+      if (attempt === MAX_ATTEMPTS || !isLanceError(error, "ConcurrentModification")) throw error;
+    }
+  }
+}
+
+/** @throws LanceError ConcurrentModification if another writer has changed the view so that the rows must not follow */
+async function tryRefresh(
+  context: TableContext & UploadContext,
+  view: FoundTable,
+  job: Job,
+  signal: AbortSignal,
+  isLast: boolean,
+): Promise<JobFacts> {
   const { sourceQuery: text, outputSchema } = readDefinition(view);
   const query = parseViewQuery(text);
   const source = await requireTable(context, query.source);
+  // Before the source: a refresh in between, which may know a newer version, is noticed.
+  const { manifest: before } = await readVersion(datasetOf(context, view));
   const wanted = job.spec["sourceVersion"];
   const sourceVersion = wanted === undefined ? await newestVersion(context, source) : BigInt(String(wanted));
   const output = await readOutputSchema(outputSchema, context.maxUploadBytes);
@@ -76,37 +98,28 @@ export async function refreshView(
   const { manifest: origin } = await readVersion(datasetOf(context, source), sourceVersion);
   return withData(context, source, { version: sourceVersion }, async (native) => {
     checkResult(await resultSchema(buildSourceQuery(native, query, output, {})), output.schema);
-    const full = job.spec["full"] === true;
-    return run({ context, view, source, origin, native, text, query, output, full, signal });
+    const refresh = { context, view, before, source, origin, native, text, query, output, signal };
+    const added = isLast || job.spec["full"] === true ? undefined : await planIncrement(refresh);
+    if (added === "nothing") return factsOf(refresh, "none", 0, before.version);
+    return added === undefined ? replace(refresh, { limit: query.limit }) : append(refresh, added);
   });
 }
 
-/** Number of times that added rows are looked for, while others commit to the view. */
-const MAX_ATTEMPTS = 5;
-
-async function run(refresh: Refresh): Promise<JobFacts> {
-  const { context, view, query } = refresh;
-  for (let attempt = 0; attempt < MAX_ATTEMPTS && !refresh.full; attempt++) {
-    const { manifest } = await readVersion(datasetOf(context, view));
-    const added = await planIncrement(refresh, manifest);
-    if (added === undefined) break;
-    if (added === "nothing") return factsOf(refresh, "none", 0, manifest.version);
-    const facts = await append(refresh, added, manifest.version);
-    if (facts !== undefined) return facts;
-  }
-  return replace(refresh, { limit: query.limit });
-}
-
 /** Returns the part of the source that the view lacks; undefined when it cannot be determined. */
-async function planIncrement(
-  { context, source, origin, text, query, view }: Refresh,
-  manifest: Manifest,
-): Promise<Part | "nothing" | undefined> {
-  const state = readState(manifest);
+async function planIncrement({
+  context,
+  source,
+  origin,
+  text,
+  query,
+  view,
+  before,
+}: Refresh): Promise<Part | "nothing" | undefined> {
+  const state = readState(before);
   if (state === undefined || state.query !== text || state.source !== source.location) return undefined;
-  if (!takesStagedRows(manifest)) return undefined;
+  if (!takesStagedRows(before)) return undefined;
   if (BigInt(state.sourceVersion) > origin.version) return undefined;
-  if (!(await hasRefreshedRows(datasetOf(context, view), state, manifest))) return undefined;
+  if (!(await hasRefreshedRows(datasetOf(context, view), state, before))) return undefined;
   const isNewest = BigInt(state.sourceVersion) === origin.version;
   const older = isNewest ? origin : await manifestOf(context, source, BigInt(state.sourceVersion));
   if (older === undefined || !isRecorded(state, older)) return undefined;
@@ -117,35 +130,37 @@ async function planIncrement(
   return query.limit > count ? { rows, limit: query.limit - count } : "nothing";
 }
 
-/**
- * Appends rows to a version of the view, in a version that also records their source.
- *
- * @returns undefined if the view has another version by now
- */
-async function append(refresh: Refresh, part: Part, before: bigint): Promise<JobFacts | undefined> {
-  const also: AlsoChange = (manifest) => {
-    if (manifest.version !== before) {
-      throw new LanceError("ConcurrentModification", "another writer has changed the view");
-    }
-    manifest.tableMetadata[STATE_KEY] = stateOf(refresh, before + 1n);
-  };
-  try {
-    return await receive(refresh, part, false, async (received) => {
-      if (received.rows === 0) return record(refresh, "incremental", 0, before);
-      const version = await received.appendWith(refresh.view, also);
-      return factsOf(refresh, "incremental", received.rows, BigInt(version));
-    });
-  } catch (error) {
-    if (isLanceError(error, "ConcurrentModification")) return undefined;
-    throw error;
-  }
+/** Appends rows, unless the view has another version by now, in a version that also records their source. */
+function append(refresh: Refresh, part: Part): Promise<JobFacts> {
+  const { view, before } = refresh;
+  const also = recording(refresh, ({ version }) => version === before.version);
+  return receive(refresh, part, false, async (received) => {
+    if (received.rows === 0) return record(refresh, "incremental", 0, before.version);
+    return factsOf(refresh, "incremental", received.rows, BigInt(await received.appendWith(view, also)));
+  });
 }
 
-/** Replaces all rows of the view, and records their source in the version after that. */
+/** Replaces all rows of the view, unless another refresh has ended by now, in a version that also records their source. */
 function replace(refresh: Refresh, part: Part): Promise<JobFacts> {
-  return receive(refresh, part, true, async (received) =>
-    record(refresh, "full", received.rows, BigInt(await received.replace(refresh.view))),
+  const { view, before } = refresh;
+  const also = recording(
+    refresh,
+    ({ tableMetadata }) => tableMetadata[STATE_KEY] === before.tableMetadata[STATE_KEY],
   );
+  return receive(refresh, part, true, async (received) => {
+    if (takesStagedRows(before))
+      return factsOf(refresh, "full", received.rows, BigInt(await received.replaceWith(view, also)));
+    return record(refresh, "full", received.rows, BigInt(await received.replace(view)));
+  });
+}
+
+/** Records the source of the rows of the next version, if they may follow the newest one. */
+function recording(refresh: Refresh, mayFollow: (newest: Manifest) => boolean): AlsoChange {
+  return (manifest) => {
+    if (!mayFollow(manifest))
+      throw new LanceError("ConcurrentModification", "another writer has changed the view");
+    manifest.tableMetadata[STATE_KEY] = stateOf(refresh, manifest.version + 1n);
+  };
 }
 
 function receive<T>(
