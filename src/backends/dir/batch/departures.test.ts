@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { mkdir, readdir, rename } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { Int32, Table, tableToIPC, vectorFromArray } from "apache-arrow";
 import { type TestContext, test } from "vitest";
@@ -343,24 +343,27 @@ const PAUSES: Readonly<
 
 type World = Awaited<ReturnType<typeof createWorld>>;
 
-/** Makes tables whose locations the next one gets again. */
-const PLACES: Readonly<Record<string, (client: World["client"]) => Promise<unknown>>> = {
-  "t.lance": (client) => client.upload("createTable", "t", {}, rows),
-  "chosen/t": async (client) => {
-    await client.call("declareTable", "t", { location: "chosen/t" });
-    await client.upload("insertIntoTable", "t", {}, rows);
+/** Makes tables whose locations the next one gets again. The second name begins like a location that is drawn. */
+const PLACES: Readonly<Record<string, (client: World["client"], name: string) => Promise<unknown>>> = {
+  "t.lance": (client, name) => client.upload("createTable", name, {}, rows),
+  "recommendation_v1.lance": (client, name) => client.upload("createTable", name, {}, rows),
+  "chosen/t": async (client, name) => {
+    await client.call("declareTable", name, { location: "chosen/t" });
+    await client.upload("insertIntoTable", name, {}, rows);
   },
 };
 
 for (const [moment, hooked] of Object.entries(PAUSES))
   for (const [next, location] of [
     ["is in use", "t.lance"],
+    ["is in use", "recommendation_v1.lance"],
     ["was put aside", "t.lance"],
     ["is in use", "chosen/t"],
   ] as const)
     test(`a drop that pauses ${moment} leaves the next table at ${location}, which ${next}`, async (t) => {
       const { base, client, context, drop } = await createWorld(t);
-      const make = () => PLACES[location]?.(client);
+      const name = basename(location, ".lance");
+      const make = () => PLACES[location]?.(client, name);
       await make();
       const { layout, store, clock } = context;
       const times = { renewMs: 60_000, leaseMs: 60_000, lifeMs: 60_000, retainMs: 60_000 };
@@ -373,12 +376,12 @@ for (const [moment, hooked] of Object.entries(PAUSES))
         await resolvePending(context, pending);
         assert.equal(await context.layout.exists(location), false);
         await make();
-        if (next === "was put aside") await client.call("deregisterTable", "t");
+        if (next === "was put aside") await client.call("deregisterTable", name);
       };
-      await drop("t", { ...hooked(context, pause), journal });
+      await drop(name, { ...hooked(context, pause), journal });
       assert.ok(isLapsed());
       assert.ok((await readdir(join(base, location))).includes("_versions"));
-      if (next === "is in use") assert.equal((await client.call("countTableRows", "t")).count, 2n);
+      if (next === "is in use") assert.equal((await client.call("countTableRows", name)).count, 2n);
     });
 
 /** Returns a journal whose owner's leases can lapse, and which shows its open notes to others. */

@@ -27,12 +27,12 @@ export function isRootDirectory(location: string): boolean {
  */
 const RANDOM_CHARACTERS = 14;
 
-/** Names that are drawn here, and by other implementations, which draw 8 hexadecimal digits. */
+/** Names that are drawn here, and by other implementations, which draw 8 hexadecimal digits. Names of the root may begin alike. */
 const DRAWN = new RegExp(`^(?:[0-9a-v]{${RANDOM_CHARACTERS}}|[0-9a-f]{8})_`);
 
 /** Whether a table may follow another one at a location: it is the usual one of a name, or a client has chosen it. */
 export function recurs(location: string): boolean {
-  return !DRAWN.test(location);
+  return isRootDirectory(location) || !DRAWN.test(location);
 }
 
 /** Creates a location that no other table has or has had (docs/adr/0009). */
