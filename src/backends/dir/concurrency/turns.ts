@@ -30,9 +30,10 @@ export function createTurns(limit: number): Turns {
       free++;
       return;
     }
-    const [caller, [begin, ...rest]] = first;
+    const [caller, own] = first;
+    const begin = own.shift();
     waiting.delete(caller);
-    if (rest.length > 0) waiting.set(caller, rest);
+    if (own.length > 0) waiting.set(caller, own);
     begin?.();
   }
 
