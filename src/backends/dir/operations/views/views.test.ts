@@ -1,22 +1,10 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { cp, rm } from "node:fs/promises";
-import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
-import {
-  Field,
-  Int32,
-  List,
-  Schema,
-  Table,
-  tableFromIPC,
-  tableToIPC,
-  Utf8,
-  vectorFromArray,
-} from "apache-arrow";
-import { type TestContext, test } from "vitest";
+import { Field, Int32, List, Schema, Table, tableToIPC, Utf8 } from "apache-arrow";
+import { test } from "vitest";
 import { beginCall } from "../../../../../test/support/caller.ts";
-import { until } from "../../../../../test/support/until.ts";
 import { DescribeMaterializedViewRequestSchema } from "../../../../gen/lance/gateway/v1/view_pb.ts";
 import { InsertMode } from "../../../../gen/lance/namespace/v1/data_pb.ts";
 import { LanceNamespaceService } from "../../../../gen/lance/namespace/v1/service_pb.ts";
@@ -26,72 +14,12 @@ import { commitMetadata } from "../../format/changes/commit.ts";
 import { createLocalStore } from "../../format/local/local-store.ts";
 import type { ObjectStore } from "../../format/storage.ts";
 import type { Job } from "../../jobs/job.ts";
-import type { Jobs, JobWork } from "../../jobs/jobs.ts";
-import { createJobStore, JOBS_DIRECTORY } from "../../jobs/store.ts";
 import { openDirectory } from "../../open-directory.ts";
-import { failsWith, openClient, silent, type TestClient, temporaryDirectory } from "../../test-support.ts";
+import { failsWith, openClient, silent, temporaryDirectory } from "../../test-support.ts";
 import { optimizeTable } from "../../upkeep/optimize.ts";
-import type { DirContext } from "../context.ts";
 import { datasetOf, requireTable } from "../tables/lookup.ts";
 import { createViewExtensions } from "./extensions.ts";
-import { createViewOperations } from "./views.ts";
-
-const jobsOf = (root: string) =>
-  createJobStore(createLocalStore(), `${root.slice(1)}/data/${JOBS_DIRECTORY}`);
-
-async function ended(root: string, id: string): Promise<Job> {
-  for (;;) {
-    const job = await jobsOf(root).get(id);
-    if (job?.finishedAt !== undefined) return job;
-    await sleep(5);
-  }
-}
-
-const rows = (from: number, to: number) =>
-  tableToIPC(
-    new Table({
-      id: vectorFromArray(
-        Array.from({ length: to - from }, (_, i) => from + i),
-        new Int32(),
-      ),
-    }),
-    "stream",
-  );
-
-/** A bare schema message, as pyarrow serializes a schema. */
-const ID = Buffer.from(
-  tableToIPC(new Table(new Schema([new Field("id", new Int32(), true)])), "stream"),
-).subarray(0, -8);
-
-/** A table `t` with the ids 0 to 9 and a view `v` of it. */
-async function openView(t: TestContext, sourceQuery: string, options = {}) {
-  const root = await temporaryDirectory(t);
-  const client = await openClient(t, root, options);
-  await client.upload("createTable", "t", {}, rows(0, 10));
-  const outputSchema = ID.toString("base64");
-  await client.call("createMaterializedView", "v", {
-    kind: MaterializedViewKind.QUERY,
-    sourceQuery,
-    outputSchema,
-  });
-  const refresh = async (request = {}) => {
-    const { jobId } = await client.call("refreshMaterializedView", "v", request);
-    const { state, result, error } = await ended(root, jobId);
-    assert.equal(state, "succeeded", error?.message ?? "");
-    return [result?.["mode"], result?.["rows"]];
-  };
-  return { root, client, refresh, ids: () => idsOf(client) };
-}
-
-async function idsOf(client: TestClient): Promise<number[]> {
-  const { data } = await queried(client);
-  return data.sort((a, b) => a - b);
-}
-
-async function queried(client: TestClient) {
-  const table = tableFromIPC(await client.query("v"));
-  return { data: [...(table.getChild("id") ?? [])].map(Number), schema: table.schema };
-}
+import { ended, jobsOf, openView, queried, rows } from "./views-fixture.ts";
 
 /** Compacts a table; returns whether it had fragments to join. */
 async function compact(root: string, name: string): Promise<boolean> {
@@ -266,129 +194,6 @@ test("a view that is larger than a part is written part by part, as one version"
   const { version } = await client.call("describeTable", "v", { loadDetailedMetadata: true });
   assert.equal(version, 3n);
   assert.equal((await jobsOf(root).list()).length, 2);
-});
-
-test("concurrent refreshes add no row twice", async (t) => {
-  const { root, client, refresh, ids } = await openView(t, "SELECT id FROM t");
-  await refresh();
-  await client.upload("insertIntoTable", "t", {}, rows(10, 20));
-  const accepted = await Promise.all([1, 2, 3].map(() => client.call("refreshMaterializedView", "v")));
-  for (const { jobId } of accepted) await ended(root, jobId);
-  assert.deepEqual(
-    await ids(),
-    Array.from({ length: 20 }, (_, i) => i),
-  );
-});
-
-/** Opens a further gateway with changed parts, of which only the work of refreshes of `v` runs. */
-async function openRefresh(
-  t: TestContext,
-  root: string,
-  change: (context: DirContext) => Partial<DirContext>,
-): Promise<(signal: AbortSignal) => Promise<unknown>> {
-  const { context, close } = await openDirectory({ root, log: silent });
-  t.onTestFinished(close);
-  const works: JobWork[] = [];
-  const jobs: Jobs = { ...context.jobs, define: (_, work) => void works.push(work) };
-  createViewOperations(
-    { ...context, jobs, ...change(context) },
-    () => assert.fail(),
-    () => {},
-  );
-  const { location } = await requireTable(context, ["v"]);
-  const facts = { state: "running", createdAt: 0, attempts: 1 } as const;
-  const job: Job = { ...facts, id: "", kind: "", table: ["v"], spec: { location } };
-  return async (signal) => works[0]?.(job, signal);
-}
-
-test("a refresh that was cancelled keeps others waiting until its last write has ended", async (t) => {
-  const { root, client, ids } = await openView(t, "SELECT id FROM t");
-  const { promise: held, resolve: release } = Promise.withResolvers<void>();
-  const writes: Promise<number>[] = [];
-  let [asked, admitted] = [0, 0];
-  const run = await openRefresh(t, root, (context) => ({
-    engine: {
-      ...context.engine,
-      create(...args) {
-        const before = writes.length === 0 ? held : Promise.resolve();
-        writes.push(before.then(() => context.engine.create(...args)));
-        return writes.at(-1) as Promise<number>;
-      },
-    },
-    createLocks(purpose) {
-      const { withLocks } = context.createLocks(purpose);
-      return {
-        withLocks(names, work) {
-          asked++;
-          return withLocks(names, () => {
-            admitted++;
-            return work();
-          });
-        },
-      };
-    },
-  }));
-  const cancelled = new AbortController();
-  const first = run(cancelled.signal);
-  await until(() => writes.length === 1);
-  cancelled.abort();
-  await assert.rejects(first, failsWith("Cancelled"));
-  await client.call("deleteFromTable", "t", { predicate: "id > 3" });
-  const second = run(new AbortController().signal);
-  const waits = until(async () => {
-    await nextTurn();
-    return asked === 2 && admitted === 1;
-  });
-  await Promise.race([second, waits]);
-  release();
-  await Promise.all([second, ...writes]);
-  assert.deepEqual(await ids(), [0, 1, 2, 3]);
-});
-
-test("two gateways that refresh a view at a time add no row twice in any version", async (t) => {
-  const { root, client, refresh } = await openView(t, "SELECT id FROM t");
-  await refresh();
-  await client.upload("insertIntoTable", "t", {}, rows(10, 20));
-  const others: unknown[] = [];
-  const run = await openRefresh(t, root, ({ engine }) => ({
-    engine: {
-      ...engine,
-      async acquire(path, check) {
-        // The rows are known and are about to be written.
-        const isNext = /\/(?:v\.lance|\.staging-)/.test(path) && others.length === 0;
-        if (isNext) others.push(await refresh());
-        return engine.acquire(path, check);
-      },
-    },
-  }));
-  await run(new AbortController().signal);
-  assert.deepEqual(others, [["incremental", 10]]);
-  const { versions } = await client.call("listTableVersions", "v");
-  const counts = versions.map(({ version }) => client.call("countTableRows", "v", { version }));
-  for (const { count } of await Promise.all(counts)) assert.ok(count <= 20n, String(count));
-});
-
-test("a full refresh that was overtaken by another keeps the newer rows in every version", async (t) => {
-  const { root, client, refresh } = await openView(t, "SELECT id FROM t");
-  const others: unknown[] = [];
-  const run = await openRefresh(t, root, ({ engine }) => ({
-    engine: {
-      ...engine,
-      async create(...args) {
-        // The rows are known and are about to be written.
-        if (others.length === 0) {
-          await client.upload("insertIntoTable", "t", {}, rows(10, 20));
-          others.push(await refresh());
-        }
-        return engine.create(...args);
-      },
-    },
-  }));
-  await run(new AbortController().signal);
-  assert.deepEqual(others, [["full", 20]]);
-  const { versions } = await client.call("listTableVersions", "v");
-  const counts = versions.map(({ version }) => client.call("countTableRows", "v", { version }));
-  assert.deepEqual(new Set((await Promise.all(counts)).map(({ count }) => count)), new Set([20n, 0n]));
 });
 
 test("a view keeps its original schema", async (t) => {
