@@ -22,7 +22,8 @@ import {
 import { test } from "vitest";
 import { dropColumn, dropField, replaceFloats, selectRows, trueRows } from "./edit.ts";
 import { decodeSchema } from "./schema.ts";
-import { END_OF_STREAM, splitIpcFile } from "./stream.ts";
+import { END_OF_STREAM } from "./stream.ts";
+import { messagesIn } from "./upload-fixture.ts";
 
 const ROWS = 21;
 const numbers = Array.from({ length: ROWS }, (_, row) => row);
@@ -48,10 +49,7 @@ const COLUMNS: Readonly<Record<string, readonly [type: DataType, values: readonl
   last: [new Utf8(), some(String)],
 };
 
-/** Returns the messages of a table; a file is a stream between a magic and a footer. */
-function messagesOf(table: Table) {
-  return splitIpcFile(Buffer.concat([Buffer.from("ARROW1\0\0"), tableToIPC(table, "stream")]));
-}
+const messagesOf = (table: Table) => messagesIn(tableToIPC(table, "stream"));
 
 function source() {
   const entries = Object.entries(COLUMNS);

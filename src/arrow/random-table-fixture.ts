@@ -32,7 +32,8 @@ import {
 } from "apache-arrow";
 import fc from "fast-check";
 import type { Random } from "../../test/support/random.ts";
-import { END_OF_STREAM, splitIpcFile } from "./stream.ts";
+import { END_OF_STREAM } from "./stream.ts";
+import { messagesIn } from "./upload-fixture.ts";
 
 const nullable = (name: string, type: DataType) => new Field(name, type, true);
 const entriesOf = (type: DataType) => {
@@ -61,8 +62,6 @@ const { type: types } = fc.letrec<{ type: DataType; leaf: DataType }>((tie) => (
     new Dictionary(new Utf8(), new Int8(), 1),
   ),
 }));
-
-const FILE_HEAD = Buffer.from("ARROW1\0\0");
 
 /** Fields of columns of any types. */
 export const columns = fc
@@ -119,7 +118,7 @@ export function randomTable(fields: readonly Field[], rows: number, random: Rand
 /** Returns an Arrow stream of tables, and the text of each row. */
 export function streamOf(tables: readonly Table[]) {
   const streams = tables.map((table) => tableToIPC(table, "stream"));
-  const parts = streams.map((stream) => splitIpcFile(Buffer.concat([FILE_HEAD, stream])));
+  const parts = streams.map(messagesIn);
   const schema = parts[0]?.schema as Uint8Array;
   const data = parts.flatMap((part) => part.data);
   const rows = streams.flatMap((stream) => rowsIn(tableFromIPC(stream)));

@@ -96,6 +96,11 @@ export const tables = fc.integer({ min: 0, max: 20 }).chain((length) => {
     });
 });
 
+/** Returns the messages of a stream; a file is a stream between a magic and a footer. */
+export function messagesIn(stream: Uint8Array) {
+  return splitIpcFile(Buffer.concat([Buffer.from("ARROW1\0\0"), stream]));
+}
+
 /** Returns the messages of a table, with those of the schema. */
 export async function messagesOf(table: Table) {
   return splitIpcFile(await join(toIpcFile(split(tableToIPC(table, "stream"), []))));
