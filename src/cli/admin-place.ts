@@ -1,6 +1,6 @@
 import { UsageError } from "../config/option-spec.ts";
 import type { ServeOptions } from "../config/options.ts";
-import type { ListenAddress } from "../server/listen.ts";
+import type { ListenAddress } from "../server/port/listen.ts";
 
 /** Only the gateway's own user may connect to a socket for operators. */
 const SOCKET_MODE = 0o600;

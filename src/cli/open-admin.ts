@@ -6,7 +6,7 @@ import { LOG_LEVELS } from "../config/server-options.ts";
 import type { Gateway } from "../gateway/compose.ts";
 import { isLoopbackAddress } from "../runtime/loopback.ts";
 import { createAdminServer } from "../server/admin/admin-server.ts";
-import type { ListenAddress } from "../server/listen.ts";
+import type { ListenAddress } from "../server/port/listen.ts";
 
 /** The open server for operators. */
 export interface Admin {

@@ -11,7 +11,7 @@ import { prepareEngine } from "../gateway/open-backend.ts";
 import { STANDARD_OUTPUT } from "../gateway/open-lines.ts";
 import type { RunningGateway } from "../gateway/start-gateway.ts";
 import { createLog } from "../log/log.ts";
-import type { ListenAddress } from "../server/listen.ts";
+import type { ListenAddress } from "../server/port/listen.ts";
 import { adminPlace } from "./admin-place.ts";
 import { greeting } from "./greeting.ts";
 import type { LoadedConfiguration } from "./load-configuration.ts";

@@ -1,5 +1,5 @@
 import type { ServeOptions } from "../config/options.ts";
-import type { ConsoleIssuer } from "../server/console-pages.ts";
+import type { ConsoleIssuer } from "../server/app/console-pages.ts";
 
 /** Options that say where the console signs in. */
 type SignInOptions = Partial<Pick<ServeOptions, "oidcIssuers" | "consoleOidcClientId" | "consoleOidcScope">>;

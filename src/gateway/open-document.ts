@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import type { ServeOptions } from "../config/options.ts";
 import { once } from "../runtime/once.ts";
-import type { ApiDocuments } from "../server/document-page.ts";
+import type { ApiDocuments } from "../server/app/document-page.ts";
 import { packageVersion } from "./version.ts";
 
 /** Returns the documents of the API, which are made when they are read first; undefined if they are turned off. */

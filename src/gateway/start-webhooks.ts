@@ -11,7 +11,7 @@ import { CONCURRENCY, createDispatcher, type Dispatcher, type EventTally } from 
 import { createGuardedAgent } from "../events/guarded-agent.ts";
 import { openJournal } from "../events/journal.ts";
 import type { Webhook } from "../events/webhook.ts";
-import { listenOn } from "../server/listen.ts";
+import { listenOn } from "../server/port/listen.ts";
 import { openReceivers } from "./open-receivers.ts";
 import type { PreparedChange } from "./prepared-change.ts";
 

@@ -7,7 +7,7 @@ import type { EventSink } from "../namespace/change-event.ts";
 import { cellsOfLimits } from "../pipeline/caller-limits.ts";
 import type { CellShape, OpenCells } from "../runtime/keyed-cells.ts";
 import type { SharedDatabase, SharedQuantity } from "../runtime/sharing.ts";
-import { RESETS_SHAPE } from "../server/reset-allowance.ts";
+import { RESETS_SHAPE } from "../server/connections/reset-allowance.ts";
 
 /** The other workers of a process, as the gateway in one of them sees them. */
 export interface Workers {

@@ -2,8 +2,8 @@
 import { connect, type Socket } from "node:net";
 import type { FastifyPluginCallback } from "fastify";
 import { fakeService, memoryLog } from "../wires/grpc/fixture.ts";
-import type { HttpHandler } from "./listener.ts";
-import { createReadiness } from "./readiness.ts";
+import { createReadiness } from "./app/readiness.ts";
+import type { HttpHandler } from "./port/listener.ts";
 import { createServer, type ServerOptions } from "./server.ts";
 
 /** Options of a test's server. */

@@ -1,6 +1,6 @@
 import type { LoopPace } from "../wires/loop-pace.ts";
 import { isGone, withoutQuery } from "../wires/rest/http.ts";
-import type { HttpHandler } from "./listener.ts";
+import type { HttpHandler } from "./port/listener.ts";
 
 /** Paths that tell how the server is; they go ahead of requests that wait for the event loop. */
 const PROBES = /^\/(?:healthz|readyz|metrics|grpc\.health\.v1\.Health\/\w+)$/;

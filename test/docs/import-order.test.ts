@@ -2,10 +2,11 @@ import { globSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { assert, expect, test } from "vitest";
 
-/** Folders of the directory backend with their parts, innermost first; `.` is the folder's own files. */
+/** Folders with their parts, innermost first; `.` is the folder's own files. */
 const PARTS = {
   "src/backends/dir/catalog": ["state", "manifest", "commits", "base", "."],
   "src/backends/dir/format": [".", "local", "files", "versions", "changes"],
+  "src/server": ["requests", "connections", "tls", "port", "app", ".", "admin"],
 };
 
 test.each(Object.entries(PARTS))("the parts of %s import only those before them", (folder, parts) => {

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { createServer } from "node:net";
-import type { PortAddress } from "../../server/listen.ts";
+import type { PortAddress } from "../../server/port/listen.ts";
 
 /**
  * Checks that nobody listens on an address. Workers share their port, also with another process of the same user, which

@@ -3,11 +3,11 @@ import fastify, { type FastifyError, type FastifyInstance, type FastifyReply } f
 import type { Logger } from "pino";
 import { LanceError } from "../../namespace/errors.ts";
 import { isLoopbackAddress } from "../../runtime/loopback.ts";
-import { addBrowserGuard } from "../browser-guard.ts";
-import { createHostCheck } from "../host-check.ts";
-import { type ListenAddress, listenOn } from "../listen.ts";
-import { type MetricsPage, metricsPlugin } from "../metrics-page.ts";
-import { probesPlugin } from "../probes.ts";
+import { addBrowserGuard } from "../app/browser-guard.ts";
+import { createHostCheck } from "../app/host-check.ts";
+import { type MetricsPage, metricsPlugin } from "../app/metrics-page.ts";
+import { probesPlugin } from "../app/probes.ts";
+import { type ListenAddress, listenOn } from "../port/listen.ts";
 import { type Control, controlPlugin } from "./control.ts";
 
 /** Options of {@link createAdminServer}. */

@@ -11,8 +11,8 @@ import { DescribeTableResponseSchema } from "../../gen/lance/namespace/v1/table_
 import type { ClientCertificate } from "../../namespace/call.ts";
 import { callUnary, fakeService, rawCall, statusOf } from "../../wires/grpc/fixture.ts";
 import { encodeFrame } from "../../wires/grpc/frame.ts";
-import { NEEDS_TLS } from "../entrance.ts";
 import { rawConnection, startServer } from "../fixture.ts";
+import { NEEDS_TLS } from "../port/entrance.ts";
 import { makeTlsFiles } from "./fixture.ts";
 import type { TlsIdentity } from "./identity.ts";
 

@@ -10,7 +10,7 @@ import { fakeService, rawCall, statusOf } from "../../wires/grpc/fixture.ts";
 import { encodeFrame } from "../../wires/grpc/frame.ts";
 import { peerOf } from "../../wires/peer.ts";
 import { startServer } from "../fixture.ts";
-import type { HttpHandler } from "../listener.ts";
+import type { HttpHandler } from "../port/listener.ts";
 import { makeTlsFiles } from "./fixture.ts";
 
 const EMPTY = encodeFrame(new Uint8Array(0), false);

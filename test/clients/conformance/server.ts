@@ -6,10 +6,10 @@ import { create, createFileRegistry, type DescMessage, fromBinary, toBinary } fr
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import pino from "pino";
 import { DEFAULT_MAX_MESSAGE_BYTES } from "../../../src/namespace/byte-budget.ts";
-import { createApp } from "../../../src/server/app.ts";
-import { createHostCheck } from "../../../src/server/host-check.ts";
-import { createListener } from "../../../src/server/listener.ts";
-import { createReadiness } from "../../../src/server/readiness.ts";
+import { createApp } from "../../../src/server/app/app.ts";
+import { createHostCheck } from "../../../src/server/app/host-check.ts";
+import { createReadiness } from "../../../src/server/app/readiness.ts";
+import { createListener } from "../../../src/server/port/listener.ts";
 import { createGrpcHandler } from "../../../src/wires/grpc/handler.ts";
 import { conformanceRpcs, detailsOf } from "./service.ts";
 

@@ -1,11 +1,11 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import type { ServerHttp2Stream } from "node:http2";
 import type { Readable, Writable } from "node:stream";
-import type { Call } from "../namespace/call.ts";
-import type { AccessEntry, NoteAccess } from "../pipeline/access-entry.ts";
-import type { NoteRefusal, Refusal } from "../pipeline/refusals.ts";
-import { type Arrival, arrivalOf, setArrival } from "../wires/arrival.ts";
-import { withoutQuery } from "../wires/rest/http.ts";
+import type { Call } from "../../namespace/call.ts";
+import type { AccessEntry, NoteAccess } from "../../pipeline/access-entry.ts";
+import type { NoteRefusal, Refusal } from "../../pipeline/refusals.ts";
+import { type Arrival, arrivalOf, setArrival } from "../../wires/arrival.ts";
+import { withoutQuery } from "../../wires/rest/http.ts";
 import type { FindClient } from "./clients.ts";
 import { meterEnd, meterRequest, meterWrites, type Traffic } from "./meter.ts";
 

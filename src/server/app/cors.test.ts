@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { afterAll, beforeAll, describe, it } from "vitest";
-import { type DirectoryServer, startDirectoryServer } from "../../test/support/server.ts";
+import { type DirectoryServer, startDirectoryServer } from "../../../test/support/server.ts";
 
 const ORIGIN = "https://app.example.com";
 

@@ -1,5 +1,5 @@
-import { type CellShape, type KeyedCells, openCells } from "../runtime/keyed-cells.ts";
-import { monotonicNow } from "../runtime/monotonic.ts";
+import { type CellShape, type KeyedCells, openCells } from "../../runtime/keyed-cells.ts";
+import { monotonicNow } from "../../runtime/monotonic.ts";
 
 /** How many streams the client of a connection may reset, as options of an HTTP/2 session: at once, and each second. */
 export interface ResetAllowance {

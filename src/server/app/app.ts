@@ -1,10 +1,15 @@
 import { type IncomingHttpHeaders, type IncomingMessage, METHODS, type ServerResponse } from "node:http";
 import fastify, { type FastifyInstance, type FastifyPluginAsync, type FastifyPluginCallback } from "fastify";
-import { LanceError } from "../namespace/errors.ts";
-import { createErrorHandler, type HttpWiresOptions, httpWires, passBodiesOn } from "../wires/http-wires.ts";
-import { createDirectRest } from "../wires/rest/direct.ts";
-import { createTargetRewrite } from "../wires/rest/target-rewrite.ts";
-import { requestIdOf } from "../wires/rpc.ts";
+import { LanceError } from "../../namespace/errors.ts";
+import {
+  createErrorHandler,
+  type HttpWiresOptions,
+  httpWires,
+  passBodiesOn,
+} from "../../wires/http-wires.ts";
+import { createDirectRest } from "../../wires/rest/direct.ts";
+import { createTargetRewrite } from "../../wires/rest/target-rewrite.ts";
+import { requestIdOf } from "../../wires/rpc.ts";
 import { addBrowserGuard } from "./browser-guard.ts";
 import { addConsoleRedirect, type ConsoleOptions, consolePlugin } from "./console-pages.ts";
 import { addCors } from "./cors.ts";

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from "node:http";
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import type { LanceError } from "../namespace/errors.ts";
-import type { NoteRefusal } from "../pipeline/refusals.ts";
-import { withoutQuery } from "../wires/rest/http.ts";
+import type { LanceError } from "../../namespace/errors.ts";
+import type { NoteRefusal } from "../../pipeline/refusals.ts";
+import { withoutQuery } from "../../wires/rest/http.ts";
 
 /** Probes are answered under any host: they reveal only whether the process runs. */
 const PROBES: ReadonlySet<string> = new Set(["/healthz", "/readyz"]);

@@ -9,12 +9,12 @@ import { connect, createServer as createNetServer } from "node:net";
 import { join } from "node:path";
 import { Client, credentials, Metadata } from "@grpc/grpc-js";
 import { afterAll, beforeAll, describe, it } from "vitest";
-import { temporaryDirectory } from "../../test/support/directory.ts";
-import { NODE } from "../../test/support/node-command.ts";
-import { callUnary, fakeService, memoryLog, rawCall, statusOf } from "../wires/grpc/fixture.ts";
-import { encodeFrame } from "../wires/grpc/frame.ts";
-import { createReadiness } from "./readiness.ts";
-import { createServer } from "./server.ts";
+import { temporaryDirectory } from "../../../test/support/directory.ts";
+import { NODE } from "../../../test/support/node-command.ts";
+import { callUnary, fakeService, memoryLog, rawCall, statusOf } from "../../wires/grpc/fixture.ts";
+import { encodeFrame } from "../../wires/grpc/frame.ts";
+import { createReadiness } from "../app/readiness.ts";
+import { createServer } from "../server.ts";
 
 let folder: Awaited<ReturnType<typeof temporaryDirectory>>;
 beforeAll(async () => {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import { test } from "vitest";
-import { rawConnection, startServer } from "./fixture.ts";
+import { rawConnection, startServer } from "../fixture.ts";
 
 const COUNT = 20_000;
 const REQUESTS = "POST /v1/x HTTP/1.1\r\nhost: localhost\r\ncontent-length: 2\r\n\r\n{}".repeat(COUNT);

@@ -1,5 +1,5 @@
 import { isIP } from "node:net";
-import { isLoopbackAddress } from "../runtime/loopback.ts";
+import { isLoopbackAddress } from "../../runtime/loopback.ts";
 
 /** Decides which hosts the server serves. */
 export interface HostCheck {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect as connectHttp2 } from "node:http2";
 import { describe, it } from "vitest";
-import { rawConnection, startServer } from "./fixture.ts";
+import { rawConnection, startServer } from "../fixture.ts";
 
 describe("too many connections", () => {
   it("answers probes beyond the limit, refuses the rest, and recovers", async () => {

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import { LanceError } from "../namespace/errors.ts";
+import { LanceError } from "../../namespace/errors.ts";
 
 const HOST_HEADER = "host";
 const ABSOLUTE = /^https?:\/\/([^/?#]*)(.*)$/is;

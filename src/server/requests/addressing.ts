@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
-import { setAddress } from "../wires/address.ts";
+import { setAddress } from "../../wires/address.ts";
 
 /** The parts of a request's address that name a database. */
 export interface Addressing {
