@@ -48,4 +48,4 @@ export {
   type OperationName,
   type OperationRequest,
   type OperationResponse,
-} from "./pipeline/interceptor.ts";
+} from "./pipeline/call/interceptor.ts";

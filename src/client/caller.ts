@@ -9,7 +9,7 @@ import { ARROW_STREAM } from "../arrow/ipc-forms.ts";
 import { type Call, createCall } from "../namespace/call.ts";
 import { LanceError, toLanceError } from "../namespace/errors.ts";
 import type { LanceNamespace } from "../namespace/lance-namespace.ts";
-import { resolveRequest, shareContext } from "../pipeline/resolve.ts";
+import { resolveRequest, shareContext } from "../pipeline/call/resolve.ts";
 import { beforeEnd } from "../runtime/before-end.ts";
 import { SILENT_LOG } from "./silent-log.ts";
 import type { CallOptions } from "./types.ts";

@@ -1,4 +1,4 @@
-import type { RateLimit } from "../pipeline/rate-limit.ts";
+import type { RateLimit } from "../pipeline/limits/rate-limit.ts";
 import { type OptionTable, UsageError } from "./option-spec.ts";
 import { parseDuration, parseInteger, parseSize, parseText } from "./parsers.ts";
 

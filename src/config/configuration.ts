@@ -1,5 +1,5 @@
 import { hasDotSegment } from "../namespace/path-value.ts";
-import type { Route } from "../pipeline/route.ts";
+import type { Route } from "../pipeline/call/route.ts";
 import { isJsonObject } from "../runtime/json.ts";
 import {
   checkKeys,

@@ -6,9 +6,14 @@ import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import { type ByteBudget, createByteBudget } from "../namespace/byte-budget.ts";
 import type { Service } from "../namespace/service.ts";
-import type { CallerCounters, CallerLimits } from "../pipeline/caller-limits.ts";
 import { createService, type ServiceOptions } from "../pipeline/create-service.ts";
-import { createMaskPath, createRefusalNotes, type MaskPath, type NoteRefusal } from "../pipeline/refusals.ts";
+import type { CallerCounters, CallerLimits } from "../pipeline/limits/caller-limits.ts";
+import {
+  createMaskPath,
+  createRefusalNotes,
+  type MaskPath,
+  type NoteRefusal,
+} from "../pipeline/records/refusals.ts";
 import { createServiceSwitch } from "../pipeline/service-switch.ts";
 import type { SharedQuantity } from "../runtime/sharing.ts";
 import { createTranscoder, type Transcoder } from "../transcode/transcoder.ts";

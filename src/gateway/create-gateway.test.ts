@@ -6,7 +6,7 @@ import { fakeBackend } from "../../test/support/server.ts";
 import { webhookTo } from "../../test/support/webhook.ts";
 import { startReceiver } from "../events/fixture.ts";
 import { CreateNamespaceResponseSchema } from "../gen/lance/namespace/v1/namespace_pb.ts";
-import type { Interceptor } from "../pipeline/interceptor.ts";
+import type { Interceptor } from "../pipeline/call/interceptor.ts";
 import { createGateway } from "./create-gateway.ts";
 
 test("serves every protocol, through the interceptors of plugins and then its own", async (context) => {

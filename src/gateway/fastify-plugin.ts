@@ -3,7 +3,7 @@ import { type Logger, pino } from "pino";
 import { readServeOptions } from "../config/serve-options.ts";
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
 import type { Backend } from "../namespace/lance-namespace.ts";
-import type { Interceptor } from "../pipeline/interceptor.ts";
+import type { Interceptor } from "../pipeline/call/interceptor.ts";
 import { httpWires } from "../wires/http-wires.ts";
 import { serviceRpcs } from "../wires/rpc.ts";
 import { createApi } from "./api.ts";

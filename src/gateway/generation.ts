@@ -7,7 +7,7 @@ import type { FileTrail } from "../log/lines/trail.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import type { Authorizer } from "../namespace/authorizer.ts";
 import type { Backend } from "../namespace/lance-namespace.ts";
-import type { Database } from "../pipeline/databases.ts";
+import type { Database } from "../pipeline/call/databases.ts";
 import type { KeyedCells } from "../runtime/keyed-cells.ts";
 import { LIVE_OPTIONS } from "./live-options.ts";
 import { type AccessLog, openAccess } from "./open-access.ts";

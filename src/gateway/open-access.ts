@@ -1,8 +1,8 @@
 import type { Logger } from "pino";
 import { createTrail } from "../log/lines/trail.ts";
-import type { NoteAccess } from "../pipeline/access-entry.ts";
-import { accessLine } from "../pipeline/access-line.ts";
-import type { MaskPath } from "../pipeline/refusals.ts";
+import type { NoteAccess } from "../pipeline/records/access-entry.ts";
+import { accessLine } from "../pipeline/records/access-line.ts";
+import type { MaskPath } from "../pipeline/records/refusals.ts";
 import { openLines } from "./open-lines.ts";
 
 /** The access log of a gateway. */

@@ -2,7 +2,7 @@ import type { Logger } from "pino";
 import type { ServeOptions } from "../config/options.ts";
 import { createEventTallies } from "../metrics/event-tallies.ts";
 import type { Metrics } from "../metrics/metrics.ts";
-import type { Announcements } from "../pipeline/announce-changes.ts";
+import type { Announcements } from "../pipeline/records/announce-changes.ts";
 import { openWebhooks } from "./open-webhooks.ts";
 import type { WebhookOptions, Webhooks } from "./start-webhooks.ts";
 

@@ -1,9 +1,9 @@
 import type { Logger } from "pino";
 import { UsageError } from "../config/option-spec.ts";
 import type { ServeOptions } from "../config/options.ts";
-import { guardServer } from "../pipeline/bucket-server.ts";
-import type { CallerCounters } from "../pipeline/caller-limits.ts";
-import { createSharedBuckets } from "../pipeline/shared-buckets.ts";
+import { guardServer } from "../pipeline/limits/bucket-server.ts";
+import type { CallerCounters } from "../pipeline/limits/caller-limits.ts";
+import { createSharedBuckets } from "../pipeline/limits/shared-buckets.ts";
 import { readText } from "../runtime/files-in-time.ts";
 
 /** Rates that a gateway shares with others. */

@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import { loadLibrary } from "../backends/load-library.ts";
-import type { BucketServer, TokenGrant, TokenRequest } from "../pipeline/bucket-server.ts";
+import type { BucketServer, TokenGrant, TokenRequest } from "../pipeline/limits/bucket-server.ts";
 import { readText } from "../runtime/files-in-time.ts";
 import { monotonicNow } from "../runtime/monotonic.ts";
 import { withSockets } from "./watched-sockets.ts";

@@ -1,8 +1,8 @@
 import { createDatabasesBackend } from "../backends/databases/index.ts";
 import type { Databases } from "../config/configuration.ts";
 import type { Backend } from "../namespace/lance-namespace.ts";
+import type { Database, DatabaseLimits } from "../pipeline/call/databases.ts";
 import type { ServiceOptions } from "../pipeline/create-service.ts";
-import type { Database, DatabaseLimits } from "../pipeline/databases.ts";
 import type { Addressing } from "../server/requests/addressing.ts";
 
 /** Databases, and the routes by which a call selects one. */

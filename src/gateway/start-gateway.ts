@@ -7,7 +7,7 @@ import type { Configuration, Databases } from "../config/configuration.ts";
 import type { ServeOptions } from "../config/options.ts";
 import { createEventTallies } from "../metrics/event-tallies.ts";
 import { createMetrics } from "../metrics/metrics.ts";
-import type { Database } from "../pipeline/databases.ts";
+import type { Database } from "../pipeline/call/databases.ts";
 import { lookNow } from "../runtime/follow.ts";
 import { setTracing } from "../runtime/tracing.ts";
 import { BUILD, type Gateway, type State, serve } from "./compose.ts";

@@ -4,7 +4,7 @@ import type { Configuration } from "../config/configuration.ts";
 import type { ServeOptions } from "../config/options.ts";
 import type { ProcessSnapshot, Snapshot } from "../metrics/aggregate.ts";
 import type { EventSink } from "../namespace/change-event.ts";
-import { cellsOfLimits } from "../pipeline/caller-limits.ts";
+import { cellsOfLimits } from "../pipeline/limits/caller-limits.ts";
 import type { CellShape, OpenCells } from "../runtime/keyed-cells.ts";
 import type { SharedDatabase, SharedQuantity } from "../runtime/sharing.ts";
 import { RESETS_SHAPE } from "../server/connections/reset-allowance.ts";

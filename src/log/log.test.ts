@@ -4,7 +4,7 @@ import { describe, it } from "vitest";
 import { beginCall } from "../../test/support/caller.ts";
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
 import { LanceError } from "../namespace/errors.ts";
-import { observe } from "../pipeline/observe.ts";
+import { observe } from "../pipeline/records/observe.ts";
 import { createLog } from "./log.ts";
 import { redactText } from "./redact.ts";
 

@@ -1,8 +1,8 @@
 import type { Registry } from "prom-client";
 import type { NoteDecision } from "../namespace/decisions.ts";
 import type { UpkeepMetrics } from "../namespace/upkeep-runs.ts";
-import type { CallMetrics } from "../pipeline/call-metrics.ts";
-import type { CountRefusal } from "../pipeline/refusals.ts";
+import type { CallMetrics } from "../pipeline/records/call-metrics.ts";
+import type { CountRefusal } from "../pipeline/records/refusals.ts";
 import { aggregate, type MetricSnapshot, type ProcessSnapshot, type Snapshot } from "./aggregate.ts";
 import { type Build, registerTallies } from "./collectors.ts";
 import { createEventTallies, type EventTallies } from "./event-tallies.ts";

@@ -2,8 +2,8 @@ import type { DescMethod } from "@bufbuild/protobuf";
 import type { Call, Protocol } from "../namespace/call.ts";
 import type { NoteDecision, UpstreamDecision } from "../namespace/decisions.ts";
 import type { LimitName } from "../namespace/errors.ts";
-import type { CallMetrics, Outcome } from "../pipeline/call-metrics.ts";
-import type { CountRefusal } from "../pipeline/refusals.ts";
+import type { CallMetrics, Outcome } from "../pipeline/records/call-metrics.ts";
+import type { CountRefusal } from "../pipeline/records/refusals.ts";
 import { countIn, createCounts } from "./buckets.ts";
 import { type Exemplar, exemplarOf } from "./exemplar.ts";
 

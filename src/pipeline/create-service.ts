@@ -6,39 +6,39 @@ import { type ByteBudget, createByteBudget } from "../namespace/byte-budget.ts";
 import { keepSignal } from "../namespace/call.ts";
 import type { Service } from "../namespace/service.ts";
 import type { Tracing } from "../runtime/tracing.ts";
-import { type Announcements, announceChanges } from "./announce-changes.ts";
-import { type AuditTrail, audit } from "./audit.ts";
-import { authorize, readOnly } from "./authorize.ts";
-import type { CallMetrics } from "./call-metrics.ts";
+import { callBackend, type Databases } from "./call/databases.ts";
+import { identify } from "./call/identify.ts";
+import { compose, type Interceptor, type Next, type OperationRequest } from "./call/interceptor.ts";
+import { fitResponse } from "./call/negotiate.ts";
+import { createReceive, refuseUnread } from "./call/receive.ts";
+import { resolve } from "./call/resolve.ts";
+import { chooseDatabase, type Route } from "./call/route.ts";
+import { keepAnswers } from "./idempotency.ts";
 import {
   type CallerCounters,
   type CallerLimits,
   callerBytes,
   limitAddresses,
   limitKnownCallers,
-} from "./caller-limits.ts";
-import { limitConcurrency } from "./concurrency.ts";
-import { callBackend, type Databases } from "./databases.ts";
-import { keepAnswers } from "./idempotency.ts";
-import { identify } from "./identify.ts";
-import { compose, type Interceptor, type Next, type OperationRequest } from "./interceptor.ts";
-import { keepToScope } from "./keep-to-scope.ts";
-import { admitUploads } from "./limits.ts";
-import { boundNames } from "./name-lengths.ts";
-import { fitResponse } from "./negotiate.ts";
-import { observe } from "./observe.ts";
+} from "./limits/caller-limits.ts";
+import { limitConcurrency } from "./limits/concurrency.ts";
+import { boundNames } from "./limits/name-lengths.ts";
+import { limitQueryRows } from "./limits/query-rows.ts";
+import { admitUploads } from "./limits/uploads.ts";
+import { authorize, readOnly } from "./policies/authorize.ts";
 import { authorizeObjects } from "./policies/authorize-objects.ts";
 import { filterListings } from "./policies/filter-listings.ts";
 import { hideExisting } from "./policies/hide-existing.ts";
+import { keepToScope } from "./policies/keep-to-scope.ts";
 import { createPermissions } from "./policies/permissions.ts";
+import { tellPermissions } from "./policies/tell-permissions.ts";
 import { createTokenSeal } from "./policies/token-seal.ts";
-import { limitQueryRows } from "./query-rows.ts";
-import { createReceive, refuseUnread } from "./receive.ts";
-import { resolve } from "./resolve.ts";
-import { chooseDatabase, type Route } from "./route.ts";
-import { tellPermissions } from "./tell-permissions.ts";
-import { traceBackend, traceCalls } from "./trace.ts";
-import { withholdCredentials } from "./withhold-credentials.ts";
+import { withholdCredentials } from "./policies/withhold-credentials.ts";
+import { type Announcements, announceChanges } from "./records/announce-changes.ts";
+import { type AuditTrail, audit } from "./records/audit.ts";
+import type { CallMetrics } from "./records/call-metrics.ts";
+import { observe } from "./records/observe.ts";
+import { traceBackend, traceCalls } from "./records/trace.ts";
 
 /** Options of {@link createService}. */
 export interface ServiceOptions extends CallerLimits, CallerCounters {

@@ -9,9 +9,9 @@ import {
   type KeptOutcome,
   type TakenKey,
 } from "../namespace/idempotency.ts";
-import { type Databases, databaseOf } from "./databases.ts";
+import { type Databases, databaseOf } from "./call/databases.ts";
+import type { Interceptor, Next, OperationRequest, OperationResponse } from "./call/interceptor.ts";
 import { hashBody, hashKey, hashRequest, type ReadBody } from "./idempotency-hashes.ts";
-import type { Interceptor, Next, OperationRequest, OperationResponse } from "./interceptor.ts";
 
 /** Header, and metadata in gRPC, by which a client names a call that it may repeat. */
 export const IDEMPOTENCY_KEY = "idempotency-key";

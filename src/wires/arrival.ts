@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import type { Call, CallInit } from "../namespace/call.ts";
-import type { Refusal } from "../pipeline/refusals.ts";
+import type { Refusal } from "../pipeline/records/refusals.ts";
 import { addressOf } from "./address.ts";
 import { peerOf } from "./peer.ts";
 

@@ -5,7 +5,7 @@ import type { ByteHold } from "../namespace/byte-budget.ts";
 import { type Call, createCall, type Protocol } from "../namespace/call.ts";
 import { toLanceError } from "../namespace/errors.ts";
 import { isLongMessage } from "../namespace/message-steps.ts";
-import type { NoteRefusal } from "../pipeline/refusals.ts";
+import type { NoteRefusal } from "../pipeline/records/refusals.ts";
 import { noteCall, originOf } from "./arrival.ts";
 import { codecOf, mayBePacked } from "./connect-codec.ts";
 import { abortErrorOf, toConnectError, withLanceErrors } from "./connect-error.ts";

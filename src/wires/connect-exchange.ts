@@ -8,7 +8,7 @@ import type { ByteHold } from "../namespace/byte-budget.ts";
 import type { Call } from "../namespace/call.ts";
 import type { ErrorName, LanceError } from "../namespace/errors.ts";
 import type { Reception } from "../namespace/reception.ts";
-import type { NoteRefusal } from "../pipeline/refusals.ts";
+import type { NoteRefusal } from "../pipeline/records/refusals.ts";
 import { stopReading } from "./grpc/server-call.ts";
 import { isGone, isHttp2, withoutQuery } from "./rest/http.ts";
 import { discardBody } from "./rest/linger.ts";

@@ -6,6 +6,7 @@ import { assert, expect, test } from "vitest";
 const PARTS = {
   "src/backends/dir/catalog": ["state", "manifest", "commits", "base", "."],
   "src/backends/dir/format": [".", "local", "files", "versions", "changes"],
+  "src/pipeline": ["call", "limits", "policies", "records", "."],
   "src/server": ["requests", "connections", "tls", "port", "app", ".", "admin"],
 };
 

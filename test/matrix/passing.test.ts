@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, test } from "vitest";
 import { createGrpcBackend } from "../../src/backends/grpc/index.ts";
 import { createRestBackend } from "../../src/backends/rest/index.ts";
 import { errorEntry } from "../../src/namespace/errors.ts";
-import type { Interceptor } from "../../src/pipeline/interceptor.ts";
+import type { Interceptor } from "../../src/pipeline/call/interceptor.ts";
 import { people, personStream } from "../support/arrow.ts";
 import { CallError, type ProtocolClient } from "../support/client.ts";
 import { createGrpcClient } from "../support/grpc-client.ts";

@@ -20,7 +20,7 @@ import {
   DescribeTableResponseSchema,
 } from "../../src/gen/lance/namespace/v1/table_pb.ts";
 import type { Backend } from "../../src/namespace/lance-namespace.ts";
-import type { Interceptor } from "../../src/pipeline/interceptor.ts";
+import type { Interceptor } from "../../src/pipeline/call/interceptor.ts";
 import { type RawAnswer, rawCall } from "../../src/wires/grpc/fixture.ts";
 import { createRandom } from "../support/random.ts";
 import { seedOf } from "../support/seed.ts";

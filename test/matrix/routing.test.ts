@@ -6,7 +6,7 @@ import { type Gateway, serveDatabases } from "../../src/gateway/compose.ts";
 import { DescribeTableResponseSchema } from "../../src/gen/lance/namespace/v1/table_pb.ts";
 import type { ErrorName } from "../../src/namespace/errors.ts";
 import { errorEntry } from "../../src/namespace/errors.ts";
-import type { Route } from "../../src/pipeline/route.ts";
+import type { Route } from "../../src/pipeline/call/route.ts";
 import { type Address, type Outcome, ROUTED_CALLERS } from "../support/routed-callers.ts";
 import { fakeBackend } from "../support/server.ts";
 

@@ -4,8 +4,8 @@ import { pino } from "pino";
 import { type Call, copyCall, createCall } from "../../src/namespace/call.ts";
 import { toLanceError } from "../../src/namespace/errors.ts";
 import type { Service } from "../../src/namespace/service.ts";
+import type { Database } from "../../src/pipeline/call/databases.ts";
 import { createService, type ServiceOptions } from "../../src/pipeline/create-service.ts";
-import type { Database } from "../../src/pipeline/databases.ts";
 import { CallError, collect, createClient, type LanceClient } from "./client.ts";
 
 const log = pino({ level: "silent" });

@@ -10,7 +10,7 @@ import {
 import { isLanceError } from "../../namespace/errors.ts";
 import type { Principal } from "../../namespace/principal.ts";
 import { ann } from "../../namespace/principal-fixture.ts";
-import { resolveRequest } from "../../pipeline/resolve.ts";
+import { resolveRequest } from "../../pipeline/call/resolve.ts";
 import { callOf } from "../rest/fixture.ts";
 import { createHeaderPolicy, type HeaderPolicyOptions } from "./headers.ts";
 import { keyOfCaller } from "./key-of-caller.ts";

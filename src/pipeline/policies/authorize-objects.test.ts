@@ -17,9 +17,9 @@ import { createCall } from "../../namespace/call.ts";
 import { errorEntry, LanceError } from "../../namespace/errors.ts";
 import type { Backend } from "../../namespace/lance-namespace.ts";
 import { ann } from "../../namespace/principal-fixture.ts";
+import type { Database } from "../call/databases.ts";
+import type { Route } from "../call/route.ts";
 import { createService } from "../create-service.ts";
-import type { Database } from "../databases.ts";
-import type { Route } from "../route.ts";
 
 const { describeTable, listNamespaces, createMaterializedView } = LanceNamespaceService.method;
 const { describeJob, cancelJob, listJobs } = LanceDbService.method;

@@ -4,7 +4,7 @@ import type { Call } from "../../namespace/call.ts";
 import { isLanceError } from "../../namespace/errors.ts";
 import { type Identifier, joinIdentifier, parseIdentifier } from "../../namespace/identifier.ts";
 import type { Touch } from "../../namespace/objects.ts";
-import type { OperationName } from "../interceptor.ts";
+import type { OperationName } from "../call/interceptor.ts";
 
 /** Request of a listing. */
 export type ListRequest = Message & { limit?: number; pageToken?: string; delimiter?: string };

@@ -6,8 +6,8 @@ import { LanceError } from "../../namespace/errors.ts";
 import { type Identifier, parseIdentifier } from "../../namespace/identifier.ts";
 import type { Backend } from "../../namespace/lance-namespace.ts";
 import type { Lookups, Touch } from "../../namespace/objects.ts";
-import { type Databases, databaseOf } from "../databases.ts";
-import type { Next, OperationRequest } from "../interceptor.ts";
+import { type Databases, databaseOf } from "../call/databases.ts";
+import type { Next, OperationRequest } from "../call/interceptor.ts";
 import type { Permissions } from "./permissions.ts";
 
 /** Entries that a lookup takes at a time. */

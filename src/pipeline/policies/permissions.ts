@@ -6,7 +6,7 @@ import type { Access, Authorizer, Siblings } from "../../namespace/authorizer.ts
 import type { Call } from "../../namespace/call.ts";
 import type { ObjectKind, Touch } from "../../namespace/objects.ts";
 import type { Principal } from "../../namespace/principal.ts";
-import { type Databases, nameOfUnnamed } from "../databases.ts";
+import { type Databases, nameOfUnnamed } from "../call/databases.ts";
 import { createPropertyLookup } from "./property-lookup.ts";
 
 /** Decides about the objects of calls. */

@@ -4,8 +4,8 @@ import type { Properties } from "../../namespace/authorizer.ts";
 import { type Call, copyCall } from "../../namespace/call.ts";
 import { isLanceError, LanceError } from "../../namespace/errors.ts";
 import type { Touch } from "../../namespace/objects.ts";
-import { callBackend, type Databases } from "../databases.ts";
-import type { OperationRequest } from "../interceptor.ts";
+import { callBackend, type Databases } from "../call/databases.ts";
+import type { OperationRequest } from "../call/interceptor.ts";
 
 const { describeNamespace, describeTable } = LanceNamespaceService.method;
 

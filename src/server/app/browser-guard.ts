@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { FastifyInstance } from "fastify";
 import { LanceError } from "../../namespace/errors.ts";
-import type { NoteRefusal } from "../../pipeline/refusals.ts";
+import type { NoteRefusal } from "../../pipeline/records/refusals.ts";
 import { isConsolePath } from "./console-pages.ts";
 import type { HostCheck } from "./host-check.ts";
 import { isProbe, pathOf, refuse } from "./refusals.ts";

@@ -1,5 +1,5 @@
 import { createServer, type RequestListener, type Server } from "node:http";
-import type { NoteRefusal } from "../../pipeline/refusals.ts";
+import type { NoteRefusal } from "../../pipeline/records/refusals.ts";
 import { createLateTimeouts } from "./late-timeouts.ts";
 import { limitHttp1Silence } from "./silence.ts";
 

@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import type { Logger } from "pino";
-import type { NoteRefusal } from "../../pipeline/refusals.ts";
+import type { NoteRefusal } from "../../pipeline/records/refusals.ts";
 import { refuseHttp2 } from "../connections/http2-sessions.ts";
 import type { TlsIdentity } from "../tls/identity.ts";
 import { carrierOf, createTlsLayer } from "../tls/layer.ts";

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import type { ConnectionFigures } from "../../namespace/connection-figures.ts";
 import { type ErrorName, LanceError } from "../../namespace/errors.ts";
-import type { NoteRefusal } from "../../pipeline/refusals.ts";
+import type { NoteRefusal } from "../../pipeline/records/refusals.ts";
 import type { KeyedCells } from "../../runtime/keyed-cells.ts";
 import { type SharedQuantity, UNSHARED } from "../../runtime/sharing.ts";
 import type { GrpcHandler } from "../../wires/grpc/handler.ts";

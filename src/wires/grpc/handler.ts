@@ -4,7 +4,7 @@ import { type ByteBudget, createByteBudget, DEFAULT_MAX_MESSAGE_BYTES } from "..
 import { type Call, createCall } from "../../namespace/call.ts";
 import { type ErrorName, errorEntry, LanceError } from "../../namespace/errors.ts";
 import type { Reception } from "../../namespace/reception.ts";
-import type { NoteRefusal } from "../../pipeline/refusals.ts";
+import type { NoteRefusal } from "../../pipeline/records/refusals.ts";
 import { noteCall, originOf } from "../arrival.ts";
 import { timeAllowed } from "../deadline.ts";
 import { FREE_BYTES } from "../limits.ts";

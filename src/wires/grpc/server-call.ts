@@ -3,7 +3,7 @@ import type { Logger } from "pino";
 import type { ByteHold } from "../../namespace/byte-budget.ts";
 import type { Call } from "../../namespace/call.ts";
 import { type ErrorName, LanceError, toLanceError } from "../../namespace/errors.ts";
-import type { NoteRefusal } from "../../pipeline/refusals.ts";
+import type { NoteRefusal } from "../../pipeline/records/refusals.ts";
 import { type Deadline, startDeadline } from "../deadline.ts";
 import type { LoopPace } from "../loop-pace.ts";
 import { requestIdOf } from "../rpc.ts";

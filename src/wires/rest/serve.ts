@@ -13,7 +13,7 @@ import { type Call, createCall } from "../../namespace/call.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import { isRefused } from "../../namespace/reception.ts";
 import type { Service } from "../../namespace/service.ts";
-import type { NoteRefusal } from "../../pipeline/refusals.ts";
+import type { NoteRefusal } from "../../pipeline/records/refusals.ts";
 import { inSlices, type Steps } from "../../runtime/pace.ts";
 import type { Binding } from "../../transcode/binding.ts";
 import { noteCall, originOf } from "../arrival.ts";

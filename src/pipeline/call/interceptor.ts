@@ -1,0 +1,103 @@
+import type {
+  DescMethodClientStreaming,
+  DescMethodServerStreaming,
+  DescMethodUnary,
+  Message,
+  MessageShape,
+} from "@bufbuild/protobuf";
+import type { LanceDbService } from "../../gen/lance/gateway/v1/lancedb_pb.ts";
+import type { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
+import type { Call } from "../../namespace/call.ts";
+
+type Methods = (typeof LanceNamespaceService)["method"] & (typeof LanceDbService)["method"];
+
+/** Name of an operation of the contract or of LanceDB's own routes, for example `describeTable`. */
+export type OperationName = keyof Methods;
+
+type RequestOf<K extends OperationName> =
+  Methods[K] extends DescMethodUnary<infer I>
+    ? { readonly kind: "unary"; readonly operation: K; readonly message: MessageShape<I> }
+    : Methods[K] extends DescMethodClientStreaming<infer I>
+      ? {
+          readonly kind: "upload";
+          readonly operation: K;
+          /** The parameters. */
+          readonly message: MessageShape<I>;
+          /** The Arrow body, split anywhere. It can be read once. */
+          readonly data: AsyncIterable<Uint8Array>;
+        }
+      : Methods[K] extends DescMethodServerStreaming<infer I>
+        ? { readonly kind: "download"; readonly operation: K; readonly message: MessageShape<I> }
+        : never;
+
+type ResponseOf<K extends OperationName> =
+  Methods[K] extends DescMethodServerStreaming<infer _, infer O>
+    ? AsyncIterable<MessageShape<O>>
+    : Methods[K] extends DescMethodUnary<infer _, infer O> | DescMethodClientStreaming<infer _, infer O>
+      ? MessageShape<O>
+      : never;
+
+/** Request of an operation. `operation` and `kind` narrow the type of the rest. */
+export type OperationRequest<K extends OperationName = OperationName> = { [P in K]: RequestOf<P> }[K];
+
+/** Response of an operation: a message, or for a download the messages of its stream. */
+export type OperationResponse<K extends OperationName = OperationName> = { [P in K]: ResponseOf<P> }[K];
+
+/** Passes a call on to the next interceptor, or from the last one to the backend. */
+export type Next<K extends OperationName = OperationName> = (
+  call: Call,
+  request: OperationRequest<K>,
+) => Promise<OperationResponse<K>>;
+
+/**
+ * A step that every call passes, on every protocol and before every backend. It may refuse the call by throwing a
+ * LanceError, change the request, answer without calling `next`, or change the response.
+ *
+ * The promise of a download resolves before its first message; the stream of messages reports later failures. An
+ * interceptor that needs the end of a download wraps the stream.
+ */
+export type Interceptor<K extends OperationName = OperationName> = (
+  call: Call,
+  request: OperationRequest<K>,
+  next: Next<K>,
+) => Promise<OperationResponse<K>>;
+
+/** Interceptors of single operations, each typed by its operation. */
+export type OperationInterceptors = { readonly [K in OperationName]?: Interceptor<K> };
+
+/** Creates an interceptor that applies to the named operations and passes all other calls on. */
+export function interceptOperations(interceptors: OperationInterceptors): Interceptor {
+  const byOperation: { readonly [name: string]: Interceptor | undefined } = interceptors as never;
+  return (call, request, next) => {
+    const interceptor = byOperation[request.operation];
+    return interceptor === undefined ? next(call, request) : interceptor(call, request, next);
+  };
+}
+
+/** Whether a response is the stream of a download. */
+export function isStream(
+  response: OperationResponse,
+): response is AsyncIterable<Message> & OperationResponse {
+  return Symbol.asyncIterator in response;
+}
+
+/**
+ * Composes interceptors into one function; the first one is outermost. A failure is always a rejected promise, also
+ * when an interceptor throws before its first `await`.
+ */
+export function compose(interceptors: readonly Interceptor[], last: Next): Next {
+  return interceptors.reduceRight<Next>(
+    (next, interceptor) => rejecting((call, request) => interceptor(call, request, next)),
+    rejecting(last),
+  );
+}
+
+function rejecting(step: Next): Next {
+  return (call, request) => {
+    try {
+      return Promise.resolve(step(call, request));
+    } catch (thrown) {
+      return Promise.reject(thrown);
+    }
+  };
+}

@@ -1,0 +1,73 @@
+import { create } from "@bufbuild/protobuf";
+import type { CountTableRowsResponse, QueryTableRequest } from "../../gen/lance/namespace/v1/query_pb.ts";
+import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
+import { type Call, copyCall } from "../../namespace/call.ts";
+import { isLanceError, LanceError } from "../../namespace/errors.ts";
+import { DEFAULT_SEARCH_ROWS } from "../../namespace/search-rows.ts";
+import type { Interceptor, Next, OperationRequest } from "../call/interceptor.ts";
+
+const { countTableRows } = LanceNamespaceService.method;
+
+/**
+ * Bounds the rows of a query; it refuses one that may have more with InvalidInput, before it begins. A query whose `k` does not say so
+ * has its rows counted: a scan those that meet its condition, a search those of the table.
+ *
+ * The refusal is not Throttling, which clients repeat.
+ */
+export function limitQueryRows(max: number): Interceptor {
+  return async (call, request, next) => {
+    if (request.operation !== "queryTable") return next(call, request);
+    const { message } = request;
+    const most = mostOf(message);
+    const searches = Math.max(1, message.vector?.multiVector.length ?? 0);
+    if (most * searches <= max) return next(call, request);
+    const rows = await countRows(call, message, next);
+    if (Math.min(most, rows) * searches <= max) return next(call, request);
+    const found = Number.isFinite(rows)
+      ? `may have ${Math.min(most, rows) * searches}`
+      : "may have any number of";
+    throw new LanceError(
+      "InvalidInput",
+      `a query may have ${max} rows, and this one ${found}; ask for fewer with k, or for a part with k and offset`,
+      { limit: "query_rows" },
+    );
+  };
+}
+
+/** Returns what a query asks for; 0 asks for the default. */
+function mostOf(query: QueryTableRequest): number {
+  const { k = 0n } = query;
+  if (k > 0n) return Number(k);
+  return isSearch(query) ? DEFAULT_SEARCH_ROWS : Number.POSITIVE_INFINITY;
+}
+
+function isSearch({ vector, fullTextQuery }: QueryTableRequest): boolean {
+  const vectors = (vector?.singleVector.length ?? 0) + (vector?.multiVector.length ?? 0);
+  return vectors > 0 || fullTextQuery !== undefined;
+}
+
+/** Returns the largest number of rows that a query without `k` can have; infinity if the backend cannot count. */
+async function countRows(call: Call, query: QueryTableRequest, next: Next): Promise<number> {
+  const { filter, offset = 0n } = query;
+  const searches = isSearch(query);
+  const { id, identifier, delimiter, branch, version } = query;
+  const message = create(countTableRows.input, {
+    ...{ id, identifier, branch, version, delimiter },
+    ...(!searches && { predicate: filter }),
+  });
+  // The answer of the count is not that of the call.
+  const counting = copyCall(call, {
+    method: countTableRows,
+    takes: undefined,
+    validation: undefined,
+    responseHeaders: {},
+  } as const);
+  const request: OperationRequest = { kind: "unary", operation: "countTableRows", message };
+  try {
+    const { count } = (await next(counting, request)) as CountTableRowsResponse;
+    return Math.max(0, Number(count) - (searches ? 0 : Number(offset)));
+  } catch (error) {
+    if (isLanceError(error, "Unsupported")) return Number.POSITIVE_INFINITY;
+    throw error;
+  }
+}

@@ -1,0 +1,80 @@
+import { wholeBody } from "../../arrow/whole-body.ts";
+import type { ByteBudget, ByteHold } from "../../namespace/byte-budget.ts";
+import type { Call } from "../../namespace/call.ts";
+import { callerKey } from "../../namespace/caller-key.ts";
+import { LanceError } from "../../namespace/errors.ts";
+import { type Databases, databaseOf } from "../call/databases.ts";
+import type { Interceptor } from "../call/interceptor.ts";
+import type { Quota } from "./quotas.ts";
+
+/**
+ * Admits the Arrow bodies of uploads: each is bounded by its database's limit, must be complete, and takes its memory
+ * from a budget that all calls share.
+ *
+ * @param ofCaller bytes that a caller may hold. Default: no bound.
+ */
+export function admitUploads(databases: Databases, budget: ByteBudget, ofCaller?: Quota): Interceptor {
+  return (call, request, next) => {
+    if (request.kind !== "upload") return next(call, request);
+    const { maxUploadBytes } = databaseOf(databases, call).limits;
+    const hold = ofCaller === undefined ? budget.open() : holdOf(callerKey(call), ofCaller, budget.open());
+    call.holdBody = (bytes) => hold.take(bytes);
+    call.releaseBody = (bytes) => hold.release(bytes);
+    const data = admitBody(whole(request.data, call), hold, maxUploadBytes);
+    return next(call, { ...request, data }).finally(() => hold.release());
+  };
+}
+
+/** Returns a hold whose bytes count for a caller, too. */
+function holdOf(caller: string, quota: Quota, hold: ByteHold): ByteHold {
+  let held = 0;
+  return {
+    get bytes() {
+      return held;
+    },
+    take(bytes) {
+      if (!quota.take(caller, bytes)) {
+        const headers = { "retry-after": "1" };
+        throw new LanceError("Throttling", "the bodies of this caller use all memory that it may have", {
+          headers,
+          limit: "memory",
+        });
+      }
+      held += bytes;
+      hold.take(bytes);
+    },
+    release(bytes = held) {
+      const returned = Math.min(bytes, held);
+      held -= returned;
+      quota.release(caller, returned);
+      hold.release(bytes);
+    },
+  };
+}
+
+function whole(data: AsyncIterable<Uint8Array>, { hasKnownEnd }: Call): AsyncIterable<Uint8Array> {
+  return hasKnownEnd === true ? data : wholeBody(data);
+}
+
+/**
+ * Passes the chunks of an Arrow body on, after it takes their bytes from the call's hold.
+ *
+ * The iterable throws LanceError PayloadTooLarge beyond the limit of a call, and the errors of the hold.
+ */
+export async function* admitBody(
+  chunks: AsyncIterable<Uint8Array>,
+  hold: ByteHold,
+  maxUploadBytes: number,
+): AsyncGenerator<Uint8Array> {
+  let passed = 0;
+  for await (const chunk of chunks) {
+    passed += chunk.byteLength;
+    if (passed > maxUploadBytes) {
+      throw new LanceError("PayloadTooLarge", `body is larger than ${maxUploadBytes} bytes`, {
+        limit: "upload_size",
+      });
+    }
+    hold.take(chunk.byteLength);
+    yield chunk;
+  }
+}

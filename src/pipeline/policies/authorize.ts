@@ -1,0 +1,33 @@
+import { actionOf } from "../../namespace/actions.ts";
+import type { Call } from "../../namespace/call.ts";
+import { LanceError } from "../../namespace/errors.ts";
+import { type Identifier, joinIdentifier } from "../../namespace/identifier.ts";
+import { type Action, allows, isReadAction } from "../../namespace/principal.ts";
+import type { Interceptor } from "../call/interceptor.ts";
+
+/** Refuses the calls that the caller's role does not allow, before anything looks whether their object exists. */
+export const authorize: Interceptor = (call, request, next) => {
+  const { principal, method, id } = call;
+  const action = actionOf(method);
+  if (principal === undefined || !allows(principal, action)) throw refusal(call, method.name, action, id);
+  call.may = (other) => allows(principal, other);
+  return next(call, request);
+};
+
+/** Returns the error of a call that may not do something to an object; it says nothing else. */
+export function refusal(
+  { database }: Pick<Call, "database">,
+  operation: string,
+  action: Action,
+  id: Identifier,
+): LanceError {
+  const object = [...(database === undefined ? [] : [database]), ...id];
+  const place = object.length === 0 ? "the root" : joinIdentifier(object);
+  return new LanceError("PermissionDenied", `${operation} (${action}) on ${place} is not allowed`);
+}
+
+/** Refuses every call that changes something, on every backend. */
+export const readOnly: Interceptor = (call, request, next) => {
+  if (isReadAction(actionOf(call.method))) return next(call, request);
+  throw new LanceError("PermissionDenied", `the gateway serves for reading only: ${call.method.name} writes`);
+};

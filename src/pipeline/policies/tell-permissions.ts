@@ -1,0 +1,33 @@
+import type { Call } from "../../namespace/call.ts";
+import { type Action, isReadAction, ROLES } from "../../namespace/principal.ts";
+import type { Interceptor } from "../call/interceptor.ts";
+
+/** Header of a request that asks what its caller may do to the object of the call; its value is {@link ASKS}. */
+const ASKING_HEADER = "x-lance-gateway-tell";
+const ASKS = "permissions";
+
+/** Header of the answer: the kinds of operations that the caller may do to the object, separated by commas. */
+const PERMISSIONS_HEADER = "x-lance-gateway-permissions";
+
+/**
+ * Tells a caller that asks for it what it may do to the object of its call, so that a user interface can leave out
+ * the rest. Roles or policies decide; a kind is listed if every operation of it is allowed.
+ *
+ * @param isReadOnly whether the gateway refuses everything that writes.
+ */
+export function tellPermissions(isReadOnly: boolean): Interceptor {
+  const possible = ROLES.owner.filter((action) => !isReadOnly || isReadAction(action));
+
+  async function tell(call: Call): Promise<void> {
+    const allowed: Action[] = [];
+    for (const action of possible) {
+      if (call.may === undefined || (await call.may(action))) allowed.push(action);
+    }
+    call.responseHeaders[PERMISSIONS_HEADER] = allowed.join(", ");
+    // The header is also an entry of the message.
+    call.takes = undefined;
+  }
+
+  return (call, request, next) =>
+    call.headers[ASKING_HEADER] === ASKS ? tell(call).then(() => next(call, request)) : next(call, request);
+}

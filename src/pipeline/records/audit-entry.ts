@@ -1,0 +1,90 @@
+import { actionOf } from "../../namespace/actions.ts";
+import type { Call } from "../../namespace/call.ts";
+import { errorEntry } from "../../namespace/errors.ts";
+import { joinIdentifier } from "../../namespace/identifier.ts";
+import type { Principal } from "../../namespace/principal.ts";
+import { isRefused } from "../../namespace/reception.ts";
+import { clipped, escapeInvisible } from "../../runtime/line-text.ts";
+import type { OperationRequest } from "../call/interceptor.ts";
+import type { Outcome } from "./call-metrics.ts";
+import { otherObjects } from "./other-objects.ts";
+
+/** Moment of a call that a line is about; only downloads have a line for their begin. */
+export type Stage = "begin" | "end";
+
+/** Most objects in a line, beside the object of the call. */
+const MAX_OBJECTS = 1_000;
+
+/**
+ * Returns the line of the audit log about a call, as JSON without a line break. It contains names, and nothing that
+ * proves an identity.
+ *
+ * @param ms since the call has arrived
+ */
+export function auditEntry(
+  call: Call,
+  request: OperationRequest,
+  stage: Stage,
+  outcome: Outcome,
+  ms: number,
+): string {
+  const { principal } = call;
+  const others = otherObjects(call, request.message).map((names) => clipped(joinIdentifier(names)));
+  const members = [
+    `"time":"${timeNow()}","stage":"${stage}"`,
+    member("request", call.requestId),
+    principal === undefined ? "" : membersOfCaller(principal),
+    member("peer", call.peer),
+    member("protocol", call.protocol),
+    membersOfMethod(call.method),
+    member("database", call.database),
+    member("object", isUnknown(call) ? undefined : clipped(joinIdentifier(call.id))),
+    member("objects", others.length === 0 ? undefined : others.slice(0, MAX_OBJECTS)),
+    member("moreObjects", others.length > MAX_OBJECTS ? others.length - MAX_OBJECTS : undefined),
+    member("allowed", call.admitted === true || outcome === "OK"),
+    member("outcome", outcome),
+    member("code", outcome === "OK" ? undefined : errorEntry(outcome).code),
+    member("ms", Math.round(ms * 1000) / 1000),
+  ];
+  return escapeInvisible(`{${members.join("")}}`);
+}
+
+/** Whether only the message, which was not read, names the object of a call. */
+function isUnknown({ reception, id }: Call): boolean {
+  return isRefused(reception) && id.length === 0;
+}
+
+/** Returns a member of a JSON object with the comma before it; nothing for a value that is undefined. */
+function member(name: string, value: unknown): string {
+  return value === undefined ? "" : `,"${name}":${JSON.stringify(value)}`;
+}
+
+const membersOfCaller = once<Principal>(
+  ({ name, by, credentialId }) =>
+    member("principal", name) + member("by", by) + member("credential", credentialId),
+);
+
+const membersOfMethod = once<Call["method"]>(
+  (method) => member("operation", method.name) + member("action", actionOf(method)),
+);
+
+/** Returns a function that makes the text of each object once. */
+function once<T extends object>(make: (of: T) => string): (of: T) => string {
+  const made = new WeakMap<T, string>();
+  return (of) => {
+    const known = made.get(of);
+    if (known !== undefined) return known;
+    const text = make(of);
+    made.set(of, text);
+    return text;
+  };
+}
+
+let lastTime = { ms: Number.NaN, text: "" };
+
+/** Returns the time as text, which takes longer to make than the rest of a line. */
+function timeNow(): string {
+  const ms = Date.now();
+  if (ms !== lastTime.ms) lastTime = { ms, text: new Date(ms).toISOString() };
+  return lastTime.text;
+}
