@@ -7,7 +7,8 @@ import { isRead } from "./actions.ts";
 import { CHANGE_TYPES } from "./change-types.ts";
 import { CHANGES, changesOf, isChange } from "./changes.ts";
 import type { Identifier } from "./identifier.ts";
-import { type AnyOperation, OBJECTS } from "./objects.ts";
+import { OBJECTS } from "./objects.ts";
+import type { AnyOperation } from "./touch.ts";
 
 const METHODS: readonly DescMethod[] = [...LanceNamespaceService.methods, ...LanceDbService.methods];
 const { method } = LanceNamespaceService;

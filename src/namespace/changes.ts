@@ -1,7 +1,9 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { ChangeType } from "./change-types.ts";
 import type { Identifier } from "./identifier.ts";
-import { type AnyOperation, type Lookups, OBJECTS, type ObjectKind, reachOf } from "./objects.ts";
+import { OBJECTS } from "./objects.ts";
+import { reachOf } from "./reach.ts";
+import type { AnyOperation, Lookups, ObjectKind } from "./touch.ts";
 
 /** Change of an object of the catalog. */
 export interface Change {

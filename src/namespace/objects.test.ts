@@ -6,7 +6,9 @@ import { CreateNamespaceMode } from "../gen/lance/namespace/v1/namespace_pb.ts";
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
 import { LanceError } from "./errors.ts";
 import type { Identifier } from "./identifier.ts";
-import { type Lookups, OBJECTS, reachOf, type Touch } from "./objects.ts";
+import { OBJECTS } from "./objects.ts";
+import { reachOf } from "./reach.ts";
+import type { Lookups, Touch } from "./touch.ts";
 
 const METHODS: readonly DescMethod[] = [...LanceNamespaceService.methods, ...LanceDbService.methods];
 const { method } = LanceNamespaceService;

@@ -1,56 +1,22 @@
 import type { Message, MessageShape } from "@bufbuild/protobuf";
-import type { LanceDbService } from "../gen/lance/gateway/v1/lancedb_pb.ts";
 import { CreateNamespaceMode, DropNamespaceBehavior } from "../gen/lance/namespace/v1/namespace_pb.ts";
-import type { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
-import type { CreateMaterializedViewRequest } from "../gen/lance/namespace/v1/view_pb.ts";
 import { isLanceError, LanceError } from "./errors.ts";
-import { agreedIdentifier, checkIdentifier, type Identifier, sameIdentifier } from "./identifier.ts";
+import { agreedIdentifier, type Identifier, sameIdentifier } from "./identifier.ts";
+import {
+  type AnyOperation,
+  type Lookups,
+  type Methods,
+  namespace,
+  type ObjectKind,
+  objectOf,
+  type Touches,
+  table,
+} from "./touch.ts";
 
-/** Kind of an object. A view is a table. */
-export type ObjectKind = "Database" | "Namespace" | "Table";
-
-type Methods = (typeof LanceNamespaceService)["method"] & (typeof LanceDbService)["method"];
-/** Name of an operation of the contract or of LanceDB's own routes, for example `describeTable`. */
-export type AnyOperation = keyof Methods;
-
-/** An operation on an object, as far as the database of the call determines it. */
-export interface Touch {
-  readonly operation: AnyOperation;
-  readonly kind: ObjectKind;
-  readonly id: Identifier;
-  /** Name of its database. Default: that of the call. */
-  readonly database?: string;
-  /** Whether the request does not name the object, so that a refusal must not either. Default: false. */
-  readonly unnamed?: boolean;
-}
-
-/** Facts that the request of a call does not contain. */
-export interface Lookups {
-  /** Returns the table of a job; undefined for a missing one, and for one that the caller may not see. */
-  tableOfJob(jobId: string): Promise<Identifier | undefined>;
-  /** Returns everything below a namespace with the operations that remove it. */
-  contentsOf(namespace: Identifier): Promise<readonly Touch[]>;
-  /**
-   * Returns the tables that a new view reads.
-   *
-   * @throws LanceError PermissionDenied if the backend cannot tell, and that of a view that it refuses.
-   */
-  sourcesOf(view: CreateMaterializedViewRequest): readonly Identifier[];
-  /**
-   * Returns the table that is the source of a clone; undefined if there is none.
-   *
-   * @throws LanceError PermissionDenied if the backend cannot tell
-   */
-  tableAt(place: string): Promise<Identifier | undefined>;
-  /** Returns the table of the root to which a location belongs by its name, whether there is one or not; undefined for others. */
-  rootTableAt(location: string): Identifier | undefined;
-}
-
-type Touches = readonly Touch[];
 type Request<K extends AnyOperation> = MessageShape<Methods[K]["input"]>;
 
 /** The object of an operation, and the others that a request reaches. */
-interface Row<K extends AnyOperation> {
+export interface Row<K extends AnyOperation> {
   /** Kind of the object of the call; without a name, it is the database. */
   readonly kind: ObjectKind;
   /** Whether the operation reaches only objects that the request names by identifiers, and what is below them. */
@@ -65,7 +31,8 @@ interface Row<K extends AnyOperation> {
   readonly find?: (request: Request<K>, id: Identifier, lookups: Lookups) => Touches | Promise<Touches>;
 }
 
-const DATABASE = { kind: "Database", confined: false } as const;
+/** An operation on the whole database. */
+export const DATABASE = { kind: "Database", confined: false } as const;
 const NAMESPACE = { kind: "Namespace", confined: true } as const;
 const TABLE = { kind: "Table", confined: true } as const;
 const NAMESPACE_AND_OTHERS = { kind: "Namespace", confined: false } as const;
@@ -282,75 +249,3 @@ const COMMITTED = {
   deleteTableVersions: "batchDeleteTableVersions",
   deregisterTable: "deregisterTable",
 } as const;
-
-/** Whether an operation reaches only objects that its request names; one that the table does not have may reach others. */
-export function isConfined(operation: string): boolean {
-  return Object.hasOwn(OBJECTS, operation) && OBJECTS[operation as AnyOperation].confined;
-}
-
-/** Objects that a request reaches, with the operation on each. */
-export interface Reach {
-  /** The object of the call. */
-  readonly own: Touches;
-  /**
-   * Returns other objects that the request names.
-   *
-   * @throws LanceError InvalidInput for names that no object can have.
-   */
-  more(): Touches;
-  /** Looks further objects up, which only callers with a right to the others may cause. Default: there are none. */
-  readonly find?: (() => Touches | Promise<Touches>) | undefined;
-}
-
-/**
- * Returns the objects that a request reaches. A method that the table does not have concerns the whole database.
- *
- * @throws LanceError InvalidInput for names that no object can have.
- */
-export async function reachOf(
-  operation: string,
-  request: Message,
-  id: Identifier,
-  lookups: Lookups,
-): Promise<Reach> {
-  const { own, beside, more, find } = rowOf(operation);
-  return {
-    own: own === undefined ? [objectOfCall(operation, id)] : await own(request as never, id, lookups),
-    more: () => [...(beside?.(id) ?? []), ...(more?.(request as never, id) ?? [])],
-    find: find && (() => find(request as never, id, lookups)),
-  };
-}
-
-/** A method that the table does not have concerns the whole database. */
-function rowOf(operation: string): Row<never> {
-  const rows: Readonly<Record<string, Row<never> | undefined>> = OBJECTS;
-  return (Object.hasOwn(OBJECTS, operation) ? rows[operation] : undefined) ?? DATABASE;
-}
-
-/** Returns all objects of a call, its own first; undefined if its request has to be looked into. */
-export function objectsById(operation: string, id: Identifier): Touches | undefined {
-  const { own, beside, more, find } = rowOf(operation);
-  if ((own ?? more ?? find) !== undefined) return undefined;
-  const object = objectOfCall(operation, id);
-  return beside === undefined ? [object] : [object, ...beside(id)];
-}
-
-function objectOfCall(operation: string, id: Identifier): Touch {
-  return objectOf(operation as AnyOperation, rowOf(operation).kind, id);
-}
-
-function objectOf(operation: AnyOperation, kind: ObjectKind, id: Identifier): Touch {
-  return kind === "Database" || id.length === 0
-    ? { kind: "Database", operation, id: [] }
-    : { kind, operation, id };
-}
-
-function table(operation: AnyOperation, id: Identifier): Touch {
-  // A name with a delimiter would mean another object to another server.
-  checkIdentifier(id);
-  return objectOf(operation, "Table", id);
-}
-
-function namespace(operation: AnyOperation, id: Identifier): Touch {
-  return objectOf(operation, "Namespace", id);
-}

@@ -1,8 +1,8 @@
 import { actionOf } from "../../namespace/actions.ts";
 import type { Access, Properties } from "../../namespace/authorizer.ts";
 import { checkIdentifier, parseIdentifier } from "../../namespace/identifier.ts";
-import type { ObjectKind } from "../../namespace/objects.ts";
 import { type Principal, type Proof, ROLE_NAMES, type Role } from "../../namespace/principal.ts";
+import type { ObjectKind } from "../../namespace/touch.ts";
 import { isJsonObject } from "../../runtime/json.ts";
 import { localNameOf, OPERATION_KINDS } from "./schema.ts";
 

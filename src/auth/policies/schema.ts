@@ -2,8 +2,9 @@ import type { ActionType, SchemaJson } from "@cedar-policy/cedar-wasm/nodejs";
 import { LanceDbService } from "../../gen/lance/gateway/v1/lancedb_pb.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import { actionOf } from "../../namespace/actions.ts";
-import { OBJECTS, type ObjectKind } from "../../namespace/objects.ts";
+import { OBJECTS } from "../../namespace/objects.ts";
 import { ROLE_NAMES, ROLES } from "../../namespace/principal.ts";
+import type { ObjectKind } from "../../namespace/touch.ts";
 
 const TEXT = { type: "String" } as const;
 const PLACE = { name: TEXT, path: TEXT, database: TEXT };

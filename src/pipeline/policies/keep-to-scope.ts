@@ -2,10 +2,10 @@ import type { Message } from "@bufbuild/protobuf";
 import { actionOf } from "../../namespace/actions.ts";
 import type { Call } from "../../namespace/call.ts";
 import type { Identifier } from "../../namespace/identifier.ts";
-import { isConfined } from "../../namespace/objects.ts";
-import { refusal } from "./authorize.ts";
+import { isConfined } from "../../namespace/reach.ts";
 import { type Databases, nameOfUnnamed } from "../call/databases.ts";
 import type { Interceptor, OperationRequest } from "../call/interceptor.ts";
+import { refusal } from "./authorize.ts";
 
 /**
  * Refuses the calls of a restricted credential that reach any object outside of its scope. An operation that may reach others than

@@ -5,7 +5,7 @@ import { type Call, copyCall } from "../../namespace/call.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import { type Identifier, parseIdentifier } from "../../namespace/identifier.ts";
 import type { Backend } from "../../namespace/lance-namespace.ts";
-import type { Lookups, Touch } from "../../namespace/objects.ts";
+import type { Lookups, Touch } from "../../namespace/touch.ts";
 import { type Databases, databaseOf } from "../call/databases.ts";
 import type { Next, OperationRequest } from "../call/interceptor.ts";
 import type { Permissions } from "./permissions.ts";

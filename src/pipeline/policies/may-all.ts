@@ -1,7 +1,8 @@
 import { actionOf } from "../../namespace/actions.ts";
 import type { Call } from "../../namespace/call.ts";
-import { OBJECTS, type Touch } from "../../namespace/objects.ts";
+import { OBJECTS } from "../../namespace/objects.ts";
 import type { Action } from "../../namespace/principal.ts";
+import type { Touch } from "../../namespace/touch.ts";
 import { METHODS, type Permissions } from "./permissions.ts";
 
 /**

@@ -4,8 +4,8 @@ import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.t
 import { actionOf } from "../../namespace/actions.ts";
 import type { Access, Authorizer, Siblings } from "../../namespace/authorizer.ts";
 import type { Call } from "../../namespace/call.ts";
-import type { ObjectKind, Touch } from "../../namespace/objects.ts";
 import type { Principal } from "../../namespace/principal.ts";
+import type { ObjectKind, Touch } from "../../namespace/touch.ts";
 import { type Databases, nameOfUnnamed } from "../call/databases.ts";
 import { createPropertyLookup } from "./property-lookup.ts";
 

@@ -3,7 +3,7 @@ import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.t
 import type { Properties } from "../../namespace/authorizer.ts";
 import { type Call, copyCall } from "../../namespace/call.ts";
 import { isLanceError, LanceError } from "../../namespace/errors.ts";
-import type { Touch } from "../../namespace/objects.ts";
+import type { Touch } from "../../namespace/touch.ts";
 import { callBackend, type Databases } from "../call/databases.ts";
 import type { OperationRequest } from "../call/interceptor.ts";
 
