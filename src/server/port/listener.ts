@@ -6,10 +6,7 @@ import type { Logger } from "pino";
 import type { ConnectionFigures } from "../../namespace/connection-figures.ts";
 import { type ErrorName, LanceError } from "../../namespace/errors.ts";
 import type { NoteRefusal } from "../../pipeline/records/refusals.ts";
-import type { KeyedCells } from "../../runtime/keyed-cells.ts";
-import { type SharedQuantity, UNSHARED } from "../../runtime/sharing.ts";
 import type { GrpcHandler } from "../../wires/grpc/handler.ts";
-import { DEFAULT_SILENCE_MS } from "../../wires/stall.ts";
 import { LONGEST_ROUND_TRIP_MS, settlesWithin } from "../connections/drain.ts";
 import { createHttp1 } from "../connections/http1.ts";
 import { createHttp2Sessions } from "../connections/http2-sessions.ts";
@@ -20,57 +17,13 @@ import type { Arrivals } from "../requests/arrivals.ts";
 import { readTarget } from "../requests/target.ts";
 import type { TlsIdentity } from "../tls/identity.ts";
 import { carrierOf } from "../tls/layer.ts";
+import { type ConnectionLimits, limitsOf } from "./connection-limits.ts";
 import { createEntrance, NEEDS_TLS } from "./entrance.ts";
 import { type ListenAddress, listenOn } from "./listen.ts";
 import { createSpareConnections, SPARE_FIRST_BYTES_MS } from "./spare-connections.ts";
 
 /** Answers a request of node:http, or of node:http2 through its compatibility API; it uses only what both have. */
 export type HttpHandler = (request: IncomingMessage, response: ServerResponse) => void;
-
-/** Limits of connections. */
-export interface ConnectionLimits {
-  /**
-   * Longest time until a connection sends its first bytes of HTTP, the handshake of TLS included, in milliseconds.
-   * Default: 10 s.
-   */
-  readonly firstBytesMs?: number;
-  /** Longest time for the headers of an HTTP/1.1 request, in milliseconds. Default: 30 s. */
-  readonly headersMs?: number;
-  /**
-   * How long an idle HTTP/1.1 connection is kept, in milliseconds. Default: 620 s, which outlives common proxies'
-   * pools.
-   */
-  readonly keepAliveMs?: number;
-  /**
-   * Longest silence of a client whose turn it is, in milliseconds: it neither continues a body nor reads an answer; 0
-   * for no limit. Default: 60 s.
-   */
-  readonly silenceMs?: number;
-  /** How long an HTTP/2 connection is kept before its first call, in milliseconds. Default: 60 s. */
-  readonly firstCallMs?: number;
-  /** How long an HTTP/2 connection is kept after its last call, in milliseconds. Default: 15 min. */
-  readonly idleSessionMs?: number;
-  /** Maximum number of connections. Default: 4096. */
-  readonly maxConnections?: number;
-  /** Connections of all workers of the process. Default: there is a single worker. */
-  readonly connections?: SharedQuantity | undefined;
-  /** Addresses that reset too many streams, of the shape {@link RESETS_SHAPE}. Default: those of this thread alone. */
-  readonly resetCells?: KeyedCells | undefined;
-  /**
-   * How many bytes of an HTTP/2 stream a client may send ahead of their reader; with the latency it bounds the speed
-   * of an upload. Default: 8 MiB.
-   */
-  readonly streamWindowBytes?: number;
-  /** How many bytes a client may send ahead on all streams of a connection together. Default: 32 MiB. */
-  readonly sessionWindowBytes?: number;
-  /** Maximum number of open calls on an HTTP/2 connection. Default: 1000. */
-  readonly maxConcurrentStreams?: number;
-  /**
-   * Number of open calls on all HTTP/2 connections of which each has an equal share. A connection only gets more than its
-   * share while less than half of them are open. Default: 65,536.
-   */
-  readonly maxStreams?: number;
-}
 
 /** Options of {@link createListener}. */
 export interface ListenerOptions extends ConnectionLimits {
@@ -107,7 +60,6 @@ export interface Listener {
   figures(): ConnectionFigures;
 }
 
-const MIB = 1024 * 1024;
 const TCP_KEEP_ALIVE_MS = 30_000;
 const GRPC_CONTENT_TYPE = /^application\/grpc(?!-web)/i;
 
@@ -124,11 +76,8 @@ const NO_HTTP: readonly (readonly [RegExp, ErrorName])[] = [
 /** Creates a listener: the first bytes of a connection, encrypted or not, decide between HTTP/1.1 and HTTP/2. */
 export function createListener(options: ListenerOptions): Listener {
   const { grpc, http, crowded, refuse, takeAddress, arrivals, accepted, log, refused } = options;
-  const { firstBytesMs = 10_000, headersMs = 30_000, keepAliveMs = 620_000 } = options;
-  const { silenceMs = DEFAULT_SILENCE_MS, maxConnections = 4096, connections = UNSHARED } = options;
-  const { firstCallMs = 60_000, idleSessionMs: idleMs = 900_000 } = options;
-  const { streamWindowBytes = 8 * MIB, sessionWindowBytes = 32 * MIB, maxConcurrentStreams = 1000 } = options;
-  const { maxStreams = 65_536 } = options;
+  const limits = limitsOf(options);
+  const { firstBytesMs, headersMs, keepAliveMs, silenceMs, maxConnections, connections } = limits;
   // Each socket with its last response of HTTP/1.1. A set of responses would cost the collector much: when the set
   // makes room, its old table refers to the new one, and a chain of them keeps every response alive.
   const sockets = new Map<Socket, ServerResponse | undefined>();
@@ -150,9 +99,9 @@ export function createListener(options: ListenerOptions): Listener {
     http(request as unknown as IncomingMessage, response as unknown as ServerResponse);
   });
   const sessions = createHttp2Sessions({
-    idleness: { firstCallMs, idleMs },
-    ...{ silenceMs, streamWindowBytes, sessionWindowBytes, maxConcurrentStreams, maxStreams },
-    resets: createResetAllowances(options.resetCells),
+    ...limits,
+    idleness: { firstCallMs: limits.firstCallMs, idleMs: limits.idleSessionMs },
+    resets: createResetAllowances(limits.resetCells),
     onBroken: (error) => onBroken(error, "an HTTP/2 session broke"),
     onCrowded(stream, headers) {
       arrivals?.()?.stream(stream, headers);
