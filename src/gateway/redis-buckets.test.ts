@@ -7,10 +7,17 @@ import { connectBuckets } from "./redis-buckets.ts";
 
 const REQUEST = { bucket: "b", rate: { perSecond: 1, burst: 1 }, wanted: 1, returned: 0 };
 
+const GRANT = "*3\r\n:1\r\n:0\r\n:0\r\n";
+
 /** Starts a server whose connections answer scripts, of which several may arrive at once, as `answer` says. */
-async function openServer(answer: (socket: Socket, count: number) => void, silenceMs = 20) {
+async function openServer(
+  answer: (socket: Socket, count: number) => void,
+  silenceMs = 20,
+  greet = (_: Socket) => {},
+) {
   const server = createServer((socket) => {
     socket.on("error", () => {});
+    greet(socket);
     socket.on("data", (data) => {
       const count = data.toString("latin1").split("EVALSHA").length - 1;
       if (count > 0) answer(socket, count);
@@ -30,7 +37,7 @@ test("replaces a connection on which the server answers nothing, and gives its c
   const connections = new Set<Socket>();
   const buckets = await openServer((socket, count) => {
     connections.add(socket);
-    if (connections.size > 1) socket.write("*3\r\n:1\r\n:0\r\n:0\r\n".repeat(count));
+    if (connections.size > 1) socket.write(GRANT.repeat(count));
   });
   const first = assert.rejects(buckets.take(REQUEST));
   const grants: TokenGrant[] = [];
@@ -98,4 +105,17 @@ test("ends each connection whose answer is too large, however fast it comes", as
     },
     { timeout: 60_000 },
   );
+});
+
+test("keeps the connection after one that was ended because it sent too much", async () => {
+  const connections: Socket[] = [];
+  const answer = (socket: Socket, count: number) => void socket.write(GRANT.repeat(count));
+  const buckets = await openServer(answer, 3_600_000, (socket) => {
+    connections.push(socket);
+    if (connections.length === 1) socket.write(`$10000000000\r\n${"x".repeat(2 ** 21)}`);
+  });
+  await vi.waitFor(() => assert.equal(connections.length, 2), { timeout: 60_000 });
+  await vi.waitFor(() => buckets.take(REQUEST), { timeout: 60_000 });
+  await buckets.take(REQUEST);
+  assert.equal(connections.length, 2);
 });

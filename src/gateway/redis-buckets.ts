@@ -114,11 +114,13 @@ export async function connectBuckets(options: RedisOptions): Promise<RedisBucket
     client.once("ready", resolve);
     client.once("error", () => resolve());
     const own = { client, tried, owed: 0, heardAt: 0, bytes: 0 };
-    const limit = (socket: Socket) =>
+    const limit = (socket: Socket) => {
+      own.bytes = 0;
       socket.on("data", ({ length }) => {
         own.bytes += length;
         if (own.bytes > MAX_ANSWER_BYTES) socket.destroy(new Error("an answer has no end"));
       });
+    };
     withSockets(limit, () => client.connect()).catch(() => resolve());
     return own;
   }
