@@ -63,7 +63,8 @@ const MIN_RESOLUTION_INTERVAL_MS = 5_000;
  * @param server the only server to connect to, instead of those to which the address leads
  */
 export function createChannel(address: string, options: ChannelOptions, server?: string): Channel {
-  const servers = createPickedServers();
+  const gate = new Gate(options.limits);
+  const servers = createPickedServers(gate);
   const authority = authorityOf(address, server);
   const settings = { ...settingsOf(options, address, authority, server), ...servers.options };
   const client = new Client(server ?? address, credentialsOf(options.tls, address), settings);
@@ -80,7 +81,7 @@ export function createChannel(address: string, options: ChannelOptions, server?:
   const { maxMessageBytes } = options;
   const target = { authority, maxMessageBytes, pick: servers.pick, connected: reconnected };
   return {
-    gate: new Gate(options.limits),
+    gate,
     connected,
     unary: (call, answer) => startUnary(target, call, answer),
     close() {

@@ -1,7 +1,6 @@
 import { type ChannelOptions, experimental, Metadata } from "@grpc/grpc-js";
-
-/** A connection of a channel, as the library's load balancing policies know it. */
-export type Connection = experimental.SubchannelInterface;
+import type { Gate } from "../resilience/gate.ts";
+import { type Connection, paceResets } from "./paced-resets.ts";
 
 /** The connections that a channel has now. */
 export interface PickedServers {
@@ -19,15 +18,18 @@ const ROUND_ROBIN = experimental.parseLoadBalancingConfig({ round_robin: {} });
 const PICK_ARGS: experimental.PickArgs = { metadata: new Metadata(), extraPickInfo: {} };
 
 interface Shared {
+  readonly slots: Gate;
   picker: experimental.Picker | undefined;
 }
 
 /**
  * Returns the options of a channel that calls its servers in turn, because a name with several addresses is a service
  * with several instances; calls may also take its connections themselves.
+ *
+ * @param slots slots of the channel's calls
  */
-export function createPickedServers(): PickedServers {
-  const shared: Shared = { picker: undefined };
+export function createPickedServers(slots: Gate): PickedServers {
+  const shared: Shared = { slots, picker: undefined };
   return {
     options: {
       "grpc.service_config": JSON.stringify({ loadBalancingConfig: [{ [POLICY]: {} }] }),
@@ -42,7 +44,7 @@ export function createPickedServers(): PickedServers {
   };
 }
 
-/** Round robin that shares its current picker. */
+/** Round robin over connections that are reset at a pace, which shares its current picker. */
 class SharingRoundRobin implements experimental.LoadBalancer {
   readonly #child: experimental.ChildLoadBalancerHandler;
   #shared: Shared | undefined;
@@ -50,6 +52,8 @@ class SharingRoundRobin implements experimental.LoadBalancer {
   constructor(helper: experimental.ChannelControlHelper) {
     this.#child = new experimental.ChildLoadBalancerHandler(
       experimental.createChildChannelControlHelper(helper, {
+        createSubchannel: (address, options) =>
+          paceResets(helper.createSubchannel(address, options), (this.#shared as Shared).slots),
         updateState: (state, picker, error) => {
           if (this.#shared !== undefined) this.#shared.picker = picker;
           helper.updateState(state, picker, error);

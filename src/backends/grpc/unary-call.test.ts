@@ -1,71 +1,20 @@
 import assert from "node:assert/strict";
-import { once } from "node:events";
-import { constants, createServer, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2";
-import type { AddressInfo } from "node:net";
+import { constants, type IncomingHttpHeaders } from "node:http2";
 import { join } from "node:path";
 import { deflateSync, gzipSync } from "node:zlib";
 import { create, toBinary } from "@bufbuild/protobuf";
-import { describe, it, type TestContext } from "vitest";
+import { describe, it } from "vitest";
 import { temporaryDirectory } from "../../../test/support/directory.ts";
 import { DescribeTableResponseSchema } from "../../gen/lance/namespace/v1/table_pb.ts";
 import { isLanceError, type UpstreamFault } from "../../namespace/errors.ts";
-import { describeOn, failsWith, log } from "./fixture.ts";
-import { createGrpcBackend, type GrpcBackendOptions } from "./index.ts";
+import { describeOn, failsWith } from "./fixture.ts";
+import { type Answer, answerWith, plain, TABLE, upstreamOf } from "./http2-upstream-fixture.ts";
 
-const TABLE = toBinary(DescribeTableResponseSchema, create(DescribeTableResponseSchema, { table: "t" }));
 const SIZE = 4_096;
 const LARGE = toBinary(
   DescribeTableResponseSchema,
   create(DescribeTableResponseSchema, { table: "t".repeat(SIZE) }),
 );
-
-type Answer = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void;
-
-/** Opens a backend in front of an upstream of raw HTTP/2. */
-async function upstreamOf(
-  t: TestContext,
-  answer: Answer,
-  options: Partial<GrpcBackendOptions> = {},
-  path?: string,
-) {
-  const server = createServer();
-  t.onTestFinished(() => void server.close());
-  server.on("stream", (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => {
-    stream.on("error", () => {});
-    stream.on("end", () => answer(stream, headers)).resume();
-  });
-  if (path === undefined) server.listen(0, "127.0.0.1");
-  else server.listen(path);
-  await once(server, "listening");
-  const address = path === undefined ? `127.0.0.1:${(server.address() as AddressInfo).port}` : `unix:${path}`;
-  const backend = await createGrpcBackend({
-    addresses: [address],
-    resilience: { retries: 0 },
-    log,
-    ...options,
-  });
-  t.onTestFinished(() => backend.close());
-  return { backend, address };
-}
-
-/** Answers with messages, the first byte of each in its frame being a flag, and a success. */
-function answerWith(messages: readonly { flag: number; data: Uint8Array }[], encoding?: string): Answer {
-  return (stream) => {
-    stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0" }));
-    stream.respond(
-      { ":status": 200, "content-type": "application/grpc", ...(encoding && { "grpc-encoding": encoding }) },
-      { waitForTrailers: true },
-    );
-    for (const { flag, data } of messages) {
-      const head = Buffer.from([flag, 0, 0, 0, 0]);
-      head.writeUInt32BE(data.length, 1);
-      stream.write(Buffer.concat([head, data]));
-    }
-    stream.end();
-  };
-}
-
-const plain = { flag: 0, data: TABLE };
 
 describe("unary calls of a gRPC upstream", () => {
   for (const [encoding, pack] of [
@@ -111,7 +60,9 @@ describe("unary calls of a gRPC upstream", () => {
     await describeOn(backend);
     const directory = await temporaryDirectory();
     t.onTestFinished(directory.remove);
-    await describeOn((await upstreamOf(t, answer, {}, join(directory.path, "upstream.sock"))).backend);
+    await describeOn(
+      (await upstreamOf(t, answer, {}, { path: join(directory.path, "upstream.sock") })).backend,
+    );
     const [, left] = /^(\d+)m$/.exec(String(seen[0]?.["grpc-timeout"])) ?? [];
     assert.ok(Number(left) > 0 && Number(left) <= 60_000, `${left} ms are left`);
     assert.equal(seen[1]?.["grpc-timeout"], undefined);

@@ -4,7 +4,7 @@ import { type InterceptingListener, type Metadata, type StatusObject, status } f
 import type { PendingAnswer, Running } from "./answer.ts";
 import { statusError, unreached } from "./errors.ts";
 import { ACCEPTED_ENCODINGS, frameOf, isPacked, messageIn, unpack } from "./framing.ts";
-import type { Connection } from "./picked-servers.ts";
+import type { Connection, ConnectionCall } from "./paced-resets.ts";
 import { timeoutHeader } from "./timeout.ts";
 
 /** A call of a method with a single message each way. */
@@ -41,8 +41,6 @@ interface StatusObjectWithRstCode extends StatusObject {
 
 /** The longest delay of a timer, in milliseconds: about 24 days. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
-
-type ConnectionCall = ReturnType<ReturnType<Connection["getRealSubchannel"]>["createCall"]>;
 
 /** Words of the library's client for failures of its own, by which they are recognised. */
 const UNWRITABLE = "Request message serialization failure";

@@ -3,13 +3,13 @@ import type { Ending } from "../../runtime/late-signal.ts";
 import { traced } from "../../runtime/tracing.ts";
 import type { Address } from "./address.ts";
 import { Addresses } from "./addresses.ts";
+import { Budget } from "./budget.ts";
 import { Delays, wait } from "./delays.ts";
 import { healthOf, mayRepeat } from "./faults.ts";
 import { hedge } from "./hedge.ts";
 import type { ResilienceOptions } from "./options.ts";
 import type { Attempt, Endpoint, Repeatable, Resilience, ResilientCall } from "./resilience.ts";
 import { refusal, withOutcome } from "./resilience.ts";
-import { RetryBudget } from "./retry-budget.ts";
 
 const nobody = () => {};
 
@@ -25,7 +25,7 @@ export function createResilience<T>(
   const { retries = 2, retryShare = 0.2, backoffMs = 50, maxBackoffMs = 5_000 } = options;
   const { hedgeAfterMs = 0, totalMs = 0, noteDecision = nobody, log } = options;
   const { circuitFailures = 10, circuitOpenMs = 1_000, ejectMs = 10_000, silenceMs = 5_000 } = options;
-  const budget = new RetryBudget(retryShare);
+  const budget = new Budget(retryShare);
   const shared = { circuitFailures, circuitOpenMs, ejectMs, silenceMs, log, noteDecision };
   const addresses = new Addresses(endpoints, shared);
 

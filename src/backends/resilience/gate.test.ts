@@ -22,6 +22,21 @@ test("calls enter up to the bound, wait in their order, and are refused at once 
   assert.deepEqual(order, [1, 2]);
 });
 
+test("a slot that is held is not handed over when its call leaves", async () => {
+  const gate = new Gate({ places: 1, maxWaiting: 1 });
+  void gate.enter(signal);
+  let isIn = false;
+  const waiting = gate.enter(signal)?.then(() => {
+    isIn = true;
+  });
+  gate.hold();
+  gate.leave();
+  await new Promise(setImmediate);
+  assert.equal(isIn, false);
+  gate.leave();
+  await waiting;
+});
+
 test("a call that gives up, or waits past its limit, leaves the queue to the others", async () => {
   const gate = new Gate({ places: 1, maxWaiting: 2 });
   void gate.enter(signal);

@@ -51,9 +51,14 @@ export class Gate {
     return this.#wait(signal, limitMs);
   }
 
+  /** Takes a slot, which {@link leave} returns, even if none is free: for a call that has a slot, and returns it too early. */
+  hold(): void {
+    this.#inside += 1;
+  }
+
   /** Returns a slot, to the call that has waited longest. */
   leave(): void {
-    if (this.#waiting.size === 0) {
+    if (this.#waiting.size === 0 || this.#inside > this.#limits.places) {
       this.#inside -= 1;
       return;
     }

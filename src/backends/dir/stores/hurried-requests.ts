@@ -1,5 +1,5 @@
+import { Budget } from "../../resilience/budget.ts";
 import { hedge } from "../../resilience/hedge.ts";
-import { RetryBudget } from "../../resilience/retry-budget.ts";
 import type { Bucket } from "./bucket.ts";
 import { transferMs } from "./time-limits.ts";
 
@@ -23,7 +23,7 @@ export interface HurriedBucket extends Bucket {
  * cancels the other requests. A budget keeps a slow service from getting many more requests than before.
  */
 export function withHurriedRequests(bucket: Bucket): HurriedBucket {
-  const budget = new RetryBudget(HEDGE_SHARE);
+  const budget = new Budget(HEDGE_SHARE);
   const unending = new AbortController().signal;
 
   type Make<T> = (signal: AbortSignal) => Promise<T>;

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, test, vi } from "vitest";
 import { LanceError } from "../../namespace/errors.ts";
+import { Budget } from "./budget.ts";
 import { Delays, retryAfterMs } from "./delays.ts";
-import { RetryBudget } from "./retry-budget.ts";
 
 beforeEach(() => vi.useFakeTimers({ toFake: ["Date"], now: Date.UTC(2030, 0) }));
 afterEach(() => vi.useRealTimers());
@@ -18,7 +18,7 @@ describe("the budget of repetitions", () => {
   test("gives never more than its share, what time brings, and what it began with", () => {
     fc.assert(
       fc.property(fc.double({ min: 0, max: 1, noNaN: true }), fc.array(step), (share, steps) => {
-        const budget = new RetryBudget(share);
+        const budget = new Budget(share);
         let [calls, taken, ms] = [0, 0, 0];
         for (const { kind, count } of steps) {
           if (kind === "time") {
@@ -40,7 +40,7 @@ describe("the budget of repetitions", () => {
   });
 
   test("saves up no more than a hundred", () => {
-    const budget = new RetryBudget(1);
+    const budget = new Budget(1);
     for (let call = 0; call < 1_000; call += 1) budget.earn();
     vi.setSystemTime(Date.now() + 3_600_000);
     let taken = 0;
