@@ -1,5 +1,6 @@
 import { UsageError } from "../config/option-spec.ts";
 import { cacheCode } from "./cache-code.ts";
+import { exit } from "./exit.ts";
 import { failureJson, failureLine } from "./failure.ts";
 import { pauseCompilers } from "./pause-compilers.ts";
 import { runProgram } from "./program.ts";
@@ -28,5 +29,5 @@ try {
   // A single line: code 2 for wrong usage, 1 for a failure.
   const line = args.includes("--json") ? failureJson(error) : `lance-gateway: ${failureLine(error)}`;
   process.stderr.write(`${line}\n`);
-  process.exit(error instanceof UsageError ? 2 : 1);
+  await exit(error instanceof UsageError ? 2 : 1);
 }

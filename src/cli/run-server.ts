@@ -13,6 +13,7 @@ import type { RunningGateway } from "../gateway/start-gateway.ts";
 import { createLog } from "../log/log.ts";
 import type { ListenAddress } from "../server/port/listen.ts";
 import { adminPlace } from "./admin-place.ts";
+import { exitByForce } from "./exit.ts";
 import { greeting } from "./greeting.ts";
 import type { LoadedConfiguration } from "./load-configuration.ts";
 import { areCompilersPaused, LONG_START_MS, resumeCompilers } from "./pause-compilers.ts";
@@ -95,7 +96,7 @@ async function start(configuration: Configuration, log: Logger): Promise<Running
     if (obstacle === undefined) {
       const { startWorkers } = await import("./workers/supervisor.ts");
       const resume = areCompilersPaused() ? resumeCompilers : undefined;
-      return startWorkers(configuration, log, () => process.exit(1), resume);
+      return startWorkers(configuration, log, exitByForce, resume);
     }
     log.warn({ workers: options.workers }, `a single thread serves: ${obstacle}`);
   }

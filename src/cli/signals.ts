@@ -1,19 +1,13 @@
 import { isatty } from "node:tty";
 import type { Logger } from "pino";
 import { redactText } from "../log/redact.ts";
-import { filesAnswer } from "../runtime/files-in-time.ts";
+import { exit } from "./exit.ts";
 
 /** Signals within this time are the first one: a terminal, npm and a shell may each pass it on. */
 const SAME_SIGNAL_MS = 500;
 
 /** Signal by which a process learns that the one that started it has gone (bin/follow-caller.js). */
 const CALLER_GONE = "SIGUSR2";
-
-/** Ends the process; by force if its end would wait for a file that does not answer. */
-async function exit(code: number): Promise<void> {
-  if (!(await filesAnswer())) process.kill(process.pid, "SIGKILL");
-  process.exit(code);
-}
 
 /** Actions that signals start. */
 export interface SignalActions {
@@ -46,7 +40,7 @@ export function handleSignals({ end, reload, log }: SignalActions): void {
   for (const signal of ["SIGTERM", "SIGINT"] as const) {
     process.on(signal, () => {
       if (begun === undefined) begin(signal);
-      else if (performance.now() - begun > SAME_SIGNAL_MS) process.exit(1);
+      else if (performance.now() - begun > SAME_SIGNAL_MS) void exit(1);
     });
   }
   process.on(CALLER_GONE, () => {

@@ -1,5 +1,8 @@
 import type { BigIntStats } from "node:fs";
 import { readdir, readFile, stat } from "node:fs/promises";
+import { setTimeout as sleep } from "node:timers/promises";
+import { monotonicNow } from "./monotonic.ts";
+import { type SharedQuantity, UNSHARED } from "./sharing.ts";
 import { within } from "./within.ts";
 
 /** Longest wait for a file system, in milliseconds: that of a network may not answer. */
@@ -8,22 +11,34 @@ const ANSWER_MS = 10_000;
 /** Longest wait for files when the process ends, in milliseconds. */
 const END_MS = 1_000;
 
+/** Pause between looks at the requests meanwhile, in milliseconds. */
+const LOOK_MS = 20;
+
 /**
  * Requests that were not answered in time. Each holds one of the few threads of the pool until it is answered, so that it is not
  * repeated before.
  */
 const unanswered = new Set<string>();
 
-/** Requests that are not answered yet. */
-const pending = new Set<Promise<unknown>>();
+/** Number of requests of this thread that are not answered yet. */
+let pending = 0;
 
-/** Whether the files that are being read answer within a second. The end of a process waits for all threads of the pool. */
-export function filesAnswer(): Promise<boolean> {
-  const late = () => new Error("late");
-  return within(END_MS, Promise.allSettled(pending), late).then(
-    () => true,
-    () => false,
-  );
+/** Those of all threads. */
+let shared = UNSHARED;
+
+/** Has threads know of each other's requests. */
+export function shareFiles(quantity: SharedQuantity): void {
+  shared = quantity;
+}
+
+/** Whether the files that the process reads answer within a second. Its end waits for all threads of the pool. */
+export async function filesAnswer(): Promise<boolean> {
+  const end = monotonicNow() + END_MS;
+  while (pending + shared.others > 0) {
+    if (monotonicNow() > end) return false;
+    await sleep(LOOK_MS);
+  }
+  return true;
 }
 
 /** Reads a file of text. It rejects with the code `ETIMEDOUT` if the file system does not answer within 10 s. */
@@ -47,8 +62,8 @@ async function inTime<T>(path: string, request: string, make: () => Promise<T>):
   const late = () => Object.assign(new Error(`${path} is not answered in time`), { code: "ETIMEDOUT" });
   if (unanswered.has(request)) throw late();
   const answer = make();
-  pending.add(answer);
-  const over = () => void pending.delete(answer);
+  count(1);
+  const over = () => count(-1);
   answer.then(over, over);
   return within(ANSWER_MS, answer, () => {
     unanswered.add(request);
@@ -56,4 +71,9 @@ async function inTime<T>(path: string, request: string, make: () => Promise<T>):
     answer.then(answered, answered);
     return late();
   });
+}
+
+function count(change: number): void {
+  pending += change;
+  shared.publish(pending);
 }

@@ -219,21 +219,25 @@ describe("a gateway whose configuration changes", () => {
     await served.program.ended;
   });
 
-  it("ends by a signal although a file of keys does not answer", async () => {
-    const [keys, silent] = [join(folder, "hung.json"), join(folder, "silent.json")];
-    await startProgram(...["keys", "create", "--file", keys, "--name", "ann", "--role", "reader"]).ended;
-    const root = `root: "${join(folder, "hung")}"\n`;
-    const served = await serve("hung.yaml", `${root}auth: api-key\napi-keys-file: "${keys}"\n`);
-    await makeSilentFile(silent);
-    await rename(silent, keys);
-    const opened = async () => {
-      const folder = `/proc/${served.program.child.pid}/fd`;
-      const links = (await readdir(folder)).map((name) => readlink(join(folder, name)).catch(() => ""));
-      return (await Promise.all(links)).includes(keys);
-    };
-    await expect.poll(opened).toBe(true);
-    served.program.child.kill("SIGTERM");
-    assert.equal((await served.program.ended).signal, "SIGKILL");
+  it("ends by a signal although a file of keys does not answer, with and without workers", async () => {
+    async function endOf(workers: number) {
+      const own = (name: string) => join(folder, `${workers}-${name}`);
+      const [keys, silent] = [own("hung.json"), own("silent.json")];
+      await startProgram(...["keys", "create", "--file", keys, "--name", "ann", "--role", "reader"]).ended;
+      const root = `root: "${own("hung")}"\nworkers: ${workers}\n`;
+      const served = await serve(`${workers}-hung.yaml`, `${root}auth: api-key\napi-keys-file: "${keys}"\n`);
+      await makeSilentFile(silent);
+      await rename(silent, keys);
+      const opened = async () => {
+        const folder = `/proc/${served.program.child.pid}/fd`;
+        const links = (await readdir(folder)).map((name) => readlink(join(folder, name)).catch(() => ""));
+        return (await Promise.all(links)).includes(keys);
+      };
+      await expect.poll(opened).toBe(true);
+      served.program.child.kill("SIGTERM");
+      return (await served.program.ended).signal;
+    }
+    assert.deepEqual(await Promise.all([endOf(1), endOf(2)]), ["SIGKILL", "SIGKILL"]);
   });
 
   it("changes limits and the level of the log, and authenticates from then on", async () => {

@@ -25,6 +25,9 @@ describe("shared memory", () => {
         [11, 10],
       ],
     );
+    const ofSupervisor = views[0].quantity(undefined, "connections");
+    ofSupervisor.publish(1_000);
+    assert.deepEqual([ofSupervisor.others, parts[0]?.others], [111, 110]);
   });
 
   test("quantities, databases and counters do not share cells", () => {

@@ -7,7 +7,7 @@ export interface MemoryShape {
 }
 
 /** Quantities of a worker. */
-type Quantity = "bufferedBytes" | "connections";
+type Quantity = "bufferedBytes" | "connections" | "files";
 /** Quantities of a worker for each database. */
 type DatabaseQuantity = "calls" | "tableUseMs";
 /** Numbers of a database that all workers change. */
@@ -17,8 +17,8 @@ type DatabaseCounter = "catalogVersion" | "upstreamWrites";
 export interface SharedMemory {
   readonly buffer: SharedArrayBuffer;
   readonly shape: MemoryShape;
-  /** Returns a quantity as a worker sees it. */
-  quantity(worker: number, name: Quantity): SharedQuantity;
+  /** Returns a quantity as a worker sees it, or as the supervisor does, which has no part of its own. */
+  quantity(worker: number | undefined, name: Quantity): SharedQuantity;
   databaseQuantity(worker: number, database: number, name: DatabaseQuantity): SharedQuantity;
   counter(database: number, name: DatabaseCounter): SharedCounter;
   /** Notes that the event loop of a worker turns. */
@@ -32,8 +32,12 @@ export interface SharedMemory {
 /** Cells of a cache line, so that workers do not write to each other's lines. */
 const LINE = 16;
 const BEAT = 0;
-const QUANTITIES = { bufferedBytes: { cell: 1, unit: 1024 }, connections: { cell: 2, unit: 1 } } as const;
-const FIRST_DATABASE = 3;
+const QUANTITIES = {
+  bufferedBytes: { cell: 1, unit: 1024 },
+  connections: { cell: 2, unit: 1 },
+  files: { cell: 3, unit: 1 },
+} as const;
+const FIRST_DATABASE = 4;
 const DATABASE_QUANTITIES = { calls: 0, tableUseMs: 1 } as const;
 const COUNTERS = { catalogVersion: 0, upstreamWrites: 1 } as const;
 const LARGEST = 2 ** 31 - 1;
@@ -51,15 +55,16 @@ export function openSharedMemory(shape: MemoryShape, buffer?: SharedArrayBuffer)
   const cells = new Int32Array(memory);
 
   /** @param unit what a cell counts by: parts are rounded up to it */
-  function quantityAt(worker: number, offset: number, unit: number): SharedQuantity {
-    const own = worker * block + offset;
-    const others = Array.from({ length: shape.workers }, (_, other) => other * block + offset);
-    others.splice(worker, 1);
+  function quantityAt(worker: number | undefined, offset: number, unit: number): SharedQuantity {
+    const own = worker === undefined ? undefined : worker * block + offset;
+    const others = Array.from({ length: shape.workers }, (_, other) => other * block + offset).filter(
+      (cell) => cell !== own,
+    );
     let published = 0;
     return {
       publish(part) {
         const units = Math.min(Math.ceil(part / unit), LARGEST);
-        if (units === published) return;
+        if (own === undefined || units === published) return;
         published = units;
         Atomics.store(cells, own, units);
       },

@@ -8,6 +8,7 @@ import type { RunningGateway } from "../../gateway/start-gateway.ts";
 import { createCrewMetrics } from "../../metrics/crew-metrics.ts";
 import { createEventTallies } from "../../metrics/event-tallies.ts";
 import { createMetrics } from "../../metrics/metrics.ts";
+import { shareFiles } from "../../runtime/files-in-time.ts";
 import { lookNow } from "../../runtime/follow.ts";
 import { LONG_START_MS } from "../pause-compilers.ts";
 import { checkIsFree } from "./check-port.ts";
@@ -52,6 +53,7 @@ export async function startWorkers(
   const { options } = configuration;
   const size = options.workers;
   const memory = openSharedMemory({ workers: size, databases: 0 });
+  shareFiles(memory.quantity(undefined, "files"));
   const allocate = createShares(size);
   // Any worker may get the call for the next page.
   const drawnSecret = randomBytes(32).toString("base64url");
@@ -267,7 +269,8 @@ export async function startWorkers(
       close,
     };
   } catch (error) {
-    await Promise.all(serving().map((thread) => thread.terminate()));
+    // They end with the process, which would not end while one of them waits for a file.
+    for (const thread of serving()) void thread.terminate();
     await webhooks.close();
     throw error;
   }

@@ -7,6 +7,7 @@ import type { PreparedChange } from "../../gateway/prepared-change.ts";
 import { type RunningGateway, startGateway } from "../../gateway/start-gateway.ts";
 import { divideConfiguration } from "../../gateway/workers.ts";
 import { createLog } from "../../log/log.ts";
+import { shareFiles } from "../../runtime/files-in-time.ts";
 import { cacheCode } from "../cache-code.ts";
 import { trimHeapWhenIdle } from "../trim-heap.ts";
 import { watchForUnhandled } from "../unhandled.ts";
@@ -45,6 +46,7 @@ watchForUnhandled(log, "worker");
 
 const shared = openSharedMemory({ workers: count, databases: 0 }, memory);
 setInterval(() => shared.beat(worker), BEAT_MS);
+shareFiles(shared.quantity(worker, "files"));
 
 port.on("message", (message: ToWorker) => {
   if (message.type === "hold") waitWhileHeld(message.memory);

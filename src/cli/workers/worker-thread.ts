@@ -118,7 +118,9 @@ export async function startWorker(
     for (const answer of [...reading.values(), ...profiling.values()]) answer(undefined);
   });
   const { address, readOnly } = await listening.promise.catch(async (error: unknown) => {
-    await worker.terminate();
+    const terminated = worker.terminate();
+    // Another replacement could wait, too, for what keeps this one from its end. Otherwise the process ends.
+    if (start.isReplacement) await terminated;
     throw error;
   });
   const thread: WorkerThread = {
