@@ -15,6 +15,7 @@ import type { ListenAddress } from "../server/port/listen.ts";
 import { adminPlace } from "./admin-place.ts";
 import { exitByForce } from "./exit.ts";
 import { greeting } from "./greeting.ts";
+import { keepTicksFast } from "./keep-ticks.ts";
 import type { LoadedConfiguration } from "./load-configuration.ts";
 import { areCompilersPaused, LONG_START_MS, resumeCompilers } from "./pause-compilers.ts";
 import { stampOfConfiguration, startReloads } from "./reload.ts";
@@ -44,6 +45,7 @@ export async function runServer(
   const secrets = secretsOf(configuration, environment);
   const log = createLog(options.logLevel, secrets);
   watchForUnhandled(log, "process");
+  keepTicksFast();
   for (const variable of serviceLinks(SERVE_OPTIONS, environment))
     log.warn({ variable }, "a variable of an option has the address of a Kubernetes Service, and no effect");
   prepareEngine();

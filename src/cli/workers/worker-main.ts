@@ -9,6 +9,7 @@ import { divideConfiguration } from "../../gateway/workers.ts";
 import { createLog } from "../../log/log.ts";
 import { shareFiles } from "../../runtime/files-in-time.ts";
 import { cacheCode } from "../cache-code.ts";
+import { keepTicksFast } from "../keep-ticks.ts";
 import { trimHeapWhenIdle } from "../trim-heap.ts";
 import { watchForUnhandled } from "../unhandled.ts";
 import { waitWhileHeld } from "./hold-threads.ts";
@@ -43,6 +44,7 @@ if (port === null) throw new Error("a worker is started by the supervisor");
 const secrets = secretsOf(configuration, process.env);
 const log = createLog(configuration.options.logLevel, secrets).child({ worker: worker + 1 });
 watchForUnhandled(log, "worker");
+keepTicksFast();
 
 const shared = openSharedMemory({ workers: count, databases: 0 }, memory);
 setInterval(() => shared.beat(worker), BEAT_MS);
