@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { statSync } from "node:fs";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { connect } from "node:net";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
@@ -130,6 +133,21 @@ describe("the server for operators", () => {
       const forwarded = { ...remote, headers: { host: "localhost", "x-forwarded-for": LOCAL } };
       assert.equal((await ask(method, path, forwarded)).statusCode, 403, path);
     }
+    assert.deepEqual((await ask("GET", "/log-level")).json(), { level: "info" });
+  });
+
+  it("refuses callers without an address, who have reset their connections behind their requests", async () => {
+    const { server, ask } = serve();
+    const { port } = await server.listen({ host: LOCAL, port: 0 });
+    const asked = once(server.fastify.server, "request");
+    // The server accepts the connection once this turn is over.
+    const socket = connect(port, LOCAL, () => {
+      socket.write("PUT /log-level?level=debug HTTP/1.1\r\nhost: localhost\r\n\r\n");
+      socket.resetAndDestroy();
+    });
+    const [request, response] = (await asked) as [IncomingMessage, ServerResponse];
+    assert.equal(request.socket.remoteAddress, undefined);
+    if (!response.closed) await once(response, "close");
     assert.deepEqual((await ask("GET", "/log-level")).json(), { level: "info" });
   });
 

@@ -38,13 +38,14 @@ export interface AdminServer {
 export function createAdminServer({ readiness, metrics, control, log }: AdminServerOptions): AdminServer {
   const app = fastify({ forceCloseConnections: true, ajv: { customOptions: { removeAdditional: false } } });
   const hosts = createHostCheck([]);
+  let isOnPath = false;
   addBrowserGuard(app, { hosts, origins: [] });
   app.setErrorHandler((error: FastifyError, _request, reply) => answer(error, reply, log));
   app.register(probesPlugin, { readiness });
   app.get("/livez", (_request, reply) => reply.type("text/plain").send("ok\n"));
   if (metrics !== undefined) app.register(metricsPlugin, { metrics });
   app.register((local, _options, done) => {
-    addLocalGuard(local);
+    addLocalGuard(local, () => isOnPath);
     local.register(controlPlugin, { control });
     done();
   });
@@ -52,6 +53,7 @@ export function createAdminServer({ readiness, metrics, control, log }: AdminSer
     fastify: app,
     async listen(where) {
       await app.ready();
+      isOnPath = "path" in where;
       const address = await listenOn(app.server, where);
       hosts.listensOn("path" in where ? where.path : where.host, address.address);
       return address;
@@ -61,14 +63,17 @@ export function createAdminServer({ readiness, metrics, control, log }: AdminSer
 }
 
 /**
- * Refuses callers from other machines; those of a Unix socket have no address. A browser on this machine may call for a page that has
- * made its own name lead here, on whatever address the server listens, so only hosts count that no page can have.
+ * Refuses callers from other machines. A browser on this machine may call for a page that has made its own name lead here, on
+ * whatever address the server listens, so only hosts count that no page can have.
+ *
+ * @param isOnPath whether the server listens on a Unix socket, whose callers have no address.
  */
-function addLocalGuard(app: FastifyInstance): void {
+function addLocalGuard(app: FastifyInstance, isOnPath: () => boolean): void {
   const hosts = createHostCheck([]);
   app.addHook("onRequest", ({ raw: { socket, headers } }, _reply, next) => {
     const { remoteAddress } = socket;
-    const isLocal = remoteAddress === undefined || isLoopbackAddress(remoteAddress);
+    // Nor has a caller that resets its connection behind the request, wherever it is.
+    const isLocal = remoteAddress === undefined ? isOnPath() : isLoopbackAddress(remoteAddress);
     if (isLocal && hosts.serves(headers.host)) return next();
     next(new LanceError("PermissionDenied", "only callers on the gateway's own machine may do this"));
   });
