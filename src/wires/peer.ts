@@ -10,11 +10,18 @@ export function setCertificate(socket: Socket, certificate: ClientCertificate): 
   (socket as CertifiedSocket)[CERTIFICATE] = certificate;
 }
 
+/** Returns the accepted connection below a socket, which is the socket itself without TLS. */
+export function carrierOf(socket: Socket): Socket {
+  return (socket as Socket & { readonly _parent?: Socket | null })._parent ?? socket;
+}
+
 /**
  * Returns what a connection reveals of its client.
  *
  * @param socket a socket, or the proxy of one that node:http2 hands out; undefined after the connection has ended.
  */
 export function peerOf(socket: Socket | undefined): Pick<CallInit, "peer" | "certificate"> {
-  return { peer: socket?.remoteAddress, certificate: (socket as CertifiedSocket | undefined)?.[CERTIFICATE] };
+  // The address of an accepted connection is read at once. Above TLS, it is lost when the client resets the connection.
+  const peer = socket && carrierOf(socket).remoteAddress;
+  return { peer, certificate: (socket as CertifiedSocket | undefined)?.[CERTIFICATE] };
 }

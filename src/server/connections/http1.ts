@@ -1,5 +1,6 @@
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { NoteRefusal } from "../../pipeline/records/refusals.ts";
+import { peerOf } from "../../wires/peer.ts";
 import { createLateTimeouts } from "./late-timeouts.ts";
 import { limitHttp1Silence } from "./silence.ts";
 
@@ -41,11 +42,13 @@ export function createHttp1(options: Http1Options, answer: RequestListener): Ser
     });
     answer(request, response);
   });
-  http1.on("checkExpectation", ({ socket: { remoteAddress: peer } }, response) => {
+  http1.on("checkExpectation", ({ socket }, response) => {
+    const { peer } = peerOf(socket);
     refused?.({ protocol: "http", code: "InvalidInput", fault: "expectation", peer });
     response.writeHead(417, { connection: "close" }).end();
   });
-  http1.on("connect", ({ socket: { remoteAddress: peer } }, socket) => {
+  http1.on("connect", (request, socket) => {
+    const { peer } = peerOf(request.socket);
     refused?.({ protocol: "http", code: "MethodNotAllowed", fault: "connect", peer });
     socket.end("HTTP/1.1 405 Method Not Allowed\r\nconnection: close\r\n\r\n");
   });

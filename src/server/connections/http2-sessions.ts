@@ -6,6 +6,7 @@ import {
   type ServerHttp2Stream,
 } from "node:http2";
 import type { Socket } from "node:net";
+import { peerOf } from "../../wires/peer.ts";
 import { drainSession, LONGEST_ROUND_TRIP_MS } from "./drain.ts";
 import type { ResetAllowances } from "./reset-allowance.ts";
 import { limitIdleness, limitStreamSilence, type SessionIdleness } from "./silence.ts";
@@ -85,9 +86,9 @@ export function createHttp2Sessions(options: Http2SessionsOptions): Http2Session
     serve(socket) {
       // Node's HTTP/2 expects a socket that ends when its peer does.
       socket.allowHalfOpen = false;
-      const { remoteAddress } = socket;
+      const { peer } = peerOf(socket);
       const session = performServerHandshake(socket, {
-        ...resets.of(remoteAddress),
+        ...resets.of(peer),
         maxSessionMemory: MAX_SESSION_MEMORY,
         settings: {
           initialWindowSize: options.streamWindowBytes,
@@ -100,7 +101,7 @@ export function createHttp2Sessions(options: Http2SessionsOptions): Http2Session
       const calls = limitIdleness(session, idleness, all);
       session.on("close", () => sessions.delete(socket));
       session.on("error", (error: NodeJS.ErrnoException) => {
-        if (error.code === "ERR_HTTP2_ERROR") resets.noteBroken(remoteAddress);
+        if (error.code === "ERR_HTTP2_ERROR") resets.noteBroken(peer);
         onBroken(error);
       });
       session.on("stream", (stream, headers, flags, rawHeaders) => {

@@ -2,9 +2,10 @@ import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import type { Logger } from "pino";
 import type { NoteRefusal } from "../../pipeline/records/refusals.ts";
+import { carrierOf } from "../../wires/peer.ts";
 import { refuseHttp2 } from "../connections/http2-sessions.ts";
 import type { TlsIdentity } from "../tls/identity.ts";
-import { carrierOf, createTlsLayer } from "../tls/layer.ts";
+import { createTlsLayer } from "../tls/layer.ts";
 import { type ConnectionProtocol, sniff } from "./sniff.ts";
 
 /** Options of {@link createEntrance}. */

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { type ClientHttp2Session, connect as connectHttp2 } from "node:http2";
 import { type AddressInfo, connect, createServer as createProxy } from "node:net";
@@ -9,6 +10,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { CreateTableRequestSchema, CreateTableResponseSchema } from "../../gen/lance/namespace/v1/data_pb.ts";
 import { callUnary, codecs, fakeService, METHODS, rawCall, statusOf } from "../../wires/grpc/fixture.ts";
 import { encodeFrame } from "../../wires/grpc/frame.ts";
+import { peerOf } from "../../wires/peer.ts";
 import { rawConnection, startServer } from "../fixture.ts";
 
 const HTTP1 = "GET /v1/x HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
@@ -92,6 +94,26 @@ test("the HTTP/2 preface and all after it may come one byte at a time", async ()
   assert.equal(statusOf(answer), 0);
   session.destroy();
   proxy.close();
+});
+
+test("serves no connection that its client has reset already, because nothing knows its address", async () => {
+  const addresses: unknown[] = [];
+  await using server = await startServer({
+    rest(request, response) {
+      addresses.push(peerOf(request.socket).peer);
+      response.end();
+    },
+  });
+  // This process accepts the connection only after the other one has reset it.
+  execFileSync(process.execPath, [
+    "-e",
+    `const socket = require("node:net").connect(${server.port}, "127.0.0.1", () => {
+      socket.write(${JSON.stringify(HTTP1)});
+      socket.resetAndDestroy();
+    });`,
+  ]);
+  await (await fetch(`${server.url}/v1/x`)).text();
+  assert.deepEqual(addresses, ["127.0.0.1"]);
 });
 
 test("a reset at any stage harms nobody", async () => {

@@ -7,6 +7,7 @@ import type { ConnectionFigures } from "../../namespace/connection-figures.ts";
 import { type ErrorName, LanceError } from "../../namespace/errors.ts";
 import type { NoteRefusal } from "../../pipeline/records/refusals.ts";
 import type { GrpcHandler } from "../../wires/grpc/handler.ts";
+import { carrierOf } from "../../wires/peer.ts";
 import { LONGEST_ROUND_TRIP_MS, settlesWithin } from "../connections/drain.ts";
 import { createHttp1 } from "../connections/http1.ts";
 import { createHttp2Sessions } from "../connections/http2-sessions.ts";
@@ -16,7 +17,6 @@ import type { TakeAddress } from "../requests/addressing.ts";
 import type { Arrivals } from "../requests/arrivals.ts";
 import { readTarget } from "../requests/target.ts";
 import type { TlsIdentity } from "../tls/identity.ts";
-import { carrierOf } from "../tls/layer.ts";
 import { type ConnectionLimits, limitsOf } from "./connection-limits.ts";
 import { createEntrance, NEEDS_TLS } from "./entrance.ts";
 import { type ListenAddress, listenOn } from "./listen.ts";
@@ -89,6 +89,7 @@ export function createListener(options: ListenerOptions): Listener {
   const retired = new WeakSet<Socket>();
   /** Whether clients are told to reconnect, and whether idle connections are closed. */
   let [leaving, draining] = [false, false];
+  let isOnPath = false;
   let lastSocketGone: (() => void) | undefined;
 
   const http1 = createHttp1({ headersMs, keepAliveMs, silenceMs, refused }, onHttp1Request);
@@ -123,6 +124,9 @@ export function createListener(options: ListenerOptions): Listener {
   const port = createNetServer({ allowHalfOpen: true, noDelay: true }, onConnection);
 
   function onConnection(socket: Socket): void {
+    const { remoteAddress: peer } = socket;
+    // Its client has reset it already. It has no address, by which limits and logs would know who calls.
+    if (peer === undefined && !isOnPath) return void socket.destroy();
     accepted?.();
     sockets.set(socket, undefined);
     connections.publish(sockets.size);
@@ -134,7 +138,6 @@ export function createListener(options: ListenerOptions): Listener {
       socket,
       setTimeout(() => socket.destroy(), patienceMs),
     );
-    const { remoteAddress: peer } = socket;
     socket.on("error", (error) => onBroken(error, "a connection broke", peer));
     socket.on("close", () => {
       sockets.delete(socket);
@@ -213,6 +216,7 @@ export function createListener(options: ListenerOptions): Listener {
 
   return {
     async listen(where) {
+      isOnPath = "path" in where;
       const address = await listenOn(port, where);
       port.on("error", (error) => log.error({ err: error }, "the port failed"));
       return address;

@@ -5,6 +5,7 @@ import type { Call } from "../../namespace/call.ts";
 import type { AccessEntry, NoteAccess } from "../../pipeline/records/access-entry.ts";
 import type { NoteRefusal, Refusal } from "../../pipeline/records/refusals.ts";
 import { type Arrival, arrivalOf, setArrival } from "../../wires/arrival.ts";
+import { peerOf } from "../../wires/peer.ts";
 import { withoutQuery } from "../../wires/rest/http.ts";
 import type { FindClient } from "./clients.ts";
 import { meterEnd, meterRequest, meterWrites, type Traffic } from "./meter.ts";
@@ -37,7 +38,7 @@ export function createArrivals({ findClient, note, refused }: ArrivalsOptions): 
   return {
     http(request, response) {
       const { headers } = request;
-      const arrival = open(headers, request.socket.remoteAddress);
+      const arrival = open(headers, peerOf(request.socket).peer);
       if (note === undefined) return;
       arrival.method = request.method;
       arrival.path = withoutQuery(request.url ?? "");
@@ -55,7 +56,7 @@ export function createArrivals({ findClient, note, refused }: ArrivalsOptions): 
     },
 
     stream(stream, headers) {
-      const arrival = open(headers, stream.session?.socket.remoteAddress);
+      const arrival = open(headers, peerOf(stream.session?.socket).peer);
       if (note === undefined) return;
       arrival.method = String(headers[":method"]);
       arrival.path = withoutQuery(String(headers[":path"] ?? ""));

@@ -1,7 +1,7 @@
 import { constants } from "node:crypto";
 import type { Socket } from "node:net";
 import { createServer, type TLSSocket } from "node:tls";
-import { peerOf, setCertificate } from "../../wires/peer.ts";
+import { carrierOf, peerOf, setCertificate } from "../../wires/peer.ts";
 import { LONGEST_ROUND_TRIP_MS } from "../connections/drain.ts";
 import { clientCertificateOf } from "./client-certificate.ts";
 import type { TlsIdentity } from "./identity.ts";
@@ -103,9 +103,4 @@ export function createTlsLayer(identity: TlsIdentity, { onSecure, onFailed, onSt
 function distrust(socket: TLSSocket): void {
   const { certificate } = peerOf(socket);
   if (certificate !== undefined) setCertificate(socket, { ...certificate, fault: STALE });
-}
-
-/** Returns the accepted connection below a socket, which is the socket itself without TLS. */
-export function carrierOf(socket: Socket): Socket {
-  return (socket as Socket & { readonly _parent?: Socket | null })._parent ?? socket;
 }

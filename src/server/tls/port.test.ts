@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect as connectHttp2 } from "node:http2";
 import { type RequestOptions, request } from "node:https";
-import { connect as connectTcp } from "node:net";
+import { connect as connectTcp, type Socket } from "node:net";
 import { type ConnectionOptions, connect, type TLSSocket } from "node:tls";
 import { create } from "@bufbuild/protobuf";
 import { Client, credentials, Metadata } from "@grpc/grpc-js";
@@ -11,6 +11,7 @@ import { DescribeTableResponseSchema } from "../../gen/lance/namespace/v1/table_
 import type { ClientCertificate } from "../../namespace/call.ts";
 import { callUnary, fakeService, rawCall, statusOf } from "../../wires/grpc/fixture.ts";
 import { encodeFrame } from "../../wires/grpc/frame.ts";
+import { peerOf } from "../../wires/peer.ts";
 import { rawConnection, startServer } from "../fixture.ts";
 import { NEEDS_TLS } from "../port/entrance.ts";
 import { makeTlsFiles } from "./fixture.ts";
@@ -75,6 +76,18 @@ describe("a port that speaks TLS", () => {
     assert.equal(session.alpnProtocol, "h2");
     session.close();
     assert.equal(await get(`${server.url}/v1/x`), 200);
+  });
+
+  it("knows the address of a client that has reset its connection", async () => {
+    const served = Promise.withResolvers<Socket>();
+    await using server = await startServer({ tls, rest: ({ socket }) => served.resolve(socket) });
+    const carrier = connectTcp(server.port, "127.0.0.1");
+    const socket = await handshake(server.port, { socket: carrier });
+    socket.write(HEALTH.replace("/healthz", "/v1/x"));
+    const connection = await served.promise;
+    carrier.resetAndDestroy();
+    await closing(connection);
+    assert.equal(peerOf(connection).peer, "127.0.0.1");
   });
 
   it("decides by the first bytes where a client chooses no protocol", async () => {
