@@ -107,6 +107,38 @@ describe("decisions", () => {
     }
   });
 
+  it("are remembered for all tokens of a caller, unless they differ in claims that policies ask about", () => {
+    const ask = (condition: string) => {
+      let made = 0;
+      const counted: Cedar = {
+        ...cedar,
+        statefulIsAuthorized(call) {
+          made += 1;
+          return cedar.statefulIsAuthorized(call);
+        },
+      };
+      const text = `permit (principal, action, resource) when { ${condition} };`;
+      const { allows } = createDecider(counted, atOnce(parsePolicies(cedar, text, "test.cedar")).policies);
+      const answers = ["search", "sales"].map((department) =>
+        [1, 2, 3].map((jti) => allows({ ...ann, claims: { department, jti } }, access("QueryTable", "t"))),
+      );
+      return [made, ...answers.flat()];
+    };
+    const answers = [true, true, true, false, false, false];
+    const department = '.contains("search")';
+    assert.deepEqual(ask(`principal.hasTag("department") && principal.getTag("department")${department}`), [
+      2,
+      ...answers,
+    ]);
+    // The name of a claim that is computed may be that of any.
+    const computed = '(if principal.name == "ann" then "department" else "x")';
+    assert.deepEqual(ask(`principal.hasTag(${computed}) && principal.getTag(${computed})${department}`), [
+      6,
+      ...answers,
+    ]);
+    assert.equal(ask("true")[0], 1);
+  });
+
   it("are made for each object that a policy asks about", () => {
     const { allows } = decider(
       'permit (principal, action, resource is Table) when { resource.name like "pub*" };',

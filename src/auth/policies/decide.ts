@@ -42,6 +42,7 @@ export function createDecider(
   failed: (errors: readonly string[]) => void = () => {},
 ): Decider {
   const evaluate = createEvaluator(cedar, policies);
+  const claimsOf = createClaimChoice(policies);
   let ofCallers = new WeakMap<Principal, Map<string, Selection>>();
   let ofTexts = new Map<string, Map<string, Selection>>();
   let remembered = 0;
@@ -54,12 +55,15 @@ export function createDecider(
     remembered = 0;
   }
 
-  /** Returns the selections of a caller; two principals with the same facts are the same caller. */
+  /**
+   * Returns the selections of a caller. Two principals are the same caller if they differ only in claims that no policy asks about,
+   * as every token does in its times.
+   */
   function selectionsOf(principal: Principal): Map<string, Selection> {
     const known = ofCallers.get(principal);
     if (known !== undefined) return known;
-    const { by, name, role, groups, claims } = principal;
-    const text = JSON.stringify([by, name, role, groups, claims]);
+    const { by, name, role, groups } = principal;
+    const text = JSON.stringify([by, name, role, groups, claimsOf(principal)]);
     const selections = ofTexts.get(text) ?? new Map<string, Selection>();
     if (selections.size === 0) remember();
     ofTexts.set(text, selections);
@@ -134,4 +138,12 @@ export function createDecider(
       return recall(selection, placeIn(selection, object), () => decide(selection, principal, access, {}));
     },
   };
+}
+
+/** Creates the function that returns the claims of a caller on which decisions by a set of policies can depend. */
+function createClaimChoice(policies: readonly Policy[]): (principal: Principal) => Principal["claims"] {
+  const tags = policies.map((policy) => policy.tags);
+  if (tags.includes(undefined)) return ({ claims }) => claims;
+  const names = new Set(tags.flatMap((each) => each ?? []));
+  return ({ claims }) => Object.fromEntries(Object.entries(claims).filter(([name]) => names.has(name)));
 }

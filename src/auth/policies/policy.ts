@@ -19,13 +19,24 @@ export interface Policy {
   readonly asksObject: boolean;
   /** Whether its conditions ask about properties of the object, which have to be looked up. */
   readonly asksProperties: boolean;
+  /** Names of the tags that its conditions ask about: claims and properties; undefined if they may ask about any. */
+  readonly tags: readonly string[] | undefined;
 }
 
 /** Creates a policy from what the library has parsed. */
 export function policyOf(name: string, text: string, json: PolicyJson): Policy {
   const { conditions } = json;
   const [asksObject, asksProperties] = [mentions(conditions, "resource"), asksTags(conditions)];
-  return { name, text, json, asksObject, asksProperties };
+  const tags = tagsIn(conditions);
+  const named = tags.filter((tag) => tag !== undefined);
+  return {
+    name,
+    text,
+    json,
+    asksObject,
+    asksProperties,
+    tags: named.length < tags.length ? undefined : named,
+  };
 }
 
 /** Whether an expression asks about the tags of the object. */
@@ -34,6 +45,19 @@ function asksTags(value: unknown): boolean {
   return Object.entries(value).some(
     ([key, each]) => (TAG_OPERATORS.has(key) && mentions(each, "resource")) || asksTags(each),
   );
+}
+
+/** Returns the names of the tags that an expression asks about, undefined for one that it computes. */
+function tagsIn(value: unknown): (string | undefined)[] {
+  if (typeof value !== "object" || value === null) return [];
+  return Object.entries(value).flatMap(([key, each]) =>
+    TAG_OPERATORS.has(key) ? [textIn(each.right), ...tagsIn(each)] : tagsIn(each),
+  );
+}
+
+/** Returns the text that an expression is; undefined for any other expression. */
+function textIn(expression: { readonly Value?: unknown } | undefined): string | undefined {
+  return typeof expression?.Value === "string" ? expression.Value : undefined;
 }
 
 const TAG_OPERATORS: ReadonlySet<string> = new Set(["hasTag", "getTag"]);
