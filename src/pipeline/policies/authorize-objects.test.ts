@@ -10,8 +10,18 @@ import {
   ListJobsResponseSchema,
 } from "../../gen/lance/gateway/v1/job_pb.ts";
 import { LanceDbService } from "../../gen/lance/gateway/v1/lancedb_pb.ts";
+import {
+  DropNamespaceBehavior,
+  DropNamespaceResponseSchema,
+  type ListNamespacesRequest,
+  ListNamespacesResponseSchema,
+} from "../../gen/lance/namespace/v1/namespace_pb.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
-import { DescribeTableResponseSchema } from "../../gen/lance/namespace/v1/table_pb.ts";
+import {
+  DescribeTableResponseSchema,
+  type ListTablesRequest,
+  ListTablesResponseSchema,
+} from "../../gen/lance/namespace/v1/table_pb.ts";
 import type { Access } from "../../namespace/authorizer.ts";
 import { createCall } from "../../namespace/call.ts";
 import { errorEntry, LanceError } from "../../namespace/errors.ts";
@@ -21,7 +31,7 @@ import type { Database } from "../call/databases.ts";
 import type { Route } from "../call/route.ts";
 import { createService } from "../create-service.ts";
 
-const { describeTable, listNamespaces, createMaterializedView } = LanceNamespaceService.method;
+const { describeTable, dropNamespace, listNamespaces, createMaterializedView } = LanceNamespaceService.method;
 const { describeJob, cancelJob, listJobs } = LanceDbService.method;
 
 function databaseOf(jobs: Readonly<Record<string, string>> = {}): Database {
@@ -148,6 +158,30 @@ describe("the decision about objects", () => {
     const { call } = callerOf(new Map([[undefined, databaseOf()]]), () => true);
     const outcome = await call(createMaterializedView, { id: ["v"], sourceQuery: "SELECT * FROM t" });
     assert.match(String(outcome), /^PermissionDenied: .*cannot tell which tables/);
+  });
+
+  it("is one about each of very many objects in a namespace below the one that is dropped", async () => {
+    const { backend, limits } = databaseOf();
+    const inner = Array.from({ length: 150_000 }, (_, i) => `t${i}`);
+    const listing = ({ id }: Message & { id: string[] }) => ({
+      tables: id.length === 2 ? inner : [],
+      namespaces: id.length === 1 ? ["inner"] : [],
+    });
+    const operations = {
+      ...backend.operations,
+      listTables: async (request: ListTablesRequest) => create(ListTablesResponseSchema, listing(request)),
+      listNamespaces: async (request: ListNamespacesRequest) =>
+        create(ListNamespacesResponseSchema, listing(request)),
+      dropNamespace: async () => create(DropNamespaceResponseSchema),
+    };
+    const databases = new Map([[undefined, { backend: { ...backend, operations }, limits }]]);
+    const behavior = DropNamespaceBehavior.CASCADE;
+    for (const last of [inner.at(-1), undefined]) {
+      const { call } = callerOf(databases, ({ object }) => last === undefined || object.id[2] !== last);
+      const outcome = await call(dropNamespace, { id: ["a"], behavior });
+      if (last === undefined) assert.equal(typeof outcome, "object");
+      else assert.match(String(outcome), /^PermissionDenied: DropNamespace .* on a is/);
+    }
   });
 
   it("can come later", async () => {
