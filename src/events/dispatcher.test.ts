@@ -177,6 +177,19 @@ describe("the delivery of events", () => {
     await vi.waitFor(() => assert.equal(counts["buried"], 1));
   });
 
+  it("keeps a bounded number of events for the next run while dead letters cannot be written", async (context) => {
+    const { open, counts } = await directoryFor(context);
+    const deadLetters = { bury: () => Promise.reject(new Error("no space")), close: async () => {} };
+    const options = { maxWaitingBytes: JSON.stringify(eventOf("a")).length * 3 };
+    const first = await open([{ url: GONE }], { ...options, deadLetters });
+    await first.announce(Array.from("abcdefghijkl", (name) => eventOf(name)));
+    assert.deepEqual([counts["waiting"], counts["lost"]], [3, 9]);
+    await first.close();
+    // Three that waited, and three of those that were given up.
+    await open([], options);
+    await vi.waitFor(() => assert.equal(counts["buried"], 6));
+  });
+
   it("ends although a receiver never answers", async (context) => {
     const { url, received } = await startReceiver(context, () => {});
     const { open } = await directoryFor(context);

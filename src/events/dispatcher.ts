@@ -30,7 +30,7 @@ export interface DispatcherOptions {
   readonly retry: RetryPolicy;
   /** Longest time of an attempt, in milliseconds. */
   readonly timeoutMs: number;
-  /** Most bytes of events that wait; further ones become dead letters. */
+  /** Most bytes of events that wait; further ones become dead letters. As many are kept that no file of dead letters takes. */
   readonly maxWaitingBytes: number;
   readonly tally: EventTally;
   readonly log: Logger;
@@ -71,6 +71,8 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const routes = new Map(options.webhooks.map((webhook) => [webhook.key, routeTo(webhook)]));
   const dismissals = new Set<Promise<void>>();
   let waitingBytes = 0;
+  /** Bytes of the events that were given up and are no dead letters, which the journal keeps. */
+  let unburiedBytes = 0;
 
   function routeTo(first: Webhook): Route {
     const { key, shown } = first;
@@ -125,8 +127,12 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     try {
       await deadLetters.bury({ webhook: shown, reason, attempts, event });
     } catch {
-      // The journal keeps it for the next run.
-      return tally.lost(shown);
+      tally.lost(shown);
+      const bytes = JSON.stringify(event).length;
+      // The journal, which has it in memory, keeps it for the next run.
+      if (unburiedBytes + bytes <= maxWaitingBytes) unburiedBytes += bytes;
+      else await journal.end(event.id, key);
+      return;
     }
     tally.buried(shown);
     await journal.end(event.id, key);
