@@ -27,8 +27,17 @@ describe("the issuers of the options", () => {
       (await openVerifiers(options(...OIDC, ...args), log)).map(({ issuer }) => issuer.prefix);
     assert.deepEqual(await prefixes("--oidc-issuer", a), [""]);
     assert.deepEqual(await prefixes("--oidc-issuer", a, "--oidc-issuer", b), [`${a}#`, `${b}#`]);
-    const own = (issuer: string) => JSON.stringify({ issuer, prefix: "x:" });
-    await assert.rejects(prefixes("--oidc-issuer", own(a), "--oidc-issuer", own(b)), /different prefixes/);
+    const own = (issuer: string, prefix: string) => JSON.stringify({ issuer, prefix });
+    const both = (...[ofA, ofB]: readonly string[]) =>
+      prefixes("--oidc-issuer", own(a, ofA as string), "--oidc-issuer", own(b, ofB as string));
+    assert.deepEqual(await both("x:", "y:"), ["x:", "y:"]);
+    // Where x: gives the name y:ann, its caller would be the one that x:y: names ann.
+    for (const [ofA, ofB] of [
+      ["x:", "x:"],
+      ["x:", "x:y:"],
+      ["x:y:", "x:"],
+    ])
+      await assert.rejects(both(ofA as string, ofB as string), /different prefixes/);
     await assert.rejects(prefixes("--oidc-issuer", a, "--oidc-issuer", a), /given twice|different prefixes/);
   });
 

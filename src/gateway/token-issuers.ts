@@ -33,9 +33,12 @@ function oidcVerifiers(options: ServeOptions, log: Logger): readonly Verifier[] 
   const prefixes = oidcIssuers.map(
     ({ prefix, issuer }) => prefix ?? (oidcIssuers.length > 1 ? `${issuer}#` : ""),
   );
-  if (new Set(prefixes).size < prefixes.length)
+  // An issuer whose prefix begins that of another one could give a name that continues like it.
+  if (
+    prefixes.some((prefix, at) => prefixes.some((other, place) => place !== at && other.startsWith(prefix)))
+  )
     throw new UsageError(
-      "the issuers of --oidc-issuer need different prefixes, so that their callers differ",
+      "the issuers of --oidc-issuer need different prefixes, of which none begins another, so that their callers differ",
     );
   return oidcIssuers.map((setting, index) => {
     const { issuer, jwksUri, caFile } = setting;
