@@ -71,6 +71,30 @@ describe("the decision of a policy server", () => {
     ]);
   });
 
+  it("lets other work run while very many decisions are looked up that it remembers", async () => {
+    let asked = 0;
+    const server = {
+      async ask() {
+        asked += 1;
+        return [];
+      },
+      close() {},
+    };
+    const log = pino({ level: "silent" });
+    const { allowsEach } = createOpaAuthorizer({ server, maxAgeMs: 600_000, log });
+    const accesses = Array.from({ length: 60_000 }, (_, i) => accessTo("team", `t${i}`));
+    await allowsEach?.(ann, accesses);
+    assert.equal(asked, 30);
+    let turns = 0;
+    const other = setInterval(() => {
+      turns += 1;
+    });
+    const decisions = await allowsEach?.(ann, accesses);
+    clearInterval(other);
+    assert.deepEqual([asked, decisions?.length, decisions?.includes(true)], [30, 60_000, false]);
+    assert.notEqual(turns, 0);
+  });
+
   it("refuses everything while the rule has no value, and says so once", async (context) => {
     const { allows, logged } = await authorizerOf(context, (response) => void response.end("{}"));
     assert.equal(await allows(ann, accessTo("a")), false);

@@ -2,6 +2,7 @@ import type { Logger } from "pino";
 import type { Access, Authorizer } from "../../namespace/authorizer.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import type { Principal } from "../../namespace/principal.ts";
+import { createPace, ITEMS_PER_STEP } from "../../runtime/pace.ts";
 import { createDecisionCache } from "./decision-cache.ts";
 import { decisionsIn, inputOf } from "./question.ts";
 import { isLeftAlone, type OpaServer } from "./server.ts";
@@ -52,8 +53,16 @@ export function createOpaAuthorizer({ server, maxAgeMs, log }: OpaAuthorizerOpti
   }
 
   async function allowsEach(principal: Principal, accesses: readonly Access[]): Promise<readonly boolean[]> {
-    const decisions = accesses.map((access) => cache.find(principal, access));
-    const open = [...decisions.keys()].filter((index) => decisions[index] === undefined);
+    const pace = createPace();
+    const decisions: (boolean | undefined)[] = [];
+    const open: number[] = [];
+    for (const [index, access] of accesses.entries()) {
+      // A listing may have 100,000 entries.
+      if (index % ITEMS_PER_STEP === 0) await pace.pauseIfDue();
+      const known = cache.find(principal, access);
+      decisions.push(known);
+      if (known === undefined) open.push(index);
+    }
     for (let start = 0; start < open.length; start += MAX_ACCESSES) {
       const part = open.slice(start, start + MAX_ACCESSES);
       const asked = part.map((index) => accesses[index] as Access);
