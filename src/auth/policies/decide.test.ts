@@ -139,6 +139,27 @@ describe("decisions", () => {
     assert.equal(ask("true")[0], 1);
   });
 
+  it("are no for texts with half a surrogate pair, however many, which would break the library", () => {
+    const half = "\ud83d";
+    const failures: string[] = [];
+    const text = `permit (principal, action, resource)
+      when { resource.name like "t*" && principal.hasTag("nick") && principal.getTag("nick").contains("a") };`;
+    const { policies } = atOnce(parsePolicies(cedar, text, "test.cedar"));
+    const { allows } = createDecider(cedar, policies, (errors) => failures.push(...errors));
+    const refused = [
+      { ...ann, claims: { nick: half } },
+      { ...ann, groups: [half], claims: { nick: "a" } },
+      { ...ann, name: half, claims: { nick: "a" } },
+    ];
+    for (let i = 0; i < 3_000; i++)
+      for (const caller of refused) assert.equal(allows(caller, access("QueryTable", `t${i}`)), false);
+    assert.match(failures[0] ?? "", /half a surrogate pair/);
+    // A claim that no policy asks about does no harm.
+    const other = { ...ann, claims: { nick: "a", picture: half } };
+    assert.equal(allows(other, access("QueryTable", "t")), true);
+    assert.equal(allows(other, access("QueryTable", half)), false);
+  });
+
   it("are made for each object that a policy asks about", () => {
     const { allows } = decider(
       'permit (principal, action, resource is Table) when { resource.name like "pub*" };',

@@ -88,7 +88,8 @@ export function createDecider(
     properties: Properties,
   ): boolean {
     const covering = coveringOf(selection, access.object);
-    const { allowed, errors } = evaluate(covering, principal, access, properties);
+    const caller = { ...principal, claims: claimsOf(principal) };
+    const { allowed, errors } = evaluate(covering, caller, access, properties);
     if (errors.length > 0) failed(errors);
     return allowed;
   }

@@ -24,6 +24,18 @@ export type Evaluate = (
 
 let evaluators = 0;
 
+const NOT_WELL_FORMED = "the caller, the object or a property has a text with half a surrogate pair";
+
+/**
+ * Whether all texts are well-formed Unicode. The library throws at others, and each time loses a part of its stack for good: after some
+ * 1,500 times it can decide nothing any more.
+ */
+function isWellFormed(value: unknown): boolean {
+  if (typeof value === "string") return value.isWellFormed();
+  if (typeof value !== "object" || value === null) return true;
+  return Object.entries(value).every(([key, each]) => key.isWellFormed() && isWellFormed(each));
+}
+
 /** Creates the function that lets the library decide. It keeps the last set of policies parsed. */
 export function createEvaluator(cedar: Cedar, all: readonly Policy[]): Evaluate {
   const numbers = new Map(all.map((policy, number) => [policy, String(number)]));
@@ -44,13 +56,15 @@ export function createEvaluator(cedar: Cedar, all: readonly Policy[]): Evaluate 
   return (policies, principal, access, properties) => {
     if (policies.length === 0) return { allowed: false, by: [], errors: [] };
     parse(policies);
+    const entities = entitiesOf(principal, access, properties);
+    if (!isWellFormed(entities)) return { allowed: false, by: [], errors: [NOT_WELL_FORMED] };
     const answer = cedar.statefulIsAuthorized({
       principal: userOf(principal),
       action: { type: "Action", id: access.operation },
       resource: lineOf(access.object)[0] as TypeAndId,
       context: {},
       preparsedPolicySetId,
-      entities: entitiesOf(principal, access, properties),
+      entities,
     });
     if (answer.type === "failure") {
       return { allowed: false, by: [], errors: answer.errors.map((error) => textOf(error)) };

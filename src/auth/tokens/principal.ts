@@ -13,7 +13,8 @@ const MAX_NAME_LENGTH = 512;
 const MAX_ID_LENGTH = 128;
 /** Start of the names and groups that only Kubernetes gives. */
 const RESERVED = "system:";
-const CONTROL = /\p{Cc}/u;
+/** Control characters, and halves of surrogate pairs. */
+const NO_TEXT = /[\p{Cc}\p{Cs}]/u;
 
 /**
  * Returns the caller that the claims of a verified token name.
@@ -33,7 +34,7 @@ export function principalOf(token: string, claims: Claims, issuer: TrustedIssuer
 
 function nameOf(claims: Claims, { nameClaim, by, prefix }: TrustedIssuer): string {
   const name = claimAt(claims, nameClaim);
-  if (typeof name !== "string" || name === "" || name.length > MAX_NAME_LENGTH || CONTROL.test(name))
+  if (typeof name !== "string" || name === "" || name.length > MAX_NAME_LENGTH || NO_TEXT.test(name))
     throw invalidToken("the token does not name its caller");
   // Anybody can enter the address of somebody else until the issuer has asked there.
   if (nameClaim === "email" && (claims["email_verified"] ?? true) !== true)
@@ -48,7 +49,8 @@ function groupsOf(claims: Claims, { groupsClaim, by, prefix }: TrustedIssuer): r
   const groups = [claimAt(claims, groupsClaim) ?? []].flat();
   if (groups.length > MAX_GROUPS) throw invalidToken(`the token has more than ${MAX_GROUPS} groups`);
   return groups.map((group) => {
-    if (typeof group !== "string") throw invalidToken("the token has groups that are no texts");
+    if (typeof group !== "string" || !group.isWellFormed())
+      throw invalidToken("the token has groups that are no texts");
     if ((prefix + group).startsWith(RESERVED))
       throw invalidToken("the token has a group that only Kubernetes gives");
     return prefix + group;

@@ -178,6 +178,14 @@ describe("a bearer token", () => {
     ],
     "whose groups are no texts": [() => sign(keys.ec, claims({ groups: [{ name: "data" }] })), /groups/],
     "without a name": [() => sign(keys.ec, { ...claims(), sub: undefined as never }), /name its caller/],
+    "with half a surrogate pair in a name": [
+      () => sign(keys.ec, claims({ sub: "ann\ud83d" })),
+      /name its caller/,
+    ],
+    "with half a surrogate pair in a group": [
+      () => sign(keys.ec, claims({ groups: ["data\ud83d"] })),
+      /groups that are no texts/,
+    ],
     "with a name that breaks lines": [() => sign(keys.ec, claims({ sub: "ann\nowner" })), /name its caller/],
     "with a name that is too long": [
       () => sign(keys.ec, claims({ sub: "a".repeat(513) })),
