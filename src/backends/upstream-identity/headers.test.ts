@@ -157,6 +157,24 @@ describe("headers to the upstream", () => {
     ]);
   });
 
+  test("a caller of the gateway chooses no location or catalog by a header, unless the operator lists the header", () => {
+    const headers = {
+      "x-lance-table-location": "s3://other/t",
+      "x-lance-root-catalog": "c",
+      "x-lance-a": "1",
+    };
+    const names = (options: HeaderPolicyOptions, principal?: Principal) => {
+      const call = callOf(describeTable, { headers: { ...headers } });
+      call.principal = principal;
+      const pairs = createHeaderPolicy(options).sent(call, create(DescribeTableRequestSchema));
+      return pairs.filter((name) => name.startsWith("x-lance-"));
+    };
+    assert.deepEqual(names({}), Object.keys(headers));
+    assert.deepEqual(names({}, ann), ["x-lance-a"]);
+    assert.deepEqual(names({ passHeaders: ["x-lance-*"] }, ann), ["x-lance-a"]);
+    assert.deepEqual(names({ passHeaders: ["X-Lance-Table-Location"] }, ann), ["x-lance-table-location"]);
+  });
+
   test("the idempotency key of a caller is none of another caller's", () => {
     const keyFor = (principal?: Principal) => {
       const call = callOf(describeTable, { headers: { "idempotency-key": "k" } });

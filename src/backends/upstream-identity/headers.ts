@@ -37,6 +37,12 @@ const CREDENTIALS = /^(?:authorization|x-api-key|x-amz-(?:content-sha256|date|se
  */
 const DATABASE: ReadonlySet<string> = new Set(DATABASE_HEADERS.flatMap((name) => [name, `${name}-prefix`]));
 
+/**
+ * Further headers by which servers choose a place: the location of a new table, in earlier versions of the REST API, and the catalog. Where
+ * the gateway asks who calls, it has decided about another one, or none.
+ */
+const PLACES: ReadonlySet<string> = new Set(["x-lance-table-location", "x-lance-root-catalog"]);
+
 const IDEMPOTENCY_KEY = "idempotency-key";
 
 /** Headers that differ in every call, and on which no answer depends. */
@@ -106,7 +112,8 @@ export function createHeaderPolicy(options: HeaderPolicyOptions): HeaderPolicy {
 
   function isOperators(name: string, { principal }: Call): boolean {
     if (fixed.has(name)) return true;
-    return DATABASE.has(name) && (choosesDatabase || (principal !== undefined && !listed.has(name)));
+    const isUnlisted = principal !== undefined && !listed.has(name);
+    return PLACES.has(name) ? isUnlisted : DATABASE.has(name) && (choosesDatabase || isUnlisted);
   }
 
   /** Whether a client gets a header of an answer. */
