@@ -139,6 +139,30 @@ describe("decisions", () => {
     assert.equal(ask("true")[0], 1);
   });
 
+  it("by changed policies take the place of those before in the library, which would keep both", () => {
+    const kept = new Set<string>();
+    const watched: Cedar = {
+      ...cedar,
+      preparsePolicySet(name, policies) {
+        kept.add(name);
+        return cedar.preparsePolicySet(name, policies);
+      },
+    };
+    const deciders = ["permit", "forbid", "permit"].map((effect) => {
+      const text = `${effect} (principal, action, resource) when { resource.name like "t*" };`;
+      return createDecider(watched, atOnce(parsePolicies(cedar, text, "test.cedar")).policies);
+    });
+    // A call that has begun by the former policies may ask beside others.
+    const answers = ["t1", "t2"].map((name) =>
+      deciders.map(({ allows }) => allows(ann, access("QueryTable", name))),
+    );
+    assert.deepEqual(answers, [
+      [true, false, true],
+      [true, false, true],
+    ]);
+    assert.equal(kept.size, 1);
+  });
+
   it("are no for texts with half a surrogate pair, however many, which would break the library", () => {
     const half = "\ud83d";
     const failures: string[] = [];

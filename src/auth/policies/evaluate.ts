@@ -22,6 +22,11 @@ export type Evaluate = (
   properties: Properties,
 ) => Decision;
 
+/** Name of the parsed policies in the library, which never frees those of a name but replaces them. */
+const PARSED = "policies";
+
+/** The evaluator and the policies whose parsed form the library has. */
+let parsed: string | undefined;
 let evaluators = 0;
 
 const NOT_WELL_FORMED = "the caller, the object or a property has a text with half a surrogate pair";
@@ -36,19 +41,18 @@ function isWellFormed(value: unknown): boolean {
   return Object.entries(value).every(([key, each]) => key.isWellFormed() && isWellFormed(each));
 }
 
-/** Creates the function that lets the library decide. It keeps the last set of policies parsed. */
+/** Creates the function that lets the library decide, which keeps the last set of policies of all evaluators parsed. */
 export function createEvaluator(cedar: Cedar, all: readonly Policy[]): Evaluate {
   const numbers = new Map(all.map((policy, number) => [policy, String(number)]));
   evaluators += 1;
-  const preparsedPolicySetId = `policies ${evaluators}`;
-  let parsed: string | undefined;
+  const own = evaluators;
 
   function parse(policies: readonly Policy[]): void {
-    const wanted = policies.map((policy) => numbers.get(policy)).join();
+    const wanted = `${own}: ${policies.map((policy) => numbers.get(policy)).join()}`;
     if (wanted === parsed) return;
     parsed = undefined;
     const staticPolicies = Object.fromEntries(policies.map((policy) => [numbers.get(policy), policy.text]));
-    const answer = cedar.preparsePolicySet(preparsedPolicySetId, { staticPolicies });
+    const answer = cedar.preparsePolicySet(PARSED, { staticPolicies });
     if (answer.type === "failure") throw new Error(answer.errors.map((error) => textOf(error)).join("; "));
     parsed = wanted;
   }
@@ -63,7 +67,7 @@ export function createEvaluator(cedar: Cedar, all: readonly Policy[]): Evaluate 
       action: { type: "Action", id: access.operation },
       resource: lineOf(access.object)[0] as TypeAndId,
       context: {},
-      preparsedPolicySetId,
+      preparsedPolicySetId: PARSED,
       entities,
     });
     if (answer.type === "failure") {
