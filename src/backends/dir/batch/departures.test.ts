@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdir, readdir, rename } from "node:fs/promises";
+import { mkdir, readdir, rename, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { Int32, Table, tableToIPC, vectorFromArray } from "apache-arrow";
@@ -382,6 +382,20 @@ for (const [moment, hooked] of Object.entries(PAUSES))
       assert.ok(isLapsed());
       assert.ok((await readdir(join(base, location))).includes("_versions"));
       if (next === "is in use") assert.equal((await client.call("countTableRows", name)).count, 2n);
+    });
+
+for (const [moment, hooked] of Object.entries(PAUSES))
+  for (const location of ["t.lance", "chosen/t"])
+    test(`a drop of a table that has lost its directory leaves the next one at ${location}, which is made ${moment}`, async (t) => {
+      const { base, client, context, drop } = await createWorld(t);
+      const make = async () => PLACES[location]?.(client, "t");
+      await make();
+      await rm(join(base, location), { recursive: true });
+      await drop(
+        "t",
+        hooked(context, async () => void (await make())),
+      );
+      assert.equal((await client.call("countTableRows", "t")).count, 2n);
     });
 
 /** Returns a journal whose owner's leases can lapse, and which shows its open notes to others. */

@@ -103,17 +103,20 @@ export async function mayGoOn(finisher: Finisher): Promise<boolean> {
  *   place
  */
 async function removeDeparted(
-  { layout, engine, jobs, work }: ChangeContext,
+  context: ChangeContext,
   location: string,
   finisher: Finisher,
 ): Promise<boolean> {
+  const { layout, engine, jobs, work } = context;
   const { change, isAlone } = finisher;
   const mayRecur = recurs(location);
   if (mayRecur && !isAlone() && !(await layout.isPutAside(location, change))) return true;
   await jobs.cancelAt(location);
   if (await work.isAtWork(location)) return false;
   engine.forget(layout.pathOf(location));
-  await (mayRecur ? layout.removePutAside(location, change, isAlone) : layout.remove(location));
+  // A table that has lost its directory has no mark, so another caller may have claimed the location since the commit.
+  const isLeft = async () => isAlone() && (await ownerOf(context, location)) === undefined;
+  await (mayRecur ? layout.removePutAside(location, change, isLeft) : layout.remove(location));
   return true;
 }
 

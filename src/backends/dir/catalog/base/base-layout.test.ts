@@ -29,7 +29,7 @@ async function removeWhileCreated(t: TestContext, beforeReturn: (key: string) =>
   const layout = createLayout(store, base);
   await disk.put(`${key}/rows`, Buffer.from("of a dropped table"));
   await layout.putAside("t", "drop");
-  return { base, key, removal: layout.removePutAside("t", "drop", () => false) };
+  return { base, key, removal: layout.removePutAside("t", "drop", async () => false) };
 }
 
 test("a directory that has become another table's goes back to its place", async (t) => {
@@ -54,11 +54,11 @@ test("a change does not remove a directory that another one has put aside", asyn
   const layout = createLayout(disk, base);
   await disk.put(keyIn(base, "t/rows"), Buffer.from("of a deregistered table"));
   await layout.setDeregistered("t", true, async () => false);
-  assert.equal(await layout.removePutAside("t", "one", () => false), false);
+  assert.equal(await layout.removePutAside("t", "one", async () => false), false);
   await layout.putAside("t", "one");
   await layout.putAside("t", "two");
-  assert.equal(await layout.removePutAside("t", "three", () => false), false);
-  assert.equal(await layout.removePutAside("t", "one", () => false), true);
+  assert.equal(await layout.removePutAside("t", "three", async () => false), false);
+  assert.equal(await layout.removePutAside("t", "one", async () => false), true);
   assert.deepEqual(await listNames(disk, base), []);
 });
 
@@ -72,7 +72,7 @@ test("a directory that a process leaves in the middle of its removal is removed 
   await disk.put(keyIn(base, "t/rows"), Buffer.from("of a dropped table"));
   await ending.putAside("t", "drop");
   await assert.rejects(
-    ending.removePutAside("t", "drop", () => true),
+    ending.removePutAside("t", "drop", async () => true),
     /ends here/,
   );
   await disk.put(keyIn(base, "t/rows"), Buffer.from("of the next table"));
@@ -89,7 +89,7 @@ test("a drop does not mark the place of a directory that another drop removes at
   await disk.put(keyIn(base, "t/rows"), Buffer.from("of a dropped table"));
   await layout.putAside("t", "one");
   const replace: ObjectStore["replace"] = async (...args) => {
-    await layout.removePutAside("t", "one", () => true);
+    await layout.removePutAside("t", "one", async () => true);
     return disk.replace(...args);
   };
   await createLayout({ ...disk, replace }, base).putAside("t", "two");
@@ -120,6 +120,21 @@ test("a change leaves no mark where another one removes the directory just befor
   await createLayout({ ...disk, putIfAbsent }, base).putAside("t", "two");
   assert.equal(await layout.claim("t", "next"), true);
 });
+
+for (const [kind, store] of [
+  ["disk", disk],
+  ["bucket", createRemoteStore(createDiskBucket(disk))],
+] as const)
+  test(`a drop that found no directory on a ${kind} does not remove the claim of the next table`, async (t) => {
+    const base = disk.keyOf(await temporaryDirectory(t));
+    const layout = createLayout(store, base);
+    for (const location of ["t.lance", "chosen"]) {
+      await layout.putAside(location, "drop");
+      assert.equal(await layout.claim(location, "next"), true);
+      await layout.removePutAside(location, "drop", async () => true);
+      assert.equal(await layout.unclaim(location, "next"), true);
+    }
+  });
 
 test("a mark that a disk may not keep does not count", async (t) => {
   const base = disk.keyOf(await temporaryDirectory(t));

@@ -9,7 +9,6 @@ import {
   DEREGISTERED_MARKER,
   departureMark,
   departuresIn,
-  isClaim,
   isMark,
   PLAIN_MARK,
   RESERVED_MARKER,
@@ -135,12 +134,7 @@ export function createLayout(store: ObjectStore, baseKey: string): Layout {
       await deleteIfSame(store, `${key}/${mark}`, claimMark(claim));
       return false;
     },
-    async isClaimed(location) {
-      const names = await listNames(store, keyOf(location));
-      if (names.length !== 1 || names[0] !== DEREGISTERED_MARKER) return false;
-      const mark = await store.get(markerOf(location));
-      return mark !== undefined && isClaim(mark);
-    },
+    isClaimed: async (location) => removals.isClaimed(keyOf(location), DEREGISTERED_MARKER),
     async expireClaim(location, before) {
       const key = markerOf(location);
       const found = await store.getTagged(key);
@@ -172,9 +166,9 @@ export function createLayout(store: ObjectStore, baseKey: string): Layout {
       await layout.checkNoEscape(location);
       return removals.removeIf(keyOf(location), randomUUID(), isFormer);
     },
-    async removePutAside(location, change, isSafe) {
+    async removePutAside(location, change, isLeft) {
       await layout.checkNoEscape(location);
-      return removals.removePutAside(keyOf(location), change, isSafe);
+      return removals.removePutAside(keyOf(location), change, claimName(location), isLeft);
     },
     completeRemoval: async (location, change) => removals.complete(keyOf(location), change),
   };

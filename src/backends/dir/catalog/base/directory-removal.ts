@@ -1,12 +1,15 @@
 import { createHash, randomBytes } from "node:crypto";
 import { type FileFeatures, keyIn, listNames, type ObjectStore } from "../../format/storage.ts";
-import { claimMark, DEREGISTERED_MARKER, departuresIn, PLAIN_MARK } from "./directory-marks.ts";
+import { claimMark, DEREGISTERED_MARKER, departuresIn, isClaim, PLAIN_MARK } from "./directory-marks.ts";
 
 /** Removals of directories of tables, given by their keys; see the methods of `Layout`. */
 export interface Removals {
+  /** Whether a directory contains the mark of a claim, which has this name, and nothing else: its table is about to get its row. */
+  isClaimed(key: string, mark: string): Promise<boolean>;
   isPutAside(key: string, change: string): Promise<boolean>;
   remove(key: string): Promise<boolean>;
-  removePutAside(key: string, change: string, isSafe: () => boolean): Promise<boolean>;
+  /** @param mark the name of the mark of a claim */
+  removePutAside(key: string, change: string, mark: string, isLeft: () => Promise<boolean>): Promise<boolean>;
   removeClaimed(key: string, mark: string, claim: string): Promise<boolean>;
   removeIf(key: string, reason: string, isFormerAt: (at: string) => Promise<boolean>): Promise<boolean>;
   complete(key: string, change: string): Promise<void>;
@@ -18,6 +21,11 @@ export function createRemovals(store: ObjectStore, baseKey: string): Removals {
 
   async function isPutAside(key: string, change: string): Promise<boolean> {
     return departuresIn(await store.get(`${key}/${DEREGISTERED_MARKER}`)).includes(change);
+  }
+  async function isClaimed(key: string, mark: string): Promise<boolean> {
+    const names = await listNames(store, key);
+    const found = names.length === 1 && names[0] === mark ? await store.get(`${key}/${mark}`) : undefined;
+    return found !== undefined && isClaim(found);
   }
   /** Where a change looks at a directory of a disk before it removes it; another process finds it by the name. */
   function asideOf(key: string, change: string): string {
@@ -47,8 +55,8 @@ export function createRemovals(store: ObjectStore, baseKey: string): Removals {
     isFormerAt: (at: string) => Promise<boolean>,
     last = DEREGISTERED_MARKER,
   ): Promise<boolean> {
-    if (!(await isFormerAt(key))) return false;
     if (files === undefined) return store.deleteDirectory(key, last, () => isFormerAt(key));
+    if (!(await isFormerAt(key))) return false;
     // `gc` must not take it for a dropped table before it is known to be one.
     const aside = asideOf(key, reason);
     if (!(await files.moveDirectory(key, aside))) return false;
@@ -59,6 +67,7 @@ export function createRemovals(store: ObjectStore, baseKey: string): Removals {
     return isFormer;
   }
   return {
+    isClaimed,
     isPutAside,
     async remove(key) {
       if (files !== undefined) return discard(key, files);
@@ -70,8 +79,12 @@ export function createRemovals(store: ObjectStore, baseKey: string): Removals {
       }
       return found;
     },
-    removePutAside: (key, change, isSafe) =>
-      removeIf(key, change, async (at) => isSafe() || isPutAside(at, change)),
+    removePutAside(key, change, mark, isLeft) {
+      // The claim is looked at before the row, which follows it.
+      const isFormerAt = async (at: string) =>
+        (await isPutAside(at, change)) || (!(await isClaimed(at, mark)) && isLeft());
+      return removeIf(key, change, isFormerAt);
+    },
     removeClaimed(key, mark, claim) {
       const isFormerAt = async (at: string) => {
         const [names, found] = await Promise.all([listNames(store, at), store.get(`${at}/${mark}`)]);

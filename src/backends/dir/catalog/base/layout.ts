@@ -104,10 +104,10 @@ export interface Layout {
    * Like {@link remove}, but only the directory that a change has {@link putAside}: it may have been removed already, and
    * the location may belong to another table at any moment of this call.
    *
-   * @param isSafe whether the directory is that one, whatever its mark says; asked when what is in it is known and
-   *   nothing has been removed
+   * @param isLeft whether a directory is that one although it lacks the mark of the change; asked when what is in it is
+   *   known, it is more than a claim, and nothing has been removed
    */
-  removePutAside(location: string, change: string, isSafe: () => boolean): Promise<boolean>;
+  removePutAside(location: string, change: string, isLeft: () => Promise<boolean>): Promise<boolean>;
   /** Completes a {@link removePutAside} of a process that ended in the middle of it, whatever is at the location now. */
   completeRemoval(location: string, change: string): Promise<void>;
 }
