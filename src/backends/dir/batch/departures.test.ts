@@ -19,6 +19,7 @@ import type { DirContext } from "../operations/context.ts";
 import { createNamespaceOperations } from "../operations/namespaces/namespaces.ts";
 import { createDropOperations } from "../operations/tables/drop.ts";
 import { failsWith, openClient, silent, temporaryDirectory } from "../test-support.ts";
+import { leaveIntent, leaveVerdict } from "./fixture.ts";
 import type { Intent } from "./intent.ts";
 import { createJournal, type Journal, type PendingIntent } from "./journal.ts";
 import { resolveAbandoned, resolvePending } from "./resolve.ts";
@@ -231,6 +232,35 @@ test("a cascade removes exactly the tables whose rows its commit takes", async (
     left.filter((name) => name.endsWith("n$c")),
     [],
   );
+});
+
+/** Locations to which no gateway puts a table, but another program may. */
+const AWAY = ["../outside", "file:///outside"];
+
+test("a cascade takes tables with it whose locations lead out of the catalog, and touches nothing there", async (t) => {
+  const { base, client, context, dropNamespace, notes } = await createWorld(t, "n$a");
+  await mkdir(join(base, "../outside"));
+  for (const [i, location] of AWAY.entries())
+    await context.catalog.mutate((draft) =>
+      draft.put({ objectId: `n$away${i}`, objectType: "table", location, properties: {} }),
+    );
+  await dropNamespace({});
+  await assert.rejects(client.call("namespaceExists", "n"), failsWith("NamespaceNotFound"));
+  assert.deepEqual([await readdir(join(base, "../outside")), await notes()], [[], []]);
+});
+
+test("a change whose process has ended is over although locations in it lead out of the catalog", async (t) => {
+  const { base, client, directoryOf, takeRow, notes } = await createWorld(t, "n$a");
+  const location = (await directoryOf("n$a")).slice(base.length + 1);
+  await takeRow("n$a");
+  const root = join(base, "..");
+  await leaveIntent(root, {
+    departures: [...AWAY, location].map((each) => ({ location: each, remove: true })),
+  });
+  await leaveVerdict(root, "committed");
+  await client.call("declareTable", "other");
+  await client.call("deregisterTable", "other");
+  assert.deepEqual([await notes(), (await readdir(base)).includes(location)], [[], false]);
 });
 
 test("does not mistake a recreated directory for the one that a drop has removed", async (t) => {

@@ -30,14 +30,19 @@ export function createLayout(store: ObjectStore, baseKey: string): Layout {
   const { files } = store;
   const root = resolve("/", baseKey);
 
-  /** @throws LanceError InvalidInput */
-  function keyOf(location: string): string {
+  /** Returns the key of a location; undefined if it leads out of the base, as a row of another program may. */
+  function keyInside(location: string): string | undefined {
     // Nearly all locations are names of directories in the base, which need no further checks.
     if (PLAIN_NAME.test(location)) return keyIn(baseKey, location);
     // The catalog has locations as they are, but a reader may take one for a part of a URI and decode it.
-    if (staysInside(root, location) && staysInside(root, decoded(location)))
-      return resolve(root, location).slice(1);
-    throw refusedLocation(location);
+    const stays = staysInside(root, location) && staysInside(root, decoded(location));
+    return stays ? resolve(root, location).slice(1) : undefined;
+  }
+  /** @throws LanceError InvalidInput */
+  function keyOf(location: string): string {
+    const key = keyInside(location);
+    if (key === undefined) throw refusedLocation(location);
+    return key;
   }
   /** Name of the mark by which a location is claimed. */
   const claimName = (location: string) => (isRootDirectory(location) ? DEREGISTERED_MARKER : RESERVED_MARKER);
@@ -69,8 +74,9 @@ export function createLayout(store: ObjectStore, baseKey: string): Layout {
   const marks = createMarkChanges(store, hasManifest);
   const isLinked = async (location: string) => (await files?.leadsThroughLink(keyOf(location))) ?? false;
   const changeMark: typeof marks.change = async (location, next) => {
-    // Nothing is written to what a link leads to.
-    if (!(await isLinked(location))) await marks.change(keyOf(location), next);
+    const key = keyInside(location);
+    // Nothing is written outside of the base, nor to what a link leads to.
+    if (key !== undefined && !(await isLinked(location))) await marks.change(key, next);
   };
   const removals = createRemovals(store, baseKey);
   const layout: Layout = {
@@ -170,7 +176,10 @@ export function createLayout(store: ObjectStore, baseKey: string): Layout {
       await layout.checkNoEscape(location);
       return removals.removePutAside(keyOf(location), change, claimName(location), isLeft);
     },
-    completeRemoval: async (location, change) => removals.complete(keyOf(location), change),
+    async completeRemoval(location, change) {
+      const key = keyInside(location);
+      if (key !== undefined) await removals.complete(key, change);
+    },
   };
   return layout;
 }
