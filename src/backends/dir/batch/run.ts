@@ -169,7 +169,9 @@ const UNDECIDED = [
 /** Whether a failure is certain: nothing has been committed, and nothing can be committed later. */
 export function isRefusal(error: unknown): boolean {
   if (error instanceof OtherLocations) return true;
-  return error instanceof LanceError && !UNDECIDED.some((name) => error.is(name));
+  if (!(error instanceof LanceError)) return false;
+  // A change that finds no place in the queue is never tried.
+  return error.limit === "waiting_changes" || !UNDECIDED.some((name) => error.is(name));
 }
 
 /** A bucket may carry out late what it did not acknowledge, and a late version must be taken back again. */

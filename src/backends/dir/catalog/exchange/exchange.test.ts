@@ -83,9 +83,13 @@ test("errors of a commit reach the worker whose mutation it was, with their kind
       return manifest.prepare(...args);
     },
   }));
-  failure = new LanceError("Throttling", "the storage is busy", { headers: { "retry-after": "1" } });
+  failure = new LanceError("Throttling", "the storage is busy", {
+    headers: { "retry-after": "1" },
+    limit: "waiting_changes",
+  });
   await assert.rejects(declare(catalogs[1], "t"), (error: LanceError) => {
-    assert.deepEqual([error.kind, error.message], ["Throttling", "the storage is busy"]);
+    const { kind, message, limit } = error;
+    assert.deepEqual([kind, message, limit], ["Throttling", "the storage is busy", "waiting_changes"]);
     assert.deepEqual(error.headers, { "retry-after": "1" });
     return true;
   });

@@ -1,4 +1,4 @@
-import type { ErrorName } from "../../../../namespace/errors.ts";
+import type { ErrorName, LimitName } from "../../../../namespace/errors.ts";
 import type { Row } from "../state/row.ts";
 import type { SharedState } from "../state/state.ts";
 import type { RowAddress } from "../state/stored-row.ts";
@@ -67,6 +67,7 @@ export interface PlainError {
   readonly message: string;
   readonly stack: string | undefined;
   readonly headers: Readonly<Record<string, string>>;
+  readonly limit: LimitName | undefined;
   /** Whether a loss of power may undo the change. */
   readonly isUnsynced: boolean;
 }

@@ -10,13 +10,14 @@ export function toPlain(error: unknown): PlainError {
     message: error instanceof Error ? error.message : String(error),
     stack: error instanceof Error ? error.stack : undefined,
     headers: known?.headers ?? {},
+    limit: known?.limit,
     isUnsynced: error instanceof UnsyncedError,
   };
 }
 
 /** Returns the error of {@link toPlain}; its cause is the error in the other thread. */
-export function fromPlain({ kind, message, stack, headers, isUnsynced }: PlainError): Error {
+export function fromPlain({ kind, message, stack, headers, limit, isUnsynced }: PlainError): Error {
   const cause = Object.assign(new Error(message), stack !== undefined && { stack });
   if (isUnsynced) return new UnsyncedError(cause);
-  return kind === undefined ? cause : new LanceError(kind, message, { headers, cause });
+  return kind === undefined ? cause : new LanceError(kind, message, { headers, limit, cause });
 }

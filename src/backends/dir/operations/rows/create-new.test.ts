@@ -104,3 +104,12 @@ test("a caller that may replace the winner's table does so, except with rows who
     await client.query("ns$t");
   }
 });
+
+test("a create and a declaration leave nothing behind when too many changes wait for a commit", async (t) => {
+  const root = await temporaryDirectory(t);
+  await (await openClient(t, root)).call("createNamespace", "ns");
+  const { call, upload } = await openClient(t, root, { maxWaitingMutations: 0 });
+  await assert.rejects(upload("createTable", "ns$t", {}, stream(5)), failsWith("Throttling"));
+  await assert.rejects(call("declareTable", "ns$t"), failsWith("Throttling"));
+  assert.deepEqual(await tablesIn(join(root, "data")), []);
+});
