@@ -18,6 +18,8 @@ export interface PreparedVersion {
   readonly bytes: Uint8Array;
   /** Whether an earlier attempt of this call has already published it. */
   readonly exists: boolean;
+  /** Called when readers see the version. Default: nobody has to know. */
+  readonly onPublished?: (() => void) | undefined;
 }
 
 /**
@@ -27,11 +29,12 @@ export interface PreparedVersion {
  * @throws LanceError ConcurrentModification, and the errors of {@link publishVersion}
  */
 export async function publishPrepared(prepared: PreparedVersion, onUnclear?: () => void): Promise<void> {
-  const { dataset, version, key, bytes, exists } = prepared;
+  const { dataset, version, key, bytes, exists, onPublished } = prepared;
   // The writer that published the version earlier, or wrote its files, may not have synced them.
   const synced = syncFilesOf(dataset, manifestFileOf(key, bytes, parseManifestFile(key, bytes)), exists);
   if (!exists && !(await publishVersion(dataset.store, prepared, synced, onUnclear)))
     throw takenVersion(version);
+  onPublished?.();
   await synced;
   noteDurable(dataset, version);
   if (exists) return;

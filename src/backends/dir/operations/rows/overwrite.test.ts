@@ -114,6 +114,22 @@ test("overwriting a table that is renamed meanwhile changes nothing", async (t) 
   assert.deepEqual([properties["of"], (await client.call("countTableRows", "u")).count], ["before", 2n]);
 });
 
+test("a refused overwrite on whose rows another writer has built leaves their files", async (t) => {
+  const { client, context, overwrite } = await createWorld(t);
+  let isBuiltOn = false;
+  const refused = overwrite(async (mutation) => {
+    if (!isBuiltOn) {
+      isBuiltOn = true;
+      await client.upload("insertIntoTable", "t", {}, rowsOf(1));
+      await client.call("renameTable", "t", { newTableName: "u" });
+    }
+    return context.catalog.mutate(mutation);
+  });
+  await assert.rejects(refused, failsWith("ConcurrentModification"));
+  assert.equal((await client.call("countTableRows", "u")).count, 6n);
+  await client.query("u", { k: 10n } as never);
+});
+
 test("overwriting a table that others write to replaces what they have written until then", async (t) => {
   const { client, context, overwrite, state } = await createWorld(t);
   let others = 2;

@@ -26,7 +26,7 @@ export interface StagedRows {
   replace(target: DatasetRef, also?: AlsoChange): Promise<number>;
   /**
    * Lets `work` make the rows the next version of a dataset, or its first, in place of all its rows. The rows remain
-   * usable after an attempt that certainly failed.
+   * usable for that dataset after an attempt that certainly failed.
    *
    * @throws the errors of `work`
    */
@@ -167,11 +167,16 @@ function publishAsNext(
   target: DatasetRef,
   work: (version: PreparedVersion) => Promise<number>,
 ): Promise<number> {
-  return moveData(staging, target, async () => {
+  let isPublished = false;
+  const onPublished = () => {
+    isPublished = true;
+  };
+  const commit = async () => {
     const isFirst = (await latestVersion(target)) === undefined;
     const apply = isFirst ? asFirst(staged.manifest) : replaceRows(staged.manifest);
-    return work(await prepareChange(target, staged, apply));
-  });
+    return work({ ...(await prepareChange(target, staged, apply)), onPublished });
+  };
+  return moveData(staging, target, commit, () => isPublished);
 }
 
 /** Makes a staged dataset the first version of another one. @throws LanceError TableAlreadyExists */
@@ -219,8 +224,18 @@ function asFirst(staged: Manifest): ApplyChange {
   };
 }
 
-/** Moves the data files of a dataset to another one and commits them there; moves them back when that fails. */
-async function moveData(from: DatasetRef, to: DatasetRef, commit: () => Promise<number>): Promise<number> {
+/**
+ * Moves the data files of a dataset to another one and commits them there; moves them back when that fails.
+ *
+ * @param isPublished whether readers have seen a version with the files. Others may have built on it before it was taken back, so
+ *   that they need the files. Default: a commit that fails has shown none
+ */
+async function moveData(
+  from: DatasetRef,
+  to: DatasetRef,
+  commit: () => Promise<number>,
+  isPublished = () => false,
+): Promise<number> {
   const { store } = from;
   const [source, target] = [from, to].map((dataset) => `${dataDirectory(dataset)}/data`);
   const names = await listTree(store, source as string);
@@ -231,7 +246,7 @@ async function moveData(from: DatasetRef, to: DatasetRef, commit: () => Promise<
     return await commit();
   } catch (error) {
     // After an unclear failure the version may exist; the files stay, and superfluous ones do no harm.
-    if (isRefusal(error)) {
+    if (isRefusal(error) && !isPublished()) {
       await moveAll(target as string, source as string).catch((failure: unknown) => {
         throw isMissing(failure) ? droppedMeanwhile(failure) : failure;
       });
