@@ -36,9 +36,9 @@ export function counted(store: JobStore) {
   const looks = async (more: number) => {
     for (const until = count + more; count < until; ) await sleep(5);
   };
-  const listOpen = () => {
+  const listOpen: JobStore["listOpen"] = (onDamaged) => {
     count++;
-    return store.listOpen();
+    return store.listOpen(onDamaged);
   };
   return { store: { ...store, listOpen }, looks };
 }

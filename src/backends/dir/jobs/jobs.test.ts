@@ -190,6 +190,18 @@ test("a damaged record is reported by its name", async (t) => {
   }
 });
 
+test("a damaged record of one job leaves others to be taken over and cancelled", async (t) => {
+  const path = await temporaryDirectory(t);
+  const store = storeIn(path);
+  const [damaged, id] = [randomUUID(), randomUUID()];
+  await createLocalStore(path).put(`${JOBS_DIRECTORY}/open/${damaged}.json`, Buffer.from("{"));
+  await store.put({ ...request("quick"), id, state: "queued", createdAt: 1, attempts: 1 });
+  const jobs = jobsOn(t, store, { quick: async () => ({}) });
+  assert.equal((await ended(jobs, id)).state, "succeeded");
+  assert.deepEqual(await jobs.open(), []);
+  await jobs.cancelAt("t.lance");
+});
+
 test("ids from outside lead to no other files, and old jobs are forgotten", async (t) => {
   const store = storeIn(await temporaryDirectory(t));
   const jobs = jobsOn(t, store, { quick: async () => ({}) });
@@ -263,7 +275,7 @@ test("records are read a few at a time", async (t) => {
     else await store.finish({ ...job, id: idOf(n), state: "succeeded", finishedAt: 2 });
   }
   assert.equal((await store.list()).length, 100);
-  assert.equal((await store.listOpen()).length, 50);
+  assert.equal((await store.listOpen(assert.fail)).length, 50);
   await store.prune(0, 10);
   assert.equal((await store.list()).length, 60);
   assert.ok(most <= 16, `${most} at a time`);
@@ -277,7 +289,7 @@ test("a job beyond a number of waiting ones is refused, and leaves no record", a
   const { id } = await jobs.submit(request("endless"));
   await jobs.submit(request("endless"), "another");
   await assert.rejects(jobs.submit(request("endless"), "a third"), failsWith("Throttling"));
-  assert.equal((await store.listOpen()).length, 2);
+  assert.equal((await store.listOpen(assert.fail)).length, 2);
   await jobs.cancel(id);
   await ended(jobs, id);
   while (jobs.active().length > 1) await sleep(5);
@@ -314,7 +326,7 @@ test("a job that ended is not open again when its record is removed, though its 
   const job: Job = { ...request("quick"), id, state: "running", createdAt: 1, attempts: 1, begun: 1 };
   await store.finish({ ...job, state: "succeeded", finishedAt: 2 });
   await store.put(job);
-  assert.deepEqual([await store.listOpen(), (await store.get(id))?.state], [[], "succeeded"]);
+  assert.deepEqual([await store.listOpen(assert.fail), (await store.get(id))?.state], [[], "succeeded"]);
   await store.prune(Date.now() + 1_000, 10);
-  assert.deepEqual([await store.listOpen(), await store.get(id)], [[], undefined]);
+  assert.deepEqual([await store.listOpen(assert.fail), await store.get(id)], [[], undefined]);
 });

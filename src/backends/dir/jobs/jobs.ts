@@ -95,10 +95,19 @@ export function createJobs(options: JobsOptions): Jobs {
   const active = new Map<string, Active>();
   const timers: NodeJS.Timeout[] = [];
   const chores = new Set<Promise<unknown>>();
+  /** The ids of the jobs whose damaged records the log has named. */
+  const damaged = new Set<string>();
   let closing = false;
   let sweeping = Promise.resolve();
 
   const lease = (now: number) => ({ owner, until: now + leaseMs });
+
+  const listOpen = () =>
+    store.listOpen((id, error) => {
+      if (!damaged.has(id))
+        log.error({ err: error, job: id }, "a job cannot run, because its record is damaged");
+      damaged.add(id);
+    });
 
   /** Waits for a turn, but not beyond the signal; it waits for started work to end. */
   async function inTurn<T>(
@@ -204,7 +213,7 @@ export function createJobs(options: JobsOptions): Jobs {
     else controller.abort(LOST);
   }
   async function sweep(): Promise<void> {
-    for (const job of await store.listOpen()) {
+    for (const job of await listOpen()) {
       if (closing) return;
       if (active.has(job.id) || !kinds.has(job.kind) || !(await isFree(job)) || (await rests(job))) continue;
       const attempts = await claim(job);
@@ -313,7 +322,7 @@ export function createJobs(options: JobsOptions): Jobs {
       return job?.finishedAt === undefined ? undefined : job;
     },
     list: store.list,
-    open: store.listOpen,
+    open: listOpen,
     active: () => [...active.values()].map(({ job }) => job),
     async cancel(id) {
       const job = await store.get(id);
@@ -322,7 +331,7 @@ export function createJobs(options: JobsOptions): Jobs {
       return true;
     },
     async cancelAt(location) {
-      for (const { id, spec } of await store.listOpen()) if (spec["location"] === location) await cancel(id);
+      for (const { id, spec } of await listOpen()) if (spec["location"] === location) await cancel(id);
     },
     async close() {
       closing = true;

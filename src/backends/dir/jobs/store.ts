@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { basename } from "node:path";
+import { isLanceError, type LanceError } from "../../../namespace/errors.ts";
 import { forEachOf } from "../concurrency/for-each.ts";
 import { damagedFile } from "../format/files/damaged-file.ts";
 import { parseJsonFile } from "../format/files/json-file.ts";
@@ -19,8 +20,12 @@ export interface JobStore {
   get(id: string): Promise<Job | undefined>;
   /** Returns all jobs, the oldest first. It reads the record of a finished job once. */
   list(): Promise<readonly JobSummary[]>;
-  /** Returns the jobs that have not ended. */
-  listOpen(): Promise<Job[]>;
+  /**
+   * Returns the jobs that have not ended. Nothing can be done about one with a damaged record, and the others go on.
+   *
+   * @param onDamaged gets the id of each such job, and why its record cannot be read
+   */
+  listOpen(onDamaged: (id: string, error: LanceError) => void): Promise<Job[]>;
   /** Takes an attempt of a job; returns false if another process has it. */
   claim(job: Job, attempt: number): Promise<boolean>;
   /**
@@ -60,11 +65,18 @@ export function createJobStore(store: ObjectStore, directory: string): JobStore 
     const names = await listNames(store, `${directory}/${folder}`);
     return names.map((name) => name.replace(/\.json$/, "")).filter((id) => JOB_ID.test(id));
   }
-  async function readAll(folder: "open" | "done", ids: readonly string[]): Promise<Job[]> {
+  async function readAll(
+    folder: "open" | "done",
+    ids: readonly string[],
+    onDamaged?: Parameters<JobStore["listOpen"]>[0],
+  ): Promise<Job[]> {
     const jobs: Job[] = [];
     await forEachOf(ids, READS, async (id) => {
-      const job = await read(folder, id);
-      if (job !== undefined) jobs.push(job);
+      const job = await read(folder, id).catch((error: unknown) => {
+        if (onDamaged === undefined || !isLanceError(error, "DataLoss")) throw error;
+        onDamaged(id, error);
+      });
+      if (job) jobs.push(job);
     });
     return jobs.sort((a, b) => a.createdAt - b.createdAt);
   }
@@ -106,8 +118,8 @@ export function createJobStore(store: ObjectStore, directory: string): JobStore 
       finished = new Map(final.flatMap((id) => entryOf(jobs.get(id))));
       return [...jobs.values()].sort((a, b) => a.createdAt - b.createdAt);
     },
-    async listOpen() {
-      const open = await readAll("open", await idsIn("open"));
+    async listOpen(onDamaged) {
+      const open = await readAll("open", await idsIn("open"), onDamaged);
       // A job that a process recorded as done before it died is done.
       const done = new Set<string>();
       await forEachOf(open, READS, async ({ id }) => {

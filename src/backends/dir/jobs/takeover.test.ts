@@ -63,8 +63,8 @@ test("a job is left to a process that renews its lease after the clock was set b
   // Every look at the jobs meets a new lease, which is the sooner over the more often the clock is set back.
   const { store, looks } = counted({
     ...inner,
-    listOpen: async () =>
-      (await inner.listOpen()).map((job) => ({ ...job, lease: { owner: "b", until: --until } })),
+    listOpen: async (onDamaged) =>
+      (await inner.listOpen(onDamaged)).map((job) => ({ ...job, lease: { owner: "b", until: --until } })),
   });
   await inner.put({ ...request("quick"), id, state: "running", createdAt: 1, attempts: 1 });
   jobsOn(t, store, { quick: () => assert.fail("it is taken over") }, 30);
