@@ -3,6 +3,7 @@ import { test } from "vitest";
 import { table } from "../../catalog/catalog-fixture.ts";
 import { createState } from "../../catalog/state/state.ts";
 import { createViewRegister } from "./auto-views.ts";
+import { toProperties } from "./definition.ts";
 
 test("looks for views in many changed tables with as many checks of the catalog as in a few", async () => {
   const names = Array.from({ length: 50 }, (_, i) => `t${i}`);
@@ -22,4 +23,20 @@ test("looks for views in many changed tables with as many checks of the catalog 
     return checks;
   }
   assert.equal(await checksOf(names), await checksOf(names.slice(0, 2)));
+});
+
+test("forgets views that have gone without a call for them", async () => {
+  const definition = {
+    sourceQuery: "SELECT * FROM t",
+    outputSchema: "",
+    withNoData: false,
+    autoRefresh: true,
+  };
+  const view = (name: string) => ({ ...table(name), properties: toProperties(definition) });
+  let state = createState([view("v"), view("w")]);
+  const register = createViewRegister({ known: () => state, read: async () => state }, 0);
+  const names = async () => (await register.viewsOf([[]])).map(({ id }) => id.join("$"));
+  assert.deepEqual(await names(), ["v", "w"]);
+  state = createState([view("w")]);
+  assert.deepEqual(await names(), ["w"]);
 });

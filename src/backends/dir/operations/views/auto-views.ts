@@ -37,6 +37,9 @@ export function createViewRegister(catalog: Pick<Catalog, "read" | "known">, loo
     if (now - lookedAt < lookMs) return;
     // The walk reads the catalog now and then; a check for each table would be a request to a bucket for each.
     for await (const id of walkTables(catalog)) look(catalog.known(), id);
+    // Those that others have dropped, or that were dropped with their namespace.
+    const state = catalog.known();
+    for (const key of views.keys()) if (state.get(key) === undefined) views.delete(key);
     lookedAt = now;
   }
 
