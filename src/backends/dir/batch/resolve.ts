@@ -1,5 +1,5 @@
 import type { CatalogContext, TableContext } from "../catalog/catalog-context.ts";
-import { ownerOf, updateMark } from "../catalog/table-marks.ts";
+import { isHiddenUnder, ownerOf, updateMark } from "../catalog/table-marks.ts";
 import type { DatasetRef } from "../format/dataset.ts";
 import { deleteVersions, type VersionRange } from "../format/versions/delete-versions.ts";
 import { latestVersion } from "../format/versions/version-files.ts";
@@ -78,7 +78,10 @@ export async function complete(
     deleted.push(await dropVersions(context, refOf(context, dataset), bounded, () => mayGoOn(finisher)));
   }
   for (const location of intent.declared) {
-    if ((await ownerOf(context, location)) !== undefined) await layout.reveal(location, finisher.change);
+    const owner = await ownerOf(context, location);
+    if (owner === undefined) continue;
+    if (isHiddenUnder(location, owner)) await updateMark(context, location);
+    else await layout.reveal(location, finisher.change);
   }
   for (const location of intent.locations) await updateMark(context, location);
   for (const { stagedKey } of intent.versions)

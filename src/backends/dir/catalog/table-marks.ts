@@ -4,6 +4,11 @@ import type { CatalogContext } from "./catalog-context.ts";
 /** Maximum number of updates of a mark while the row changes. */
 const MAX_LOOKS = 5;
 
+/** Whether a directory is hidden from implementations that list directories, because its table has another name there or none. */
+export function isHiddenUnder(location: string, owner: string | undefined): boolean {
+  return isRootDirectory(location) && owner !== rootName(location);
+}
+
 /**
  * Updates the mark of a directory to agree with the catalog: implementations that list directories treat an unmarked
  * `<name>.lance` as the root's table of that name. Changes that are about to take the directory keep their mark.
@@ -14,13 +19,12 @@ const MAX_LOOKS = 5;
 export async function updateMark(context: CatalogContext, location: string, ended?: string): Promise<void> {
   if (!recurs(location)) return;
   const { layout, journal } = context;
-  const isHidden = (owner: string | undefined) => isRootDirectory(location) && owner !== rootName(location);
   let owner = await ownerOf(context, location);
   for (let look = 1; look <= MAX_LOOKS; look++) {
     // Without a row, the directory may be that of a change which is to be completed.
     const isDeparting = async (change: string) =>
       change !== ended && (owner === undefined || (await journal.isOpen(change)));
-    await layout.setDeregistered(location, isHidden(owner), isDeparting);
+    await layout.setDeregistered(location, isHiddenUnder(location, owner), isDeparting);
     const before = owner;
     owner = await ownerOf(context, location);
     if (owner === before) return;

@@ -10,7 +10,7 @@ import type { Catalog } from "../../catalog/catalog.ts";
 import { type Disk, machineDisk } from "../../format/local/disk.ts";
 import { createLocalStore } from "../../format/local/local-store.ts";
 import { openDirectory } from "../../open-directory.ts";
-import { rows } from "../../rows-fixture.ts";
+import { idsOf, rows } from "../../rows-fixture.ts";
 import { failsWith, openClient, silent, temporaryDirectory } from "../../test-support.ts";
 import { createDeclareOperations } from "./declare.ts";
 
@@ -101,4 +101,23 @@ test("no table gets a place in the directory of a root table that has no row", a
     await assert.rejects(client.call("registerTable", "x", { location }), failsWith("InvalidInput"));
   }
   await client.call("declareTable", "x", { location: "other.lance/a" });
+});
+
+test("a table that is declared in a directory of another name stays hidden from programs that list directories", async (t) => {
+  const root = await temporaryDirectory(t);
+  const client = await openClient(t, root);
+  await client.call("createNamespace", "n");
+  await client.call("declareTable", "n$t", { location: "a.lance" });
+  await client.call("declareTable", "t", { location: "b.lance" });
+  const declareTable = { case: "declareTable" as const, value: { id: ["u"], location: "c.lance" } };
+  await client.call("batchCommitTables", "$", { operations: [{ operation: declareTable }] });
+  for (const [id, location] of Object.entries({ n$t: "a.lance", t: "b.lance", u: "c.lance" })) {
+    assert.deepEqual(await readdir(join(root, "data", location)), [".lance-deregistered"]);
+    assert.equal((await client.call("describeTable", id, { checkDeclared: true })).isOnlyDeclared, true);
+    await client.upload("insertIntoTable", id, {}, rows([1]));
+    assert.ok((await readdir(join(root, "data", location))).includes(".lance-deregistered"));
+  }
+  await client.call("renameTable", "t", { newTableName: "b" });
+  assert.ok(!(await readdir(join(root, "data", "b.lance"))).includes(".lance-deregistered"));
+  assert.deepEqual(idsOf(await client.query("b")), [1]);
 });

@@ -23,7 +23,7 @@ import { checkNewLocation, LocationTaken } from "../../catalog/base/location-rul
 import type { CatalogContext } from "../../catalog/catalog-context.ts";
 import type { Draft } from "../../catalog/state/draft.ts";
 import type { CatalogView } from "../../catalog/state/view.ts";
-import { expireClaim, ownerOf, updateMark } from "../../catalog/table-marks.ts";
+import { expireClaim, isHiddenUnder, ownerOf, updateMark } from "../../catalog/table-marks.ts";
 import { afterChange } from "../../format/changes/after-change.ts";
 import type { StorageOptions } from "../../stores/storage-options.ts";
 import type { DirectAccessContext } from "../context.ts";
@@ -102,6 +102,8 @@ export interface Claim {
   readonly location: string;
   /** Whether no other caller can know the location, because it was drawn at random for this claim. */
   readonly isPrivate: boolean;
+  /** Whether the directory stays hidden from implementations that list directories, because it has another table's name. */
+  readonly isHidden: boolean;
   /** Plans to take the name at a private location, if another caller takes this one first. Default: that is an error. */
   readonly elsewhere?: () => Claim;
   /** Takes the name as a mutation of the catalog. @throws LocationTaken */
@@ -135,7 +137,7 @@ async function takePrivately(
 /** Takes a name at a location that others may want, too, and that only one of them can claim (docs/adr/0101). */
 async function takeOpenly(context: CatalogContext, claim: Claim): Promise<string> {
   const { catalog, layout } = context;
-  const { location, apply, elsewhere } = claim;
+  const { location, isHidden, apply, elsewhere } = claim;
   const text = randomUUID();
   try {
     if (!(await layout.claim(location, text))) throw new LocationTaken();
@@ -147,7 +149,7 @@ async function takeOpenly(context: CatalogContext, claim: Claim): Promise<string
     if (!(error instanceof LocationTaken) || elsewhere === undefined) throw error;
     return takePrivately(context, elsewhere());
   }
-  await afterChange(() => showDeclared(context, location, text));
+  await afterChange(() => (isHidden ? updateMark(context, location) : showDeclared(context, location, text)));
   return location;
 }
 
@@ -227,6 +229,7 @@ function claimOf(
   return {
     location,
     isPrivate,
+    isHidden: isHiddenUnder(location, objectIdOf(id)),
     apply(draft) {
       requireParent(draft, id);
       if (draft.get(objectIdOf(id)) !== undefined) throw tableExists(id);
