@@ -136,6 +136,21 @@ for (const [kind, store] of [
     }
   });
 
+test("a directory that contains other tables is not listed to find out whether it is one", async (t) => {
+  const base = disk.keyOf(await temporaryDirectory(t));
+  const listed: string[] = [];
+  const list: ObjectStore["list"] = (directory) => {
+    listed.push(directory);
+    return disk.list(directory);
+  };
+  const layout = createLayout({ ...disk, list }, base);
+  await disk.put(keyIn(base, "lake/t/rows"), Buffer.from("of a table"));
+  assert.equal(await layout.dataState("lake"), "lost");
+  assert.ok(!listed.includes(keyIn(base, "lake")));
+  await layout.reserve("lake");
+  assert.equal(await layout.dataState("lake"), "declared");
+});
+
 test("a mark that a disk may not keep does not count", async (t) => {
   const base = disk.keyOf(await temporaryDirectory(t));
   await disk.put(keyIn(base, "t/rows"), Buffer.from("of a table"));

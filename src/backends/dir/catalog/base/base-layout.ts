@@ -10,6 +10,7 @@ import {
   departureMark,
   departuresIn,
   isMark,
+  MARKS,
   PLAIN_MARK,
   RESERVED_MARKER,
 } from "./directory-marks.ts";
@@ -101,7 +102,9 @@ export function createLayout(store: ObjectStore, baseKey: string): Layout {
     async dataState(location) {
       const key = keyOf(location);
       if (await hasManifest(key)) return "written";
-      return (await listNames(store, key)).some(isMark) ? "declared" : "lost";
+      // It may contain any number of other tables, so it is not listed.
+      const marks = await Promise.all(MARKS.map((name) => store.head(`${key}/${name}`)));
+      return marks.some((mark) => mark !== undefined) ? "declared" : "lost";
     },
     exists: async (location) => store.exists(keyOf(location)),
     isEmpty: async (location) => (await namesAtNew(keyOf(location))).length === 0,

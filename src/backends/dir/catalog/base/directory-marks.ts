@@ -7,8 +7,11 @@ export const DEREGISTERED_MARKER = ".lance-deregistered";
 /** Content of a mark that belongs to no claim and no drop. */
 export const PLAIN_MARK = Buffer.from("reserved");
 
+/** Names of all marks. */
+export const MARKS: readonly string[] = [RESERVED_MARKER, DEREGISTERED_MARKER];
+
 /** Whether a name in a directory is that of a mark. */
-export const isMark = (name: string): boolean => name === RESERVED_MARKER || name === DEREGISTERED_MARKER;
+export const isMark = (name: string): boolean => MARKS.includes(name);
 
 const CLAIMED = "claimed ";
 
