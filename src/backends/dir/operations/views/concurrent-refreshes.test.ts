@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { type TestContext, test } from "vitest";
 import { until } from "../../../../../test/support/until.ts";
+import type { Identifier } from "../../../../namespace/identifier.ts";
 import type { Job } from "../../jobs/job.ts";
 import type { Jobs, JobWork } from "../../jobs/jobs.ts";
 import { openDirectory } from "../../open-directory.ts";
@@ -28,21 +29,32 @@ async function openRefresh(
   t: TestContext,
   root: string,
   change: (context: DirContext) => Partial<DirContext>,
+  noteWrite: (view: Identifier) => void = () => {},
 ): Promise<(signal: AbortSignal) => Promise<unknown>> {
   const { context, close } = await openDirectory({ root, log: silent });
   t.onTestFinished(close);
   const works: JobWork[] = [];
   const jobs: Jobs = { ...context.jobs, define: (_, work) => void works.push(work) };
-  createViewOperations(
-    { ...context, jobs, ...change(context) },
-    () => assert.fail(),
-    () => {},
-  );
+  createViewOperations({ ...context, jobs, ...change(context) }, () => assert.fail(), noteWrite);
   const { location } = await requireTable(context, ["v"]);
   const facts = { state: "running", createdAt: 0, attempts: 1 } as const;
   const job: Job = { ...facts, id: "", kind: "", table: ["v"], spec: { location } };
   return async (signal) => works[0]?.(job, signal);
 }
+
+test("the refresh of a view that was renamed while it waited is noted under the present name", async (t) => {
+  const { root, client } = await openView(t, "SELECT id FROM t");
+  const noted: Identifier[] = [];
+  const run = await openRefresh(
+    t,
+    root,
+    () => ({}),
+    (view) => noted.push(view),
+  );
+  await client.call("renameTable", "v", { newTableName: "w" });
+  await run(new AbortController().signal);
+  assert.deepEqual(noted, [["w"]]);
+});
 
 test("a refresh that was cancelled keeps others waiting until its last write has ended", async (t) => {
   const { root, client, ids } = await openView(t, "SELECT id FROM t");

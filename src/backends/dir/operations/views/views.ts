@@ -13,6 +13,7 @@ import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import type { ChangeContext } from "../../batch/change-context.ts";
 import { afterChange } from "../../format/changes/after-change.ts";
 import type { UploadContext } from "../context.ts";
+import { tableOf } from "../jobs.ts";
 import { checkProperties } from "../properties.ts";
 import { openGuarded } from "../tables/guarded.ts";
 import { duringWork } from "../tables/long-work.ts";
@@ -52,7 +53,7 @@ export function createViewOperations(
     const facts = await duringWork(context, { id: job.table, location }, signal, (view) =>
       locks.withLocks([location], () => refreshView(context, view, job, signal)),
     );
-    noteWrite(job.table);
+    noteWrite(tableOf(context.catalog.known(), job));
     return facts;
   });
 
