@@ -234,6 +234,17 @@ test("a cascade removes exactly the tables whose rows its commit takes", async (
   );
 });
 
+test("a drop leaves the table that another program has put inside of the directory", async (t) => {
+  const { base, client, context } = await createWorld(t, "t", "u");
+  await rename(join(base, "u.lance"), join(base, "t.lance/inner"));
+  await context.catalog.mutate((draft) =>
+    draft.put({ ...(draft.get("u") as Row), location: "t.lance/inner" }),
+  );
+  await client.call("dropTable", "t");
+  assert.deepEqual((await client.call("listTables", "")).tables, ["u"]);
+  assert.equal((await client.call("countTableRows", "u")).count, 2n);
+});
+
 /** Locations to which no gateway puts a table, but another program may. */
 const AWAY = ["../outside", "file:///outside"];
 

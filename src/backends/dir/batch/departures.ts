@@ -72,7 +72,7 @@ export async function finishDepartures(
   for (const { location, remove } of departures) {
     if (!(await mayGoOn(finisher))) return false;
     if (!finisher.isAlone()) await context.layout.completeRemoval(location, finisher.change);
-    if (!remove || (await ownerOf(context, location)) !== undefined) {
+    if (!remove || (await isInUse(context, location))) {
       await updateMark(context, location, finisher.change);
       continue;
     }
@@ -87,6 +87,14 @@ export async function finishDepartures(
     all = false;
   }
   return all;
+}
+
+/** Whether a row has a location, or one inside of it, to which another program may have put a table. */
+function isInUse({ catalog }: ChangeContext, location: string): Promise<boolean> {
+  return catalog.mutate((draft) => {
+    for (const _ of draft.locationsInside(location)) return true;
+    return draft.ownerOf(location) !== undefined;
+  });
 }
 
 /** Whether a process may still do a part of a change that must not follow the change's end. */
