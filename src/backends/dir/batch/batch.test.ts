@@ -5,7 +5,7 @@ import { access, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Int32, Table, tableToIPC, vectorFromArray } from "apache-arrow";
 import { type TestContext, test } from "vitest";
-import type { DatasetRef } from "../format/dataset.ts";
+import { type DatasetRef, manifestKey } from "../format/dataset.ts";
 import { createLocalStore } from "../format/local/local-store.ts";
 import { latestVersion } from "../format/versions/version-files.ts";
 import { openDirectory } from "../open-directory.ts";
@@ -71,9 +71,10 @@ test("a batch that was cut off after its commit is completed", async (t) => {
   const ofA = await stageNext(a, "x");
   await store.putIfAbsent(ofA.key, ofA.bytes);
   const ranges = [{ start: "0", end: "2" }];
+  const last = { "1": digestOf((await store.get(manifestKey(b, 1n, "V2"))) as Uint8Array) };
   await leaveIntent(root, {
     versions: [intended(a, ofA)],
-    deletions: [{ dataset: { root: b.root, branch: null }, ranges }],
+    deletions: [{ dataset: { root: b.root, branch: null }, ranges, last }],
   });
   await leaveVerdict(root, "committed");
   // The next batch resolves it, even a batch that fails.

@@ -10,10 +10,7 @@ export interface Intent {
   /** Manifests that become versions. */
   readonly versions: readonly IntendedVersion[];
   /** Versions whose manifests are deleted after everything else. */
-  readonly deletions: readonly {
-    readonly dataset: IntendedDataset;
-    readonly ranges: readonly { readonly start: string; readonly end: string }[];
-  }[];
+  readonly deletions: readonly IntendedDeletion[];
   /** Locations whose marker files must follow the catalog. */
   readonly locations: readonly string[];
   /** Locations that get a row as declared tables. */
@@ -33,6 +30,17 @@ export interface Departure {
 export interface IntendedDataset {
   readonly root: string;
   readonly branch: string | null;
+}
+
+/** Versions whose manifests are deleted. */
+export interface IntendedDeletion {
+  readonly dataset: IntendedDataset;
+  readonly ranges: readonly { readonly start: string; readonly end: string }[];
+  /**
+   * {@link digestOf} the manifests of those that are newer than all that stay, by their numbers: until the deletion is
+   * completed, new versions may have got the numbers. Notes of older releases lack it, and then none of these is deleted.
+   */
+  readonly last?: Readonly<Record<string, string>>;
 }
 
 /** A manifest that becomes a version. */

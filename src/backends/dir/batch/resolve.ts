@@ -1,7 +1,11 @@
 import type { CatalogContext, TableContext } from "../catalog/catalog-context.ts";
 import { isHiddenUnder, ownerOf, updateMark } from "../catalog/table-marks.ts";
 import type { DatasetRef } from "../format/dataset.ts";
-import { deleteVersions, type VersionRange } from "../format/versions/delete-versions.ts";
+import {
+  type DeletionChecks,
+  deleteVersions,
+  type VersionRange,
+} from "../format/versions/delete-versions.ts";
 import { latestVersion } from "../format/versions/version-files.ts";
 import type { ChangeContext } from "./change-context.ts";
 import { type Finisher, finishDepartures, mayGoOn, undoDepartures } from "./departures.ts";
@@ -73,9 +77,13 @@ export async function complete(
 ): Promise<{ deleted: number[]; tidy: boolean }> {
   const { store, layout } = context;
   const deleted: number[] = [];
-  for (const { dataset, ranges } of intent.deletions) {
+  for (const { dataset, ranges, last = {} } of intent.deletions) {
     const bounded = ranges.map(({ start, end }) => ({ start: BigInt(start), end: BigInt(end) }));
-    deleted.push(await dropVersions(context, refOf(context, dataset), bounded, () => mayGoOn(finisher)));
+    const checks: DeletionChecks = {
+      isStillAsked: () => mayGoOn(finisher),
+      isMeant: (version, bytes) => last[String(version)] === digestOf(bytes),
+    };
+    deleted.push(await dropVersions(context, refOf(context, dataset), bounded, checks));
   }
   for (const location of intent.declared) {
     const owner = await ownerOf(context, location);
@@ -131,8 +139,8 @@ async function takeVersionBack(context: ChangeContext, intended: IntendedVersion
   }
   if (stagedKey !== null) await store.putIfAbsent(stagedKey, bytes);
   // By now the number may be another version's, if another process has taken this one back.
-  const isSame = async () => digestOf((await store.get(key)) ?? new Uint8Array()) === digest;
-  await dropVersions(context, dataset, [{ start: version, end: version + 1n }], isSame);
+  const isStillAsked = async () => digestOf((await store.get(key)) ?? new Uint8Array()) === digest;
+  await dropVersions(context, dataset, [{ start: version, end: version + 1n }], { isStillAsked });
 }
 
 /** Deletes versions, and the engine's handles, which may be open at a deleted version. */
@@ -140,10 +148,10 @@ export async function dropVersions(
   { engine, store }: Pick<TableContext, "engine" | "store">,
   dataset: DatasetRef,
   ranges: readonly VersionRange[],
-  isStillAsked?: () => Promise<boolean>,
+  checks?: DeletionChecks,
 ): Promise<number> {
   try {
-    return await deleteVersions(dataset, ranges, isStillAsked);
+    return await deleteVersions(dataset, ranges, checks);
   } finally {
     engine.forget(store.uriOf(dataset.root));
   }

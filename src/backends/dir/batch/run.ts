@@ -14,7 +14,7 @@ import type { VersionRange } from "../format/versions/delete-versions.ts";
 import { type PreparedVersion, publishPrepared } from "../format/versions/prepared-version.ts";
 import type { ChangeContext } from "./change-context.ts";
 import { departuresOf, markDepartures, sameDepartures } from "./departures.ts";
-import { digestOf, type IntendedDataset, type Intent } from "./intent.ts";
+import { digestOf, type IntendedDataset, type IntendedDeletion, type Intent } from "./intent.ts";
 import type { OwnIntent } from "./journal.ts";
 import { complete, takeBack } from "./resolve.ts";
 
@@ -27,11 +27,19 @@ export interface Batch {
   /** Default: none. */
   readonly versions?: readonly PreparedVersion[];
   /** Default: none. */
-  readonly deletions?: readonly { readonly dataset: DatasetRef; readonly ranges: readonly VersionRange[] }[];
+  readonly deletions?: readonly PlannedDeletion[];
   /** Locations whose marker files must follow the catalog. Default: none. */
   readonly locations?: readonly string[];
   /** Locations that get a row as declared tables. Default: none. */
   readonly declared?: Iterable<string>;
+}
+
+/** A deletion of versions. */
+export interface PlannedDeletion {
+  readonly dataset: DatasetRef;
+  readonly ranges: readonly VersionRange[];
+  /** See {@link IntendedDeletion}. */
+  readonly last: NonNullable<IntendedDeletion["last"]>;
 }
 
 /** Result of a batch. */
@@ -269,9 +277,10 @@ function* planIntent(batch: Batch, draft: Draft): Steps<Intent> {
       digest: digestOf(bytes),
       exists,
     })),
-    deletions: deletions.map(({ dataset, ranges }) => ({
+    deletions: deletions.map(({ dataset, ranges, last }) => ({
       dataset: toIntended(dataset),
       ranges: ranges.map(({ start, end }) => ({ start: String(start), end: String(end) })),
+      last,
     })),
     locations,
     declared: [...declared],

@@ -25,6 +25,9 @@ test("a deletion that pauses leaves the version that has got the number meanwhil
     store.objects.set(newest.key, next);
     return true;
   };
-  assert.equal(await deleteVersions(dataset, [{ start: newest.version, end: -1n }], replace), 0);
+  assert.equal(
+    await deleteVersions(dataset, [{ start: newest.version, end: -1n }], { isStillAsked: replace }),
+    0,
+  );
   assert.equal(store.objects.get(newest.key), next);
 });

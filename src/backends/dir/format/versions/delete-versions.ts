@@ -2,7 +2,7 @@ import { LanceError } from "../../../../namespace/errors.ts";
 import { forEachOf } from "../../concurrency/for-each.ts";
 import type { DatasetRef } from "../dataset.ts";
 import { versionHintKey } from "../dataset.ts";
-import { findVersions, newestOf } from "./version-files.ts";
+import { findVersions, newestOf, type VersionName } from "./version-files.ts";
 import { writeVersionHint } from "./version-hint.ts";
 
 /** A range of versions: from `start` to before `end`, or to the newest if `end` is negative. */
@@ -14,58 +14,84 @@ export interface VersionRange {
 /** Maximum number of versions in bounded ranges, as in the directory catalog of Lance (contract 6.5). */
 const MAX_VERSIONS = 1_000_000n;
 
+/** What a deletion looks at again right before it begins. */
+export interface DeletionChecks {
+  /**
+   * Whether the versions of these numbers are still the ones to delete; asked when it is known which manifests have the
+   * numbers, which a new version may get. Default: they are
+   */
+  readonly isStillAsked?: () => Promise<boolean>;
+  /** Whether a version that is behind all that stay is one to delete. Default: it is */
+  readonly isMeant?: (version: bigint, bytes: Uint8Array) => boolean;
+}
+
 /**
- * Deletes the manifests of versions; transactions and data remain. It also deletes the newest version: a table without
- * any manifest cannot be opened.
+ * Deletes the manifests of versions, the newest first; transactions and data remain. It also deletes the newest version: a
+ * table without any manifest cannot be opened.
  *
- * @param isStillAsked whether the versions of these numbers are still the ones to delete; asked when it is known which
- *   manifests have the numbers, which a new version may get. Default: they are
  * @returns the number of deleted files
  * @throws LanceError InvalidInput if the bounded ranges span more than a million versions
  */
 export async function deleteVersions(
   dataset: DatasetRef,
   ranges: readonly VersionRange[],
-  isStillAsked = async () => true,
+  { isStillAsked = async () => true, isMeant = () => true }: DeletionChecks = {},
 ): Promise<number> {
   checkRanges(ranges);
-  const isInRanges = createRangeCheck(ranges);
-  const isDoomed = ({ version }: { readonly version: bigint }): boolean => isInRanges(version);
   const found = await findVersions(dataset);
-  const doomed = found.filter(isDoomed);
+  const { doomed, last, kept } = selectVersions(found, ranges);
   if (doomed.length === 0) return 0;
 
-  const newestLeft = newestOf(found.filter((name) => !isDoomed(name)));
-  // The next version that is made gets the number of one behind the newest that is left.
-  const isReused = ({ version }: { readonly version: bigint }) =>
-    newestLeft === undefined || version > newestLeft.version;
-  const reused = await readTags(dataset, doomed.filter(isReused));
+  const tags = await readTags(dataset, last, isMeant);
+  const newest = newestOf([...kept, ...last.filter(({ key }) => !tags.has(key))]);
   if (!(await isStillAsked())) return 0;
-  if (newestLeft) await writeVersionHint(dataset, newestLeft.version, { lasting: true });
+  if (newest) await writeVersionHint(dataset, newest.version, { lasting: true });
   else await dataset.store.delete(versionHintKey(dataset));
+  const isLast = new Set(last);
   let deleted = 0;
   for (const found of doomed) {
     const { key } = found;
-    const tag = reused.get(key);
+    const tag = tags.get(key);
     // A deletion that is late, or that follows a pause, does not delete a later version of the same name.
     if (tag !== undefined) deleted += Number(await dataset.store.deleteTagged(key, tag));
-    else if (!isReused(found)) deleted += Number(await dataset.store.delete(key));
+    else if (!isLast.has(found)) deleted += Number(await dataset.store.delete(key));
   }
   return deleted;
+}
+
+/** Selects the versions to delete, the newest first. */
+export function selectVersions<T extends VersionName>(
+  found: readonly T[],
+  ranges: readonly VersionRange[],
+): {
+  readonly doomed: readonly T[];
+  /** Those of them that are newer than all that stay: the next versions that are made get their numbers. */
+  readonly last: readonly T[];
+  readonly kept: readonly T[];
+} {
+  const isDoomed = createRangeCheck(ranges);
+  const doomed = found
+    .filter(({ version }) => isDoomed(version))
+    .sort((a, b) => (a.version > b.version ? -1 : 1));
+  const kept = found.filter(({ version }) => !isDoomed(version));
+  const newestKept = newestOf(kept);
+  const last = doomed.filter(({ version }) => newestKept === undefined || version > newestKept.version);
+  return { doomed, last, kept };
 }
 
 /** Number of manifests that are read concurrently. */
 const READS = 16;
 
-/** Returns the tags of manifests by their keys. */
+/** Returns the tags of the manifests that are meant, by their keys. */
 async function readTags(
   { store }: DatasetRef,
-  versions: readonly { readonly key: string }[],
+  versions: readonly VersionName[],
+  isMeant: (version: bigint, bytes: Uint8Array) => boolean,
 ): Promise<ReadonlyMap<string, string>> {
   const tags = new Map<string, string>();
-  await forEachOf(versions, READS, async ({ key }) => {
+  await forEachOf(versions, READS, async ({ version, key }) => {
     const found = await store.getTagged(key);
-    if (found !== undefined) tags.set(key, found.tag);
+    if (found !== undefined && isMeant(version, found.bytes)) tags.set(key, found.tag);
   });
   return tags;
 }

@@ -8,12 +8,14 @@ import {
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { Identifier } from "../../../../namespace/identifier.ts";
 import type { ChangeContext } from "../../batch/change-context.ts";
+import { digestOf } from "../../batch/intent.ts";
 import { refuseWhileRemoved } from "../../batch/journal.ts";
-import type { Batch } from "../../batch/run.ts";
+import type { Batch, PlannedDeletion } from "../../batch/run.ts";
 import { isRootDirectory } from "../../catalog/base/location-names.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
 import type { Mutation } from "../../catalog/commits/decide.ts";
 import { createDraft, type Draft } from "../../catalog/state/draft.ts";
+import { forEachOf } from "../../concurrency/for-each.ts";
 import { type Predecessor, prepareVersion, type StagedVersion } from "../../format/changes/staged-version.ts";
 import {
   type DatasetRef,
@@ -21,10 +23,10 @@ import {
   normalizeBranch,
   versionsDirectory,
 } from "../../format/dataset.ts";
-import { checkRanges, type VersionRange } from "../../format/versions/delete-versions.ts";
+import { checkRanges, selectVersions, type VersionRange } from "../../format/versions/delete-versions.ts";
 import type { PreparedVersion } from "../../format/versions/prepared-version.ts";
 import { openBranch } from "../../format/versions/refs.ts";
-import { latestVersion } from "../../format/versions/version-files.ts";
+import { findVersions, latestVersion, type VersionName } from "../../format/versions/version-files.ts";
 import { planClaim } from "../tables/declare.ts";
 import { takeRow } from "../tables/drop.ts";
 import {
@@ -60,10 +62,14 @@ export async function createPlanner(
   const draft = createDraft(await catalog.read());
   const versions: PreparedVersion[] = [];
   const changes: Mutation<void>[] = [];
-  const deletions: { dataset: DatasetRef; ranges: readonly VersionRange[] }[] = [];
+  const deletions: PlannedDeletion[] = [];
   const locations: string[] = [];
   const declared = new Set<string>();
   const newest = new Map<string, Predecessor | undefined>();
+  /** The new versions of each dataset. */
+  const planned = new Map<string, PreparedVersion[]>();
+  /** The versions of each dataset that has deletions, as after the parts so far. */
+  const left = new Map<string, VersionName[]>();
 
   async function tableOf(id: Identifier): Promise<FoundTable> {
     const table = id.length === 0 ? undefined : await findTable(context, draft, id);
@@ -79,6 +85,23 @@ export async function createPlanner(
     newest.set(key, latest);
     return latest;
   }
+  /** Returns the digests of the versions that a deletion takes from the end of a history. */
+  async function digestsOfLast(dataset: DatasetRef, ranges: readonly VersionRange[]) {
+    const directory = versionsDirectory(dataset);
+    const made = planned.get(directory) ?? [];
+    const { last, kept } = selectVersions(
+      left.get(directory) ?? [...(await findVersions(dataset)), ...made],
+      ranges,
+    );
+    left.set(directory, [...kept]);
+    const digests: Record<string, string> = {};
+    await forEachOf(last, READS, async ({ version, key }) => {
+      const own = made.find((each) => each.key === key);
+      const bytes = own?.bytes ?? (await dataset.store.get(key));
+      if (bytes !== undefined) digests[String(version)] = digestOf(bytes);
+    });
+    return digests;
+  }
   function change(apply: (draft: Draft) => void): void {
     apply(draft);
     changes.push(apply);
@@ -91,7 +114,13 @@ export async function createPlanner(
       const dataset = datasetOf(context, table, normalizeBranch(request.branch));
       const prepared = await prepareVersion(dataset, toStaged(request), await newestOf(dataset));
       versions.push(prepared);
-      if (!prepared.exists) newest.set(versionsDirectory(dataset), prepared);
+      if (prepared.exists) return prepared;
+      const directory = versionsDirectory(dataset);
+      newest.set(directory, prepared);
+      const made = planned.get(directory) ?? [];
+      planned.set(directory, made);
+      made.push(prepared);
+      left.get(directory)?.push(prepared);
       return prepared;
     },
     async deleteVersions(id, { branch, ranges }) {
@@ -100,7 +129,8 @@ export async function createPlanner(
       const end = ((await newestOf(dataset))?.version ?? 0n) + 1n;
       const bounded = checked.map((range) => (range.end < 0n ? { start: range.start, end } : range));
       checkRanges(bounded);
-      return deletions.push({ dataset, ranges: bounded }) - 1;
+      const last = await digestsOfLast(dataset, bounded);
+      return deletions.push({ dataset, ranges: bounded, last }) - 1;
     },
     async declare(id, { location: wanted, properties }) {
       checkNewIdentifier(id);
@@ -124,6 +154,9 @@ export async function createPlanner(
     },
   };
 }
+
+/** Number of manifests that are read concurrently. */
+const READS = 16;
 
 /** Returns the staged version that a request describes. @throws LanceError InvalidInput */
 export function toStaged(request: CreateTableVersionRequest | CreateTableVersionEntry): StagedVersion {
