@@ -7,7 +7,7 @@ import type { DatasetRef } from "../dataset.ts";
 import { metadataText } from "../files/manifest.ts";
 import { buildManifestFile, readInheritedPart, readSection } from "../files/manifest-file.ts";
 import { type MemoryStore, openFixture } from "../fixture.ts";
-import { findTransaction } from "../versions/transaction-records.ts";
+import { findTransaction, readTransactionMessage } from "../versions/transaction-records.ts";
 import { latestVersion, listVersions, readVersion } from "../versions/version-files.ts";
 import { type CommitOptions, commitMetadata } from "./commit.ts";
 import type { MetadataChange } from "./metadata-change.ts";
@@ -77,6 +77,16 @@ describe("a metadata commit", () => {
       String(dataset.store.objects.get("base/t/_versions/latest_version_hint.json")),
       '{"version":9}',
     );
+  });
+
+  it("records metadata of the schema as a change of the schema, over which no writer puts an older one", async () => {
+    const dataset = openFixture("new");
+    const { version } = await commitMetadata(dataset, { fieldMetadata: { id: { entries: { a: "1" } } } });
+    const file = await readVersion(dataset, version);
+    const message = await readTransactionMessage(dataset, file);
+    assert.ok(message?.operation.case === "project");
+    assert.deepEqual(message.operation.value.schema, file.manifest.fields);
+    assert.equal(message.operation.value.preservesNullability, true);
   });
 
   it("goes to a branch without touching main", async () => {

@@ -59,7 +59,7 @@ export async function commitMetadata(
   options: CommitOptions = {},
 ): Promise<CommittedVersion> {
   function* apply(manifest: Manifest): Steps<Change> {
-    return { operation: { case: "updateConfig", value: yield* applyChange(manifest, change) } };
+    return { operation: yield* applyChange(manifest, change) };
   }
   return commitChange(dataset, apply, options);
 }

@@ -2,10 +2,12 @@ import { create } from "@bufbuild/protobuf";
 import { MAX_METADATA_ENTRIES } from "../../../../arrow/schema.ts";
 import type { Manifest } from "../../../../gen/lance/format/table_pb.ts";
 import type {
-  Transaction_UpdateConfig,
+  Transaction,
+  Transaction_Project,
   Transaction_UpdateMap,
 } from "../../../../gen/lance/format/transaction_pb.ts";
 import {
+  Transaction_ProjectSchema,
   Transaction_UpdateConfigSchema,
   Transaction_UpdateMapEntrySchema,
   Transaction_UpdateMapSchema,
@@ -28,7 +30,7 @@ export interface MapChange {
   readonly replace?: boolean;
 }
 
-/** A change of settings and metadata, in the terms of the format's UpdateConfig operation. */
+/** A change of settings and metadata. */
 export interface MetadataChange {
   /** Settings that change how libraries behave. */
   readonly config?: MapChange | undefined;
@@ -52,9 +54,9 @@ interface Lengths {
  * The steps return the operation for the transaction. They throw LanceError InvalidInput for a key with consequences beyond metadata and
  * for too much metadata, TableColumnNotFound.
  */
-export function* applyChange(manifest: Manifest, change: MetadataChange): Steps<Transaction_UpdateConfig> {
+export function* applyChange(manifest: Manifest, change: MetadataChange): Steps<Transaction["operation"]> {
   const operation = create(Transaction_UpdateConfigSchema);
-  const { config, tableMetadata, schemaMetadata, fieldMetadata = {} } = change;
+  const { config, tableMetadata, schemaMetadata, fieldMetadata } = change;
   const lengths: Lengths = { before: 0, after: 0 };
   if (config) {
     manifest.config = applyToMap(manifest.config, config);
@@ -74,17 +76,26 @@ export function* applyChange(manifest: Manifest, change: MetadataChange): Steps<
       lengths,
       isReservedInSchema,
     );
-    operation.schemaMetadataUpdates = yield* toUpdateMap(schemaMetadata);
   }
   const findField = createFieldFinder(manifest);
-  for (const [index, [path, fieldChange]] of Object.entries(fieldMetadata).entries()) {
+  for (const [index, [path, fieldChange]] of Object.entries(fieldMetadata ?? {}).entries()) {
     if (index % ITEMS_PER_STEP === 0) yield;
     const field = findField(path);
     field.metadata = yield* applyToBytes(field.metadata, fieldChange, lengths, isReservedInField);
-    operation.fieldMetadataUpdates[field.id] = yield* toUpdateMap(fieldChange);
   }
   checkMost("bytes", lengths.after, lengths.before, MAX_METADATA_LENGTH);
-  return operation;
+  if (schemaMetadata === undefined && fieldMetadata === undefined)
+    return { case: "updateConfig", value: operation };
+  return { case: "project", value: projectionTo(manifest) };
+}
+
+/**
+ * Returns the operation that records a change of metadata as a change of the schema. A writer of the engine that drops or
+ * renames columns at the same moment then tries again. Over an UpdateConfig it would put the schema that it has read
+ * before, without the metadata.
+ */
+function projectionTo({ fields }: Manifest): Transaction_Project {
+  return create(Transaction_ProjectSchema, { schema: fields, preservesNullability: true });
 }
 
 function applyToMap(

@@ -76,7 +76,9 @@ async function followCompactions(
     const step = await readStep(dataset, version);
     if (step === undefined) return undefined;
     const { manifest, operation } = step;
-    if (operation.case !== "append" && !KEEPING.has(operation.case)) return undefined;
+    // A change of the schema left the columns as they were, or another one brought them back.
+    if (!["append", "project"].includes(operation.case ?? "") && !KEEPING.has(operation.case))
+      return undefined;
     const groups = operation.case === "rewrite" ? operation.value.groups : [];
     if (!groups.every((group) => followGroup(known, before, group))) return undefined;
     before = manifest;

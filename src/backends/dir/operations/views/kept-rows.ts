@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import type { Manifest } from "../../../../gen/lance/format/table_pb.ts";
 import type { Transaction } from "../../../../gen/lance/format/transaction_pb.ts";
 import { isLanceError } from "../../../../namespace/errors.ts";
@@ -40,7 +41,26 @@ export async function readStep(dataset: DatasetRef, version: bigint): Promise<St
 export async function keepsRows(dataset: DatasetRef, older: bigint, newer: bigint): Promise<boolean> {
   if (newer - older > MAX_STEPS) return false;
   for (let version = older + 1n; version <= newer; version++) {
-    if (!KEEPING.has((await readStep(dataset, version))?.operation.case)) return false;
+    const step = await readStep(dataset, version);
+    if (step === undefined) return false;
+    if (!KEEPING.has(step.operation.case) && !(await changesOnlyMetadata(dataset, step))) return false;
   }
   return true;
+}
+
+/** Whether a change of the schema left all columns as they were. */
+async function changesOnlyMetadata(dataset: DatasetRef, { manifest, operation }: Step): Promise<boolean> {
+  if (operation.case !== "project") return false;
+  const before = await readStep(dataset, manifest.version - 1n);
+  return before !== undefined && isDeepStrictEqual(columnsOf(before.manifest), columnsOf(manifest));
+}
+
+function columnsOf({ fields }: Manifest) {
+  return fields.map(({ id, parentId, name, logicalType, nullable }) => [
+    id,
+    parentId,
+    name,
+    logicalType,
+    nullable,
+  ]);
 }

@@ -88,6 +88,23 @@ test("a refresh takes only the added rows when the view was compacted", async (t
   assert.equal((await ids()).length, 13);
 });
 
+test("a refresh takes only the added rows when metadata of the source and of the view changed", async (t) => {
+  const { root, client, refresh } = await openView(t, "SELECT * FROM t");
+  await refresh();
+  for (const name of ["t", "v"])
+    await client.call("updateTableSchemaMetadata", name, { metadata: { a: "b" } });
+  await client.call("updateFieldMetadata", "v", {
+    updates: [{ path: "id", metadata: { a: { value: "b" } } }],
+  });
+  assert.deepEqual(await refresh(), ["incremental", 0]);
+  await client.upload("insertIntoTable", "t", {}, rows(50, 51));
+  assert.ok(await compact(root, "t"));
+  assert.deepEqual(await refresh(), ["incremental", 1]);
+  await client.call("alterTableAlterColumns", "v", { alterations: [{ path: "id", rename: "other" }] });
+  await client.upload("insertIntoTable", "t", {}, rows(51, 52));
+  assert.equal((await refresh())[0], "full");
+});
+
 test("a change of rows of the source, of the view or of their columns rebuilds the view", async (t) => {
   const { client, refresh, ids } = await openView(t, "SELECT id FROM t");
   await refresh();
