@@ -6,7 +6,7 @@ import { decisiveRequest } from "../decisive-request.ts";
 import { damagedFile } from "../files/damaged-file.ts";
 import { parseJsonFile } from "../files/json-file.ts";
 import { listNames, type TaggedObject } from "../storage.ts";
-import { describeVersion } from "./version-files.ts";
+import { describeVersion, latestVersion } from "./version-files.ts";
 
 /** A tag: a name for a version. */
 export interface Tag {
@@ -189,6 +189,27 @@ export async function openBranch(dataset: DatasetRef, name: string | undefined):
   const found: DatasetRef = { store: dataset.store, root: dataset.root, branch };
   if (branch !== undefined && !(await readBranch(found, branch))) throw branchNotFound(branch);
   return found;
+}
+
+/**
+ * Registers what is left of a branch whose creation or deletion was cut off, so that the engine can delete it.
+ *
+ * @returns false if nothing is left of it
+ */
+export async function registerRemains(dataset: DatasetRef, name: string): Promise<boolean> {
+  const remains = { ...dataset, branch: name };
+  if ((await latestVersion(remains)) === undefined) return false;
+  const { version, manifestSize } = await describeVersion(remains);
+  const createAt = Math.floor(Date.now() / 1000);
+  const content = {
+    parentBranch: null,
+    parentVersion: Number(version),
+    createAt,
+    manifestSize,
+    metadata: {},
+  };
+  await dataset.store.putIfAbsent(refKey(dataset, "branches", name), encodeJson(content));
+  return true;
 }
 
 /** Creates the error for a missing branch. */

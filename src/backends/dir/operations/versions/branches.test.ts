@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { test } from "vitest";
 import { beginCall } from "../../../../../test/support/caller.ts";
@@ -6,7 +8,7 @@ import { LanceNamespaceService } from "../../../../gen/lance/namespace/v1/servic
 import type { NativeBranches, NativeTable } from "../../engine/native.ts";
 import { describeVersion } from "../../format/versions/version-files.ts";
 import { openDirectory } from "../../open-directory.ts";
-import { rows } from "../../rows-fixture.ts";
+import { idsOf, rows } from "../../rows-fixture.ts";
 import { failsWith, openClient, silent, temporaryDirectory } from "../../test-support.ts";
 import { datasetOf, requireTable } from "../tables/lookup.ts";
 import { createBranchOperations } from "./branches.ts";
@@ -21,6 +23,28 @@ function withMethod<T extends object, K extends keyof T>(object: T, name: K, met
   });
 }
 
+/** Returns a function that creates a branch while a part of the engine's creation is replaced. */
+function createWith(
+  context: Awaited<ReturnType<typeof openDirectory>>["context"],
+  work: (branches: NativeBranches, args: Parameters<NativeBranches["create"]>) => Promise<NativeTable>,
+) {
+  const engine = {
+    ...context.engine,
+    async acquire(...args: Parameters<typeof context.engine.acquire>) {
+      const lease = await context.engine.acquire(...args);
+      const branches = async () => {
+        const inner = await lease.table.branches();
+        return withMethod<NativeBranches, "create">(inner, "create", (...given) => work(inner, given));
+      };
+      return { ...lease, table: withMethod<NativeTable, "branches">(lease.table, "branches", branches) };
+    },
+  };
+  const { createTableBranch } = createBranchOperations({ ...context, engine });
+  const method = LanceNamespaceService.method.createTableBranch;
+  return (name: string, fromVersion: bigint) =>
+    createTableBranch(create(method.input, { name, fromVersion }), beginCall(method, { id: ["t"] }));
+}
+
 test("a branch does not begin on a version that is pruned at that moment", async (t) => {
   const root = await temporaryDirectory(t);
   const client = await openClient(t, root);
@@ -29,24 +53,65 @@ test("a branch does not begin on a version that is pruned at that moment", async
   const { context, close } = await openDirectory({ root, log: silent });
   t.onTestFinished(close);
   const dataset = datasetOf(context, await requireTable(context, ["t"]));
-  const prunedMeanwhile = (branches: NativeBranches) =>
-    withMethod(branches, "create", async (...args) => {
-      const made = await branches.create(...args);
-      await context.store.delete((await describeVersion(dataset, 1n)).key);
-      return made;
-    });
-  const engine = {
-    ...context.engine,
-    async acquire(...args: Parameters<typeof context.engine.acquire>) {
-      const lease = await context.engine.acquire(...args);
-      const branches = async () => prunedMeanwhile(await lease.table.branches());
-      return { ...lease, table: withMethod<NativeTable, "branches">(lease.table, "branches", branches) };
-    },
-  };
-  const { createTableBranch } = createBranchOperations({ ...context, engine });
-  const method = LanceNamespaceService.method.createTableBranch;
-  const request = create(method.input, { name: "b", fromVersion: 1n });
-  const call = beginCall(method, { id: ["t"] });
-  await assert.rejects(createTableBranch(request, call), failsWith("TableVersionNotFound"));
+  const createBranch = createWith(context, async (branches, args) => {
+    const made = await branches.create(...args);
+    await context.store.delete((await describeVersion(dataset, 1n)).key);
+    return made;
+  });
+  await assert.rejects(createBranch("b", 1n), failsWith("TableVersionNotFound"));
   assert.deepEqual((await client.call("listTableBranches", "t")).branches, {});
+});
+
+test("a branch that two gateways create at a time has only the version of the one that succeeds", async (t) => {
+  const root = await temporaryDirectory(t);
+  const client = await openClient(t, root);
+  await client.upload("createTable", "t", {}, rows([0]));
+  for (const id of [1, 2]) await client.upload("insertIntoTable", "t", {}, rows([id]));
+  const { context, close } = await openDirectory({ root, log: silent });
+  t.onTestFinished(close);
+  const createBranch = createWith(context, async (branches, args) => {
+    await client.call("createTableBranch", "t", { name: "b", fromVersion: 2n });
+    return branches.create(...args);
+  });
+  await assert.rejects(createBranch("b", 3n), failsWith("TableBranchAlreadyExists"));
+  assert.deepEqual(idsOf(await client.query("t", { branch: "b" })), [0, 1]);
+  const { versions } = await client.call("listTableVersions", "t", { branch: "b" });
+  assert.deepEqual(
+    versions.map(({ version }) => version),
+    [2n],
+  );
+});
+
+test("a branch with another one inside of it is created again after its deletion", async (t) => {
+  const client = await openClient(t, await temporaryDirectory(t));
+  await client.upload("createTable", "t", {}, rows([0]));
+  await client.upload("insertIntoTable", "t", {}, rows([1]));
+  for (const name of ["b", "b/inner"]) await client.call("createTableBranch", "t", { name });
+  await client.upload("insertIntoTable", "t", { branch: "b" }, rows([9]));
+  await client.call("deleteTableBranch", "t", { name: "b" });
+  await client.call("createTableBranch", "t", { name: "b", fromVersion: 1n });
+  assert.deepEqual(idsOf(await client.query("t", { branch: "b" })), [0]);
+  assert.deepEqual(idsOf(await client.query("t", { branch: "b/inner" })), [0, 1]);
+});
+
+test("what a deletion of a branch left when it was cut off is removed by another one, and does not come back before", async (t) => {
+  const root = await temporaryDirectory(t);
+  const client = await openClient(t, root);
+  await client.upload("createTable", "t", {}, rows([0]));
+  for (const id of [1, 2]) await client.upload("insertIntoTable", "t", {}, rows([id]));
+  await client.call("createTableBranch", "t", { name: "b", fromVersion: 2n });
+  await client.call("createTableBranch", "t", { name: "b/inner" });
+  await client.upload("insertIntoTable", "t", { branch: "b" }, rows([9]));
+  await rm(join(root, "data", "t.lance", "_refs", "branches", "b.json"));
+  for (const fromVersion of [1n, 2n, undefined]) {
+    const creating = client.call("createTableBranch", "t", { name: "b", fromVersion });
+    await assert.rejects(creating, failsWith("TableBranchAlreadyExists"));
+  }
+  assert.deepEqual(Object.keys((await client.call("listTableBranches", "t")).branches), ["b/inner"]);
+  await client.call("deleteTableBranch", "t", { name: "b" });
+  const deletion = client.call("deleteTableBranch", "t", { name: "b" });
+  await assert.rejects(deletion, failsWith("TableBranchNotFound"));
+  await client.call("createTableBranch", "t", { name: "b", fromVersion: 1n });
+  assert.deepEqual(idsOf(await client.query("t", { branch: "b" })), [0]);
+  assert.deepEqual(idsOf(await client.query("t", { branch: "b/inner" })), [0, 1, 2]);
 });

@@ -7,18 +7,28 @@ import {
 } from "../../../../gen/lance/namespace/v1/branch_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
+import { dropVersions } from "../../batch/resolve.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
 import { engineCall } from "../../engine/errors.ts";
-import { normalizeBranch } from "../../format/dataset.ts";
+import type { NativeTable } from "../../engine/native.ts";
+import { afterChange } from "../../format/changes/after-change.ts";
+import { type DatasetRef, normalizeBranch } from "../../format/dataset.ts";
 import {
   type Branch,
   branchNotFound,
   listBranches,
   openBranch,
   readBranch,
+  registerRemains,
 } from "../../format/versions/refs.ts";
 import { syncBranches, syncVersion } from "../../format/versions/sync-version.ts";
-import { describeVersion } from "../../format/versions/version-files.ts";
+import { readTransaction } from "../../format/versions/transaction-records.ts";
+import {
+  describeVersion,
+  findVersions,
+  latestVersion,
+  readVersion,
+} from "../../format/versions/version-files.ts";
 import type { PageContext } from "../context.ts";
 import { pageOfNames } from "../paging.ts";
 import { datasetOf, requireTable, withData } from "../tables/lookup.ts";
@@ -28,6 +38,7 @@ import { refuseLost, requireDataset } from "./versions.ts";
 export function createBranchOperations(
   context: TableContext & PageContext,
 ): Pick<LanceNamespace, "listTableBranches" | "createTableBranch" | "deleteTableBranch"> {
+  const locks = context.createLocks("branches");
   return {
     async listTableBranches(request, { id }) {
       const branches = await listBranches(await requireDataset(context, id));
@@ -45,37 +56,69 @@ export function createBranchOperations(
       }
       const table = await requireTable(context, id);
       const main = datasetOf(context, table);
+      const created = { ...main, branch };
       // The engine would write the branch's files before it checks any of this.
-      await withData(context, table, {}, async (native) => {
+      const make = async (native: NativeTable) => {
         if (await readBranch(main, branch)) throw branchExists(branch);
         const source = await openBranch(main, fromBranch);
         const { version } = await describeVersion(source, fromVersion);
-        await engineCall(async () => {
-          const branches = await native.branches();
-          (await branches.create(branch, source.branch, Number(version))).close();
+        if (await latestVersion(created)) throw remainsOf(branch);
+        try {
+          await engineCall(async () => {
+            const branches = await native.branches();
+            (await branches.create(branch, source.branch, Number(version))).close();
+          });
+        } catch (error) {
+          const other = await readBranch(main, branch);
+          if (other === undefined) throw error;
+          if (other.parentVersion !== version) await takeBeginningBack(context, created, version);
+          throw branchExists(branch);
+        }
+        await afterChange(async () => {
+          await syncVersion(created);
+          await syncBranches(main);
         });
-        await syncVersion({ ...main, branch });
-        await syncBranches(main);
         // A version that is pruned at this moment may have lost its files. Pruning looks for branches after it has deleted
         // the manifest, so one of the two notices the other.
         await describeVersion(source, version).catch(async (error: unknown) => {
           await engineCall(async () => (await native.branches()).delete(branch));
           throw error;
         });
-      });
+      };
+      await locks.withLocks([main.root], () => withData(context, table, {}, make));
       return create(CreateTableBranchResponseSchema);
     },
     async deleteTableBranch({ name }, { id }) {
       const branch = checkBranchName(name);
       const table = await requireTable(context, id);
-      await withData(context, table, {}, async (native) => {
-        if (!(await readBranch(datasetOf(context, table), branch))) throw branchNotFound(branch);
+      const main = datasetOf(context, table);
+      const remove = async (native: NativeTable) => {
+        const isThere = (await readBranch(main, branch)) ?? (await registerRemains(main, branch));
+        if (!isThere) throw branchNotFound(branch);
         await engineCall(async () => (await native.branches()).delete(branch));
-        await syncBranches(datasetOf(context, table));
-      });
+        await afterChange(async () => {
+          // The engine keeps the directory of a branch while another one, such as `b/c` of `b`, is inside of it.
+          const deleted = { ...main, branch };
+          if (await latestVersion(deleted)) await dropVersions(context, deleted, [{ start: 0n, end: -1n }]);
+          await syncBranches(main);
+        });
+      };
+      await locks.withLocks([main.root], () => withData(context, table, {}, remove));
       return create(DeleteTableBranchResponseSchema);
     },
   };
+}
+
+/**
+ * Removes the version with which a branch would have begun, if another gateway has created the branch at another version
+ * meanwhile: that version would become part of its history.
+ */
+async function takeBeginningBack(context: TableContext, branch: DatasetRef, version: bigint): Promise<void> {
+  const found = (await findVersions(branch)).some((each) => each.version === version);
+  const made = found ? await readTransaction(branch, await readVersion(branch, version)) : undefined;
+  // The branch may have got a version of this number by now.
+  if (made?.operation === "Clone")
+    await dropVersions(context, branch, [{ start: version, end: version + 1n }]);
 }
 
 function checkBranchName(name: string): string {
@@ -90,6 +133,13 @@ function checkBranchName(name: string): string {
 
 function branchExists(name: string): LanceError {
   return new LanceError("TableBranchAlreadyExists", `branch ${JSON.stringify(name)} already exists`);
+}
+
+function remainsOf(name: string): LanceError {
+  return new LanceError(
+    "TableBranchAlreadyExists",
+    `branch ${JSON.stringify(name)} is being created, or something is left of it; delete the branch to remove that`,
+  );
 }
 
 function toBranchContents({ parentBranch, parentVersion, createAt, manifestSize, metadata }: Branch) {
