@@ -14,6 +14,9 @@ interface Known {
 /** Maximum number of own versions ahead of the known ones that are remembered. */
 const MAX_OWN = 1_000;
 
+/** Maximum number of versions of others that are looked at one by one. */
+const MAX_UNKNOWN = 100_000n;
+
 const ledger = createDatasetMemory<Known>();
 
 /** Notes a version that this process has made. */
@@ -42,7 +45,10 @@ function noteOwn(store: ObjectStore, directory: string, version: bigint): void {
 export interface Unknown {
   /** The versions, ascending. */
   readonly versions: readonly bigint[];
-  /** Whether this process looks at the dataset for the first time; then only the newest version is in the list. */
+  /**
+   * Whether this process looks at the dataset for the first time, or after too many versions; then only the newest is in the
+   * list.
+   */
   readonly first: boolean;
   /** Makes the versions unknown again, because they could not be adopted. */
   forget(): void;
@@ -57,8 +63,8 @@ export function takeUnknownVersions(dataset: DatasetRef, latest: bigint): Unknow
   const { store } = dataset;
   const directory = versionsDirectory(dataset);
   const known = ledger.get(store, directory);
-  // A table may be dropped and made again, and a branch, too.
-  const first = known === undefined || latest < known.upTo;
+  // A table may be dropped and made again, and a branch, too. A file of any number may come from a client.
+  const first = known === undefined || latest < known.upTo || latest - known.upTo > MAX_UNKNOWN;
   const versions: bigint[] = [];
   for (let version = first ? latest : known.upTo + 1n; version <= latest; version++)
     if (first || !known.own.has(version)) versions.push(version);
