@@ -6,14 +6,15 @@ import { copyMessage } from "../files/copy-message.ts";
 import { commitChange } from "./commit.ts";
 
 /**
- * Renames an index in a commit of its own. It replaces the indices of the new name.
+ * Renames an index in a commit of its own.
  *
- * @throws LanceError ConcurrentModification if the index is gone, and the errors of {@link commitChange}
+ * @param replace whether it replaces the indices of the new name
+ * @throws LanceError TableIndexAlreadyExists if the new name is taken, ConcurrentModification if the index is gone, and the
+ *   errors of {@link commitChange}
  */
 export async function renameIndex(
   dataset: DatasetRef,
-  from: string,
-  to: string,
+  { from, to, replace }: { readonly from: string; readonly to: string; readonly replace: boolean },
   signal: AbortSignal,
 ): Promise<void> {
   await commitChange(
@@ -23,6 +24,9 @@ export async function renameIndex(
       return {
         operation: { case: "createIndex", value },
         changeIndices(indices) {
+          if (!replace && indices.some(({ name }) => name === to)) {
+            throw new LanceError("TableIndexAlreadyExists", `another writer made an index ${to} meanwhile`);
+          }
           value.removedIndices = indices.filter(({ name }) => name === from || name === to);
           value.newIndices = indices
             .filter(({ name }) => name === from)

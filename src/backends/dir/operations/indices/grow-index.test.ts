@@ -3,7 +3,14 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Int32, Table, tableFromIPC, tableToIPC, Utf8, vectorFromArray } from "apache-arrow";
 import { test } from "vitest";
-import { failsWith, openClient, type TestClient, temporaryDirectory } from "../../test-support.ts";
+import type { NativeTable } from "../../engine/native.ts";
+import { INDEX_SEEDS } from "../../format/changes/index-seed.ts";
+import { readIndices } from "../../format/files/index-section.ts";
+import { readVersion } from "../../format/versions/version-files.ts";
+import { openDirectory } from "../../open-directory.ts";
+import { failsWith, openClient, silent, type TestClient, temporaryDirectory } from "../../test-support.ts";
+import { datasetOf, requireTable } from "../tables/lookup.ts";
+import { growIndex } from "./grow-index.ts";
 
 function rows(count: number, first = 0): Uint8Array {
   const ids = Array.from({ length: count }, (_, i) => first + i);
@@ -115,4 +122,34 @@ test("a build that fails keeps the index that it would replace", async (t) => {
   assert.deepEqual(await client.call("listTableIndices", "t"), before);
   const { plan } = await client.call("explainTableQueryPlan", "t", { query: { filter: "id = 7", k: 10n } });
   assert.match(plan, /ScalarIndexQuery: query=.*@i\(/);
+});
+
+test("an index that another gateway makes meanwhile is not replaced by one of its name", async (t) => {
+  const root = await temporaryDirectory(t);
+  const client = await openClient(t, root);
+  await client.upload("createTable", "t", {}, rows(10));
+  const { context, close } = await openDirectory({ root, log: silent });
+  t.onTestFinished(close);
+  const table = await requireTable(context, ["t"]);
+  const lease = await context.engine.acquire(table.path);
+  t.onTestFinished(lease.release);
+  const beside = new Proxy(lease.table, {
+    get(target, key) {
+      const value = target[key as keyof NativeTable] as (...args: unknown[]) => unknown;
+      if (key !== "optimize") return value.bind(target);
+      return async (...args: unknown[]) => {
+        await client.call("createTableIndex", "t", { column: "id", indexType: "BTREE", name: "i" });
+        return value.apply(target, args);
+      };
+    },
+  });
+  const { signal } = new AbortController();
+  const index = { name: "i", column: "name", seed: INDEX_SEEDS.ZONEMAP, parameters: {}, replace: false };
+  const dataset = datasetOf(context, table);
+  await assert.rejects(growIndex(beside, dataset, index, signal), failsWith("TableIndexAlreadyExists"));
+  const indices = await readIndices(await readVersion(dataset));
+  assert.deepEqual(
+    indices.map(({ name, type }) => [name, type]),
+    [["i", "BTree"]],
+  );
 });

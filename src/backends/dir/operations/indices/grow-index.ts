@@ -11,15 +11,17 @@ const KEEP_ALL_VERSIONS = 0;
 
 /**
  * Begins an index, and lets the engine add all rows to it. The engine does so in its upkeep of the whole table, which
- * also compacts small fragments. The index gets its name, and replaces the indices of that name, when it is complete.
+ * also compacts small fragments. The index gets its name when it is complete.
  *
  * @param native a handle of the dataset, which moves to its newest version
- * @throws LanceError InvalidInput, if the engine cannot add the values of the column; the table's indices stay as they are
+ * @param index `replace`: whether it replaces the indices of its name
+ * @throws LanceError InvalidInput, if the engine cannot add the values of the column, TableIndexAlreadyExists; the table's
+ *   indices stay as they are
  */
 export async function growIndex(
   native: NativeTable,
   dataset: DatasetRef,
-  index: IndexBeginning,
+  index: IndexBeginning & { readonly replace: boolean },
   signal: AbortSignal,
 ): Promise<void> {
   const name = nameWhileGrowing(index);
@@ -28,7 +30,7 @@ export async function growIndex(
     await native.checkoutLatest();
     await native.optimize(KEEP_ALL_VERSIONS);
     await checkComplete(dataset, { ...index, name });
-    await renameIndex(dataset, name, index.name, signal);
+    await renameIndex(dataset, { from: name, to: index.name, replace: index.replace }, signal);
   } catch (error) {
     await native.checkoutLatest();
     // The next build of this name replaces what stays if this fails.

@@ -86,11 +86,16 @@ export function createIndexBuilds(context: ChangeContext): IndexBuilds {
           const build = async () => {
             // The engine takes parameters only once.
             const parameters = indexParameters(kind, plan.fields, rows);
+            const replace = plan.fields.replace ?? false;
             if (parameters === undefined) {
               const seed = kind.seed as IndexSeed;
-              return growIndex(native, dataset, { column, name, seed, parameters: plan.fields }, signal);
+              return growIndex(
+                native,
+                dataset,
+                { column, name, replace, seed, parameters: plan.fields },
+                signal,
+              );
             }
-            const replace = plan.fields.replace ?? false;
             const job = await native.createIndexAsync(parameters, column, replace, undefined, name, true);
             await waitForJob(job, signal);
           };
