@@ -7,6 +7,7 @@ import { engineCall } from "../../engine/errors.ts";
 import type { Lease } from "../../engine/handles.ts";
 import type { NativeTable } from "../../engine/native.ts";
 import { afterChange } from "../../format/changes/after-change.ts";
+import { checkAppended } from "../../format/changes/appended-rows.ts";
 import { appendNothing, takesStagedRows } from "../../format/changes/staged-rows.ts";
 import type { DatasetRef } from "../../format/dataset.ts";
 import type { ManifestFile } from "../../format/files/manifest-file.ts";
@@ -157,10 +158,10 @@ function wholeRows(context: TableContext, part: UploadPart, branch: string | und
         checkCompatible(part.schema, await engineCall(current));
         // The engine cannot append nothing.
         if (rows === 0) return appendNothing(datasetOf(context, table, branch));
-        return durable(
-          table,
-          engineCall(async () => (await native.add(file, "append")).version),
-        );
+        const before = await engineCall(() => native.version());
+        const { version } = await engineCall(() => native.add(file, "append"));
+        if (version > before + 1) await checkAppended(datasetOf(context, table, branch), BigInt(version));
+        return durable(table, Promise.resolve(version));
       };
       return withData(context, table, { branch }, append, opened);
     },

@@ -1,0 +1,78 @@
+import assert from "node:assert/strict";
+import { create } from "@bufbuild/protobuf";
+import { ValueSchema } from "@bufbuild/protobuf/wkt";
+import { type TestContext, test } from "vitest";
+import { beginCall } from "../../../../../test/support/caller.ts";
+import { createPartBufferPool } from "../../../../arrow/part-buffer.ts";
+import { LanceNamespaceService } from "../../../../gen/lance/namespace/v1/service_pb.ts";
+import type { NativeTable } from "../../engine/native.ts";
+import { openDirectory } from "../../open-directory.ts";
+import { idsOf, rows } from "../../rows-fixture.ts";
+import { failsWith, openClient, silent, type TestClient, temporaryDirectory } from "../../test-support.ts";
+import { requireTable } from "../tables/lookup.ts";
+import { insertRows } from "./insert.ts";
+
+/** Inserts a row while another gateway changes the table, right before the engine adds the row. */
+async function insertBeside(t: TestContext, change: (client: TestClient) => Promise<unknown>) {
+  const root = await temporaryDirectory(t);
+  const client = await openClient(t, root);
+  await client.upload("createTable", "t", {}, rows([1]));
+  const { context, close } = await openDirectory({ root, log: silent });
+  t.onTestFinished(close);
+  const changedBefore = (table: NativeTable) =>
+    new Proxy(table, {
+      get(target, key) {
+        const value = target[key as keyof NativeTable] as (...args: unknown[]) => unknown;
+        if (key !== "add") return value.bind(target);
+        return async (...args: unknown[]) => {
+          await change(client);
+          return value.apply(target, args);
+        };
+      },
+    });
+  const engine = {
+    ...context.engine,
+    async acquire(...args: Parameters<typeof context.engine.acquire>) {
+      const lease = await context.engine.acquire(...args);
+      return { ...lease, table: changedBefore(lease.table) };
+    },
+  };
+  const call = beginCall(LanceNamespaceService.method.insertIntoTable, { id: ["t"] });
+  async function* body() {
+    yield rows([2]);
+  }
+  const target = { table: await requireTable(context, ["t"]), branch: undefined, overwrite: false };
+  const limits = { maxUploadBytes: 1e9, uploadPartBytes: 1e6 };
+  const uploads = { ...limits, uploadBuffers: createPartBufferPool(limits.uploadPartBytes) };
+  const inserting = insertRows({ ...context, engine, ...uploads }, target, body(), call);
+  return { client, inserting };
+}
+
+const value = (text: string) => create(ValueSchema, { kind: { case: "stringValue", value: text } });
+
+test("rows that are inserted while a column gets another type are refused, and none of their values becomes null", async (t) => {
+  const { client, inserting } = await insertBeside(t, (other) =>
+    other.call("alterTableAlterColumns", "t", { alterations: [{ path: "id", dataType: value("int64") }] }),
+  );
+  await assert.rejects(inserting, failsWith("ConcurrentModification"));
+  assert.deepEqual(idsOf(await client.query("t")), [1]);
+  assert.equal((await client.call("countTableRows", "t")).count, 1n);
+});
+
+for (const [what, change] of [
+  [
+    "added",
+    (client) => client.call("alterTableAddColumns", "t", { newColumns: [{ name: "x", expression: "id" }] }),
+  ],
+  ["dropped", (client) => client.call("alterTableDropColumns", "t", { columns: ["name"] })],
+  [
+    "renamed",
+    (client) => client.call("alterTableAlterColumns", "t", { alterations: [{ path: "name", rename: "n" }] }),
+  ],
+] as [string, (client: TestClient) => Promise<unknown>][]) {
+  test(`rows that are inserted while a column is ${what} are added`, async (t) => {
+    const { client, inserting } = await insertBeside(t, change);
+    await inserting;
+    assert.deepEqual(idsOf(await client.query("t")), [1, 2]);
+  });
+}
