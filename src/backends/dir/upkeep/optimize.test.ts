@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "vitest";
+import { loadNative } from "../engine/native.ts";
 import { openDirectory } from "../open-directory.ts";
 import { datasetOf, requireTable } from "../operations/tables/lookup.ts";
 import { idsOf, rows } from "../rows-fixture.ts";
@@ -54,4 +55,24 @@ test("the engine reads every version when it also brings the indices up to date"
   const { optimize, inspect } = await openTable(t);
   await assert.rejects(optimize("all"));
   assert.equal((await inspect()).unindexedRows, 6);
+});
+
+test("drops an index on a column that is gone, over which the engine fails", async (t) => {
+  const root = await temporaryDirectory(t);
+  const client = await openClient(t, root);
+  await client.upload("createTable", "t", {}, rows([0, 1, 2]));
+  const { context, close } = await openDirectory({ root, log: silent });
+  t.onTestFinished(close);
+  const table = await requireTable(context, ["t"]);
+  const lease = await context.engine.acquire(table.path);
+  t.onTestFinished(lease.release);
+  // The engine builds the index of a version that still has the column.
+  await client.call("alterTableDropColumns", "t", { columns: ["name"] });
+  const btree = loadNative().Index.btree();
+  const job = await lease.table.createIndexAsync(btree, "name", false, undefined, "by_name", true);
+  await job.wait();
+  assert.equal((await client.call("listTableIndices", "t")).indexes.length, 1);
+  await optimizeTable(context, table, "all", SIGNAL);
+  assert.deepEqual((await client.call("listTableIndices", "t")).indexes, []);
+  assert.deepEqual(idsOf(await client.query("t", { filter: "id = 1" })), [1]);
 });

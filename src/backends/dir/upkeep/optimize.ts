@@ -2,6 +2,7 @@ import { isLanceError } from "../../../namespace/errors.ts";
 import type { ChangeContext } from "../batch/change-context.ts";
 import { compactOnly, NO_VERSION } from "../engine/compact.ts";
 import { engineCall } from "../engine/errors.ts";
+import { dropOrphanIndices } from "../format/changes/orphan-indices.ts";
 import { releaseSegments } from "../format/changes/release-segments.ts";
 import type { DatasetRef } from "../format/dataset.ts";
 import type { ManifestFile } from "../format/files/manifest-file.ts";
@@ -58,12 +59,14 @@ async function optimizeOnce(
 ): Promise<Compacted> {
   const dataset = datasetOf(context, table);
   const before = (await latestVersion(dataset))?.version ?? 0n;
+  await dropOrphanIndices(dataset);
   if (work === "all") await release(context, table, signal);
   await withData(context, table, {}, (native) =>
     engineCall(async () => {
       await (work === "all" ? native.optimize(NO_VERSION) : compactOnly(native));
     }),
   );
+  await dropOrphanIndices(dataset);
   if (work === "all") context.reindexed.delete(table.path);
   // Compaction and indices are versions of their own, each with files that the one before lacks.
   const after = (await latestVersion(dataset))?.version ?? before;

@@ -1,11 +1,15 @@
 import assert from "node:assert/strict";
+import { create } from "@bufbuild/protobuf";
+import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import { test } from "vitest";
 import { until } from "../../../../../test/support/until.ts";
+import type { NativeTable } from "../../engine/native.ts";
 import { createLocalStore } from "../../format/local/local-store.ts";
 import { createJobStore, JOBS_DIRECTORY } from "../../jobs/store.ts";
+import { openDirectory } from "../../open-directory.ts";
 import { rows } from "../../rows-fixture.ts";
-import { openClient, temporaryDirectory } from "../../test-support.ts";
-import { CREATE_INDEX } from "./index-build.ts";
+import { failsWith, openClient, silent, temporaryDirectory } from "../../test-support.ts";
+import { CREATE_INDEX, createIndexBuilds } from "./index-build.ts";
 
 for (const [indexType, column] of [
   ["BTREE", "id"],
@@ -30,3 +34,50 @@ for (const [indexType, column] of [
     assert.deepEqual([state, error], ["succeeded", undefined]);
     assert.deepEqual(await second.call("listTableIndices", "t"), before);
   });
+
+test("an index whose column is dropped or gets another type while it is built is not left behind", async (t) => {
+  const root = await temporaryDirectory(t);
+  const client = await openClient(t, root);
+  const { context, close } = await openDirectory({ root, log: silent });
+  t.onTestFinished(close);
+  const dataType = create(ValueSchema, { kind: { case: "stringValue", value: "int64" } });
+  const changes = {
+    dropped: () => client.call("alterTableDropColumns", "dropped", { columns: ["id"] }),
+    typed: () => client.call("alterTableAlterColumns", "typed", { alterations: [{ path: "id", dataType }] }),
+  };
+  for (const [name, change] of Object.entries(changes)) {
+    await client.upload("createTable", name, {}, rows([1, 2, 3]));
+    const changedBefore = (table: NativeTable) =>
+      new Proxy(table, {
+        get(target, key) {
+          const value = target[key as keyof NativeTable] as (...args: unknown[]) => unknown;
+          if (key !== "createIndexAsync") return value.bind(target);
+          return async (...args: unknown[]) => {
+            await change();
+            return value.apply(target, args);
+          };
+        },
+      });
+    const engine = {
+      ...context.engine,
+      async acquire(...args: Parameters<typeof context.engine.acquire>) {
+        const lease = await context.engine.acquire(...args);
+        return { ...lease, table: changedBefore(lease.table) };
+      },
+    };
+    const { build } = createIndexBuilds({ ...context, engine });
+    const fields = { customStopWords: [] };
+    const plan = {
+      location: `${name}.lance`,
+      branch: undefined,
+      column: "id",
+      name: "i",
+      type: "BTREE",
+      fields,
+    };
+    const building = build([name], plan, new AbortController().signal);
+    await assert.rejects(building, failsWith("TableColumnNotFound"));
+    assert.deepEqual((await client.call("listTableIndices", name)).indexes, []);
+    await client.query(name, { filter: "name = 'row 2'" });
+  }
+});

@@ -8,6 +8,7 @@ import { engineCall } from "../../engine/errors.ts";
 import type { NativeJob } from "../../engine/native.ts";
 import { repeatConflicts } from "../../engine/repeat-conflicts.ts";
 import type { IndexSeed } from "../../format/changes/index-seed.ts";
+import { dropOrphanIndices } from "../../format/changes/orphan-indices.ts";
 import { syncVersion } from "../../format/versions/sync-version.ts";
 import type { Job } from "../../jobs/job.ts";
 import { schemaOf } from "../columns/columns.ts";
@@ -107,6 +108,12 @@ export function createIndexBuilds(context: ChangeContext): IndexBuilds {
             await context.gate.passSlowly(table.path, () =>
               repeatConflicts(native, build, () => !signal.aborted),
             );
+          if ((await dropOrphanIndices(dataset)).has(name)) {
+            throw new LanceError(
+              "TableColumnNotFound",
+              `column ${column} was dropped or got another type while its index was built`,
+            );
+          }
           await syncVersion(dataset);
         }),
       ),
