@@ -31,6 +31,23 @@ describe("refs of pylance", () => {
     assert.deepEqual(Object.fromEntries(found), saidOf("new").branches);
   });
 
+  it("are read several at a time, and listed in their order", async () => {
+    const { store, ...rest } = openFixture("new");
+    const names = ["c", "a", "b"];
+    for (const tag of names) await createTag({ store, ...rest }, tag, { version: 1n });
+    const all = (await listTags({ store, ...rest })).size;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    let reading = 0;
+    const get: typeof store.get = async (key) => {
+      if (++reading === all) resolve();
+      await promise;
+      return store.get(key);
+    };
+    const listed = [...(await listTags({ ...rest, store: { ...store, get } })).keys()];
+    assert.deepEqual(listed, listed.toSorted());
+    assert.ok(names.every((name) => listed.includes(name)));
+  });
+
   it("are empty for a table without refs", async () => {
     assert.equal((await listTags(openFixture("old"))).size, 0);
     assert.equal(await readTag(openFixture("old"), "first"), undefined);

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
+import { forEachOf } from "../../concurrency/for-each.ts";
 import type { DatasetRef } from "../dataset.ts";
 import { checkTagName, normalizeBranch, refsDirectory } from "../dataset.ts";
 import { decisiveRequest } from "../decisive-request.ts";
@@ -130,6 +131,9 @@ export async function deleteTag(dataset: DatasetRef, name: string): Promise<void
   );
 }
 
+/** Number of tags or branches that are read concurrently: one after the other, a thousand in a bucket take half a minute. */
+const READS = 16;
+
 /** Maximum number of attempts to change a tag while others change it. */
 const MAX_ATTEMPTS = 10;
 
@@ -235,13 +239,10 @@ async function listRefs<T>(
 ): Promise<Map<string, T>> {
   const files = await listNames(dataset.store, refsDirectory(dataset, kind));
   const names = files.filter((file) => file.endsWith(".json")).map((file) => nameOf(file));
-  const refs = new Map<string, T>();
-  for (const name of names.sort()) {
-    const ref = await read(dataset, name);
-    // It may have been deleted since the listing.
-    if (ref !== undefined) refs.set(name, ref);
-  }
-  return refs;
+  const refs = new Map<string, T | undefined>(names.sort().map((name) => [name, undefined]));
+  await forEachOf(names, READS, async (name) => refs.set(name, await read(dataset, name)));
+  // One may have been deleted since the listing.
+  return new Map([...refs].filter((entry): entry is [string, T] => entry[1] !== undefined));
 }
 
 async function readRef({ store }: DatasetRef, key: string): Promise<RefContent | undefined> {
