@@ -5,8 +5,8 @@ import { beginCall } from "../../../../../test/support/caller.ts";
 import { LanceNamespaceService } from "../../../../gen/lance/namespace/v1/service_pb.ts";
 import type { NativeTable } from "../../engine/native.ts";
 import { openDirectory } from "../../open-directory.ts";
-import { rows } from "../../rows-fixture.ts";
-import { openClient, silent, temporaryDirectory } from "../../test-support.ts";
+import { idsOf, rows } from "../../rows-fixture.ts";
+import { failsWith, openClient, silent, temporaryDirectory } from "../../test-support.ts";
 import { createColumnOperations } from "./columns.ts";
 
 const changes = [
@@ -54,3 +54,39 @@ for (const [what, operation, init, engineMethod] of changes) {
     assert.deepEqual(schema?.fields[0]?.metadata, { unit: "m" });
   });
 }
+
+test("a field of a struct does not get the name of another one, but two may change names", async (t) => {
+  const client = await openClient(t, await temporaryDirectory(t));
+  await client.upload("createTable", "t", {}, rows([1]));
+  const expression = "named_struct('a', id, 'b', name)";
+  await client.call("alterTableAddColumns", "t", { newColumns: [{ name: "s", expression }] });
+  const rename = (...alterations: { path: string; rename: string }[]) =>
+    client.call("alterTableAlterColumns", "t", { alterations });
+  await assert.rejects(rename({ path: "s.a", rename: "b" }), failsWith("TableSchemaValidationError"));
+  const both = [
+    { path: "s.a", rename: "c" },
+    { path: "s.`b`", rename: "c" },
+  ];
+  await assert.rejects(rename(...both), failsWith("TableSchemaValidationError"));
+  await rename({ path: "s.a", rename: "b" }, { path: "s.b", rename: "a" });
+  const { schema } = await client.call("describeTable", "t", { loadDetailedMetadata: true });
+  assert.deepEqual(
+    schema?.fields.at(-1)?.type?.fields.map(({ name }) => name),
+    ["b", "a"],
+  );
+  assert.deepEqual(idsOf(await client.query("t")), [1]);
+});
+
+test("a column does not get the name of one that the engine adds, over which all queries would fail", async (t) => {
+  const client = await openClient(t, await temporaryDirectory(t));
+  await client.upload("createTable", "t", {}, rows([1]));
+  for (const name of ["_rowid", "_rowaddr", "_rowoffset"]) {
+    const newColumns = [{ name, expression: "id" }];
+    const adding = client.call("alterTableAddColumns", "t", { newColumns });
+    await assert.rejects(adding, failsWith("InvalidInput"));
+    const alterations = [{ path: "id", rename: name }];
+    const renaming = client.call("alterTableAlterColumns", "t", { alterations });
+    await assert.rejects(renaming, failsWith("InvalidInput"));
+  }
+  assert.deepEqual(idsOf(await client.query("t")), [1]);
+});

@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import { fieldNamed, formatFieldPath, resolveField } from "../../../../arrow/field-path.ts";
+import { fieldNamed, formatFieldPath, parseFieldPath, resolveField } from "../../../../arrow/field-path.ts";
 import type { ArrowSchema } from "../../../../arrow/schema.ts";
 import {
   type AddColumnsEntry,
@@ -52,9 +52,11 @@ export function createColumnOperations(
         changes.map(({ path }) => path),
         "alterations",
       );
-      const version = await change(call, branch, (native, schema) =>
-        native.alterColumns(changes.map((each) => ({ ...each, path: enginePath(schema, each.path) }))),
-      );
+      const version = await change(call, branch, async (native, schema) => {
+        const resolved = changes.map((each) => ({ ...each, path: enginePath(schema, each.path) }));
+        checkSiblings(schema, resolved);
+        return native.alterColumns(resolved);
+      });
       return create(AlterTableAlterColumnsResponseSchema, { version });
     },
     async alterTableDropColumns({ branch, columns }, call) {
@@ -70,6 +72,24 @@ export function createColumnOperations(
 /** Returns a path in the spelling that the engine takes for every name. @throws LanceError TableColumnNotFound */
 function enginePath(schema: ArrowSchema, path: string): string {
   return formatFieldPath(resolveField(schema, path).names);
+}
+
+/**
+ * Refuses two fields of a struct with one name, after which no query could read the table. The engine compares the names of
+ * whole columns only.
+ *
+ * @throws LanceError TableSchemaValidationError
+ */
+function checkSiblings(schema: ArrowSchema, changes: readonly NativeAlteration[]): void {
+  const renames = new Map(changes.map(({ path, rename }) => [path, rename]));
+  const parents = changes.map(({ path }) => formatFieldPath(parseFieldPath(path).slice(0, -1)));
+  for (const parent of new Set(parents.filter((path) => path !== ""))) {
+    const { names, field } = resolveField(schema, parent);
+    const after = field.children.map(({ name }) => renames.get(formatFieldPath([...names, name])) ?? name);
+    const twice = firstRepeated(after);
+    if (twice === undefined) continue;
+    throw new LanceError("TableSchemaValidationError", `field ${twice} already exists in ${parent}`);
+  }
 }
 
 /** The schema of a handle's version. */
@@ -141,8 +161,21 @@ function checkAlteration({
   };
 }
 
-/** Refuses a name with a dot at the top level: the format joins the names of nested fields with dots. */
+/** Columns that the engine adds to those of the table while it reads. No query can read a table that has one of them. */
+const SYSTEM_COLUMNS = [
+  "_rowid",
+  "_rowaddr",
+  "_rowoffset",
+  "_row_created_at_version",
+  "_row_last_updated_at_version",
+];
+
+/**
+ * Refuses names of the engine's own columns, and a name with a dot at the top level: the format joins the names of nested
+ * fields with dots.
+ */
 export function checkName(name: string): string {
+  if (SYSTEM_COLUMNS.includes(name)) throw invalid(`the name ${name} is reserved for the engine`);
   if (name === "") throw invalid("the name of a column must not be empty");
   if (name.includes(".")) throw invalid(`the name ${JSON.stringify(name)} must not have a dot`);
   return name;
