@@ -85,7 +85,7 @@ async function contentsOf(call: Call, next: Next, namespace: Identifier): Promis
     for (const name of namespaces) {
       const id = [...namespace, name];
       found.push({ operation: "dropNamespace", kind: "Namespace", id, unnamed: true });
-      // One after the other: a call takes about 120,000 arguments at most.
+      // Each on its own, because a call takes about 120,000 arguments at most.
       for (const touch of await contentsOf(call, next, id)) found.push(touch);
     }
   }

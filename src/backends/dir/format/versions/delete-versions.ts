@@ -14,7 +14,7 @@ export interface VersionRange {
 /** Maximum number of versions in bounded ranges, as in the directory catalog of Lance (contract 6.5). */
 const MAX_VERSIONS = 1_000_000n;
 
-/** What a deletion looks at again right before it begins. */
+/** Checks that a deletion makes right before it begins. */
 export interface DeletionChecks {
   /**
    * Whether the versions of these numbers are still the ones to delete; asked when it is known which manifests have the
@@ -82,7 +82,7 @@ export function selectVersions<T extends VersionName>(
 /** Number of manifests that are read concurrently. */
 const READS = 16;
 
-/** Returns the tags of the manifests that are meant, by their keys. */
+/** Returns the tags of the manifests to delete, by their keys. */
 async function readTags(
   { store }: DatasetRef,
   versions: readonly VersionName[],

@@ -241,7 +241,7 @@ async function listRefs<T>(
   const names = files.filter((file) => file.endsWith(".json")).map((file) => nameOf(file));
   const refs = new Map<string, T | undefined>(names.sort().map((name) => [name, undefined]));
   await forEachOf(names, READS, async (name) => refs.set(name, await read(dataset, name)));
-  // One may have been deleted since the listing.
+  // Another process may have deleted some since the listing.
   return new Map([...refs].filter((entry): entry is [string, T] => entry[1] !== undefined));
 }
 

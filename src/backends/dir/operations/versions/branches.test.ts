@@ -94,7 +94,7 @@ test("a branch with another one inside of it is created again after its deletion
   assert.deepEqual(idsOf(await client.query("t", { branch: "b/inner" })), [0, 1]);
 });
 
-test("what a deletion of a branch left when it was cut off is removed by another one, and does not come back before", async (t) => {
+test("a second deletion of a branch removes the rest of one that was cut off, and the branch does not come back before", async (t) => {
   const root = await temporaryDirectory(t);
   const client = await openClient(t, root);
   await client.upload("createTable", "t", {}, rows([0]));
