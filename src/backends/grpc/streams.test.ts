@@ -11,6 +11,7 @@ import { QueryTableResponseSchema } from "../../gen/lance/namespace/v1/query_pb.
 import { LanceError } from "../../namespace/errors.ts";
 import type { LanceNamespace } from "../../namespace/lance-namespace.ts";
 import { createTable, failsWith, MIB, queryTable, useUpstream } from "./fixture.ts";
+import { upstreamOf } from "./http2-upstream-fixture.ts";
 
 describe("uploads and downloads of the gRPC backend", () => {
   const world = useUpstream();
@@ -45,6 +46,31 @@ describe("uploads and downloads of the gRPC backend", () => {
     go.resolve();
     assert.equal((await answer).location, "a/b");
     assert.deepEqual([received, released], [96 * MIB, 96 * MIB]);
+  });
+
+  it("counts the bytes of a body until the upstream takes them", async (t) => {
+    const { backend } = await upstreamOf(t, () => {}, {}, { settings: { initialWindowSize: 0 } });
+    let [begun, released] = [0, 0];
+    async function* body() {
+      while (begun < 64) {
+        begun += 1;
+        yield new Uint8Array(MIB);
+      }
+    }
+    const cancel = new AbortController();
+    const call = beginCall(createTable, {
+      signal: cancel.signal,
+      releaseBody: (bytes) => {
+        released += bytes;
+      },
+    });
+    const request = create(CreateTableRequestSchema, { id: ["t"] });
+    const answer = (backend.operations.createTable as LanceNamespace["createTable"])(request, body(), call);
+    await steady(() => begun);
+    // The library keeps as much to repeat the call.
+    assert.ok(released <= MIB, `${released} bytes are released`);
+    cancel.abort(new LanceError("Cancelled", "the client left"));
+    await assert.rejects(answer, failsWith("Cancelled"));
   });
 
   it("fails an upload with what its body fails with, and cancels it at the upstream", async () => {

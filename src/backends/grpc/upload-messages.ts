@@ -12,7 +12,10 @@ export interface SendingObserver {
   onTaken(): void;
 }
 
-/** Sends messages, as fast as the upstream takes them, until they or the call end. */
+/**
+ * Sends messages until they or the call end, each once the upstream has taken the one before: the stream would keep 16 of them, whose 8 MiB
+ * count against no budget by then.
+ */
 export async function send(
   stream: ClientWritableStream<Message>,
   messages: AsyncIterable<Message>,
@@ -21,18 +24,16 @@ export async function send(
   // A call that has ended takes no more messages; its caller gets the reason.
   let over = false;
   let wake = () => {};
-  const onChange = () => wake();
-  stream.on("drain", onChange).once("status", () => {
+  stream.once("status", () => {
     over = true;
-    onChange();
+    wake();
   });
   for await (const message of messages) {
     if (over) return;
-    if (stream.write(message)) continue;
     onWaiting();
     await new Promise<void>((resolve) => {
       wake = resolve;
-      if (over) resolve();
+      stream.write(message, () => resolve());
     });
     onTaken();
   }
@@ -52,7 +53,7 @@ export async function* uploadMessages(
   yield request;
   for await (const piece of inMessageSizes(data)) {
     yield create(input, { [field]: create(HttpBodySchema, { data: piece }) } as never);
-    // By now its bytes are in a message of their own.
+    // The upstream has taken it, or the library keeps it to repeat the call: at most 16 MiB of all calls.
     call.releaseBody(piece.length);
   }
 }
