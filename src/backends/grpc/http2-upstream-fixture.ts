@@ -48,7 +48,7 @@ export async function upstreamOf(
     ...options,
   });
   t.onTestFinished(() => backend.close());
-  return { backend, address };
+  return { backend, address, upstream };
 }
 
 /** Answers with messages, the first byte of each in its frame being a flag, and a success. */

@@ -36,12 +36,19 @@ export function paceResets(connection: Connection, slots: Pick<Gate, "hold" | "l
   return connection;
 }
 
-/** A call whose cancellation ends it at once for its caller, and at the upstream when its reset is allowed. */
+/**
+ * A call whose cancellation ends it at the upstream when its reset is allowed, and for its caller at once, or when the connection has
+ * taken the request: until then the bytes of the request stay in memory, and the caller has to account for them.
+ */
 export class PacedCall implements ConnectionCall, InterceptingListener {
   readonly #pace: ResetPace;
   readonly #call: ConnectionCall;
-  /** Gets the answer; undefined once the call is over for its caller. */
+  /** Gets the answer; undefined once the call is over or cancelled. */
   #listener: InterceptingListener | undefined;
+  /** Ends a cancelled call for its caller. */
+  #endForCaller: (() => void) | undefined;
+  /** Number of messages that the connection has not taken. */
+  #untaken = 0;
   #isAnswered = false;
   #isReset = false;
 
@@ -63,10 +70,18 @@ export class PacedCall implements ConnectionCall, InterceptingListener {
 
   #resetLater(listener: InterceptingListener, given: StatusObject): void {
     this.#listener = undefined;
-    process.nextTick(() => listener.onReceiveStatus(given));
+    this.#endForCaller = () => listener.onReceiveStatus(given);
+    if (this.#untaken === 0) process.nextTick(() => this.#leave());
     this.#pace.resetLater(this);
     // It can end by itself only if its answer is read.
     this.#call.startRead();
+  }
+
+  /** Tells the caller of a cancelled call that it is over. */
+  #leave(): void {
+    const end = this.#endForCaller;
+    this.#endForCaller = undefined;
+    end?.();
   }
 
   reset(): void {
@@ -93,14 +108,22 @@ export class PacedCall implements ConnectionCall, InterceptingListener {
     this.#listener = undefined;
     if (!this.#isReset) this.#pace.end(this);
     listener?.onReceiveStatus(given);
+    this.#leave();
   }
 
   startRead(): void {
     this.#call.startRead();
   }
 
-  sendMessageWithContext(...sent: Parameters<ConnectionCall["sendMessageWithContext"]>): void {
-    if (this.#listener !== undefined) this.#call.sendMessageWithContext(...sent);
+  sendMessageWithContext(...[context, message]: Parameters<ConnectionCall["sendMessageWithContext"]>): void {
+    if (this.#listener === undefined) return;
+    this.#untaken += 1;
+    const callback = (error?: Error | null) => {
+      this.#untaken -= 1;
+      if (this.#untaken === 0) this.#leave();
+      context.callback?.(error);
+    };
+    this.#call.sendMessageWithContext({ ...context, callback }, message);
   }
 
   /** Ends the request, unless the call is cancelled: the upstream would take a part of a body for the whole. */

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { ServerHttp2Stream } from "node:http2";
+import type { ServerHttp2Session, ServerHttp2Stream } from "node:http2";
 import { type InterceptingListener, status } from "@grpc/grpc-js";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { LanceError } from "../../namespace/errors.ts";
@@ -41,11 +41,38 @@ describe("calls to a gRPC upstream that their clients cancel", () => {
     for (const call of [other, ...next]) assert.equal((await call).table, "t");
     assert.equal(most, places);
   });
+
+  it("end for their clients only when the upstream has taken their requests, whose memory counts until then", async (t) => {
+    const noRoom = { settings: { initialWindowSize: 0 } };
+    const { backend, upstream } = await upstreamOf(t, () => {}, {}, noRoom);
+    let session: ServerHttp2Session | undefined;
+    upstream.on("session", (opened) => {
+      session = opened;
+    });
+    let arrived = 0;
+    upstream.on("stream", () => {
+      arrived += 1;
+    });
+    const cancel = new AbortController();
+    let over = 0;
+    const calls = Array.from({ length: AT_ONCE + 50 }, () =>
+      describeOn(backend, { signal: cancel.signal }).finally(() => {
+        over += 1;
+      }),
+    );
+    await expect.poll(() => arrived).toBe(calls.length);
+    cancel.abort(new LanceError("Cancelled", "the client left"));
+    for (const call of calls.slice(0, AT_ONCE)) await assert.rejects(call, failsWith("Cancelled"));
+    assert.equal(over, AT_ONCE);
+    session?.settings({ initialWindowSize: 65_535 });
+    for (const call of calls) await assert.rejects(call, failsWith("Cancelled"));
+  });
 });
 
-/** Opens a call whose answers come by `listener`, and notes what is done with it. */
+/** Opens a call whose answers come by `listener`, and notes what is done with it; `take` takes a message of its request. */
 function openCall(pace: ResetPace) {
   const done: string[] = [];
+  let take = () => {};
   const codes: status[] = [];
   const noted = (name: string) => () => void done.push(name);
   let listener: InterceptingListener | undefined;
@@ -54,12 +81,19 @@ function openCall(pace: ResetPace) {
     { onReceiveMetadata() {}, onReceiveMessage() {}, onReceiveStatus: ({ code }) => void codes.push(code) },
     (own) => {
       listener = own;
-      const names = ["cancelWithStatus", "startRead", "sendMessageWithContext", "halfClose"];
-      return Object.fromEntries(names.map((name) => [name, noted(name)])) as unknown as ConnectionCall;
+      const names = ["cancelWithStatus", "startRead", "halfClose"];
+      const sendMessageWithContext: ConnectionCall["sendMessageWithContext"] = ({ callback }) => {
+        done.push("sendMessageWithContext");
+        take = () => callback?.();
+      };
+      return {
+        ...Object.fromEntries(names.map((name) => [name, noted(name)])),
+        sendMessageWithContext,
+      } as ConnectionCall;
     },
   );
   const cancel = () => call.cancelWithStatus(status.CANCELLED, "gone");
-  return { call, cancel, done, codes, listener: listener as InterceptingListener };
+  return { call, cancel, take: () => take(), done, codes, listener: listener as InterceptingListener };
 }
 
 describe("the resets of a connection", () => {
@@ -125,5 +159,22 @@ describe("the resets of a connection", () => {
     assert.equal(held(), 0);
     vi.advanceTimersByTime(10_000);
     assert.deepEqual([codes, done], [[status.CANCELLED], ["startRead", "startRead"]]);
+  });
+
+  it("end calls for their callers when the connection has taken the request, or they have ended", async () => {
+    const { pace } = openPace();
+    used(pace, true);
+    const calls = [openCall(pace), openCall(pace), openCall(pace)];
+    for (const { call, cancel } of calls) {
+      call.sendMessageWithContext({}, Buffer.alloc(1));
+      cancel();
+    }
+    await new Promise(process.nextTick);
+    const ended = () => calls.map(({ codes }) => codes);
+    assert.deepEqual(ended(), [[], [], []]);
+    const [taken, over] = calls;
+    taken?.take();
+    over?.listener.onReceiveStatus({ code: status.OK, details: "", metadata: null as never });
+    assert.deepEqual(ended(), [[status.CANCELLED], [status.CANCELLED], []]);
   });
 });

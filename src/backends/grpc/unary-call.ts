@@ -73,6 +73,7 @@ class UnaryExchange implements InterceptingListener, Running {
   #unpacking = false;
   #status: StatusObject | undefined;
   #wasRefused = false;
+  #isBroken = false;
 
   constructor(target: UnaryTarget, call: UnaryCall, answer: PendingAnswer) {
     this.#target = target;
@@ -171,9 +172,9 @@ class UnaryExchange implements InterceptingListener, Running {
     if (this.#status !== undefined) this.onReceiveStatus(this.#status);
   }
 
-  /** Like the library, it repeats a refused call once, and only if no part of an answer has come. */
+  /** Like the library, it repeats a refused call once, and only if no part of an answer has come and nothing has ended it here. */
   #mayRepeat(): boolean {
-    return !this.#wasRefused && this.#open?.answer.begun === false;
+    return !this.#wasRefused && !this.#isBroken && this.#open?.answer.begun === false;
   }
 
   /** Makes the call again, which the upstream has refused before it looked at it. */
@@ -190,10 +191,11 @@ class UnaryExchange implements InterceptingListener, Running {
     this.#deadline = setTimeout(expire, milliseconds);
   }
 
-  /** Ends the call at the upstream, and here. */
+  /** Ends the call at the upstream, whose status then ends it here, unless that has come. */
   #break(code: status, details: string): void {
-    this.#running?.cancelWithStatus(code, details);
-    this.#fail(statusError(code, details));
+    this.#isBroken = true;
+    if (this.#running === undefined || this.#status !== undefined) this.#fail(statusError(code, details));
+    else this.#running.cancelWithStatus(code, details);
   }
 
   #fail(error: Error): void {
