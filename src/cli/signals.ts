@@ -1,7 +1,7 @@
 import { isatty } from "node:tty";
 import type { Logger } from "pino";
 import { redactText } from "../log/redact.ts";
-import { exit } from "./exit.ts";
+import { exit, exitByForce } from "./exit.ts";
 
 /** Signals within this time are the first one: a terminal, npm and a shell may each pass it on. */
 const SAME_SIGNAL_MS = 500;
@@ -19,8 +19,8 @@ export interface SignalActions {
 }
 
 /**
- * Ends the process by SIGTERM or SIGINT, or when its terminal or its caller has gone; a second SIGTERM or SIGINT ends it at once. Any other
- * SIGHUP reads the configuration again.
+ * Ends the process by SIGTERM or SIGINT, or when its terminal or its caller has gone. A second SIGTERM or SIGINT ends it at once, also while
+ * the file system of a table does not answer. Any other SIGHUP reads the configuration again.
  */
 export function handleSignals({ end, reload, log }: SignalActions): void {
   const terminals = [0, 1, 2].filter(isatty);
@@ -40,7 +40,7 @@ export function handleSignals({ end, reload, log }: SignalActions): void {
   for (const signal of ["SIGTERM", "SIGINT"] as const) {
     process.on(signal, () => {
       if (begun === undefined) begin(signal);
-      else if (performance.now() - begun > SAME_SIGNAL_MS) void exit(1);
+      else if (performance.now() - begun > SAME_SIGNAL_MS) exitByForce();
     });
   }
   process.on(CALLER_GONE, () => {

@@ -1,0 +1,40 @@
+import assert from "node:assert/strict";
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { temporaryDirectory } from "../../test/support/directory.ts";
+
+/** A program whose end waits for a file, as for one of a table, whose file system does not answer. */
+const PROGRAM = `
+  import { readFile } from "node:fs";
+  import { pino } from "pino";
+  import { handleSignals } from ${JSON.stringify(join(import.meta.dirname, "signals.ts"))};
+  const end = () => new Promise((resolve) => readFile(process.argv[1], resolve));
+  handleSignals({ end, reload() {}, log: pino(process.stdout) });
+  setInterval(() => {}, 1_000);
+  console.log("running");
+`;
+
+test("a second signal ends the program although a file does not answer", async (t) => {
+  const directory = await temporaryDirectory();
+  t.onTestFinished(directory.remove);
+  const silent = join(directory.path, "silent");
+  // Without a writer, already the attempt to open it waits.
+  execFileSync("mkfifo", [silent]);
+  const program = spawn(process.execPath, ["--input-type=module", "-e", PROGRAM, silent], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  t.onTestFinished(() => void program.kill("SIGKILL"));
+  const ended = once(program, "exit");
+  let text = "";
+  program.stdout.setEncoding("utf8").on("data", (piece: string) => {
+    text += piece;
+  });
+  await expect.poll(() => text, { timeout: 60_000 }).toContain("running");
+  program.kill("SIGTERM");
+  await expect.poll(() => text, { timeout: 60_000 }).toContain("stopping");
+  const again = setInterval(() => program.kill("SIGTERM"), 100);
+  t.onTestFinished(() => clearInterval(again));
+  assert.deepEqual(await ended, [null, "SIGKILL"]);
+});
