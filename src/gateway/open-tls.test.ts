@@ -28,6 +28,8 @@ describe("options of TLS", () => {
     [["--tls-client-ca", "a.pem", "--auth", "mtls"], /needs both --tls-cert and --tls-key/],
     [["--tls-cert", "no.pem", "--tls-key", "no.pem"], /--tls-cert: no\.pem cannot be read: ENOENT/],
     [["--auth", "mtls"], /--auth mtls needs --tls-client-ca/],
+    // The file of keys, which is not there, would be followed from then on.
+    [["--auth", "api-key,mtls", "--api-keys-file", "no.yaml"], /--auth mtls needs --tls-client-ca/],
     [["--mtls-role", "writer=a"], /--mtls-role needs --auth mtls/],
     [["--mtls-role", "king=a"], /must be a role and a name/],
     [["--mtls-role", "writer"], /must be a role and a name/],

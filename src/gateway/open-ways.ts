@@ -13,14 +13,13 @@ import type { ServeOptions } from "../config/options.ts";
  */
 export async function openWays(options: ServeOptions, log: Logger): Promise<readonly Way[]> {
   const { auth } = options;
-  const ways: Way[] = [];
-  const tokenWay =
-    auth.includes("oidc") || auth.includes("kubernetes") ? await openTokenWay(options, log) : undefined;
-  if (auth.includes("api-key")) ways.push(await keyWay(options, log));
-  if (tokenWay !== undefined) ways.push(tokenWay);
+  const asksTokens = auth.includes("oidc") || auth.includes("kubernetes");
+  const tokens = asksTokens ? await openTokenWay(options, log) : undefined;
+  const certificates = auth.includes("mtls") ? certificateWay(options) : undefined;
+  // Last, because it follows its file, which nobody would end if another way could not be opened.
+  const keys = auth.includes("api-key") ? await keyWay(options, log) : undefined;
   // A credential of the request counts before the certificate of its connection.
-  if (auth.includes("mtls")) ways.push(certificateWay(options));
-  return ways;
+  return [keys, tokens, certificates].filter((way) => way !== undefined);
 }
 
 async function openTokenWay(options: ServeOptions, log: Logger): Promise<Way> {
