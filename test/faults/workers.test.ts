@@ -179,7 +179,9 @@ describe("a gateway with workers", () => {
       assert.ok((await other.send("GET", "/v1/namespace/$/list"))["namespaces"]);
       const workers = await connectToAll();
       assert.ok(workers.every(({ thread }) => thread !== victim.thread));
-      assert.equal((await sendHttp(port, { method: "GET", path: "/readyz" })).status, 200);
+      // A new worker accepts connections a moment before it says that it is ready.
+      const readiness = async () => (await sendHttp(port, { method: "GET", path: "/readyz" })).status;
+      await expect.poll(readiness).toBe(200);
       assert.equal(await metric(replaced), replacedBefore + 1);
       assert.equal(await metric(calls), callsBefore + 1);
       await expect

@@ -205,10 +205,13 @@ for (const [what, part] of [
         await files.putHint(key, bytes);
       },
     };
+    // The process that creates the table may refresh the view, and a refresh that waits during the insert would be the last one.
+    const first = await open(t, root, { ...TIMES, settleMs: 600_000, waitMs: 600_000 });
+    await first.upload("createTable", "t", {}, rows(0, 3));
+    await createView(first, "v", "SELECT id FROM t");
+    await first.close();
     const storage = { store, root, engineOptions: {} };
     const client = await openClient(t, root, { autoRefresh: TIMES, storage });
-    await client.upload("createTable", "t", {}, rows(0, 3));
-    await createView(client, "v", "SELECT id FROM t");
     isRefusing = true;
     await client.upload("insertIntoTable", "t", {}, rows(3, 5));
     await expect.poll(() => refused).toBeGreaterThan(1);
