@@ -3,7 +3,7 @@ import { create } from "@bufbuild/protobuf";
 import { test } from "vitest";
 import { beginCall } from "../../../../../test/support/caller.ts";
 import { LanceNamespaceService } from "../../../../gen/lance/namespace/v1/service_pb.ts";
-import type { NativeTable } from "../../engine/native.ts";
+import { engineWith } from "../../engine-fixture.ts";
 import { openDirectory } from "../../open-directory.ts";
 import { idsOf, rows } from "../../rows-fixture.ts";
 import { failsWith, openClient, silent, temporaryDirectory } from "../../test-support.ts";
@@ -23,28 +23,13 @@ for (const [what, operation, init, engineMethod] of changes) {
     const { context, close } = await openDirectory({ root, log: silent });
     t.onTestFinished(close);
     let tries = 0;
-    const setBefore = (table: NativeTable) =>
-      new Proxy(table, {
-        get(target, key) {
-          const value = target[key as keyof NativeTable] as (...args: unknown[]) => unknown;
-          if (key !== engineMethod) return value.bind(target);
-          return async (...args: unknown[]) => {
-            if (++tries === 1) {
-              await client.call("updateTableSchemaMetadata", "t", { metadata: { a: "b" } });
-              const updates = [{ path: "id", metadata: { unit: { value: "m" } } }];
-              await client.call("updateFieldMetadata", "t", { updates });
-            }
-            return value.apply(target, args);
-          };
-        },
-      });
-    const engine = {
-      ...context.engine,
-      async acquire(...args: Parameters<typeof context.engine.acquire>) {
-        const lease = await context.engine.acquire(...args);
-        return { ...lease, table: setBefore(lease.table) };
-      },
+    const setMetadata = async () => {
+      if (++tries > 1) return;
+      await client.call("updateTableSchemaMetadata", "t", { metadata: { a: "b" } });
+      const updates = [{ path: "id", metadata: { unit: { value: "m" } } }];
+      await client.call("updateFieldMetadata", "t", { updates });
     };
+    const engine = engineWith(context.engine, engineMethod, setMetadata);
     const columns = createColumnOperations({ ...context, engine });
     const method = LanceNamespaceService.method[operation];
     const work = columns[operation] as (request: unknown, call: unknown) => Promise<unknown>;

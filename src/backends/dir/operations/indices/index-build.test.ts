@@ -3,7 +3,7 @@ import { create } from "@bufbuild/protobuf";
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import { test } from "vitest";
 import { until } from "../../../../../test/support/until.ts";
-import type { NativeTable } from "../../engine/native.ts";
+import { engineWith } from "../../engine-fixture.ts";
 import { createLocalStore } from "../../format/local/local-store.ts";
 import { createJobStore, JOBS_DIRECTORY } from "../../jobs/store.ts";
 import { openDirectory } from "../../open-directory.ts";
@@ -47,24 +47,7 @@ test("an index whose column is dropped or gets another type while it is built is
   };
   for (const [name, change] of Object.entries(changes)) {
     await client.upload("createTable", name, {}, rows([1, 2, 3]));
-    const changedBefore = (table: NativeTable) =>
-      new Proxy(table, {
-        get(target, key) {
-          const value = target[key as keyof NativeTable] as (...args: unknown[]) => unknown;
-          if (key !== "createIndexAsync") return value.bind(target);
-          return async (...args: unknown[]) => {
-            await change();
-            return value.apply(target, args);
-          };
-        },
-      });
-    const engine = {
-      ...context.engine,
-      async acquire(...args: Parameters<typeof context.engine.acquire>) {
-        const lease = await context.engine.acquire(...args);
-        return { ...lease, table: changedBefore(lease.table) };
-      },
-    };
+    const engine = engineWith(context.engine, "createIndexAsync", change);
     const { build } = createIndexBuilds({ ...context, engine });
     const fields = { customStopWords: [] };
     const plan = {

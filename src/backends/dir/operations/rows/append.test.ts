@@ -5,7 +5,7 @@ import { type TestContext, test } from "vitest";
 import { beginCall } from "../../../../../test/support/caller.ts";
 import { createPartBufferPool } from "../../../../arrow/part-buffer.ts";
 import { LanceNamespaceService } from "../../../../gen/lance/namespace/v1/service_pb.ts";
-import type { NativeTable } from "../../engine/native.ts";
+import { engineWith } from "../../engine-fixture.ts";
 import { openDirectory } from "../../open-directory.ts";
 import { idsOf, rows } from "../../rows-fixture.ts";
 import { failsWith, openClient, silent, type TestClient, temporaryDirectory } from "../../test-support.ts";
@@ -19,24 +19,7 @@ async function insertBeside(t: TestContext, change: (client: TestClient) => Prom
   await client.upload("createTable", "t", {}, rows([1]));
   const { context, close } = await openDirectory({ root, log: silent });
   t.onTestFinished(close);
-  const changedBefore = (table: NativeTable) =>
-    new Proxy(table, {
-      get(target, key) {
-        const value = target[key as keyof NativeTable] as (...args: unknown[]) => unknown;
-        if (key !== "add") return value.bind(target);
-        return async (...args: unknown[]) => {
-          await change(client);
-          return value.apply(target, args);
-        };
-      },
-    });
-  const engine = {
-    ...context.engine,
-    async acquire(...args: Parameters<typeof context.engine.acquire>) {
-      const lease = await context.engine.acquire(...args);
-      return { ...lease, table: changedBefore(lease.table) };
-    },
-  };
+  const engine = engineWith(context.engine, "add", () => change(client));
   const call = beginCall(LanceNamespaceService.method.insertIntoTable, { id: ["t"] });
   async function* body() {
     yield rows([2]);
