@@ -1,72 +1,18 @@
 import assert from "node:assert/strict";
-import { mkdir, readdir, rename, rm } from "node:fs/promises";
-import { basename, join } from "node:path";
-import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { Int32, Table, tableToIPC, vectorFromArray } from "apache-arrow";
-import { type TestContext, test } from "vitest";
-import { beginCall } from "../../../../test/support/caller.ts";
-import { DropNamespaceBehavior } from "../../../gen/lance/namespace/v1/namespace_pb.ts";
-import { LanceNamespaceService } from "../../../gen/lance/namespace/v1/service_pb.ts";
+import { mkdir, readdir, rename } from "node:fs/promises";
+import { join } from "node:path";
+import { test } from "vitest";
 import { RegisterTableMode } from "../../../gen/lance/namespace/v1/table_pb.ts";
 import { LanceError } from "../../../namespace/errors.ts";
-import { parseIdentifier } from "../../../namespace/identifier.ts";
 import { createLayout } from "../catalog/base/base-layout.ts";
 import type { Row } from "../catalog/state/row.ts";
 import { UnsyncedError } from "../format/local/local-errors.ts";
 import type { ObjectStore } from "../format/storage.ts";
-import { openDirectory } from "../open-directory.ts";
 import type { DirContext } from "../operations/context.ts";
-import { createNamespaceOperations } from "../operations/namespaces/namespaces.ts";
-import { createDropOperations } from "../operations/tables/drop.ts";
-import { failsWith, openClient, silent, temporaryDirectory } from "../test-support.ts";
+import { failsWith } from "../test-support.ts";
+import { createWorld } from "./departures-fixture.ts";
 import { leaveIntent, leaveVerdict } from "./fixture.ts";
-import type { Intent } from "./intent.ts";
-import { createJournal, type Journal, type PendingIntent } from "./journal.ts";
-import { resolveAbandoned, resolvePending } from "./resolve.ts";
-
-const rows = tableToIPC(new Table({ id: vectorFromArray([1, 2], new Int32()) }), "stream");
-const { method } = LanceNamespaceService;
-
-/** Returns a catalog with tables, and a gateway of its own whose changes the test can observe. */
-async function createWorld(t: TestContext, ...names: string[]) {
-  const root = await temporaryDirectory(t);
-  const client = await openClient(t, root);
-  if (names.some((name) => name.includes("$"))) await client.call("createNamespace", "n");
-  for (const name of names) await client.upload("createTable", name, {}, rows);
-  const { context, close } = await openDirectory({ root, log: silent });
-  t.onTestFinished(close);
-  const base = join(root, "data");
-  return {
-    base,
-    client,
-    context,
-    drop(id: string, changed: Partial<DirContext>) {
-      const call = beginCall(method.dropTable, { id: parseIdentifier(id) });
-      const operations = createDropOperations({ ...context, ...changed });
-      return operations.dropTable(create(method.dropTable.input), call);
-    },
-    deregister(id: string, changed: Partial<DirContext>) {
-      const call = beginCall(method.deregisterTable, { id: parseIdentifier(id) });
-      const operations = createDropOperations({ ...context, ...changed });
-      return operations.deregisterTable(create(method.deregisterTable.input), call);
-    },
-    dropNamespace(changed: Partial<DirContext>) {
-      const request: MessageInitShape<typeof method.dropNamespace.input> = {
-        behavior: DropNamespaceBehavior.CASCADE,
-      };
-      const call = beginCall(method.dropNamespace, { id: ["n"] });
-      const operations = createNamespaceOperations({ ...context, ...changed });
-      return operations.dropNamespace(create(method.dropNamespace.input, request), call);
-    },
-    /** Acts as another implementation: it takes the row, keeps the directory, and does not read notes. */
-    takeRow: (id: string) => context.catalog.mutate((draft) => draft.delete(id)),
-    directoryOf: async (id: string) => {
-      const { location } = await client.call("describeTable", id);
-      return location as string;
-    },
-    notes: () => readdir(join(base, ".intents")),
-  };
-}
+import { resolveAbandoned } from "./resolve.ts";
 
 /** Returns a journal that calls back right after it has written a note, the first time. */
 function afterNote({ journal }: DirContext, happens: () => Promise<unknown>): Pick<DirContext, "journal"> {
@@ -357,105 +303,3 @@ test("a drop whose process ends in the middle of the removal is completed, altho
   await resolveAbandoned(context);
   assert.deepEqual([await aside(), await notes()], [[], []]);
 });
-
-/** Waits of an owner during which other processes may finish its drop and use the name again. */
-const PAUSES: Readonly<
-  Record<string, (context: DirContext, pause: () => Promise<void>) => Partial<DirContext>>
-> = {
-  "before it looks for work": ({ work }, pause) => ({
-    work: {
-      ...work,
-      async isAtWork(location) {
-        await pause();
-        return work.isAtWork(location);
-      },
-    },
-  }),
-  "before it removes the directory": ({ layout }, pause) => ({
-    layout: {
-      ...layout,
-      async removePutAside(...args) {
-        await pause();
-        return layout.removePutAside(...args);
-      },
-    },
-  }),
-};
-
-type World = Awaited<ReturnType<typeof createWorld>>;
-
-/** Makes tables whose locations the next one gets again. The second name begins like a location that is drawn. */
-const PLACES: Readonly<Record<string, (client: World["client"], name: string) => Promise<unknown>>> = {
-  "t.lance": (client, name) => client.upload("createTable", name, {}, rows),
-  "recommendation_v1.lance": (client, name) => client.upload("createTable", name, {}, rows),
-  "chosen/t": async (client, name) => {
-    await client.call("declareTable", name, { location: "chosen/t" });
-    await client.upload("insertIntoTable", name, {}, rows);
-  },
-};
-
-for (const [moment, hooked] of Object.entries(PAUSES))
-  for (const [next, location] of [
-    ["is in use", "t.lance"],
-    ["is in use", "recommendation_v1.lance"],
-    ["was put aside", "t.lance"],
-    ["is in use", "chosen/t"],
-  ] as const)
-    test(`a drop that pauses ${moment} leaves the next table at ${location}, which ${next}`, async (t) => {
-      const { base, client, context, drop } = await createWorld(t);
-      const name = basename(location, ".lance");
-      const make = () => PLACES[location]?.(client, name);
-      await make();
-      const { layout, store, clock } = context;
-      const times = { renewMs: 60_000, leaseMs: 60_000, lifeMs: 60_000, retainMs: 60_000 };
-      const { isLapsed, journal } = lapsing(createJournal(layout.baseKey, store, clock, times));
-      const pause = async () => {
-        if (isLapsed()) return;
-        isLapsed(true);
-        // Another process takes over.
-        const [pending] = (await journal.open()) as [PendingIntent];
-        await resolvePending(context, pending);
-        assert.equal(await context.layout.exists(location), false);
-        await make();
-        if (next === "was put aside") await client.call("deregisterTable", name);
-      };
-      await drop(name, { ...hooked(context, pause), journal });
-      assert.ok(isLapsed());
-      assert.ok((await readdir(join(base, location))).includes("_versions"));
-      if (next === "is in use") assert.equal((await client.call("countTableRows", name)).count, 2n);
-    });
-
-for (const [moment, hooked] of Object.entries(PAUSES))
-  for (const location of ["t.lance", "chosen/t"])
-    test(`a drop of a table that has lost its directory leaves the next one at ${location}, which is made ${moment}`, async (t) => {
-      const { base, client, context, drop } = await createWorld(t);
-      const make = async () => PLACES[location]?.(client, "t");
-      await make();
-      await rm(join(base, location), { recursive: true });
-      await drop(
-        "t",
-        hooked(context, async () => void (await make())),
-      );
-      assert.equal((await client.call("countTableRows", "t")).count, 2n);
-    });
-
-/** Returns a journal whose owner's leases can lapse, and which shows its open notes to others. */
-function lapsing(journal: Journal) {
-  let lapsed = false;
-  const begun: PendingIntent[] = [];
-  return {
-    isLapsed: (now = lapsed) => {
-      lapsed = now;
-      return lapsed;
-    },
-    journal: {
-      ...journal,
-      async begin(intent: Intent) {
-        const own = await journal.begin(intent);
-        begun.push({ ...own, isOver: async () => true });
-        return { ...own, isHeld: () => !lapsed && own.isHeld() };
-      },
-      open: async () => begun,
-    },
-  };
-}
