@@ -54,6 +54,11 @@ export interface Job extends JobRequest {
 /** Facts about a job in a list; of the spec, the location of the table. */
 export type JobSummary = Pick<Job, "id" | "kind" | "table" | "spec" | "state" | "createdAt" | "finishedAt">;
 
+/** Returns the number of times that the work of a job started and did not end. */
+export function begunOf({ begun, state }: Pick<Job, "begun" | "state">): number {
+  return begun ?? (state === "running" ? 1 : 0);
+}
+
 /** Errors of a passing state, after which the work may succeed later. */
 const PASSING: ReadonlySet<string> = new Set(["ConcurrentModification", "ServiceUnavailable", "Throttling"]);
 

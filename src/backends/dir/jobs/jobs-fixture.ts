@@ -3,7 +3,8 @@ import type { TestContext } from "vitest";
 import { createLocalStore } from "../format/local/local-store.ts";
 import { silent } from "../test-support.ts";
 import type { Job } from "./job.ts";
-import { createJobs, type Jobs, type JobWork } from "./jobs.ts";
+import { createJobs, type Jobs } from "./jobs.ts";
+import type { JobWork } from "./running-jobs.ts";
 import { createJobStore, JOBS_DIRECTORY, type JobStore } from "./store.ts";
 
 /** The storage and the process share a clock in these tests. */

@@ -6,8 +6,9 @@ import { createLocalStore } from "../format/local/local-store.ts";
 import { createStorageClock } from "../format/storage-clock.ts";
 import { silent, temporaryDirectory } from "../test-support.ts";
 import type { Job } from "./job.ts";
-import { createJobs, type Jobs, type JobWork } from "./jobs.ts";
+import { createJobs, type Jobs } from "./jobs.ts";
 import { clock, counted, ended, endless, gate, jobsOn, request, storeIn } from "./jobs-fixture.ts";
+import type { JobWork } from "./running-jobs.ts";
 import { findJobFiles, type JobStore } from "./store.ts";
 
 test("a job that a closing process leaves is taken up by the next one at once", async (t) => {

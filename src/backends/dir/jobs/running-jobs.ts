@@ -1,0 +1,193 @@
+import { LanceError, toLanceError } from "../../../namespace/errors.ts";
+import { createTurns, type Turns } from "../concurrency/turns.ts";
+import { untilAborted } from "../concurrency/wait.ts";
+import { begunOf, type Job, type JobFacts, type JobState, withEvent } from "./job.ts";
+import type { Lessee } from "./lessee.ts";
+import type { JobsOptions } from "./options.ts";
+
+/** Does the work of a job. It may run a second time after a crash, so it must be repeatable. */
+export type JobWork = (job: Job, signal: AbortSignal) => Promise<JobFacts>;
+
+/** Default number of jobs that run concurrently in a process. */
+export const MAX_RUNNING_JOBS = 2;
+
+/** The caller of jobs that the gateway submits itself, or takes over. */
+export const NOBODY = "";
+
+/** Why a job ends when the server does; the next process runs it. */
+export const CLOSING = new LanceError("ServiceUnavailable", "the server is shutting down");
+const CANCELLED = new LanceError("Cancelled", "the job was cancelled");
+const LOST = new LanceError("ServiceUnavailable", "another process has taken the job over");
+
+/** The jobs that this process runs, or that wait in it for a turn. */
+export interface RunningJobs {
+  readonly size: number;
+  has(id: string): boolean;
+  all(): Job[];
+  /** Returns the number of jobs that a caller has submitted to this process. */
+  countOf(caller: string): number;
+  /** Runs a stored job of which this process has the lease. Callers take turns. */
+  takeUp(job: Job, caller: string): void;
+  /** Runs work that shares the bound on running jobs, and the turns of their callers, without a record. */
+  runUnrecorded<T>(signal: AbortSignal, caller: string, work: () => Promise<T>): Promise<T>;
+  /** Waits until a job has ended; at once if it does not run here. */
+  ended(id: string): Promise<void>;
+  /** Stops a job if it runs here. */
+  cancel(id: string): void;
+  /** Renews the leases, and stops the jobs that were cancelled or that another process has taken over. */
+  renew(): Promise<void>;
+  /** Stops all jobs and leaves them to the next process; without waiting for them. */
+  stop(): void;
+  /** Waits until all jobs have ended. */
+  drained(): Promise<void>;
+}
+
+interface Active {
+  job: Job;
+  /** The caller that submitted the job to this process. */
+  readonly caller: string;
+  readonly controller: AbortController;
+  /** Whether the final state of the record is being written; its lease is no longer renewed. */
+  isEnding: boolean;
+  /** Last write of the record; writes follow each other. */
+  writing: Promise<void>;
+  finished: Promise<void>;
+}
+
+/** Options of {@link createRunningJobs}. */
+export interface RunningJobsOptions extends Pick<JobsOptions, "store" | "clock" | "log" | "maxRunning"> {
+  readonly lessee: Lessee;
+  /** The work of each kind of job. */
+  readonly kinds: ReadonlyMap<string, JobWork>;
+}
+
+/** Creates the jobs that a process runs; none at first. */
+export function createRunningJobs(options: RunningJobsOptions): RunningJobs {
+  const { store, clock, log, lessee, kinds, maxRunning = MAX_RUNNING_JOBS } = options;
+  const { owner, lease } = lessee;
+  const [turns, alone] = [createTurns(maxRunning), createTurns(1)];
+  const active = new Map<string, Active>();
+
+  /** Waits for a turn, but not beyond the signal; it waits for started work to end. */
+  async function inTurn<T>(
+    signal: AbortSignal,
+    among: Turns,
+    caller: string,
+    work: () => Promise<T>,
+  ): Promise<T> {
+    const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
+    const ended = among.run(
+      () => {
+        begin();
+        return work();
+      },
+      () => !signal.aborted,
+      caller,
+    );
+    ended.catch(() => {});
+    await untilAborted(begun, signal);
+    return (await ended) as T;
+  }
+
+  /** Writes a state of the record after the earlier writes. */
+  function write(
+    entry: Active,
+    change: Partial<Job>,
+    how: (job: Job) => Promise<void> = store.put,
+  ): Promise<void> {
+    const writing = entry.writing.then(() => {
+      const job = { ...entry.job, ...change };
+      const at = change.finishedAt ?? change.startedAt;
+      entry.job = at === undefined ? job : withEvent(job, at, owner);
+      return how(entry.job);
+    });
+    entry.writing = writing.catch(() => {});
+    return writing;
+  }
+  async function perform(entry: Active): Promise<void> {
+    const { signal } = entry.controller;
+    const work = kinds.get(entry.job.kind) as JobWork;
+    const begun = begunOf(entry.job);
+    let result: JobFacts;
+    try {
+      // Jobs whose processes died run one at a time, so that only the job at fault fails.
+      result = await inTurn(signal, begun > 0 ? alone : turns, entry.caller, async () => {
+        const now = await clock.now();
+        await write(entry, { state: "running", startedAt: now, begun: begun + 1, lease: lease(now) });
+        if (await untilAborted(store.isCancelRequested(entry.job.id), signal))
+          entry.controller.abort(CANCELLED);
+        signal.throwIfAborted();
+        return work(entry.job, signal);
+      });
+    } catch (thrown) {
+      await entry.writing;
+      // After a pause, the answer of the process that has taken the job over counts. A success is true in any case.
+      if (signal.reason === LOST || !(await isHeld(entry))) return;
+      if (signal.reason === CLOSING) return await write(entry, { state: "queued", begun, lease: undefined });
+      if (signal.reason === CANCELLED) return await finish(entry, "cancelled", {});
+      const error = toLanceError(thrown);
+      const { name, code, httpStatus } = error.entry;
+      const facts = { job: entry.job.id, kind: entry.job.kind };
+      // A mistake of a user is the answer, or in the job's record.
+      if (httpStatus < 500) log.info({ ...facts, error: error.message }, "a job was refused");
+      else log.warn({ ...facts, err: thrown }, "a job failed");
+      return await finish(entry, "failed", { error: { name, code, message: error.message } });
+    }
+    // A success whose record is not acknowledged may be stored: the job is then found as done, or done once more.
+    await finish(entry, "succeeded", { result });
+  }
+  async function finish(entry: Active, state: JobState, change: Partial<Job>): Promise<void> {
+    entry.isEnding = true;
+    const finishedAt = await clock.now();
+    return write(entry, { ...change, state, finishedAt, lease: undefined }, store.finish);
+  }
+
+  /** Whether no other process has taken the job over. */
+  async function isHeld({ job }: Active): Promise<boolean> {
+    return (await store.get(job.id))?.lease?.owner === owner;
+  }
+  async function renew(entry: Active): Promise<void> {
+    const { job, controller } = entry;
+    if (await store.isCancelRequested(job.id)) controller.abort(CANCELLED);
+    const renewed = lease(await clock.now());
+    const held = await isHeld(entry);
+    if (!active.has(job.id) || controller.signal.aborted || entry.isEnding) return;
+    if (held) await write(entry, { lease: renewed });
+    else controller.abort(LOST);
+  }
+
+  return {
+    get size() {
+      return active.size;
+    },
+    has: (id) => active.has(id),
+    all: () => [...active.values()].map(({ job }) => job),
+    countOf: (caller) => [...active.values()].filter((entry) => entry.caller === caller).length,
+    takeUp(job, caller) {
+      const entry: Active = {
+        job,
+        caller,
+        controller: new AbortController(),
+        isEnding: false,
+        writing: Promise.resolve(),
+        finished: Promise.resolve(),
+      };
+      active.set(job.id, entry);
+      entry.finished = perform(entry)
+        .catch((error) => log.error({ err: error, job: job.id }, "the state of a job cannot be written"))
+        .finally(() => active.delete(job.id));
+    },
+    runUnrecorded: (signal, caller, work) => inTurn(signal, turns, caller, work),
+    ended: async (id) => active.get(id)?.finished,
+    cancel: (id) => active.get(id)?.controller.abort(CANCELLED),
+    async renew() {
+      await Promise.all([...active.values()].map(renew));
+    },
+    stop() {
+      for (const { controller } of active.values()) controller.abort(CLOSING);
+    },
+    async drained() {
+      await Promise.all([...active.values()].map(({ finished }) => finished));
+    },
+  };
+}
