@@ -1,7 +1,7 @@
+import { allowStaleness } from "../../concurrency/allow-staleness.ts";
 import { createSharedCheck } from "../../concurrency/shared-check.ts";
 import { createStampMemory } from "../../format/directory-stamp.ts";
 import type { ObjectStore } from "../../format/storage.ts";
-import { allowStaleness } from "../manifest/freshness.ts";
 import { compareNames } from "../state/names.ts";
 import type { Layout } from "./layout.ts";
 import { rootName } from "./location-names.ts";

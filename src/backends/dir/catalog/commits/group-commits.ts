@@ -1,5 +1,5 @@
+import { startStopwatch } from "../../../../runtime/stopwatch.ts";
 import { type CommitBase, stateAfter } from "../manifest/commit-base.ts";
-import { startStopwatch } from "../manifest/freshness.ts";
 import type { ManifestTable } from "../manifest/manifest-table.ts";
 import type { Committed, PreparedCommit } from "../manifest/prepared-commit.ts";
 import { MAX_ROWS_AT_ONCE } from "../manifest/reader.ts";

@@ -8,7 +8,7 @@ import { manifestName, type NamingScheme } from "../../format/dataset.ts";
 import { createLocalStore } from "../../format/local/local-store.ts";
 import type { DirectoryStamp, ObjectStore } from "../../format/storage.ts";
 import { temporaryDirectory } from "../../test-support.ts";
-import { allowStaleness, createFreshness } from "./freshness.ts";
+import { createFreshness } from "./freshness.ts";
 
 const COMMITS = 200;
 const COMMITTER = new URL("../commits/committer-fixture.ts", import.meta.url);
@@ -128,48 +128,6 @@ test("does not look into a directory that is at rest", async (t) => {
   await put(2);
   assert.equal(headNow(), undefined);
   assert.equal((await head()).version, 2);
-});
-
-test("omits a check for as long as the allowed staleness", async () => {
-  let checks = 0;
-  const check = async () => {
-    checks++;
-  };
-  const lenient = allowStaleness(check, 60_000);
-  for (let i = 0; i < 3; i++) await lenient();
-  assert.equal(checks, 1);
-  const strict = allowStaleness(check, 0);
-  for (let i = 0; i < 3; i++) await strict();
-  assert.equal(checks, 4);
-  const failing = allowStaleness(() => Promise.reject(new Error("no")), 60_000);
-  for (let i = 0; i < 2; i++) await assert.rejects(failing());
-});
-
-test("starts the next check in the second half of the allowed staleness, and waits for it only after that", async (t) => {
-  t.onTestFinished(() => void vi.restoreAllMocks());
-  let now = 0;
-  vi.spyOn(performance, "now").mockImplementation(() => now);
-  const checks: PromiseWithResolvers<void>[] = [];
-  const lenient = allowStaleness(() => {
-    const check = Promise.withResolvers<void>();
-    checks.push(check);
-    return check.promise;
-  }, 100);
-  const first = lenient();
-  checks[0]?.resolve();
-  await first;
-  now = 50;
-  await lenient();
-  assert.equal(checks.length, 1);
-  now = 60;
-  for (let i = 0; i < 3; i++) await lenient();
-  assert.equal(checks.length, 2, "the calls share the check, which has not ended");
-  checks[1]?.resolve();
-  now = 300;
-  const late = lenient();
-  checks[2]?.resolve();
-  await late;
-  assert.equal(checks.length, 3);
 });
 
 test("misses no commit when the process's clock is days ahead of the storage's, or days behind", async (t) => {

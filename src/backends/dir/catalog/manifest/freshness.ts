@@ -1,3 +1,4 @@
+import { startStopwatch } from "../../../../runtime/stopwatch.ts";
 import { createSharedCheck } from "../../concurrency/shared-check.ts";
 import { type DatasetRef, manifestKey, type NamingScheme, versionsDirectory } from "../../format/dataset.ts";
 import { createStampMemory } from "../../format/directory-stamp.ts";
@@ -213,50 +214,4 @@ export function createFreshness(dataset: DatasetRef): Freshness {
 /** Distinguishes an object from another one under its name. */
 function identityIn({ eTag, modifiedMillis, size }: ObjectInfo): string {
   return eTag ?? `${modifiedMillis}-${size}`;
-}
-
-/**
- * Creates a check that is skipped if the last one began recently. In the second half of that time, a call starts the
- * next check and does not wait for it, so that calls which follow each other do not wait at all.
- *
- * @param maxStalenessMs maximum age of the last check, in milliseconds; 0 checks each time
- * @param isBehind whether a check would certainly find something. Default: nobody knows.
- */
-export function allowStaleness(
-  check: () => Promise<void>,
-  maxStalenessMs: number,
-  isBehind: () => boolean = () => false,
-): () => Promise<void> {
-  if (maxStalenessMs <= 0) return check;
-  let checkedAt = Number.NEGATIVE_INFINITY;
-  let isRenewing = false;
-  async function renew(): Promise<void> {
-    const now = performance.now();
-    await check();
-    checkedAt = Math.max(checkedAt, now);
-  }
-  return async () => {
-    const age = performance.now() - checkedAt;
-    if (age > maxStalenessMs || isBehind()) return renew();
-    if (age <= maxStalenessMs / 2) return;
-    if (isRenewing) return;
-    isRenewing = true;
-    // A failure shows when a caller has to wait for a check.
-    void renew()
-      .catch(() => {})
-      .finally(() => {
-        isRenewing = false;
-      });
-  };
-}
-
-/**
- * Starts a stopwatch.
- *
- * @returns the elapsed milliseconds by the clock of the process that counted more: the monotonic one does not advance
- *   while the machine sleeps, and the other one can be set back
- */
-export function startStopwatch(): () => number {
-  const [monotonic, wall] = [performance.now(), Date.now()];
-  return () => Math.max(performance.now() - monotonic, Date.now() - wall);
 }
