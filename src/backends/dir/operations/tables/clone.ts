@@ -13,9 +13,9 @@ import { readTag, tagNotFound } from "../../format/versions/refs.ts";
 import { readVersion } from "../../format/versions/version-files.ts";
 import { noteOwnVersion } from "../../format/versions/version-ledger.ts";
 import { createApart } from "../rows/create-new.ts";
-import { planPrivateClaim } from "./declare.ts";
 import { duringWork } from "./long-work.ts";
 import { datasetOf, type FoundTable, requireTable, withData } from "./lookup.ts";
+import { planPrivateClaim } from "./plan-claim.ts";
 import { tableAt } from "./table-at.ts";
 
 /** The operation that makes a table from a version of another one; see docs/adr/0073. */

@@ -27,7 +27,6 @@ import { checkRanges, selectVersions, type VersionRange } from "../../format/ver
 import type { PreparedVersion } from "../../format/versions/prepared-version.ts";
 import { openBranch } from "../../format/versions/refs.ts";
 import { findVersions, latestVersion, type VersionName } from "../../format/versions/version-files.ts";
-import { planClaim } from "../tables/declare.ts";
 import { takeRow } from "../tables/drop.ts";
 import {
   checkNewIdentifier,
@@ -36,6 +35,7 @@ import {
   findTable,
   tableNotFound,
 } from "../tables/lookup.ts";
+import { planClaim } from "../tables/plan-claim.ts";
 import { isWritten } from "../tables/table-data.ts";
 import { adoptVersions } from "./adopt.ts";
 
