@@ -43,3 +43,11 @@ export function hasCode(error: unknown, code: string): boolean {
 export function isMissing(error: unknown): boolean {
   return hasCode(error, "ENOENT") || hasCode(error, "ENOTDIR");
 }
+
+/** Returns a handler that answers a missing path with a value, and throws every other failure. */
+export function ifMissing<T>(value: T): (error: unknown) => T {
+  return (error) => {
+    if (isMissing(error)) return value;
+    throw error;
+  };
+}

@@ -1,12 +1,12 @@
-import { randomInt } from "node:crypto";
-import type { Dirent } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { forEachOf } from "../../concurrency/for-each.ts";
 import type { FileFeatures, ObjectStore } from "../storage.ts";
 import type { Disk } from "./disk.ts";
 import { createDurableDirectories, syncNamesOf } from "./durable-directories.ts";
-import { hasCode, isMissing, toDiskError, UnsyncedError } from "./local-errors.ts";
+import { createFileWrites, temporaryOf } from "./file-writes.ts";
+import { hasCode, ifMissing, toDiskError, UnsyncedError } from "./local-errors.ts";
+import { createSyncs } from "./syncs.ts";
 
 type Writes = Pick<
   ObjectStore,
@@ -24,16 +24,8 @@ type Writes = Pick<
   replace(key: string, bytes: Uint8Array, isExpected: () => boolean): Promise<boolean>;
 } & Pick<FileFeatures, "makeDirectory" | "link" | "moveDirectory" | "syncObjects" | "syncTree">;
 
-type Chunks = Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
-
-/** How often others may remove a directory while a file is being added to it. */
-const MAX_ATTEMPTS = 30;
-
 /** Failures of a link to a missing file, and those of file systems and users that cannot have one. */
 const UNLINKABLE = ["ENOENT", "EXDEV", "EPERM", "EMLINK", "EOPNOTSUPP"];
-
-/** Number of files of a tree that are synced concurrently. */
-const SYNCS = 8;
 
 /** Number of files that are deleted concurrently. */
 const DELETIONS = 8;
@@ -55,97 +47,8 @@ export function createLocalWrites(
   directoryOf: (key: string) => string,
 ): Writes {
   const directories = createDurableDirectories(disk);
-
-  /** Runs work that needs the directory of a path, and creates the directory if it is missing. */
-  async function into<T>(path: string, work: () => Promise<T>, make = directories.make): Promise<T> {
-    for (let attempt = 1; ; attempt++) {
-      try {
-        return await work();
-      } catch (error) {
-        if (!hasCode(error, "ENOENT") || attempt === MAX_ATTEMPTS) throw error;
-      }
-      make(dirname(path));
-    }
-  }
-  async function write(file: number, chunks: Chunks): Promise<void> {
-    for await (const chunk of chunks)
-      for (let at = 0; at < chunk.byteLength; ) at += await disk.write(file, chunk.subarray(at));
-  }
-  /** Writes chunks to an open file, syncs it and closes it. */
-  async function fill(file: number, chunks: Chunks): Promise<void> {
-    try {
-      await write(file, chunks);
-      await disk.syncBytes(file);
-    } finally {
-      disk.close(file);
-    }
-  }
-  /** Writes a temporary file beside the target and lets `publish` give it its name. */
-  async function viaTemporary<T>(
-    path: string,
-    chunks: Chunks,
-    publish: (temporary: string) => Promise<T>,
-    after?: Promise<unknown>,
-  ): Promise<T> {
-    const directory = dirname(path);
-    const temporary = temporaryOf(path);
-    const file = await into(path, async () => disk.create(temporary));
-    try {
-      const filled = fill(file, chunks);
-      await Promise.all([filled, after, directories.made(directory)]).finally(() => filled.catch(() => {}));
-      return await syncNamesOf(disk, [directory], () => publish(temporary));
-    } catch (error) {
-      await disk.unlink(temporary).catch(() => {});
-      throw error;
-    }
-  }
-  async function linkNew(temporary: string, path: string): Promise<boolean> {
-    try {
-      disk.link(temporary, path);
-      return true;
-    } catch (error) {
-      if (hasCode(error, "EEXIST")) return false;
-      throw error;
-    } finally {
-      await disk.unlink(temporary).catch(() => {});
-    }
-  }
-  /**
-   * Syncs a file that another process wrote.
-   *
-   * @throws UnsyncedError, because the writer may have acknowledged the file already
-   */
-  async function syncBytesOf(path: string): Promise<void> {
-    const file = disk.open(path);
-    try {
-      await disk.syncBytes(file);
-    } catch (error) {
-      throw new UnsyncedError(error);
-    } finally {
-      disk.close(file);
-    }
-  }
-  /** Syncs files and directories that other processes wrote; skips those that have been removed meanwhile. */
-  async function syncAll(files: Iterable<string>, names: Iterable<string>): Promise<void> {
-    const syncs = [
-      ...[...files].map((path) => () => syncBytesOf(path)),
-      ...[...names].map((path) => () => syncNamesOf(disk, [path], async () => {})),
-    ];
-    await forEachOf(syncs, SYNCS, (sync) => sync().catch(ifMissing(undefined)));
-  }
-  async function syncTree(path: string): Promise<void> {
-    const entries = await readdir(path, { recursive: true, withFileTypes: true }).catch(ifMissing([]));
-    const pathOfEntry = (entry: Dirent) => join(entry.parentPath, entry.name);
-    const files = entries.filter((entry) => entry.isFile()).map(pathOfEntry);
-    const directories = entries.filter((entry) => entry.isDirectory()).map(pathOfEntry);
-    await syncAll(files, [path, ...directories]);
-  }
-  async function syncObjects(paths: readonly string[], within: string): Promise<void> {
-    const directories = new Set([within]);
-    for (const path of paths)
-      for (let up = dirname(path); up.startsWith(`${within}/`); up = dirname(up)) directories.add(up);
-    await syncAll(paths, directories);
-  }
+  const { into, write, fill, viaTemporary, linkNew } = createFileWrites(disk, directories);
+  const { syncBytesOf, syncTree, syncFiles } = createSyncs(disk);
 
   return {
     create: (key, bytes) =>
@@ -265,14 +168,9 @@ export function createLocalWrites(
         directories.make(directoryOf(directory));
         await directories.made(directoryOf(directory));
       }),
-    syncObjects: (keys, within) => known(() => syncObjects(keys.map(pathOf), directoryOf(within))),
+    syncObjects: (keys, within) => known(() => syncFiles(keys.map(pathOf), directoryOf(within))),
     syncTree: (directory) => known(() => syncTree(directoryOf(directory))),
   };
-}
-
-/** Returns a name beside a path that listings omit. */
-function temporaryOf(path: string): string {
-  return `${path}#${randomInt(2 ** 47)}`;
 }
 
 /** Yields the chunks of a source until a signal fires. */
@@ -295,13 +193,6 @@ async function orFalse(codes: readonly string[], work: () => Promise<unknown>): 
     if (codes.some((code) => hasCode(error, code))) return false;
     throw error;
   }
-}
-
-function ifMissing<T>(value: T): (error: unknown) => T {
-  return (error) => {
-    if (isMissing(error)) return value;
-    throw error;
-  };
 }
 
 async function known<T>(work: () => Promise<T>): Promise<T> {
