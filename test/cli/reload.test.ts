@@ -144,6 +144,20 @@ describe("a gateway whose configuration changes", () => {
     assert.equal((await list("two")).status, 200);
   });
 
+  it("serves on by an earlier change in all workers when the first of them cannot open a later one", async () => {
+    const [one, two] = ["kept", "later"].map((name) => join(folder, name));
+    const text = `databases:\n  one: { root: "${one}" }\n`;
+    const served = await serve("kept.yaml", text, "--workers", "2");
+    await served.change(`${text}  two: { root: "${two}" }\n`, CHANGED);
+    await served.change(`auth: oidc\n${text}  two: { root: "${two}" }\n`, UNCHANGED);
+    const path = "/db/two/v1/namespace/%24/list";
+    // Connections go to either worker.
+    const seen = Array.from({ length: 16 }, () => sendHttp(served.port, { method: "GET", path }));
+    assert.deepEqual(new Set((await Promise.all(seen)).map(({ status }) => status)), new Set([200]));
+    served.program.child.kill("SIGTERM");
+    assert.equal((await served.program.ended).code, 0);
+  });
+
   it("has metrics, the level of the log and profiles of workers on the admin port alone", async () => {
     const served = started[0] as Served;
     assert.equal((await sendHttp(served.port, { method: "GET", path: "/metrics" })).status, 404);

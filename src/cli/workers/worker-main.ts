@@ -66,8 +66,8 @@ try {
     else if (message.type === "profile") void profile(gateway, message);
     else if (message.type === "prepare") void prepare(gateway, message);
     else if (message.type === "refresh") void refresh(gateway, message.id);
-    else if (message.type === "commit") pending?.commit();
-    else if (message.type === "abort") void pending?.abort();
+    else if (message.type === "commit") takePending()?.commit();
+    else if (message.type === "abort") void takePending()?.abort();
   });
   trimHeapWhenIdle(log);
   post({ type: "listening", address: gateway.address, readOnly: gateway.readOnly });
@@ -75,10 +75,16 @@ try {
   post({ type: "start failed", failure: toFailure(error) });
 }
 
+/** Returns the change that is prepared; it ends once. A worker is also told to abort a change that it was never asked to prepare. */
+function takePending(): PreparedChange | undefined {
+  const change = pending;
+  pending = undefined;
+  return change;
+}
+
 async function prepare(gateway: RunningGateway, message: PrepareRequest): Promise<void> {
   secrets.push(...secretsOf(message.configuration, process.env));
   workers.share(message.databases, message.cells);
-  pending = undefined;
   try {
     pending = await gateway.prepare(divideConfiguration(message.configuration, count));
     post({ type: "prepared", id: message.id, failure: undefined });
