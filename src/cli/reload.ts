@@ -2,7 +2,7 @@ import type { Logger } from "pino";
 import type { Configuration } from "../config/configuration.ts";
 import type { ShownConfiguration, ShownValue } from "../config/explain.ts";
 import { type Environment, UsageError } from "../config/option-spec.ts";
-import { secretsOf } from "../config/secrets.ts";
+import { addSecrets } from "../config/secrets.ts";
 import { watchedFiles } from "../config/watched-files.ts";
 import { refuseStrangers } from "../gateway/exposure.ts";
 import { planChanges } from "../gateway/plan-changes.ts";
@@ -78,7 +78,7 @@ export function startReloads(options: ReloadOptions): Reloads {
       return;
     }
     await refuseStrangers(configuration.options);
-    secrets.push(...secretsOf(configuration, environment).filter((secret) => !secrets.includes(secret)));
+    addSecrets(secrets, configuration, environment);
     const change = await gateway.prepare(configuration);
     if (isOver) return change.abort();
     change.commit();

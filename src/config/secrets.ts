@@ -12,6 +12,12 @@ export function secretsOf({ options, databases }: Configuration, environment: En
   return [...new Set([...all, ...fromEnvironment])];
 }
 
+/** Adds the secrets of a changed configuration to those that a log masks, each once: every line of the log looks for all of them. */
+export function addSecrets(known: string[], configuration: Configuration, environment: Environment): void {
+  const all = new Set(known);
+  known.push(...secretsOf(configuration, environment).filter((secret) => !all.has(secret)));
+}
+
 /** Returns the secrets among the options of a storage or of a backend. */
 export function storageSecrets(options: ServeOptions["storageOptions" | "backendOptions"]): string[] {
   return options.flatMap(([key, value]) => (SECRET_NAME.test(key) ? [value] : []));

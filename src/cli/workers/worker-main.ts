@@ -1,7 +1,7 @@
 // The program of a worker thread: a whole gateway, which shares its port and its limits with the other workers.
 import { parentPort, workerData } from "node:worker_threads";
 import { UsageError } from "../../config/option-spec.ts";
-import { secretsOf } from "../../config/secrets.ts";
+import { addSecrets, secretsOf } from "../../config/secrets.ts";
 import type { Gateway } from "../../gateway/compose.ts";
 import type { PreparedChange } from "../../gateway/prepared-change.ts";
 import { type RunningGateway, startGateway } from "../../gateway/start-gateway.ts";
@@ -83,7 +83,7 @@ function takePending(): PreparedChange | undefined {
 }
 
 async function prepare(gateway: RunningGateway, message: PrepareRequest): Promise<void> {
-  secrets.push(...secretsOf(message.configuration, process.env));
+  addSecrets(secrets, message.configuration, process.env);
   workers.share(message.databases, message.cells);
   try {
     pending = await gateway.prepare(divideConfiguration(message.configuration, count));
