@@ -17,7 +17,7 @@ interface Tally {
   readonly outcomes: Map<UpkeepOutcome, number>;
   readonly counts: number[];
   readonly sums: Record<keyof UpkeepRun, number>;
-  waiting: () => number;
+  readonly waiting: Set<() => number>;
 }
 
 /** Creates empty tallies. */
@@ -26,7 +26,7 @@ export function createUpkeepTallies(): UpkeepTallies {
 
   return {
     of(database) {
-      const tally = createTally();
+      const tally = tallies.get(database) ?? createTally();
       const count = (outcome: UpkeepOutcome) =>
         tally.outcomes.set(outcome, (tally.outcomes.get(outcome) ?? 0) + 1);
       return {
@@ -37,8 +37,9 @@ export function createUpkeepTallies(): UpkeepTallies {
         },
         missed: (outcome) => void count(outcome),
         watch(waiting) {
-          tally.waiting = waiting;
+          tally.waiting.add(waiting);
           tallies.set(database, tally);
+          return () => void tally.waiting.delete(waiting);
         },
       };
     },
@@ -56,7 +57,10 @@ export function createUpkeepTallies(): UpkeepTallies {
       for (const [database, { sums }] of tallies) yield { labels: [database], value: sums[figure] };
     },
     *waiting() {
-      for (const [database, { waiting }] of tallies) yield { labels: [database], value: waiting() };
+      for (const [database, { waiting }] of tallies) {
+        const value = [...waiting].reduce((sum, each) => sum + each(), 0);
+        yield { labels: [database], value };
+      }
     },
   };
 }
@@ -68,6 +72,6 @@ function createTally(): Tally {
     outcomes: new Map(),
     counts: createCounts(),
     sums: { seconds: 0, fragmentsRemoved: 0, versionsRemoved: 0, bytesRemoved: 0 },
-    waiting: () => 0,
+    waiting: new Set(),
   };
 }

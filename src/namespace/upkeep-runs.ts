@@ -25,6 +25,9 @@ export interface UpkeepMetrics {
   done(run: UpkeepRun): void;
   /** Counts a table that could not be worked on. */
   missed(outcome: Exclude<UpkeepOutcome, "done">): void;
-  /** Sets the function that returns the number of tables that wait to be looked at, or are worked on. */
-  watch(waiting: () => number): void;
+  /**
+   * Adds a function that returns the number of tables that wait to be looked at, or are worked on, until the returned function is
+   * called: while the configuration changes, a database may be open twice.
+   */
+  watch(waiting: () => number): () => void;
 }

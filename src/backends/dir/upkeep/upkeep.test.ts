@@ -155,6 +155,7 @@ test("counts its work, and the tables on which another process works", async (t)
     missed: (outcome) => void missed.push(outcome),
     watch: (read) => {
       waiting = read;
+      return () => {};
     },
   };
   const { client, root } = await openTable(t, { upkeep: { ...QUICK, metrics } });

@@ -110,7 +110,7 @@ export function startUpkeep(context: UpkeepContext, options: UpkeepOptions = {})
     activity.note(id, performance.now(), by);
     schedule();
   }
-  metrics?.watch(() => activity.waiting);
+  const unwatch = metrics?.watch(() => activity.waiting);
   /** Notes a new version. The commit is somebody else's unless a gateway, this or another one, looks after the table. */
   async function report(id: Identifier, location: string): Promise<void> {
     const isOurs = activity.has(id) || (await tending.leases.sinceOptimized(location)) < times.commitQuietMs;
@@ -127,6 +127,7 @@ export function startUpkeep(context: UpkeepContext, options: UpkeepOptions = {})
       await Promise.race([Promise.all(running), late]);
       stop.abort();
       await Promise.all([sweeping, ...running]);
+      unwatch?.();
     },
   };
 }
