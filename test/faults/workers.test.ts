@@ -257,6 +257,44 @@ describe("a gateway with workers", () => {
   });
 });
 
+test("a worker that is blocked does not hold up the end of the process", async ({ onTestFinished }) => {
+  const { path, remove } = await temporaryDirectory();
+  onTestFinished(remove);
+  const plugin = join(path, "block.mjs");
+  await writeFile(plugin, BLOCKING_PLUGIN);
+  const program = startProgram(
+    ...["serve", "--root", join(path, "root"), "--port", "0", "--plugin", plugin],
+    ...["--workers", String(WORKERS), "--worker-timeout", "2s"],
+  );
+  onTestFinished(() => void program.child.kill("SIGKILL"));
+  let stderr = "";
+  program.child.stderr?.on("data", (piece) => {
+    stderr += piece;
+  });
+  const port = await program.listening();
+  const call = sendHttp(port, { method: "GET", path: "/test/block" });
+  const lost = assert.rejects(call);
+  await expect.poll(() => stderr).toContain("blocked");
+  program.child.kill("SIGTERM");
+  const { code, signal } = await program.ended;
+  assert.deepEqual([code, signal], [0, null]);
+  await lost;
+});
+
+/** Blocks a worker, and says so first. */
+const BLOCKING_PLUGIN = `
+  import { writeSync } from "node:fs";
+  export default {
+    fastify(app, _options, done) {
+      app.get("/test/block", () => {
+        writeSync(2, "blocked\\n");
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+      });
+      done();
+    },
+  };
+`;
+
 const JSON_TYPE = { "content-type": "application/json" };
 /** Content types by the types of bodies. */
 const TYPES: Readonly<Record<string, string>> = {

@@ -232,8 +232,9 @@ export async function startWorkers(
   }
   async function close(): Promise<boolean> {
     stop.abort();
-    beats.close();
+    // A worker that is blocked does not end by itself.
     const finished = await Promise.all(serving().map((thread) => thread.close()));
+    beats.close();
     await webhooks.close();
     return finished.every(Boolean);
   }
