@@ -41,8 +41,10 @@ export interface SharedDatabase {
   /**
    * Calls back with each port between the first worker, which commits to the catalog, and another one: in the first
    * worker with those to the others, in the others with the one to the first, again whenever it has been replaced.
+   *
+   * @returns a function that ends the calls
    */
-  commitPorts(listener: (port: MessagePort) => void): void;
+  commitPorts(listener: (port: MessagePort) => void): () => void;
 }
 
 /** The quantity of a process without workers. */

@@ -26,8 +26,11 @@ export function linkCommits(first: WorkerThread, other: WorkerThread, slots: rea
 /** Ports of a worker by the place of their database, which wait until somebody takes them. */
 export interface CommitPorts {
   add(port: CommitPort): void;
-  /** Calls back with the ports of a place that have arrived, and with all later ones. */
-  take(slot: number, listener: (port: MessagePort) => void): void;
+  /**
+   * Calls back with the ports of a place that have arrived, and with all later ones, until the returned function is called. The
+   * listener of a database that a reload has closed would keep its catalog in memory.
+   */
+  take(slot: number, listener: (port: MessagePort) => void): () => void;
 }
 
 /** Creates the ports of a worker, given the first ones. */
@@ -44,6 +47,7 @@ export function createCommitPorts(first: readonly CommitPort[]): CommitPorts {
       listeners.set(slot, listener);
       for (const port of waiting.get(slot) ?? []) listener(port);
       waiting.delete(slot);
+      return () => void listeners.delete(slot);
     },
   };
 }

@@ -127,3 +127,14 @@ test("a worker that closes commits no longer for others, which commit themselves
   await declare(second, "after");
   assert.ok((await second.read()).get("after"));
 });
+
+test("closed catalogs keep no ports, and wait for no others", async (t) => {
+  const { catalogs, connecting, closedPorts } = await openWorkers(t, 3);
+  const [first, ...others] = catalogs;
+  await first.close();
+  // Those of a worker that still serves commit on their own.
+  await declare(others[0], "last");
+  for (const catalog of others) await catalog.close();
+  assert.equal(connecting(), 0);
+  await expect.poll(closedPorts).toBe(2);
+});

@@ -20,7 +20,7 @@ export interface Exchange {
   noteChange(): void;
   /** Tells the other workers of a version that this one has made, if it commits for them. */
   tell(base: number, changes: Changes, committed: Committed): void;
-  /** Commits no longer for the other workers. */
+  /** Commits no longer for the other workers, or through the one that commits. */
   close(): void;
 }
 
@@ -36,12 +36,19 @@ export function joinExchange(
   options: ExchangeOptions,
 ): Exchange {
   if (!isFirst) {
-    const { connect, ...forwarder } = createForwarder(options);
-    commitPorts(connect);
-    return { ...forwarder, tell() {}, close() {} };
+    const { connect, close, ...forwarder } = createForwarder(options);
+    const leave = commitPorts(connect);
+    return {
+      ...forwarder,
+      tell() {},
+      close() {
+        leave();
+        close();
+      },
+    };
   }
   const committer = createCommitter(options);
-  commitPorts(committer.serve);
+  const leave = commitPorts(committer.serve);
   return {
     mutate: options.mutateHere,
     forget() {},
@@ -51,6 +58,9 @@ export function joinExchange(
     tell(base, changes, { version, addresses, file, bytes }) {
       committer.tell({ base, version, changes, addresses, file: { key: file.key, bytes } });
     },
-    close: committer.close,
+    close() {
+      leave();
+      committer.close();
+    },
   };
 }

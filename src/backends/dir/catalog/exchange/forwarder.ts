@@ -31,6 +31,8 @@ export interface Forwarder {
   share(): Promise<SharedVersion | undefined>;
   /** Notes that the state has changed, and so may have taken memory of its own. */
   noteChange(): void;
+  /** Ends the connection once all mutations that were sent are answered; later ones are committed here. */
+  close(): void;
 }
 
 /** A catalog as its forwarder uses it. */
@@ -95,6 +97,7 @@ export function createForwarder(options: ForwarderOptions): Forwarder {
     catchUp: () => committer && waitBriefly(committer.catchUp()),
     share: async () => committer?.share(),
     noteChange: () => resharing?.note(),
+    close: () => committer?.close(),
   };
 }
 

@@ -24,3 +24,17 @@ test("a worker that has ended is not waited for, whenever it is asked", async ()
   assert.equal(await link.share(), undefined);
   await link.catchUp();
 });
+
+test("a link that is closed gets the answers to what it has asked, and asks nothing more", async () => {
+  const { port1, port2 } = new MessageChannel();
+  const nothing = () => {};
+  const link = openLink(port1, nothing, nothing);
+  const decided = { observations: [], changes: [], recorded: [], at: now() };
+  const asked = link.commit(decided);
+  link.close();
+  assert.equal(await link.commit(decided), "closed");
+  const [{ id }] = await once(port2, "message");
+  port2.postMessage({ type: "outcome", id, outcome: "committed" });
+  assert.equal(await asked, "committed");
+  await once(port2, "close");
+});

@@ -16,6 +16,8 @@ export interface Link {
   catchUp(): Promise<void>;
   share(): Promise<SharedVersion | undefined>;
   forget(changeId: string): void;
+  /** Closes the port after the last answer. An open port keeps both catalogs in memory. */
+  close(): void;
 }
 
 /** A message that answers another one. */
@@ -30,12 +32,14 @@ export function openLink(port: MessagePort, onMade: (made: MadeVersion) => void,
   const waiting = new Map<number, (reply: Reply | undefined) => void>();
   let requests = 0;
   let isClosed = false;
+  let isEnding = false;
   const post = (message: ToCommitter) => port.postMessage(message);
 
   port.on("message", (message: FromCommitter) => {
     if (message.type === "made") return onMade(message.made);
     waiting.get(message.id)?.(message);
     waiting.delete(message.id);
+    closeAtEnd();
   });
   port.on("close", () => {
     isClosed = true;
@@ -43,9 +47,12 @@ export function openLink(port: MessagePort, onMade: (made: MadeVersion) => void,
     for (const resolve of waiting.values()) resolve(undefined);
   });
   port.unref();
+  function closeAtEnd(): void {
+    if (isEnding && waiting.size === 0) port.close();
+  }
   async function ask(toMessage: (id: number) => ToCommitter): Promise<Reply | undefined> {
     // A closed port takes messages without a word, and nobody would answer.
-    if (isClosed) return undefined;
+    if (isClosed || isEnding) return undefined;
     const id = requests++;
     return new Promise((resolve) => {
       waiting.set(id, resolve);
@@ -54,7 +61,7 @@ export function openLink(port: MessagePort, onMade: (made: MadeVersion) => void,
   }
   return {
     async commit(decided) {
-      if (isClosed) return "closed";
+      if (isClosed || isEnding) return "closed";
       const reply = await ask((id) => ({ type: "commit", id, decided }));
       return reply?.type === "outcome" ? reply.outcome : "lost";
     },
@@ -66,5 +73,9 @@ export function openLink(port: MessagePort, onMade: (made: MadeVersion) => void,
       return reply?.type === "shared" ? reply.shared : undefined;
     },
     forget: (changeId) => post({ type: "forget", changeId }),
+    close() {
+      isEnding = true;
+      closeAtEnd();
+    },
   };
 }

@@ -13,11 +13,15 @@ export async function openWorkers(t: TestContext, count: number, changeFirst: Ch
   const { manifestTable, open } = await openBaseDirectory(t);
   const newChannels = () => {
     const opened = Array.from({ length: count - 1 }, () => new MessageChannel());
-    for (const { port1 } of opened) t.onTestFinished(() => port1.close());
+    for (const { port1 } of opened) {
+      port1.on("close", () => closedPorts++);
+      t.onTestFinished(() => port1.close());
+    }
     return opened;
   };
   let channels = newChannels();
-  const connects: ((port: MessagePort) => void)[] = [];
+  const connects: (((port: MessagePort) => void) | undefined)[] = [];
+  let closedPorts = 0;
   const reads: number[] = [];
   let versions = 0;
 
@@ -51,6 +55,9 @@ export async function openWorkers(t: TestContext, count: number, changeFirst: Ch
       connects[worker] = listener;
       const ports = worker === 0 ? channels.map(({ port1 }) => port1) : [channels[worker - 1]?.port2];
       for (const port of ports) if (port !== undefined) listener(port);
+      return () => {
+        connects[worker] = undefined;
+      };
     };
     const manifest = { ...plain, ...change };
     const workers = { isFirst: worker === 0, commitPorts };
@@ -80,6 +87,10 @@ export async function openWorkers(t: TestContext, count: number, changeFirst: Ch
     /** Workers that have read rows from the storage. */
     reads,
     versions: () => versions,
+    /** Number of catalogs that wait for ports. */
+    connecting: () => connects.filter((connect) => connect !== undefined).length,
+    /** Number of ports of the committing worker that are closed. */
+    closedPorts: () => closedPorts,
   };
 }
 

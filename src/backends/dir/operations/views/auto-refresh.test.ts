@@ -25,7 +25,7 @@ const ALONE: SharedDatabase = {
   tableUseMs: UNSHARED,
   catalogVersion: { value: 0, raise() {}, increment: () => 0 },
   upstreamWrites: { value: 0, raise() {}, increment: () => 0 },
-  commitPorts() {},
+  commitPorts: () => () => {},
 };
 const TIMES = { settleMs: 20, waitMs: 200, lookMs: 50 };
 
