@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { MessageChannel } from "node:worker_threads";
-import { test } from "vitest";
+import { expect, test } from "vitest";
 import { now } from "./instant.ts";
 import { openLink } from "./link.ts";
 
@@ -37,4 +37,5 @@ test("a link that is closed gets the answers to what it has asked, and asks noth
   port2.postMessage({ type: "outcome", id, outcome: "committed" });
   assert.equal(await asked, "committed");
   await once(port2, "close");
+  await expect.poll(() => port1.listenerCount("message")).toBe(0);
 });

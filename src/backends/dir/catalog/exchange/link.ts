@@ -45,6 +45,8 @@ export function openLink(port: MessagePort, onMade: (made: MadeVersion) => void,
     isClosed = true;
     onLost();
     for (const resolve of waiting.values()) resolve(undefined);
+    // Others may keep the port, and would keep the catalog with it.
+    port.removeAllListeners();
   });
   port.unref();
   function closeAtEnd(): void {
