@@ -55,7 +55,10 @@ export function createRefusedFetches({
   function pausing(key: string): unknown {
     const pause = cells.look(cellOf(key), (numbers, at) => {
       const ms = (numbers[at] as number) - now();
-      return ms > 0 ? { ms, error: numbers[at + 2] as number } : undefined;
+      // A rest that is longer than the pause shows that the clock was set back.
+      return ms > 0 && ms <= (numbers[at + 1] as number)
+        ? { ms, error: numbers[at + 2] as number }
+        : undefined;
     });
     if (pause === undefined) return undefined;
     const own = errors.get(key);

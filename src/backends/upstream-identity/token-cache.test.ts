@@ -240,3 +240,20 @@ test("a failure with other credentials of the gateway pauses nobody else", async
   await second.hold("s");
   assert.equal(second.cache.get("s"), "token 0");
 });
+
+test("a clock that is set back neither prolongs a pause nor keeps a refused token", async () => {
+  const hour = 3_600_000;
+  const { cache, fetches, issue, pass, fail, hold } = cacheOf(600_000);
+  await fail("unreachable");
+  pass(-3 * hour);
+  const token = cache.get("s");
+  assert.equal(fetches.length, 2);
+  issue(1);
+  assert.equal(await token, "token 1");
+  await hold("other");
+  pass(-3 * hour);
+  assert.equal(cache.refuse("other", "token 2"), true);
+  const next = cache.get("other");
+  issue(3);
+  assert.equal(await next, "token 3");
+});

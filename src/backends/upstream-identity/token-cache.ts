@@ -128,7 +128,9 @@ export function createTokenCache<T = string>(options: TokenCacheOptions<T>): Tok
     refuse(subject, value) {
       const entry = entries.get(keyOf(subject));
       if (entry?.token?.value !== value) return true;
-      if (now() - entry.issuedAt < entry.minAgeMs) return false;
+      const age = now() - entry.issuedAt;
+      // A token from the future is one from before the clock was set back.
+      if (age >= 0 && age < entry.minAgeMs) return false;
       entry.token = undefined;
       return true;
     },
