@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readdir, readFile, rename, stat } from "node:fs/promises";
+import { readdir, readFile, rename, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pino } from "pino";
 import { describe, it, type TestContext } from "vitest";
@@ -60,6 +60,15 @@ describe("a rotating file", () => {
     const kept = (await linesOf(folder)).filter((line) => line.endsWith("...")).sort();
     assert.deepEqual(kept, ["4...", "5...", "6...", "7...", "8..."]);
     for (const name of names) assert.ok((await stat(join(folder, name))).size <= 17);
+  });
+
+  it("deletes the oldest files also after the clock was set back", async (context) => {
+    const { folder, path } = await pathIn(context);
+    for (const time of ["29990101T000000000Z", "29990101T000000001Z"])
+      await writeFile(`${path}.${time}-00000000`, `${time}\n`);
+    const writer = await writerOf(context, path, { maxBytes: 5, keep: 2 });
+    for (let line = 0; line < 4; line++) await writer.append(Buffer.from(`${line}...\n`));
+    assert.deepEqual((await linesOf(folder)).sort(), ["1...", "2...", "3..."]);
   });
 
   it("loses no line when several writers share it and each renames it", async (context) => {

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { constants, type Stats } from "node:fs";
 import { open, readdir, rename, stat, unlink } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
+import { basename, dirname } from "node:path";
 import type { Logger } from "pino";
 import type { LineTarget } from "./line-writer.ts";
 
@@ -23,7 +23,7 @@ const APPEND = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT;
 const OWNER_ONLY = 0o600;
 
 /** Ends the names of files that were moved away: the time, and digits that make the name unique. */
-const SUFFIX = /^\.\d{8}T\d{9}Z-[0-9a-f]{8}$/;
+const SUFFIX = /^\.(\d{4})(\d{2})(\d{2}T\d{2})(\d{2})(\d{2})(\d{3}Z)-[0-9a-f]{8}$/;
 
 /**
  * Opens a file for appending, by any number of processes. A file that somebody has moved away is opened again within a
@@ -52,7 +52,7 @@ export async function openRotatingFile(options: RotatingFileOptions): Promise<Li
   }
   async function moveAway(): Promise<void> {
     try {
-      await rename(path, `${path}${newSuffix()}`);
+      await rename(path, `${path}${suffixAfter((await movedFiles(path)).at(-1))}`);
       await reopen();
       await prune(path, keep);
       isStuck = false;
@@ -88,22 +88,35 @@ async function statOf(path: string): Promise<Stats | undefined> {
   });
 }
 
-let lastSuffixAt = 0;
+/** Returns the ends of the names of the files that were moved away, the oldest first. */
+async function movedFiles(path: string): Promise<string[]> {
+  const name = basename(path);
+  const names = (await readdir(dirname(path))).filter((each) => each.startsWith(name));
+  return names
+    .map((each) => each.slice(name.length))
+    .filter((end) => SUFFIX.test(end))
+    .sort();
+}
 
-/** Returns a name that no other file has; names of a process are in the order of their files. */
-function newSuffix(): string {
-  lastSuffixAt = Math.max(Date.now(), lastSuffixAt + 1);
-  const time = new Date(lastSuffixAt).toISOString().replaceAll(/[-:.]/g, "");
+/**
+ * Returns a name that no other file has, after that of the newest one: a file that was moved away after the clock was set back would
+ * otherwise count as the oldest, and be deleted.
+ */
+function suffixAfter(newest = ""): string {
+  const at = Math.max(Date.now(), timeIn(newest) + 1);
+  const time = new Date(at).toISOString().replaceAll(/[-:.]/g, "");
   return `.${time}-${randomBytes(4).toString("hex")}`;
 }
 
+function timeIn(suffix: string): number {
+  return Date.parse(suffix.replace(SUFFIX, "$1-$2-$3:$4:$5.$6")) || 0;
+}
+
 async function prune(path: string, keep: number): Promise<void> {
-  const [directory, name] = [dirname(path), basename(path)];
-  const names = await readdir(directory);
-  const moved = names.filter((each) => each.startsWith(name) && SUFFIX.test(each.slice(name.length))).sort();
+  const moved = await movedFiles(path);
   for (const old of moved.slice(0, Math.max(0, moved.length - keep))) {
     // Another process may have been faster.
-    await unlink(join(directory, old)).catch((error: NodeJS.ErrnoException) => {
+    await unlink(`${path}${old}`).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== "ENOENT") throw error;
     });
   }
