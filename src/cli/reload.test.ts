@@ -1,18 +1,22 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { pino } from "pino";
-import { describe, it, onTestFinished } from "vitest";
+import { describe, it, onTestFinished, vi } from "vitest";
 import { sourcesOf } from "../../test/support/command-line.ts";
 import { temporaryDirectory } from "../../test/support/directory.ts";
 import { inFastTime } from "../../test/support/fast-time.ts";
 import { makeSilentFile } from "../../test/support/silent-file.ts";
 import type { Configuration } from "../config/configuration.ts";
 import { loadConfiguration } from "./load-configuration.ts";
-import { startReloads } from "./reload.ts";
+import { type ReloadOptions, startReloads } from "./reload.ts";
 
 const loaded = (...args: readonly string[]) => loadConfiguration(sourcesOf(args), {});
 
 async function start(...args: readonly string[]) {
+  return startWith({}, ...args);
+}
+
+async function startWith(given: Partial<ReloadOptions>, ...args: readonly string[]) {
   const prepared: Configuration[] = [];
   const events: string[] = [];
   const lines: Record<string, unknown>[] = [];
@@ -32,6 +36,7 @@ async function start(...args: readonly string[]) {
     secrets,
     environment: {},
     log: pino({ level: "info" }, { write: (line: string) => void lines.push(JSON.parse(line)) }),
+    ...given,
   });
   onTestFinished(reloads.close);
   const change = async (...to: readonly string[]) => {
@@ -93,6 +98,32 @@ describe("startReloads", () => {
       assert.match(String(line["reason"]), /cannot be read: ETIMEDOUT/);
     }
     assert.deepEqual(prepared, []);
+  });
+
+  it("takes a file over only once nobody writes it any more", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
+    let stamp = "whole";
+    let level = "warn";
+    const { prepared } = await startWith(
+      { stamp, stampOf: async () => stamp, load: () => loaded("--log-level", level) },
+      ...["--log-level", level],
+    );
+    const look = () => vi.advanceTimersByTimeAsync(1_000);
+    // What is there of a file may be a configuration by itself.
+    level = "info";
+    for (const size of ["0", "1", "2"]) {
+      stamp = size;
+      await look();
+    }
+    [stamp, level] = ["3", "error"];
+    await look();
+    assert.deepEqual(prepared, []);
+    await look();
+    assert.deepEqual(
+      prepared.map(({ options }) => options.logLevel),
+      ["error"],
+    );
   });
 
   it("changes nothing any more once it is closed", async () => {

@@ -17,6 +17,8 @@ export interface ReloadOptions {
   readonly first: LoadedConfiguration;
   /** Stamp of the files of `first`, from before anything opened by it. */
   readonly stamp: string;
+  /** Returns a stamp of the files of a configuration. Default: {@link stampOfConfiguration}. */
+  readonly stampOf?: typeof stampOfConfiguration;
   /** Reads the configuration again. */
   readonly load: () => Promise<LoadedConfiguration>;
   /** Secrets that the log masks; those of changed configurations are added. */
@@ -47,12 +49,13 @@ export function stampOfConfiguration(configuration: Configuration): Promise<stri
  * files that cannot be taken over is tried again later: a database may be away, or the process short of file descriptors.
  */
 export function startReloads(options: ReloadOptions): Reloads {
-  const { gateway, first, stamp, load, secrets, environment, log } = options;
+  const { gateway, first, stamp, stampOf = stampOfConfiguration, load, secrets, environment, log } = options;
   let { configuration: running, shown } = first;
   let queue: Promise<void> = Promise.resolve();
   let isOver = false;
   const following = follow(
-    { stamp: () => stampOfConfiguration(running), read: inTurn, take: () => {}, failed },
+    // The first part of a file may be a configuration by itself, without the rest's authentication or databases.
+    { stamp: () => stampOf(running), read: inTurn, take: () => {}, failed, waitsForRest: true },
     stamp,
   );
 
