@@ -118,7 +118,7 @@ describe("startReloads", () => {
     }
     [stamp, level] = ["3", "error"];
     await look();
-    assert.deepEqual(prepared, []);
+    assert.equal(prepared.length, 0);
     await look();
     assert.deepEqual(
       prepared.map(({ options }) => options.logLevel),
