@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
+import { closeSync, openSync } from "node:fs";
 import { create } from "@bufbuild/protobuf";
 import { describe, it } from "vitest";
 import { beginCall } from "../../test/support/caller.ts";
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
 import { LanceError } from "../namespace/errors.ts";
 import { observe } from "../pipeline/records/observe.ts";
-import { createLog } from "./log.ts";
+import { createLog, toDescriptor } from "./log.ts";
 import { redactText } from "./redact.ts";
 
 const { describeTable } = LanceNamespaceService.method;
@@ -95,5 +96,17 @@ describe("createLog", () => {
     log.warn({ nested: { list: ["a marked-secret"] }, text: "marked-secret", n: 1 }, "text");
     assert.deepEqual(JSON.parse(lines[0] as string).nested, { list: ["a ***"] });
     assert.doesNotMatch(lines[0] as string, /marked/);
+  });
+
+  it("keeps no more than a bound of the lines that a full disk does not take", (t) => {
+    const fd = openSync("/dev/full", "w");
+    t.onTestFinished(() => closeSync(fd));
+    const to = toDescriptor(fd);
+    let lost = 0;
+    to.on("drop", () => lost++);
+    const log = createLog("info", [], to);
+    const lines = 40;
+    for (let line = 0; line < lines; line++) log.info({ text: "x".repeat(100_000) }, "it failed");
+    assert.ok(lost > lines / 2, `${lost} lines were lost`);
   });
 });

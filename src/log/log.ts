@@ -18,6 +18,9 @@ const PLAIN_HEADERS: ReadonlySet<string> = new Set([
 
 const MAX_DEPTH = 4;
 
+/** Most bytes of lines that wait for a file that takes none. */
+const MAX_WAITING = 1024 ** 2;
+
 /**
  * Creates the log of the program, on standard error. It redacts everything in this single place: errors keep only
  * what is known to be harmless, and texts lose everything that looks like a credential, the secrets of the
@@ -29,7 +32,7 @@ const MAX_DEPTH = 4;
 export function createLog(
   level: string,
   secrets: readonly string[] = [],
-  to: DestinationStream = standardError(),
+  to: DestinationStream = toDescriptor(STANDARD_ERROR),
 ): Logger {
   const log = (fields: object): Record<string, unknown> => {
     const call = (fields as { [OF_CALL]?: Call })[OF_CALL];
@@ -41,9 +44,14 @@ export function createLog(
   return pino({ level, formatters: { log }, serializers: { err: (fields: unknown) => fields } }, to);
 }
 
-/** A log that nobody can read any more, such as on a terminal that has hung up, does not end the program. */
-function standardError(): DestinationStream {
-  return destination({ fd: 2, sync: true }).on("error", () => {});
+const STANDARD_ERROR = 2;
+
+/**
+ * Returns the way of lines to a file descriptor. A log that nobody can read any more, such as on a terminal that has hung up, does not end
+ * the program, and lines that a full disk does not take have a bound: the newest are lost.
+ */
+export function toDescriptor(fd: number): ReturnType<typeof destination> {
+  return destination({ fd, sync: true, maxLength: MAX_WAITING }).on("error", () => {});
 }
 
 function redacted(value: unknown, redact: (text: string) => string, depth = 0): unknown {
