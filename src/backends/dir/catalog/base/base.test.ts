@@ -2,7 +2,9 @@ import assert from "node:assert/strict";
 import { mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "vitest";
+import { LanceError } from "../../../../namespace/errors.ts";
 import { createMemoryStore } from "../../format/fixture.ts";
+import { RefusedRequest } from "../../format/refused-request.ts";
 import { openStore } from "../../stores/open-store.ts";
 import { temporaryDirectory } from "../../test-support.ts";
 import { openBase } from "./base.ts";
@@ -39,6 +41,27 @@ test("writes to a store only if it refuses to replace objects, and leaves nothin
   assert.equal(store.objects.size, 0);
   const denied = { ...store, putIfAbsent: () => Promise.reject(new Error("denied")) };
   assert.match((await openBase(open(denied), undefined)).readOnly ?? "", /refuses/);
+});
+
+test("does not take a storage for read-only that is away for a moment", async () => {
+  const store = createMemoryStore();
+  const openWith = (failure: Error, write = store.put) => {
+    const failing = { ...store, putIfAbsent: () => Promise.reject(failure), put: write };
+    return openBase(open(failing), undefined);
+  };
+  for (const kind of ["Throttling", "ServiceUnavailable"] as const) {
+    const away = new LanceError(kind, "away");
+    await assert.rejects(
+      openWith(away, () => Promise.reject(away)),
+      /cannot use .*: away$/,
+    );
+    // A service without conditional writes may answer them as one that fails does.
+    assert.match((await openWith(away)).readOnly ?? "", /refuses/);
+  }
+  const denied = new RefusedRequest("ServiceUnavailable", "denied");
+  const unasked = () => Promise.reject(new Error("a write after a denial"));
+  assert.match((await openWith(denied, unasked)).readOnly ?? "", /refuses/);
+  assert.equal(store.objects.size, 0);
 });
 
 test("creates a missing root with its data directory", async (t) => {

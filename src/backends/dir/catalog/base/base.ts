@@ -1,6 +1,8 @@
 import { constants } from "node:fs";
 import { access, readdir, realpath } from "node:fs/promises";
 import { join, relative, resolve } from "node:path";
+import { isLanceError } from "../../../../namespace/errors.ts";
+import { RefusedRequest } from "../../format/refused-request.ts";
 import { type FileFeatures, keyIn, type ObjectStore } from "../../format/storage.ts";
 import { probeKey } from "../../format/storage-clock.ts";
 import type { OpenedStore } from "../../stores/open-store.ts";
@@ -97,7 +99,8 @@ async function probe(store: ObjectStore, base: string): Promise<string | undefin
   const [first, second] = [Buffer.from("first"), Buffer.from("second")];
   try {
     if (!(await store.putIfAbsent(key, first))) return "its storage refuses conditional writes";
-  } catch {
+  } catch (failure) {
+    if (isPassing(failure)) await tryPlainWrite(store, key);
     return "its storage refuses conditional writes, or any";
   }
   try {
@@ -106,4 +109,19 @@ async function probe(store: ObjectStore, base: string): Promise<string | undefin
   } finally {
     await store.delete(key);
   }
+}
+
+/** Whether a storage that fails in this way may work later; one that denies the write does not. */
+function isPassing(failure: unknown): boolean {
+  if (isLanceError(failure, "Throttling")) return true;
+  return isLanceError(failure, "ServiceUnavailable") && !(failure instanceof RefusedRequest);
+}
+
+/**
+ * Writes without a condition. A service that has no conditional writes may answer them as one that fails does, and only this write tells
+ * which it is: a gateway that took a storage for read-only would refuse all changes until it is started again.
+ */
+async function tryPlainWrite(store: ObjectStore, key: string): Promise<void> {
+  await store.put(key, Buffer.from("plain"));
+  await store.delete(key);
 }
