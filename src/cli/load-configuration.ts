@@ -2,6 +2,7 @@ import { type Configuration, configurationOf, readSources } from "../config/conf
 import { explain, type ShownConfiguration } from "../config/explain.ts";
 import type { Layer } from "../config/layers.ts";
 import type { Environment } from "../config/option-spec.ts";
+import { contentsOf } from "../config/watched-files.ts";
 import { redactText } from "../log/redact.ts";
 
 /** A configuration as it was read, and as operators may see it. */
@@ -16,5 +17,7 @@ export async function loadConfiguration(
   environment: Environment,
 ): Promise<LoadedConfiguration> {
   const sources = await readSources(layers, environment);
-  return { configuration: configurationOf(sources), shown: explain(sources, redactText) };
+  const configuration = configurationOf(sources);
+  const contents = await contentsOf(configuration);
+  return { configuration: { ...configuration, contents }, shown: explain(sources, redactText) };
 }

@@ -53,6 +53,7 @@ export const CALLER_LIMIT_OPTIONS = {
     value: "FILE",
     help: "Certificates of the authorities that may have signed that of --rate-limit-redis. Default: those that Node.js trusts.",
     parse: parseText,
+    isFile: true,
   },
   rateLimitRedisPrefix: {
     flag: "rate-limit-redis-prefix",

@@ -21,6 +21,8 @@ export interface Configuration {
   readonly options: ServeOptions;
   /** Default: the single unnamed database that the options describe. */
   readonly databases?: Databases | undefined;
+  /** Digests of the files that are read when their options take effect, by their paths. Default: nobody compares them. */
+  readonly contents?: ReadonlyMap<string, string> | undefined;
 }
 
 /** Several databases behind a single endpoint. */

@@ -51,6 +51,11 @@ export interface OptionSpec {
   readonly secret?: true;
   /** Flag of the option whose value is in the file that this option names. */
   readonly holds?: string;
+  /**
+   * Whether it names a file that is read only when the option takes effect, so that a running gateway takes a change of the file for one
+   * of the option.
+   */
+  readonly isFile?: true;
   /** Whether it names the place of the data; databases do not inherit it. */
   readonly place?: true;
 }

@@ -41,6 +41,7 @@ export const SECURITY_OPTIONS = {
     value: "FILE",
     help: "Certificate of the authority that has signed that of --opa-url's server. Default: those that Node trusts.",
     parse: parseText,
+    isFile: true,
   },
   opaTimeoutMs: {
     flag: "opa-timeout",

@@ -71,6 +71,7 @@ export const UPSTREAM_OPTIONS = {
     help: "Certificate authorities that may sign the upstream's certificate, in PEM. Default: those of Node.",
     parse: parseText,
     backends: UPSTREAM_KINDS,
+    isFile: true,
     place: true,
   },
   upstreamCert: {
@@ -79,6 +80,7 @@ export const UPSTREAM_OPTIONS = {
     help: "Client certificate for the upstream, in PEM; requires --upstream-key.",
     parse: parseText,
     backends: UPSTREAM_KINDS,
+    isFile: true,
     place: true,
   },
   upstreamKey: {
@@ -87,6 +89,7 @@ export const UPSTREAM_OPTIONS = {
     help: "Private key of --upstream-cert, in PEM.",
     parse: parseText,
     backends: UPSTREAM_KINDS,
+    isFile: true,
     place: true,
   },
   upstreamServerName: {

@@ -38,6 +38,7 @@ export const VENDING_OPTIONS = {
     value: "FILE",
     help: "Locations in the object store and the storage options that clients get for the tables in them, in YAML or JSON, for --vend static.",
     parse: parseText,
+    isFile: true,
     backends: ["dir"],
   },
   vendAwsRole: {

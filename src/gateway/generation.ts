@@ -16,7 +16,7 @@ import { openAuthenticator } from "./open-authenticator.ts";
 import { openAuthorizer } from "./open-authorizer.ts";
 import { openBackend, type Surroundings } from "./open-backend.ts";
 import { openSharedRates, type SharedRates } from "./open-shared-rates.ts";
-import { changedOptions, keepsBackend } from "./plan-changes.ts";
+import { comparing, keepsBackend } from "./plan-changes.ts";
 import type { Workers } from "./workers.ts";
 
 /** Parts of a gateway that last as long as their options stay the same. */
@@ -78,7 +78,12 @@ export async function openGeneration(
   try {
     for (const name of NAMES) {
       const isSame =
-        former && changedOptions(former.configuration.options, options, LIVE_OPTIONS[name]).length === 0;
+        former !== undefined &&
+        comparing(former.configuration, configuration)(
+          former.configuration.options,
+          options,
+          LIVE_OPTIONS[name],
+        ).length === 0;
       parts[name] = isSame ? former[name] : await OPENERS[name](options, context);
     }
     for (const [name, own] of named?.byName ?? [["", options] as const]) {

@@ -3,7 +3,7 @@ import { describe, it } from "vitest";
 import { sourcesOf } from "../../test/support/command-line.ts";
 import type { Configuration } from "../config/configuration.ts";
 import { readServeOptions } from "../config/serve-options.ts";
-import { planChanges } from "./plan-changes.ts";
+import { keepsBackend, planChanges } from "./plan-changes.ts";
 
 const optionsOf = (...args: readonly string[]) => readServeOptions(sourcesOf(args));
 const single = (...args: readonly string[]): Configuration => ({ options: optionsOf(...args) });
@@ -42,6 +42,28 @@ describe("planChanges", () => {
       single("--root", "b", "--table-upkeep", "off"),
     );
     assert.deepEqual([applied, pending], [["root", "table-upkeep"], []]);
+  });
+
+  it("takes a change of a file of certificates or credentials for one of its option", () => {
+    const vended = (digest: string): Configuration => ({
+      ...single("--root", "s3://b", "--vend", "static", "--vend-file", "vend.yaml"),
+      contents: new Map([["vend.yaml", digest]]),
+    });
+    assert.deepEqual(planChanges(vended("1"), vended("2")).applied, ["vend-file"]);
+    const upstream = ["--uri", "https://a", "--upstream-ca", "ca.pem"];
+    const opa = ["--auth", "mtls", "--opa-url", "https://o", "--opa-ca-file", "opa.pem"];
+    const withFiles = (contents: Readonly<Record<string, string>>): Configuration => ({
+      ...single(...upstream, ...opa),
+      contents: new Map(Object.entries(contents)),
+    });
+    const before = withFiles({ "ca.pem": "1", "opa.pem": "1" });
+    const same = withFiles({ "ca.pem": "1", "opa.pem": "1" });
+    const after = withFiles({ "ca.pem": "2", "opa.pem": "2" });
+    assert.deepEqual(planChanges(before, same).applied, []);
+    const { applied, configuration } = planChanges(before, after);
+    assert.deepEqual(applied, ["opa-ca-file", "upstream-ca"]);
+    assert.deepEqual([keepsBackend(before, same, ""), keepsBackend(before, after, "")], [true, false]);
+    assert.deepEqual(planChanges(configuration, after).applied, []);
   });
 
   it("names databases that come, go and change, and what chooses them", () => {

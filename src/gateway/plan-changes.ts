@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Configuration, Databases } from "../config/configuration.ts";
-import { fileKey } from "../config/option-spec.ts";
+import { fileKey, type OptionSpec } from "../config/option-spec.ts";
 import { SERVE_OPTIONS, type ServeOptions } from "../config/options.ts";
 import { BACKEND_OPTIONS, DATABASE_OPTIONS, isLive, SERVER_NAMES } from "./live-options.ts";
 
@@ -18,7 +18,8 @@ export interface Plan {
 
 /** Compares the configuration that is in effect with the one that is wanted. */
 export function planChanges(running: Configuration, wanted: Configuration): Plan {
-  const differing = changedOptions(running.options, wanted.options, SERVER_NAMES);
+  const changed = comparing(running, wanted);
+  const differing = changed(running.options, wanted.options, SERVER_NAMES);
   const pending: string[] = differing.filter((name) => !isLive(name)).map(keyOf);
   const applied = differing.filter(isLive).map(keyOf);
   const kept = Object.fromEntries(
@@ -29,20 +30,23 @@ export function planChanges(running: Configuration, wanted: Configuration): Plan
   if ((before === undefined) !== (after === undefined)) {
     pending.push("databases");
     const own = Object.fromEntries(DATABASE_OPTIONS.map((name) => [name, running.options[name]]));
-    return { configuration: { options: { ...options, ...own }, databases: before }, applied, pending };
+    return {
+      configuration: { options: { ...options, ...own }, databases: before, contents: wanted.contents },
+      ...{ applied, pending },
+    };
   }
   if (before === undefined || after === undefined) {
-    applied.push(...changedOptions(running.options, wanted.options, DATABASE_OPTIONS).map(keyOf));
-  } else applied.push(...changesOf(before, after));
-  return { configuration: { options, databases: after }, applied, pending };
+    applied.push(...changed(running.options, wanted.options, DATABASE_OPTIONS).map(keyOf));
+  } else applied.push(...changesOf(before, after, changed));
+  return { configuration: { options, databases: after, contents: wanted.contents }, applied, pending };
 }
 
-function changesOf(before: Databases, after: Databases): readonly string[] {
+function changesOf(before: Databases, after: Databases, changed: typeof changedOptions): readonly string[] {
   const names = new Set([...before.byName.keys(), ...after.byName.keys()]);
   const changes = [...names].flatMap((name) => {
     const [old, own] = [before.byName.get(name), after.byName.get(name)];
     if (old === undefined || own === undefined) return [`databases.${name} (${own ? "added" : "removed"})`];
-    return changedOptions(old, own, DATABASE_OPTIONS).map((option) => `databases.${name}.${keyOf(option)}`);
+    return changed(old, own, DATABASE_OPTIONS).map((option) => `databases.${name}.${keyOf(option)}`);
   });
   const routing = ({ routes, pathPrefix }: Databases) => [routes, pathPrefix];
   return [
@@ -61,10 +65,24 @@ export function changedOptions(
   return names.filter((name) => !isDeepStrictEqual(before[name], after[name]));
 }
 
+/** Returns {@link changedOptions} of two configurations, for which options also differ whose files have other contents. */
+export function comparing(
+  { contents: old }: Configuration,
+  { contents: now }: Configuration,
+): typeof changedOptions {
+  const isOtherFile = (name: Name, path: unknown) => {
+    const { isFile }: OptionSpec = SERVE_OPTIONS[name];
+    return isFile === true && typeof path === "string" && old?.get(path) !== now?.get(path);
+  };
+  return (before, after, names) =>
+    names.filter((name) => !isDeepStrictEqual(before[name], after[name]) || isOtherFile(name, after[name]));
+}
+
 /** Whether a database is served by the same backend when the configuration changes. */
 export function keepsBackend(before: Configuration, after: Configuration, name: string): boolean {
   const [old, own] = [optionsOf(before, name), optionsOf(after, name)];
-  return old !== undefined && own !== undefined && changedOptions(old, own, BACKEND_OPTIONS).length === 0;
+  if (old === undefined || own === undefined) return false;
+  return comparing(before, after)(old, own, BACKEND_OPTIONS).length === 0;
 }
 
 function optionsOf({ options, databases }: Configuration, name: string): ServeOptions | undefined {

@@ -63,11 +63,15 @@ const DIVIDED = [
 ] as const satisfies readonly (keyof ServeOptions)[];
 
 /** Returns the configuration of one worker. */
-export function divideConfiguration({ options, databases }: Configuration, workers: number): Configuration {
+export function divideConfiguration(
+  { options, databases, ...rest }: Configuration,
+  workers: number,
+): Configuration {
   const byName = [...(databases?.byName ?? [])].map(
     ([name, own]) => [name, divideLimits(own, workers)] as const,
   );
   return {
+    ...rest,
     options: divideLimits(options, workers),
     databases: databases && { ...databases, byName: new Map(byName) },
   };

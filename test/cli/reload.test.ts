@@ -2,11 +2,13 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { readdir, readFile, readlink, rename, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
+import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { changeKeyFile } from "../../src/auth/api-keys/key-file.ts";
 import { SECRET, startReceiver } from "../../src/events/fixture.ts";
+import { makeAuthority } from "../support/certificates.ts";
 import { temporaryDirectory } from "../support/directory.ts";
 import { jsonOf, sendHttp } from "../support/http.ts";
 import { type Program, startProgram, startProgramIn } from "../support/program.ts";
@@ -205,6 +207,30 @@ describe("a gateway whose configuration changes", () => {
     const { code, stderr } = await served.program.ended;
     assert.equal(code, 0);
     assert.doesNotMatch(stderr, /marked/);
+  });
+
+  it("opens an upstream again in all workers when the file of its authorities changes", async () => {
+    const [former, renewed] = await Promise.all([makeAuthority(), makeAuthority()]);
+    const upstream = createTlsServer(await renewed.sign(), (_request, response) => {
+      response.setHeader("content-type", "application/json").end('{"namespaces":[]}');
+    }).listen(0, "127.0.0.1");
+    await once(upstream, "listening");
+    const ca = join(folder, "authorities.pem");
+    await writeFile(ca, former.ca);
+    const uri = `https://127.0.0.1:${(upstream.address() as AddressInfo).port}`;
+    const served = await serve("authorities.yaml", `uri: ${uri}\nupstream-ca: "${ca}"\nworkers: 2\n`);
+    const statuses = async () => {
+      const path = "/v1/namespace/%24/list";
+      const calls = Array.from({ length: 8 }, () => sendHttp(served.port, { method: "GET", path }));
+      return new Set((await Promise.all(calls)).map(({ status }) => status));
+    };
+    assert.deepEqual(await statuses(), new Set([503]));
+    await writeFile(ca, renewed.ca);
+    await expect.poll(() => served.lines(CHANGED).length).toBe(1);
+    assert.deepEqual(served.lines(CHANGED)[0]?.["options"], ["upstream-ca"]);
+    assert.deepEqual(await statuses(), new Set([200]));
+    upstream.close();
+    upstream.closeAllConnections();
   });
 
   it("counts a changed file of keys in all workers once it has reported a reload", async () => {
