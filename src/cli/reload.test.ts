@@ -110,7 +110,7 @@ describe("startReloads", () => {
       ...["--log-level", level],
     );
     const look = () => vi.advanceTimersByTimeAsync(1_000);
-    // What is there of a file may be a configuration by itself.
+    // The first part of a file may be a configuration by itself.
     level = "info";
     for (const size of ["0", "1", "2"]) {
       stamp = size;

@@ -36,7 +36,7 @@ function filesOf(
   );
 }
 
-/** A file that cannot be read differs from what it was; whoever opens it says why. */
+/** A file that cannot be read differs from its former self; the part that opens it says why. */
 async function digestOf(path: string): Promise<string> {
   const text = await readText(path).catch(String);
   return createHash("sha256").update(text).digest("base64");
