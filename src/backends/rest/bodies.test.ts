@@ -100,4 +100,28 @@ describe("bodies", () => {
     await assert.rejects(inserted as Promise<unknown>, (error) => error === broken);
     assert.equal(upstream.seen.length, 0);
   });
+
+  test("an upload with a content type that no header can have is refused, and the upstream stays in use", async () => {
+    const upstream = await upstreamOf((response) => sendJson(response, {}), {
+      resilience: { circuitFailures: 1 },
+    });
+    async function* pieces() {
+      yield Buffer.from("one");
+    }
+    for (const contentType of ["a/b\r\nx-lance-a: b", "\u{1f600}", "a".repeat(2_000)]) {
+      const request = create(insertIntoTable.input, { data: { contentType } });
+      const inserted = upstream.backend.operations.insertIntoTable?.(
+        request,
+        pieces(),
+        callOf(insertIntoTable),
+      );
+      await assert.rejects(inserted as Promise<unknown>, failing("InvalidInput"));
+    }
+    await upstream.backend.operations.insertIntoTable?.(
+      create(insertIntoTable.input),
+      pieces(),
+      callOf(insertIntoTable),
+    );
+    assert.equal(upstream.seen.length, 1);
+  });
 });

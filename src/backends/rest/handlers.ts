@@ -82,7 +82,7 @@ export function createHandler(binding: ClientBinding, options: HandlerOptions): 
 
   async function upload(request: Message, data: AsyncIterable<Uint8Array>, call: Call): Promise<Message> {
     address(request, call);
-    const contentType = bodyOf(request, method)?.contentType || ARROW_STREAM;
+    const contentType = mediaTypeOf(request, method);
     const body = { data: released(data, call), contentType };
     return answerOf(await callUpstream({ binding, request, call, accept: JSON_TYPE, upload: body }), call);
   }
@@ -177,8 +177,15 @@ function isSplitInto(identifier: string, delimiter: string, names: Identifier): 
   return split.length === names.length && split.every((name, index) => name === names[index]);
 }
 
-function bodyOf(request: Message, { input }: DescMethod): HttpBody | undefined {
-  return (request as unknown as Record<string, HttpBody | undefined>)[bodyFieldOf(input) ?? ""];
+/** Media types are short, and servers cut connections off over long or malformed headers. */
+const MEDIA_TYPE = /^[\t\x20-\x7e]{1,1024}$/;
+
+/** Returns the media type of an upload; messages of gRPC and Connect may have any text there. */
+function mediaTypeOf(request: Message, { input }: DescMethod): string {
+  const body = (request as unknown as Record<string, HttpBody | undefined>)[bodyFieldOf(input) ?? ""];
+  const type = body?.contentType || ARROW_STREAM;
+  if (MEDIA_TYPE.test(type)) return type;
+  throw new LanceError("InvalidInput", "the content type of the body is not a media type");
 }
 
 /** Reports every piece when the connection has taken it, and frees its memory some time later. */
