@@ -74,7 +74,7 @@ function createFetchTransport(baseUrl: string, send: Fetch): Transport {
     writeMaxBytes: MAX_MESSAGE_BYTES,
     async httpClient({ url, method, header, body, signal = new AbortController().signal }) {
       const upload = body === undefined ? {} : await fetchBody(body, signal);
-      const answer = await send(url, { method, headers: header, signal, ...upload });
+      const answer = await send(url, { method, headers: header, signal, redirect: "error", ...upload });
       const received = new Headers(answer.headers);
       // The platform has decoded the body, and keeps the headers about what was sent.
       if (received.has("content-encoding"))

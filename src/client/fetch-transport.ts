@@ -18,7 +18,8 @@ export function createFetchTransport(uri: string, send: Fetch): UpstreamTranspor
     async send({ method, target, headers, body, streams, signal: ending }) {
       const signal = signalOf(ending);
       signal.throwIfAborted();
-      const init: RequestInit = { method, headers: pairsOf(headers), signal };
+      // Another server would get the credentials, and a change would become a read of another page.
+      const init: RequestInit = { method, headers: pairsOf(headers), signal, redirect: "error" };
       const upload = typeof body === "object" ? watchBody(body) : undefined;
       if (upload !== undefined) Object.assign(init, await fetchBody(upload.pieces, signal));
       else if (typeof body === "string") init.body = body;
