@@ -1,20 +1,23 @@
 import { ConnectError } from "@connectrpc/connect";
+import { lostAnswer, repeatableOf } from "../backends/resilience/resilience.ts";
 import { ErrorResponseSchema } from "../gen/lance/namespace/v1/common_pb.ts";
 import type { Call } from "../namespace/call.ts";
 import { LanceError } from "../namespace/errors.ts";
 import { errorOfStatus } from "../namespace/status-error.ts";
 
 /** Returns the error for a failed call over Connect; if the call ended itself, the reason of the abort. */
-export function errorOfConnect(thrown: unknown, { signal, method }: Call): LanceError {
+export function errorOfConnect(thrown: unknown, { signal, method, headers }: Call): unknown {
   if (signal.aborted && signal.reason instanceof LanceError) return signal.reason;
   if (!(thrown instanceof ConnectError)) {
     return thrown instanceof LanceError
       ? thrown
       : new LanceError("Internal", "the answer of the server cannot be read", { cause: thrown });
   }
-  // The error that fetch throws when the connection fails or is lost.
+  // The error that fetch throws when the connection fails or is lost. Whether the request was sent is unknown.
   if (thrown.cause instanceof TypeError) {
-    return new LanceError("ServiceUnavailable", "the server cannot be reached", { cause: thrown });
+    const error = new LanceError("ServiceUnavailable", "the server cannot be reached", { cause: thrown });
+    const isLost = repeatableOf(method, Object.entries(headers).flat()) === "unsent";
+    return isLost ? lostAnswer(error) : error;
   }
   if (thrown.cause instanceof LanceError) return thrown.cause;
   const [detail] = thrown.findDetails(ErrorResponseSchema);

@@ -50,4 +50,16 @@ describe.each(OPENINGS)("%s", (_, open) => {
     }
     expect(visits).toBe(0);
   });
+
+  test("a change whose answer is lost has an unknown outcome, and a read may be repeated", async () => {
+    const uri = await serve((request, response) => {
+      request.resume().on("end", () => response.destroy());
+    });
+    await using namespace = await open(uri);
+    expect(await failureOf(namespace.dropTable({ id: ["t"] }))).toBe("OutcomeUnknown");
+    expect(await failureOf(namespace.insertIntoTable({ id: ["t"] }, new Uint8Array(8)))).toBe(
+      "OutcomeUnknown",
+    );
+    expect(await failureOf(namespace.describeTable({ id: ["t"] }))).toBe("ServiceUnavailable");
+  });
 });
