@@ -93,6 +93,16 @@ describe("upstreamError", () => {
     assert.equal(faultOf(status.INTERNAL), undefined);
   });
 
+  it("leaves open what became of a call whose proxy got no answer", () => {
+    const faultOf = (httpStatus: number) =>
+      upstreamError(
+        failure(status.UNAVAILABLE, `Received HTTP status code ${httpStatus}`),
+        beginCall(describeTable),
+        { begun: true },
+      ).fault;
+    assert.deepEqual([502, 503, 504].map(faultOf), ["reset", "unavailable", "reset"]);
+  });
+
   it("goes by the status where the details cannot be read", () => {
     const metadata = new Metadata();
     metadata.set("grpc-status-details-bin", Buffer.from([255, 255, 255]));

@@ -57,6 +57,9 @@ const FAULTS: Readonly<Partial<Record<ErrorName, UpstreamFault>>> = {
   Throttling: "throttled",
 };
 
+/** The library's words for the answer of a proxy whose server has not answered, although it may have carried out the call. */
+const OF_PROXY = /^Received HTTP status code 50[24]$/;
+
 /** How far a call came before it failed. */
 export interface Progress {
   /** Whether the answer had started. */
@@ -89,13 +92,15 @@ export function upstreamError(thrown: unknown, call: Call, progress: Progress = 
     return new LanceError("ServiceUnavailable", text, { cause: thrown, fault: faultAfter(fault, progress) });
   }
   const text = (detail === undefined && TEXTS[code]) || details || "the upstream catalog failed";
+  const isProxys = code === status.UNAVAILABLE && OF_PROXY.test(details);
+  const faultOf = (name: ErrorName) => (isProxys ? "reset" : FAULTS[name]);
   return errorOfStatus(
     {
       code,
       text,
       detail,
       header: (name) => metadata?.get(name)[0]?.toString(),
-      fault: (name) => (code === status.CANCELLED ? faultAfter("reset", progress) : FAULTS[name]),
+      fault: code === status.CANCELLED ? () => faultAfter("reset", progress) : faultOf,
       cause: thrown,
     },
     call.method,

@@ -94,17 +94,24 @@ export function errorOfAnswer(response: UpstreamResponse, facts: ErrorFacts): La
       (form.request ?? facts.request) === facts.request &&
       form.text.test(text),
   );
-  const name =
-    known?.error ?? (entryOfBody(body, code)?.name as ErrorName) ?? nameOfStatus(response, text, facts);
+  const named = known?.error ?? (entryOfBody(body, code)?.name as ErrorName | undefined);
+  const name = named ?? nameOfStatus(response, text, facts);
   const detail = textOf(body, "detail");
   const instance = single(headers["x-request-id"]) ?? textOf(body, "instance");
   return new LanceError(name, messageOf(body, text, response), {
     headers: adviceOf(headers),
     ...(detail !== undefined && { detail }),
     ...(instance !== undefined && { instance }),
-    // A redirect is ServiceUnavailable, too, but a retry would be redirected again.
-    fault: status < 400 ? undefined : FAULTS[name],
+    fault: named === undefined && status === BAD_GATEWAY ? "reset" : faultOf(name, status),
   });
+}
+
+/** Status of a proxy whose server has not answered, although it may have carried out the request. */
+const BAD_GATEWAY = 502;
+
+/** A redirect is ServiceUnavailable, too, but a retry would be redirected again. */
+function faultOf(name: ErrorName, status: number): UpstreamFault | undefined {
+  return status < 400 ? undefined : FAULTS[name];
 }
 
 /** Returns the error that a failure of the transport represents; anything else passes unchanged. */

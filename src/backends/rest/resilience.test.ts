@@ -36,6 +36,10 @@ const repeated: readonly [
   ["a read after a reset", describeTable, reset, {}, 2, "answer"],
   ["no write after 503", dropTable, unavailable, {}, 1, "ServiceUnavailable"],
   ["no write after a reset", dropTable, reset, {}, 1, "OutcomeUnknown"],
+  ["a read after 502", describeTable, badGateway, {}, 2, "answer"],
+  ["no write after 502", dropTable, badGateway, {}, 1, "OutcomeUnknown"],
+  ["a write with a key after 502", dropTable, badGateway, KEY, 2, "answer"],
+  ["no write after 502 of a server", dropTable, unavailableServer, {}, 1, "ServiceUnavailable"],
   ["a write with a key after 503", dropTable, unavailable, KEY, 2, "answer"],
   ["no read after half an answer", describeTable, half, {}, 1, "ServiceUnavailable"],
   [
@@ -56,6 +60,15 @@ const repeated: readonly [
   ],
   ["no read that is to wait for long", describeTable, patient, {}, 1, "Throttling"],
 ];
+
+function badGateway(response: ServerResponse): void {
+  response.writeHead(502, { "content-type": "text/html" }).end("<h1>Bad Gateway</h1>");
+}
+
+/** The server says itself that it did nothing. */
+function unavailableServer(response: ServerResponse): void {
+  sendJson(response, { code: 17 }, 502);
+}
 
 function patient(response: ServerResponse): void {
   response.writeHead(429, { "retry-after": "3600" }).end();
