@@ -24,8 +24,11 @@ export interface Decider {
   explain(principal: Principal, access: Access, properties?: Properties): Decision;
 }
 
-/** Maximum number of decisions, and of callers, that are remembered. */
-const MAX_REMEMBERED = 100_000;
+/** Maximum memory of decisions, and of the policies and texts by which they are found, in bytes. */
+const MAX_BYTES = 64 * 1024 * 1024;
+
+/** Measured memory of an entry without its text, of a character, and of a policy that can cover the accesses of a caller, in bytes. */
+const [ENTRY_BYTES, CHARACTER_BYTES, POLICY_BYTES] = [200, 2, 100];
 
 /** Longest text of the properties of an object by which a decision is remembered, in characters. */
 const MAX_PROPERTIES_TEXT = 1_000;
@@ -47,9 +50,9 @@ export function createDecider(
   let ofTexts = new Map<string, Map<string, Selection>>();
   let remembered = 0;
 
-  function remember(): void {
-    remembered += 1;
-    if (remembered < MAX_REMEMBERED) return;
+  function remember(characters: number, covering = 0): void {
+    remembered += ENTRY_BYTES + CHARACTER_BYTES * characters + POLICY_BYTES * covering;
+    if (remembered < MAX_BYTES) return;
     ofCallers = new WeakMap();
     ofTexts = new Map();
     remembered = 0;
@@ -65,7 +68,7 @@ export function createDecider(
     const { by, name, role, groups } = principal;
     const text = JSON.stringify([by, name, role, groups, claimsOf(principal)]);
     const selections = ofTexts.get(text) ?? new Map<string, Selection>();
-    if (selections.size === 0) remember();
+    if (selections.size === 0) remember(text.length);
     ofTexts.set(text, selections);
     ofCallers.set(principal, selections);
     return selections;
@@ -75,8 +78,8 @@ export function createDecider(
     const selections = selectionsOf(principal);
     const known = selections.get(operation);
     if (known !== undefined) return known;
-    remember();
     const selection = select(policies, principal, operation, action);
+    remember(operation.length, selection.size);
     selections.set(operation, selection);
     return selection;
   }
@@ -99,7 +102,7 @@ export function createDecider(
     const known = decisions.get(key);
     if (known !== undefined) return known;
     const allowed = make();
-    remember();
+    remember(key.length);
     decisions.set(key, allowed);
     return allowed;
   }

@@ -6,6 +6,8 @@ import { coversOperation, coversUser, namedObject, objectKey, objectKeys, type P
 
 /** Policies that can cover accesses of a caller by an operation, and what they have decided. */
 export interface Selection {
+  /** Number of the policies. */
+  readonly size: number;
   readonly everywhere: readonly Policy[];
   /** The others, by the keys of their objects. */
   readonly byObject: ReadonlyMap<string, readonly Policy[]>;
@@ -46,6 +48,7 @@ export function select(
   const everywhere = byObject.get(undefined) ?? [];
   byObject.delete(undefined);
   return {
+    size: covering.length,
     everywhere,
     byObject: byObject as Map<string, Policy[]>,
     named: namesOf(covering.flatMap((policy) => namedObject(policy) ?? [])),
