@@ -80,6 +80,50 @@ describe("filtered listings of an upstream whose tokens name the next entry", ()
   });
 });
 
+describe("filtered listings of an upstream whose tokens are numbers of entries", () => {
+  /** Lists as an upstream that skips as many entries as the token says. */
+  function numbered(siblings?: Siblings) {
+    const { list } = listing("", 0, {
+      siblings,
+      facts: {
+        operations: {
+          async listTables({ pageToken = "", limit = 0 }) {
+            const [at, end] = [Number(pageToken), Number(pageToken) + limit];
+            const tables = NAMES.slice(at, end);
+            return create(listTables.output, {
+              tables,
+              ...(end < NAMES.length && { pageToken: String(end) }),
+            });
+          },
+        },
+      },
+    });
+    return async (token?: string) => (await list(token)).tables;
+  }
+  const some: Siblings = { allowed: true, exceptions: ["hidden", "secret"], known: [] };
+  const all: Siblings = { allowed: true, exceptions: [], known: [] };
+
+  it("take a number of the caller for a name, so that numbers tell nothing of hidden entries", async () => {
+    for (const siblings of [undefined, some]) {
+      const pages = await Promise.all(["2", "3", "4"].map(numbered(siblings)));
+      assert.deepEqual(pages, [
+        ["a", "b"],
+        ["a", "b"],
+        ["a", "b"],
+      ]);
+    }
+  });
+
+  it("go on after a name of the caller, as LanceDB's clients list", async () => {
+    for (const siblings of [undefined, some]) {
+      assert.deepEqual(await numbered(siblings)("b"), ["x", "y"]);
+      assert.deepEqual(await numbered(siblings)("hi"), ["x", "y"]);
+      assert.deepEqual(await numbered(siblings)("y"), []);
+    }
+    assert.deepEqual(await numbered(all)("b"), ["hidden", "secret"]);
+  });
+});
+
 describe("filtered listings of a backend whose tokens are the last name of a page", () => {
   it("have these tokens", async () => {
     const { list } = listing("", 0, { facts: { hasPlainPageTokens: true } });

@@ -1,6 +1,7 @@
 import { clone } from "@bufbuild/protobuf";
 import type { Siblings } from "../../namespace/authorizer.ts";
 import { type Call, copyCall } from "../../namespace/call.ts";
+import { LanceError } from "../../namespace/errors.ts";
 import { DEFAULT_DELIMITER } from "../../namespace/identifier.ts";
 import type { Databases } from "../call/databases.ts";
 import type { Interceptor, Next, OperationRequest } from "../call/interceptor.ts";
@@ -63,6 +64,10 @@ export function filterListings(permissions: Permissions, databases: Databases, s
       const page = await pageFrom(pageToken, limit);
       const entries = page[listing.field] as never[];
       const visible = await visibleIn(entries, call, listing, siblings);
+      if (after !== undefined)
+        entries.forEach((entry, at) => {
+          visible[at] &&= isAfter(after, listing.spell?.(entry, asked) ?? entry);
+        });
       return { entries, token: page.pageToken, visible };
     };
     /** Returns the page as it is, or nothing of it. */
@@ -72,10 +77,13 @@ export function filterListings(permissions: Permissions, databases: Databases, s
       return { entries: page[listing.field] as unknown[], token: page.pageToken || undefined };
     }
 
-    const start = asked.pageToken && seal.open(asked.pageToken, call);
     const plain = databases.get(call.database)?.backend.hasPlainPageTokens === true;
+    const opened = asked.pageToken && seal.open(asked.pageToken, call);
+    const start = plain ? (opened ?? asked.pageToken) : opened;
+    // An upstream could take a name of the caller's choice for a token of its own, as a number for a place that counts hidden entries.
+    const after = opened === undefined && !plain ? asked.pageToken : undefined;
     const { entries, token } =
-      siblings?.exceptions.length === 0
+      siblings?.exceptions.length === 0 && (after === undefined || !siblings.allowed)
         ? await allOrNothing(siblings.allowed)
         : await fullPage(source, { start, limit: asked.limit, plain });
     const pageToken = token === undefined || plain ? token : seal.seal(token, call);
@@ -88,6 +96,16 @@ export function filterListings(permissions: Permissions, databases: Databases, s
     const listing = LISTINGS[request.operation];
     return listing === undefined ? next(call, request) : list(call, request, next, listing);
   };
+}
+
+/**
+ * Whether an entry follows a name that the caller has written in place of a token.
+ *
+ * @throws LanceError InvalidInput for an entry without a name
+ */
+function isAfter(name: string, entry: unknown): boolean {
+  if (typeof entry === "string") return entry > name;
+  throw new LanceError("InvalidInput", "page_token is not from this listing");
 }
 
 /** An entry about which the authorizer has to be asked. */

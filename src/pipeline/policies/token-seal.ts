@@ -6,12 +6,11 @@ import { LanceError } from "../../namespace/errors.ts";
 export interface TokenSeal {
   seal(token: string, call: Call): string;
   /**
-   * Returns the token in a sealed one. A text that is not sealed is returned as it is: it may be a name that the caller has written
-   * itself, which tells it nothing.
+   * Returns the token in a sealed one; undefined for a text that is not sealed, such as a name that the caller has written itself.
    *
    * @throws LanceError InvalidInput for a sealed token of another caller, another listing or another secret.
    */
-  open(text: string, call: Call): string;
+  open(text: string, call: Call): string | undefined;
 }
 
 const CIPHER = "aes-256-gcm";
@@ -34,7 +33,7 @@ export function createTokenSeal(secret: string): TokenSeal {
       return PREFIX + Buffer.concat([nonce, cipher.getAuthTag(), text]).toString("base64url");
     },
     open(text, call) {
-      if (!text.startsWith(PREFIX)) return text;
+      if (!text.startsWith(PREFIX)) return undefined;
       const bytes = Buffer.from(text.slice(PREFIX.length), "base64url");
       const [nonce, rest] = [bytes.subarray(0, NONCE_BYTES), bytes.subarray(NONCE_BYTES)];
       try {
