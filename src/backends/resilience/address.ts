@@ -4,7 +4,7 @@ import { LanceError } from "../../namespace/errors.ts";
 import { Circuit, type Turn } from "./circuit.ts";
 import { ErrorShare } from "./error-share.ts";
 import { type Health, healthOf } from "./faults.ts";
-import type { Endpoint, ResilientCall } from "./resilience.ts";
+import type { Endpoint, Notes } from "./resilience.ts";
 import { refusal } from "./resilience.ts";
 
 /** Longest ejection of an address, in milliseconds. */
@@ -90,7 +90,7 @@ export class Address<T> {
    *
    * @param attempt makes the call, and never throws before it returns; it reports when the address has the whole request and must answer
    */
-  run<R>(call: ResilientCall, attempt: (target: T, onSent: () => void) => Promise<R>): Promise<R> {
+  run<R>(call: Notes, attempt: (target: T, onSent: () => void) => Promise<R>): Promise<R> {
     const turn = this.circuit.enter();
     if (turn === undefined) return Promise.reject(refusal(call, this.circuit.closedForMs));
     if (turn.isProbe) call.note("circuit_half_open");
@@ -121,7 +121,7 @@ export class Address<T> {
   }
 
   /** A probe without an answer must not keep other calls away for as long as its caller waits. */
-  #watchProbe(call: ResilientCall, turn: Turn): NodeJS.Timeout | undefined {
+  #watchProbe(call: Notes, turn: Turn): NodeJS.Timeout | undefined {
     const { silenceMs } = this.#options;
     if (silenceMs === 0) return undefined;
     const startedAt = performance.now();
@@ -136,7 +136,7 @@ export class Address<T> {
     return silenceMs > 0 && this.#heardAt <= time && performance.now() - time >= silenceMs;
   }
 
-  #tell(call: ResilientCall, turn: Turn, health: Health): void {
+  #tell(call: Notes, turn: Turn, health: Health): void {
     turn.tell(health);
     if (health === "working") this.#heardAt = performance.now();
     if (health !== "unknown") this.errors.add(health === "failing");

@@ -1,4 +1,5 @@
 import { endingOf } from "../../namespace/call.ts";
+import type { UpstreamDecision } from "../../namespace/decisions.ts";
 import type { Ending } from "../../runtime/late-signal.ts";
 import { traced } from "../../runtime/tracing.ts";
 import type { Address } from "./address.ts";
@@ -8,7 +9,7 @@ import { Delays, wait } from "./delays.ts";
 import { healthOf, mayRepeat } from "./faults.ts";
 import { hedge } from "./hedge.ts";
 import type { ResilienceOptions } from "./options.ts";
-import type { Attempt, Endpoint, Repeatable, Resilience, ResilientCall } from "./resilience.ts";
+import type { Attempt, Endpoint, Notes, Repeatable, Resilience, ResilientCall } from "./resilience.ts";
 import { refusal, withOutcome } from "./resilience.ts";
 
 const nobody = () => {};
@@ -38,16 +39,17 @@ export function createResilience<T>(
   }
 
   function once<R>(address: Address<T>, running: Running<R>): Promise<R> {
-    const { call, repeatable, attempt } = running;
-    const at = (place: Address<T>, signal: Ending) =>
-      traced("upstream", { "server.address": place.name }, () => run(place, signal), "client");
-    const run = (place: Address<T>, signal: Ending) =>
-      place.run(call, (target, onSent) => attempt(target, signal, { elapsedMs: elapsedOf(running), onSent }));
-    if (hedgeAfterMs === 0 || repeatable !== "parallel") return at(address, endingOf(call));
+    const { call, repeatable } = running;
+    if (hedgeAfterMs === 0 || repeatable !== "parallel") return at(address, running, endingOf(call));
+    let isOver = false;
+    // The loser ends after its call has been counted.
+    const notes = {
+      note: (decision: UpstreamDecision) => (isOver ? noteDecision(decision) : call.note(decision)),
+    };
     return hedge({
       signal: endingOf(call),
       afterMs: hedgeAfterMs,
-      first: (signal) => at(address, signal),
+      first: (signal) => at(address, running, signal, notes),
       second() {
         const other = addresses.pick(repeatable, address);
         if (other === undefined) return undefined;
@@ -56,11 +58,25 @@ export function createResilience<T>(
           return undefined;
         }
         call.note("hedge");
-        return (signal) => at(other, signal);
+        return (signal) => at(other, running, signal, notes);
       },
       isAnswer: (error) => healthOf(error) === "working" && !mayRepeat(error, repeatable),
       onWon: () => call.note("hedge_won"),
+    }).finally(() => {
+      isOver = true;
     });
+  }
+
+  /** Makes an attempt at an address. @param notes takes note of decisions. Default: the call. */
+  function at<R>(
+    place: Address<T>,
+    running: Running<R>,
+    signal: Ending,
+    notes: Notes = running.call,
+  ): Promise<R> {
+    const make = (target: T, onSent: () => void) =>
+      running.attempt(target, signal, { elapsedMs: elapsedOf(running), onSent });
+    return traced("upstream", { "server.address": place.name }, () => place.run(notes, make), "client");
   }
 
   function elapsedOf({ startedAt }: Running<unknown>): number {

@@ -1,8 +1,11 @@
 import assert from "node:assert/strict";
+import { pino } from "pino";
 import { describe, test } from "vitest";
+import type { UpstreamDecision } from "../../namespace/decisions.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import { givenUp, kindOf, outcomeOf, useClock } from "./clock-fixture.ts";
-import { fakeUpstream, type Outcome, pass } from "./fixture.ts";
+import { createResilience } from "./create-resilience.ts";
+import { fakeUpstream, faultError, type Outcome, pass } from "./fixture.ts";
 
 useClock();
 
@@ -60,6 +63,35 @@ describe("hedged reads", () => {
       assert.deepEqual(upstream.counts, [1, 1]);
       assert.deepEqual(upstream.ended, ended);
     }
+  });
+
+  test("count what the other reveals after the call has ended", async () => {
+    const losers: ((error: unknown) => void)[] = [];
+    const noted: UpstreamDecision[] = [];
+    const decisions: UpstreamDecision[] = [];
+    const places = [0, 1].map((target) => ({ target, name: String(target) }));
+    const { run } = createResilience(places, {
+      ...options,
+      log: pino({ level: "silent" }),
+      circuitFailures: 1,
+      noteDecision: (decision) => noted.push(decision),
+    });
+    const call = {
+      signal: new AbortController().signal,
+      deadline: undefined,
+      note: (decision: UpstreamDecision) => decisions.push(decision),
+    };
+    let attempts = 0;
+    const answer = run(call, "parallel", () => {
+      attempts += 1;
+      if (attempts === 2) return Promise.resolve("answer");
+      return new Promise<string>((_, reject) => losers.push(reject));
+    });
+    await pass(150);
+    assert.equal(await answer, "answer");
+    for (const lose of losers) lose(faultError("reset"));
+    await pass(10);
+    assert.deepEqual([decisions, noted], [["hedge", "hedge_won"], ["circuit_open"]]);
   });
 
   test("are only those that may run twice at once", async () => {

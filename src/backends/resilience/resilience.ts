@@ -18,6 +18,9 @@ export type Repeatable =
 /** The part of a call that resilience reads and writes. */
 export type ResilientCall = Pick<Call, "signal" | "deadline" | "note">;
 
+/** The part of a call that takes note of decisions. */
+export type Notes = Pick<Call, "note">;
+
 /**
  * Makes a call once.
  *
@@ -116,7 +119,7 @@ export function repeatableOf(method: DescMethod, headers: readonly string[]): Re
  *
  * @param ms when the next call may be made, in milliseconds from now
  */
-export function refusal(call: ResilientCall, ms: number): LanceError {
+export function refusal(call: Notes, ms: number): LanceError {
   call.note("circuit_open");
   return new LanceError("ServiceUnavailable", "the upstream catalog fails and is not called for a while", {
     headers: { "retry-after": String(Math.max(1, Math.ceil(ms / 1000))) },
