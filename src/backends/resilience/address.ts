@@ -126,7 +126,8 @@ export class Address<T> {
     if (silenceMs === 0) return undefined;
     const startedAt = performance.now();
     return setTimeout(() => {
-      if (this.#isSilentSince(startedAt)) this.#tell(call, turn, "failing");
+      // Answers to calls from before prove nothing, so that another call has to probe.
+      this.#tell(call, turn, this.#isSilentSince(startedAt) ? "failing" : "unknown");
     }, silenceMs);
   }
 

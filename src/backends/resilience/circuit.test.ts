@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
+import { pino } from "pino";
 import { describe, test, vi } from "vitest";
 import { LanceError } from "../../namespace/errors.ts";
 import { givenUp, kindOf, useClock } from "./clock-fixture.ts";
-import { fakeUpstream, pass } from "./fixture.ts";
+import { createResilience } from "./create-resilience.ts";
+import { fakeUpstream, faultError, pass } from "./fixture.ts";
 
 useClock();
 
@@ -97,6 +99,43 @@ describe("the circuit", () => {
     await pass(2_010);
     assert.deepEqual((await upstream.call()).decisions, ["circuit_half_open"]);
     void probe;
+  });
+
+  test("lets another call probe when the probe is slow and a call from before gets its answer", async () => {
+    const attempts: PromiseWithResolvers<string>[] = [];
+    const { run } = createResilience([{ target: 0, name: "0" }], {
+      ...options,
+      retries: 0,
+      silenceMs: 5_000,
+      log: pino({ level: "silent" }),
+    });
+    const call = () => {
+      const begun = run(
+        { signal: new AbortController().signal, deadline: undefined, note() {} },
+        "unsent",
+        () => {
+          const attempt = Promise.withResolvers<string>();
+          attempts.push(attempt);
+          return attempt.promise;
+        },
+      );
+      return begun.catch((error: LanceError) => error.kind);
+    };
+    const before = call();
+    for (let failed = 1; failed <= 3; failed += 1) {
+      const failing = call();
+      attempts[failed]?.reject(faultError("unavailable"));
+      assert.equal(await failing, "ServiceUnavailable");
+    }
+    await pass(1_010);
+    void call();
+    await pass(2_000, 100);
+    attempts[0]?.resolve("from before");
+    assert.equal(await before, "from before");
+    await pass(4_000, 100);
+    const next = call();
+    attempts[5]?.resolve("back");
+    assert.equal(await next, "back");
   });
 
   test("opens when callers give up on a silent address", async () => {
