@@ -176,7 +176,7 @@ export class LanceError extends Error {
     this.entry = errorEntry(name);
     this.detail = options.detail === undefined ? undefined : shortened(options.detail);
     this.headers = options.headers ?? {};
-    this.instance = options.instance;
+    this.instance = options.instance === undefined ? undefined : shortened(options.instance);
     this.fault = options.fault;
     this.limit = options.limit;
   }

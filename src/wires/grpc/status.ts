@@ -7,6 +7,7 @@ import type { LanceError } from "../../namespace/errors.ts";
 /** Clients reject trailers of more than about 8 KiB; texts are truncated to fit even if all of it is escaped. */
 const MAX_MESSAGE_CHARACTERS = 512;
 const MAX_DETAIL_CHARACTERS = 1024;
+const MAX_INSTANCE_CHARACTERS = 256;
 
 /** Trailers of a success. */
 export const OK_TRAILERS: Readonly<Record<string, string>> = { "grpc-status": "0" };
@@ -36,7 +37,7 @@ function errorResponse(error: LanceError, requestId: string): MessageInitShape<t
     type,
     title,
     status: httpStatus,
-    instance: error.instance ?? requestId,
+    instance: cut(error.instance ?? requestId, MAX_INSTANCE_CHARACTERS),
     ...(detail && { detail }),
   };
 }

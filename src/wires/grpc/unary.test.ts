@@ -138,7 +138,8 @@ test("an error is sent in headers alone, and long texts are cut", async () => {
   await using server = await startGrpc(
     fakeService({
       async unary() {
-        throw new LanceError("InvalidInput", "é".repeat(100_000), { detail: "x".repeat(100_000) });
+        const [text, detail] = ["é".repeat(100_000), "x".repeat(100_000)];
+        throw new LanceError("InvalidInput", text, { detail, instance: detail });
       },
     }),
   );
