@@ -68,18 +68,16 @@ export function createChannel(address: string, options: ChannelOptions, server?:
   const authority = authorityOf(address, server);
   const settings = { ...settingsOf(options, address, authority, server), ...servers.options };
   const client = new Client(server ?? address, credentialsOf(options.tls, address), settings);
-  const connected = () => {
-    const state = client.getChannel().getConnectivityState(true);
-    return state === connectivityState.READY ? client : waitForConnection(client, options.connectMs);
-  };
   let isClosed = false;
-  /** Connects for a call that has begun; the library would connect a closed channel, too. */
-  const reconnected = () => {
-    if (isClosed) throw new Error("the channel is closed");
-    return connected();
+  /** Connects if necessary; the library would connect a closed channel, too, and for good. */
+  const connect = () => {
+    if (isClosed) throw unreached(new Error("the channel is closed"));
+    return client.getChannel().getConnectivityState(true);
   };
+  const connected = () =>
+    connect() === connectivityState.READY ? client : waitForConnection(client, connect, options.connectMs);
   const { maxMessageBytes } = options;
-  const target = { authority, maxMessageBytes, pick: servers.pick, connected: reconnected };
+  const target = { authority, maxMessageBytes, pick: servers.pick, connected };
   return {
     gate,
     connected,
@@ -91,11 +89,16 @@ export function createChannel(address: string, options: ChannelOptions, server?:
   };
 }
 
-async function waitForConnection(client: Client, connectMs: number): Promise<Client> {
+/** Waits for a connection. @param connect connects if necessary, and returns the state */
+async function waitForConnection(
+  client: Client,
+  connect: () => connectivityState,
+  connectMs: number,
+): Promise<Client> {
   const channel = client.getChannel();
   const deadline = Date.now() + connectMs;
   for (;;) {
-    const state = channel.getConnectivityState(true);
+    const state = connect();
     if (state === connectivityState.READY) return client;
     if (state === connectivityState.TRANSIENT_FAILURE) throw unreached(await reasonOf(client, deadline));
     await new Promise<void>((resolve, reject) => {

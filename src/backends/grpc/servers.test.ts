@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
 import { create, type MessageShape } from "@bufbuild/protobuf";
 import { pino } from "pino";
 import { describe, it } from "vitest";
@@ -85,5 +87,36 @@ describe("the servers of a name", () => {
     while (three.calls === 0) await ask("t");
     holder.release();
     assert.equal((await held).table, holder === one ? "127.0.0.1" : "127.0.0.2");
+  });
+
+  it("that are gone while the gateway connects to them leave their calls to others", async (t) => {
+    const mute = createServer();
+    mute.listen(0, "127.0.0.1");
+    await once(mute, "listening");
+    const { port } = mute.address() as AddressInfo;
+    const two = await startPeer("127.0.0.2", port);
+    const three = await startPeer("127.0.0.3", port);
+    // The first one accepts connections and says nothing, and the last one refuses them.
+    let found = ["127.0.0.1", "127.0.0.2", "127.0.0.4"];
+    const backend = await createGrpcBackend({
+      addresses: [`dns:///catalog.test:${port}`],
+      resolveHost: async () => found.map((address) => ({ address, family: 4 })),
+      connectMs: 60_000,
+      log,
+    });
+    t.onTestFinished(async () => {
+      await backend.close();
+      mute.close();
+      for (const peer of [two, three]) await peer.close();
+    });
+    const ask = async () => {
+      const request = create(describeTable.input, { id: ["t"] });
+      return (backend.operations as LanceNamespace).describeTable(request, beginCall(describeTable));
+    };
+    await new Promise(setImmediate);
+    found = ["127.0.0.2", "127.0.0.3"];
+    letLookupsPass(t);
+    const answers = await Promise.all([ask(), ask(), ask()]);
+    for (const { table } of answers) assert.match(String(table), /^127\.0\.0\.[23]$/);
   });
 });
