@@ -185,6 +185,11 @@ describe("the error of an answer: ", () => {
     });
   }
 
+  test("a text that repeats the words of an upstream 300,000 times, as one that quotes a caller's filter may", () => {
+    const error = "Not supported: ".repeat(300_000);
+    assert.equal(read({ status: 500, body: { error, code: 18 } }).entry.name, "Internal");
+  });
+
   test("every public code", () => {
     for (const { code, name, httpStatus: status } of ERROR_TABLE.slice(0, PUBLIC_ERROR_COUNT)) {
       assert.equal(read({ status, body: { code, error: "m" } }).entry.name, name);

@@ -71,6 +71,9 @@ const FAULTS: Readonly<Partial<Record<ErrorName, UpstreamFault>>> = {
 const ADVICE = ["retry-after", "www-authenticate", "content-range"];
 
 const MAX_TEXT_CHARACTERS = 500;
+
+/** Characters in which the words of a kind of upstream are looked for: the rest may quote what a caller has sent, at any length. */
+const WORDS_CHARACTERS = 4096;
 const MARKUP = /^\s*<|^text\/html/i;
 
 /** Rows by the ending of their `type`; the titles of the specification's examples have these words, too. */
@@ -87,12 +90,13 @@ export function errorOfAnswer(response: UpstreamResponse, facts: ErrorFacts): La
   const text = response.body.toString("utf8");
   const body = parseBody(text);
   const code = codeOf(body);
+  const beginning = text.slice(0, WORDS_CHARACTERS);
   const known = facts.forms.find(
     (form) =>
       form.statuses.includes(status) &&
       form.codes.includes(code) &&
       (form.request ?? facts.request) === facts.request &&
-      form.text.test(text),
+      form.text.test(beginning),
   );
   const named = known?.error ?? (entryOfBody(body, code)?.name as ErrorName | undefined);
   const name = named ?? nameOfStatus(response, text, facts);
