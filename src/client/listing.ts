@@ -1,3 +1,5 @@
+import { checkProgress } from "../namespace/page-progress.ts";
+
 /** Answer of a listing: a promise of the first page, and an iterable of the entries of all pages. */
 export interface Listing<Page, Item> extends Promise<Page>, AsyncIterable<Item> {
   /** Yields the pages, with a call for each. */
@@ -24,11 +26,13 @@ export function createListing<Page extends object, Item>(
 
   async function* pages(): AsyncIterable<Page> {
     let page = await first;
-    for (;;) {
+    for (let asked: string | undefined; ; ) {
       yield page;
       const { pageToken } = page as Paged;
       if (!pageToken) return;
+      checkProgress(asked, pageToken);
       page = await fetchPage(pageToken);
+      asked = pageToken;
     }
   }
 

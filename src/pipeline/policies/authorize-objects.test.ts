@@ -184,6 +184,21 @@ describe("the decision about objects", () => {
     }
   });
 
+  it("ends where a backend lists the same page, or the same namespaces, for ever", async () => {
+    const { backend, limits } = databaseOf();
+    for (const endless of [{ tables: ["t"], pageToken: "next" }, { namespaces: ["n", "m"] }]) {
+      const operations = {
+        ...backend.operations,
+        listTables: async () => create(ListTablesResponseSchema, { tables: [], ...endless }),
+        listNamespaces: async () => create(ListNamespacesResponseSchema, { namespaces: [], ...endless }),
+      };
+      const databases = new Map([[undefined, { backend: { ...backend, operations }, limits }]]);
+      const { call } = callerOf(databases, () => true);
+      const outcome = await call(dropNamespace, { id: ["a"], behavior: DropNamespaceBehavior.CASCADE });
+      assert.match(String(outcome), /^ServiceUnavailable/);
+    }
+  });
+
   it("can come later", async () => {
     const databases = new Map([[undefined, databaseOf()]]);
     const { call } = callerOf(databases, async ({ object }) => object.id[0] === "a");

@@ -114,6 +114,17 @@ describe("filtered listings of an upstream whose tokens are numbers of entries",
     }
   });
 
+  it("end where the upstream answers with the same page for ever", async () => {
+    const { list } = listing("", 0, {
+      facts: {
+        operations: {
+          listTables: async () => create(listTables.output, { tables: ["hidden"], pageToken: "next" }),
+        },
+      },
+    });
+    await assert.rejects(list(undefined), (error) => isLanceError(error, "ServiceUnavailable"));
+  });
+
   it("go on after a name of the caller, as LanceDB's clients list", async () => {
     for (const siblings of [undefined, some]) {
       assert.deepEqual(await numbered(siblings)("b"), ["x", "y"]);

@@ -3,6 +3,7 @@ import type { Siblings } from "../../namespace/authorizer.ts";
 import { type Call, copyCall } from "../../namespace/call.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import { DEFAULT_DELIMITER } from "../../namespace/identifier.ts";
+import { checkProgress } from "../../namespace/page-progress.ts";
 import type { Databases } from "../call/databases.ts";
 import type { Interceptor, Next, OperationRequest } from "../call/interceptor.ts";
 import { createNameFinder } from "./find-names.ts";
@@ -62,6 +63,7 @@ export function filterListings(permissions: Permissions, databases: Databases, s
     }
     const source: Source = async (pageToken, limit) => {
       const page = await pageFrom(pageToken, limit);
+      checkProgress(pageToken, page.pageToken);
       const entries = page[listing.field] as never[];
       const visible = await visibleIn(entries, call, listing, siblings);
       if (after !== undefined)

@@ -3,8 +3,9 @@ import { LanceDbService } from "../../gen/lance/gateway/v1/lancedb_pb.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import { type Call, copyCall } from "../../namespace/call.ts";
 import { LanceError } from "../../namespace/errors.ts";
-import { type Identifier, parseIdentifier } from "../../namespace/identifier.ts";
+import { type Identifier, MAX_IDENTIFIER_DEPTH, parseIdentifier } from "../../namespace/identifier.ts";
 import type { Backend } from "../../namespace/lance-namespace.ts";
+import { checkProgress } from "../../namespace/page-progress.ts";
 import type { Lookups, Touch } from "../../namespace/touch.ts";
 import { type Databases, databaseOf } from "../call/databases.ts";
 import type { Next, OperationRequest } from "../call/interceptor.ts";
@@ -74,6 +75,9 @@ function cannotTell({ method }: Call, { name }: Backend, what: string): LanceErr
 
 /** Returns everything below a namespace, with the operations that remove it. */
 async function contentsOf(call: Call, next: Next, namespace: Identifier): Promise<Touch[]> {
+  // An upstream that lists the same for every namespace would have no end.
+  if (namespace.length > MAX_IDENTIFIER_DEPTH)
+    throw new LanceError("ServiceUnavailable", "namespaces are nested deeper than any can be");
   const { listTables, listNamespaces } = LanceNamespaceService.method;
   const found: Touch[] = [];
   for await (const { tables } of pagesOf(call, next, listTables, namespace)) {
@@ -108,6 +112,7 @@ async function* pagesOf<M extends DescMethodUnary>(
     };
     yield page;
     if (!page.pageToken) return;
+    checkProgress(pageToken, page.pageToken);
     pageToken = page.pageToken;
   }
 }
