@@ -1,8 +1,9 @@
-import { create, type DescField, type DescMessage, type Message } from "@bufbuild/protobuf";
+import { create, type DescField, type DescMessage, type DescMethod, type Message } from "@bufbuild/protobuf";
+import { isRead } from "../namespace/actions.ts";
 import { LanceError } from "../namespace/errors.ts";
 import { passedAnswer } from "../namespace/passed-answer.ts";
 import { isJsonObject } from "../runtime/json.ts";
-import { type MessageRecord, restName } from "./descriptors.ts";
+import { isRequired, type MessageRecord, restName } from "./descriptors.ts";
 import { InexactNumberError, toInvalidInput } from "./field-error.ts";
 import type { DecodeJson, JsonDecoders } from "./json-decode.ts";
 import { parseJsonExactly } from "./json-text.ts";
@@ -23,17 +24,20 @@ const TEXT_TYPE = /^text\//i;
 /**
  * Compiles the reader of a method's answers.
  *
- * If the body is a single field, the reader also accepts the whole message, which some servers send.
+ * If the body is a single field, the reader also accepts the whole message, which some servers send. An empty body is an empty answer,
+ * but not to a read whose answer has required fields: a count would be 0 and a list empty if an upstream breaks off.
  *
  * @param field the field that is the body, or undefined if the body is the whole message.
  * @param isPlain whether the text of a whole message can go on as it is.
  */
 export function createAnswerReader(
-  output: DescMessage,
+  method: DescMethod,
   field: DescField | undefined,
   decoders: JsonDecoders,
   isPlain: IsPlain,
 ): AnswerReader {
+  const { output } = method;
+  const needsBody = isRead(method) && output.fields.some(isRequired);
   const read = field === undefined ? wholeReader(output, decoders) : fieldReader(output, field, decoders);
   const readOrPass =
     (text: string): ReadJson =>
@@ -41,7 +45,7 @@ export function createAnswerReader(
       isPlain(json) ? passedAnswer(output, text) : read(json);
   const isText = field?.fieldKind === "scalar" && field.message === undefined;
   return (text, contentType, mayPass = false) => {
-    if (text === "") return create(output);
+    if (text === "" && !needsBody) return create(output);
     const plain = isText && contentType !== undefined && TEXT_TYPE.test(contentType);
     return readJson(text, contentType, mayPass && field === undefined ? readOrPass(text) : read, plain);
   };

@@ -34,7 +34,7 @@ export interface ClientBinding {
   /** Returns the JSON text of a body. */
   body(request: Message): string;
   /**
-   * Reads the body of a success, unless it is raw; an empty body is an empty answer.
+   * Reads the body of a success, unless it is raw.
    *
    * @throws LanceError ServiceUnavailable, naming what does not fit.
    */
@@ -130,7 +130,7 @@ function compile(
     target: (request) => withQuery(path(request as Message & MessageRecord), query, request),
     body: encode,
     isPlain,
-    read: rawResponse ? () => create(output) : createAnswerReader(output, responseField, decoders, isPlain),
+    read: rawResponse ? () => create(output) : createAnswerReader(method, responseField, decoders, isPlain),
   };
 }
 

@@ -4,7 +4,14 @@ import { type AddressInfo, createServer } from "node:net";
 import { describe, onTestFinished, test } from "vitest";
 import { type ErrorName, LanceError } from "../../namespace/errors.ts";
 import { callUnary, sendJson, type Upstream } from "./fixture.ts";
-import { countTableRows, describeTable, failing, upstreamOf } from "./upstream-fixture.ts";
+import {
+  countTableRows,
+  describeTable,
+  dropTable,
+  failing,
+  listAllTables,
+  upstreamOf,
+} from "./upstream-fixture.ts";
 
 /** An upstream below HTTP: what it writes for every connection. */
 async function rawUpstream(text: string, more?: string): Promise<Upstream> {
@@ -47,6 +54,14 @@ describe("answers that are none", () => {
       await assert.rejects(callUnary(await rawUpstream(text), describeTable), failing(error));
     });
   }
+
+  test("no body, where the answer to a read needs one: there are neither no rows nor no tables", async () => {
+    for (const text of ["HTTP/1.1 200 OK\r\n\r\n", `${HEAD}content-length: 0\r\n\r\n`]) {
+      for (const method of [countTableRows, listAllTables])
+        await assert.rejects(callUnary(await rawUpstream(text), method), failing("ServiceUnavailable"));
+      await callUnary(await rawUpstream(text), dropTable);
+    }
+  });
 
   test("a connection that is refused, and a host that there is not, whose addresses stay here", async () => {
     for (const uri of ["http://127.0.0.1:1", "http://no-such-host.invalid"]) {
