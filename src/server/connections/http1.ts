@@ -50,7 +50,8 @@ export function createHttp1(options: Http1Options, answer: RequestListener): Ser
   http1.on("connect", (request, socket) => {
     const { peer } = peerOf(request.socket);
     refused?.({ protocol: "http", code: "MethodNotAllowed", fault: "connect", peer });
-    socket.end("HTTP/1.1 405 Method Not Allowed\r\nconnection: close\r\n\r\n");
+    // Node no longer reads or times this connection, so its client could keep it open forever, and its end stays unread.
+    socket.end("HTTP/1.1 405 Method Not Allowed\r\nconnection: close\r\n\r\n", () => socket.destroy());
   });
   // This server never listens, and node watches its timeouts only from that event on.
   http1.emit("listening");

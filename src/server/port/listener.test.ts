@@ -159,6 +159,20 @@ test("a connection that ends before it is decided is closed", async () => {
   await closed;
 });
 
+test("a connection that asks for a tunnel is closed, even if its client keeps it open", {
+  timeout: 60_000,
+}, async () => {
+  await using server = await startServer();
+  const socket = connect({ port: server.port, host: "127.0.0.1", allowHalfOpen: true });
+  socket.on("error", () => {});
+  socket.write("CONNECT a:1 HTTP/1.1\r\nhost: a\r\n\r\n");
+  const [answer] = await once(socket, "data");
+  assert.match(String(answer), /^HTTP\/1\.1 405 /);
+  socket.write("more");
+  await expect.poll(() => server.figures().open, { timeout: 10_000 }).toBe(0);
+  socket.destroy();
+});
+
 test("slow headers are cut off", { timeout: 60_000 }, async () => {
   await using server = await startServer({ headersMs: 100 });
   const { socket, received, closed } = rawConnection(server.port);
