@@ -16,7 +16,7 @@ import type { ErrorDetails } from "./grpc/status.ts";
 import { FREE_BYTES } from "./limits.ts";
 import type { LoopPace } from "./loop-pace.ts";
 import { hasKnownEnd } from "./rest/http.ts";
-import { pathOf, type Rpc, type StreamRpc, type UnaryRpc } from "./rpc.ts";
+import { keptBytes, pathOf, type Rpc, type StreamRpc, type UnaryRpc } from "./rpc.ts";
 
 /** Options of Connect and gRPC-Web calls. */
 export interface ConnectCallOptions {
@@ -85,7 +85,7 @@ function streamImplementation(rpc: StreamRpc, options: PacedOptions): unknown {
     try {
       const { hold } = exchangeOf(context);
       if (rpc.method.methodKind === "server_streaming") await turnAfterDecoding(context, options.pace);
-      for await (const message of rpc.handle(handedOver(withLanceErrors(requests), hold), call)) {
+      for await (const message of rpc.handle(handedOver(withLanceErrors(requests), hold, rpc.method), call)) {
         copyHeaders(call, context);
         yield message;
       }
@@ -177,13 +177,19 @@ function copyHeaders(call: Call, context: HandlerContext): void {
     context.responseTrailer.set(name, value);
 }
 
-/**
- * Yields messages whose consumer counts their bytes from then on; at most a piece of the next message has arrived.
- */
-async function* handedOver(messages: AsyncIterable<Message>, hold: ByteHold): AsyncIterable<Message> {
+/** Yields the messages of a request. What the call keeps of them counts as long as it does; at most a piece of the next message has arrived. */
+async function* handedOver(
+  messages: AsyncIterable<Message>,
+  hold: ByteHold,
+  method: DescMethod,
+): AsyncIterable<Message> {
+  const keeps = keptBytes(method);
+  let kept = 0;
   for await (const message of messages) {
-    hold.release();
+    kept += keeps(message, hold.bytes - kept);
+    hold.release(hold.bytes - kept);
     yield message;
+    if (method.methodKind === "bidi_streaming") kept = 0;
   }
 }
 

@@ -1,14 +1,15 @@
 import type { IncomingMessage } from "node:http";
 import type { DescMessage } from "@bufbuild/protobuf";
-import { Code, ConnectError } from "@connectrpc/connect";
+import type { ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { compressionGzip } from "@connectrpc/connect-node";
+import type { ByteHold } from "../namespace/byte-budget.ts";
 import { LanceError } from "../namespace/errors.ts";
 import { inSlices } from "../runtime/pace.ts";
 import { SMALL_JSON_BYTES, scanJson } from "../transcode/json-scan.ts";
 import { scanBinary } from "./binary-budget.ts";
 import type { MessageCheck } from "./connect-body.ts";
-import { tooLarge } from "./grpc/frame.ts";
+import { unpack } from "./grpc/gzip.ts";
 import { FREE_BYTES } from "./limits.ts";
 import type { LoopPace } from "./loop-pace.ts";
 
@@ -82,19 +83,31 @@ export function mayBePacked({ headers }: IncomingMessage): boolean {
   return ENCODINGS.some((name) => (headers[name] ?? "identity") !== "identity");
 }
 
-/** Returns gzip whose messages are checked after they are unpacked. */
-export function checkedGzip(check: MessageCheck, errorOf: (error: LanceError) => ConnectError): Compression {
+/** How the gzip of a request unpacks its messages. */
+export interface CheckedGzipOptions {
+  /** Bytes of the request that are kept. */
+  readonly hold: ByteHold;
+  /** Check of each message after it is unpacked. */
+  readonly check: MessageCheck;
+  /** Converts an error to the library's form. */
+  readonly errorOf: (error: LanceError) => ConnectError;
+}
+
+/** Returns gzip for the messages of a single request, whose unpacked bytes count. */
+export function checkedGzip({ hold, check, errorOf }: CheckedGzipOptions): Compression {
   return {
     ...compressionGzip,
     async decompress(bytes, readMaxBytes) {
+      if (bytes.length === 0) return new Uint8Array(0);
       try {
-        const plain = await compressionGzip.decompress(bytes, readMaxBytes);
+        const plain = await unpack(bytes, { maxBytes: readMaxBytes, hold });
         await check(plain);
         return plain;
       } catch (thrown) {
-        if (thrown instanceof LanceError) throw errorOf(thrown);
-        const isTooLarge = thrown instanceof ConnectError && thrown.code === Code.ResourceExhausted;
-        throw isTooLarge ? errorOf(tooLarge(readMaxBytes)) : thrown;
+        if (!(thrown instanceof LanceError)) throw thrown;
+        // Bytes that are not gzip are a fault of the server to gRPC alone.
+        const isBroken = thrown.is("Internal");
+        throw errorOf(isBroken ? new LanceError("InvalidInput", thrown.message, { cause: thrown }) : thrown);
       }
     },
   };

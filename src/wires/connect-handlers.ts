@@ -4,13 +4,22 @@ import type {
   UniversalServerRequest,
   UniversalServerResponse,
 } from "@connectrpc/connect/protocol";
-import { DEFAULT_MAX_MESSAGE_BYTES } from "../namespace/byte-budget.ts";
+import { compressionGzip } from "@connectrpc/connect-node";
+import { type ByteHold, DEFAULT_MAX_MESSAGE_BYTES } from "../namespace/byte-budget.ts";
 import type { LanceError } from "../namespace/errors.ts";
 import { isRefused, type Reception } from "../namespace/reception.ts";
 import { originOf } from "./arrival.ts";
 import { checkedBody, emptyBody, heldBody, type MessageCheck } from "./connect-body.ts";
 import { addRpc, type ConnectCallOptions } from "./connect-call.ts";
-import { type Codec, checkedGzip, codecOf, isBare, isPacked, messageCheck } from "./connect-codec.ts";
+import {
+  type Codec,
+  checkedGzip,
+  codecOf,
+  isBare,
+  isPacked,
+  mayBePacked,
+  messageCheck,
+} from "./connect-codec.ts";
 import { earlyAnswer } from "./connect-early.ts";
 import { connectErrorOf } from "./connect-error.ts";
 import { brokenOff, type ConnectExchange, EXCHANGE } from "./connect-exchange.ts";
@@ -65,6 +74,7 @@ function createHandler(rpc: Rpc, options: ConnectHandlersOptions, pace: LoopPace
     errorDetails,
   } = options;
   const errorOf = (error: LanceError, requestId = "") => connectErrorOf(error, requestId, errorDetails);
+  const streamsAnswer = /^(?:server|bidi)_streaming$/.test(rpc.method.methodKind);
   const binary = codecHandler("binary");
   // Most methods are never called with JSON, and each of them has half of the library's memory for it.
   let json: CodecHandler | undefined;
@@ -74,13 +84,14 @@ function createHandler(rpc: Rpc, options: ConnectHandlersOptions, pace: LoopPace
     return json;
   };
 
-  function codecHandler(codec: Codec): CodecHandler {
+  /** @param hold bytes of a single request, whose messages the handler may unpack. Default: the handler is for plain messages. */
+  function codecHandler(codec: Codec, hold?: ByteHold): CodecHandler {
     const check = messageCheck(rpc.method.input, codec, pace);
     const router = createConnectRouter({
       grpc: false,
       readMaxBytes: maxMessageBytes,
       ...(options.registry && { jsonOptions: { registry: options.registry } }),
-      acceptCompression: [checkedGzip(check, errorOf)],
+      acceptCompression: [hold === undefined ? compressionGzip : checkedGzip({ hold, check, errorOf })],
     });
     addRpc(router, rpc, { ...options, maxMessageBytes, pace });
     return { check, handle: router.handlers[0] as UniversalHandler };
@@ -110,15 +121,18 @@ function createHandler(rpc: Rpc, options: ConnectHandlersOptions, pace: LoopPace
 
   async function answer(universal: UniversalServerRequest, exchange: ConnectExchange) {
     const { request, response, hold, refusal } = exchange;
-    const { check, handle } = handlerOf(codecOf(request));
+    const codec = codecOf(request);
+    const { check, handle } = mayBePacked(request) ? codecHandler(codec, hold) : handlerOf(codec);
     if (refusal === undefined) exchange.reception = await receive(exchange);
     const body = bodyOf(exchange, check);
     // The library would refuse a length without the details of the error.
     universal.header.delete("content-length");
     // The message of a refused caller is not packed.
     if (isRefused(exchange.reception)) universal.header.delete("content-encoding");
-    // The answer exists when the call has ended, or has started to stream and holds only what arrives.
-    const handled = await handle({ ...universal, body }).finally(() => hold.release());
+    const handling = handle({ ...universal, body });
+    // Only a call that streams its answer goes on when the answer has begun.
+    if (streamsAnswer) response.on("close", () => hold.release());
+    const handled = await (streamsAnswer ? handling : handling.finally(() => hold.release()));
     const made = await withLong(handled, exchange);
     const cutOff = () => exchange.breakOff(stalled(silenceMs));
     const taken = made.body && isHttp2(response) ? takenBody(made.body, silenceMs, cutOff) : made.body;
@@ -148,7 +162,7 @@ function withLong(handled: UniversalServerResponse, { call, message, request }: 
   return call?.protocol === "grpc-web" ? withFrame(handled, message) : withMessage(handled, message, request);
 }
 
-/** Yields the body of an answer, and breaks it off visibly if it fails or cannot be written. */
+/** Yields the body of an answer, and breaks it off visibly if it fails or cannot be written. Its end is that of the call. */
 async function* guarded(
   pieces: AsyncIterable<Uint8Array>,
   exchange: ConnectExchange,
@@ -161,6 +175,8 @@ async function* guarded(
   } catch (thrown) {
     exchange.breakOff(thrown);
     throw brokenOff(thrown);
+  } finally {
+    exchange.hold.release();
   }
 }
 

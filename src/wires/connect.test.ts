@@ -6,7 +6,7 @@ import { createServer as createHttp2Server } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { gzipSync } from "node:zlib";
-import { create } from "@bufbuild/protobuf";
+import { create, toBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import fastify from "fastify";
@@ -16,19 +16,25 @@ import { ErrorResponseSchema } from "../gen/lance/namespace/v1/common_pb.ts";
 import { CreateTableResponseSchema } from "../gen/lance/namespace/v1/data_pb.ts";
 import { QueryTableResponseSchema } from "../gen/lance/namespace/v1/query_pb.ts";
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
-import { DescribeTableResponseSchema, ListTablesResponseSchema } from "../gen/lance/namespace/v1/table_pb.ts";
+import {
+  DescribeTableRequestSchema,
+  DescribeTableResponseSchema,
+  ListTablesResponseSchema,
+} from "../gen/lance/namespace/v1/table_pb.ts";
 import { ListTableTagsResponseSchema } from "../gen/lance/namespace/v1/tag_pb.ts";
+import { createByteBudget } from "../namespace/byte-budget.ts";
 import type { Call } from "../namespace/call.ts";
 import { LanceError } from "../namespace/errors.ts";
 import type { Service } from "../namespace/service.ts";
 import { fakeService, memoryLog } from "./grpc/fixture.ts";
-import { httpWires } from "./http-wires.ts";
-import type { LoopPace } from "./loop-pace.ts";
+import { encodeFrame } from "./grpc/frame.ts";
+import { type HttpWiresOptions, httpWires } from "./http-wires.ts";
+import { FREE_BYTES } from "./limits.ts";
 import { serviceRpcs } from "./rpc.ts";
 
 const DESCRIBE = "/lance.namespace.v1.LanceNamespaceService/DescribeTable";
 
-async function start(service: Service, maxMessageBytes = 1 << 20, pace?: LoopPace) {
+async function start(service: Service, maxMessageBytes = 1 << 20, parts: Partial<HttpWiresOptions> = {}) {
   const { log, lines } = memoryLog();
   const app = fastify();
   app.register(httpWires, {
@@ -37,7 +43,7 @@ async function start(service: Service, maxMessageBytes = 1 << 20, pace?: LoopPac
     transcoders: [],
     log,
     maxMessageBytes,
-    pace,
+    ...parts,
   });
   await app.ready();
   const servers = [createHttp1Server(app.routing), createHttp2Server(app.routing as never)];
@@ -326,7 +332,7 @@ test("the call of a long message starts in a later turn than its decoding", asyn
       return create(DescribeTableResponseSchema);
     },
   });
-  await using server = await start(service, undefined, pace);
+  await using server = await start(service, undefined, { pace });
   const turnsOf = async (client: (typeof server.clients)[number]["client"], id: string[]) => {
     turns = 0;
     await client.describeTable({ id });
@@ -337,4 +343,65 @@ test("the call of a long message starts in a later turn than its decoding", asyn
     // Before the check of the message, before its decoding, and after it.
     assert.equal(await turnsOf(client, ["a", "b".repeat(40_000)]), 3);
   }
+});
+
+const FILLER = { filler: "x".repeat(80_000) };
+
+test("an unpacked message counts for the memory of requests until its call ends, and is unpacked no further than there is room", async () => {
+  const message = toBinary(
+    DescribeTableRequestSchema,
+    create(DescribeTableRequestSchema, { context: FILLER }),
+  );
+  const requests: RequestInit[] = [
+    {
+      body: gzipSync(JSON.stringify({ context: FILLER })),
+      headers: { "content-type": "application/json", "content-encoding": "gzip" },
+    },
+    {
+      body: encodeFrame(gzipSync(message), true),
+      headers: { "content-type": "application/grpc-web+proto", "grpc-encoding": "gzip" },
+    },
+  ];
+  for (const request of requests) {
+    const budget = createByteBudget(100_000);
+    const answered = Promise.withResolvers<void>();
+    const begun = Promise.withResolvers<void>();
+    const service = fakeService({
+      async unary() {
+        begun.resolve();
+        await answered.promise;
+        return create(DescribeTableResponseSchema, { table: "only one" });
+      },
+    });
+    await using server = await start(service, undefined, { budget });
+    const call = async () => (await fetch(server.http1 + DESCRIBE, { method: "POST", ...request })).text();
+    const running = call();
+    await begun.promise;
+    assert.ok(budget.held > 80_000 - FREE_BYTES, `${budget.held}`);
+    const refusal = decodeURIComponent(await call());
+    assert.match(refusal, /use all memory/);
+    answered.resolve();
+    assert.match(await running, /only one/);
+    assert.equal(budget.held, 0);
+  }
+});
+
+test("the request of a download counts for the memory of requests until the download ends", async () => {
+  const budget = createByteBudget();
+  const service = fakeService({
+    async *download() {
+      for (;;) yield create(QueryTableResponseSchema, { data: { data: Buffer.alloc(100_000) } });
+    },
+  });
+  await using server = await start(service, undefined, { budget });
+  const { body } = await fetch(`${server.http1}/lance.namespace.v1.LanceNamespaceService/QueryTable`, {
+    method: "POST",
+    headers: { "content-type": "application/connect+json" },
+    body: encodeFrame(Buffer.from(JSON.stringify({ context: FILLER })), false),
+  });
+  const reader = (body as ReadableStream<Uint8Array>).getReader();
+  await reader.read();
+  assert.ok(budget.held > 80_000 - FREE_BYTES, `${budget.held}`);
+  await reader.cancel();
+  await expect.poll(() => budget.held).toBe(0);
 });

@@ -123,6 +123,21 @@ export async function onlyRequest(requests: AsyncIterable<Message>): Promise<Mes
   return request;
 }
 
+/**
+ * Creates the function that returns how many bytes of each message a call keeps, of all that the message took. A call keeps its request to its
+ * end, and an upload its parameters: its reader counts the pieces of the body. A request in a stream with answers is kept until the next one.
+ */
+export function keptBytes({ methodKind, input }: DescMethod): (message: Message, bytes: number) => number {
+  const field = methodKind === "client_streaming" ? bodyFieldOf(input) : undefined;
+  let hasParameters = true;
+  return (message, bytes) => {
+    if (field === undefined) return bytes;
+    if (!hasParameters) return 0;
+    hasParameters = false;
+    return Math.max(0, bytes - (pieceIn(message, field)?.data.length ?? 0));
+  };
+}
+
 interface Upload {
   /** First message, without its piece of the body. */
   readonly first: Message;
@@ -150,9 +165,13 @@ async function splitUpload(requests: AsyncIterable<Message>, field: string): Pro
 
 /** Moves the bytes out of a message, so that code that keeps its parameters does not keep its body. */
 function takePiece(message: Message, field: string): Uint8Array | undefined {
-  const body = (message as unknown as Record<string, { data: Uint8Array } | undefined>)[field];
+  const body = pieceIn(message, field);
   if (body === undefined || body.data.length === 0) return undefined;
   const piece = body.data;
   body.data = new Uint8Array(0);
   return piece;
+}
+
+function pieceIn(message: Message, field: string): { data: Uint8Array } | undefined {
+  return (message as unknown as Record<string, { data: Uint8Array } | undefined>)[field];
 }

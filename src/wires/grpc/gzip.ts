@@ -1,24 +1,49 @@
 import { Readable } from "node:stream";
-import { constants, createGzip, gunzip, gzip, type InputType } from "node:zlib";
+import { constants, createGunzip, createGzip, gzip, type InputType } from "node:zlib";
+import type { ByteHold } from "../../namespace/byte-budget.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import { tooLarge } from "./frame.ts";
 
 /** Supported message encodings, in the form of `grpc-accept-encoding`. */
 export const ACCEPTED_ENCODINGS = "identity,gzip";
 
+/** Bounds of an unpacked message. */
+export interface UnpackOptions {
+  readonly maxBytes: number;
+  /** Account from which the bytes are taken before they are kept; the caller returns them. */
+  readonly hold: ByteHold;
+}
+
 /**
  * Unpacks a message.
  *
- * @throws LanceError PayloadTooLarge, as soon as the result exceeds `maxBytes`; Internal, for bytes that are not
+ * @throws LanceError PayloadTooLarge, as soon as the result exceeds `maxBytes`; Throttling; Internal, for bytes that are not
  *   gzip.
  */
-export function unpack(data: InputType, maxBytes: number): Promise<Uint8Array> {
+export function unpack(
+  data: Uint8Array,
+  { maxBytes, hold }: UnpackOptions,
+): Promise<Uint8Array<ArrayBuffer>> {
   return new Promise((resolve, reject) => {
-    gunzip(data, { maxOutputLength: maxBytes }, (error, result) => {
-      if (error === null) resolve(result);
-      else if ((error as NodeJS.ErrnoException).code === "ERR_BUFFER_TOO_LARGE") reject(tooLarge(maxBytes));
-      else reject(new LanceError("Internal", "a compressed message cannot be unpacked", { cause: error }));
+    const gunzip = createGunzip();
+    const pieces: Buffer[] = [];
+    let size = 0;
+    gunzip.on("data", (piece: Buffer) => {
+      try {
+        size += piece.length;
+        if (size > maxBytes) throw tooLarge(maxBytes);
+        hold.take(piece.length);
+        pieces.push(piece);
+      } catch (thrown) {
+        gunzip.destroy();
+        reject(thrown);
+      }
     });
+    gunzip.on("end", () => resolve(Buffer.concat(pieces, size)));
+    gunzip.on("error", (cause) =>
+      reject(new LanceError("Internal", "a compressed message cannot be unpacked", { cause })),
+    );
+    gunzip.end(data);
   });
 }
 

@@ -1,4 +1,5 @@
 import { type DescMessage, fromBinary, type Message } from "@bufbuild/protobuf";
+import type { ByteHold } from "../../namespace/byte-budget.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import { decodeSteps } from "../../namespace/message-steps.ts";
 import { inSlices } from "../../runtime/pace.ts";
@@ -11,6 +12,8 @@ export interface MessageOptions {
   /** Whether messages with the compressed flag are gzip; otherwise they are an error. */
   readonly gzipIn: boolean;
   readonly maxMessageBytes: number;
+  /** Bytes of the request that are kept. */
+  readonly hold: ByteHold;
 }
 
 /**
@@ -54,7 +57,7 @@ export async function plainData(frame: Frame, options: MessageOptions): Promise<
       "a message has the compressed flag, and grpc-encoding names no encoding",
     );
   }
-  return unpack(frame.data, options.maxMessageBytes);
+  return unpack(frame.data, { maxBytes: options.maxMessageBytes, hold: options.hold });
 }
 
 /** Returns the error for a body that ends inside a message. */

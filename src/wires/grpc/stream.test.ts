@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { connect } from "node:http2";
 import { setTimeout as sleep } from "node:timers/promises";
 import { create, type Message, toBinary } from "@bufbuild/protobuf";
@@ -7,6 +8,7 @@ import { expect, test } from "vitest";
 import { steady } from "../../../test/support/steady.ts";
 import { CreateTableRequestSchema, CreateTableResponseSchema } from "../../gen/lance/namespace/v1/data_pb.ts";
 import { QueryTableRequestSchema, QueryTableResponseSchema } from "../../gen/lance/namespace/v1/query_pb.ts";
+import { createByteBudget } from "../../namespace/byte-budget.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import { codecs, fakeService, METHODS, pathOfMethod, rawCall, startGrpc, statusOf } from "./fixture.ts";
 import { encodeFrame } from "./frame.ts";
@@ -114,6 +116,60 @@ test("a deadline cuts off a download that the client does not take", async () =>
   stream.resume();
   await closed;
   assert.equal(stream.rstCode, 8);
+});
+
+test("the request of a download counts for the memory of requests until the download ends", async () => {
+  const budget = createByteBudget(100_000);
+  await using server = await startGrpc(
+    fakeService({
+      async *download() {
+        for (let count = 0; count < 3; count++) yield piece(Buffer.alloc(100_000));
+      },
+    }),
+    { budget },
+  );
+  const context = { filler: "x".repeat(80_000) };
+  const frame = encodeFrame(
+    toBinary(QueryTableRequestSchema, create(QueryTableRequestSchema, { context })),
+    false,
+  );
+  const session = connect(`http://${server.address}`, { settings: { initialWindowSize: 0 } });
+  const path = { ":path": pathOfMethod(METHODS.queryTable) };
+  // Its client takes nothing of the answer.
+  const stream = session.request({ ":method": "POST", ...path, "content-type": "application/grpc" });
+  stream.end(frame);
+  await once(stream, "response");
+  assert.equal(statusOf(await rawCall(server.session, frame, path)), status.RESOURCE_EXHAUSTED);
+  session.destroy();
+  await expect.poll(() => budget.held).toBe(0);
+  assert.equal(statusOf(await rawCall(server.session, frame, path)), status.OK);
+});
+
+test("the parameters of an upload count for the memory of requests until the upload ends, and its body only until it is read", async () => {
+  const budget = createByteBudget();
+  const read = Promise.withResolvers<void>();
+  await using server = await startGrpc(
+    fakeService({
+      async upload(_method, _request, data) {
+        for await (const _ of data) read.resolve();
+        return create(CreateTableResponseSchema, {});
+      },
+    }),
+    { budget },
+  );
+  const first = create(CreateTableRequestSchema, {
+    context: { filler: "x".repeat(80_000) },
+    data: { data: Buffer.alloc(500_000) },
+  });
+  const path = { ":path": pathOfMethod(METHODS.createTable) };
+  const stream = server.session.request({ ":method": "POST", ...path, "content-type": "application/grpc" });
+  stream.write(encodeFrame(toBinary(CreateTableRequestSchema, first), false));
+  await read.promise;
+  assert.ok(budget.held > 70_000 && budget.held < 100_000, `${budget.held}`);
+  stream.end();
+  stream.resume();
+  await once(stream, "close");
+  assert.equal(budget.held, 0);
 });
 
 test("an upload passes its parameters and the bytes of all messages", async () => {

@@ -1,6 +1,6 @@
 import { create, type DescMethod, type Message, toBinary } from "@bufbuild/protobuf";
 import { isRefused } from "../../namespace/reception.ts";
-import type { StreamRpc } from "../rpc.ts";
+import { keptBytes, type StreamRpc } from "../rpc.ts";
 import { encodeFrame, FrameReader } from "./frame.ts";
 import { decode, plainData, truncated } from "./message.ts";
 import type { Served } from "./server-call.ts";
@@ -29,7 +29,7 @@ async function run(rpc: StreamRpc, served: Served): Promise<void> {
 
 /**
  * Yields the messages of a request. It reads nothing ahead of the consumer beyond what the stream itself holds, so
- * that flow control reaches the peer.
+ * that flow control reaches the peer. What the call keeps of its messages counts as long as it does.
  */
 async function* readMessages(method: DescMethod, served: Served): AsyncIterable<Message> {
   if (isRefused(served.call.reception)) {
@@ -38,16 +38,20 @@ async function* readMessages(method: DescMethod, served: Served): AsyncIterable<
   }
   const { serverCall, hold, pace, maxMessageBytes } = served;
   const reader = new FrameReader(maxMessageBytes);
+  const keeps = keptBytes(method);
   for await (const piece of readPieces(served)) {
     hold.take(piece.length);
     reader.push(piece);
     for (let frame = reader.next(); frame !== undefined; frame = reader.next()) {
       if (!pace.enter()) await pace.turn(serverCall);
       serverCall.signal.throwIfAborted();
-      const message = await decode(method.input, await plainData(frame, served));
-      // The consumer of the message counts its bytes from here on.
-      hold.release(frame.bytes);
+      const data = await plainData(frame, served);
+      const message = await decode(method.input, data);
+      const bytes = frame.bytes + (frame.compressed ? data.byteLength : 0);
+      const kept = keeps(message, bytes);
+      hold.release(bytes - kept);
       yield message;
+      if (method.methodKind === "bidi_streaming") hold.release(kept);
     }
   }
   if (reader.partial) throw truncated();

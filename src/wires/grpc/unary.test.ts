@@ -15,8 +15,10 @@ import {
   DescribeTableResponseSchema,
   ListTablesResponseSchema,
 } from "../../gen/lance/namespace/v1/table_pb.ts";
+import { createByteBudget } from "../../namespace/byte-budget.ts";
 import type { Call } from "../../namespace/call.ts";
 import { LanceError } from "../../namespace/errors.ts";
+import { FREE_BYTES } from "../limits.ts";
 import { callUnary, fakeService, METHODS, pathOfMethod, rawCall, startGrpc, statusOf } from "./fixture.ts";
 import { encodeFrame } from "./frame.ts";
 
@@ -334,3 +336,30 @@ test("the call of a long message starts in a later turn than its decoding", asyn
   await callUnary(server.client, { id: ["a", "b".repeat(40_000)] }, new Metadata());
   assert.deepEqual(started, [1, 3]);
 });
+
+test("an unpacked message counts for the memory of requests until its call ends, and is unpacked no further than there is room", async () => {
+  const budget = createByteBudget(100_000);
+  const answered = Promise.withResolvers<void>();
+  const begun = Promise.withResolvers<void>();
+  const service = fakeService({
+    async unary() {
+      begun.resolve();
+      await answered.promise;
+      return create(DescribeTableResponseSchema, {});
+    },
+  });
+  await using server = await startGrpc(service, { budget });
+  const packed = (bytes: number) => encodeFrame(gzipSync(describeIn({ filler: "x".repeat(bytes) })), true);
+  const gzip = { "grpc-encoding": "gzip" };
+  const running = rawCall(server.session, packed(80_000), gzip);
+  await begun.promise;
+  assert.ok(budget.held > 80_000 - FREE_BYTES, `${budget.held}`);
+  assert.equal(statusOf(await rawCall(server.session, packed(80_000), gzip)), status.RESOURCE_EXHAUSTED);
+  answered.resolve();
+  assert.equal(statusOf(await running), status.OK);
+  assert.equal(budget.held, 0);
+});
+
+function describeIn(context: Record<string, string>): Uint8Array {
+  return toBinary(DescribeTableRequestSchema, create(DescribeTableRequestSchema, { id: ["t"], context }));
+}
