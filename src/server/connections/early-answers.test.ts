@@ -116,3 +116,27 @@ for (const [title, path, type, start] of REFUSED) {
     assert.deepEqual(errors, []);
   });
 }
+
+for (const [title, status, headers] of [
+  ["an unknown expectation", 417, { ":method": "POST", ":path": "/v1/x", expect: "more" }],
+  ["a request for a tunnel", 405, { ":method": "CONNECT", ":authority": "localhost:1" }],
+] as const) {
+  test(`${title} over HTTP/2 is refused, and the server keeps nothing that its client sends on`, async (t) => {
+    await using server = await startServer();
+    const session = connect(`http://localhost:${server.port}`);
+    t.onTestFinished(() => session.destroy());
+    const stream = session.request(headers, { endStream: false });
+    const answered = once(stream, "response");
+    const closed = once(stream, "close");
+    const sendOn = () => {
+      while (!stream.destroyed && stream.write(Buffer.alloc(MIB)));
+    };
+    stream.on("drain", sendOn);
+    sendOn();
+    const [answer] = await answered;
+    assert.equal(answer[":status"], status);
+    stream.resume();
+    await closed;
+    assert.equal(stream.rstCode, constants.NGHTTP2_NO_ERROR);
+  });
+}

@@ -10,6 +10,7 @@ import type { GrpcHandler } from "../../wires/grpc/handler.ts";
 import { carrierOf } from "../../wires/peer.ts";
 import { LONGEST_ROUND_TRIP_MS, settlesWithin } from "../connections/drain.ts";
 import { createHttp1 } from "../connections/http1.ts";
+import { refuseSpecialRequests } from "../connections/http2-refusals.ts";
 import { createHttp2Sessions } from "../connections/http2-sessions.ts";
 import { noteAnswer, noteRequest } from "../connections/pipelining.ts";
 import { createResetAllowances } from "../connections/reset-allowance.ts";
@@ -99,6 +100,7 @@ export function createListener(options: ListenerOptions): Listener {
     arrivals?.()?.http(request as unknown as IncomingMessage, response as unknown as ServerResponse);
     http(request as unknown as IncomingMessage, response as unknown as ServerResponse);
   });
+  refuseSpecialRequests(compatibility, refused);
   const sessions = createHttp2Sessions({
     ...limits,
     idleness: { firstCallMs: limits.firstCallMs, idleMs: limits.idleSessionMs },
