@@ -97,6 +97,37 @@ export function searchTests(world: World): void {
       assert.deepEqual(await ids(id, one), [7, 6]);
     });
 
+    test("with many vectors in a column of lists of vectors are one search, whose distances are sums", async () => {
+      const id = await vectors();
+      const query = { vectorColumn: "many", k: 2n, columns: { columnNames: ["id"] } };
+      const many = Array.from({ length: 130 }, (_, i) => ({ values: [i % 4, 0] }));
+      const found = rowsOf(await run(id, { ...query, vector: { multiVector: many } }));
+      // The row of id 1 has the vectors [1, 0] and [0, 1], and that of id 2 has [2, 0] and [0, 2].
+      const sum = (at: number) =>
+        many.reduce((all, { values: [x = 0] }) => all + Math.min((x - at) ** 2, x ** 2 + at ** 2), 0);
+      assert.deepEqual(found, [
+        { id: 1, _distance: sum(1) },
+        { id: 2, _distance: sum(2) },
+      ]);
+    });
+
+    test("with many vectors are ordered as a whole", async () => {
+      const id = await vectors();
+      const many = Array.from({ length: 130 }, (_, i) => ({ values: [i % 8, 0] }));
+      const query = { vector: { multiVector: many }, vectorColumn: "f32", k: 1n };
+      const found = rowsOf(await run(id, { ...query, orderBy: [{ columnName: "id", ascending: false }] }));
+      const shown = found.map((row) => row["id"] as number);
+      assert.deepEqual(
+        shown,
+        many.map(({ values: [x = 0] }) => x).sort((a, b) => b - a),
+      );
+      const indices = found.map((row) => row["query_index"] as number);
+      assert.deepEqual(
+        indices.sort((a, b) => a - b),
+        many.map((_, i) => i),
+      );
+    });
+
     test("take probes, ef, refinement, prefilter and postfilter, with or without an index", async () => {
       const id = await world.table(people(20));
       const query = { vector: { singleVector: [7, 0] }, k: 1n };

@@ -57,7 +57,7 @@ test("a search with thousands of vectors is built a few at a time, when their tu
   let searched = 0;
   for (const run of built.runs) {
     assert.equal(run.firstVector, searched);
-    run.query();
+    await run.query();
     const given = count();
     assert.equal(given, run.vectors);
     assert.ok(given < 128);

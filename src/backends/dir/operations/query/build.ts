@@ -26,8 +26,8 @@ const HYBRID_SCORES = ["_score", RELEVANCE];
 /** An engine query for some of the vectors of a request. */
 export interface Run {
   /** Builds the query when its turn has come. */
-  readonly query: () => NativeQueryBase;
-  /** The index of the first of these vectors, and their number; 0 and 1 for a query without several vectors. */
+  readonly query: () => Promise<NativeQueryBase>;
+  /** The index of the first of these vectors, and their number; 0 and 1 for a query whose result has no such index. */
   readonly firstVector: number;
   readonly vectors: number;
 }
@@ -97,22 +97,26 @@ export async function buildQuery(
     if (request.withRowId || hidesRowId) query.withRowId();
     return query;
   };
+  const makeInSteps = async (vectors: readonly QueryVector[]) => {
+    pace.begin();
+    const query = make(vectors.slice(0, RUN_VECTORS));
+    for (const other of vectors.slice(RUN_VECTORS)) {
+      await pace.pauseIfDue();
+      (query as NativeVectorQuery).addQueryVector(Float32Array.from(other));
+    }
+    return query;
+  };
   const all = vector?.vectors ?? [];
+  const isOneSearch = vector?.isOneSearch === true;
+  // Searches whose results are ordered together cannot run one after the other.
+  const runs = isOneSearch || request.orderBy.length > 0 ? [{ vectors: all, firstVector: 0 }] : inRuns(all);
   await pace.pauseIfDue();
   return {
-    async whole() {
-      const query = make(all.slice(0, RUN_VECTORS));
-      pace.begin();
-      for (const other of all.slice(RUN_VECTORS)) {
-        await pace.pauseIfDue();
-        (query as NativeVectorQuery).addQueryVector(Float32Array.from(other));
-      }
-      return query;
-    },
-    runs: inRuns(all).map(({ vectors, firstVector }) => ({
-      query: () => make(vectors),
+    whole: () => makeInSteps(all),
+    runs: runs.map(({ vectors, firstVector }) => ({
+      query: () => makeInSteps(vectors),
       firstVector,
-      vectors: Math.max(1, vectors.length),
+      vectors: isOneSearch ? 1 : Math.max(1, vectors.length),
     })),
     hidesRowId,
     filtersAfter: filter !== undefined,
@@ -186,9 +190,9 @@ function hybridQuery(
     ] as [string, string][]);
     return query;
   };
-  const query = () => finish(start({ vector: true, text: true }));
+  const query = async () => finish(start({ vector: true, text: true }));
   return {
-    whole: async () => query(),
+    whole: query,
     runs: [{ query, firstVector: 0, vectors: 1 }],
     hidesRowId: request.fastSearch === true && !asksForRowId(request, asked),
     filtersAfter: false,

@@ -25,6 +25,8 @@ export type QueryVector = readonly number[];
 /** A nearest-neighbour search, checked against the table. */
 export interface VectorSearch {
   readonly vectors: readonly QueryVector[];
+  /** Whether the vectors are one search, and not one each: the column has lists of vectors, which match as a whole. */
+  readonly isOneSearch: boolean;
   /** Turns a query into the search for all vectors, or for the given ones. */
   apply(query: NativeQuery, vectors?: readonly QueryVector[]): NativeVectorQuery;
 }
@@ -45,6 +47,7 @@ export function vectorSearch(request: QueryFields, schema: ArrowSchema): VectorS
   checkApproxMode(request.approxMode);
   return {
     vectors,
+    isOneSearch: column.lists,
     apply(plain, [first = [], ...others] = vectors) {
       const query = plain.nearestTo(Float32Array.from(first));
       for (const other of others) query.addQueryVector(Float32Array.from(other));
@@ -116,20 +119,23 @@ interface VectorColumn extends FoundField {
   readonly dimension: number;
   /** Whether its components are bytes. */
   readonly bytes: boolean;
+  /** Whether its values are lists of vectors. */
+  readonly lists: boolean;
 }
 
 /** Returns the shape of a field of vectors or of lists of vectors; undefined for any other field. */
-function vectorShape(field: ArrowField): Pick<VectorColumn, "dimension" | "bytes"> | undefined {
+function vectorShape(field: ArrowField): Omit<VectorColumn, keyof FoundField> | undefined {
   const { type, children } = field;
   const [item] = children;
   if (item === undefined) return undefined;
   if (type.name === "list" || type.name === "large_list") {
-    return item.type.name === "fixed_size_list" ? vectorShape(item) : undefined;
+    const shape = item.type.name === "fixed_size_list" ? vectorShape(item) : undefined;
+    return shape && { ...shape, lists: true };
   }
   if (type.name !== "fixed_size_list") return undefined;
   const bytes = item.type.name === "int" && item.type.bits === 8 && !item.type.signed;
   const number = item.type.name === "float" || (item.type.name === "int" && item.type.bits === 8);
-  return number ? { dimension: type.size, bytes } : undefined;
+  return number ? { dimension: type.size, bytes, lists: false } : undefined;
 }
 
 /**

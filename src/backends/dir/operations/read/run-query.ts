@@ -27,7 +27,7 @@ export async function startRun(
 ): Promise<{ batches: NativeBatches; ranked: boolean }> {
   const timeout = timeLimit(call);
   try {
-    return { batches: await query().execute(batchRows, timeout), ranked: true };
+    return { batches: await (await query()).execute(batchRows, timeout), ranked: true };
   } catch (error) {
     if (!hybrid || !hasNoNeighbours(error)) throw error;
     return { batches: await shape().execute(batchRows, timeout), ranked: false };

@@ -31,7 +31,7 @@ async function resultOf(
     asked++;
     return left.shift() ?? (ends ? null : new Promise<never>(() => {}));
   };
-  const query = () => ({ execute: async () => ({ next }) });
+  const query = async () => ({ execute: async () => ({ next }) });
   const runs = [{ query, firstVector: 0, vectors: 1 }];
   const plain = { hidesRowId: false, filtersAfter: false, skipRows: 0, maxRows: 2, hybrid: false, runs };
   const data = { wait: (work: () => Promise<unknown>) => work() } as Partial<Guarded> as Guarded;
