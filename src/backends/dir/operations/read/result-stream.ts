@@ -130,7 +130,9 @@ async function* editedBatches(
 }
 
 function isSmall({ maxRows, runs }: BuiltQuery): boolean {
-  return runs.length === 1 && maxRows !== undefined && maxRows <= SMALL_RESULT_ROWS;
+  const [only, ...others] = runs;
+  const rows = (maxRows ?? Number.POSITIVE_INFINITY) * (only?.vectors ?? 0);
+  return others.length === 0 && rows <= SMALL_RESULT_ROWS;
 }
 
 /** Size of the pieces in which a result is read. */
