@@ -171,6 +171,10 @@ export function textSearchTests(world: World): void {
       "a missing column": [words("apple", ["nothing"]), "TableColumnNotFound"],
       "a missing column in a tree": [tree(match("apple", { column: "nothing" })), "TableColumnNotFound"],
       "a column of numbers": [words("apple", ["id"]), "InvalidInput"],
+      "more words than are searched for at a time, in several columns": [
+        words("apple ".repeat(100), Array(50).fill("body")),
+        "InvalidInput",
+      ],
       "a string and a tree": [
         {
           fullTextQuery: {

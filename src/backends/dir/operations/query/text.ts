@@ -50,7 +50,7 @@ export async function textSearch(
   }
   if (stringQuery !== undefined) {
     const { query: text } = stringQuery;
-    checkLength(text.length);
+    checkLength(text.length * Math.max(1, stringQuery.columns.length));
     const columns = stringQuery.columns.map((path) => searchedField(target, path));
     return {
       apply: (query) => query.fullTextSearch({ query: text, columns: columns.length > 0 ? columns : null }),
