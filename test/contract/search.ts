@@ -192,6 +192,10 @@ export function searchTests(world: World): void {
         { vector: { multiVector: [{ values: [1, 2] }, { values: [1] }] }, vectorColumn: "f32" },
         "InvalidInput",
       ],
+      "an empty vector among several": [
+        { vector: { multiVector: [{ values: [1, 2] }, {}] }, vectorColumn: "f32" },
+        "InvalidInput",
+      ],
       "a fraction among bytes": [near(1.5, "u8"), "InvalidInput"],
       "a number that is no byte": [near(256, "u8"), "InvalidInput"],
       "a metric that the vectors do not have": [

@@ -82,7 +82,10 @@ function queryVectors({ vector }: QueryFields): QueryVector[] {
     );
   }
   const all = singleVector.length > 0 ? [singleVector] : multiVector.map(({ values }) => values);
-  return all.filter((values) => values.length > 0);
+  const vectors = all.filter((values) => values.length > 0);
+  // Without the empty ones, the result would number the others differently.
+  if (vectors.length === 0 || vectors.length === all.length) return vectors;
+  throw new LanceError("InvalidInput", "a vector among several must not be empty");
 }
 
 /**
