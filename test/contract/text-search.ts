@@ -184,6 +184,7 @@ export function textSearchTests(world: World): void {
         },
         "InvalidInput",
       ],
+      "neither a string nor a tree": [{ fullTextQuery: {} }, "InvalidInput"],
       "a tree of nothing": [tree({}), "InvalidInput"],
       "a tree without a root": [{ fullTextQuery: { structuredQuery: {} } }, "InvalidInput"],
       "two kinds in one node": [

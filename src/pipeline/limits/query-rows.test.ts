@@ -76,6 +76,16 @@ describe("limitQueryRows", () => {
     assert.deepEqual(counted, [undefined, undefined]);
   });
 
+  it("counts the rows of a query for empty vectors or no words, which is a scan", async () => {
+    const { ask, counted } = open();
+    await assert.rejects(ask({ vector: { multiVector: [{}] } }), isRefused);
+    await assert.rejects(ask({ vector: {} }), isRefused);
+    await assert.rejects(ask({ fullTextQuery: {} }), isRefused);
+    assert.deepEqual(counted, [undefined, undefined, undefined]);
+    await ask({ fullTextQuery: { stringQuery: { query: "a" } } });
+    assert.equal(counted.length, 3);
+  });
+
   it("refuses what a backend cannot count, and passes other failures on", async () => {
     const fails = (name: "Unsupported" | "TableNotFound") =>
       open(() => {

@@ -3,7 +3,7 @@ import type { CountTableRowsResponse, QueryTableRequest } from "../../gen/lance/
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import { type Call, copyCall } from "../../namespace/call.ts";
 import { isLanceError, LanceError } from "../../namespace/errors.ts";
-import { DEFAULT_SEARCH_ROWS } from "../../namespace/search-rows.ts";
+import { DEFAULT_SEARCH_ROWS, isSearch } from "../../namespace/search-rows.ts";
 import type { Interceptor, Next, OperationRequest } from "../call/interceptor.ts";
 
 const { countTableRows } = LanceNamespaceService.method;
@@ -39,11 +39,6 @@ function mostOf(query: QueryTableRequest): number {
   const { k = 0n } = query;
   if (k > 0n) return Number(k);
   return isSearch(query) ? DEFAULT_SEARCH_ROWS : Number.POSITIVE_INFINITY;
-}
-
-function isSearch({ vector, fullTextQuery }: QueryTableRequest): boolean {
-  const vectors = (vector?.singleVector.length ?? 0) + (vector?.multiVector.length ?? 0);
-  return vectors > 0 || fullTextQuery !== undefined;
 }
 
 /** Returns the largest number of rows that a query without `k` can have; infinity if the backend cannot count. */

@@ -1,13 +1,13 @@
 import { formatFieldPath } from "../../../../arrow/field-path.ts";
 import type { ArrowSchema } from "../../../../arrow/schema.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
-import { DEFAULT_SEARCH_ROWS } from "../../../../namespace/search-rows.ts";
+import { DEFAULT_SEARCH_ROWS, isSearch } from "../../../../namespace/search-rows.ts";
 import { createPace, inSlices } from "../../../../runtime/pace.ts";
 import type { NativeTable } from "../../engine/native.ts";
 import type { NativeQueryBase, NativeVectorQuery } from "../../engine/native-query.ts";
 import { predicateSteps } from "../../engine/predicate.ts";
 import { type Columns, columnName, columnsOf, selectColumns, withFilter } from "./columns.ts";
-import { checkCounts, isSearch, type QueryFields, withinTable } from "./fields.ts";
+import { checkCounts, type QueryFields, withinTable } from "./fields.ts";
 import { type TextSearch, type TextTarget, textSearch } from "./text.ts";
 import { type QueryVector, type VectorSearch, vectorSearch } from "./vector.ts";
 

@@ -43,12 +43,6 @@ function atMost(most: number, list: readonly unknown[] = [], name: string): void
   throw new LanceError("InvalidInput", `${name} has ${list.length} entries; ${most} are the most`);
 }
 
-/** Whether a request searches for vectors or words. */
-export function isSearch({ vector, fullTextQuery }: QueryFields): boolean {
-  const vectors = (vector?.singleVector.length ?? 0) + (vector?.multiVector.length ?? 0);
-  return vectors > 0 || fullTextQuery !== undefined;
-}
-
 /** Number of rows for which the engine may allocate memory without a look at the size of the table. */
 const FEW_ROWS = 10_000;
 

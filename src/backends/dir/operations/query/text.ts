@@ -56,7 +56,7 @@ export async function textSearch(
       apply: (query) => query.fullTextSearch({ query: text, columns: columns.length > 0 ? columns : null }),
     };
   }
-  if (structuredQuery === undefined) return undefined;
+  if (structuredQuery === undefined) throw invalid("full_text_query has neither a string nor a structure");
   const defaults = leavesColumnOpen(structuredQuery.query, 0) ? await target.indexedFields() : [];
   const tree = createTreeReader(target, defaults)(structuredQuery.query, 0);
   return { apply: (query) => query.fullTextSearch({ query: tree }) };
