@@ -14,6 +14,9 @@ import { type QueryVector, type VectorSearch, vectorSearch } from "./vector.ts";
 /** Maximum limit that the engine takes. LanceDB's clients send the largest integer for "no limit". */
 const MAX_LIMIT = 0x7fff_ffff;
 
+/** Maximum number of rows that the engine reads at a time for the result of a search. */
+const GATHERED_ROWS = 8192;
+
 /** The column of row ids. */
 export const ROW_ID = "_rowid";
 
@@ -44,6 +47,10 @@ export interface BuiltQuery {
   readonly filtersAfter: boolean;
   /** Maximum number of rows of the result for each query vector; undefined for no bound. */
   readonly maxRows: number | undefined;
+  /** Maximum number of rows that the engine gathers for each query vector before it gives the first one. */
+  readonly gatheredRows: number;
+  /** The condition that the gathered rows of a scan meet. */
+  readonly gatheredWhere: string | undefined;
   /** Number of rows to leave out at the start of the result. */
   readonly skipRows: number;
   /** Builds a query whose output has the columns of the result; it provides the schema of a result without rows. */
@@ -121,6 +128,8 @@ export async function buildQuery(
     hidesRowId,
     filtersAfter: filter !== undefined,
     maxRows: limit,
+    gatheredRows: gatheredOf(request, limit, offset),
+    gatheredWhere: isSearch(request) ? undefined : request.filter,
     skipRows: filter === undefined ? 0 : offset,
     // Results for two vectors have the same columns as results for more.
     shape: () => make(all.slice(0, 2)),
@@ -197,6 +206,8 @@ function hybridQuery(
     hidesRowId: request.fastSearch === true && !asksForRowId(request, asked),
     filtersAfter: false,
     maxRows: limit,
+    gatheredRows: gatheredOf(request, limit, offset),
+    gatheredWhere: undefined,
     skipRows: offset,
     shape,
     hybrid: true,
@@ -238,6 +249,12 @@ function needsRowId(
 
 function asksForRowId({ withRowId }: QueryFields, columns: Columns | undefined): boolean {
   return withRowId === true || (columns?.entries.some(([name]) => name === ROW_ID) ?? false);
+}
+
+/** The engine sorts whole rows and keeps them in memory; a search reads its rows when it knows which they are. */
+function gatheredOf(request: QueryFields, limit = Number.POSITIVE_INFINITY, offset = 0): number {
+  if (request.orderBy.length > 0) return limit + offset;
+  return isSearch(request) ? Math.min(limit + offset, GATHERED_ROWS) : 0;
 }
 
 function rowsOf({ k = 0n, offset = 0n }: QueryFields, search: boolean) {

@@ -16,7 +16,8 @@ import type { ReadContext } from "../context.ts";
 import { type BuiltQuery, buildQuery } from "../query/build.ts";
 import type { QueryFields } from "../query/fields.ts";
 import { type Guarded, openGuarded, withGuarded } from "../tables/guarded.ts";
-import { resultMessages } from "./result-stream.ts";
+import type { Place } from "./read-ahead.ts";
+import { enterResult, resultMessages } from "./result-stream.ts";
 
 /** The operations that read rows. */
 export function createReadOperations(
@@ -24,19 +25,37 @@ export function createReadOperations(
 ): Pick<LanceNamespace, "countTableRows" | "queryTable" | "explainTableQueryPlan" | "analyzeTableQueryPlan"> {
   const turns = createTurns(context.resultTurns);
 
-  /** Returns the plan of a query; each search of a hybrid query has its own plan. */
+  /**
+   * Returns the plan of a query; each search of a hybrid query has its own plan.
+   *
+   * @param enter called before the plan of a query that is run
+   */
   async function plans(
     call: Call,
     request: QueryFields,
     planOf: (query: NativeQueryBase) => Promise<string>,
+    enter?: (built: BuiltQuery, data: Guarded) => Promise<Place>,
   ): Promise<string> {
     return withGuarded(context, call, request, async (data) => {
-      const { whole, steps } = await build(context, data, request);
-      if (steps.length === 0) return data.wait(async () => planOf(await whole()));
-      const texts = ["HybridSearch: fusion=reciprocal rank\n"];
-      for (const [name, part] of steps) texts.push(`${name}:\n${await data.wait(() => planOf(part))}`);
-      return texts.join("\n");
+      const built = await build(context, data, request);
+      const place = await enter?.(built, data);
+      try {
+        return await planTexts(built, data, planOf);
+      } finally {
+        place?.leave();
+      }
     });
+  }
+
+  async function planTexts(
+    { whole, steps }: BuiltQuery,
+    data: Guarded,
+    planOf: (query: NativeQueryBase) => Promise<string>,
+  ): Promise<string> {
+    if (steps.length === 0) return data.wait(async () => planOf(await whole()));
+    const texts = ["HybridSearch: fusion=reciprocal rank\n"];
+    for (const [name, part] of steps) texts.push(`${name}:\n${await data.wait(() => planOf(part))}`);
+    return texts.join("\n");
   }
 
   return {
@@ -66,7 +85,12 @@ export function createReadOperations(
       return create(ExplainTableQueryPlanResponseSchema, { plan });
     },
     async analyzeTableQueryPlan(request, call) {
-      const analysis = await plans(call, request, (part) => part.analyzePlan());
+      const analysis = await plans(
+        call,
+        request,
+        (part) => part.analyzePlan(),
+        async (built, data) => (await enterResult(built, { data, call, readAhead: context.readAhead })).place,
+      );
       return create(AnalyzeTableQueryPlanResponseSchema, { analysis });
     },
   };

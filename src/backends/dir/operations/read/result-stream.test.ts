@@ -6,6 +6,7 @@ import { beginCall } from "../../../../../test/support/caller.ts";
 import { toIpcFile } from "../../../../arrow/file.ts";
 import { LanceNamespaceService } from "../../../../gen/lance/namespace/v1/service_pb.ts";
 import { createTurns } from "../../concurrency/turns.ts";
+import { failsWith } from "../../test-support.ts";
 import type { BuiltQuery } from "../query/build.ts";
 import type { Guarded } from "../tables/guarded.ts";
 import type { ReadAhead } from "./read-ahead.ts";
@@ -14,15 +15,20 @@ import { resultMessages } from "./result-stream.ts";
 const { queryTable } = LanceNamespaceService.method;
 
 /** Runs a query for at most `maxRows` rows for each vector; returns its rows and the memory that it has entered with. */
-async function resultOf(maxRows: number, vectors: number) {
+async function resultOf(maxRows: number, vectors: number, gathered: Partial<BuiltQuery> = {}, rows = 1000) {
   const stream = tableToIPC(tableFromArrays({ id: Int32Array.of(1, 2) }), "stream");
   const file = Buffer.concat(await Readable.from(toIpcFile(Readable.from([stream]))).toArray());
   const left = [file];
   const query = async () => ({ execute: async () => ({ next: async () => left.shift() ?? null }) });
   const runs = [{ query, firstVector: 0, vectors }];
   const shape = () => ({ outputSchema: async () => file });
-  const built = { hidesRowId: false, filtersAfter: false, skipRows: 0, maxRows, hybrid: false, runs, shape };
-  const data = { wait: (work: () => Promise<unknown>) => work() } as Partial<Guarded> as Guarded;
+  const plain = { hidesRowId: false, filtersAfter: false, skipRows: 0, hybrid: false, gatheredRows: 0 };
+  const built = { ...plain, maxRows, runs, shape, ...gathered };
+  const data = {
+    wait: (work: () => Promise<unknown>) => work(),
+    rowCount: async () => rows,
+    table: { countRows: async () => 20 },
+  } as unknown as Guarded;
   const entered: number[] = [];
   const place = { given() {}, taken() {}, leave() {} };
   const enter: ReadAhead["enter"] = async (bytes) => {
@@ -48,4 +54,22 @@ test("a result takes memory for reading ahead if all its vectors together may ha
   assert.deepEqual(await resultOf(32, 2), { rows: 2, entered: [] });
   assert.deepEqual(await resultOf(64, 100), { rows: 2, entered: [2 * 64 * 100 * 4] });
   assert.deepEqual(await resultOf(65, 1), { rows: 2, entered: [2 * 65 * 4] });
+});
+
+test("a result whose rows the engine gathers takes memory for all of them", async () => {
+  const all = { gatheredRows: Number.POSITIVE_INFINITY };
+  const MANY = 10_000_000;
+  assert.deepEqual((await resultOf(MANY, 1, {}, MANY)).entered, [24 * 1024 * 1024]);
+  assert.deepEqual((await resultOf(MANY, 1, all, MANY)).entered, [2 * MANY * 4]);
+  // Those that meet the condition are counted.
+  const some = { ...all, gatheredWhere: "id > 1" };
+  assert.deepEqual((await resultOf(MANY, 1, some, MANY)).entered, [24 * 1024 * 1024]);
+});
+
+test("a result is refused if the engine would gather more rows than fit into half of the free memory", async () => {
+  const tooMany = process.availableMemory() / 8;
+  const all = { gatheredRows: Number.POSITIVE_INFINITY };
+  await assert.rejects(resultOf(65, 1, all, tooMany), failsWith("InvalidInput"));
+  await resultOf(65, 1, { ...all, gatheredWhere: "id > 1" }, tooMany);
+  await resultOf(65, 1, { gatheredRows: 65 }, tooMany);
 });

@@ -1,8 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { ARROW_STREAM } from "../../../../arrow/ipc-forms.ts";
 import { freeAtOnce } from "../../../../arrow/memory.ts";
-import { rowWidth } from "../../../../arrow/row-width.ts";
-import { decodeSchema } from "../../../../arrow/schema.ts";
 import { END_OF_STREAM, splitIpcFile } from "../../../../arrow/stream.ts";
 import {
   type QueryTableResponse,
@@ -11,25 +9,13 @@ import {
 import type { NativeBatches } from "../../engine/native-query.ts";
 import type { BuiltQuery } from "../query/build.ts";
 import { createResultEditor } from "../query/edit-result.ts";
-import type { Guarded } from "../tables/guarded.ts";
 import type { Place, ReadAhead } from "./read-ahead.ts";
-import { batchFiles, emptySchema, MAX_BATCH_ROWS, type RunOptions, shapeOf, startRun } from "./run-query.ts";
+import { sizeOf } from "./result-size.ts";
+import { batchFiles, emptySchema, type RunOptions, startRun } from "./run-query.ts";
 import { smallResult } from "./small-result.ts";
-
-/** Target size of a batch, in bytes; the engine reads a few batches ahead. */
-const BATCH_BYTES = 2 * 1024 * 1024;
 
 /** Maximum number of rows of a result that is collected before it is sent, whatever their width. */
 const SMALL_RESULT_ROWS = 64;
-
-/**
- * Memory that the engine holds for each column of an open result, in bytes: the pages of 8 MiB that it reads and
- * decodes at a time. The figure was measured, because the engine has no option for it.
- */
-const COLUMN_BYTES = 16 * 1024 * 1024;
-
-/** Memory that a large result holds in addition, in bytes: batches that are decoded or on their way. */
-const RESULT_BYTES = 8 * 1024 * 1024;
 
 /** Maximum size of a message, in bytes. gRPC clients refuse messages of more than 4 MiB by default. */
 const MESSAGE_BYTES = 1024 * 1024;
@@ -59,9 +45,7 @@ export async function* resultMessages(
     return;
   }
   let contentType: string = ARROW_STREAM;
-  const { data, call, readAhead } = options;
-  const { batchRows, readAheadBytes } = await sizeOf(built, data);
-  const place = await readAhead.enter(readAheadBytes, call.signal, call.cutOff);
+  const { batchRows, place } = await enterResult(built, options);
   for await (const chunk of resultStream(built, options, batchRows, place)) {
     for (const message of messagesOf(chunk, contentType)) {
       place.given();
@@ -70,6 +54,20 @@ export async function* resultMessages(
       contentType = "";
     }
   }
+}
+
+/**
+ * Takes the memory of a result.
+ *
+ * @throws LanceError InvalidInput, if the engine would gather more rows than there is memory for; the errors of {@link
+ *   ReadAhead.enter}
+ */
+export async function enterResult(
+  built: BuiltQuery,
+  { data, call, readAhead }: Pick<ResultOptions, "data" | "call" | "readAhead">,
+): Promise<{ batchRows: number; place: Place }> {
+  const { batchRows, readAheadBytes } = await sizeOf(built, data);
+  return { batchRows, place: await readAhead.enter(readAheadBytes, call.signal, call.cutOff) };
 }
 
 /** Cuts bytes into messages, of which the first one has the content type. */
@@ -133,35 +131,4 @@ function isSmall({ maxRows, runs }: BuiltQuery): boolean {
   const [only, ...others] = runs;
   const rows = (maxRows ?? Number.POSITIVE_INFINITY) * (only?.vectors ?? 0);
   return others.length === 0 && rows <= SMALL_RESULT_ROWS;
-}
-
-/** Size of the pieces in which a result is read. */
-interface ResultSize {
-  /** Number of rows of a batch. */
-  readonly batchRows: number;
-  /** Maximum number of bytes that the engine holds for the result while it is open. */
-  readonly readAheadBytes: number;
-}
-
-/**
- * Derives the size from the width of the rows, or from the table's average row where types do not determine the width.
- */
-async function sizeOf(built: BuiltQuery, data: Guarded): Promise<ResultSize> {
-  const { schemaMetadata } = await shapeOf(built, data);
-  const schema = decodeSchema(schemaMetadata);
-  const { bytes, exact } = rowWidth(schema);
-  const known = exact && built.maxRows !== undefined;
-  const { totalBytes, numRows } = known
-    ? { totalBytes: 0, numRows: 0 }
-    : await data.wait(() => data.table.stats());
-  const width = Math.max(1, bytes, exact || numRows === 0 ? 0 : totalBytes / numRows);
-  const rows = Math.min(
-    built.maxRows ?? Number.POSITIVE_INFINITY,
-    known ? Number.POSITIVE_INFINITY : numRows,
-  );
-  const total = rows * width * Math.max(...built.runs.map(({ vectors }) => vectors));
-  return {
-    batchRows: Math.min(MAX_BATCH_ROWS, Math.max(1, Math.floor(BATCH_BYTES / width))),
-    readAheadBytes: Math.min(2 * total, schema.fields.length * COLUMN_BYTES + RESULT_BYTES),
-  };
 }

@@ -1,0 +1,77 @@
+import { rowWidth } from "../../../../arrow/row-width.ts";
+import { decodeSchema } from "../../../../arrow/schema.ts";
+import { LanceError } from "../../../../namespace/errors.ts";
+import type { BuiltQuery } from "../query/build.ts";
+import type { Guarded } from "../tables/guarded.ts";
+import { MAX_BATCH_ROWS, shapeOf } from "./run-query.ts";
+
+/** Target size of a batch, in bytes; the engine reads a few batches ahead. */
+const BATCH_BYTES = 2 * 1024 * 1024;
+
+/**
+ * Memory that the engine holds for each column of an open result, in bytes: the pages of 8 MiB that it reads and
+ * decodes at a time. The figure was measured, because the engine has no option for it.
+ */
+const COLUMN_BYTES = 16 * 1024 * 1024;
+
+/** Memory that a large result holds in addition, in bytes: batches that are decoded or on their way. */
+const RESULT_BYTES = 8 * 1024 * 1024;
+
+/** Size of the pieces in which a result is read. */
+export interface ResultSize {
+  /** Number of rows of a batch. */
+  readonly batchRows: number;
+  /** Maximum number of bytes that the engine holds for the result while it is open. */
+  readonly readAheadBytes: number;
+}
+
+/**
+ * Derives the size from the width of the rows, or from the table's average row where types do not determine the width.
+ */
+export async function sizeOf(built: BuiltQuery, data: Guarded): Promise<ResultSize> {
+  const { schemaMetadata } = await shapeOf(built, data);
+  const schema = decodeSchema(schemaMetadata);
+  const { bytes, exact } = rowWidth(schema);
+  const known = exact && built.maxRows !== undefined;
+  const { totalBytes, numRows } = known
+    ? { totalBytes: 0, numRows: 0 }
+    : await data.wait(() => data.table.stats());
+  const width = Math.max(1, bytes, exact || numRows === 0 ? 0 : totalBytes / numRows);
+  const rows = Math.min(
+    built.maxRows ?? Number.POSITIVE_INFINITY,
+    known ? Number.POSITIVE_INFINITY : numRows,
+  );
+  const vectors = Math.max(...built.runs.map((run) => run.vectors));
+  const scanned = Math.min(2 * rows * width * vectors, schema.fields.length * COLUMN_BYTES + RESULT_BYTES);
+  const gathered = await gatheredBytes(built, data, 2 * width * vectors, scanned);
+  return {
+    batchRows: Math.min(MAX_BATCH_ROWS, Math.max(1, Math.floor(BATCH_BYTES / width))),
+    readAheadBytes: Math.max(scanned, gathered),
+  };
+}
+
+/**
+ * Returns the number of bytes of the rows that the engine gathers. It has no bound of its own, and ends the process when there
+ * is no memory for them.
+ *
+ * @param few bytes for which nothing is counted
+ * @throws LanceError InvalidInput
+ */
+async function gatheredBytes(
+  { gatheredRows, gatheredWhere }: BuiltQuery,
+  { table, rowCount, wait }: Guarded,
+  rowBytes: number,
+  few: number,
+): Promise<number> {
+  if (gatheredRows * rowBytes <= few) return gatheredRows * rowBytes;
+  let rows = Math.min(gatheredRows, await rowCount());
+  if (rows * rowBytes > few && gatheredWhere !== undefined) {
+    rows = Math.min(rows, await wait(() => table.countRows(gatheredWhere)));
+  }
+  const bytes = rows * rowBytes;
+  if (bytes <= process.availableMemory() / 2) return bytes;
+  throw new LanceError(
+    "InvalidInput",
+    `the engine would gather about ${Math.ceil(bytes / 2 ** 20)} MiB before the first row, which is more than half of the free memory; ask for fewer rows with k or filter, or for fewer columns`,
+  );
+}
