@@ -35,6 +35,18 @@ export interface Run {
   readonly vectors: number;
 }
 
+/** Rows that the engine gathers before it gives the first one. */
+export interface Gathered {
+  /** Maximum number of rows that it finds; 0 for a scan without an order. */
+  readonly rows: number;
+  /** Maximum number of rows that it holds with their columns at a time. */
+  readonly atATime: number;
+  /** Number of bytes that it keeps of each row that it finds: a vector. */
+  readonly keptBytes: number;
+  /** The condition that the rows of a scan meet. */
+  readonly where: string | undefined;
+}
+
 /** An engine query, with the changes that its result still needs. */
 export interface BuiltQuery {
   /** Builds the query for all vectors at once, which takes the square of their number. It serves plans. */
@@ -47,10 +59,8 @@ export interface BuiltQuery {
   readonly filtersAfter: boolean;
   /** Maximum number of rows of the result for each query vector; undefined for no bound. */
   readonly maxRows: number | undefined;
-  /** Maximum number of rows that the engine gathers for each query vector before it gives the first one. */
-  readonly gatheredRows: number;
-  /** The condition that the gathered rows of a scan meet. */
-  readonly gatheredWhere: string | undefined;
+  /** What the engine gathers for each query vector before it gives the first row. */
+  readonly gathered: Gathered;
   /** Number of rows to leave out at the start of the result. */
   readonly skipRows: number;
   /** Builds a query whose output has the columns of the result; it provides the schema of a result without rows. */
@@ -128,8 +138,7 @@ export async function buildQuery(
     hidesRowId,
     filtersAfter: filter !== undefined,
     maxRows: limit,
-    gatheredRows: gatheredOf(request, limit, offset),
-    gatheredWhere: isSearch(request) ? undefined : request.filter,
+    gathered: gatheredOf(request, vector, limit, offset),
     skipRows: filter === undefined ? 0 : offset,
     // Results for two vectors have the same columns as results for more.
     shape: () => make(all.slice(0, 2)),
@@ -206,8 +215,7 @@ function hybridQuery(
     hidesRowId: request.fastSearch === true && !asksForRowId(request, asked),
     filtersAfter: false,
     maxRows: limit,
-    gatheredRows: gatheredOf(request, limit, offset),
-    gatheredWhere: undefined,
+    gathered: gatheredOf(request, vector, limit, offset),
     skipRows: offset,
     shape,
     hybrid: true,
@@ -251,10 +259,20 @@ function asksForRowId({ withRowId }: QueryFields, columns: Columns | undefined):
   return withRowId === true || (columns?.entries.some(([name]) => name === ROW_ID) ?? false);
 }
 
-/** The engine sorts whole rows and keeps them in memory; a search reads its rows when it knows which they are. */
-function gatheredOf(request: QueryFields, limit = Number.POSITIVE_INFINITY, offset = 0): number {
-  if (request.orderBy.length > 0) return limit + offset;
-  return isSearch(request) ? Math.min(limit + offset, GATHERED_ROWS) : 0;
+/** The engine sorts whole rows in memory; a search reads the columns of its rows when it knows which they are. */
+function gatheredOf(
+  request: QueryFields,
+  vector: VectorSearch | undefined,
+  limit = Number.MAX_SAFE_INTEGER,
+  offset = 0,
+): Gathered {
+  const [search, ordered] = [isSearch(request), request.orderBy.length > 0];
+  return {
+    rows: search || ordered ? limit + offset : 0,
+    atATime: ordered ? Number.MAX_SAFE_INTEGER : GATHERED_ROWS,
+    keptBytes: vector?.vectorBytes ?? 0,
+    where: search ? undefined : request.filter,
+  };
 }
 
 function rowsOf({ k = 0n, offset = 0n }: QueryFields, search: boolean) {

@@ -1,3 +1,4 @@
+import { bitWidth } from "../../../../arrow/batch-check.ts";
 import { type FoundField, formatFieldPath, resolveField } from "../../../../arrow/field-path.ts";
 import type { ArrowField, ArrowSchema } from "../../../../arrow/schema.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
@@ -27,6 +28,8 @@ export interface VectorSearch {
   readonly vectors: readonly QueryVector[];
   /** Whether the vectors are one search, and not one each: the column has lists of vectors, which match as a whole. */
   readonly isOneSearch: boolean;
+  /** Size of a vector of the column, in bytes. */
+  readonly vectorBytes: number;
   /** Turns a query into the search for all vectors, or for the given ones. */
   apply(query: NativeQuery, vectors?: readonly QueryVector[]): NativeVectorQuery;
 }
@@ -48,6 +51,7 @@ export function vectorSearch(request: QueryFields, schema: ArrowSchema): VectorS
   return {
     vectors,
     isOneSearch: column.lists,
+    vectorBytes: column.vectorBytes,
     apply(plain, [first = [], ...others] = vectors) {
       const query = plain.nearestTo(Float32Array.from(first));
       for (const other of others) query.addQueryVector(Float32Array.from(other));
@@ -124,6 +128,7 @@ interface VectorColumn extends FoundField {
   readonly bytes: boolean;
   /** Whether its values are lists of vectors. */
   readonly lists: boolean;
+  readonly vectorBytes: number;
 }
 
 /** Returns the shape of a field of vectors or of lists of vectors; undefined for any other field. */
@@ -138,7 +143,8 @@ function vectorShape(field: ArrowField): Omit<VectorColumn, keyof FoundField> | 
   if (type.name !== "fixed_size_list") return undefined;
   const bytes = item.type.name === "int" && item.type.bits === 8 && !item.type.signed;
   const number = item.type.name === "float" || (item.type.name === "int" && item.type.bits === 8);
-  return number ? { dimension: type.size, bytes, lists: false } : undefined;
+  const vectorBytes = (type.size * (bitWidth(item.type) ?? 0)) / 8;
+  return number ? { dimension: type.size, bytes, lists: false, vectorBytes } : undefined;
 }
 
 /**

@@ -1,7 +1,7 @@
 import { rowWidth } from "../../../../arrow/row-width.ts";
 import { decodeSchema } from "../../../../arrow/schema.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
-import type { BuiltQuery } from "../query/build.ts";
+import type { BuiltQuery, Gathered } from "../query/build.ts";
 import type { Guarded } from "../tables/guarded.ts";
 import { MAX_BATCH_ROWS, shapeOf } from "./run-query.ts";
 
@@ -27,6 +27,8 @@ export interface ResultSize {
 
 /**
  * Derives the size from the width of the rows, or from the table's average row where types do not determine the width.
+ *
+ * @throws LanceError InvalidInput for more than there is memory for
  */
 export async function sizeOf(built: BuiltQuery, data: Guarded): Promise<ResultSize> {
   const { schemaMetadata } = await shapeOf(built, data);
@@ -43,7 +45,8 @@ export async function sizeOf(built: BuiltQuery, data: Guarded): Promise<ResultSi
   );
   const vectors = Math.max(...built.runs.map((run) => run.vectors));
   const scanned = Math.min(2 * rows * width * vectors, schema.fields.length * COLUMN_BYTES + RESULT_BYTES);
-  const gathered = await gatheredBytes(built, data, 2 * width * vectors, scanned);
+  const gathered = await gatheredBytes(built.gathered, data, 2 * vectors, width, scanned);
+  checkMemory(gathered);
   return {
     batchRows: Math.min(MAX_BATCH_ROWS, Math.max(1, Math.floor(BATCH_BYTES / width))),
     readAheadBytes: Math.max(scanned, gathered),
@@ -51,25 +54,32 @@ export async function sizeOf(built: BuiltQuery, data: Guarded): Promise<ResultSi
 }
 
 /**
- * Returns the number of bytes of the rows that the engine gathers. It has no bound of its own, and ends the process when there
- * is no memory for them.
+ * Returns the number of bytes of the rows that the engine gathers.
  *
- * @param few bytes for which nothing is counted
- * @throws LanceError InvalidInput
+ * @param times how often it holds each
+ * @param few number of bytes for which no rows are counted
  */
 async function gatheredBytes(
-  { gatheredRows, gatheredWhere }: BuiltQuery,
+  { rows, atATime, keptBytes, where }: Gathered,
   { table, rowCount, wait }: Guarded,
-  rowBytes: number,
+  times: number,
+  width: number,
   few: number,
 ): Promise<number> {
-  if (gatheredRows * rowBytes <= few) return gatheredRows * rowBytes;
-  let rows = Math.min(gatheredRows, await rowCount());
-  if (rows * rowBytes > few && gatheredWhere !== undefined) {
-    rows = Math.min(rows, await wait(() => table.countRows(gatheredWhere)));
-  }
-  const bytes = rows * rowBytes;
-  if (bytes <= process.availableMemory() / 2) return bytes;
+  const bytesOf = (found: number) => times * Math.max(Math.min(found, atATime) * width, found * keptBytes);
+  if (bytesOf(rows) <= few) return bytesOf(rows);
+  const most = Math.min(rows, await rowCount());
+  if (bytesOf(most) <= few || where === undefined) return bytesOf(most);
+  return bytesOf(Math.min(most, await wait(() => table.countRows(where))));
+}
+
+/**
+ * The engine has no bound of its own, and ends the process when there is no memory for what it gathers.
+ *
+ * @throws LanceError InvalidInput
+ */
+function checkMemory(bytes: number): void {
+  if (bytes <= process.availableMemory() / 2) return;
   throw new LanceError(
     "InvalidInput",
     `the engine would gather about ${Math.ceil(bytes / 2 ** 20)} MiB before the first row, which is more than half of the free memory; ask for fewer rows with k or filter, or for fewer columns`,

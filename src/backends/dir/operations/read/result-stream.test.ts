@@ -7,7 +7,7 @@ import { toIpcFile } from "../../../../arrow/file.ts";
 import { LanceNamespaceService } from "../../../../gen/lance/namespace/v1/service_pb.ts";
 import { createTurns } from "../../concurrency/turns.ts";
 import { failsWith } from "../../test-support.ts";
-import type { BuiltQuery } from "../query/build.ts";
+import type { BuiltQuery, Gathered } from "../query/build.ts";
 import type { Guarded } from "../tables/guarded.ts";
 import type { ReadAhead } from "./read-ahead.ts";
 import { resultMessages } from "./result-stream.ts";
@@ -15,15 +15,23 @@ import { resultMessages } from "./result-stream.ts";
 const { queryTable } = LanceNamespaceService.method;
 
 /** Runs a query for at most `maxRows` rows for each vector; returns its rows and the memory that it has entered with. */
-async function resultOf(maxRows: number, vectors: number, gathered: Partial<BuiltQuery> = {}, rows = 1000) {
+async function resultOf(maxRows: number, vectors: number, gathered: Partial<Gathered> = {}, rows = 1000) {
   const stream = tableToIPC(tableFromArrays({ id: Int32Array.of(1, 2) }), "stream");
   const file = Buffer.concat(await Readable.from(toIpcFile(Readable.from([stream]))).toArray());
   const left = [file];
   const query = async () => ({ execute: async () => ({ next: async () => left.shift() ?? null }) });
   const runs = [{ query, firstVector: 0, vectors }];
   const shape = () => ({ outputSchema: async () => file });
-  const plain = { hidesRowId: false, filtersAfter: false, skipRows: 0, hybrid: false, gatheredRows: 0 };
-  const built = { ...plain, maxRows, runs, shape, ...gathered };
+  const plain = {
+    hidesRowId: false,
+    filtersAfter: false,
+    skipRows: 0,
+    hybrid: false,
+    gatheredRows: 0,
+    vectorBytes: 0,
+  };
+  const none = { rows: 0, atATime: 8192, keptBytes: 0, where: undefined };
+  const built = { ...plain, maxRows, runs, shape, gathered: { ...none, ...gathered } };
   const data = {
     wait: (work: () => Promise<unknown>) => work(),
     rowCount: async () => rows,
@@ -56,20 +64,30 @@ test("a result takes memory for reading ahead if all its vectors together may ha
   assert.deepEqual(await resultOf(65, 1), { rows: 2, entered: [2 * 65 * 4] });
 });
 
-test("a result whose rows the engine gathers takes memory for all of them", async () => {
-  const all = { gatheredRows: Number.POSITIVE_INFINITY };
-  const MANY = 10_000_000;
-  assert.deepEqual((await resultOf(MANY, 1, {}, MANY)).entered, [24 * 1024 * 1024]);
-  assert.deepEqual((await resultOf(MANY, 1, all, MANY)).entered, [2 * MANY * 4]);
-  // Those that meet the condition are counted.
-  const some = { ...all, gatheredWhere: "id > 1" };
-  assert.deepEqual((await resultOf(MANY, 1, some, MANY)).entered, [24 * 1024 * 1024]);
+const ALL = { rows: Number.MAX_SAFE_INTEGER, atATime: Number.MAX_SAFE_INTEGER };
+const MANY = 10_000_000;
+const SCAN_BYTES = 24 * 1024 * 1024;
+
+test("a result with an order takes memory for all rows that meet its condition", async () => {
+  assert.deepEqual((await resultOf(MANY, 1, {}, MANY)).entered, [SCAN_BYTES]);
+  assert.deepEqual((await resultOf(MANY, 1, ALL, MANY)).entered, [2 * MANY * 4]);
+  assert.deepEqual((await resultOf(MANY, 1, { ...ALL, where: "id > 1" }, MANY)).entered, [SCAN_BYTES]);
+});
+
+test("a search for many rows takes memory for their vectors, which the result need not have", async () => {
+  const search = { rows: MANY, keptBytes: 4096 };
+  assert.deepEqual((await resultOf(MANY, 1, search, 10_000)).entered, [2 * 10_000 * 4096]);
+  assert.deepEqual((await resultOf(MANY, 3, search, 10_000)).entered, [2 * 3 * 10_000 * 4096]);
+  assert.deepEqual((await resultOf(MANY, 1, { rows: MANY }, MANY)).entered, [SCAN_BYTES]);
 });
 
 test("a result is refused if the engine would gather more rows than fit into half of the free memory", async () => {
   const tooMany = process.availableMemory() / 8;
-  const all = { gatheredRows: Number.POSITIVE_INFINITY };
-  await assert.rejects(resultOf(65, 1, all, tooMany), failsWith("InvalidInput"));
-  await resultOf(65, 1, { ...all, gatheredWhere: "id > 1" }, tooMany);
-  await resultOf(65, 1, { gatheredRows: 65 }, tooMany);
+  await assert.rejects(resultOf(65, 1, ALL, tooMany), failsWith("InvalidInput"));
+  await assert.rejects(
+    resultOf(65, 1, { rows: ALL.rows, keptBytes: 4096 }, tooMany),
+    failsWith("InvalidInput"),
+  );
+  await resultOf(65, 1, { ...ALL, where: "id > 1" }, tooMany);
+  await resultOf(65, 1, { ...ALL, rows: 65 }, tooMany);
 });
