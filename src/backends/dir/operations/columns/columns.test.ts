@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
 import { create } from "@bufbuild/protobuf";
+import { Int32 } from "apache-arrow";
 import { test } from "vitest";
 import { beginCall } from "../../../../../test/support/caller.ts";
+import { streamOf } from "../../../../../test/support/rows.ts";
+import { CreateTableMode, InsertMode } from "../../../../gen/lance/namespace/v1/data_pb.ts";
 import { LanceNamespaceService } from "../../../../gen/lance/namespace/v1/service_pb.ts";
 import { engineWith } from "../../engine-fixture.ts";
 import { openDirectory } from "../../open-directory.ts";
@@ -73,5 +76,24 @@ test("a column does not get the name of one that the engine adds, over which all
     const renaming = client.call("alterTableAlterColumns", "t", { alterations });
     await assert.rejects(renaming, failsWith("InvalidInput"));
   }
+  assert.deepEqual(idsOf(await client.query("t")), [1]);
+});
+
+test("no column has a backtick in its name, by which no query could read it", async (t) => {
+  const client = await openClient(t, await temporaryDirectory(t));
+  const refused = failsWith("InvalidInput");
+  const upload = () => streamOf({ "ti`ck": { type: new Int32(), values: [1] } });
+  await assert.rejects(client.upload("createTable", "t", {}, upload()), refused);
+  await client.upload("createTable", "t", {}, rows([1]));
+  const overwrite = { mode: CreateTableMode.OVERWRITE };
+  await assert.rejects(client.upload("createTable", "t", overwrite, upload()), refused);
+  await assert.rejects(
+    client.upload("insertIntoTable", "t", { mode: InsertMode.OVERWRITE }, upload()),
+    refused,
+  );
+  const newColumns = [{ name: "ti`ck", expression: "id" }];
+  await assert.rejects(client.call("alterTableAddColumns", "t", { newColumns }), refused);
+  const alterations = [{ path: "id", rename: "ti`ck" }];
+  await assert.rejects(client.call("alterTableAlterColumns", "t", { alterations }), refused);
   assert.deepEqual(idsOf(await client.query("t")), [1]);
 });

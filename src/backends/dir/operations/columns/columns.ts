@@ -18,6 +18,7 @@ import type { NativeAlteration, NativeTable } from "../../engine/native.ts";
 import { checkExpressions } from "../../engine/predicate.ts";
 import { readSchema } from "../../engine/version-answers.ts";
 import { withGuarded } from "../tables/guarded.ts";
+import { checkName } from "./column-name.ts";
 import { engineType } from "./data-type.ts";
 
 /** The operations that add, alter and drop columns of a table. */
@@ -159,26 +160,6 @@ function checkAlteration({
     ...(nullable !== undefined && { nullable }),
     ...(dataType !== undefined && { dataType: engineType(dataType) }),
   };
-}
-
-/** Columns that the engine adds to those of the table while it reads. No query can read a table that has one of them. */
-const SYSTEM_COLUMNS = [
-  "_rowid",
-  "_rowaddr",
-  "_rowoffset",
-  "_row_created_at_version",
-  "_row_last_updated_at_version",
-];
-
-/**
- * Refuses names of the engine's own columns, and a name with a dot at the top level: the format joins the names of nested
- * fields with dots.
- */
-export function checkName(name: string): string {
-  if (SYSTEM_COLUMNS.includes(name)) throw invalid(`the name ${name} is reserved for the engine`);
-  if (name === "") throw invalid("the name of a column must not be empty");
-  if (name.includes(".")) throw invalid(`the name ${JSON.stringify(name)} must not have a dot`);
-  return name;
 }
 
 /** Refuses the name of an existing column. @throws LanceError TableSchemaValidationError */

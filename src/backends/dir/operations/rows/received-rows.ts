@@ -14,6 +14,7 @@ import type { ManifestFile } from "../../format/files/manifest-file.ts";
 import type { PreparedVersion } from "../../format/versions/prepared-version.ts";
 import { syncVersion } from "../../format/versions/sync-version.ts";
 import { readVersion } from "../../format/versions/version-files.ts";
+import { checkName } from "../columns/column-name.ts";
 import type { UploadContext } from "../context.ts";
 import { datasetOf, type FoundTable, isMain, withData } from "../tables/lookup.ts";
 import { checkBlobs } from "./check-blobs.ts";
@@ -60,8 +61,8 @@ export interface Purpose {
  * Receives an upload. An upload that fits into a part is written at once. A longer one is staged part by part where the
  * table allows it; otherwise it is held in memory as a whole.
  *
- * @throws LanceError TableSchemaValidationError, before anything is written; the errors of {@link readUpload} and of
- *   the engine
+ * @throws LanceError TableSchemaValidationError, and InvalidInput for names of columns, before anything is written; the errors of
+ *   {@link readUpload} and of the engine
  */
 export async function receiveRows<T>(
   context: TableContext & UploadContext,
@@ -83,6 +84,7 @@ export async function receiveRows<T>(
     const { value: first } = await parts.next();
     if (first === undefined) throw new Error("an upload has at least one part");
     checkBlobs(first.schema.fields);
+    if (overwrite) for (const { name } of first.schema.fields) checkName(name);
     if (first.last) return await work(wholeRows(context, first, branch));
     // A dictionary may have ended the part before the part had its full size.
     if (base === undefined && !(await mayCut())) {
