@@ -1,10 +1,17 @@
 import { createPace, inSlices } from "../runtime/pace.ts";
+import { STRUCT_BYTES } from "./arrays.ts";
 import { type BodyCheck, createBodyCheck } from "./body-check.ts";
 import { type FlatTable, readLength, readTable, readVector, rootTable } from "./flatbuffer.ts";
 import { BLOCK_BYTES, type Block } from "./footer.ts";
 import { FILE_MAGIC, type MessageKind, malformed, parseMessageHead, readPrefix } from "./message.ts";
 import { MAX_FILE_MESSAGES } from "./part-buffer.ts";
-import { type ArrowSchema, MAX_METADATA_ENTRIES, MAX_UPLOAD_TABLES, schemaSteps } from "./schema.ts";
+import {
+  type ArrowField,
+  type ArrowSchema,
+  MAX_METADATA_ENTRIES,
+  MAX_UPLOAD_TABLES,
+  schemaSteps,
+} from "./schema.ts";
 
 /** Contents of a file. */
 interface ScannedFile {
@@ -65,6 +72,38 @@ function checkApart(blocks: Block[]): void {
     if (offset < end) throw malformed(offset, "the footer has messages that overlap");
     end = offset + metadataLength + bodyLength;
   }
+}
+
+/** Whether top-level columns of a checked IPC file may have nulls; the values of a dictionary are not looked at. */
+export async function mayHaveNulls(
+  file: Buffer,
+  { fields }: ArrowSchema,
+  columns: readonly string[],
+): Promise<boolean> {
+  const nodes: number[] = [];
+  let node = 0;
+  for (const field of fields) {
+    if (columns.includes(field.name)) {
+      if (field.dictionary !== undefined) return true;
+      nodes.push(node);
+    }
+    node += nodesOf(field);
+  }
+  const pace = createPace();
+  for (const { offset, metadataLength } of readBlocks(findFooter(file), 3)) {
+    const metadata = file.subarray(offset + (readPrefix(file, offset)?.bytes ?? 0), offset + metadataLength);
+    const batch = readTable(rootTable(metadata), 2);
+    const { at } = batch === undefined ? { at: 0 } : readVector(batch, 1, STRUCT_BYTES);
+    if (nodes.some((index) => batch?.view.getBigInt64(at + index * STRUCT_BYTES + 8, true) !== 0n))
+      return true;
+    await pace.pauseIfDue();
+  }
+  return false;
+}
+
+/** Returns the number of arrays of a field in a batch. */
+function nodesOf({ children, dictionary }: ArrowField): number {
+  return dictionary === undefined ? children.reduce((sum, child) => sum + nodesOf(child), 1) : 1;
 }
 
 /** Returns an IPC file with the schema of another one and without rows. */

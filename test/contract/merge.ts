@@ -213,6 +213,27 @@ export function mergeTests(world: World): void {
       }
     });
 
+    test("inserts rows with a null in the key where the key has an index", async () => {
+      const rows = pairs([
+        [null, "b", "new"],
+        [1, "b", "new"],
+        [2, null, "new"],
+      ]);
+      for (const on of [["a"], ["a", "b"], ["b", "a"]]) {
+        for (const indexed of ["a", "b"]) {
+          const id = [await world.namespace(), "t"];
+          await world.client.createTable({ id }, pairs([[1, "b", "old"]]));
+          await world.client.createTableScalarIndex({ id, column: indexed, indexType: "BTREE" });
+          const answer = await counts(id, { ...UPSERT, on, useIndex: true }, rows);
+          assert.deepEqual(
+            [answer, await world.count(id)],
+            [[2, 1, 0], 3],
+            `${on} with an index of ${indexed}`,
+          );
+        }
+      }
+    });
+
     test("a short timeout ends the merge and changes nothing", async () => {
       const id = await world.table();
       await refused(

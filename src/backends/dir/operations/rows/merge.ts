@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { checkCompatible } from "../../../../arrow/compatible.ts";
 import { fieldNamed, resolveField } from "../../../../arrow/field-path.ts";
-import { emptyIpcFile } from "../../../../arrow/file-scan.ts";
+import { emptyIpcFile, mayHaveNulls } from "../../../../arrow/file-scan.ts";
 import type { ArrowSchema } from "../../../../arrow/schema.ts";
 import { collectUpload, type Upload } from "../../../../arrow/upload.ts";
 import {
@@ -75,6 +75,7 @@ export function createMergeOperations(
       const schema = await data.schema();
       const on = keysOf(plan, schema, upload.schema);
       checkCompatible(upload.schema, schema, plan.insert);
+      const useIndex = (await canUseIndex(plan, schema, upload, on)) ? plan.useIndex : false;
       const log = await data.wait(() => data.table.getLsmWriteSpec());
       checkWriteLog(plan.useLsm, Boolean(log));
       return answer(
@@ -83,7 +84,6 @@ export function createMergeOperations(
           if (plan.update) builder = builder.whenMatchedUpdateAll(plan.update.condition);
           if (plan.insert) builder = builder.whenNotMatchedInsertAll();
           if (plan.delete) builder = builder.whenNotMatchedBySourceDelete(plan.delete.condition);
-          const useIndex = canUseIndex(plan, schema, upload.schema) ? plan.useIndex : false;
           if (useIndex !== undefined) builder = builder.useIndex(useIndex);
           if (log) builder = builder.useLsm(false);
           const limit = timeLimit(call, plan.timeout);
@@ -174,11 +174,17 @@ function keysOf({ on }: Plan, table: ArrowSchema, rows: ArrowSchema): string[] {
 }
 
 /**
- * Whether the engine may look up the keys in an index. It panics on such a lookup when the rows lack a column of the
- * table and the update has a condition.
+ * Whether the engine may look up the keys in an index. With such a lookup, it drops the rows whose key has a null. It
+ * panics when the rows lack a column of the table and the update has a condition.
  */
-function canUseIndex({ update }: Plan, table: ArrowSchema, rows: ArrowSchema): boolean {
-  return update?.condition === undefined || rows.fields.length === table.fields.length;
+async function canUseIndex(
+  { update }: Plan,
+  table: ArrowSchema,
+  { file, schema }: Upload,
+  on: readonly string[],
+): Promise<boolean> {
+  if (update?.condition !== undefined && schema.fields.length < table.fields.length) return false;
+  return !(await mayHaveNulls(file, schema, on));
 }
 
 /** The number of rows that a merge has changed, and the version. */
