@@ -33,8 +33,12 @@ export interface Jobs {
   active(): Job[];
   /** Asks a job to stop; returns false if it has ended or does not exist. */
   cancel(id: string): Promise<boolean>;
-  /** Asks the jobs to stop that work at a location, and waits for none of them. */
-  cancelAt(location: string): Promise<void>;
+  /**
+   * Asks the jobs to stop that work at a location, and waits for none of them.
+   *
+   * @param isMeant whether a job of the location has to stop. Default: each has
+   */
+  cancelAt(location: string, isMeant?: (spec: JobFacts) => boolean): Promise<void>;
   /** Stops the running jobs and leaves them to the next process. */
   close(): Promise<void>;
 }
@@ -146,8 +150,9 @@ export function createJobs(options: JobsOptions): Jobs {
       await cancel(id);
       return true;
     },
-    async cancelAt(location) {
-      for (const { id, spec } of await listOpen()) if (spec["location"] === location) await cancel(id);
+    async cancelAt(location, isMeant = () => true) {
+      for (const { id, spec } of await listOpen())
+        if (spec["location"] === location && isMeant(spec)) await cancel(id);
     },
     async close() {
       closing = true;

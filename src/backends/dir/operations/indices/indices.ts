@@ -88,6 +88,7 @@ export function createIndexOperations(
     const { location } = plan;
     const spec = {
       location,
+      branch,
       index: plan.name,
       column: plan.column,
       type: indexType,

@@ -1,15 +1,18 @@
 import assert from "node:assert/strict";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import { create } from "@bufbuild/protobuf";
+import { create, type DescMethod } from "@bufbuild/protobuf";
 import { test } from "vitest";
 import { beginCall } from "../../../../../test/support/caller.ts";
 import { LanceNamespaceService } from "../../../../gen/lance/namespace/v1/service_pb.ts";
 import type { NativeBranches, NativeTable } from "../../engine/native.ts";
 import { describeVersion } from "../../format/versions/version-files.ts";
+import { MAX_RUNNING_JOBS } from "../../jobs/jobs.ts";
 import { openDirectory } from "../../open-directory.ts";
 import { idsOf, rows } from "../../rows-fixture.ts";
 import { failsWith, openClient, silent, temporaryDirectory } from "../../test-support.ts";
+import { createBackfillOperations, EXPRESSION_KEY } from "../columns/backfill.ts";
+import { createIndexOperations } from "../indices/indices.ts";
 import { datasetOf, requireTable } from "../tables/lookup.ts";
 import { createBranchOperations } from "./branches.ts";
 
@@ -114,4 +117,50 @@ test("a second deletion of a branch removes the rest of one that was cut off, an
   await client.call("createTableBranch", "t", { name: "b", fromVersion: 1n });
   assert.deepEqual(idsOf(await client.query("t", { branch: "b" })), [0]);
   assert.deepEqual(idsOf(await client.query("t", { branch: "b/inner" })), [0, 1, 2]);
+});
+
+test("jobs of a branch end with it, and those of a branch that gets its name do not", async (t) => {
+  const root = await temporaryDirectory(t);
+  const client = await openClient(t, root);
+  await client.upload("createTable", "t", {}, rows([0]));
+  await client.call("updateFieldMetadata", "t", {
+    updates: [{ path: "name", metadata: { [EXPRESSION_KEY]: { value: "upper(name)" } } }],
+  });
+  const { context, close } = await openDirectory({ root, log: silent });
+  t.onTestFinished(close);
+  const { jobs } = context;
+  const operations = {
+    ...createBackfillOperations(context),
+    ...createBranchOperations(context),
+    ...createIndexOperations(context),
+  };
+  function run(operation: keyof typeof operations, request: Record<string, unknown>) {
+    const method: DescMethod = LanceNamespaceService.method[operation];
+    const call = beginCall(method, { id: ["t"], headers: { prefer: "respond-async" } });
+    return operations[operation](create(method.input, request) as never, call);
+  }
+  async function submitAll(branch: string): Promise<void> {
+    await run("createTableScalarIndex", { branch, column: "id", indexType: "BTREE" });
+    await run("alterTableBackfillColumns", { branch, column: "name" });
+  }
+  const others = Promise.withResolvers<void>();
+  for (let i = 0; i < MAX_RUNNING_JOBS; i++)
+    void jobs.runUnrecorded(new AbortController().signal, "", () => others.promise);
+  await run("createTableBranch", { name: "b" });
+  await run("createTableBranch", { name: "other" });
+  for (const branch of ["b", "other"]) await submitAll(branch);
+  await run("deleteTableBranch", { name: "b" });
+  await run("createTableBranch", { name: "b" });
+  await run("alterTableBackfillColumns", { branch: "b", column: "name" });
+  others.resolve();
+  const submitted = await jobs.list();
+  const ended = await Promise.all(submitted.map(({ id }) => jobs.ended(id, 60_000)));
+  assert.deepEqual(ended.map((job) => `${job?.kind} ${job?.state}`).sort(), [
+    "backfill_column cancelled",
+    "backfill_column succeeded",
+    "backfill_column succeeded",
+    "create_index cancelled",
+    "create_index succeeded",
+  ]);
+  assert.deepEqual((await client.call("listTableIndices", "t", { branch: "b" })).indexes, []);
 });

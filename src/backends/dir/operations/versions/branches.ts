@@ -29,14 +29,14 @@ import {
   latestVersion,
   readVersion,
 } from "../../format/versions/version-files.ts";
-import type { PageContext } from "../context.ts";
+import type { JobContext, PageContext } from "../context.ts";
 import { pageOfNames } from "../paging.ts";
 import { datasetOf, requireTable, withData } from "../tables/lookup.ts";
 import { refuseLost, requireDataset } from "./versions.ts";
 
 /** The operations on branches: histories that begin at a version of another branch. */
 export function createBranchOperations(
-  context: TableContext & PageContext,
+  context: TableContext & PageContext & JobContext,
 ): Pick<LanceNamespace, "listTableBranches" | "createTableBranch" | "deleteTableBranch"> {
   const locks = context.createLocks("branches");
   return {
@@ -101,6 +101,8 @@ export function createBranchOperations(
           const deleted = { ...main, branch };
           if (await latestVersion(deleted)) await dropVersions(context, deleted, [{ start: 0n, end: -1n }]);
           await syncBranches(main);
+          // They would work on the next branch of this name.
+          await context.jobs.cancelAt(table.location, (spec) => spec["branch"] === branch);
         });
       };
       await locks.withLocks([main.root], () => withData(context, table, {}, remove));
