@@ -1,12 +1,12 @@
 import { LanceError } from "../namespace/errors.ts";
-import type { ArrowField, ArrowSchema } from "./schema.ts";
+import type { ArrowField, ArrowSchema, TimeUnit } from "./schema.ts";
 
 /**
  * Checks that rows of one schema can be added to a table of another without loss of meaning.
  *
  * The engine would cast what it can, and turn 1.7 into 1. Here, a column must be of the same kind. Within a kind
- * (integers, floats, texts, lists) the engine casts, and fails if a value does not fit. Columns may be in another
- * order, and nullable columns may be missing.
+ * (integers, floats, texts, lists) the engine casts, and fails if a value does not fit. It rounds floats, and would cut
+ * times of a finer unit, which are refused. Columns may be in another order, and nullable columns may be missing.
  *
  * @param isAdded whether the rows become new ones, in which a missing column is null. Default: true.
  * @throws LanceError TableSchemaValidationError
@@ -44,6 +44,11 @@ function checkField(from: ArrowField, to: ArrowField, path: string): void {
   const encodes = a === "utf8" && b === "json";
   if (a !== b && !widens && !raises && !encodes) {
     throw mismatch(`column ${quote(path + from.name)} is ${describe(from)}, in the table ${describe(to)}`);
+  }
+  if (fineness(from) > fineness(to)) {
+    throw mismatch(
+      `column ${quote(path + from.name)} is ${describe(from)}, and the coarser ${describe(to)} of the table would cut its values`,
+    );
   }
   if (from.type.name === "struct") {
     checkFields(from.children, to.children, `${path}${from.name}.`);
@@ -83,9 +88,17 @@ function kindOf({ type, metadata }: ArrowField): string {
   }
 }
 
+/** Returns a number that is larger for a finer unit of time, and equal for all other types. */
+function fineness({ type }: ArrowField): number {
+  return "unit" in type ? UNITS_BY_FINENESS.indexOf(type.unit) : -1;
+}
+
+const UNITS_BY_FINENESS: readonly TimeUnit[] = ["s", "ms", "us", "ns"];
+
 function describe(field: ArrowField): string {
   const { type } = field;
   const kind = kindOf(field);
+  if ("unit" in type) return `${kind} in ${type.unit}`;
   return "bits" in type ? `${kind} of ${type.bits} bits` : kind;
 }
 

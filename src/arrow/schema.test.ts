@@ -5,6 +5,7 @@ import {
   Decimal,
   Dictionary,
   DurationMillisecond,
+  DurationSecond,
   Field,
   FixedSizeBinary,
   FixedSizeList,
@@ -18,7 +19,12 @@ import {
   Schema,
   Struct,
   Table,
+  TimeMillisecond,
+  TimeNanosecond,
+  TimeSecond,
   TimestampMicrosecond,
+  TimestampMillisecond,
+  TimestampSecond,
   tableToIPC,
   Uint8,
   Utf8,
@@ -101,6 +107,26 @@ test("rows fit a table when their columns are of the same kind", () => {
   checkCompatible(schemaOf([one("text", new Utf8())]), table, false);
   fails(/"more" is not in the table/, one("id", new Int64()), one("more", new Utf8()));
   fails(/fixed_size_list\(3\)/, one("id", new Int64()), one("vector", vector(3)));
+});
+
+test("times do not fit a column of a coarser unit, which would cut them", () => {
+  const table = schemaOf([
+    one("at", new TimestampMillisecond()),
+    one("of", new TimeMillisecond()),
+    one("spans", new List(one("item", new DurationSecond()))),
+  ]);
+  const fits = (...fields: Field[]) => checkCompatible(schemaOf(fields), table);
+  fits(one("at", new TimestampSecond()), one("of", new TimeSecond()));
+  fits(one("at", new TimestampMillisecond()), one("spans", new List(one("item", new DurationSecond()))));
+  for (const finer of [
+    one("at", new TimestampMicrosecond()),
+    one("of", new TimeNanosecond()),
+    one("spans", new List(one("item", new DurationMillisecond()))),
+  ])
+    assert.throws(
+      () => fits(finer),
+      (error) => isLanceError(error, "TableSchemaValidationError") && /coarser/.test(error.message),
+    );
 });
 
 /** The metadata of a schema message whose schema has the given vtable: its size, its table's size, its fields. */
