@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { create } from "@bufbuild/protobuf";
 import { describe, it } from "vitest";
 import { beginCall } from "../../../test/support/caller.ts";
+import { LanceDbService } from "../../gen/lance/gateway/v1/lancedb_pb.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import { createByteBudget } from "../../namespace/byte-budget.ts";
 import { isLanceError } from "../../namespace/errors.ts";
@@ -50,6 +51,20 @@ describe("admitUploads", () => {
   const databases = new Map([[undefined, { backend, limits: { maxUploadBytes: 100 } }]]);
   const isThrottled = (error: unknown) =>
     isLanceError(error, "Throttling") && error.headers["retry-after"] === "1";
+
+  it("counts what the completion of a multipart write reads until its call ends", async () => {
+    const { completeMultipartWrite: method } = LanceDbService.method;
+    const budget = createByteBudget(10);
+    const call = beginCall(method);
+    const request = { kind: "unary", operation: "completeMultipartWrite", message: create(method.input) };
+    await admitUploads(databases, budget)(call, request as OperationRequest, async () => {
+      call.holdBody(8);
+      assert.equal(budget.held, 8);
+      assert.throws(() => call.holdBody(3), isThrottled);
+      return create(method.output) as never;
+    });
+    assert.equal(budget.held, 0);
+  });
 
   it("bounds the bytes that a caller's bodies hold until their calls end", async () => {
     const budget = createByteBudget();

@@ -9,19 +9,24 @@ import type { Quota } from "./quotas.ts";
 
 /**
  * Admits the Arrow bodies of uploads: each is bounded by its database's limit, must be complete, and takes its memory
- * from a budget that all calls share.
+ * from a budget that all calls share. The completion of a multipart write has no body, and takes memory from the budget
+ * for the parts that it reads.
  *
  * @param ofCaller bytes that a caller may hold. Default: no bound.
  */
 export function admitUploads(databases: Databases, budget: ByteBudget, ofCaller?: Quota): Interceptor {
   return (call, request, next) => {
-    if (request.kind !== "upload") return next(call, request);
+    if (request.kind !== "upload" && request.operation !== "completeMultipartWrite")
+      return next(call, request);
     const { maxUploadBytes } = databaseOf(databases, call).limits;
     const hold = ofCaller === undefined ? budget.open() : holdOf(callerKey(call), ofCaller, budget.open());
     call.holdBody = (bytes) => hold.take(bytes);
     call.releaseBody = (bytes) => hold.release(bytes);
-    const data = admitBody(whole(request.data, call), hold, maxUploadBytes);
-    return next(call, { ...request, data }).finally(() => hold.release());
+    const admitted =
+      request.kind === "upload"
+        ? { ...request, data: admitBody(whole(request.data, call), hold, maxUploadBytes) }
+        : request;
+    return next(call, admitted).finally(() => hold.release());
   };
 }
 

@@ -3,6 +3,8 @@ import { Int32, Table, tableToIPC, vectorFromArray } from "apache-arrow";
 import { type TestContext, test } from "vitest";
 import { beginCall } from "../../../../../test/support/caller.ts";
 import { LanceNamespaceService } from "../../../../gen/lance/namespace/v1/service_pb.ts";
+import { createByteBudget } from "../../../../namespace/byte-budget.ts";
+import { copyCall } from "../../../../namespace/call.ts";
 import type { ObjectStore } from "../../format/storage.ts";
 import { openDirectory } from "../../open-directory.ts";
 import { failsWith, openClient, silent, temporaryDirectory } from "../../test-support.ts";
@@ -30,7 +32,9 @@ async function openWrite(t: TestContext) {
     table,
     store: context.store,
     stage: (name: string) => writes.stage({ write, name, overwrite: false }, part(), call),
-    complete: (store = context.store) => createMultipartWrites({ ...context, store }).complete(write, call),
+    complete: (store = context.store, own = call) =>
+      createMultipartWrites({ ...context, store }).complete(write, own),
+    call,
     abort: (store: ObjectStore) => createMultipartWrites({ ...context, store }).abort(write),
     count: async () => (await client.call("countTableRows", "t")).count,
   };
@@ -90,4 +94,22 @@ test("a write is completed once when a bucket frees it late after a failed compl
   }
   await complete({ ...store, list });
   assert.equal(await count(), 4n);
+});
+
+test("a completion takes memory for its parts before it reads them, and can be repeated when there is none", async (t) => {
+  const { store, stage, complete, count, call } = await openWrite(t);
+  for (const name of ["a", "b"]) await stage(name);
+  const budget = createByteBudget(1.5 * rows.byteLength);
+  const within = () => {
+    const hold = budget.open();
+    return copyCall(call, {
+      holdBody: (bytes) => hold.take(bytes),
+      releaseBody: (bytes) => hold.release(bytes),
+    });
+  };
+  await assert.rejects(complete(store, within()), failsWith("Throttling"));
+  assert.equal(await count(), 2n);
+  budget.resize(3 * rows.byteLength);
+  await complete(store, within());
+  assert.equal(await count(), 6n);
 });

@@ -126,7 +126,7 @@ export function createMultipartWrites(
         const names = await listNames(store, directory);
         const parts = names.filter((name) => name.endsWith(PART)).sort();
         if (parts.length === 0) throw new LanceError("InvalidInput", "the write has no parts");
-        const data = joinIpcStreams(parts.map((part) => () => bytesOf(`${directory}/${part}`)));
+        const data = held(joinIpcStreams(parts.map((part) => () => bytesOf(`${directory}/${part}`))), call);
         const { table, branch } = write;
         const overwrite = names.includes(OVERWRITE);
         outcome = await insertRows(
@@ -154,6 +154,14 @@ export function createMultipartWrites(
 
 function targetOf({ location }: FoundTable, branch: string | undefined): string {
   return JSON.stringify({ location, branch: isMain(branch) ? null : branch });
+}
+
+/** Yields bytes after it has taken memory for them. */
+async function* held(data: AsyncIterable<Uint8Array>, call: Call): AsyncIterable<Uint8Array> {
+  for await (const chunk of data) {
+    call.holdBody(chunk.byteLength);
+    yield chunk;
+  }
 }
 
 /** Yields the bytes of a body; bytes that the storage has no longer count as held. */
