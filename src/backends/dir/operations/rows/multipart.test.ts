@@ -32,8 +32,8 @@ async function openWrite(t: TestContext) {
     table,
     store: context.store,
     stage: (name: string) => writes.stage({ write, name, overwrite: false }, part(), call),
-    complete: (store = context.store, own = call) =>
-      createMultipartWrites({ ...context, store }).complete(write, own),
+    complete: (store = context.store, own = call, engine = context.engine) =>
+      createMultipartWrites({ ...context, store, engine }).complete(write, own),
     call,
     abort: (store: ObjectStore) => createMultipartWrites({ ...context, store }).abort(write),
     count: async () => (await client.call("countTableRows", "t")).count,
@@ -112,4 +112,29 @@ test("a completion takes memory for its parts before it reads them, and can be r
   budget.resize(3 * rows.byteLength);
   await complete(store, within());
   assert.equal(await count(), 6n);
+});
+
+test("a completion whose rows are in the table is not repeated when the engine fails without saying so", async (t) => {
+  const { context, store, stage, complete, count, call } = await openWrite(t);
+  await stage("a");
+  const engine: typeof context.engine = {
+    ...context.engine,
+    async acquire(...args) {
+      const lease = await context.engine.acquire(...args);
+      const table = Object.create(lease.table, {
+        version: { value: () => lease.table.version() },
+        schema: { value: () => lease.table.schema() },
+        add: {
+          async value(...rows: Parameters<typeof lease.table.add>) {
+            await lease.table.add(...rows);
+            throw new Error('task 7 panicked with message "unreachable"');
+          },
+        },
+      });
+      return { ...lease, table };
+    },
+  };
+  await assert.rejects(complete(store, call, engine), failsWith("Internal"));
+  await assert.rejects(complete(), failsWith("TransactionNotFound"));
+  assert.equal(await count(), 4n);
 });

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import { joinIpcStreams } from "../../../../arrow/join-streams.ts";
 import { type Call, copyCall } from "../../../../namespace/call.ts";
-import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
+import { LanceError, toLanceError } from "../../../../namespace/errors.ts";
 import type { ChangeContext } from "../../batch/change-context.ts";
 import { decisiveRequest } from "../../format/decisive-request.ts";
 import { deleteIfSame } from "../../format/delete-if-same.ts";
@@ -23,7 +23,7 @@ export interface MultipartWrites {
    */
   stage(part: Part, data: AsyncIterable<Uint8Array>, call: Call): Promise<void>;
   /**
-   * Writes all parts as one version and removes them. When that fails, the parts stay for another attempt.
+   * Writes all parts as one version and removes them. When that certainly fails, the parts stay for another attempt.
    *
    * @throws LanceError TransactionNotFound; the errors of an insert
    */
@@ -137,8 +137,8 @@ export function createMultipartWrites(
         );
       } catch (error) {
         // The table may have the rows: a second completion would add them twice.
-        if (!isLanceError(error, "OutcomeUnknown"))
-          await deleteIfSame(store, `${directory}/${TAKEN}`, mark).catch(() => {});
+        const isUnclear = ["OutcomeUnknown", "Internal"].includes(toLanceError(error).kind);
+        if (!isUnclear) await deleteIfSame(store, `${directory}/${TAKEN}`, mark).catch(() => {});
         throw error;
       }
       await clear(directory);
