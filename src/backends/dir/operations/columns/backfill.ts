@@ -10,6 +10,7 @@ import { LanceError } from "../../../../namespace/errors.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import type { ChangeContext } from "../../batch/change-context.ts";
 import { engineCall } from "../../engine/errors.ts";
+import { exactWithAnyIndex } from "../../engine/exact-filter.ts";
 import type { NativeTable } from "../../engine/native.ts";
 import { checkExpressions, onePredicate } from "../../engine/predicate.ts";
 import { repeatConflicts } from "../../engine/repeat-conflicts.ts";
@@ -162,7 +163,8 @@ async function fill(native: NativeTable, { spec }: Job, signal: AbortSignal): Pr
     return { rows: rowsFilled, sourceVersion, version };
   }
   checkExpressions([[expression, `${EXPRESSION_KEY} of ${column}`]]);
-  const where = onePredicate(textOf(spec["where"]));
+  const condition = onePredicate(textOf(spec["where"]));
+  const where = condition && exactWithAnyIndex(condition);
   const update = () => native.update(where, [[column, expression]]);
   const { rowsUpdated, version } = await repeatConflicts(native, update, () => !signal.aborted);
   return { rows: rowsUpdated, sourceVersion, version };

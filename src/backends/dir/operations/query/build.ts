@@ -75,18 +75,24 @@ export interface BuiltQuery {
  * Builds the engine's query from a request.
  *
  * @param indexedFields called only for a search for words that names no column
+ * @param safeFilter returns a checked condition in the form in which the engine evaluates it correctly
  * @throws LanceError InvalidInput, TableColumnNotFound, Unsupported
  */
 export async function buildQuery(
   table: NativeTable,
   asked: QueryFields,
   schema: ArrowSchema,
-  indexedFields: TextTarget["indexedFields"],
+  {
+    indexedFields,
+    safeFilter,
+  }: Pick<TextTarget, "indexedFields"> & {
+    readonly safeFilter: (filter: string | undefined) => Promise<string | undefined>;
+  },
 ): Promise<BuiltQuery> {
   checkCounts(asked);
   const pace = createPace();
   // Each query of the request has the condition and the columns; they are checked once.
-  const checked = { ...asked, filter: await inSlices(predicateSteps(asked.filter)) };
+  const checked = { ...asked, filter: await safeFilter(await inSlices(predicateSteps(asked.filter))) };
   const columns = columnsOf(asked, schema);
   await pace.pauseIfDue();
   const request = isSearch(checked) ? await withinTable(table, checked) : checked;

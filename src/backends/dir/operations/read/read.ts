@@ -15,7 +15,9 @@ import { predicateSteps } from "../../engine/predicate.ts";
 import type { ReadContext } from "../context.ts";
 import { type BuiltQuery, buildQuery } from "../query/build.ts";
 import type { QueryFields } from "../query/fields.ts";
+import { safeFilter } from "../query/safe-filter.ts";
 import { type Guarded, openGuarded, withGuarded } from "../tables/guarded.ts";
+import { datasetOf } from "../tables/lookup.ts";
 import type { Place } from "./read-ahead.ts";
 import { enterResult, resultMessages } from "./result-stream.ts";
 
@@ -61,9 +63,13 @@ export function createReadOperations(
   return {
     async countTableRows({ version, branch, predicate }, call) {
       const filter = await inSlices(predicateSteps(predicate));
-      const count = await withGuarded(context, call, { version, branch }, ({ table, rowCount, wait }) =>
-        filter === undefined ? rowCount() : wait(() => table.countRows(filter)),
-      );
+      const count = await withGuarded(context, call, { version, branch }, (data) => {
+        const { table, found, rowCount, wait } = data;
+        if (filter === undefined) return rowCount();
+        return wait(async () =>
+          table.countRows(await safeFilter(filter, datasetOf(context, found, branch), table)),
+        );
+      });
       return create(CountTableRowsResponseSchema, { count: BigInt(count) });
     },
     async *queryTable(request, call) {
@@ -101,11 +107,16 @@ export function createReadOperations(
  * the client has seen there.
  */
 async function build(
-  { reindexed }: TableContext,
+  context: TableContext,
   { table, found, schema, textFields, wait }: Guarded,
   asked: QueryFields,
 ): Promise<BuiltQuery> {
+  const { reindexed } = context;
   const request = asked.fastSearch && reindexed.has(found.path) ? { ...asked, fastSearch: false } : asked;
   const columns = await schema();
-  return wait(async () => buildQuery(table, request, columns, textFields));
+  const safe = (filter: string | undefined) =>
+    safeFilter(filter, datasetOf(context, found, asked.branch), table);
+  return wait(async () =>
+    buildQuery(table, request, columns, { indexedFields: textFields, safeFilter: safe }),
+  );
 }

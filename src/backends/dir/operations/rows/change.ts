@@ -16,8 +16,9 @@ import { expressionSteps, lengthOf, MAX_EXPRESSIONS_LENGTH, predicateSteps } fro
 import { MAX_VALUE_LENGTH } from "../../engine/sql-functions.ts";
 import { afterChange } from "../../format/changes/after-change.ts";
 import { checkTableProperties } from "../properties.ts";
+import { safeFilter } from "../query/safe-filter.ts";
 import { withGuarded } from "../tables/guarded.ts";
-import { findTable, objectIdOf, requireParent, tableNotFound } from "../tables/lookup.ts";
+import { datasetOf, findTable, objectIdOf, requireParent, tableNotFound } from "../tables/lookup.ts";
 import { createRowTurns } from "./row-turns.ts";
 
 /** The operations that update and delete rows in place. */
@@ -57,10 +58,11 @@ export function createChangeOperations(
         checkTableProperties(properties, table?.properties);
       }
       const result = await takeTurn(call, branch, (endTurn) =>
-        withGuarded(context, call, { branch }, async ({ table, schema, wait, commit }) => {
+        withGuarded(context, call, { branch }, async ({ table, found, schema, wait, commit }) => {
           const columns = columnsOf(updates, await schema());
-          await checkSize(updates, () => wait(() => table.countRows(filter)));
-          return commit(() => table.update(filter, columns), endTurn);
+          const safe = await wait(() => safeFilter(filter, datasetOf(context, found, branch), table));
+          await checkSize(updates, () => wait(() => table.countRows(safe)));
+          return commit(() => table.update(safe, columns), endTurn);
         }),
       );
       return create(UpdateTableResponseSchema, {
@@ -75,9 +77,10 @@ export function createChangeOperations(
         throw new LanceError("InvalidInput", "predicate must not be blank; `true` deletes all rows");
       }
       const result = await takeTurn(call, branch, (endTurn) =>
-        withGuarded(context, call, { branch }, ({ table, commit }) =>
-          commit(() => table.delete(filter), endTurn),
-        ),
+        withGuarded(context, call, { branch }, async ({ table, found, wait, commit }) => {
+          const safe = await wait(() => safeFilter(filter, datasetOf(context, found, branch), table));
+          return commit(() => table.delete(safe), endTurn);
+        }),
       );
       return create(DeleteFromTableResponseSchema, {
         version: BigInt(result.version),

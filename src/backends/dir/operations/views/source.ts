@@ -2,6 +2,7 @@ import { type ArrowSchema, decodeSchema } from "../../../../arrow/schema.ts";
 import { END_OF_STREAM, splitIpcFile } from "../../../../arrow/stream.ts";
 import { untilAborted } from "../../concurrency/wait.ts";
 import { engineCall } from "../../engine/errors.ts";
+import { exactWithAnyIndex } from "../../engine/exact-filter.ts";
 import type { NativeTable } from "../../engine/native.ts";
 import type { NativeQuery } from "../../engine/native-query.ts";
 import type { RowRange } from "./added-rows.ts";
@@ -31,7 +32,7 @@ export function buildSourceQuery(
   else query.select(columns.map(([name, expression]) => [name, expression]));
   const ranges = rows?.map(({ from, to }) => `_rowaddr >= ${from} AND _rowaddr < ${to}`);
   const added = ranges === undefined ? [] : [`(${ranges.join(" OR ") || "false"})`];
-  const conditions = [...added, ...(where === undefined ? [] : [`(${where})`])];
+  const conditions = [...added, ...(where === undefined ? [] : [`(${exactWithAnyIndex(where)})`])];
   if (conditions.length > 0) query.onlyIf(conditions.join(" AND "));
   if (limit !== undefined && limit <= MAX_LIMIT) query.limit(limit);
   return query;

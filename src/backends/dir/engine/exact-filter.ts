@@ -1,0 +1,48 @@
+/*
+ * The engine looks conditions up in indices, and computes wrong rows in two cases. When it negates a result and joins it
+ * with that of a zone map or a Bloom filter, which only exclude rows, the other rows of the second one are missing:
+ * `k != 1 OR s = 'a'` with a B-tree of k and a Bloom filter of s. And a negated `IS TRUE` or `IS FALSE` with an index of
+ * the column lacks the rows with a null.
+ *
+ * It looks nothing up for a condition `(…) IS TRUE`, which selects the same rows.
+ */
+
+const NOT = /\bnot\b/i;
+const TRUTH = /\bis\s+(?:not\s+)?(?:true|false)\b/i;
+const NEGATION = /\bnot\b|!=|<>|\bfalse\b/i;
+const CONJUNCTION = /\b(?:and|or)\b/i;
+
+/** Types of indices, in the words of the format, whose results only exclude rows. */
+const EXCLUDING: ReadonlySet<string | undefined> = new Set([undefined, "ZoneMap", "BloomFilter"]);
+
+/**
+ * Returns a condition in the form in which the engine evaluates it correctly.
+ *
+ * @param indexTypes returns the types of the table's indices; undefined if they are not known
+ */
+export async function exactFilter(
+  filter: string,
+  indexTypes: () => Promise<readonly (string | undefined)[] | undefined>,
+): Promise<string> {
+  if (negatesTruth(filter)) return rowByRow(filter);
+  if (!joinsNegation(filter)) return filter;
+  const types = await indexTypes();
+  return types?.every((type) => !EXCLUDING.has(type)) ? filter : rowByRow(filter);
+}
+
+/** Returns a condition as {@link exactFilter} does, whatever indices the table has. */
+export function exactWithAnyIndex(filter: string): string {
+  return negatesTruth(filter) || joinsNegation(filter) ? rowByRow(filter) : filter;
+}
+
+function negatesTruth(filter: string): boolean {
+  return NOT.test(filter) && TRUTH.test(filter);
+}
+
+function joinsNegation(filter: string): boolean {
+  return NEGATION.test(filter) && CONJUNCTION.test(filter);
+}
+
+function rowByRow(filter: string): string {
+  return `(${filter}) IS TRUE`;
+}

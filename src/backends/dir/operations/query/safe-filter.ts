@@ -1,0 +1,23 @@
+import { exactFilter } from "../../engine/exact-filter.ts";
+import type { NativeTable } from "../../engine/native.ts";
+import type { DatasetRef } from "../../format/dataset.ts";
+import { readIndices } from "../../format/files/index-section.ts";
+import { readVersion } from "../../format/versions/version-files.ts";
+
+/** Returns a checked condition over a table in the form in which the engine evaluates it correctly; see {@link exactFilter}. */
+export async function safeFilter<T extends string | undefined>(
+  filter: T,
+  dataset: DatasetRef,
+  native: Pick<NativeTable, "version">,
+): Promise<T | string> {
+  if (filter === undefined) return filter;
+  return exactFilter(filter, async () => {
+    try {
+      const version = BigInt(await native.version());
+      return (await readIndices(await readVersion(dataset, version))).map(({ type }) => type);
+    } catch {
+      // The manifest may be newer than the gateway, or pruned by now.
+      return undefined;
+    }
+  });
+}
