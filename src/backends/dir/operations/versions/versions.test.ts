@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { create } from "@bufbuild/protobuf";
-import { test } from "vitest";
+import { type TestContext, test } from "vitest";
 import { InsertMode } from "../../../../gen/lance/namespace/v1/data_pb.ts";
 import { RestoreTableRequestSchema } from "../../../../gen/lance/namespace/v1/table_pb.ts";
 import type { Call } from "../../../../namespace/call.ts";
@@ -9,14 +9,22 @@ import type { NativeTable } from "../../engine/native.ts";
 import { describeVersion } from "../../format/versions/version-files.ts";
 import { openDirectory } from "../../open-directory.ts";
 import { idsOf, rows } from "../../rows-fixture.ts";
-import { failsWith, openClient, silent, temporaryDirectory } from "../../test-support.ts";
+import { failsWith, openClient, silent, type TestClient, temporaryDirectory } from "../../test-support.ts";
 import { UPKEEP_TIMES } from "../../upkeep/activity.ts";
 import { DEFAULT_POLICY } from "../../upkeep/policy.ts";
 import { pruneTable } from "../../upkeep/prune-table.ts";
 import { datasetOf, requireTable } from "../tables/lookup.ts";
 import { createVersionOperations } from "./versions.ts";
 
-test("a version that another gateway prunes while it is restored is not the newest one afterwards", async (t) => {
+/**
+ * Restores version 2 of a table with three, while another gateway prunes it.
+ *
+ * @param beforeTakingBack called right before the restored version is taken back
+ */
+async function restoreWhilePruned(
+  t: TestContext,
+  beforeTakingBack: (client: TestClient) => Promise<unknown> = async () => {},
+) {
   const root = await temporaryDirectory(t);
   const client = await openClient(t, root);
   await client.upload("createTable", "t", {}, rows([1]));
@@ -61,11 +69,36 @@ test("a version that another gateway prunes while it is restored is not the newe
       },
     });
   };
-  const { restoreTable } = createVersionOperations({ ...context, engine: { ...context.engine, atVersion } });
+  let isCalled = false;
+  async function notify() {
+    if (isCalled) return;
+    isCalled = true;
+    await beforeTakingBack(client);
+  }
+  const putIfAbsent: typeof context.store.putIfAbsent = async (...args) => {
+    if (args[0].includes("/t.lance/_versions/")) await notify();
+    return context.store.putIfAbsent(...args);
+  };
+  const { restoreTable } = createVersionOperations({
+    ...context,
+    engine: { ...context.engine, atVersion },
+    store: { ...context.store, putIfAbsent },
+  });
   const request = create(RestoreTableRequestSchema, { version: 2n });
-  await assert.rejects(
-    restoreTable(request, { id: ["t"], signal } as unknown as Call),
-    failsWith("TableVersionNotFound"),
-  );
+  return { client, answer: restoreTable(request, { id: ["t"], signal } as unknown as Call) };
+}
+
+test("a version that another gateway prunes while it is restored is not the newest one afterwards", async (t) => {
+  const { client, answer } = await restoreWhilePruned(t);
+  await assert.rejects(answer, failsWith("TableVersionNotFound"));
   assert.deepEqual(idsOf(await client.query("t")), [3]);
+});
+
+test("rows that are added to a restored version stay when it is to be taken back", async (t) => {
+  const { client, answer } = await restoreWhilePruned(t, (other) =>
+    other.upload("insertIntoTable", "t", {}, rows([9])),
+  );
+  await assert.rejects(answer, failsWith("OutcomeUnknown"));
+  const { count } = await client.call("countTableRows", "t", {});
+  assert.equal(count, 2n);
 });

@@ -12,15 +12,14 @@ import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import type { ChangeContext } from "../../batch/change-context.ts";
 import type { CatalogContext, TableContext } from "../../catalog/catalog-context.ts";
 import { engineCall } from "../../engine/errors.ts";
-import type { NativeTable } from "../../engine/native.ts";
 import { afterChange } from "../../format/changes/after-change.ts";
+import { takeNewestBack } from "../../format/changes/taken-back.ts";
 import type { DatasetRef } from "../../format/dataset.ts";
 import { openBranch } from "../../format/versions/refs.ts";
 import { syncVersion } from "../../format/versions/sync-version.ts";
 import { readTransaction } from "../../format/versions/transaction-records.ts";
 import {
   describeVersion,
-  latestVersion,
   listVersions,
   readVersion,
   type VersionEntry,
@@ -76,7 +75,7 @@ export function createVersionOperations(
         return afterChange(async () => {
           const restored = BigInt(await native.version());
           await syncVersion(dataset, restored);
-          if (isMain(branch)) await checkStillThere(context, dataset, native, { wanted, restored });
+          if (isMain(branch)) await checkStillThere(dataset, { wanted, restored });
           return readTransaction(dataset, await readVersion(dataset, restored));
         }, "TableVersionNotFound");
       });
@@ -92,19 +91,14 @@ export function createVersionOperations(
  * @throws LanceError TableVersionNotFound
  */
 async function checkStillThere(
-  { engine }: TableContext,
   dataset: DatasetRef,
-  native: NativeTable,
   { wanted, restored }: { readonly wanted: bigint; readonly restored: bigint },
 ): Promise<void> {
   try {
     await describeVersion(dataset, wanted);
   } catch (error) {
     if (!isLanceError(error, "TableVersionNotFound")) return;
-    // Rows that were added since then would go, too.
-    if ((await latestVersion(dataset))?.version !== restored) throw new Error("others have built on it");
-    const before = await engine.atVersion(native, Number(restored - 1n));
-    await engineCall(() => before.restore()).finally(() => before.close());
+    await takeNewestBack(dataset, restored);
     throw error;
   }
 }
