@@ -3,7 +3,11 @@
 
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
 
 import lance
 from lance.namespace import DirectoryNamespace, RestNamespace
@@ -75,6 +79,49 @@ assert opened(table_id).count_rows() == 7 + 18
 assert opened(table_id).version == 6 + 18
 ids = opened(table_id).to_table(columns=["id"])["id"].to_pylist()
 assert len(set(ids)) == len(ids)
+
+
+
+class LosesAnswers(BaseHTTPRequestHandler):
+    """Passes requests on to the gateway; of a commit, the client gets no answer, or that of a repetition."""
+
+    repeats = False
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers.get("content-length", 0)))
+        status, answer = self.forward(body)
+        if self.path.partition("?")[0].endswith("/version/create"):
+            if not self.repeats:
+                return
+            assert status == 200, answer
+            status, answer = self.forward(body)
+            assert status == 409, answer
+        self.send_response(status)
+        self.send_header("content-length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+
+    def forward(self, body):
+        request = Request(sys.argv[1] + self.path, body, {"content-type": "application/json"})
+        try:
+            with urlopen(request) as answer:
+                return answer.status, answer.read()
+        except HTTPError as error:
+            return error.code, error.read()
+
+    def log_message(self, *_):
+        pass
+
+
+# Lance finds its own transaction in the version, and does not add the rows again.
+proxy = ThreadingHTTPServer(("127.0.0.1", 0), LosesAnswers)
+Thread(target=proxy.serve_forever, daemon=True).start()
+through_proxy = RestNamespace(uri=f"http://127.0.0.1:{proxy.server_port}")
+assert write(["managed", "lost"], people(3), mode="create").version == 1
+for LosesAnswers.repeats in [False, True]:
+    lance.write_dataset(people(2), namespace_client=through_proxy, table_id=["managed", "lost"], mode="append")
+assert opened(["managed", "lost"]).count_rows() == 3 + 2 + 2
+proxy.shutdown()
 
 # The same files, without the gateway.
 beside = lance.dataset(described.location)

@@ -32,8 +32,9 @@ export interface StagedVersion {
  *
  * The number must be the newest plus one. The first version of main is 1, and that of a branch its parent version. A
  * branch that is not registered yet accepts any number, because its first version is written before the registration. A
- * version that exists with equal bytes is a success, so a client may repeat a call. The staged file is removed on
- * success and remains on failure.
+ * version that exists with the bytes of the staged file is a success. The staged file is removed on success and remains on
+ * failure, so a call that is repeated after a success fails; Lance's clients look then whether the version has their
+ * transaction, and others may send an idempotency key.
  *
  * The checks are stricter than in the directory catalog of Lance: the file must be in the dataset, contain a manifest
  * and name the version that it is to become, the fragments that it changes must still exist, and it must name no
