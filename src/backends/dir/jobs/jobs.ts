@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout } from "node:timers/promises";
 import { LanceError } from "../../../namespace/errors.ts";
-import { type Job, type JobRequest, type JobSummary, withEvent } from "./job.ts";
+import { type Job, type JobFacts, type JobRequest, type JobSummary, withEvent } from "./job.ts";
 import { createLessee } from "./lessee.ts";
 import type { JobsOptions } from "./options.ts";
 import { CLOSING, createRunningJobs, type JobWork, NOBODY } from "./running-jobs.ts";

@@ -7,7 +7,7 @@ import { beginCall } from "../../../../../test/support/caller.ts";
 import { LanceNamespaceService } from "../../../../gen/lance/namespace/v1/service_pb.ts";
 import type { NativeBranches, NativeTable } from "../../engine/native.ts";
 import { describeVersion } from "../../format/versions/version-files.ts";
-import { MAX_RUNNING_JOBS } from "../../jobs/jobs.ts";
+import { MAX_RUNNING_JOBS } from "../../jobs/running-jobs.ts";
 import { openDirectory } from "../../open-directory.ts";
 import { idsOf, rows } from "../../rows-fixture.ts";
 import { failsWith, openClient, silent, temporaryDirectory } from "../../test-support.ts";
