@@ -50,6 +50,11 @@ export const FIRST_MEANINGS: readonly Meaning[] = [
 
 /** All other failures except damage. The first pattern that matches decides. */
 export const MEANINGS: readonly Meaning[] = [
+  [
+    /\btask \d+ panicked with message .*Found unmasked nulls for non-nullable/,
+    "TableSchemaValidationError",
+    "a field in a struct has a null, and must not have one",
+  ],
   [/\btask \d+ panicked with message/, UNKNOWN[1], UNKNOWN[2]],
   [
     /commit conflict|Incompatible transaction: |concurrent (?:transaction|modification|writer)|Too many concurrent writers|Retryable commit|does not have a transaction file/i,

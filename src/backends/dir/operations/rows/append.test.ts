@@ -1,6 +1,17 @@
 import assert from "node:assert/strict";
 import { create } from "@bufbuild/protobuf";
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
+import {
+  type Data,
+  Field,
+  Int32,
+  makeData,
+  Struct,
+  Table,
+  tableToIPC,
+  Vector,
+  vectorFromArray,
+} from "apache-arrow";
 import { type TestContext, test } from "vitest";
 import { beginCall } from "../../../../../test/support/caller.ts";
 import { createPartBufferPool } from "../../../../arrow/part-buffer.ts";
@@ -59,3 +70,17 @@ for (const [what, change] of [
     assert.deepEqual(idsOf(await client.query("t")), [1, 2]);
   });
 }
+
+test("a null in a struct whose field must not have one is a mistake of the caller", async (t) => {
+  const client = await openClient(t, await temporaryDirectory(t));
+  const file = (nullable: boolean, values: readonly (number | null)[]) => {
+    const type = new Struct([new Field("x", new Int32(), nullable)]);
+    const children = [vectorFromArray(values, new Int32()).data[0] as Data<Int32>];
+    const data = makeData({ type, length: values.length, nullCount: 0, children });
+    return tableToIPC(new Table({ s: new Vector([data]) }), "stream");
+  };
+  await client.upload("createTable", "t", {}, file(false, [1]));
+  const insertion = client.upload("insertIntoTable", "t", {}, file(true, [2, null]));
+  await assert.rejects(insertion, failsWith("TableSchemaValidationError"));
+  assert.equal((await client.call("countTableRows", "t")).count, 1n);
+});
