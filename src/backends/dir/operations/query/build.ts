@@ -59,7 +59,7 @@ export interface BuiltQuery {
   readonly filtersAfter: boolean;
   /** Maximum number of rows of the result for each query vector; undefined for no bound. */
   readonly maxRows: number | undefined;
-  /** What the engine gathers for each query vector before it gives the first row. */
+  /** Rows that the engine gathers for each query vector before it gives the first one. */
   readonly gathered: Gathered;
   /** Number of rows to leave out at the start of the result. */
   readonly skipRows: number;

@@ -28,7 +28,7 @@ export interface ResultSize {
 /**
  * Derives the size from the width of the rows, or from the table's average row where types do not determine the width.
  *
- * @throws LanceError InvalidInput for more than there is memory for
+ * @throws LanceError InvalidInput for more rows than fit into the memory
  */
 export async function sizeOf(built: BuiltQuery, data: Guarded): Promise<ResultSize> {
   const { schemaMetadata } = await shapeOf(built, data);
@@ -74,7 +74,7 @@ async function gatheredBytes(
 }
 
 /**
- * The engine has no bound of its own, and ends the process when there is no memory for what it gathers.
+ * The engine gathers without a bound of its own, and ends the process when the memory does not suffice.
  *
  * @throws LanceError InvalidInput
  */

@@ -59,7 +59,7 @@ export async function* resultMessages(
 /**
  * Takes the memory of a result.
  *
- * @throws LanceError InvalidInput, if the engine would gather more rows than there is memory for; the errors of {@link
+ * @throws LanceError InvalidInput, if the engine would gather more rows than fit into the memory; the errors of {@link
  *   ReadAhead.enter}
  */
 export async function enterResult(
