@@ -6,10 +6,12 @@ import {
   type ServerHttp2Stream,
 } from "node:http2";
 import type { Socket } from "node:net";
+import type { ByteBudget } from "../../namespace/byte-budget.ts";
 import { peerOf } from "../../wires/peer.ts";
 import { drainSession, LONGEST_ROUND_TRIP_MS } from "./drain.ts";
 import type { ResetAllowances } from "./reset-allowance.ts";
 import { limitIdleness, limitStreamSilence, type SessionIdleness } from "./silence.ts";
+import { countUnread } from "./unread-bytes.ts";
 
 /** Options of {@link createHttp2Sessions}. */
 export interface Http2SessionsOptions {
@@ -26,6 +28,8 @@ export interface Http2SessionsOptions {
   readonly maxStreams: number;
   /** Allowances of clients that reset streams. */
   readonly resets: ResetAllowances;
+  /** Memory budget of what has arrived and is not read yet. Default: no bound. */
+  readonly budget?: ByteBudget | undefined;
   /** Answers a stream. */
   onStream(
     stream: ServerHttp2Stream,
@@ -71,6 +75,7 @@ const MAX_HEADER_BYTES = 16 * 1024;
 export function createHttp2Sessions(options: Http2SessionsOptions): Http2Sessions {
   const { idleness, silenceMs, sessionWindowBytes, maxConcurrentStreams, maxStreams, resets } = options;
   const { onStream, onCrowded, onBroken } = options;
+  const watchUnread = countUnread(options.budget);
   const sessions = new Map<Socket, ServerHttp2Session>();
   const toldToGo = new WeakSet<ServerHttp2Session>();
   /** Open streams of all sessions. */
@@ -115,6 +120,7 @@ export function createHttp2Sessions(options: Http2SessionsOptions): Http2Session
           return;
         }
         calls.opened(stream);
+        watchUnread(stream);
         if (goingMs !== undefined && !toldToGo.has(session)) tellToGo(session, goingMs);
         if (silenceMs > 0) limitStreamSilence(stream, silenceMs);
         onStream(stream, headers, flags, rawHeaders);

@@ -3,6 +3,7 @@ import { createServer as createHttp2Server } from "node:http2";
 import { type AddressInfo, createServer as createNetServer, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
+import type { ByteBudget } from "../../namespace/byte-budget.ts";
 import type { ConnectionFigures } from "../../namespace/connection-figures.ts";
 import { type ErrorName, LanceError } from "../../namespace/errors.ts";
 import type { NoteRefusal } from "../../pipeline/records/refusals.ts";
@@ -34,6 +35,8 @@ export interface ListenerOptions extends ConnectionLimits {
   readonly crowded: HttpHandler;
   /** Answers a request with an error. */
   readonly refuse: (request: IncomingMessage, response: ServerResponse, error: LanceError) => void;
+  /** Memory budget of requests, for what has arrived on HTTP/2 and is not read yet. Default: no bound. */
+  readonly budget?: ByteBudget | undefined;
   /** Keeps account of the requests. Default: nobody does. */
   readonly arrivals?: (() => Arrivals | undefined) | undefined;
   /** Extracts the database from a request's address. Default: addresses name none. */
@@ -105,6 +108,7 @@ export function createListener(options: ListenerOptions): Listener {
     ...limits,
     idleness: { firstCallMs: limits.firstCallMs, idleMs: limits.idleSessionMs },
     resets: createResetAllowances(limits.resetCells),
+    budget: options.budget,
     onBroken: (error) => onBroken(error, "an HTTP/2 session broke"),
     onCrowded(stream, headers) {
       arrivals?.()?.stream(stream, headers);
