@@ -149,6 +149,10 @@ export function downloadHandler(method: DescMethodServerStreaming, upstream: Ups
             options,
           );
           onSent();
+          let headed = false;
+          stream.once("metadata", () => {
+            headed = true;
+          });
           const messages: AsyncIterator<Message> = stream[Symbol.asyncIterator]();
           patience.awaitFirst(limits.firstByteMs);
           try {
@@ -156,7 +160,7 @@ export function downloadHandler(method: DescMethodServerStreaming, upstream: Ups
             return [await messages.next(), messages] as const;
           } catch (thrown) {
             leave();
-            throw patience.reason ?? upstreamError(thrown, call);
+            throw patience.reason ?? upstreamError(thrown, call, { headed });
           } finally {
             patience.rest();
           }

@@ -64,13 +64,6 @@ describe("upstreamError", () => {
     [status.INTERNAL, "Received RST_STREAM with code 2 (Internal server error)", "reset", "broken", "reset"],
     [status.INTERNAL, "Response message parsing error: no", "broken", "broken", "broken"],
     [status.UNIMPLEMENTED, "No message received", "broken", "broken", "broken"],
-    [
-      status.RESOURCE_EXHAUSTED,
-      "Received message larger than max (1 vs 0)",
-      "oversized",
-      "oversized",
-      "oversized",
-    ],
   ] as const;
   for (const [code, words, fault, begun, bodySent] of ownWords) {
     it(`takes "${words}" for the library's own words`, () => {
@@ -83,6 +76,18 @@ describe("upstreamError", () => {
       assert.equal(upstreamError(thrown, call, { bodySent: true }).fault, bodySent);
     });
   }
+
+  it("tells an answer that is too large from a request that is, by the head of an answer", () => {
+    const thrown = failure(status.RESOURCE_EXHAUSTED, "Received message larger than max (1 vs 0)");
+    const read = (progress: Parameters<typeof upstreamError>[2]) => {
+      const { entry, fault } = upstreamError(thrown, beginCall(describeTable), progress);
+      return [entry.name, fault];
+    };
+    for (const answered of [{ begun: true }, { headed: true }, { begun: true, bodySent: true }])
+      assert.deepEqual(read(answered), ["ServiceUnavailable", "oversized"]);
+    for (const refused of [{}, { bodySent: true }])
+      assert.deepEqual(read(refused), ["PayloadTooLarge", undefined]);
+  });
 
   it("derives the fault from the status", () => {
     const faultOf = (code: number) => upstreamError(failure(code, "text"), beginCall(describeTable)).fault;

@@ -64,6 +64,8 @@ const OF_PROXY = /^Received HTTP status code 50[24]$/;
 export interface Progress {
   /** Whether the answer had started. */
   readonly begun?: boolean;
+  /** Whether the head of the answer had come. Default: if the answer had started. */
+  readonly headed?: boolean;
   /** Whether a body that can be read only once was being sent. */
   readonly bodySent?: boolean;
 }
@@ -89,6 +91,12 @@ export function upstreamError(thrown: unknown, call: Call, progress: Progress = 
       : undefined;
   if (own !== undefined) {
     const { text, fault } = own;
+    const { begun = false, headed = begun } = progress;
+    // Upstreams say the same of requests that they refuse, in place of an answer.
+    if (fault === "oversized" && !headed)
+      return new LanceError("PayloadTooLarge", "the upstream catalog takes no request of this size", {
+        cause: thrown,
+      });
     return new LanceError("ServiceUnavailable", text, { cause: thrown, fault: faultAfter(fault, progress) });
   }
   const text = (detail === undefined && TEXTS[code]) || details || "the upstream catalog failed";

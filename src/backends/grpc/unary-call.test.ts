@@ -4,10 +4,12 @@ import { join } from "node:path";
 import { deflateSync, gzipSync } from "node:zlib";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { describe, it } from "vitest";
+import { beginCall } from "../../../test/support/caller.ts";
 import { temporaryDirectory } from "../../../test/support/directory.ts";
 import { DescribeTableResponseSchema } from "../../gen/lance/namespace/v1/table_pb.ts";
 import { isLanceError, type UpstreamFault } from "../../namespace/errors.ts";
-import { describeOn, failsWith } from "./fixture.ts";
+import type { LanceNamespace } from "../../namespace/lance-namespace.ts";
+import { describeOn, failsWith, queryTable } from "./fixture.ts";
 import { type Answer, answerWith, plain, TABLE, upstreamOf } from "./http2-upstream-fixture.ts";
 
 const SIZE = 4_096;
@@ -48,6 +50,21 @@ describe("unary calls of a gRPC upstream", () => {
       );
     });
   }
+
+  it("are too large if the upstream says so of the request, as downloads are", async (t) => {
+    const { backend } = await upstreamOf(t, (stream) => {
+      const refusal = { "grpc-status": "8", "grpc-message": "Received message larger than max (9 vs 8)" };
+      stream.respond({ ":status": 200, "content-type": "application/grpc", ...refusal }, { endStream: true });
+    });
+    await assert.rejects(describeOn(backend), failsWith("PayloadTooLarge"));
+    const rows = (backend.operations as LanceNamespace).queryTable(
+      create(queryTable.input, { id: ["t"] }),
+      beginCall(queryTable),
+    );
+    await assert.rejects(async () => {
+      for await (const _ of rows);
+    }, failsWith("PayloadTooLarge"));
+  });
 
   it("carry their time left, and the name of the upstream", async (t) => {
     const seen: IncomingHttpHeaders[] = [];
