@@ -1,4 +1,5 @@
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
+import { LanceError } from "../namespace/errors.ts";
 import { type MessageRecord, restName } from "./descriptors.ts";
 import { type EncodeJson, fieldReader, type JsonEncoders } from "./json-encode.ts";
 
@@ -10,7 +11,19 @@ export function fitsQuery(field: DescField): boolean {
   return field.message === undefined || field.fieldKind === "map";
 }
 
-/** Compiles the writer of the query string for some fields of a message, as {@link createQueryBinder} reads it. */
+/** Longest query string, in characters: no server takes longer ones, and escaping 16 MiB takes half a second. */
+const MAX_LENGTH = 64 * 1024;
+
+function checkLength(text: string): string {
+  if (text.length <= MAX_LENGTH) return text;
+  const limit = `the parameters of this call are in a URL at the upstream catalog, and may have ${MAX_LENGTH} characters`;
+  throw new LanceError("InvalidInput", limit);
+}
+
+/**
+ * Compiles the writer of the query string for some fields of a message, as {@link createQueryBinder} reads it. The writer throws
+ * LanceError InvalidInput for a message whose query string would be too long.
+ */
 export function createQueryWriter(
   message: DescMessage,
   fields: readonly DescField[],
@@ -32,7 +45,7 @@ export function createQueryWriter(
       const parameter = write(record);
       if (parameter !== "") query += query === "" ? parameter : `&${parameter}`;
     }
-    return query;
+    return checkLength(query);
   };
 }
 
@@ -40,11 +53,18 @@ function parameterWriter(field: DescField, encoders: JsonEncoders): (value: unkn
   const name = `${encodeURIComponent(restName(field))}=`;
   if (field.fieldKind === "map") {
     const encode = encoders.value(field);
-    return (value) => name + encodeURIComponent(encode(value));
+    return (value) => name + encodeURIComponent(checkLength(encode(value)));
   }
   const text = textWriter(encoders.item(field));
   if (field.fieldKind !== "list") return (value) => name + text(value);
-  return (list) => (list as unknown[]).map((item) => name + text(item)).join("&");
+  return (list) => {
+    let written = "";
+    for (const item of list as unknown[]) {
+      written += written === "" ? name + text(item) : `&${name}${text(item)}`;
+      checkLength(written);
+    }
+    return written;
+  };
 }
 
 /** Longest text that a writer remembers, in characters. */
@@ -55,7 +75,7 @@ function textWriter(encode: EncodeJson): (value: unknown) => string {
   let [last, lastWritten] = ["", ""];
   return (value) => {
     if (value === last && last !== "") return lastWritten;
-    const json = encode(value);
+    const json = checkLength(encode(value));
     const written = encodeURIComponent(json.startsWith('"') ? (JSON.parse(json) as string) : json);
     if (typeof value === "string" && value.length <= MAX_REMEMBERED_LENGTH)
       [last, lastWritten] = [value, written];

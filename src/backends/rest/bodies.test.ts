@@ -3,10 +3,14 @@ import { once } from "node:events";
 import { create } from "@bufbuild/protobuf";
 import { describe, test } from "vitest";
 import { steady } from "../../../test/support/steady.ts";
+import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import type { Call } from "../../namespace/call.ts";
 import { LanceError } from "../../namespace/errors.ts";
+import type { LanceNamespace } from "../../namespace/lance-namespace.ts";
 import { callOf, sendJson, type Upstream } from "./fixture.ts";
 import { failing, insertIntoTable, queryTable, upstreamOf } from "./upstream-fixture.ts";
+
+const { mergeInsertIntoTable } = LanceNamespaceService.method;
 
 type Download = (
   request: unknown,
@@ -122,6 +126,27 @@ describe("bodies", () => {
       pieces(),
       callOf(insertIntoTable),
     );
+    assert.equal(upstream.seen.length, 1);
+  });
+
+  test("an upload with parameters that no URL holds is refused, and not sent", async () => {
+    const upstream = await upstreamOf((response) => sendJson(response, { version: 2 }));
+    async function* pieces() {
+      yield Buffer.from("one");
+    }
+    const merge = (init: object) =>
+      (upstream.backend.operations as LanceNamespace).mergeInsertIntoTable(
+        create(mergeInsertIntoTable.input, { on: ["a"], ...init }),
+        pieces(),
+        callOf(mergeInsertIntoTable),
+      );
+    const filter = "x".repeat(10_000);
+    for (const init of [
+      { whenMatchedUpdateAllFilt: filter.repeat(1_600) },
+      { on: Array.from({ length: 100_000 }, (_, at) => `c${at}`) },
+    ])
+      await assert.rejects(merge(init), failing("InvalidInput", /URL/));
+    await merge({ whenMatchedUpdateAllFilt: filter });
     assert.equal(upstream.seen.length, 1);
   });
 });
