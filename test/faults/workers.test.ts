@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { writeFile } from "node:fs/promises";
+import { rm, writeFile } from "node:fs/promises";
 import { Agent, request } from "node:http";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -280,6 +280,45 @@ test("a worker that is blocked does not hold up the end of the process", async (
   assert.deepEqual([code, signal], [0, null]);
   await lost;
 });
+
+test("a gateway goes on when all of its workers end again and again at the same time", async ({
+  onTestFinished,
+}) => {
+  const { path, remove } = await temporaryDirectory();
+  onTestFinished(remove);
+  const [plugin, doom] = [join(path, "doom.mjs"), join(path, "doom")];
+  await writeFile(plugin, doomingPlugin(doom));
+  const program = startProgram(
+    ...["serve", "--root", join(path, "root"), "--port", "0", "--plugin", plugin],
+    ...["--workers", String(WORKERS)],
+  );
+  onTestFinished(() => void program.child.kill("SIGKILL"));
+  let stderr = "";
+  program.child.stderr?.on("data", (piece) => {
+    stderr += piece;
+  });
+  const port = await program.listening();
+  await writeFile(doom, "");
+  const ends = () => stderr.match(/"msg":"a worker (?:is replaced|cannot be started)"/g)?.length ?? 0;
+  // From the second end on, both pause before they start again.
+  await Promise.race([expect.poll(ends).toBeGreaterThanOrEqual(3 * WORKERS), program.ended]);
+  await rm(doom);
+  const ready = async () => {
+    const answer = await sendHttp(port, { method: "GET", path: "/readyz" }).catch(() => undefined);
+    return [answer?.status, program.child.exitCode];
+  };
+  await Promise.race([expect.poll(ready).toEqual([200, null]), program.ended]);
+  assert.deepEqual(await ready(), [200, null]);
+});
+
+/** Has every worker throw while a file exists. */
+const doomingPlugin = (file: string) => `
+  import { existsSync } from "node:fs";
+  import { isMainThread } from "node:worker_threads";
+  if (!isMainThread)
+    setInterval(() => { if (existsSync(${JSON.stringify(file)})) throw new Error("doomed"); }, 20);
+  export default { interceptors: [] };
+`;
 
 /** Blocks a worker, and says so first. */
 const BLOCKING_PLUGIN = `

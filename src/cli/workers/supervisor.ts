@@ -142,7 +142,8 @@ export async function startWorkers(
       }
       failures = performance.now() - since > PROVED_MS ? 0 : failures + 1;
       const pause = failures < 2 ? 0 : Math.min(FIRST_PAUSE_MS * 2 ** (failures - 2), MAX_PAUSE_MS);
-      await sleep(pause, undefined, { ref: false, signal }).catch(() => {});
+      // It keeps the process alive: while all workers pause, nothing else does.
+      await sleep(pause, undefined, { signal }).catch(() => {});
       if (signal.aborted) return;
       thread = await start(worker, port, true).catch((cause: unknown) => {
         log.error({ err: cause, worker: worker + 1 }, "a worker cannot be started");
