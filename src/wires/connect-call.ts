@@ -177,7 +177,7 @@ function copyHeaders(call: Call, context: HandlerContext): void {
     context.responseTrailer.set(name, value);
 }
 
-/** Yields the messages of a request. What the call keeps of them counts as long as it does; at most a piece of the next message has arrived. */
+/** Yields the messages of a request. Their bytes count as long as the call keeps them; at most a piece of the next message has arrived. */
 async function* handedOver(
   messages: AsyncIterable<Message>,
   hold: ByteHold,

@@ -17,6 +17,8 @@ const PLUGIN = `
   export default {
     interceptors: [
       async (call, request, next) => {
+        const after = call.headers["x-test-throw-after"];
+        if (after !== undefined) setTimeout(() => { throw new Error("nobody catches this in time"); }, Number(after));
         const answer = await next(call, request);
         if (call.headers["x-test-end"] === undefined) return answer;
         setImmediate(() => { throw new Error("nobody catches this either"); });
@@ -190,6 +192,31 @@ describe("a gateway with workers", () => {
     });
   }
 
+  test("a worker that ends while the engine works for it loses its own connections alone", async () => {
+    const [other] = await connectToAll();
+    assert.ok(other);
+    await other.send("POST", "/v1/table/busy/create", personStream(people(1)));
+    const rows = personStream(people(100_000));
+    for (const delay of ["50", "100", "200", "400"]) {
+      const victim: Connection | undefined = (await connectToAll()).find(
+        ({ thread }) => thread !== other.thread,
+      );
+      assert.ok(victim);
+      const merge = sendHttp(port, {
+        path: MERGE,
+        agent: victim.agent,
+        body: rows,
+        headers: { ...ARROW_TYPE, "x-test-throw-after": delay },
+      });
+      await merge.catch(() => {});
+      await expect.poll(() => stderr).toMatch(/nobody catches this in time.*a worker is replaced/s);
+      stderr = "";
+    }
+    await connectToAll();
+    assert.equal(program.child.exitCode ?? program.child.signalCode, null);
+    assert.equal((await other.send("GET", "/test/thread"))["thread"], other.thread);
+  });
+
   test("a call with an idempotency key whose worker has ended in it counts as ended, and not as running", async () => {
     const [victim, other] = await connectToAll();
     assert.ok(victim && other);
@@ -281,6 +308,28 @@ test("a worker that is blocked does not hold up the end of the process", async (
   await lost;
 });
 
+test("the end of a drain waits for the engine, whose calls would abort the process", async ({
+  onTestFinished,
+}) => {
+  const { path, remove } = await temporaryDirectory();
+  onTestFinished(remove);
+  const program = startProgram(
+    ...["serve", "--root", join(path, "root"), "--port", "0"],
+    ...["--workers", String(WORKERS), "--drain-seconds", "0"],
+  );
+  onTestFinished(() => void program.child.kill("SIGKILL"));
+  const port = await program.listening();
+  await sendHttp(port, { path: "/v1/table/busy/create", body: personStream(people(1)), headers: ARROW_TYPE });
+  const body = personStream(people(100_000));
+  // They run one after the other, so that others run when the first one has ended.
+  const merges = Array.from({ length: 6 }, () => sendHttp(port, { path: MERGE, body, headers: ARROW_TYPE }));
+  await Promise.race(merges);
+  program.child.kill("SIGTERM");
+  const { code, signal } = await program.ended;
+  assert.deepEqual([code, signal], [0, null]);
+  await Promise.allSettled(merges);
+});
+
 test("a gateway goes on when all of its workers end again and again at the same time", async ({
   onTestFinished,
 }) => {
@@ -334,10 +383,13 @@ const BLOCKING_PLUGIN = `
   };
 `;
 
+const MERGE =
+  "/v1/table/busy/merge_insert?on=id&when_matched_update_all=true&when_not_matched_insert_all=true";
+const ARROW_TYPE = { "content-type": "application/vnd.apache.arrow.stream" };
 const JSON_TYPE = { "content-type": "application/json" };
 /** Content types by the types of bodies. */
 const TYPES: Readonly<Record<string, string>> = {
   undefined: "application/json",
   string: "application/json",
-  object: "application/vnd.apache.arrow.stream",
+  object: ARROW_TYPE["content-type"],
 };

@@ -8,6 +8,7 @@ import { type RunningGateway, startGateway } from "../../gateway/start-gateway.t
 import { divideConfiguration } from "../../gateway/workers.ts";
 import { createLog } from "../../log/log.ts";
 import { shareFiles } from "../../runtime/files-in-time.ts";
+import { unbrokenWorkEnded } from "../../runtime/unbroken-work.ts";
 import { cacheCode } from "../cache-code.ts";
 import { keepTicksFast } from "../keep-ticks.ts";
 import { trimHeapWhenIdle } from "../trim-heap.ts";
@@ -26,6 +27,9 @@ import { openSharedMemory } from "./shared-memory.ts";
 
 /** Interval at which a worker shows that its event loop turns, in milliseconds. */
 const BEAT_MS = 100;
+
+/** How long a closed gateway waits for calls of the engine that a drain has given up, in milliseconds: its end would abort the process. */
+const LONGEST_WAIT_MS = 3_000;
 
 cacheCode(true);
 
@@ -108,7 +112,9 @@ async function profile({ profiles }: Gateway, { id, milliseconds }: ProfileReque
 
 async function close(gateway: Gateway): Promise<void> {
   try {
-    post({ type: "closed", finished: await gateway.close() });
+    const finished = await gateway.close();
+    await unbrokenWorkEnded(LONGEST_WAIT_MS);
+    post({ type: "closed", finished });
   } catch (error) {
     post({ type: "close failed", message: String(error) });
   }

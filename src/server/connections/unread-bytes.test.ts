@@ -10,7 +10,7 @@ import { startServer } from "../fixture.ts";
 
 const MIB = 1024 * 1024;
 
-test("what nothing reads of HTTP/2 counts for the memory of requests, and the streams with the most of it are reset", async (t) => {
+test("unread bytes of HTTP/2 count for the memory of requests, and the streams with the most of them are reset", async (t) => {
   const budget = createByteBudget(3 * MIB);
   const answered = Promise.withResolvers<void>();
   const service = fakeService({

@@ -29,7 +29,7 @@ async function run(rpc: StreamRpc, served: Served): Promise<void> {
 
 /**
  * Yields the messages of a request. It reads nothing ahead of the consumer beyond what the stream itself holds, so
- * that flow control reaches the peer. What the call keeps of its messages counts as long as it does.
+ * that flow control reaches the peer. The bytes of messages count as long as the call keeps them.
  */
 async function* readMessages(method: DescMethod, served: Served): AsyncIterable<Message> {
   if (isRefused(served.call.reception)) {

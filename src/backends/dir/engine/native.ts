@@ -1,5 +1,6 @@
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
+import { isMainThread } from "node:worker_threads";
 import { explainMissing } from "../../load-library.ts";
 import type {
   NativeIndex,
@@ -9,6 +10,7 @@ import type {
 } from "./native-index.ts";
 import type { NativeLsmWriteSpec } from "./native-lsm.ts";
 import type { NativeQuery, NativeTakeQuery, NativeTextQueries } from "./native-query.ts";
+import { keepCallsUnbroken } from "./unbroken-calls.ts";
 
 /*
  * The engine's JavaScript wrapper decodes and encodes Arrow; the native classes below it take and give Arrow
@@ -270,6 +272,7 @@ function loadChecked(): NativeModule {
       throw new Error(`this version of ${ENGINE} is not supported: ${name}.${missing} is missing`);
     }
   }
+  if (!isMainThread) keepCallsUnbroken(Object.keys(EXPECTED).flatMap((name) => native[name] ?? []));
   return native as unknown as NativeModule;
 }
 

@@ -1,0 +1,27 @@
+let running = 0;
+let onEnd: (() => void) | undefined;
+
+/** Whether the thread waits for its end, so that nothing new may begin. */
+export const isThreadEnding = () => onEnd !== undefined;
+
+/** Counts work that must have ended before its thread does. */
+export function countUnbroken(work: Promise<unknown>): void {
+  running += 1;
+  const end = () => {
+    running -= 1;
+    if (running === 0) onEnd?.();
+  };
+  work.then(end, end);
+}
+
+/** Waits until none of this work runs in this thread, at most for a time in milliseconds. None may begin from now on. */
+export function unbrokenWorkEnded(longestMs: number): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, longestMs);
+    onEnd = () => {
+      clearTimeout(timer);
+      resolve();
+    };
+    if (running === 0) onEnd();
+  });
+}
