@@ -115,6 +115,23 @@ describe("bodies that stop", () => {
     });
   }
 
+  for (const bytes of [100, 100_000]) {
+    it(`resets a stream of HTTP/2 whose client takes nothing of an answer of ${bytes} bytes`, {
+      timeout,
+    }, async () => {
+      await using server = await startServer({
+        silenceMs: SILENCE_MS,
+        rest: (_request, response) => void response.end(Buffer.alloc(bytes)),
+      });
+      const session = connectHttp2(server.url, { settings: { initialWindowSize: 0 } });
+      const stream = session.request({ ":path": "/v1/x" });
+      stream.on("error", () => {});
+      await new Promise((resolve) => stream.on("close", resolve));
+      assert.equal(stream.rstCode, constants.NGHTTP2_CANCEL);
+      session.destroy();
+    });
+  }
+
   it("waits for a backend that takes its time over a whole request", { timeout }, async () => {
     await using server = await startServer({
       silenceMs: SILENCE_MS,

@@ -30,13 +30,12 @@ function isClientsTurn({ parser, _httpMessage: response, writableLength }: Http1
   return owesBody || writableLength > 0 || response.writableLength > 0;
 }
 
-/** Resets a stream whose client sends nothing for a while before the end of its request. */
+/** Resets a stream whose client, for a while, neither continues its request nor takes anything of an answer that was written as a whole. */
 export function limitStreamSilence(stream: ServerHttp2Stream, milliseconds: number): void {
-  if (stream.endAfterHeaders) return;
   stream.setTimeout(milliseconds);
   stream.on("timeout", () => {
-    if (stream.state.remoteClose === 1) return;
-    if (stream.readableLength === 0) stream.close(constants.NGHTTP2_CANCEL);
+    const owesBody = stream.state.remoteClose !== 1 && stream.readableLength === 0;
+    if (owesBody || stream.writableEnded) stream.close(constants.NGHTTP2_CANCEL);
     else stream.setTimeout(milliseconds);
   });
 }
