@@ -10,7 +10,7 @@ import type { ByteBudget } from "../../namespace/byte-budget.ts";
 import { peerOf } from "../../wires/peer.ts";
 import { drainSession, LONGEST_ROUND_TRIP_MS } from "./drain.ts";
 import type { ResetAllowances } from "./reset-allowance.ts";
-import { limitIdleness, limitStreamSilence, type SessionIdleness } from "./silence.ts";
+import { limitIdleness, limitStreamSilence, type SessionCalls, type SessionIdleness } from "./silence.ts";
 import { countUnread } from "./unread-bytes.ts";
 
 /** Options of {@link createHttp2Sessions}. */
@@ -56,6 +56,8 @@ export interface Http2Sessions {
   leave(longestMs: number): void;
   /** Closes the session of a connection once its running calls have ended; returns false if the connection has none. */
   retire(socket: Socket): boolean;
+  /** Closes a session that has been idle since before a time of the monotonic clock; returns false if there is none. */
+  endIdle(before: number): boolean;
   /** Closes every session once its running calls have ended. */
   drain(): void;
   /** Cuts every session off. */
@@ -71,12 +73,20 @@ const MAX_SESSION_MEMORY = 4096;
 /** Most bytes of the headers of a stream, and 32 for each of them: as much as node takes of HTTP/1.1. */
 const MAX_HEADER_BYTES = 16 * 1024;
 
+/** How long the client of an idle session that makes room may take to go, in milliseconds. */
+const LONGEST_GOODBYE_MS = 1_000;
+
+interface OpenSession {
+  readonly session: ServerHttp2Session;
+  readonly calls: SessionCalls;
+}
+
 /** Creates an empty set of sessions. */
 export function createHttp2Sessions(options: Http2SessionsOptions): Http2Sessions {
   const { idleness, silenceMs, sessionWindowBytes, maxConcurrentStreams, maxStreams, resets } = options;
   const { onStream, onCrowded, onBroken } = options;
   const watchUnread = countUnread(options.budget);
-  const sessions = new Map<Socket, ServerHttp2Session>();
+  const sessions = new Map<Socket, OpenSession>();
   const toldToGo = new WeakSet<ServerHttp2Session>();
   /** Open streams of all sessions. */
   const all = { open: 0 };
@@ -102,8 +112,8 @@ export function createHttp2Sessions(options: Http2SessionsOptions): Http2Session
         },
       });
       session.setLocalWindowSize(sessionWindowBytes);
-      sessions.set(socket, session);
       const calls = limitIdleness(session, idleness, all);
+      sessions.set(socket, { session, calls });
       session.on("close", () => sessions.delete(socket));
       session.on("error", (error: NodeJS.ErrnoException) => {
         if (error.code === "ERR_HTTP2_ERROR") resets.noteBroken(peer);
@@ -132,17 +142,28 @@ export function createHttp2Sessions(options: Http2SessionsOptions): Http2Session
     },
 
     retire(socket) {
-      const session = sessions.get(socket);
-      if (session !== undefined) tellToGo(session, LONGEST_ROUND_TRIP_MS);
-      return session !== undefined;
+      const found = sessions.get(socket);
+      if (found !== undefined) tellToGo(found.session, LONGEST_ROUND_TRIP_MS);
+      return found !== undefined;
+    },
+
+    endIdle(before) {
+      for (const [socket, { session, calls }] of sessions) {
+        if ((calls.idleSince ?? before) >= before || toldToGo.has(session)) continue;
+        tellToGo(session, LONGEST_ROUND_TRIP_MS);
+        // Its client may keep its side of the connection open.
+        setTimeout(() => socket.destroy(), LONGEST_GOODBYE_MS).unref();
+        return true;
+      }
+      return false;
     },
 
     drain() {
-      for (const session of sessions.values()) tellToGo(session, LONGEST_ROUND_TRIP_MS);
+      for (const { session } of sessions.values()) tellToGo(session, LONGEST_ROUND_TRIP_MS);
     },
 
     destroy() {
-      for (const session of sessions.values()) session.destroy(undefined, constants.NGHTTP2_CANCEL);
+      for (const { session } of sessions.values()) session.destroy(undefined, constants.NGHTTP2_CANCEL);
     },
   };
 }

@@ -48,6 +48,14 @@ export interface SessionIdleness {
   readonly idleMs: number;
 }
 
+/** The calls of a session. */
+export interface SessionCalls {
+  readonly open: number;
+  /** When the last call ended, or the connection began, by the monotonic clock in milliseconds; undefined while a call is open. */
+  readonly idleSince: number | undefined;
+  opened(stream: ServerHttp2Stream): void;
+}
+
 /**
  * Ends a session that has no calls for a while, without losing a call in transit.
  *
@@ -57,7 +65,7 @@ export function limitIdleness(
   session: ServerHttp2Session,
   { firstCallMs, idleMs }: SessionIdleness,
   all: { open: number },
-): { opened(stream: ServerHttp2Stream): void; readonly open: number } {
+): SessionCalls {
   let [open, limit, idleSince] = [0, firstCallMs, performance.now()];
   const timer = setInterval(() => {
     if (open > 0 || performance.now() - idleSince < limit) return;
@@ -73,6 +81,9 @@ export function limitIdleness(
   return {
     get open() {
       return open;
+    },
+    get idleSince() {
+      return open === 0 ? idleSince : undefined;
     },
     opened(stream) {
       open += 1;

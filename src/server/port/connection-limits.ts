@@ -25,6 +25,11 @@ export interface ConnectionLimits {
   readonly firstCallMs?: number;
   /** How long an HTTP/2 connection is kept after its last call, in milliseconds. Default: 15 min. */
   readonly idleSessionMs?: number;
+  /**
+   * How long a connection has been idle at least that is ended for a new one at the maximum number of connections, in
+   * milliseconds. Default: 5 s, so that clients that call more often keep theirs.
+   */
+  readonly replaceableMs?: number;
   /** Maximum number of connections. Default: 4096. */
   readonly maxConnections?: number;
   /** Connections of all workers of the process. Default: there is a single worker. */
@@ -57,6 +62,7 @@ export function limitsOf({
   silenceMs = DEFAULT_SILENCE_MS,
   firstCallMs = 60_000,
   idleSessionMs = 900_000,
+  replaceableMs = 5_000,
   maxConnections = 4096,
   connections = UNSHARED,
   resetCells,
@@ -65,7 +71,15 @@ export function limitsOf({
   maxConcurrentStreams = 1000,
   maxStreams = 65_536,
 }: ConnectionLimits) {
-  const times = { firstBytesMs, headersMs, keepAliveMs, silenceMs, firstCallMs, idleSessionMs };
+  const times = {
+    firstBytesMs,
+    headersMs,
+    keepAliveMs,
+    silenceMs,
+    firstCallMs,
+    idleSessionMs,
+    replaceableMs,
+  };
   const windows = { streamWindowBytes, sessionWindowBytes };
   return { ...times, ...windows, maxConnections, connections, resetCells, maxConcurrentStreams, maxStreams };
 }

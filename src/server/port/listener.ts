@@ -81,10 +81,11 @@ const NO_HTTP: readonly (readonly [RegExp, ErrorName])[] = [
 export function createListener(options: ListenerOptions): Listener {
   const { grpc, http, crowded, refuse, takeAddress, arrivals, accepted, log, refused } = options;
   const limits = limitsOf(options);
-  const { firstBytesMs, headersMs, keepAliveMs, silenceMs, maxConnections, connections } = limits;
-  // Each socket with its last response of HTTP/1.1. A set of responses would cost the collector much: when the set
+  const { firstBytesMs, headersMs, keepAliveMs, silenceMs, replaceableMs, maxConnections, connections } =
+    limits;
+  // Each socket with its last response of HTTP/1.1, and then with the time from which on it is idle. A set of responses would cost the collector much: when the set
   // makes room, its old table refers to the new one, and a chain of them keeps every response alive.
-  const sockets = new Map<Socket, ServerResponse | undefined>();
+  const sockets = new Map<Socket, ServerResponse | number | undefined>();
   const undecided = new Map<Socket, NodeJS.Timeout>();
   const told = new WeakSet<Error>();
   const ended = { connections: 0, received: 0, sent: 0 };
@@ -136,7 +137,7 @@ export function createListener(options: ListenerOptions): Listener {
     accepted?.();
     sockets.set(socket, undefined);
     connections.publish(sockets.size);
-    const isSpare = sockets.size + connections.others > maxConnections;
+    const isSpare = sockets.size + connections.others > maxConnections && !makeRoom();
     if (isSpare) spare.add(socket);
     socket.setKeepAlive(true, TCP_KEEP_ALIVE_MS);
     const patienceMs = isSpare ? SPARE_FIRST_BYTES_MS : firstBytesMs;
@@ -155,6 +156,17 @@ export function createListener(options: ListenerOptions): Listener {
       if (sockets.size === 0) lastSocketGone?.();
     });
     entrance.admit(socket);
+  }
+
+  /** Ends a connection that waits for its next request; returns false if there is none that has waited long enough. */
+  function makeRoom(): boolean {
+    const before = performance.now() - replaceableMs;
+    for (const [socket, state] of sockets) {
+      if (typeof state !== "number" || state >= before || socket.destroyed) continue;
+      socket.destroy();
+      return true;
+    }
+    return sessions.endIdle(before);
   }
 
   function decided(carrier: Socket): void {
@@ -180,7 +192,7 @@ export function createListener(options: ListenerOptions): Listener {
     const carrier = carrierOf(socket);
     const response = sockets.get(carrier);
     retired.add(carrier);
-    if (response === undefined) socket.destroySoon();
+    if (typeof response !== "object") socket.destroySoon();
     else if (!response.headersSent) response.setHeader("connection", "close");
   }
 
@@ -201,9 +213,9 @@ export function createListener(options: ListenerOptions): Listener {
     noteRequest(request.socket);
     response.on("close", () => {
       noteAnswer(request.socket);
-      if (sockets.get(socket) === response && request.complete) sockets.set(socket, undefined);
+      if (sockets.get(socket) === response && request.complete) sockets.set(socket, performance.now());
       // The connection counts as idle only after node has finished the response.
-      if (retired.has(socket) && sockets.get(socket) === undefined) request.socket.destroySoon();
+      if (retired.has(socket) && typeof sockets.get(socket) !== "object") request.socket.destroySoon();
       if (draining) setImmediate(() => http1.closeIdleConnections());
     });
     const isPlain = entrance.isTooPlain(socket);
@@ -241,14 +253,14 @@ export function createListener(options: ListenerOptions): Listener {
       leaving = true;
       sessions.leave(Math.max(delayMs, LONGEST_ROUND_TRIP_MS));
       for (const response of sockets.values())
-        if (response?.headersSent === false) response.setHeader("connection", "close");
+        if (typeof response === "object" && !response.headersSent) response.setHeader("connection", "close");
       if (delayMs > 0) await sleep(delayMs);
       draining = true;
       port.close();
       for (const socket of undecided.keys()) socket.destroy();
       sessions.drain();
       for (const [socket, response] of sockets)
-        if (response?.headersSent && !response.req.complete)
+        if (typeof response === "object" && response.headersSent && !response.req.complete)
           setTimeout(() => socket.destroy(), REFUSED_BODY_MS).unref();
       http1.closeIdleConnections();
       const gone = new Promise<void>((resolve) => {
