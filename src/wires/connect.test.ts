@@ -1,80 +1,27 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { createServer as createHttp1Server } from "node:http";
-import { createServer as createHttp2Server } from "node:http2";
-import type { AddressInfo } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { gzipSync } from "node:zlib";
-import { create, toBinary } from "@bufbuild/protobuf";
-import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
-import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
-import fastify from "fastify";
+import { create } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { createSlowList, type SlowList } from "../../test/support/slow-list.ts";
 import { ErrorResponseSchema } from "../gen/lance/namespace/v1/common_pb.ts";
 import { CreateTableResponseSchema } from "../gen/lance/namespace/v1/data_pb.ts";
 import { QueryTableResponseSchema } from "../gen/lance/namespace/v1/query_pb.ts";
-import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
-import {
-  DescribeTableRequestSchema,
-  DescribeTableResponseSchema,
-  ListTablesResponseSchema,
-} from "../gen/lance/namespace/v1/table_pb.ts";
+import { DescribeTableResponseSchema, ListTablesResponseSchema } from "../gen/lance/namespace/v1/table_pb.ts";
 import { ListTableTagsResponseSchema } from "../gen/lance/namespace/v1/tag_pb.ts";
-import { createByteBudget } from "../namespace/byte-budget.ts";
 import type { Call } from "../namespace/call.ts";
 import { LanceError } from "../namespace/errors.ts";
-import type { Service } from "../namespace/service.ts";
-import { fakeService, memoryLog } from "./grpc/fixture.ts";
-import { encodeFrame } from "./grpc/frame.ts";
-import { type HttpWiresOptions, httpWires } from "./http-wires.ts";
-import { FREE_BYTES } from "./limits.ts";
-import { serviceRpcs } from "./rpc.ts";
+import { startConnect } from "./connect-fixture.ts";
+import { fakeService } from "./grpc/fixture.ts";
 
 const DESCRIBE = "/lance.namespace.v1.LanceNamespaceService/DescribeTable";
 
-async function start(service: Service, maxMessageBytes = 1 << 20, parts: Partial<HttpWiresOptions> = {}) {
-  const { log, lines } = memoryLog();
-  const app = fastify();
-  app.register(httpWires, {
-    service,
-    rpcs: serviceRpcs(LanceNamespaceService, service),
-    transcoders: [],
-    log,
-    maxMessageBytes,
-    ...parts,
-  });
-  await app.ready();
-  const servers = [createHttp1Server(app.routing), createHttp2Server(app.routing as never)];
-  const urls: string[] = [];
-  for (const server of servers) {
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    urls.push(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
-  }
-  const [http1 = "", http2 = ""] = urls;
-  const transports: [string, Transport][] = [
-    ["connect", createConnectTransport({ baseUrl: http1, httpVersion: "1.1" })],
-    ["connect", createConnectTransport({ baseUrl: http2, httpVersion: "2", useBinaryFormat: true })],
-    ["grpc-web", createGrpcWebTransport({ baseUrl: http1, httpVersion: "1.1" })],
-    ["grpc-web", createGrpcWebTransport({ baseUrl: http2, httpVersion: "2" })],
-    ["grpc-web", createGrpcWebTransport({ baseUrl: http1, httpVersion: "1.1", useBinaryFormat: false })],
-  ];
-  return {
-    lines,
-    http1,
-    clients: transports.map(([protocol, transport]) => {
-      return { protocol, client: createClient(LanceNamespaceService, transport) };
-    }),
-    async [Symbol.asyncDispose]() {
-      for (const server of servers) server.close();
-    },
-  };
-}
-
 test("calls of every kind arrive by Connect and gRPC-Web over HTTP/1.1 and HTTP/2", async () => {
   let seen: Call | undefined;
-  await using server = await start({
+  await using server = await startConnect({
     async unary(_method, request, call) {
       seen = call;
       call.responseHeaders["x-answer"] = "yes";
@@ -124,7 +71,7 @@ test("long lists and maps arrive whole by Connect and gRPC-Web", async () => {
   const tags = Object.fromEntries(tables.map((name, i) => [name, { version: BigInt(i) }]));
   const listed = create(ListTablesResponseSchema, { tables, pageToken: "p" });
   const tagged = create(ListTableTagsResponseSchema, { tags });
-  await using server = await start({
+  await using server = await startConnect({
     ...fakeService(),
     unary: async ({ name }) => (name === "ListTables" ? listed : tagged) as never,
   });
@@ -147,7 +94,7 @@ test("long lists and maps arrive whole by Connect and gRPC-Web", async () => {
 test("a long list is encoded no further once its client has left", async () => {
   let call: Call | undefined;
   const lists: SlowList[] = [];
-  await using server = await start({
+  await using server = await startConnect({
     ...fakeService(),
     async unary(_method, _request, given) {
       call = given;
@@ -172,7 +119,7 @@ test("a long list is encoded no further once its client has left", async () => {
 });
 
 test("errors keep their code, their headers and the error response", async () => {
-  await using server = await start({
+  await using server = await startConnect({
     ...fakeService(),
     async unary() {
       throw new LanceError("TableNotFound", "no table", { headers: { "retry-after": "7" } });
@@ -209,7 +156,7 @@ test("errors keep their code, their headers and the error response", async () =>
 test("deadlines and cancellation abort the call with a Lance error", async () => {
   const reasons: unknown[] = [];
   let onBegun = () => {};
-  await using server = await start({
+  await using server = await startConnect({
     ...fakeService(),
     async unary(_method, _request, call) {
       onBegun();
@@ -236,7 +183,7 @@ test("deadlines and cancellation abort the call with a Lance error", async () =>
 
 test("the size limit holds for every protocol, and inside uploads", async () => {
   let seen: unknown;
-  await using server = await start(
+  await using server = await startConnect(
     {
       ...fakeService(),
       async upload(_method, _request, data) {
@@ -266,7 +213,7 @@ test("the size limit holds for every protocol, and inside uploads", async () => 
 });
 
 test("a message that is too large says so in the error's detail, also when it is packed", async () => {
-  await using server = await start(fakeService(), 1000);
+  await using server = await startConnect(fakeService(), 1000);
   const json = JSON.stringify({ id: ["x".repeat(2000)] });
   const bodies: RequestInit[] = [
     { body: json },
@@ -288,7 +235,7 @@ test("a message that is too large says so in the error's detail, also when it is
 });
 
 test("a method that there is not is answered in the caller's own protocol", async () => {
-  await using server = await start(fakeService());
+  await using server = await startConnect(fakeService());
   const post = (headers: Record<string, string>) =>
     fetch(`${server.http1}/no.such.Service/Method`, { method: "POST", headers, body: "x" });
   const unary: Record<string, string>[] = [
@@ -313,7 +260,7 @@ test("a method that there is not is answered in the caller's own protocol", asyn
 });
 
 test("JSON of Connect is protobuf JSON, and other paths are not taken", async () => {
-  await using server = await start(fakeService());
+  await using server = await startConnect(fakeService());
   const headers = { "content-type": "application/json" };
   const response = await fetch(server.http1 + DESCRIBE, { method: "POST", headers, body: '{"id":["a"]}' });
   assert.deepEqual(await response.json(), { table: "t" });
@@ -332,7 +279,7 @@ test("the call of a long message starts in a later turn than its decoding", asyn
       return create(DescribeTableResponseSchema);
     },
   });
-  await using server = await start(service, undefined, { pace });
+  await using server = await startConnect(service, undefined, { pace });
   const turnsOf = async (client: (typeof server.clients)[number]["client"], id: string[]) => {
     turns = 0;
     await client.describeTable({ id });
@@ -343,65 +290,4 @@ test("the call of a long message starts in a later turn than its decoding", asyn
     // Before the check of the message, before its decoding, and after it.
     assert.equal(await turnsOf(client, ["a", "b".repeat(40_000)]), 3);
   }
-});
-
-const FILLER = { filler: "x".repeat(80_000) };
-
-test("an unpacked message counts for the memory of requests until its call ends, and is unpacked no further than there is room", async () => {
-  const message = toBinary(
-    DescribeTableRequestSchema,
-    create(DescribeTableRequestSchema, { context: FILLER }),
-  );
-  const requests: RequestInit[] = [
-    {
-      body: gzipSync(JSON.stringify({ context: FILLER })),
-      headers: { "content-type": "application/json", "content-encoding": "gzip" },
-    },
-    {
-      body: encodeFrame(gzipSync(message), true),
-      headers: { "content-type": "application/grpc-web+proto", "grpc-encoding": "gzip" },
-    },
-  ];
-  for (const request of requests) {
-    const budget = createByteBudget(100_000);
-    const answered = Promise.withResolvers<void>();
-    const begun = Promise.withResolvers<void>();
-    const service = fakeService({
-      async unary() {
-        begun.resolve();
-        await answered.promise;
-        return create(DescribeTableResponseSchema, { table: "only one" });
-      },
-    });
-    await using server = await start(service, undefined, { budget });
-    const call = async () => (await fetch(server.http1 + DESCRIBE, { method: "POST", ...request })).text();
-    const running = call();
-    await begun.promise;
-    assert.ok(budget.held > 80_000 - FREE_BYTES, `${budget.held}`);
-    const refusal = decodeURIComponent(await call());
-    assert.match(refusal, /use all memory/);
-    answered.resolve();
-    assert.match(await running, /only one/);
-    assert.equal(budget.held, 0);
-  }
-});
-
-test("the request of a download counts for the memory of requests until the download ends", async () => {
-  const budget = createByteBudget();
-  const service = fakeService({
-    async *download() {
-      for (;;) yield create(QueryTableResponseSchema, { data: { data: Buffer.alloc(100_000) } });
-    },
-  });
-  await using server = await start(service, undefined, { budget });
-  const { body } = await fetch(`${server.http1}/lance.namespace.v1.LanceNamespaceService/QueryTable`, {
-    method: "POST",
-    headers: { "content-type": "application/connect+json" },
-    body: encodeFrame(Buffer.from(JSON.stringify({ context: FILLER })), false),
-  });
-  const reader = (body as ReadableStream<Uint8Array>).getReader();
-  await reader.read();
-  assert.ok(budget.held > 80_000 - FREE_BYTES, `${budget.held}`);
-  await reader.cancel();
-  await expect.poll(() => budget.held).toBe(0);
 });

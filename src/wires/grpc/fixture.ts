@@ -27,6 +27,20 @@ export function fakeService(parts: Partial<Service> = {}): Service {
   };
 }
 
+/** Returns a service whose calls begin, and end with an answer that names the table `only one` when the test says so. */
+export function pausedService() {
+  const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
+  const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
+  const service = fakeService({
+    async unary() {
+      begin();
+      await answered;
+      return create(DescribeTableResponseSchema, { table: "only one" });
+    },
+  });
+  return { service, begun, answer };
+}
+
 /** Returns a logger whose lines can be read. */
 export function memoryLog() {
   const lines: Record<string, unknown>[] = [];

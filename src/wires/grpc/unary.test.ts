@@ -19,7 +19,16 @@ import { createByteBudget } from "../../namespace/byte-budget.ts";
 import type { Call } from "../../namespace/call.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import { FREE_BYTES } from "../limits.ts";
-import { callUnary, fakeService, METHODS, pathOfMethod, rawCall, startGrpc, statusOf } from "./fixture.ts";
+import {
+  callUnary,
+  fakeService,
+  METHODS,
+  pathOfMethod,
+  pausedService,
+  rawCall,
+  startGrpc,
+  statusOf,
+} from "./fixture.ts";
 import { encodeFrame } from "./frame.ts";
 
 const request = toBinary(DescribeTableRequestSchema, create(DescribeTableRequestSchema, { id: ["a", "b"] }));
@@ -339,23 +348,15 @@ test("the call of a long message starts in a later turn than its decoding", asyn
 
 test("an unpacked message counts for the memory of requests until its call ends, and is unpacked no further than there is room", async () => {
   const budget = createByteBudget(100_000);
-  const answered = Promise.withResolvers<void>();
-  const begun = Promise.withResolvers<void>();
-  const service = fakeService({
-    async unary() {
-      begun.resolve();
-      await answered.promise;
-      return create(DescribeTableResponseSchema, {});
-    },
-  });
+  const { service, begun, answer } = pausedService();
   await using server = await startGrpc(service, { budget });
   const packed = (bytes: number) => encodeFrame(gzipSync(describeIn({ filler: "x".repeat(bytes) })), true);
   const gzip = { "grpc-encoding": "gzip" };
   const running = rawCall(server.session, packed(80_000), gzip);
-  await begun.promise;
+  await begun;
   assert.ok(budget.held > 80_000 - FREE_BYTES, `${budget.held}`);
   assert.equal(statusOf(await rawCall(server.session, packed(80_000), gzip)), status.RESOURCE_EXHAUSTED);
-  answered.resolve();
+  answer();
   assert.equal(statusOf(await running), status.OK);
   assert.equal(budget.held, 0);
 });
