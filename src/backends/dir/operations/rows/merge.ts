@@ -75,7 +75,8 @@ export function createMergeOperations(
       const schema = await data.schema();
       const on = keysOf(plan, schema, upload.schema);
       checkCompatible(upload.schema, schema, plan.insert);
-      const useIndex = (await canUseIndex(plan, schema, upload, on)) ? plan.useIndex : false;
+      const useIndex =
+        plan.useIndex !== false && (await canUseIndex(plan, schema, upload, on)) ? plan.useIndex : false;
       const log = await data.wait(() => data.table.getLsmWriteSpec());
       checkWriteLog(plan.useLsm, Boolean(log));
       return answer(
