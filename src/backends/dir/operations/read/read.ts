@@ -15,9 +15,7 @@ import { predicateSteps } from "../../engine/predicate.ts";
 import type { ReadContext } from "../context.ts";
 import { type BuiltQuery, buildQuery } from "../query/build.ts";
 import type { QueryFields } from "../query/fields.ts";
-import { safeFilter } from "../query/safe-filter.ts";
 import { type Guarded, openGuarded, withGuarded } from "../tables/guarded.ts";
-import { datasetOf } from "../tables/lookup.ts";
 import type { Place } from "./read-ahead.ts";
 import { enterResult, resultMessages } from "./result-stream.ts";
 
@@ -63,12 +61,10 @@ export function createReadOperations(
   return {
     async countTableRows({ version, branch, predicate }, call) {
       const filter = await inSlices(predicateSteps(predicate));
-      const count = await withGuarded(context, call, { version, branch }, (data) => {
-        const { table, found, rowCount, wait } = data;
-        if (filter === undefined) return rowCount();
-        return wait(async () =>
-          table.countRows(await safeFilter(filter, datasetOf(context, found, branch), table)),
-        );
+      const count = await withGuarded(context, call, { version, branch }, async (data) => {
+        if (filter === undefined) return data.rowCount();
+        const safe = await data.safeFilter(filter);
+        return data.wait(() => data.table.countRows(safe));
       });
       return create(CountTableRowsResponseSchema, { count: BigInt(count) });
     },
@@ -107,16 +103,11 @@ export function createReadOperations(
  * the client has seen there.
  */
 async function build(
-  context: TableContext,
-  { table, found, schema, textFields, wait }: Guarded,
+  { reindexed }: TableContext,
+  { table, found, schema, textFields, safeFilter, wait }: Guarded,
   asked: QueryFields,
 ): Promise<BuiltQuery> {
-  const { reindexed } = context;
   const request = asked.fastSearch && reindexed.has(found.path) ? { ...asked, fastSearch: false } : asked;
   const columns = await schema();
-  const safe = (filter: string | undefined) =>
-    safeFilter(filter, datasetOf(context, found, asked.branch), table);
-  return wait(async () =>
-    buildQuery(table, request, columns, { indexedFields: textFields, safeFilter: safe }),
-  );
+  return wait(async () => buildQuery(table, request, columns, { indexedFields: textFields, safeFilter }));
 }

@@ -16,9 +16,8 @@ import { expressionSteps, lengthOf, MAX_EXPRESSIONS_LENGTH, predicateSteps } fro
 import { MAX_VALUE_LENGTH } from "../../engine/sql-functions.ts";
 import { afterChange } from "../../format/changes/after-change.ts";
 import { checkTableProperties } from "../properties.ts";
-import { safeFilter } from "../query/safe-filter.ts";
 import { withGuarded } from "../tables/guarded.ts";
-import { datasetOf, findTable, objectIdOf, requireParent, tableNotFound } from "../tables/lookup.ts";
+import { findTable, objectIdOf, requireParent, tableNotFound } from "../tables/lookup.ts";
 import { createRowTurns } from "./row-turns.ts";
 
 /** The operations that update and delete rows in place. */
@@ -58,9 +57,9 @@ export function createChangeOperations(
         checkTableProperties(properties, table?.properties);
       }
       const result = await takeTurn(call, branch, (endTurn) =>
-        withGuarded(context, call, { branch }, async ({ table, found, schema, wait, commit }) => {
+        withGuarded(context, call, { branch }, async ({ table, schema, safeFilter, wait, commit }) => {
           const columns = columnsOf(updates, await schema());
-          const safe = await wait(() => safeFilter(filter, datasetOf(context, found, branch), table));
+          const safe = await safeFilter(filter);
           await checkSize(updates, () => wait(() => table.countRows(safe)));
           return commit(() => table.update(safe, columns), endTurn);
         }),
@@ -77,8 +76,8 @@ export function createChangeOperations(
         throw new LanceError("InvalidInput", "predicate must not be blank; `true` deletes all rows");
       }
       const result = await takeTurn(call, branch, (endTurn) =>
-        withGuarded(context, call, { branch }, async ({ table, found, wait, commit }) => {
-          const safe = await wait(() => safeFilter(filter, datasetOf(context, found, branch), table));
+        withGuarded(context, call, { branch }, async ({ table, safeFilter, commit }) => {
+          const safe = await safeFilter(filter);
           return commit(() => table.delete(safe), endTurn);
         }),
       );

@@ -10,6 +10,7 @@ import { repeatConflicts } from "../../engine/repeat-conflicts.ts";
 import { afterChange } from "../../format/changes/after-change.ts";
 import { syncVersion } from "../../format/versions/sync-version.ts";
 import { datasetOf, type FoundTable, openData, type Reference, requireOpenTable } from "./lookup.ts";
+import { safeFilter } from "./safe-filter.ts";
 
 /** Result of work that makes a version. */
 interface Made {
@@ -31,6 +32,8 @@ export interface Guarded {
    * @throws LanceError the errors of `wait`
    */
   textFields(): Promise<readonly string[]>;
+  /** Returns a checked condition as {@link safeFilter} does. @throws LanceError the errors of `wait` */
+  safeFilter<T extends string | undefined>(filter: T): Promise<T | string>;
   /**
    * Runs engine work and waits for it until the call ends at the latest.
    *
@@ -80,12 +83,14 @@ export async function openGuarded(
       });
     return untilAborted(result, call.signal);
   }
+  const dataset = () => datasetOf(context, found, reference.branch);
   return {
     table: lease.table,
     found,
     schema: () => wait(lease.schema),
     rowCount: () => wait(lease.rowCount),
     textFields: () => wait(lease.textFields),
+    safeFilter: (filter) => wait(() => safeFilter(filter, dataset(), lease.table)),
     wait,
     commit: (work, onCommitted) =>
       wait(async () => {
@@ -93,8 +98,7 @@ export async function openGuarded(
           repeatConflicts(lease.table, work, () => !call.signal.aborted),
         );
         onCommitted?.();
-        const dataset = datasetOf(context, found, reference.branch);
-        await afterChange(() => syncVersion(dataset, BigInt(result.version)));
+        await afterChange(() => syncVersion(dataset(), BigInt(result.version)));
         return result;
       }),
     release() {
