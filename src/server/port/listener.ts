@@ -83,8 +83,9 @@ export function createListener(options: ListenerOptions): Listener {
   const limits = limitsOf(options);
   const { firstBytesMs, headersMs, keepAliveMs, silenceMs, replaceableMs, maxConnections, connections } =
     limits;
-  // Each socket with its last response of HTTP/1.1, and then with the time from which on it is idle. A set of responses would cost the collector much: when the set
-  // makes room, its old table refers to the new one, and a chain of them keeps every response alive.
+  // Each socket with its last response of HTTP/1.1, and then with the time from which on it is idle. A set of responses would
+  // cost the collector much: when the set makes room, its old table refers to the new one, and a chain of them keeps every
+  // response alive.
   const sockets = new Map<Socket, ServerResponse | number | undefined>();
   const undecided = new Map<Socket, NodeJS.Timeout>();
   const told = new WeakSet<Error>();
