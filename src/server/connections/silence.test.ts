@@ -132,6 +132,23 @@ describe("bodies that stop", () => {
     });
   }
 
+  for (const method of ["GET", "HEAD"]) {
+    it(`keeps a stream of HTTP/2 whose ${method} takes longer than a client may be silent`, {
+      timeout,
+    }, async () => {
+      await using server = await startServer({
+        silenceMs: SILENCE_MS,
+        rest: (_request, response) => void sleep(5 * SILENCE_MS).then(() => response.end("done")),
+      });
+      const session = connectHttp2(server.url);
+      const stream = session.request({ ":path": "/v1/x", ":method": method });
+      stream.resume();
+      await new Promise((resolve) => stream.on("close", resolve));
+      assert.equal(stream.rstCode, constants.NGHTTP2_NO_ERROR);
+      session.destroy();
+    });
+  }
+
   it("waits for a backend that takes its time over a whole request", { timeout }, async () => {
     await using server = await startServer({
       silenceMs: SILENCE_MS,

@@ -30,12 +30,17 @@ function isClientsTurn({ parser, _httpMessage: response, writableLength }: Http1
   return owesBody || writableLength > 0 || response.writableLength > 0;
 }
 
-/** Resets a stream whose client, for a while, neither continues its request nor takes anything of an answer that was written as a whole. */
+/**
+ * Resets a stream whose client, for a while, neither continues its request nor takes anything of an answer that was written as a
+ * whole.
+ */
 export function limitStreamSilence(stream: ServerHttp2Stream, milliseconds: number): void {
   stream.setTimeout(milliseconds);
   stream.on("timeout", () => {
     const owesBody = stream.state.remoteClose !== 1 && stream.readableLength === 0;
-    if (owesBody || stream.writableEnded) stream.close(constants.NGHTTP2_CANCEL);
+    // Node ends the answer to a HEAD request before its head is sent.
+    const isAnswered = stream.headersSent && stream.writableEnded;
+    if (owesBody || isAnswered) stream.close(constants.NGHTTP2_CANCEL);
     else stream.setTimeout(milliseconds);
   });
 }
