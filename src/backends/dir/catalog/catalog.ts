@@ -216,7 +216,8 @@ export function createCatalog(
       const committed = await work();
       if (committed === undefined) return false;
       isUnsynced = false;
-      if (sinceRefresh() > SURE_WITHIN_MS && !(await manifest.isCurrent(committed.version))) return false;
+      const { manifest: own } = committed.file;
+      if (sinceRefresh() > SURE_WITHIN_MS && !(await manifest.isCurrent(own))) return false;
       made = committed.version;
       if (version === base && state === onto) await takeOver(committed, changes);
       newestSeen?.raise(committed.version);

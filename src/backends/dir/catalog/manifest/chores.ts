@@ -11,7 +11,7 @@ import type { Chore } from "./housekeeping.ts";
 import { isPlainFragment, rowFormatOf } from "./row-fragment.ts";
 
 /** Number of the newest versions of the manifest that are kept. */
-const KEEP_VERSIONS = 20;
+export const KEEP_VERSIONS = 20;
 
 /**
  * Minimum age of a version before it is pruned, and minimum time since another has replaced it, in milliseconds: a reader that looks for new versions at least this

@@ -5,12 +5,12 @@ import type { Engine } from "../../engine/engine.ts";
 import { engineCall } from "../../engine/errors.ts";
 import type { Lease } from "../../engine/handles.ts";
 import type { NativeTable } from "../../engine/native.ts";
-import { manifestKey } from "../../format/dataset.ts";
+import { afterChange } from "../../format/changes/after-change.ts";
 import { type ManifestFile, manifestFileOf, parseManifestFile } from "../../format/files/manifest-file.ts";
 import { UnsyncedError } from "../../format/local/local-errors.ts";
 import { keyIn, type ObjectStore } from "../../format/storage.ts";
 import { createStorageClock } from "../../format/storage-clock.ts";
-import { latestVersion, readVersion } from "../../format/versions/version-files.ts";
+import { readVersion } from "../../format/versions/version-files.ts";
 import { createHintWriter } from "../../format/versions/version-hint.ts";
 import type { Memory } from "../state/memory.ts";
 import type { Delta } from "../state/row-batch.ts";
@@ -26,6 +26,7 @@ import { foreignValues } from "./foreign-values.ts";
 import { createFreshness, type Freshness, type Head } from "./freshness.ts";
 import type { Chore } from "./housekeeping.ts";
 import { createFragmentWriter } from "./new-fragment.ts";
+import { isPartOfHistory } from "./predecessor.ts";
 import type { Committed, PreparedCommit } from "./prepared-commit.ts";
 import { readDelta, readIds, readState } from "./reader.ts";
 import { createManifestWriter, type PreparedJoin } from "./writer.ts";
@@ -101,8 +102,10 @@ export interface ManifestTable {
   /**
    * Whether a version that was made here is part of the history, rather than beside a history that continued without
    * it.
+   *
+   * @throws LanceError OutcomeUnknown if that cannot be found out
    */
-  isCurrent(version: number): Promise<boolean>;
+  isCurrent(made: Manifest): Promise<boolean>;
   close(): Promise<void>;
 }
 
@@ -278,11 +281,7 @@ export function createManifestTable(
         createPruning(dataset, clock),
       ];
     },
-    async isCurrent(version) {
-      const newest = await latestVersion(dataset);
-      if (newest === undefined || newest.version <= BigInt(version)) return true;
-      return (await store.head(manifestKey(dataset, BigInt(version) + 1n, newest.scheme))) !== undefined;
-    },
+    isCurrent: (made) => afterChange(() => isPartOfHistory(dataset, made)),
     async close() {
       await hint.idle();
       engine.forget(location);

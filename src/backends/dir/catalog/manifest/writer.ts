@@ -13,6 +13,7 @@ import type { BaseState, CommitBase } from "./commit-base.ts";
 import { liveRows, planCommit, StateMismatch } from "./commit-plan.ts";
 import { markGaps } from "./gap-marker.ts";
 import type { FragmentWriter } from "./new-fragment.ts";
+import { propertiesAfter } from "./predecessor.ts";
 import {
   allDone,
   type Committed,
@@ -140,7 +141,8 @@ export function createManifestWriter(dataset: DatasetRef, writeFragment: Fragmen
     const { updated, added } = change;
     const { manifest, operation, addedId } = changeRows(base.manifest, change);
     const marked = markGaps(withVerdicts(manifest, verdicts), base.manifest.version + 1n);
-    const next = await buildNextVersion(dataset, base, marked, { operation });
+    const properties = propertiesAfter(base.manifest);
+    const next = await buildNextVersion(dataset, base, marked, { operation, properties });
     const { transaction } = next;
     const files = allDone([written, transaction && create(transaction.key, transaction.bytes)]);
     remember(manifest, added, rows);
