@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Manifest } from "../../../../gen/lance/format/table_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import { createPace, inSlices, type Steps, stepsOf } from "../../../../runtime/pace.ts";
+import { startStopwatch } from "../../../../runtime/stopwatch.ts";
 import type { DatasetRef } from "../dataset.ts";
 import { manifestKey } from "../dataset.ts";
 import { copySteps } from "../files/copy-message.ts";
@@ -11,6 +12,7 @@ import { checkWritable } from "../files/manifest.ts";
 import type { ManifestFile } from "../files/manifest-file.ts";
 import { readManifestFile } from "../files/manifest-file.ts";
 import { noteDurable } from "../versions/durable-versions.ts";
+import { isOvertaken } from "../versions/overtaken.ts";
 import type { PreparedVersion } from "../versions/prepared-version.ts";
 import { publishVersion } from "../versions/publish-version.ts";
 import { ensureDurable } from "../versions/sync-version.ts";
@@ -88,11 +90,12 @@ export async function commitChange(
     if (attempt > 0)
       await sleep(Math.random() * Math.min(5 * 2 ** attempt, MAX_PAUSE), undefined, { signal });
     signal?.throwIfAborted();
+    const sinceLook = startStopwatch();
     const newest = await newestFile(dataset);
     if (!newest) throw new LanceError("TableVersionNotFound", "the table has no version yet");
     checkWritable(newest.manifest);
     const next = await build(dataset, newest, apply, properties);
-    if (await publish(dataset, next)) return finish(dataset, next);
+    if (await publish(dataset, next, sinceLook)) return finish(dataset, next);
   }
   throw new LanceError("ConcurrentModification", `others committed each time in ${attempts} attempts`);
 }
@@ -108,9 +111,10 @@ export async function commitFirst(
   like: ManifestFile,
   apply: ApplyChange,
 ): Promise<CommittedVersion> {
+  const sinceLook = startStopwatch();
   if ((await latestVersion(dataset)) !== undefined) throw alreadyExists();
   const next = await build(dataset, beforeFirst(dataset, like), apply);
-  if (!(await publish(dataset, next))) throw alreadyExists();
+  if (!(await publish(dataset, next, sinceLook))) throw alreadyExists();
   // The directory may have been created by a declaration or by the engine.
   await afterChange(async () => dataset.store.files?.syncObjects([next.key], dirname(dataset.root)));
   return finish(dataset, next);
@@ -127,6 +131,7 @@ export async function prepareChange(
   like: ManifestFile,
   apply: ApplyChange,
 ): Promise<PreparedVersion> {
+  const sinceLook = startStopwatch();
   const newest = await newestFile(dataset);
   if (newest !== undefined) checkWritable(newest.manifest);
   const { key, bytes, scheme, file, transaction } = await build(
@@ -136,7 +141,7 @@ export async function prepareChange(
   );
   if (transaction !== undefined) await dataset.store.put(transaction.key, transaction.bytes);
   const { version } = file.manifest;
-  return { dataset, version, scheme, key, stagedKey: undefined, bytes, exists: false };
+  return { dataset, version, scheme, key, stagedKey: undefined, bytes, exists: false, sinceLook };
 }
 
 /** Reads the newest version; returns undefined if there is none. */
@@ -176,16 +181,28 @@ async function build(
   return buildNextVersion(dataset, base, manifest, { properties, ...change });
 }
 
-/** @returns false if another writer has the version; then nothing is left behind */
-async function publish(dataset: DatasetRef, next: NextVersion): Promise<boolean> {
+/** Another writer has had the number of the version. */
+class Overtaken extends Error {}
+
+/**
+ * @param sinceLook the milliseconds since the version before was the newest
+ * @returns false if another writer has or had the version; then nothing is left behind
+ */
+async function publish(dataset: DatasetRef, next: NextVersion, sinceLook: () => number): Promise<boolean> {
   const { store } = dataset;
   const { transaction } = next;
   const { version } = next.file.manifest;
   const written = Promise.all([
     transaction && store.put(transaction.key, transaction.bytes),
     version > 1n && ensureDurable(dataset, version - 1n),
-  ]);
-  if (await publishVersion(store, next, written)) {
+  ]).then(async () => {
+    if (await isOvertaken(dataset, version, sinceLook)) throw new Overtaken();
+  });
+  const isOurs = await publishVersion(store, next, written).catch((error: unknown) => {
+    if (error instanceof Overtaken) return false;
+    throw error;
+  });
+  if (isOurs) {
     noteDurable(dataset, version);
     return true;
   }

@@ -1,5 +1,6 @@
 import type { Manifest } from "../../../../gen/lance/format/table_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
+import { startStopwatch } from "../../../../runtime/stopwatch.ts";
 import type { DatasetRef, NamingScheme } from "../dataset.ts";
 import { manifestKey, parseManifestName, versionsDirectory } from "../dataset.ts";
 import { checkBasePaths } from "../files/base-paths.ts";
@@ -51,9 +52,10 @@ export async function createVersion(
   staged: StagedVersion,
   adopt: (latest: bigint) => Promise<void> = async () => {},
 ): Promise<VersionEntry> {
+  const sinceLook = startStopwatch();
   const latest = await latestVersion(dataset);
   if (latest !== undefined) await adopt(latest.version);
-  const prepared = await prepareVersion(dataset, staged, latest);
+  const prepared = { ...(await prepareVersion(dataset, staged, latest)), sinceLook };
   await publishPrepared(prepared);
   return afterChange(() => finishVersion(prepared));
 }

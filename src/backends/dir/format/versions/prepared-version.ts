@@ -2,6 +2,7 @@ import { LanceError } from "../../../../namespace/errors.ts";
 import type { DatasetRef, NamingScheme } from "../dataset.ts";
 import { manifestFileOf, parseManifestFile } from "../files/manifest-file.ts";
 import { noteDurable } from "./durable-versions.ts";
+import { isOvertaken } from "./overtaken.ts";
 import { publishVersion } from "./publish-version.ts";
 import { syncFilesOf } from "./sync-version.ts";
 import { writeVersionHint } from "./version-hint.ts";
@@ -18,6 +19,8 @@ export interface PreparedVersion {
   readonly bytes: Uint8Array;
   /** Whether an earlier attempt of this call has already published it. */
   readonly exists: boolean;
+  /** Returns the milliseconds since its number was known to be the next. Default: 0. */
+  readonly sinceLook?: (() => number) | undefined;
   /** Called when readers see the version. Default: nobody has to know. */
   readonly onPublished?: (() => void) | undefined;
 }
@@ -29,11 +32,16 @@ export interface PreparedVersion {
  * @throws LanceError ConcurrentModification, and the errors of {@link publishVersion}
  */
 export async function publishPrepared(prepared: PreparedVersion, onUnclear?: () => void): Promise<void> {
-  const { dataset, version, key, bytes, exists, onPublished } = prepared;
+  const { dataset, version, key, bytes, exists, sinceLook, onPublished } = prepared;
   // The writer that published the version earlier, or wrote its files, may not have synced them.
   const synced = syncFilesOf(dataset, manifestFileOf(key, bytes, parseManifestFile(key, bytes)), exists);
-  if (!exists && !(await publishVersion(dataset.store, prepared, synced, onUnclear)))
-    throw takenVersion(version);
+  if (!exists) {
+    const ready = synced.then(async () => {
+      if (sinceLook !== undefined && (await isOvertaken(dataset, version, sinceLook)))
+        throw takenVersion(version);
+    });
+    if (!(await publishVersion(dataset.store, prepared, ready, onUnclear))) throw takenVersion(version);
+  }
   onPublished?.();
   await synced;
   noteDurable(dataset, version);

@@ -7,6 +7,7 @@ import {
 } from "../../../../gen/lance/namespace/v1/version_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { Identifier } from "../../../../namespace/identifier.ts";
+import { startStopwatch } from "../../../../runtime/stopwatch.ts";
 import type { ChangeContext } from "../../batch/change-context.ts";
 import { digestOf } from "../../batch/intent.ts";
 import { refuseWhileRemoved } from "../../batch/journal.ts";
@@ -59,6 +60,7 @@ export async function createPlanner(
   context: TableContext & Pick<ChangeContext, "journal" | "log">,
 ): Promise<Planner> {
   const { catalog } = context;
+  const sinceLook = startStopwatch();
   const draft = createDraft(await catalog.read());
   const versions: PreparedVersion[] = [];
   const changes: Mutation<void>[] = [];
@@ -112,7 +114,8 @@ export async function createPlanner(
       const table = await tableOf(id);
       if (request.version === 1n && !declared.has(table.location)) await isWritten(context, table.location);
       const dataset = datasetOf(context, table, normalizeBranch(request.branch));
-      const prepared = await prepareVersion(dataset, toStaged(request), await newestOf(dataset));
+      const checked = await prepareVersion(dataset, toStaged(request), await newestOf(dataset));
+      const prepared = { ...checked, sinceLook };
       versions.push(prepared);
       if (prepared.exists) return prepared;
       const directory = versionsDirectory(dataset);
