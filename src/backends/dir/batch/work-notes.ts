@@ -13,6 +13,8 @@ export interface WorkNotes {
   begin(location: string): Promise<() => Promise<void>>;
   /** Whether any process may be at work at a location. */
   isAtWork(location: string): Promise<boolean>;
+  /** Whether another process may be at work at a location. */
+  isOtherAtWork(location: string): Promise<boolean>;
   /** Returns the keys of the notes of processes that have ended. */
   stale(): Promise<string[]>;
 }
@@ -34,14 +36,25 @@ export function createWorkNotes(base: string, store: ObjectStore, clock: Storage
   const directory = keyIn(base, WORK_DIRECTORY);
   const silence = createSilence(clock);
 
-  async function isStale(key: string): Promise<boolean> {
+  /** Returns the process whose work a note is about; undefined if the note counts no longer. */
+  async function workerOf(key: string): Promise<Owner | undefined> {
     const [bytes, info] = await Promise.all([store.get(key), store.head(key)]);
-    if (bytes === undefined || info === undefined) return true;
-    const owner = parseOwner(bytes);
     // Only a loss of power leaves a note without content, and it has ended the process.
-    if (owner === undefined) return true;
-    if (owner.process === THIS_PROCESS.process) return !running.has(key);
-    return (await hasEnded(owner)) || silence.isLonger(key, info.modifiedMillis, STALE_AFTER);
+    const owner = bytes && parseOwner(bytes);
+    if (owner === undefined || info === undefined) return undefined;
+    const isOver =
+      owner.process === THIS_PROCESS.process
+        ? !running.has(key)
+        : (await hasEnded(owner)) || (await silence.isLonger(key, info.modifiedMillis, STALE_AFTER));
+    return isOver ? undefined : owner;
+  }
+  async function isAtWork(location: string, counts: (owner: Owner) => boolean): Promise<boolean> {
+    const start = `${nameOf(location)}-`;
+    for (const name of await listNames(store, directory)) {
+      const owner = name.startsWith(start) ? await workerOf(keyIn(directory, name)) : undefined;
+      if (owner !== undefined && counts(owner)) return true;
+    }
+    return false;
   }
   return {
     async begin(location) {
@@ -59,18 +72,13 @@ export function createWorkNotes(base: string, store: ObjectStore, clock: Storage
         await store.delete(key).catch(() => {});
       };
     },
-    async isAtWork(location) {
-      const start = `${nameOf(location)}-`;
-      for (const name of await listNames(store, directory)) {
-        if (name.startsWith(start) && !(await isStale(keyIn(directory, name)))) return true;
-      }
-      return false;
-    },
+    isAtWork: (location) => isAtWork(location, () => true),
+    isOtherAtWork: (location) => isAtWork(location, (owner) => owner.process !== THIS_PROCESS.process),
     async stale() {
       const found: string[] = [];
       for (const name of await listNames(store, directory)) {
         const key = keyIn(directory, name);
-        if (await isStale(key)) found.push(key);
+        if ((await workerOf(key)) === undefined) found.push(key);
       }
       return found;
     },

@@ -26,6 +26,11 @@ export interface TableContext extends CatalogContext {
   readonly engine: Engine;
   /** The storage from its root, for direct reads and writes of the format. */
   readonly store: ObjectStore;
+  /** Notes of long work on tables, which other processes read. */
+  readonly work: {
+    /** Notes work at a location; the returned function ends it. */
+    begin(location: string): Promise<() => Promise<void>>;
+  };
   /** Keeps changes of tables and their upkeep apart; its keys are the paths of tables. */
   readonly gate: WriteGate;
   /** Paths of tables of which upkeep has taken rows out of an index, to add them again. */

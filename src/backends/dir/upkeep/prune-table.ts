@@ -46,12 +46,12 @@ export type PruneTimes = Pick<UpkeepTimes, "minAgeMs" | "surplusAgeMs" | "remote
 
 /**
  * Prunes the versions that the policy does not keep, except for those that tags and branches need, and those that
- * running calls of this process read.
+ * running calls of this process read. While another process does long work on the table, none is pruned.
  *
  * @param dryRun whether to report what would be pruned, without writing
  */
 export async function pruneTable(
-  { store, clock, engine }: UpkeepContext,
+  { store, clock, engine, work }: UpkeepContext,
   table: FoundTable,
   policy: UpkeepPolicy,
   { minAgeMs, surplusAgeMs, remoteSurplusAgeMs, replacedMs }: PruneTimes,
@@ -59,6 +59,8 @@ export async function pruneTable(
   signal: AbortSignal,
   dryRun = false,
 ): Promise<PrunedTable> {
+  // The engine would miss the versions between when the other process commits.
+  if (await work.isOtherAtWork(table.location)) return { ...NOT_PRUNED, hasReplaced: true };
   const dataset = datasetOf({ store }, table);
   const useMs = engine.longestUse(table.path);
   // A call reads a version that was the newest when the call began, so the next version is younger than the call.

@@ -9,6 +9,7 @@ import type { NativeTable } from "../../engine/native.ts";
 import { repeatConflicts } from "../../engine/repeat-conflicts.ts";
 import { afterChange } from "../../format/changes/after-change.ts";
 import { syncVersion } from "../../format/versions/sync-version.ts";
+import { startLongChange } from "./long-change.ts";
 import { datasetOf, type FoundTable, openData, type Reference, requireOpenTable } from "./lookup.ts";
 import { safeFilter } from "./safe-filter.ts";
 
@@ -67,6 +68,7 @@ export async function openGuarded(
   const { table: found, lease: opened } =
     known === undefined ? await requireOpenTable(context, call.id) : { table: known, lease: undefined };
   const orDropped = createDroppedCheck(context, found);
+  const noteIfLong = startLongChange(context, found.location);
   const opening = openData(context, found, reference, opened).catch(orDropped);
   const lease = await untilAborted(opening, call.signal, (late) => late.release());
   let [running, released] = [0, false];
@@ -94,8 +96,8 @@ export async function openGuarded(
     wait,
     commit: (work, onCommitted) =>
       wait(async () => {
-        const result = await context.gate.pass(found.path, () =>
-          repeatConflicts(lease.table, work, () => !call.signal.aborted),
+        const result = await noteIfLong(() =>
+          context.gate.pass(found.path, () => repeatConflicts(lease.table, work, () => !call.signal.aborted)),
         );
         onCommitted?.();
         await afterChange(() => syncVersion(dataset(), BigInt(result.version)));
