@@ -17,7 +17,8 @@ import { MAX_VALUE_LENGTH } from "../../engine/sql-functions.ts";
 import { afterChange } from "../../format/changes/after-change.ts";
 import { checkTableProperties } from "../properties.ts";
 import { withGuarded } from "../tables/guarded.ts";
-import { findTable, objectIdOf, requireParent, tableNotFound } from "../tables/lookup.ts";
+import { type FoundTable, findTable, objectIdOf, requireParent } from "../tables/lookup.ts";
+import { requireUnchanged } from "../tables/require-row.ts";
 import { createRowTurns } from "./row-turns.ts";
 
 /** The operations that update and delete rows in place. */
@@ -30,20 +31,17 @@ export function createChangeOperations(
   /** Adds properties to those of a table, and returns all of them. */
   async function addProperties(
     id: Identifier,
+    table: FoundTable,
     added: Record<string, string>,
   ): Promise<Record<string, string>> {
-    const table = await findTable(context, await catalog.read(), id);
-    if (table === undefined) throw tableNotFound(id);
     const properties = { ...table.properties, ...added };
     if (sameProperties(table.properties, properties)) return properties;
     return catalog.mutate((draft) => {
-      const objectId = objectIdOf(id);
-      const row = draft.get(objectId);
-      if (row === undefined && table.listed) throw tableNotFound(id);
+      requireUnchanged(draft, id, table);
       requireParent(draft, id);
-      const location = row?.location ?? table.location;
-      const current = { ...(row ?? table).properties, ...added };
-      draft.put({ objectId, objectType: "table", location, properties: current });
+      const objectId = objectIdOf(id);
+      const current = { ...(draft.get(objectId) ?? table).properties, ...added };
+      draft.put({ objectId, objectType: "table", location: table.location, properties: current });
       return current;
     });
   }
@@ -56,18 +54,18 @@ export function createChangeOperations(
         const table = await findTable(context, await catalog.read(), call.id);
         checkTableProperties(properties, table?.properties);
       }
-      const result = await takeTurn(call, branch, (endTurn) =>
-        withGuarded(context, call, { branch }, async ({ table, schema, safeFilter, wait, commit }) => {
+      const { result, found } = await takeTurn(call, branch, (endTurn) =>
+        withGuarded(context, call, { branch }, async ({ found, table, schema, safeFilter, wait, commit }) => {
           const columns = columnsOf(updates, await schema());
           const safe = await safeFilter(filter);
           await checkSize(updates, () => wait(() => table.countRows(safe)));
-          return commit(() => table.update(safe, columns), endTurn);
+          return { result: await commit(() => table.update(safe, columns), endTurn), found };
         }),
       );
       return create(UpdateTableResponseSchema, {
         updatedRows: BigInt(result.rowsUpdated),
         version: BigInt(result.version),
-        properties: await afterChange(() => addProperties(call.id, properties)),
+        properties: await afterChange(() => addProperties(call.id, found, properties)),
       });
     },
     async deleteFromTable({ predicate, branch }, call) {

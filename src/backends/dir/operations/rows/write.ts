@@ -30,6 +30,7 @@ import {
   requireTable,
   tableExists,
 } from "../tables/lookup.ts";
+import { requireUnchanged } from "../tables/require-row.ts";
 import { createNew } from "./create-new.ts";
 import { writeFirst } from "./first-version.ts";
 import { insertRows } from "./insert.ts";
@@ -54,12 +55,7 @@ export function createWriteOperations(
     if (table.listed && sameProperties(table.properties, properties)) return undefined;
     return (draft: Draft): void => {
       requireParent(draft, id);
-      if (table.listed && draft.get(objectIdOf(id))?.location !== table.location) {
-        throw new LanceError(
-          "ConcurrentModification",
-          "the table was dropped or renamed while it was written",
-        );
-      }
+      requireUnchanged(draft, id, table);
       draft.put({ objectId: objectIdOf(id), objectType: "table", location: table.location, properties });
     };
   }

@@ -23,6 +23,21 @@ export async function requireRow(context: CatalogContext, id: Identifier): Promi
   throw tableNotFound(id);
 }
 
+/**
+ * Checks that a table which a call has found still has its name, as a mutation of the catalog that is about to put its row.
+ *
+ * @throws LanceError ConcurrentModification if it was dropped or renamed meanwhile, whatever has its name or its location now
+ */
+export function requireUnchanged(draft: Draft, id: Identifier, { location, listed }: FoundTable): void {
+  const row = draft.get(objectIdOf(id));
+  const isUnchanged =
+    row === undefined
+      ? !listed && draft.ownerOf(location) === undefined
+      : row.objectType === "table" && row.location === location;
+  if (isUnchanged) return;
+  throw new LanceError("ConcurrentModification", "the table was dropped or renamed while it was written");
+}
+
 /** Adds the row of a table that has none, as a mutation of the catalog. @throws LanceError ConcurrentModification */
 function giveRow(draft: Draft, id: Identifier, { location, properties }: FoundTable): void {
   const objectId = objectIdOf(id);
