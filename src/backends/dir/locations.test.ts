@@ -2,8 +2,10 @@ import assert from "node:assert/strict";
 import { readdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "vitest";
+import { DropNamespaceBehavior } from "../../gen/lance/namespace/v1/namespace_pb.ts";
 import { RegisterTableMode } from "../../gen/lance/namespace/v1/table_pb.ts";
 import { createDirectoryBackend } from "./index.ts";
+import { openDirectory } from "./open-directory.ts";
 import { idsOf, rows } from "./rows-fixture.ts";
 import { failsWith, openClient, silent, temporaryDirectory } from "./test-support.ts";
 
@@ -97,4 +99,46 @@ test("takes a root that is a catalog as its own base, and refuses a bad root in 
       return true;
     });
   }
+});
+
+test("a row of another program whose location is the manifest, or the gateway's own, does not let a drop remove it", async (t) => {
+  const root = await temporaryDirectory(t);
+  const client = await openClient(t, root);
+  await client.call("createNamespace", "n");
+  await client.upload("createTable", "n$t", {}, rows([1]));
+  const { context, close } = await openDirectory({ root, log: silent, maintenance: false });
+  t.onTestFinished(close);
+  const places = ["__manifest", "./__manifest", "__manifest/data", "%5f_manifest", ".intents", "a\0b"];
+  await context.catalog.mutate((draft) => {
+    for (const [i, location] of places.entries())
+      draft.put({ objectId: `n$x${i}`, objectType: "table", location, properties: {} });
+  });
+  for (const i of places.keys())
+    for (const operation of ["dropTable", "describeTable", "deregisterTable", "countTableRows"] as const)
+      await assert.rejects(client.call(operation, `n$x${i}`), failsWith("InvalidInput"), places[i]);
+  assert.deepEqual((await client.call("listTables", "n", { includeDeclared: false })).tables, ["t"]);
+  await client.call("dropNamespace", "n", { behavior: DropNamespaceBehavior.CASCADE });
+  await client.call("declareTable", "after");
+  assert.deepEqual((await client.call("listTables", "$")).tables, ["after"]);
+});
+
+test("a listing of tables with data leaves out those that no location leads to", async (t) => {
+  const root = await temporaryDirectory(t);
+  const client = await openClient(t, root);
+  await client.call("createNamespace", "n");
+  await client.upload("createTable", "a", {}, rows([1]));
+  await client.upload("createTable", "n$t", {}, rows([1]));
+  const { context, close } = await openDirectory({ root, log: silent, maintenance: false });
+  t.onTestFinished(close);
+  await context.catalog.mutate((draft) => {
+    for (const [objectId, location] of [
+      ["n$a", undefined],
+      ["n$b", "../x"],
+      ["n$c", "s3://bucket/x"],
+    ] as const)
+      draft.put({ objectId, objectType: "table", location, properties: {} });
+  });
+  // The root has a table of the name that has no location in the namespace.
+  assert.deepEqual((await client.call("listTables", "n", { includeDeclared: false })).tables, ["t"]);
+  assert.deepEqual((await client.call("listTables", "$", { includeDeclared: false })).tables, ["a"]);
 });

@@ -104,11 +104,12 @@ async function* directory(
       const { modifiedMillis } = await measure(store, key);
       if (!isOld(modifiedMillis, before) && kind !== "dropped table") return false;
       // Before the rows, because whatever follows a claim has a row.
-      const isClaimed = await layout.isClaimed(name);
+      const isOwn = name.startsWith(".");
+      const isClaimed = !isOwn && (await layout.isClaimed(name));
       if ((await kindOf(context, await catalog.read(), name)) !== kind) return false;
       engine.forget(store.uriOf(key));
       if (isClaimed) return removeClaimed(context, name, before);
-      if (!name.startsWith("."))
+      if (!isOwn)
         return layout.removeIf(
           name,
           async (at) =>

@@ -1,9 +1,10 @@
 import { randomUUID } from "node:crypto";
-import { dirname, resolve } from "node:path";
+import { dirname, relative, resolve } from "node:path";
 import { LanceError } from "../../../../namespace/errors.ts";
 import { deleteIfSame } from "../../format/delete-if-same.ts";
 import { newStagingKey } from "../../format/staging-key.ts";
 import { keyIn, listNames, type ObjectStore } from "../../format/storage.ts";
+import { MANIFEST_NAME } from "../manifest/manifest-table.ts";
 import {
   claimMark,
   DEREGISTERED_MARKER,
@@ -31,13 +32,21 @@ export function createLayout(store: ObjectStore, baseKey: string): Layout {
   const { files } = store;
   const root = resolve("/", baseKey);
 
-  /** Returns the key of a location; undefined if it leads out of the base, as a row of another program may. */
+  /**
+   * Returns the key of a location; undefined if it leads out of the base or to what the catalog itself keeps there, as in a
+   * row of another program.
+   */
   function keyInside(location: string): string | undefined {
     // Nearly all locations are names of directories in the base, which need no further checks.
-    if (PLAIN_NAME.test(location)) return keyIn(baseKey, location);
+    if (PLAIN_NAME.test(location) && location !== MANIFEST_NAME) return keyIn(baseKey, location);
     // The catalog has locations as they are, but a reader may take one for a part of a URI and decode it.
-    const stays = staysInside(root, location) && staysInside(root, decoded(location));
-    return stays ? resolve(root, location).slice(1) : undefined;
+    return [location, decoded(location)].every(isOfTable) ? resolve(root, location).slice(1) : undefined;
+  }
+  /** Whether a location may be that of a table. */
+  function isOfTable(location: string): boolean {
+    if (!staysInside(root, location) || location.includes("\0")) return false;
+    const [first = ""] = relative(root, resolve(root, location)).split("/");
+    return first !== MANIFEST_NAME && (!first.startsWith(".") || isRootDirectory(first));
   }
   /** @throws LanceError InvalidInput */
   function keyOf(location: string): string {
@@ -98,7 +107,10 @@ export function createLayout(store: ObjectStore, baseKey: string): Layout {
         );
       }
     },
-    hasData: async (location) => hasManifest(keyOf(location)),
+    async hasData(location) {
+      const key = keyInside(location);
+      return key !== undefined && hasManifest(key);
+    },
     async dataState(location) {
       const key = keyOf(location);
       if (await hasManifest(key)) return "written";
@@ -106,7 +118,10 @@ export function createLayout(store: ObjectStore, baseKey: string): Layout {
       const marks = await Promise.all(MARKS.map((name) => store.head(`${key}/${name}`)));
       return marks.some((mark) => mark !== undefined) ? "declared" : "lost";
     },
-    exists: async (location) => store.exists(keyOf(location)),
+    async exists(location) {
+      const key = keyInside(location);
+      return key !== undefined && store.exists(key);
+    },
     isEmpty: async (location) => (await namesAtNew(keyOf(location))).length === 0,
     async isUnlistedTable(location) {
       const key = keyOf(location);

@@ -7,7 +7,7 @@ export interface Layout {
   /**
    * Returns the absolute path or the URI of a location.
    *
-   * @throws LanceError InvalidInput if it would be outside of the base.
+   * @throws LanceError InvalidInput if it would be outside of the base, or in the manifest or other parts of the catalog itself.
    */
   pathOf(location: string): string;
   /** Returns the location at an absolute path or a URI; undefined if it is not below the base. */
@@ -18,13 +18,13 @@ export interface Layout {
    * @throws LanceError InvalidInput
    */
   checkNoEscape(location: string): Promise<void>;
-  /** Whether a location contains a dataset, and not only a declaration. */
+  /** Whether a location contains a dataset, and not only a declaration; false for one that leads out of the base. */
   hasData(location: string): Promise<boolean>;
   /**
    * Like {@link hasData}, but distinguishes declared tables, which have a mark, from directories that have disappeared.
    */
   dataState(location: string): Promise<"written" | "declared" | "lost">;
-  /** Whether a location contains anything. */
+  /** Whether a location contains anything; false for one that leads out of the base. */
   exists(location: string): Promise<boolean>;
   /** Whether a location contains nothing, not even marks, so that a table may {@link claim} it. */
   isEmpty(location: string): Promise<boolean>;

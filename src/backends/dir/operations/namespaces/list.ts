@@ -106,9 +106,11 @@ async function pageOfWritten(
   for (let after = token; ; ) {
     const batch = await source(after, PROBES);
     const written = await Promise.all(
-      batch.map((name) =>
-        layout.hasData(state.get(objectIdOf([...id, name]))?.location ?? rootLocation([name])),
-      ),
+      batch.map(async (name) => {
+        const row = state.get(objectIdOf([...id, name]));
+        const location = row === undefined ? rootLocation([name]) : row.location;
+        return location !== undefined && layout.hasData(location);
+      }),
     );
     names.push(...batch.filter((_, i) => written[i]));
     const last = batch.at(-1);
