@@ -142,3 +142,24 @@ test("a listing of tables with data leaves out those that no location leads to",
   assert.deepEqual((await client.call("listTables", "n", { includeDeclared: false })).tables, ["t"]);
   assert.deepEqual((await client.call("listTables", "$", { includeDeclared: false })).tables, ["a"]);
 });
+
+test("a drop keeps the directory that another row has in another spelling", async (t) => {
+  const root = await temporaryDirectory(t);
+  const client = await openClient(t, root);
+  for (const id of ["t", "u"]) await client.upload("createTable", id, {}, rows([1, 2]));
+  const { context, close } = await openDirectory({ root, log: silent, maintenance: false });
+  t.onTestFinished(close);
+  const spellings = ["t.lance/", "./t.lance", ".//t.lance/./"];
+  await context.catalog.mutate((draft) => {
+    for (const [i, location] of spellings.entries())
+      draft.put({ objectId: `x${i}`, objectType: "table", location, properties: {} });
+    draft.delete("u");
+    draft.put({ objectId: "v", objectType: "table", location: "u.lance/", properties: {} });
+  });
+  assert.deepEqual((await client.call("listTables", "$")).tables, ["t", "v", "x0", "x1", "x2"]);
+  for (const i of spellings.keys()) await client.call("dropTable", `x${i}`);
+  assert.deepEqual(idsOf(await client.query("t")), [1, 2]);
+  await assert.rejects(client.call("registerTable", "w", { location: "u.lance" }), failsWith("InvalidInput"));
+  await client.call("dropTable", "v");
+  assert.deepEqual((await client.call("listTables", "$")).tables, ["t"]);
+});

@@ -13,6 +13,7 @@ import {
   Utf8,
   type Vector,
 } from "apache-arrow";
+import { plainLocation } from "../base/location-names.ts";
 import type { Row } from "../state/row.ts";
 import { type RowBatch, type TextColumn, textColumn } from "../state/row-batch.ts";
 import { COLUMNS, type StoredRow, toStored } from "../state/stored-row.ts";
@@ -72,7 +73,7 @@ export function decodeBatch(ipcFile: Uint8Array): RowBatch {
     length: table.numRows,
     objectId: text("object_id"),
     objectType: text("object_type"),
-    location: text("location"),
+    location: inPlainSpelling(text("location"), table.numRows),
     metadata: text("metadata"),
     addresses: decodeAddresses(table),
   };
@@ -93,6 +94,20 @@ function decodeAddresses(table: Table): Uint32Array {
   if (numbers === undefined) throw new Error(`the engine left out ${ADDRESS_COLUMN}`);
   // The engine's numbers are little endian on every machine that it supports.
   return new Uint32Array(numbers.buffer, numbers.byteOffset, numbers.length * 2);
+}
+
+const SLASH = 0x2f;
+
+/** Returns locations as {@link plainLocation} does; nearly all are names without a slash. */
+function inPlainSpelling(column: TextColumn, length: number): TextColumn {
+  const { bytes, offsets, isNull } = column;
+  if (!bytes.subarray(offsets[0], offsets[length]).includes(SLASH)) return column;
+  const texts = Array.from({ length }, (_, i) =>
+    isNull(i) ? undefined : Buffer.from(bytes.subarray(offsets[i], offsets[i + 1])).toString(),
+  );
+  return texts.every((text) => text === undefined || plainLocation(text) === text)
+    ? column
+    : textColumn(texts.map((text) => text && plainLocation(text)));
 }
 
 function toTextColumn(column: Vector | null, length: number): TextColumn {
