@@ -29,6 +29,21 @@ test("chooses the data directory as base, or the root of an existing catalog", a
   await assert.rejects(openBase(open(store), "../x"), /outside of it$/);
 });
 
+test("stays with the catalog in the data directory when another program has put one into the root", async (t) => {
+  const root = await temporaryDirectory(t);
+  const local = async () => (await openBase(await openStore(root, {}), undefined)).key;
+  await mkdir(join(root, "data", "__manifest"), { recursive: true });
+  for (const name of ["t.lance", "__manifest"]) {
+    await mkdir(join(root, name));
+    assert.equal(await local(), join(root, "data").slice(1));
+  }
+  const store = createMemoryStore();
+  for (const place of ["root/data/__manifest", "root/t.lance", "root/__manifest"])
+    store.objects.set(`${place}/_versions/1.manifest`, new Uint8Array());
+  assert.equal((await openBase(open(store), undefined)).key, "root/data");
+  assert.equal((await openBase(open(store), ".")).key, "root");
+});
+
 test("writes to a store only if it refuses to replace objects, and leaves nothing of the trial", async () => {
   const store = createMemoryStore();
   assert.equal((await openBase(open(store), undefined)).readOnly, undefined);

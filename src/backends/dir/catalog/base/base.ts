@@ -24,7 +24,7 @@ export interface Base {
 /**
  * Finds the base directory of a catalog, and creates it on a disk.
  *
- * The base is `<root>/data`, or the root if it already is a Lance catalog; `tableDirectory` names another directory
+ * The base is `<root>/data`, or the root if it already is a Lance catalog and there is none in `<root>/data`; `tableDirectory` names another directory
  * below the root, or `.` for the root itself. On a disk the result is the real path, without symbolic links.
  *
  * @param onlyReads whether nothing may be written, directories and tests of the storage included
@@ -40,7 +40,8 @@ export async function openBase(
     if (store.files !== undefined) {
       return await openDirectory(store, store.files, root, tableDirectory, onlyReads);
     }
-    const directory = tableDirectory ?? ((await isCatalog(store, root)) ? "." : DATA_DIRECTORY);
+    const isRoot = async () => !(await hasOwnCatalog(store, root)) && isCatalog(store, root);
+    const directory = tableDirectory ?? ((await isRoot()) ? "." : DATA_DIRECTORY);
     const base = resolve("/", root, directory);
     if (!isInside(resolve("/", root), base)) throw new Error("the table directory is outside of it");
     const key = base.slice(1);
@@ -64,7 +65,8 @@ async function openDirectory(
   await makeDirectory(resolve(root));
   const names = await readdir(root);
   const holdsCatalog = names.some((name) => name === MANIFEST_NAME || name.endsWith(".lance"));
-  const base = resolve(root, tableDirectory ?? (holdsCatalog ? "." : DATA_DIRECTORY));
+  const isRoot = holdsCatalog && !(await hasOwnCatalog(store, store.keyOf(resolve(root))));
+  const base = resolve(root, tableDirectory ?? (isRoot ? "." : DATA_DIRECTORY));
   if (!isInside(resolve(root), base)) throw new Error("the table directory is outside of it");
   const made = await makeDirectory(base);
   const path = made ? await realpath(base) : join(await realpath(root), relative(resolve(root), base));
@@ -78,6 +80,14 @@ function isDenied(thrown: Error): false {
   const { code } = (thrown.cause ?? thrown) as NodeJS.ErrnoException;
   if (["EROFS", "EACCES", "EPERM", "ENOENT"].includes(code ?? "")) return false;
   throw thrown.cause ?? thrown;
+}
+
+/**
+ * Whether gateways have a catalog in the data directory. It stays the one that is served when another program, which was pointed at
+ * the root by mistake, puts tables there.
+ */
+function hasOwnCatalog(store: ObjectStore, root: string): Promise<boolean> {
+  return store.exists(keyIn(root, `${DATA_DIRECTORY}/${MANIFEST_NAME}`));
 }
 
 async function isCatalog(store: ObjectStore, root: string): Promise<boolean> {
