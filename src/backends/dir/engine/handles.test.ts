@@ -60,6 +60,22 @@ test("handles stay open up to their number, and those in use beyond it", async (
   assert.deepEqual([...tables.open].map((path) => path.at(-1)).sort(), ["b", "e"]);
 });
 
+test("the use of a handle counts until its end, also when another call has made the handle be forgotten", async (t) => {
+  const root = await temporaryDirectory(t);
+  const handles = createHandles({ max: 10, idleMs: 60_000, watch }, fakeTables().openTable);
+  t.onTestFinished(handles.closeAll);
+  const [path, other] = [await makeTable(root, "t"), await makeTable(root, "other")];
+  const lease = await handles.acquire(path);
+  await sleep(5);
+  handles.forget(path);
+  assert.ok(handles.longestUse(path) > 0);
+  (await handles.acquire(path)).release();
+  assert.ok(handles.longestUse(path) > 0);
+  assert.equal(handles.longestUse(other), 0);
+  lease.release();
+  assert.equal(handles.longestUse(path), 0);
+});
+
 test("a handle that nobody uses is closed after a time, one in use is not", async (t) => {
   const root = await temporaryDirectory(t);
   const tables = fakeTables();

@@ -29,8 +29,8 @@ export interface Handles {
   /** Closes the handle of a dropped table as soon as it is unused. */
   forget(location: string): void;
   /**
-   * Returns how long the longest use of a table's handle takes already, in milliseconds; 0 without one. It counts the
-   * use of any table by another worker of the process.
+   * Returns how long the longest use of a table's handle takes already, in milliseconds; 0 without one. It counts uses of forgotten handles,
+   * and the use of any table by another worker of the process.
    */
   longestUse(location: string): number;
   closeAll(): void;
@@ -41,8 +41,7 @@ interface Handle {
   /** Moves to the newest version; the answers are then about that one. */
   readonly refresh: () => Promise<Movement>;
   answers: VersionAnswers;
-  /** When each of its leases began, in milliseconds of `performance.now`; the oldest first. */
-  readonly users: Map<symbol, number>;
+  readonly users: Set<symbol>;
   /** When it was last acquired, in milliseconds of `performance.now`. */
   lastUsed: number;
   forgotten: boolean;
@@ -76,6 +75,8 @@ export function createHandles(
 ): Handles {
   const handles = new Map<string, Promise<Handle>>();
   const ready = new Map<string, Handle>();
+  /** The leases, and when each of them began, in milliseconds of `performance.now`; the oldest first. */
+  const uses = new Map<symbol, { readonly location: string; readonly since: number }>();
 
   function closeIfUnused(handle: Handle): void {
     if (handle.forgotten && handle.users.size === 0) handle.table.close();
@@ -104,10 +105,8 @@ export function createHandles(
   }
   /** Publishes the longest use of any handle. */
   function publish(): void {
-    const starts = [...ready.values()].map(
-      ({ users }) => users.values().next().value ?? Number.POSITIVE_INFINITY,
-    );
-    useMs.publish(Math.max(0, performance.now() - Math.min(...starts)));
+    const [oldest] = uses.values();
+    useMs.publish(oldest === undefined ? 0 : performance.now() - oldest.since);
   }
   const timers = [setInterval(closeIdle, idleMs / 4).unref()];
   if (useMs !== UNSHARED) timers.push(setInterval(publish, PUBLISH_MS).unref());
@@ -125,7 +124,7 @@ export function createHandles(
       table,
       refresh: createSharedCheck(refresh),
       answers: createVersionAnswers(table),
-      users: new Map(),
+      users: new Set(),
       lastUsed: performance.now(),
       forgotten: false,
     };
@@ -156,10 +155,12 @@ export function createHandles(
     if (handle.forgotten && handle.users.size === 0) return undefined;
     const user = Symbol();
     handle.lastUsed = performance.now();
-    handle.users.set(user, handle.lastUsed);
+    handle.users.add(user);
+    uses.set(user, { location, since: handle.lastUsed });
     // Only after the new handle counts as used; otherwise it would be evicted first.
     evict();
     const lease = createLease(handle, user, () => {
+      uses.delete(user);
       closeIfUnused(handle);
       evict();
     });
@@ -195,8 +196,8 @@ export function createHandles(
     },
     forget,
     longestUse(location) {
-      const since = ready.get(location)?.users.values().next().value;
-      const own = since === undefined ? 0 : performance.now() - since;
+      const oldest = [...uses.values()].find((each) => each.location === location);
+      const own = oldest === undefined ? 0 : performance.now() - oldest.since;
       const others = useMs.largestOther;
       return Math.max(own, others === 0 ? 0 : others + PUBLISH_SLACK_MS);
     },
