@@ -216,6 +216,13 @@ describe("token exchange", () => {
     assert.equal(upstream.seen.length, 0);
   });
 
+  test("refuses an empty token, and asks the provider for no token of the gateway", async () => {
+    const { tokenEndpoint, asked } = await startProvider();
+    const upstream = await guarded(options(tokenEndpoint, { grant }), () => true);
+    await assert.rejects(callUnary(upstream, describeTable, {}, caller("")), failing("Unauthenticated"));
+    assert.deepEqual([asked.length, upstream.seen.length], [0, 0]);
+  });
+
   test("asks once about a token that is refused, however many calls bring it", async () => {
     const provider = await startProvider((form) =>
       form.get("subject_token") === "bad" ? { status: 400, json: { error: "invalid_grant" } } : undefined,

@@ -57,8 +57,8 @@ export function createExchangeIdentity(
 
   function subjectOf({ identity, brought = identity }: Call): string {
     if (isOwn) return ITSELF;
-    // A token that ends at the gateway is still the one to exchange.
-    if (brought.authToken !== undefined) return brought.authToken;
+    // A token that ends at the gateway is still the one to exchange. An empty one is nobody's.
+    if (brought.authToken) return brought.authToken;
     throw new LanceError("Unauthenticated", "a bearer token is needed, which the gateway exchanges");
   }
 
@@ -82,7 +82,8 @@ function bearer(token: string): CredentialHeaders {
 }
 
 function createTokenRequest(options: ExchangeIdentityOptions): (subject: string) => Promise<Token> {
-  const { tokenEndpoint, clientId, clientSecret, timeoutMs = 10_000, allowInsecure = false, ca } = options;
+  const { grant, tokenEndpoint, clientId, clientSecret, timeoutMs = 10_000 } = options;
+  const { allowInsecure = false, ca } = options;
   const { protocol, origin } = new URL(tokenEndpoint);
   if (protocol !== "https:" && !allowInsecure) throw new Error("the token endpoint must be https:");
   const server = { issuer: origin, token_endpoint: tokenEndpoint };
@@ -101,7 +102,8 @@ function createTokenRequest(options: ExchangeIdentityOptions): (subject: string)
 
   async function ask(subject: string): Promise<TokenEndpointResponse> {
     const parameters = parametersOf(options, subject);
-    if (subject === ITSELF) {
+    // No text of a caller decides about this: it would get the gateway's own token.
+    if (grant === "client_credentials") {
       const answer = await clientCredentialsGrantRequest(
         server,
         client,
