@@ -110,8 +110,8 @@ export interface Call extends CallInit {
   /** The caller, as far as it has proved who it is. Default: the gateway asks nobody. */
   principal?: Principal | undefined;
   /**
-   * Whether the caller may do every operation of a kind to the object of the call. Default: nothing decides about
-   * callers.
+   * Whether the caller may do every operation of a kind to the object of the call; where policies decide, the answer for a call on several
+   * tables is no. Default: nothing decides about callers.
    */
   may?: ((action: Action) => boolean | Promise<boolean>) | undefined;
   /**

@@ -22,6 +22,7 @@ import {
   type ListTablesRequest,
   ListTablesResponseSchema,
 } from "../../gen/lance/namespace/v1/table_pb.ts";
+import type { BatchCommitTablesResponse } from "../../gen/lance/namespace/v1/transaction_pb.ts";
 import type { Access } from "../../namespace/authorizer.ts";
 import { createCall } from "../../namespace/call.ts";
 import { errorEntry, LanceError } from "../../namespace/errors.ts";
@@ -152,6 +153,37 @@ describe("the decision about objects", () => {
     const { call } = callerOf(new Map([[undefined, knowing]]), ({ object: { id } }) => id[0] === "a");
     assert.equal(((await call(describeJob, { jobId: "known" })) as { jobId?: string }).jobId, "known");
     assert.match(String(await call(describeJob, { jobId: "none" })), /^TransactionNotFound/);
+  });
+
+  it("is about the tables of a commit, too, whose answer has an upstream's credentials for them", async () => {
+    const { batchCommitTables } = LanceNamespaceService.method;
+    const storageOptions = { aws_secret_access_key: "secret" };
+    const backend: Backend = {
+      ...databaseOf().backend,
+      handsOut: "read",
+      operations: {
+        batchCommitTables: async ({ operations }) =>
+          create(batchCommitTables.output, {
+            results: operations.map(() => ({
+              result: { case: "declareTable" as const, value: { storageOptions } },
+            })),
+          }),
+      },
+    };
+    const mayRead = ({ action, object: { id } }: Access) => action !== "read" || id[0] !== "hidden";
+    const { call } = callerOf(new Map([[undefined, { ...databaseOf(), backend }]]), mayRead);
+    const vended = async (...names: string[]) => {
+      const operations = names.map((name) => ({
+        operation: { case: "declareTable", value: { id: [name] } },
+      }));
+      const answer = await call(batchCommitTables, { operations });
+      return (answer as BatchCommitTablesResponse).results.map(
+        ({ result }) => result.case === "declareTable" && Object.keys(result.value.storageOptions),
+      );
+    };
+    assert.deepEqual(await vended("seen"), [["aws_secret_access_key"]]);
+    assert.deepEqual(await vended("hidden"), [[]]);
+    assert.deepEqual(await vended("seen", "hidden"), [[], []]);
   });
 
   it("refuses a view whose sources the backend cannot tell", async () => {

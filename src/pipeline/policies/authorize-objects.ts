@@ -36,10 +36,12 @@ export function authorizeObjects(permissions: Permissions, databases: Databases)
     }
   }
 
-  const pass: Interceptor = (call, request, next) => {
-    call.may = (action) => mayAll(permissions, call, action);
+  /** Lets a call through. @param only its own object, unless it has several */
+  function pass(only: Touch | undefined, ...[call, request, next]: Parameters<Interceptor>) {
+    // About each of thousands of tables in a commit, it would be a hundred decisions.
+    call.may = (action) => only !== undefined && mayAll(permissions, call, only.id, action);
     return next(call, request);
-  };
+  }
 
   const checkAll: Interceptor = async (call, request, next) => {
     nameEntries(request);
@@ -51,7 +53,7 @@ export function authorizeObjects(permissions: Permissions, databases: Databases)
       await check(call, found, own);
       call.removable = new Set(found.map(({ id }) => joinIdentifier(id.slice(call.id.length))));
     }
-    return pass(call, request, next);
+    return pass(own.length === 1 ? own[0] : undefined, call, request, next);
   };
 
   return (call, request, next) => {
@@ -59,7 +61,7 @@ export function authorizeObjects(permissions: Permissions, databases: Databases)
     if (touches === undefined) return checkAll(call, request, next);
     const decide = (decisions: readonly boolean[]) => {
       const refused = touches.find((_, index) => decisions[index] !== true);
-      if (refused === undefined) return pass(call, request, next);
+      if (refused === undefined) return pass(touches[0], call, request, next);
       throw refusalOf(call, refused);
     };
     const decisions = permissions.allowEach(call, touches);

@@ -5,7 +5,8 @@ import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.t
 import type { Touch } from "../../namespace/touch.ts";
 import { mayAll } from "./may-all.ts";
 
-const call = Object.assign(beginCall(LanceNamespaceService.method.describeTable), { id: ["ns", "t"] });
+const call = beginCall(LanceNamespaceService.method.describeTable);
+const id = ["ns", "t"];
 
 function permissionsWithout(...refused: readonly string[]) {
   const asked: Touch[] = [];
@@ -22,9 +23,9 @@ function permissionsWithout(...refused: readonly string[]) {
 
 test("a caller may write to the files of a table if it may do everything that writes to the table", async () => {
   const { permissions, asked } = permissionsWithout("dropTable", "describeTable");
-  assert.equal(await mayAll(permissions, call, "write"), true);
-  assert.equal(await mayAll(permissions, call, "manage"), false);
-  for (const { kind, id } of asked) assert.deepEqual({ kind, id }, { kind: "Table", id: ["ns", "t"] });
+  assert.equal(await mayAll(permissions, call, id, "write"), true);
+  assert.equal(await mayAll(permissions, call, id, "manage"), false);
+  for (const touch of asked) assert.deepEqual([touch.kind, touch.id], ["Table", id]);
   for (const operation of ["createTable", "insertIntoTable", "updateTable", "deleteFromTable"] as const)
     assert.ok(
       asked.some((touch) => touch.operation === operation),
@@ -34,6 +35,6 @@ test("a caller may write to the files of a table if it may do everything that wr
 
 test("a caller from whom one of these operations is kept may not", async () => {
   for (const operation of ["deleteFromTable", "restoreTable", "createTableVersion"])
-    assert.equal(await mayAll(permissionsWithout(operation).permissions, call, "write"), false);
-  assert.equal(await mayAll(permissionsWithout("queryTable").permissions, call, "read"), false);
+    assert.equal(await mayAll(permissionsWithout(operation).permissions, call, id, "write"), false);
+  assert.equal(await mayAll(permissionsWithout("queryTable").permissions, call, id, "read"), false);
 });

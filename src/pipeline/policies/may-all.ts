@@ -1,17 +1,23 @@
 import { actionOf } from "../../namespace/actions.ts";
 import type { Call } from "../../namespace/call.ts";
+import type { Identifier } from "../../namespace/identifier.ts";
 import { OBJECTS } from "../../namespace/objects.ts";
 import type { Action } from "../../namespace/principal.ts";
 import type { Touch } from "../../namespace/touch.ts";
 import { METHODS, type Permissions } from "./permissions.ts";
 
 /**
- * Whether the caller may do every operation of a kind to the table of the call. Credentials for the files of a table are
- * for callers who may: the files cannot tell an insert from an update.
+ * Whether the caller of a call may do every operation of a kind to a table. Credentials for the files of a table are for callers who
+ * may: the files cannot tell an insert from an update.
  */
-export async function mayAll(permissions: Permissions, call: Call, action: Action): Promise<boolean> {
+export async function mayAll(
+  permissions: Permissions,
+  call: Call,
+  id: Identifier,
+  action: Action,
+): Promise<boolean> {
   const operations = OF_TABLES.filter((operation) => actionOf(METHODS[operation]) === action);
-  const touches = operations.map((operation): Touch => ({ operation, kind: "Table", id: call.id }));
+  const touches = operations.map((operation): Touch => ({ operation, kind: "Table", id }));
   return (await permissions.allowEach(call, touches)).every(Boolean);
 }
 
