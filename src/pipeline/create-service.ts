@@ -75,7 +75,7 @@ export function createService(options: ServiceOptions): Service {
   const chain: readonly Interceptor[] = [
     ...(tracing === undefined ? [] : [traceCalls(tracing)]),
     observe(metrics),
-    ...(trail === undefined ? [] : [audit(trail)]),
+    ...(trail === undefined ? [] : [audit(trail, databases)]),
     ...limitAddresses(options),
     boundNames,
     resolve,

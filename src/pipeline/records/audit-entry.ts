@@ -2,6 +2,7 @@ import { actionOf } from "../../namespace/actions.ts";
 import type { Call } from "../../namespace/call.ts";
 import { errorEntry } from "../../namespace/errors.ts";
 import { joinIdentifier } from "../../namespace/identifier.ts";
+import type { Backend } from "../../namespace/lance-namespace.ts";
 import type { Principal } from "../../namespace/principal.ts";
 import { isRefused } from "../../namespace/reception.ts";
 import { clipped, escapeInvisible } from "../../runtime/line-text.ts";
@@ -20,6 +21,7 @@ const MAX_OBJECTS = 1_000;
  * proves an identity.
  *
  * @param ms since the call has arrived
+ * @param backend of the call. Default: the sources of a new view are not known.
  */
 export function auditEntry(
   call: Call,
@@ -27,9 +29,10 @@ export function auditEntry(
   stage: Stage,
   outcome: Outcome,
   ms: number,
+  backend?: Backend,
 ): string {
   const { principal } = call;
-  const others = otherObjects(call, request.message).map((names) => clipped(joinIdentifier(names)));
+  const others = otherObjects(call, request, backend).map((names) => clipped(joinIdentifier(names)));
   const members = [
     `"time":"${timeNow()}","stage":"${stage}"`,
     member("request", call.requestId),

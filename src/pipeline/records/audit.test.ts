@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
-import { create, type Message } from "@bufbuild/protobuf";
+import { create, type DescMethodUnary, type Message } from "@bufbuild/protobuf";
 import { describe, it, onTestFinished, vi } from "vitest";
 import { beginCall } from "../../../test/support/caller.ts";
+import { fakeBackend } from "../../../test/support/server.ts";
+import { LanceDbService } from "../../gen/lance/gateway/v1/lancedb_pb.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import { isLanceError, LanceError } from "../../namespace/errors.ts";
 import type { Principal } from "../../namespace/principal.ts";
@@ -10,6 +12,9 @@ import { serviceOf } from "../create-service.ts";
 import { audit } from "./audit.ts";
 
 const { createTable, describeTable, queryTable, renameTable, tableExists } = LanceNamespaceService.method;
+const { batchCommitTables, createMaterializedView, declareTable, registerTable } =
+  LanceNamespaceService.method;
+const { cloneTable } = LanceDbService.method;
 const PRINCIPAL: Principal = {
   by: "api-key",
   name: "etl",
@@ -56,6 +61,43 @@ describe("the audit log of calls", () => {
       ...{ peer: "192.0.2.1", protocol: "grpc", operation: "RenameTable", action: "manage" },
       ...{ database: "red", object: "a$old", objects: ["b$new"], allowed: true, outcome: "OK" },
     });
+  });
+
+  it("names the tables from which a call takes rows, and the locations that it gives to a table", async () => {
+    const backend = { ...fakeBackend({}), sourcesOf: () => [["b", "source"]] };
+    const databases = new Map([[undefined, { backend, limits: { maxUploadBytes: 1 } }]]);
+    const objectsOf = async (method: DescMethodUnary, init: object) => {
+      const lines: string[] = [];
+      const trail = { requireWritable() {}, write: async (line: string) => void lines.push(line) };
+      const last = admitting(() => create(method.output));
+      const service = serviceOf(compose([audit(trail, databases)], last));
+      await service.unary(method, create(method.input, init as never), beginCall(method, { id: ["a", "t"] }));
+      return JSON.parse(lines[0] ?? "").objects;
+    };
+    assert.deepEqual(await objectsOf(cloneTable, { id: ["a", "t"], sourceLocation: "b$source" }), [
+      "b$source",
+    ]);
+    assert.deepEqual(await objectsOf(createMaterializedView, { sourceQuery: "…" }), ["b$source"]);
+    assert.deepEqual(await objectsOf(registerTable, { location: "b/source.lance" }), ["b/source.lance"]);
+    const location = "s3://SECRET@bucket/b?signature=SECRET";
+    assert.deepEqual(await objectsOf(declareTable, { location }), ["s3://bucket/b"]);
+    const operations = [{ operation: { case: "declareTable", value: { id: ["a", "t"], location: "b" } } }];
+    assert.deepEqual(await objectsOf(batchCommitTables, { operations }), ["a$t", "b"]);
+  });
+
+  it("reads the tables of a commit as the gateway does, whatever delimiter the caller chooses", async () => {
+    const { service, entries } = audited(admitting(() => create(batchCommitTables.output)));
+    const named = (value: object) => ({ operation: { case: "deregisterTable", value } });
+    const request = create(batchCommitTables.input, {
+      delimiter: "ee",
+      operations: [
+        named({ identifier: "teameepeople" }),
+        named({ identifier: "team.people", delimiter: "." }),
+        named({ identifier: "no..name", delimiter: "." }),
+      ],
+    } as never);
+    await service.unary(batchCommitTables, request, beginCall(batchCommitTables));
+    assert.deepEqual(entries()[0].objects, ["team$people", "team$people", "no..name"]);
   });
 
   it("has the time, the caller and the operation of each call", async () => {

@@ -1,5 +1,6 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { Call } from "../../namespace/call.ts";
+import type { Databases } from "../call/databases.ts";
 import { type Interceptor, isStream, type OperationRequest } from "../call/interceptor.ts";
 import { auditEntry, type Stage } from "./audit-entry.ts";
 import type { Outcome } from "./call-metrics.ts";
@@ -27,12 +28,17 @@ export interface AuditTrail {
  *
  * If calls depend on the lines, a call fails whose line cannot be written, and from then on calls are refused before
  * they reach the backend, until a line can be written again.
+ *
+ * @param databases whose backends tell which tables a new view reads. Default: nothing tells.
  */
-export function audit(trail: AuditTrail): Interceptor {
+export function audit(trail: AuditTrail, databases: Databases = new Map()): Interceptor {
   return async (call, request, next) => {
     const started = performance.now();
-    const note = (stage: Stage, outcome: Outcome) =>
-      trail.write(auditEntry(call, request as OperationRequest, stage, outcome, performance.now() - started));
+    const note = (stage: Stage, outcome: Outcome) => {
+      const ms = performance.now() - started;
+      const backend = databases.get(call.database)?.backend;
+      return trail.write(auditEntry(call, request as OperationRequest, stage, outcome, ms, backend));
+    };
     let response: Awaited<ReturnType<typeof next>>;
     try {
       trail.requireWritable();
