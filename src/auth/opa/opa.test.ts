@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { pino } from "pino";
 import { describe, it, type TestContext } from "vitest";
 import { isLanceError } from "../../namespace/errors.ts";
-import { accessTo, allowing, ann, startOpa } from "./fixture.ts";
+import { type Asked, accessTo, allowing, ann, startOpa } from "./fixture.ts";
 import { createOpaAuthorizer } from "./opa.ts";
 import { createOpaServer, type OpaServerOptions } from "./server.ts";
 
@@ -215,5 +215,24 @@ describe("the decision of a policy server", () => {
       [2_000, 2_000, 500],
     );
     assert.ok(decisions?.every((allowed, i) => allowed === (i % 10 === 7)));
+  });
+
+  it("comes in more questions for long names deep down, so that none of them is too long for the server's time", async () => {
+    const lengths: number[] = [];
+    const server = {
+      async ask(input: object) {
+        lengths.push(JSON.stringify(input).length);
+        return (input as Asked).accesses.map((_, place) => place);
+      },
+      close() {},
+    };
+    const { allowsEach } = createOpaAuthorizer({ server, maxAgeMs: 0, log: pino({ level: "silent" }) });
+    const deep = Array.from({ length: 31 }, () => "namespace");
+    const decisions = await allowsEach?.(
+      ann,
+      Array.from({ length: 2_000 }, (_, i) => accessTo(...deep, `t${i}`)),
+    );
+    assert.ok(Math.max(...lengths) < 1024 ** 2, `${lengths}`);
+    assert.deepEqual(decisions, new Array(2_000).fill(true));
   });
 });

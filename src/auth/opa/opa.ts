@@ -15,8 +15,11 @@ export interface OpaAuthorizerOptions {
   readonly log: Logger;
 }
 
-/** Most accesses in a question. */
-const MAX_ACCESSES = 2_000;
+/**
+ * Most accesses in a question, and most characters of their names, which each access repeats for all that contains its object. A caller
+ * that asks about long names deep down must not make the server too slow for its time, because the others would be refused, too.
+ */
+const [MAX_ACCESSES, MAX_CHARACTERS] = [2_000, 512 * 1024];
 
 /** Shortest time between warnings that the rule has no value, in milliseconds. */
 const WARNING_MS = 60_000;
@@ -63,8 +66,7 @@ export function createOpaAuthorizer({ server, maxAgeMs, log }: OpaAuthorizerOpti
       decisions.push(known);
       if (known === undefined) open.push(index);
     }
-    for (let start = 0; start < open.length; start += MAX_ACCESSES) {
-      const part = open.slice(start, start + MAX_ACCESSES);
+    for (const part of questionsOf(open, accesses)) {
       const asked = part.map((index) => accesses[index] as Access);
       const answers = await ask(principal, asked);
       for (const [place, index] of part.entries()) {
@@ -84,4 +86,25 @@ export function createOpaAuthorizer({ server, maxAgeMs, log }: OpaAuthorizerOpti
     },
     close: () => server.close(),
   };
+}
+
+/** Splits accesses, given by their places, into those of each question. */
+function* questionsOf(places: readonly number[], accesses: readonly Access[]): Iterable<readonly number[]> {
+  let part: number[] = [];
+  let characters = 0;
+  for (const place of places) {
+    const more = charactersOf(accesses[place] as Access);
+    if (part.length > 0 && (part.length === MAX_ACCESSES || characters + more > MAX_CHARACTERS)) {
+      yield part;
+      [part, characters] = [[], 0];
+    }
+    part.push(place);
+    characters += more;
+  }
+  if (part.length > 0) yield part;
+}
+
+/** Returns about how many characters of names the question about an access has. */
+function charactersOf({ object: { id } }: Access): number {
+  return id.reduce((sum, name) => sum + name.length + 1, 0) * (id.length + 2);
 }
