@@ -13,6 +13,7 @@ import { errorEntry } from "../namespace/errors.ts";
 import { createTranscoder } from "../transcode/transcoder.ts";
 import { errorStatus } from "./dialect.ts";
 import { lancedb } from "./lancedb.ts";
+import { readMultiMatch } from "./lancedb-query.ts";
 import { DIALECTS } from "./registry.ts";
 import { specification } from "./specification.ts";
 
@@ -163,6 +164,33 @@ describe("LanceDB's dialect: queries", () => {
     const { binding, segments } = findBinding(spoken, "POST", QUERY);
     const decoded = binding.decode(segments, "", '{"vector":[],"k":9223372036854775807}') as never;
     assert.equal((decoded as { k: bigint }).k, 2n ** 63n - 1n);
+  });
+
+  const multiMatch = (columns: number, fields: object) => ({
+    query: "x",
+    columns: Array.from({ length: columns }, () => "a"),
+    boost: Array.from({ length: columns }, () => 1),
+    ...fields,
+  });
+
+  it("do not repeat for each of several columns what no match has", () => {
+    const others = Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`other${i}`, i]));
+    const same = { operator: "And", fuzziness: null, max_expansions: 9, prefix_length: 1 };
+    const { match_queries: matches } = readMultiMatch(multiMatch(2, { ...same, ...others })) as never;
+    assert.deepEqual(matches, Array(2).fill({ terms: "x", ...same, column: "a", boost: 1 }));
+  });
+
+  it("refuse words whose repetition for each of several columns makes a short text long", () => {
+    const read = (columns: number, fields: object = {}) => {
+      const full = { full_text_query: { query: { multi_match: multiMatch(columns, fields) } } };
+      return request(spoken, QUERY, { vector: [], ...full });
+    };
+    assert.doesNotThrow(() => read(10_000));
+    assert.throws(() => read(10_001), /multi_match must not have more than 10000 columns/);
+    for (const name of ["query", "operator", "document_granularity"]) {
+      const long = { [name]: "o".repeat(1024 * 1024) };
+      assert.throws(() => read(2, long), /nor 1048576 characters of its texts times its columns/, name);
+    }
   });
 
   it("are not the specification's", () => {

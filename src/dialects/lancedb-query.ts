@@ -1,3 +1,4 @@
+import { LanceError } from "../namespace/errors.ts";
 import { isJsonObject } from "../runtime/json.ts";
 import type { FieldTexts } from "./dialect.ts";
 
@@ -28,18 +29,50 @@ export function readMatch(json: unknown): unknown {
   return isJsonObject(json) && json["fuzziness"] === null ? { ...json, auto_fuzziness: true } : json;
 }
 
-/** Reads a query for the same words in several columns, with a boost for each. */
+/** Maximum number of columns in a query for the same words, and of the characters that are repeated for all of them. */
+const MAX_REPEATED = { columns: 10_000, characters: 1024 * 1024 } as const;
+
+/** Fields of a match that apply to all columns of a query for the same words. */
+const SHARED = [
+  "operator",
+  "fuzziness",
+  "auto_fuzziness",
+  "max_expansions",
+  "prefix_length",
+  "document_granularity",
+] as const;
+
+/**
+ * Reads a query for the same words in several columns, with a boost for each. Every column gets a match of its own, so a short text could
+ * become a large message.
+ *
+ * @throws LanceError InvalidInput for too many columns, and for a text that is too long to be repeated for each.
+ */
 export function readMultiMatch(json: unknown): unknown {
   if (!isJsonObject(json) || !Array.isArray(json["columns"])) return json;
-  const { query, columns, boost: boosts, ...others } = json;
+  const { query, columns, boost: boosts } = json;
+  const shared: Record<string, unknown> = { terms: query };
+  for (const name of SHARED) if (json[name] !== undefined) shared[name] = json[name];
+  checkRepeated(columns.length, Object.values(shared));
   return {
     match_queries: columns.map((column, index) => ({
-      ...others,
+      ...shared,
       column,
-      terms: query,
-      boost: Array.isArray(boosts) ? boosts[index] : undefined,
+      ...(Array.isArray(boosts) && { boost: boosts[index] }),
     })),
   };
+}
+
+function checkRepeated(columns: number, values: readonly unknown[]): void {
+  const length = values.reduce<number>(
+    (sum, value) => sum + (typeof value === "string" ? value.length : 0),
+    0,
+  );
+  if (columns <= MAX_REPEATED.columns && columns * length <= MAX_REPEATED.characters) return;
+  throw new LanceError(
+    "InvalidInput",
+    `multi_match must not have more than ${MAX_REPEATED.columns} columns, nor ${MAX_REPEATED.characters} characters of its texts times its columns`,
+  );
 }
 
 /** Writes the vector of a search as {@link readVector} reads it. */
