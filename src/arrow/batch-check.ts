@@ -47,12 +47,15 @@ function createCursor(batch: FlatTable, body: Uint8Array): Cursor {
   const compression = readTable(batch, 3);
   const isLz4 = compression !== undefined && readUint8(compression, 0) === LZ4;
   const bytes = new DataView(body.buffer, body.byteOffset, body.byteLength);
-  let [node, buffer, count, total] = [0, 0, 0, 0];
+  let [node, buffer, count, total, packed] = [0, 0, 0, 0, 0];
 
   /** A compressed buffer begins with its unpacked size, or with -1 if it is stored uncompressed. */
   function unpackedSize(start: number, size: number): number {
     if (compression === undefined || size === 0) return size;
     if (size < 8) throw new RangeError("a compressed buffer is shorter than its header");
+    // Each is read by itself, so a short body that all of them share would be read without an end.
+    packed += size;
+    if (packed > body.byteLength) throw new RangeError("compressed buffers share their bytes");
     if (bytes.getBigInt64(start, true) === -1n) return size - 8;
     const unpacked = readLength(bytes, start);
     if (isLz4 && unpacked > 0) checkLz4Frame(body.subarray(start + 8, start + size), unpacked);

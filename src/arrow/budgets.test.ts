@@ -5,13 +5,16 @@ import { test } from "vitest";
 import { framed, lz4Zeros, sharedSchema, withNumber } from "../../test/support/hostile-arrow.ts";
 import { type ErrorName, isLanceError, LanceError } from "../namespace/errors.ts";
 import { ITEMS_PER_STEP } from "../runtime/pace.ts";
+import { STRUCT_BYTES } from "./arrays.ts";
 import { scanIpcFile } from "./file-scan.ts";
 import { PYARROW_STREAMS } from "./fixtures.ts";
+import { type FlatTable, readTable, readVector, rootTable } from "./flatbuffer.ts";
 import { checkLz4Frame } from "./lz4.ts";
 import { createPartBuffer, MAX_FILE_MESSAGES } from "./part-buffer.ts";
 import { decodeSchema, MAX_METADATA_ENTRIES, MAX_UPLOAD_TABLES } from "./schema.ts";
 import { createStreamScanner } from "./stream-scanner.ts";
 import { collectUpload } from "./upload.ts";
+import { messagesIn } from "./upload-fixture.ts";
 
 const MIB = 1024 * 1024;
 const OPTIONS = { maxBytes: 64 * MIB };
@@ -143,6 +146,38 @@ test("an LZ4 frame that unpacks to more than its declared size is refused", () =
   assert.throws(() => checkLz4Frame(lz4Zeros(16).subarray(0, 1000), MIB), /cut off/);
   assert.throws(() => checkLz4Frame(Buffer.from("none of it"), 100), /no LZ4 frame/);
   assert.throws(() => checkLz4Frame(Buffer.alloc(0), 100), /cut off/);
+});
+
+test("an LZ4 frame of many short blocks is refused", () => {
+  const [head, end] = [lz4Zeros(0).subarray(0, 7), Buffer.alloc(4)];
+  const stored = (bytes: number) => Buffer.from([bytes, 0, 0, 0x80, ...Buffer.alloc(bytes)]);
+  const frame = (bytes: number, blocks: number) =>
+    Buffer.concat([head, ...Array(blocks).fill(stored(bytes)), end]);
+  checkLz4Frame(frame(1, 1), 1);
+  checkLz4Frame(frame(200, 300), 60_000);
+  for (const bytes of [0, 1, 100])
+    assert.throws(() => checkLz4Frame(frame(bytes, 300), 300 * bytes), /too many blocks/, `${bytes} bytes`);
+});
+
+test("compressed buffers that share their bytes are refused before they are read", async () => {
+  for (const name of ["lz4", "zstd"] as const) {
+    const stream = Buffer.from(PYARROW_STREAMS[name], "base64");
+    const schema = messagesIn(stream).schema.byteLength;
+    const batch = readTable(rootTable(stream.subarray(schema + 8)), 2) as FlatTable;
+    const { at, length } = readVector(batch, 2, STRUCT_BYTES);
+    const bytes = Buffer.from(batch.view.buffer, batch.view.byteOffset, batch.view.byteLength);
+    // All buffers that have bytes are the largest one.
+    const places = Array.from({ length }, (_, i) => at + i * STRUCT_BYTES);
+    const size = (place: number) => bytes.readBigInt64LE(place + 8);
+    const largest = places.reduce((a, b) => (size(b) > size(a) ? b : a));
+    for (const place of places)
+      if (size(place) > 0n) bytes.copy(bytes, place, largest, largest + STRUCT_BYTES);
+    await assert.rejects(
+      collectUpload(once(stream), OPTIONS),
+      refusal("InvalidInput", /compressed buffers share their bytes/),
+      name,
+    );
+  }
 });
 
 test("a file whose footer names the same batch twice is refused", async () => {

@@ -16,6 +16,9 @@ const BLOCK_BYTES: readonly (number | undefined)[] = [
 /** Largest number of bytes to which a byte of a compressed block unpacks. */
 const MAX_RATIO = 255;
 
+/** Smallest average size of a frame's blocks, in bytes: a block of zeros that is full has about 270. */
+const LEAST_BYTES_PER_BLOCK = 128;
+
 /** By how many bytes the blocks of a frame may exceed its declared size: all except the last are full. */
 const MAX_EXCESS_BYTES = 16 * 1024 * 1024;
 
@@ -35,7 +38,7 @@ const STORED = 0x80000000;
 export function checkLz4Frame({ buffer, byteOffset, byteLength }: Uint8Array, size: number): void {
   const view = new DataView(buffer, byteOffset, byteLength);
   const most = size + MAX_EXCESS_BYTES;
-  let [at, unpacked] = [0, 0];
+  let [at, unpacked, blocks] = [0, 0, 0];
   // Another frame may follow.
   while (at + 7 <= byteLength && (at === 0 || view.getUint32(at, true) === MAGIC)) {
     if (view.getUint32(at, true) !== MAGIC) throw new RangeError("a compressed buffer is no LZ4 frame");
@@ -51,7 +54,9 @@ export function checkLz4Frame({ buffer, byteOffset, byteLength }: Uint8Array, si
       if (block === 0) break;
       const length = block % STORED;
       at += length + checksumBytes;
-      // A block of a few stored bytes costs as much to check as any other.
+      // A block of a few bytes costs as much to check as any other.
+      if (++blocks > 1 + byteLength / LEAST_BYTES_PER_BLOCK)
+        throw new RangeError("an LZ4 frame has too many blocks");
       unpacked += Math.min(blockBytes, Math.max(1, length) * MAX_RATIO);
       if (unpacked > most) throw new RangeError("a compressed buffer is larger than it says");
     }
