@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { Field, Int32, Null, Schema, Struct, Table, tableToIPC, vectorFromArray } from "apache-arrow";
-import { test } from "vitest";
+import { test, vi } from "vitest";
 import { framed, lz4Zeros, sharedSchema, withNumber } from "../../test/support/hostile-arrow.ts";
 import { type ErrorName, isLanceError, LanceError } from "../namespace/errors.ts";
 import { ITEMS_PER_STEP } from "../runtime/pace.ts";
@@ -10,6 +10,7 @@ import { scanIpcFile } from "./file-scan.ts";
 import { PYARROW_STREAMS } from "./fixtures.ts";
 import { type FlatTable, readTable, readVector, rootTable } from "./flatbuffer.ts";
 import { checkLz4Frame } from "./lz4.ts";
+import { MAX_UPLOAD_BUFFERS, parseMessageHead } from "./message.ts";
 import { createPartBuffer, MAX_FILE_MESSAGES } from "./part-buffer.ts";
 import { decodeSchema, MAX_METADATA_ENTRIES, MAX_UPLOAD_TABLES } from "./schema.ts";
 import { createStreamScanner } from "./stream-scanner.ts";
@@ -231,4 +232,50 @@ test("a schema of thousands of fields is read with pauses", () => {
   while (scanner.advance(part, () => looks++ % 2 === 1) === "pause") pauses++;
   assert.equal(scanner.schema.fields.length, fields.length);
   assert.ok(pauses >= 5, `${pauses} pauses`);
+});
+
+test("the head of a message is not read again with each piece of its body", ({ onTestFinished }) => {
+  const columns = Object.fromEntries(
+    Array.from({ length: 500 }, (_, i) => [`c${i}`, vectorFromArray([1, 2], new Int32())]),
+  );
+  const stream = Buffer.from(tableToIPC(new Table(columns), "stream"));
+  const start = stream.byteLength - 100;
+  const part = createPartBuffer(OPTIONS.maxBytes);
+  const scanner = createStreamScanner(OPTIONS.maxBytes, Number.POSITIVE_INFINITY);
+  part.append(stream.subarray(0, start));
+  const reads = vi.spyOn(DataView.prototype, "getUint32");
+  onTestFinished(() => reads.mockRestore());
+  scanner.advance(part, () => false);
+  const once = reads.mock.calls.length;
+  for (let at = start; at < stream.byteLength - 20; at++) {
+    part.append(stream.subarray(at, at + 1));
+    scanner.advance(part, () => false);
+  }
+  assert.ok(once > 500, `${once} reads`);
+  assert.equal(reads.mock.calls.length, once);
+  part.append(stream.subarray(stream.byteLength - 20));
+  scanner.advance(part, () => false);
+  assert.equal(scanner.finish(part).rows, 2);
+});
+
+test("a message of an upload has a bounded number of buffers", async () => {
+  const stream = Buffer.from(tableToIPC(new Table({ id: vectorFromArray([1], new Int32()) }), "stream"));
+  const batch = Buffer.from(messagesIn(stream).data[0] as Uint8Array);
+  const metadata = batch.subarray(8, 8 + batch.readUInt32LE(4));
+  const header = readTable(rootTable(metadata), 2) as FlatTable;
+  const { at } = readVector(header, 2, STRUCT_BYTES);
+  // Another vector, of empty buffers, follows the metadata.
+  const longer = Buffer.concat([metadata, Buffer.alloc(8 + (MAX_UPLOAD_BUFFERS + 1) * STRUCT_BYTES)]);
+  longer.writeUInt32LE(MAX_UPLOAD_BUFFERS + 1, metadata.length);
+  for (let place = 0; place < at; place += 4)
+    if (place + metadata.readUInt32LE(place) === at - 4) longer.writeUInt32LE(metadata.length - place, place);
+  assert.equal(parseMessageHead(longer, 0).kind, "batch");
+  const hostile = Buffer.concat([
+    messagesIn(stream).schema,
+    framed(longer, batch.subarray(8 + metadata.length)),
+  ]);
+  await assert.rejects(
+    collectUpload(once(hostile), OPTIONS),
+    refusal("InvalidInput", /more than 262144 buffers/),
+  );
 });

@@ -3,7 +3,14 @@ import { STRUCT_BYTES } from "./arrays.ts";
 import { type BodyCheck, createBodyCheck } from "./body-check.ts";
 import { type FlatTable, readLength, readTable, readVector, rootTable } from "./flatbuffer.ts";
 import { BLOCK_BYTES, type Block } from "./footer.ts";
-import { FILE_MAGIC, type MessageKind, malformed, parseMessageHead, readPrefix } from "./message.ts";
+import {
+  FILE_MAGIC,
+  MAX_UPLOAD_BUFFERS,
+  type MessageKind,
+  malformed,
+  parseMessageHead,
+  readPrefix,
+} from "./message.ts";
 import { MAX_FILE_MESSAGES } from "./part-buffer.ts";
 import {
   type ArrowField,
@@ -57,7 +64,7 @@ function checkBlock(bytes: Buffer, kind: MessageKind, block: Block, check: BodyC
   const fits = prefix !== undefined && prefix.bytes + prefix.metadataLength <= metadataLength;
   if (!fits || bodyAt + bodyLength > bytes.byteLength) throw malformed(offset, "a message is cut off");
   const metadata = bytes.subarray(offset + prefix.bytes, bodyAt);
-  const head = parseMessageHead(metadata, offset);
+  const head = parseMessageHead(metadata, offset, MAX_UPLOAD_BUFFERS);
   if (head.kind !== kind || head.bodyLength !== bodyLength) {
     throw malformed(offset, "the footer says something else than the message");
   }

@@ -16,6 +16,12 @@ export const CONTINUATION = 0xffffffff;
 /** Longest metadata of a message, in bytes; a schema of 100,000 columns has about 7 MB. */
 export const MAX_METADATA_BYTES = 16 * 1024 * 1024;
 
+/**
+ * Maximum number of buffers, and of arrays, in a message of an upload: a schema of an upload has a few for each of its fields. Checking that many
+ * takes about 15 ms.
+ */
+export const MAX_UPLOAD_BUFFERS = 262_144;
+
 /** First and last bytes of an IPC file. */
 export const FILE_MAGIC: Uint8Array = Buffer.from("ARROW1");
 
@@ -45,9 +51,14 @@ const KINDS: Readonly<Record<number, MessageKind>> = { 1: "schema", 2: "dictiona
  * It checks the positions of the buffers against the body, because the engine trusts them.
  *
  * @param offset start of the message in its stream, for the text of an error
+ * @param maxBuffers how many buffers, and how many arrays, it may have. Default: any number.
  * @throws LanceError InvalidInput, for anything but a well-formed little-endian message.
  */
-export function parseMessageHead(metadata: Uint8Array, offset: number): MessageHead {
+export function parseMessageHead(
+  metadata: Uint8Array,
+  offset: number,
+  maxBuffers: number = Number.POSITIVE_INFINITY,
+): MessageHead {
   try {
     const message = rootTable(metadata);
     const kind = KINDS[readUint8(message, 1)];
@@ -57,7 +68,7 @@ export function parseMessageHead(metadata: Uint8Array, offset: number): MessageH
     }
     const bodyLength = toLength(readInt64(message, 3));
     const data = kind === "dictionary" ? readTable(header, 1) : kind === "batch" ? header : undefined;
-    if (data !== undefined) checkBuffers(data, bodyLength);
+    if (data !== undefined) checkBuffers(data, bodyLength, maxBuffers);
     return {
       kind,
       version: readInt16(message, 0),
@@ -117,11 +128,13 @@ function checkPrefix(bytes: number, metadataLength: number, position: number) {
 const BUFFER_BYTES = 16;
 const NODE_BYTES = 16;
 
-function checkBuffers(batch: FlatTable, bodyLength: number): void {
+function checkBuffers(batch: FlatTable, bodyLength: number, most: number): void {
   const { view } = batch;
   const nodes = readVector(batch, 1, NODE_BYTES);
-  for (let i = 0; i < nodes.length; i++) readLength(view, nodes.at + i * NODE_BYTES);
   const buffers = readVector(batch, 2, BUFFER_BYTES);
+  if (Math.max(nodes.length, buffers.length) > most)
+    throw new RangeError(`a message has more than ${most} buffers`);
+  for (let i = 0; i < nodes.length; i++) readLength(view, nodes.at + i * NODE_BYTES);
   for (let i = 0; i < buffers.length; i++) {
     const at = buffers.at + i * BUFFER_BYTES;
     const [start, length] = [readLength(view, at), readLength(view, at + 8)];

@@ -1,6 +1,6 @@
 import type { Steps } from "../runtime/pace.ts";
 import { type BodyCheck, createBodyCheck } from "./body-check.ts";
-import { malformed, parseMessageHead, readPrefix } from "./message.ts";
+import { MAX_UPLOAD_BUFFERS, malformed, parseMessageHead, readPrefix } from "./message.ts";
 import type { PartBuffer } from "./part-buffer.ts";
 import { type ArrowSchema, uploadSchemaSteps } from "./schema.ts";
 
@@ -48,6 +48,8 @@ export function createStreamScanner(maxBytes: number, partBytes: number): Stream
   let ended = false;
   /** Position of the next message in the part, and of the part in the stream. */
   let [position, before] = [0, 0];
+  /** End of the next message in the part, once its head has been read: reading it with each piece of a body would take longer than the piece. */
+  let awaited = 0;
   /** Bytes of this part that repeat earlier parts, and the sum for all parts so far. */
   let [repeated, repeatedInAll] = [0, 0];
   let [rowsBefore, unpackedBefore] = [0, 0];
@@ -75,6 +77,7 @@ export function createStreamScanner(maxBytes: number, partBytes: number): Stream
    */
   function next(part: PartBuffer): "begun" | "taken" | "more" | "size" | "dictionary" {
     const { bytes } = part;
+    if (awaited > bytes.byteLength) return "more";
     const prefix = readPrefix(bytes, position);
     if (prefix === undefined) return "more";
     if (prefix.metadataLength === 0) {
@@ -86,8 +89,9 @@ export function createStreamScanner(maxBytes: number, partBytes: number): Stream
     const bodyAt = metadataAt + prefix.metadataLength;
     if (bodyAt > bytes.byteLength) return "more";
     const metadata = bytes.subarray(metadataAt, bodyAt);
-    const head = parseMessageHead(metadata, place());
+    const head = parseMessageHead(metadata, place(), MAX_UPLOAD_BUFFERS);
     const end = bodyAt + head.bodyLength;
+    awaited = end;
     if (end > bytes.byteLength) return "more";
     if (head.kind === "schema") {
       if (check !== undefined) throw malformed(place(), "there is a second schema");
@@ -164,6 +168,7 @@ export function createStreamScanner(maxBytes: number, partBytes: number): Stream
       const end = place();
       const begin = (next: PartBuffer) => {
         position = repeatHead(next);
+        awaited = 0;
         repeated = position;
         before = end - position;
         next.append(rest);

@@ -1,6 +1,6 @@
 import { LanceError } from "../namespace/errors.ts";
 import { isIpcFile } from "./ipc-forms.ts";
-import { emptyBody, FILE_MAGIC, parseMessageHead, readPrefix } from "./message.ts";
+import { emptyBody, FILE_MAGIC, MAX_UPLOAD_BUFFERS, parseMessageHead, readPrefix } from "./message.ts";
 
 /** Length of the footer's size and of the magic, at the end of a file. */
 const FILE_TAIL_BYTES = 4 + FILE_MAGIC.byteLength;
@@ -75,7 +75,7 @@ function createStreamWatch(): Watch {
     if (prefix.metadataLength === 0) ended = true;
     else if (head.byteLength === wanted) {
       begun = true;
-      bodyLeft = parseMessageHead(head.subarray(prefix.bytes), position).bodyLength;
+      bodyLeft = parseMessageHead(head.subarray(prefix.bytes), position, MAX_UPLOAD_BUFFERS).bodyLength;
       position += wanted + bodyLeft;
       [pieces, arrived, wanted] = [[], 0, 4];
     }
