@@ -1,4 +1,4 @@
-import type { DescField, DescMessage } from "@bufbuild/protobuf";
+import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 import { LanceError } from "../namespace/errors.ts";
 import type { Steps } from "../runtime/pace.ts";
@@ -20,12 +20,18 @@ const STEP_COST = 20_000;
 /** Depth up to which protobuf-es decodes. */
 const MAX_DEPTH = 100;
 
-/** The relevant fields of a message, by their numbers; other fields are skipped. */
+/** Largest size of a number of variable length, in bytes. */
+const MAX_VARINT_BYTES = 10;
+
+/** The fields of a message, by their numbers; other fields are skipped. */
 type Plan = ReadonlyMap<number, Inner>;
 
 interface Inner {
   /** Fields of the nested message; undefined for another field. */
   readonly plan: (() => Plan) | undefined;
+  /** Form of a single value. */
+  readonly wireType: WireType;
+  /** Whether its values may also be packed. */
   readonly isPacked: boolean;
 }
 
@@ -33,9 +39,12 @@ const plans = new WeakMap<DescMessage, Plan>();
 
 /**
  * Scans a message in protobuf's binary form before it is decoded: two bytes may be a message of their own, and
- * decoding 16 MiB of those takes seconds and a gigabyte. It leaves malformed messages to the decoder.
+ * decoding 16 MiB of those takes seconds and a gigabyte.
  *
- * The steps throw LanceError InvalidInput, if the message has too many fields.
+ * The decoder reads a field in the form that its type has, whatever form the message declares, and reads values to their ends, also beyond the
+ * end of what contains them. The scan refuses both, so that it counts the fields that the decoder sees. No message of this API has groups.
+ *
+ * The steps throw LanceError InvalidInput, if the message has too many fields or is malformed.
  */
 export function* scanBinary(message: DescMessage, bytes: Uint8Array): Steps<void> {
   if (bytes.byteLength <= SMALL_MESSAGE_BYTES) return;
@@ -47,22 +56,38 @@ export function* scanBinary(message: DescMessage, bytes: Uint8Array): Steps<void
     const field = plan.get(number);
     cost += COST.field;
     if (cost > MAX_COST) throw tooMuch();
-    if (wireType !== WireType.LengthDelimited || field === undefined) {
-      reader.skip(wireType, number);
-      return;
-    }
+    const isPacked = field?.isPacked === true && wireType === WireType.LengthDelimited;
+    if (field !== undefined && field.wireType !== wireType && !isPacked) throw new RangeError("an odd form");
+    if (wireType === WireType.LengthDelimited) scanContents(field, end, depth);
+    else if (wireType === WireType.Varint) skipVarint();
+    else if (wireType === WireType.Bit32 || wireType === WireType.Bit64) reader.skip(wireType);
+    else throw new RangeError("a group");
+    if (reader.pos > end) throw new RangeError("a field beyond its end");
+  }
+  function scanContents(field: Inner | undefined, end: number, depth: number): void {
     const length = reader.uint32();
     const next = reader.pos + length;
-    if (field.plan !== undefined) {
+    if (next > end) throw new RangeError("a field beyond its end");
+    if (field?.plan !== undefined) {
       cost += COST.message;
-      if (depth < MAX_DEPTH && next <= end) {
+      if (depth < MAX_DEPTH) {
         const inner = field.plan();
         while (reader.pos < next) scanField(inner, next, depth + 1);
       }
-    } else if (field.isPacked) {
+    } else if (field?.isPacked) {
       cost += length * COST.packedByte;
+      if (!endsWithValue(field.wireType, length, next)) throw new RangeError("a value beyond its end");
     }
     reader.pos = next;
+  }
+  function endsWithValue(wireType: WireType, length: number, end: number): boolean {
+    if (wireType === WireType.Varint) return length === 0 || (bytes[end - 1] as number) < 0x80;
+    return length % (wireType === WireType.Bit32 ? 4 : 8) === 0;
+  }
+  function skipVarint(): void {
+    const start = reader.pos;
+    while ((bytes[reader.pos++] as number) >= 0x80)
+      if (reader.pos - start === MAX_VARINT_BYTES) throw new RangeError("a number without an end");
   }
   const plan = planOf(message);
   let pauseAt = STEP_COST;
@@ -73,8 +98,9 @@ export function* scanBinary(message: DescMessage, bytes: Uint8Array): Steps<void
       pauseAt = cost + STEP_COST;
       yield;
     }
-  } catch (thrown) {
-    if (thrown instanceof LanceError) throw thrown;
+  } catch (cause) {
+    if (cause instanceof LanceError) throw cause;
+    throw new LanceError("InvalidInput", `a message is not a valid ${message.typeName}`, { cause });
   }
 }
 
@@ -88,12 +114,41 @@ function planOf(message: DescMessage): Plan {
 }
 
 function innerOf(field: DescField): Inner {
-  const { message } = field;
+  const { message, scalar } = field;
   const plan = message && (() => planOf(message));
-  if (field.fieldKind !== "map") return { plan, isPacked: field.fieldKind === "list" && field.packed };
+  const value = {
+    plan,
+    wireType: plan === undefined ? wireTypeOf(scalar) : WireType.LengthDelimited,
+    isPacked: false,
+  };
+  if (field.fieldKind !== "map")
+    return { ...value, isPacked: field.fieldKind === "list" && value.wireType !== WireType.LengthDelimited };
   // An entry is a message of a key and a value.
-  const entry: Plan = new Map([[2, { plan, isPacked: false }]]);
-  return { plan: () => entry, isPacked: false };
+  const key = { plan: undefined, wireType: wireTypeOf(field.mapKey), isPacked: false };
+  const entry: Plan = new Map([
+    [1, key],
+    [2, value],
+  ]);
+  return { plan: () => entry, wireType: WireType.LengthDelimited, isPacked: false };
+}
+
+/** Returns the form of a scalar's values, or of an enum's. */
+function wireTypeOf(type: ScalarType | undefined): WireType {
+  switch (type) {
+    case ScalarType.STRING:
+    case ScalarType.BYTES:
+      return WireType.LengthDelimited;
+    case ScalarType.FLOAT:
+    case ScalarType.FIXED32:
+    case ScalarType.SFIXED32:
+      return WireType.Bit32;
+    case ScalarType.DOUBLE:
+    case ScalarType.FIXED64:
+    case ScalarType.SFIXED64:
+      return WireType.Bit64;
+    default:
+      return WireType.Varint;
+  }
 }
 
 function tooMuch(): LanceError {
