@@ -2,6 +2,23 @@ import { type FlatTable, readInt64, readLength, readTable, readUint8, readVector
 import { checkLz4Frame } from "./lz4.ts";
 import type { ArrowField, ArrowType } from "./schema.ts";
 
+/** Sizes of the arrays of a message, in bytes. */
+export interface LayoutSize {
+  /** Unpacked size of all buffers; values that take no bytes count as a bit each, and more in lists. */
+  readonly unpackedBytes: number;
+  /** Memory that the engine needs for them: as much, and more for short values in lists. */
+  readonly neededBytes: number;
+}
+
+/**
+ * Memory of a value in lists in the engine beside its own bytes, which a short value does not have: to which list it belongs, and whether it is
+ * null. 2.5 MB of booleans in lists take 200 MB.
+ */
+const LIST_VALUE_BYTES = 8;
+
+/** Memory of a value in a list of fixed size. */
+const FIXED_LIST_VALUE_BYTES = 1;
+
 /**
  * Checks that the buffers of a record batch are large enough for the lengths that its arrays declare.
  *
@@ -10,13 +27,12 @@ import type { ArrowField, ArrowType } from "./schema.ts";
  *
  * @param batch the table of the record batch
  * @param body the message's body
- * @returns the unpacked size of all buffers, in bytes; values that take no bytes count as a bit each
  * @throws RangeError, for sizes that do not fit together.
  */
-export function checkLayout(fields: readonly ArrowField[], batch: FlatTable, body: Uint8Array): number {
+export function checkLayout(fields: readonly ArrowField[], batch: FlatTable, body: Uint8Array): LayoutSize {
   const cursor = createCursor(batch, body);
   const rows = Number(readInt64(batch, 0));
-  for (const field of fields) checkField(field, rows, cursor);
+  for (const field of fields) checkField(field, rows, cursor, 0);
   return cursor.finish();
 }
 
@@ -27,10 +43,14 @@ interface Cursor {
   buffer(): number;
   /** Returns the next count of variadic buffers, for view types. */
   variadic(): number;
-  /** Counts values that take no bytes. */
-  free(values: number): void;
-  /** Checks that everything was used, and returns the unpacked size of all buffers. */
-  finish(): number;
+  /** Unpacked size so far, in bytes. */
+  readonly unpackedBytes: number;
+  /** Counts values that take no bytes, and for which the engine needs a number of them. */
+  free(values: number, neededBytes: number): void;
+  /** Counts memory beside the buffers, in bytes. */
+  need(bytes: number): void;
+  /** Checks that everything was used, and returns the sizes. */
+  finish(): LayoutSize;
 }
 
 const STRUCT_BYTES = 16;
@@ -47,7 +67,7 @@ function createCursor(batch: FlatTable, body: Uint8Array): Cursor {
   const compression = readTable(batch, 3);
   const isLz4 = compression !== undefined && readUint8(compression, 0) === LZ4;
   const bytes = new DataView(body.buffer, body.byteOffset, body.byteLength);
-  let [node, buffer, count, total, packed] = [0, 0, 0, 0, 0];
+  let [node, buffer, count, total, packed, needed] = [0, 0, 0, 0, 0, 0];
 
   /** A compressed buffer begins with its unpacked size, or with -1 if it is stored uncompressed. */
   function unpackedSize(start: number, size: number): number {
@@ -80,21 +100,32 @@ function createCursor(batch: FlatTable, body: Uint8Array): Cursor {
       if (count >= counts.length) throw new RangeError("a count of variadic buffers is missing");
       return readLength(view, counts.at + count++ * COUNT_BYTES);
     },
-    free(values) {
-      total += Math.ceil(values / 8);
+    get unpackedBytes() {
+      return total;
+    },
+    free(values, neededBytes) {
+      total += Math.ceil(values * Math.max(1 / 8, neededBytes));
+    },
+    need(bytes) {
+      needed += Math.max(0, bytes);
     },
     finish() {
       if (node !== nodes.length || buffer !== buffers.length || count !== counts.length) {
         throw new RangeError("there are more arrays or buffers than the schema has");
       }
       if (!Number.isSafeInteger(total)) throw new RangeError("the buffers are too large");
-      return total;
+      return { unpackedBytes: total, neededBytes: total + needed };
     },
   };
 }
 
-/** Numbers here are lengths below 2^53. Their products may be inexact, but are far beyond any buffer then. */
-function checkField(field: ArrowField, expected: number, cursor: Cursor): void {
+/**
+ * Checks a field. Numbers here are lengths below 2^53. Their products may be inexact, but are far beyond any buffer then.
+ *
+ * @param least memory of a value in the engine, in bytes, if it has fewer of its own
+ */
+function checkField(field: ArrowField, expected: number, cursor: Cursor, least: number): void {
+  const before = cursor.unpackedBytes;
   const { length, nulls } = cursor.node();
   if (length < expected) throw new RangeError(`column ${JSON.stringify(field.name)} has too few values`);
   const need = (bytes: number) => {
@@ -115,14 +146,16 @@ function checkField(field: ArrowField, expected: number, cursor: Cursor): void {
   if (type.name === "null") {
     if (nulls !== length)
       throw new RangeError(`column ${JSON.stringify(field.name)} has values that are no nulls`);
-    cursor.free(length);
+    cursor.free(length, least);
     return;
   }
+  const countValues = () => cursor.need(length * least - (cursor.unpackedBytes - before));
   need(nulls > 0 ? Math.ceil(length / 8) : 0);
   const width = bitWidth(type);
   if (width !== undefined) {
-    if (width === 0) cursor.free(length);
+    if (width === 0) cursor.free(length, least);
     need(Math.ceil((length * width) / 8));
+    countValues();
     return;
   }
   switch (type.name) {
@@ -132,31 +165,34 @@ function checkField(field: ArrowField, expected: number, cursor: Cursor): void {
     case "large_utf8":
       needOffsets(type.name.startsWith("large"));
       need(0);
+      countValues();
       return;
     case "binary_view":
     case "utf8_view":
       need(length * 16);
       for (let left = cursor.variadic(); left > 0; left--) need(0);
+      countValues();
       return;
     case "list":
     case "map":
     case "large_list":
       needOffsets(type.name === "large_list");
-      checkChildren(field, 0, cursor);
+      checkChildren(field, 0, cursor, LIST_VALUE_BYTES);
       return;
     case "fixed_size_list":
-      if (type.size === 0) cursor.free(length);
-      checkChildren(field, length * type.size, cursor);
+      if (type.size === 0) cursor.free(length, least);
+      cursor.need(length * least);
+      checkChildren(field, length * type.size, cursor, FIXED_LIST_VALUE_BYTES);
       return;
     case "struct":
-      if (field.children.length === 0) cursor.free(length);
-      checkChildren(field, length, cursor);
+      if (field.children.length === 0) cursor.free(length, least);
+      checkChildren(field, length, cursor, least);
       return;
   }
 }
 
-function checkChildren(field: ArrowField, length: number, cursor: Cursor): void {
-  for (const child of field.children) checkField(child, length, cursor);
+function checkChildren(field: ArrowField, length: number, cursor: Cursor, least: number): void {
+  for (const child of field.children) checkField(child, length, cursor, least);
 }
 
 /** Returns the width of a value in bits; undefined for types that are not laid out value by value. */

@@ -12,6 +12,8 @@ export interface BodyCheck {
   readonly rows: number;
   /** Unpacked size of the buffers so far, in bytes. */
   readonly unpackedBytes: number;
+  /** Memory that the engine needs for them so far, in bytes. */
+  readonly neededBytes: number;
   /**
    * Checks a dictionary or a record batch.
    *
@@ -31,7 +33,7 @@ export interface BodyCheck {
 export function createBodyCheck(schema: ArrowSchema, maxBytes: number): BodyCheck {
   const dictionaries = new Map<bigint, ArrowField>();
   collectDictionaries(schema.fields, dictionaries);
-  let [rows, unpacked] = [0, 0];
+  let [rows, unpacked, needed] = [0, 0, 0];
   return {
     schema,
     get rows() {
@@ -39,6 +41,9 @@ export function createBodyCheck(schema: ArrowSchema, maxBytes: number): BodyChec
     },
     get unpackedBytes() {
       return unpacked;
+    },
+    get neededBytes() {
+      return needed;
     },
     add(head, metadata, body, position, headBytes) {
       if (headBytes % 8 !== 0 && body.byteLength > 0) {
@@ -52,7 +57,9 @@ export function createBodyCheck(schema: ArrowSchema, maxBytes: number): BodyChec
       if (batch === undefined || fields === undefined)
         throw malformed(position, "no field has this dictionary");
       try {
-        unpacked += checkLayout(fields, batch, body);
+        const size = checkLayout(fields, batch, body);
+        unpacked += size.unpackedBytes;
+        needed += size.neededBytes;
       } catch (error) {
         throw malformed(position, error instanceof RangeError ? error.message : String(error));
       }

@@ -1,6 +1,20 @@
 import assert from "node:assert/strict";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { Field, Int32, Null, Schema, Struct, Table, tableToIPC, vectorFromArray } from "apache-arrow";
+import {
+  Bool,
+  type DataType,
+  Field,
+  FixedSizeList,
+  Int8,
+  Int32,
+  List,
+  Null,
+  Schema,
+  Struct,
+  Table,
+  tableToIPC,
+  vectorFromArray,
+} from "apache-arrow";
 import { test, vi } from "vitest";
 import { framed, lz4Zeros, sharedSchema, withNumber } from "../../test/support/hostile-arrow.ts";
 import { type ErrorName, isLanceError, LanceError } from "../namespace/errors.ts";
@@ -134,6 +148,46 @@ test("memory is taken for what a body unpacks to before anybody gets it", async 
     throw refused;
   };
   await assert.rejects(collectUpload(once(stream), { ...OPTIONS, hold: refuse }), refused);
+});
+
+/** Returns a stream with a row, which is a list of so many values of a type. */
+function listStream(type: DataType, values: readonly unknown[], name = "item"): Uint8Array {
+  const list = new List(new Field(name, type, true));
+  return tableToIPC(new Table({ list: vectorFromArray([values], list) }), "stream");
+}
+
+test("values that take no bytes count as eight bytes in lists, which is what the engine needs for them", async () => {
+  // apache-arrow leaves the number of nulls open.
+  const stream = withNumber(listStream(new Null(), Array(12_345).fill(null)), -1n, 12_345n);
+  await collectUpload(once(withNumber(stream, 12_345n, 8_000_000n)), OPTIONS);
+  for (const values of [9_000_000n, 2n ** 31n, 2n ** 40n]) {
+    await assert.rejects(
+      collectUpload(once(withNumber(stream, 12_345n, values)), OPTIONS),
+      refusal("PayloadTooLarge", /unpacks to more/),
+    );
+  }
+});
+
+test("short values in lists take the memory that the engine needs for them, and not the limit", async () => {
+  const heldFor = async (stream: Uint8Array) => {
+    let taken = stream.byteLength;
+    const hold = (bytes: number) => {
+      taken += bytes;
+    };
+    const { heldBytes } = await collectUpload(once(stream), { maxBytes: 50_000, hold });
+    assert.equal(heldBytes, taken);
+    return taken;
+  };
+  const flags = Array.from({ length: 10_000 }, (_, i) => i % 3 === 0);
+  const count = (taken: number, least: number, most: number) =>
+    assert.ok(taken > least && taken < most, `${taken} bytes`);
+  count(await heldFor(listStream(new Bool(), flags)), 80_000, 82_000);
+  count(await heldFor(listStream(new Int32(), [...flags.keys()])), 80_000, 82_000);
+  const struct = new Struct([new Field("a", new Bool(), true), new Field("b", new Int8(), true)]);
+  const points = flags.map((a) => ({ a, b: 1 }));
+  count(await heldFor(listStream(struct, points)), 160_000, 163_000);
+  const vectors = new FixedSizeList(4, new Field("item", new Int8(), true));
+  count(await heldFor(listStream(vectors, Array(1000).fill([1, 2, 3, 4]))), 12_000, 13_000);
 });
 
 test("an LZ4 frame that unpacks to more than its declared size is refused", () => {

@@ -24,8 +24,8 @@ import {
 interface ScannedFile {
   readonly schema: ArrowSchema;
   readonly rows: number;
-  /** Unpacked size of its buffers, in bytes. */
-  readonly unpackedBytes: number;
+  /** Memory that the engine needs for it, in bytes. */
+  readonly neededBytes: number;
 }
 
 /**
@@ -54,7 +54,7 @@ export async function scanIpcFile(bytes: Buffer, maxBytes: number): Promise<Scan
       await pace.pauseIfDue();
     }
   }
-  return { schema, rows: check.rows, unpackedBytes: check.unpackedBytes };
+  return { schema, rows: check.rows, neededBytes: check.neededBytes };
 }
 
 function checkBlock(bytes: Buffer, kind: MessageKind, block: Block, check: BodyCheck): void {

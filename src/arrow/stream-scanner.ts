@@ -8,8 +8,8 @@ import { type ArrowSchema, uploadSchemaSteps } from "./schema.ts";
 interface SealedPart {
   readonly file: Buffer;
   readonly rows: number;
-  /** Unpacked size of its buffers, in bytes. */
-  readonly unpackedBytes: number;
+  /** Memory that the engine needs for it, in bytes. */
+  readonly neededBytes: number;
 }
 
 /** Number of messages that ends a part. */
@@ -52,7 +52,7 @@ export function createStreamScanner(maxBytes: number, partBytes: number): Stream
   let awaited = 0;
   /** Bytes of this part that repeat earlier parts, and the sum for all parts so far. */
   let [repeated, repeatedInAll] = [0, 0];
-  let [rowsBefore, unpackedBefore] = [0, 0];
+  let [rowsBefore, neededBefore] = [0, 0];
   let schemaMessage = new Uint8Array();
   let schemaMetadata = new Uint8Array();
   /** The dictionaries in use: the message that set one, and those that added to it. */
@@ -61,10 +61,10 @@ export function createStreamScanner(maxBytes: number, partBytes: number): Stream
   function place(): number {
     return before + position;
   }
-  /** Whether the part has its size, in messages or in bytes as received or unpacked; repeated bytes do not count. */
+  /** Whether the part has its size, in messages or in bytes as received or as the engine needs them; repeated bytes do not count. */
   function isFull(part: PartBuffer): boolean {
     if (wantedBytes === Number.POSITIVE_INFINITY) return false;
-    const bytes = Math.max(position - repeated, checked().unpackedBytes - unpackedBefore);
+    const bytes = Math.max(position - repeated, checked().neededBytes - neededBefore);
     return bytes >= wantedBytes || part.messages >= PART_MESSAGES;
   }
   function checked(): BodyCheck {
@@ -125,10 +125,10 @@ export function createStreamScanner(maxBytes: number, partBytes: number): Stream
     return "taken";
   }
   function seal(part: PartBuffer): SealedPart {
-    const { rows, unpackedBytes } = checked();
+    const { rows, neededBytes } = checked();
     const file = part.seal(position, schemaMetadata);
-    const sealed = { file, rows: rows - rowsBefore, unpackedBytes: unpackedBytes - unpackedBefore };
-    [rowsBefore, unpackedBefore] = [rows, unpackedBytes];
+    const sealed = { file, rows: rows - rowsBefore, neededBytes: neededBytes - neededBefore };
+    [rowsBefore, neededBefore] = [rows, neededBytes];
     return sealed;
   }
   /** Repeats the schema and the dictionaries at the start of a part. */

@@ -16,7 +16,7 @@ export interface UploadOptions {
   readonly signal?: AbortSignal;
   /**
    * Takes the memory that the engine needs for a part beyond the received bytes, in bytes: the unpacked size of its
-   * compressed buffers. An error that it throws ends the upload. Default: the memory is not counted.
+   * compressed buffers, and what short values in lists need. An error that it throws ends the upload. Default: the memory is not counted.
    */
   readonly hold?: (bytes: number) => void;
 }
@@ -42,7 +42,7 @@ export interface UploadPart {
   readonly file: Buffer;
   readonly schema: ArrowSchema;
   readonly rows: number;
-  /** Memory held for the part, in bytes: its bytes of the body, or their unpacked size if that is larger. */
+  /** Memory held for the part, in bytes: its bytes of the body, or what the engine needs for them if that is larger. */
   readonly heldBytes: number;
   /** Whether this is the last part. */
   readonly last: boolean;
@@ -113,11 +113,11 @@ async function* readParts(
     if (signal?.aborted) throw new LanceError("Cancelled", "the upload was cancelled");
   };
   /** Takes the memory that the part needs beyond its received bytes, and returns the memory held for it. */
-  const held = (unpackedBytes: number) => {
+  const held = (neededBytes: number) => {
     const bodyBytes = received - taken;
     taken = received;
-    if (unpackedBytes > bodyBytes) hold?.(unpackedBytes - bodyBytes);
-    return Math.max(unpackedBytes, bodyBytes);
+    if (neededBytes > bodyBytes) hold?.(neededBytes - bodyBytes);
+    return Math.max(neededBytes, bodyBytes);
   };
   const pace = createPace();
   const advance = () => scanner.advance(current, pace.isDue);
@@ -143,8 +143,8 @@ async function* readParts(
         scanner.ignoreSize();
         continue;
       }
-      const { begin, unpackedBytes, ...part } = scanner.cut(current);
-      yield { ...part, schema: scanner.schema, heldBytes: held(unpackedBytes), last: false };
+      const { begin, neededBytes, ...part } = scanner.cut(current);
+      yield { ...part, schema: scanner.schema, heldBytes: held(neededBytes), last: false };
       cancelled();
       // Only when the caller asks for it: until then it may still use the part before the one it got.
       current = bufferOf(++parts);
@@ -155,10 +155,10 @@ async function* readParts(
   if (received === 0) throw emptyBody();
   if (isFile()) {
     const file = current.bytes;
-    const { unpackedBytes, ...scanned } = await scanIpcFile(file, maxBytes);
-    yield { file, ...scanned, heldBytes: held(unpackedBytes), last: true };
+    const { neededBytes, ...scanned } = await scanIpcFile(file, maxBytes);
+    yield { file, ...scanned, heldBytes: held(neededBytes), last: true };
     return;
   }
-  const { unpackedBytes, ...part } = scanner.finish(current);
-  yield { ...part, schema: scanner.schema, heldBytes: held(unpackedBytes), last: true };
+  const { neededBytes, ...part } = scanner.finish(current);
+  yield { ...part, schema: scanner.schema, heldBytes: held(neededBytes), last: true };
 }
