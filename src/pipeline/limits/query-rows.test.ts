@@ -2,19 +2,26 @@ import assert from "node:assert/strict";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { describe, it } from "vitest";
 import { beginCall } from "../../../test/support/caller.ts";
+import type { JsonArrowFieldSchema } from "../../gen/lance/namespace/v1/schema_pb.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import { isLanceError, LanceError } from "../../namespace/errors.ts";
 import { compose, type Next } from "../call/interceptor.ts";
 import { serviceOf } from "../create-service.ts";
 import { limitQueryRows } from "./query-rows.ts";
 
-const { queryTable, countTableRows } = LanceNamespaceService.method;
+const { queryTable, countTableRows, describeTable } = LanceNamespaceService.method;
 type Query = MessageInitShape<typeof queryTable.input>;
 
 /** Asks queries of a table with 1,000 rows, of which 7 meet any condition, behind a bound of 10; records what is counted. */
-function open(count: () => number = () => 1_000) {
+function open(count: () => number = () => 1_000, schema?: MessageInitShape<typeof JsonArrowFieldSchema>[]) {
   const counted: (string | undefined)[] = [];
   const backend: Next = async ({ method }, request) => {
+    if (request.operation === "describeTable") {
+      assert.equal(method, describeTable);
+      assert.deepEqual([request.message.identifier, request.message.version], ["t", 3n]);
+      if (schema === undefined) throw new LanceError("Unsupported", "no");
+      return create(describeTable.output, { schema: { fields: schema } }) as never;
+    }
     if (request.operation !== "countTableRows") {
       assert.equal(method, queryTable);
       return (async function* () {
@@ -29,7 +36,7 @@ function open(count: () => number = () => 1_000) {
   };
   const service = serviceOf(compose([limitQueryRows(10)], backend));
   const ask = async (query: Query) => {
-    const message = create(queryTable.input, { identifier: "t", ...(query as object) });
+    const message = create(queryTable.input, { identifier: "t", version: 3n, ...(query as object) });
     for await (const _ of service.download(queryTable, message, beginCall(queryTable)));
   };
   return { ask, counted };
@@ -74,6 +81,24 @@ describe("limitQueryRows", () => {
     await assert.rejects(ask({ k: 11n, ...ONE, filter: "a > 1" }), isRefused);
     await assert.rejects(ask({ k: 6n, vector: { multiVector: [{}, {}] } }), isRefused);
     assert.deepEqual(counted, [undefined, undefined]);
+  });
+
+  it("counts vectors of a column of lists as a single search, wherever the column is", async () => {
+    const vectors = { type: "fixed_size_list", length: 2n };
+    const lists = { type: "list", fields: [{ name: "item", type: vectors }] };
+    const multiVector = [{ values: [1, 2] }, { values: [3, 4] }];
+    const searches = (vectorColumn?: string) => ({ k: 6n, vectorColumn, vector: { multiVector } });
+    const { ask, counted } = open(undefined, [
+      { name: "v", type: vectors },
+      { name: "s", type: { type: "struct", fields: [{ name: "l", type: lists }] } },
+    ]);
+    await ask(searches("s.l"));
+    assert.deepEqual(counted, []);
+    await assert.rejects(ask({ ...searches("s.l"), k: 11n }), isRefused);
+    await assert.rejects(ask(searches("v")), isRefused);
+    await assert.rejects(ask(searches()), isRefused);
+    await assert.rejects(ask(searches("x")), isRefused);
+    await open(undefined, [{ name: "l", type: lists }]).ask(searches());
   });
 
   it("counts the rows of a query for empty vectors or no words, which is a scan", async () => {

@@ -5,12 +5,14 @@ import { type Call, copyCall } from "../../namespace/call.ts";
 import { isLanceError, LanceError } from "../../namespace/errors.ts";
 import { DEFAULT_SEARCH_ROWS, isSearch } from "../../namespace/search-rows.ts";
 import type { Interceptor, Next, OperationRequest } from "../call/interceptor.ts";
+import { searchesLists } from "./lists-of-vectors.ts";
 
 const { countTableRows } = LanceNamespaceService.method;
 
 /**
  * Bounds the rows of a query; it refuses one that may have more with InvalidInput, before it begins. A query whose `k` does not say so
- * has its rows counted: a scan those that meet its condition, a search those of the table.
+ * has its rows counted: a scan those that meet its condition, a search those of the table. Several vectors are several searches, unless
+ * the column has lists of vectors.
  *
  * The refusal is not Throttling, which clients repeat.
  */
@@ -19,7 +21,9 @@ export function limitQueryRows(max: number): Interceptor {
     if (request.operation !== "queryTable") return next(call, request);
     const { message } = request;
     const most = mostOf(message);
-    const searches = Math.max(1, message.vector?.multiVector.length ?? 0);
+    const vectors = message.vector?.multiVector.length ?? 0;
+    if (most * Math.max(1, vectors) <= max) return next(call, request);
+    const searches = vectors > 1 && !(await searchesLists(call, message, next)) ? vectors : 1;
     if (most * searches <= max) return next(call, request);
     const rows = await countRows(call, message, next);
     if (Math.min(most, rows) * searches <= max) return next(call, request);
