@@ -25,14 +25,14 @@ async function opened(t: TestContext) {
   return { client, operations: backend.operations };
 }
 
-function callOf(operation: Operation, signal: AbortSignal) {
+function callOf(operation: Operation, signal: AbortSignal, deadline?: number) {
   return {
     method: LanceNamespaceService.method[operation],
     protocol: "grpc" as const,
     requestId: "test",
     headers: {},
     signal,
-    deadline: undefined,
+    deadline,
     accept: undefined,
     log: silent,
     id: ["t"],
@@ -77,6 +77,14 @@ test("calls that are already cancelled end before the engine works", async (t) =
   );
   await assert.rejects(merge as Promise<unknown>, failsWith("Cancelled"));
   assert.equal((await client.call("countTableRows", "t")).count, BigInt(ROWS));
+});
+
+test("a count ends at its deadline in the engine, which would otherwise go on for a caller that is gone", async (t) => {
+  const { operations } = await opened(t);
+  const predicate = `${"sha512(".repeat(8)}CAST(id AS STRING)${")".repeat(8)} IS NULL`;
+  const call = callOf("countTableRows", new AbortController().signal, Date.now());
+  const count = operations.countTableRows?.(create(CountTableRowsRequestSchema, { predicate }), call);
+  await assert.rejects(count as Promise<unknown>, failsWith("DeadlineExceeded"));
 });
 
 test("short calls are answered while other calls read results", async (t) => {

@@ -63,8 +63,7 @@ export function createReadOperations(
       const filter = await inSlices(predicateSteps(predicate));
       const count = await withGuarded(context, call, { version, branch }, async (data) => {
         if (filter === undefined) return data.rowCount();
-        const safe = await data.safeFilter(filter);
-        return data.wait(() => data.table.countRows(safe));
+        return data.countRows(await data.safeFilter(filter));
       });
       return create(CountTableRowsResponseSchema, { count: BigInt(count) });
     },

@@ -61,7 +61,7 @@ export async function sizeOf(built: BuiltQuery, data: Guarded): Promise<ResultSi
  */
 async function gatheredBytes(
   { rows, atATime, keptBytes, where }: Gathered,
-  { table, rowCount, wait }: Guarded,
+  { countRows, rowCount }: Pick<Guarded, "countRows" | "rowCount">,
   times: number,
   width: number,
   few: number,
@@ -70,7 +70,7 @@ async function gatheredBytes(
   if (bytesOf(rows) <= few) return bytesOf(rows);
   const most = Math.min(rows, await rowCount());
   if (bytesOf(most) <= few || where === undefined) return bytesOf(most);
-  return bytesOf(Math.min(most, await wait(() => table.countRows(where))));
+  return bytesOf(Math.min(most, await countRows(where)));
 }
 
 /**

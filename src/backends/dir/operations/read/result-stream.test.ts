@@ -35,7 +35,7 @@ async function resultOf(maxRows: number, vectors: number, gathered: Partial<Gath
   const data = {
     wait: (work: () => Promise<unknown>) => work(),
     rowCount: async () => rows,
-    table: { countRows: async () => 20 },
+    countRows: async () => 20,
   } as unknown as Guarded;
   const entered: number[] = [];
   const place = { given() {}, taken() {}, leave() {} };

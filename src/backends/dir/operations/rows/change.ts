@@ -55,12 +55,17 @@ export function createChangeOperations(
         checkTableProperties(properties, table?.properties);
       }
       const { result, found } = await takeTurn(call, branch, (endTurn) =>
-        withGuarded(context, call, { branch }, async ({ found, table, schema, safeFilter, wait, commit }) => {
-          const columns = columnsOf(updates, await schema());
-          const safe = await safeFilter(filter);
-          await checkSize(updates, () => wait(() => table.countRows(safe)));
-          return { result: await commit(() => table.update(safe, columns), endTurn), found };
-        }),
+        withGuarded(
+          context,
+          call,
+          { branch },
+          async ({ found, table, schema, safeFilter, rowCount, countRows, commit }) => {
+            const columns = columnsOf(updates, await schema());
+            const safe = await safeFilter(filter);
+            await checkSize(updates, () => (safe === undefined ? rowCount() : countRows(safe)));
+            return { result: await commit(() => table.update(safe, columns), endTurn), found };
+          },
+        ),
       );
       return create(UpdateTableResponseSchema, {
         updatedRows: BigInt(result.rowsUpdated),

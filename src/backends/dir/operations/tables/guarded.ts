@@ -3,7 +3,8 @@ import type { Call } from "../../../../namespace/call.ts";
 import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
 import { ownerOf } from "../../catalog/table-marks.ts";
-import { untilAborted } from "../../concurrency/wait.ts";
+import { timeLimit, untilAborted } from "../../concurrency/wait.ts";
+import { countMatching } from "../../engine/count-matching.ts";
 import { engineCall } from "../../engine/errors.ts";
 import type { NativeTable } from "../../engine/native.ts";
 import { repeatConflicts } from "../../engine/repeat-conflicts.ts";
@@ -27,6 +28,8 @@ export interface Guarded {
   schema(): Promise<ArrowSchema>;
   /** Returns the number of the table's rows when the call began, or later. @throws LanceError the errors of `wait` */
   rowCount(): Promise<number>;
+  /** Returns the number of rows that meet a checked condition, before the deadline of the call. @throws LanceError the errors of `wait` */
+  countRows(where: string): Promise<number>;
   /**
    * Returns the paths of the fields that had a full-text index when the call began, or later.
    *
@@ -91,6 +94,13 @@ export async function openGuarded(
     found,
     schema: () => wait(lease.schema),
     rowCount: () => wait(lease.rowCount),
+    countRows: (where) =>
+      wait(() =>
+        countMatching(lease.table, where, {
+          timeoutMs: timeLimit(call),
+          isWanted: () => !call.signal.aborted,
+        }),
+      ),
     textFields: () => wait(lease.textFields),
     safeFilter: (filter) => wait(() => safeFilter(filter, dataset(), lease.table)),
     wait,
