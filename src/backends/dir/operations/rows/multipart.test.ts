@@ -134,7 +134,7 @@ test("a completion whose rows are in the table is not repeated when the engine f
       return { ...lease, table };
     },
   };
-  await assert.rejects(complete(store, call, engine), failsWith("Internal"));
+  await assert.rejects(complete(store, call, engine), failsWith("OutcomeUnknown"));
   await assert.rejects(complete(), failsWith("TransactionNotFound"));
   assert.equal(await count(), 4n);
 });

@@ -17,6 +17,7 @@ import { readVersion } from "../../format/versions/version-files.ts";
 import { checkName } from "../columns/column-name.ts";
 import type { UploadContext } from "../context.ts";
 import { datasetOf, type FoundTable, isMain, withData } from "../tables/lookup.ts";
+import { versionWork } from "../tables/version-work.ts";
 import { checkBlobs } from "./check-blobs.ts";
 import { createShared } from "./first-version.ts";
 import { type AlsoChange, type StagedRows, withStagedFile, withStagedRows } from "./staged-write.ts";
@@ -159,10 +160,13 @@ function wholeRows(context: TableContext, part: UploadPart, branch: string | und
       const append = async (native: NativeTable, current: Lease["schema"]) => {
         checkCompatible(part.schema, await engineCall(current));
         // The engine cannot append nothing.
-        if (rows === 0) return appendNothing(datasetOf(context, table, branch));
+        const dataset = datasetOf(context, table, branch);
+        if (rows === 0) return appendNothing(dataset);
         const before = await engineCall(() => native.version());
-        const { version } = await engineCall(() => native.add(file, "append"));
-        if (version > before + 1) await checkAppended(datasetOf(context, table, branch), BigInt(version));
+        const { version } = await versionWork(before, dataset, () =>
+          engineCall(() => native.add(file, "append")),
+        );
+        if (version > before + 1) await checkAppended(dataset, BigInt(version));
         return durable(table, Promise.resolve(version));
       };
       return withData(context, table, { branch }, append, opened);

@@ -13,6 +13,7 @@ import { syncVersion } from "../../format/versions/sync-version.ts";
 import { startLongChange } from "./long-change.ts";
 import { datasetOf, type FoundTable, openData, type Reference, requireOpenTable } from "./lookup.ts";
 import { safeFilter } from "./safe-filter.ts";
+import { versionWork } from "./version-work.ts";
 
 /** Result of work that makes a version. */
 interface Made {
@@ -106,8 +107,13 @@ export async function openGuarded(
     wait,
     commit: (work, onCommitted) =>
       wait(async () => {
+        const before = await lease.table.version();
         const result = await noteIfLong(() =>
-          context.gate.pass(found.path, () => repeatConflicts(lease.table, work, () => !call.signal.aborted)),
+          context.gate.pass(found.path, () =>
+            versionWork(before, dataset(), () =>
+              repeatConflicts(lease.table, work, () => !call.signal.aborted),
+            ),
+          ),
         );
         onCommitted?.();
         await afterChange(() => syncVersion(dataset(), BigInt(result.version)));
