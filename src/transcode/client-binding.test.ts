@@ -274,3 +274,27 @@ describe("a request that has no path", () => {
     });
   }
 });
+
+describe("numbers that JSON has no form for", () => {
+  const bindings = [clients, createClientBindings(methods, UPSTREAM_FORMS.lancedb)].map(
+    (all) => all.get(method.queryTable) as ClientBinding,
+  );
+  const query = { identifier: "t", vector: { singleVector: [1, 2] } };
+  for (const value of [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]) {
+    for (const [what, init] of Object.entries({
+      "a bound of a search": { ...query, lowerBound: value },
+      "a component of a query vector": { ...query, vector: { singleVector: [1, value] } },
+      "a component of one of several query vectors": {
+        ...query,
+        vector: { multiVector: [{ values: [value] }] },
+      },
+    })) {
+      test(`are refused, because the upstream would read null, which is no bound: ${value} as ${what}`, () => {
+        for (const binding of bindings) {
+          const write = () => binding.body(create(QueryTableRequestSchema, init));
+          assert.throws(write, (thrown) => thrown instanceof LanceError && thrown.is("InvalidInput"));
+        }
+      });
+    }
+  }
+});

@@ -13,7 +13,7 @@ import {
   valueField,
 } from "./descriptors.ts";
 import { enumEncoder } from "./json-enums.ts";
-import { scalarEncoder } from "./json-scalars.ts";
+import { floatEncoder, isFloat, scalarEncoder } from "./json-scalars.ts";
 import { wellKnownCodec } from "./json-wkt.ts";
 
 /** Writes a value as JSON text. */
@@ -109,7 +109,8 @@ export function createJsonEncoders(forms?: Dialect["forms"]): JsonEncoders {
 
   function value(descriptor: DescField): EncodeJson {
     const encode = item(descriptor);
-    if (descriptor.fieldKind === "list") return encode === JSON.stringify ? encode : listEncoder(encode);
+    const takesLists = encode === JSON.stringify || isFloat(descriptor.scalar);
+    if (descriptor.fieldKind === "list") return takesLists ? encode : listEncoder(encode);
     if (descriptor.fieldKind === "map") return encode === JSON.stringify ? encode : mapEncoder(encode);
     return encode;
   }
@@ -117,6 +118,7 @@ export function createJsonEncoders(forms?: Dialect["forms"]): JsonEncoders {
   function item(descriptor: DescField): EncodeJson {
     if (descriptor.enum !== undefined) return enumEncoder(descriptor.enum);
     if (descriptor.message !== undefined) return message(descriptor.message);
+    if (isFloat(descriptor.scalar)) return floatEncoder(restName(descriptor));
     return scalarEncoder(descriptor.scalar as ScalarType);
   }
 

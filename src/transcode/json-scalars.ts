@@ -1,5 +1,6 @@
 import { ScalarType } from "@bufbuild/protobuf";
 import { base64Decode, base64Encode } from "@bufbuild/protobuf/wire";
+import { LanceError } from "../namespace/errors.ts";
 import { FieldError, InexactNumberError } from "./field-error.ts";
 
 const INTEGER = /^-?[0-9]+$/;
@@ -49,12 +50,29 @@ export function scalarDecoder(type: ScalarType, longAsString = false): DecodeSca
   }
 }
 
-/** Returns the writer of a scalar type. It writes a number without a form in JSON as null. */
+/** Whether the values of a scalar type may be numbers that JSON has no form for. */
+export function isFloat(type: ScalarType | undefined): boolean {
+  return type === ScalarType.DOUBLE || type === ScalarType.FLOAT;
+}
+
+/**
+ * Returns the writer of a field of floats, for a number as well as for a list. A null in place of a number would be a field that is not
+ * set, so that a search lost its bound.
+ *
+ * @throws LanceError InvalidInput for NaN and the infinities
+ */
+export function floatEncoder(name: string): EncodeScalar {
+  return (value) => {
+    const text = JSON.stringify(value);
+    if (!text.includes("null")) return text;
+    throw new LanceError("InvalidInput", `${name} must be a finite number, because JSON has no other`);
+  };
+}
+
+/** Returns the writer of a scalar type other than floats. */
 export function scalarEncoder(type: ScalarType): EncodeScalar {
   switch (type) {
     case ScalarType.STRING:
-    case ScalarType.DOUBLE:
-    case ScalarType.FLOAT:
       return JSON.stringify;
     case ScalarType.BYTES:
       return (value) => `"${base64Encode(value as Uint8Array)}"`;
