@@ -34,6 +34,8 @@ const OWN_WORDS: readonly { code: number; words: RegExp; text: string; fault?: U
     text: "the upstream catalog closed the connection before it answered",
     fault: "reset",
   },
+  // The code of a reset, by which a peer ends streams or a connection that it finds too busy; calls may have been carried out.
+  { code: status.RESOURCE_EXHAUSTED, words: /^Bandwidth exhausted/, text: BROKEN, fault: "reset" },
   { code: status.INTERNAL, words: /^Received RST_STREAM/, text: BROKEN, fault: "reset" },
   { code: status.UNKNOWN, words: /^Received HTTP status code 200/, text: BROKEN, fault: "reset" },
   { code: status.INTERNAL, words: /^Response message parsing error/, text: BROKEN, fault: "broken" },

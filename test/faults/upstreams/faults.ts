@@ -8,6 +8,7 @@ import {
   type GrpcFault,
   halfAnswerGrpc,
   lieGrpc,
+  NGHTTP2_ENHANCE_YOUR_CALM,
   NGHTTP2_REFUSED_STREAM,
   refuseGrpc,
   trickleGrpc,
@@ -308,6 +309,22 @@ export const FAULTS: readonly Fault[] = [
     grpc: ({ stream }) => stream.close(NGHTTP2_REFUSED_STREAM),
     // Each attempt is two calls, because the library repeats such a call once by itself.
     expected: { ...all("ServiceUnavailable, 6"), insert: "OutcomeUnknown, 2" },
+  },
+  {
+    name: "stream reset as too much, once",
+    once: true,
+    grpc: ({ stream }) => stream.close(NGHTTP2_ENHANCE_YOUR_CALM),
+    expected: repeated("ok, 2", LOST),
+  },
+  {
+    // As grpc-go does, whose servers allow a probe in five minutes.
+    name: "connection ended for too many probes, once",
+    once: true,
+    grpc: ({ stream: { session } }) => {
+      session?.goaway(NGHTTP2_ENHANCE_YOUR_CALM, 0, Buffer.from("too_many_pings"));
+      session?.destroy();
+    },
+    expected: repeated("ok, 2", LOST),
   },
   {
     name: "restart during the call",

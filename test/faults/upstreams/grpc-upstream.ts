@@ -121,4 +121,4 @@ export function lieGrpc(exchange: GrpcExchange, difference: number): void {
   exchange.stream.end(bytes);
 }
 
-export const { NGHTTP2_REFUSED_STREAM } = constants;
+export const { NGHTTP2_ENHANCE_YOUR_CALM, NGHTTP2_REFUSED_STREAM } = constants;
