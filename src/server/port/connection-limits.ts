@@ -41,7 +41,10 @@ export interface ConnectionLimits {
    * of an upload. Default: 8 MiB.
    */
   readonly streamWindowBytes?: number;
-  /** How many bytes a client may send ahead on all streams of a connection together. Default: 32 MiB. */
+  /**
+   * How many bytes a client may have in transit on all streams of a connection together. Node gives the window back as soon as bytes
+   * arrive, so it does not bound what waits for readers: the streams' windows and the memory budget do. Default: 32 MiB.
+   */
   readonly sessionWindowBytes?: number;
   /** Maximum number of open calls on an HTTP/2 connection. Default: 1000. */
   readonly maxConcurrentStreams?: number;
