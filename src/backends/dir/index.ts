@@ -17,7 +17,7 @@ import { onlyReads } from "./operations/read-only.ts";
 import { createChangeOperations } from "./operations/rows/change.ts";
 import { createMergeOperations } from "./operations/rows/merge.ts";
 import { createMultipartWrites } from "./operations/rows/multipart.ts";
-import { sweepStaging } from "./operations/rows/staged-write.ts";
+import { startStagingSweep } from "./operations/rows/staging-sweep.ts";
 import { createWriteOperations } from "./operations/rows/write.ts";
 import { createDeclareOperations } from "./operations/tables/declare.ts";
 import { createDescribeOperations } from "./operations/tables/describe.ts";
@@ -75,7 +75,9 @@ export async function createDirectoryBackend(options: DirectoryBackendOptions): 
     upkeep?.note(id, by);
     autoRefresh?.note(id);
   };
+  let endSweep = async () => {};
   const close = async () => {
+    await endSweep();
     await reserve.close();
     await autoRefresh?.close();
     await upkeep?.close();
@@ -83,7 +85,7 @@ export async function createDirectoryBackend(options: DirectoryBackendOptions): 
   };
   if (readOnly === undefined) {
     try {
-      await sweepStaging(context);
+      endSweep = await startStagingSweep(context, options.shared?.isFirst ?? true);
       await resolveAbandoned(context);
     } catch (error) {
       await close();

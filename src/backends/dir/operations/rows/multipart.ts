@@ -7,10 +7,9 @@ import { decisiveRequest } from "../../format/decisive-request.ts";
 import { deleteIfSame } from "../../format/delete-if-same.ts";
 import { newStagingId } from "../../format/staging-key.ts";
 import { keyIn, listNames } from "../../format/storage.ts";
-import type { DirContext, UploadContext } from "../context.ts";
+import type { UploadContext } from "../context.ts";
 import { type FoundTable, isMain } from "../tables/lookup.ts";
 import { type InsertOutcome, insertRows } from "./insert.ts";
-import { sweepStaging } from "./staged-write.ts";
 
 /** Writes whose parts arrive one by one, are kept as files, and become one version on completion. */
 export interface MultipartWrites {
@@ -55,17 +54,11 @@ const OVERWRITE = "overwrite";
 /** The name of a file that exists while a process completes or aborts the write. */
 const TAKEN = "taken";
 const PART = ".arrows";
-/** Interval between looks for abandoned writes, in milliseconds. A look goes through all writes, so each new one must not cause it. */
-const SWEEP_MS = 60 * 60 * 1000;
 
 /** Creates the writes of a catalog. They are in its storage, so that any process on the same root can continue them. */
-export function createMultipartWrites(
-  context: ChangeContext & UploadContext & Pick<DirContext, "clock">,
-): MultipartWrites {
+export function createMultipartWrites(context: ChangeContext & UploadContext): MultipartWrites {
   const { layout, store, log } = context;
   const directoryOf = (id: string) => keyIn(layout.baseKey, `${PREFIX}${id}`);
-  // The start of the backend has looked.
-  let sweepsAt = performance.now() + SWEEP_MS;
 
   /** Returns the directory of a write after a check that it belongs to this table and that no process ends it. */
   async function find({ id, table, branch }: Write): Promise<string> {
@@ -96,10 +89,6 @@ export function createMultipartWrites(
 
   return {
     async begin(table, branch) {
-      if (performance.now() > sweepsAt) {
-        sweepsAt = performance.now() + SWEEP_MS;
-        await sweepStaging(context);
-      }
       const id = newStagingId();
       const target = Buffer.from(targetOf(table, branch));
       await decisiveRequest(store, () => store.put(`${directoryOf(id)}/${TARGET}`, target));

@@ -13,7 +13,7 @@ import {
   Utf8,
   vectorFromArray,
 } from "apache-arrow";
-import { test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { CreateTableMode, InsertMode } from "../../../../gen/lance/namespace/v1/data_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import { createLocalStore } from "../../format/local/local-store.ts";
@@ -181,6 +181,19 @@ test("the leftovers of a process that ended suddenly are removed after a day", a
   const backend = await createDirectoryBackend({ root, log: silent });
   t.onTestFinished(() => backend.close());
   assert.deepEqual((await stagingOf(root)).sort(), [used, young]);
+});
+
+test("the leftovers of failed removals are removed every hour while the process runs", async (t) => {
+  const root = await temporaryDirectory(t);
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+  t.onTestFinished(() => void vi.useRealTimers());
+  const backend = await createDirectoryBackend({ root, log: silent });
+  t.onTestFinished(() => backend.close());
+  const left = join(root, "data", `.staging-${"0".repeat(32)}`);
+  await mkdir(left);
+  await utimes(left, 0, 0);
+  vi.advanceTimersByTime(60 * 60 * 1000);
+  await expect.poll(() => stagingOf(root)).toEqual([]);
 });
 
 test("the files of a version stay where it names them when the catalog fails in any way", async (t) => {

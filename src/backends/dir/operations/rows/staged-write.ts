@@ -8,14 +8,12 @@ import { engineCall } from "../../engine/errors.ts";
 import { type ApplyChange, commitChange, commitFirst, prepareChange } from "../../format/changes/commit.ts";
 import { appendRows, putStagingBase, replaceRows } from "../../format/changes/staged-rows.ts";
 import { type DatasetRef, dataDirectory } from "../../format/dataset.ts";
-import { measure } from "../../format/files/extent.ts";
 import type { ManifestFile } from "../../format/files/manifest-file.ts";
 import { isMissing } from "../../format/local/local-errors.ts";
-import { isStagingName, newStagingKey } from "../../format/staging-key.ts";
-import { keyIn, listNames, listTree, type ObjectStore } from "../../format/storage.ts";
+import { newStagingKey } from "../../format/staging-key.ts";
+import { listTree, type ObjectStore } from "../../format/storage.ts";
 import type { PreparedVersion } from "../../format/versions/prepared-version.ts";
 import { latestVersion, readVersion } from "../../format/versions/version-files.ts";
-import type { DirContext } from "../context.ts";
 
 /** Rows that the engine has written and that do not belong to a table yet. */
 export interface StagedRows {
@@ -52,9 +50,6 @@ export interface StageOptions {
   /** Receives the number of bytes of the body that are no longer held. */
   readonly onWritten: (bytes: number) => void;
 }
-
-/** Age of a staging directory from which its process must have ended, in milliseconds. */
-const STALE_AFTER = 24 * 60 * 60 * 1000;
 
 /**
  * Writes parts of an upload, one after the other, to a dataset of their own, and lets `work` make them part of a table.
@@ -189,30 +184,6 @@ function publishFirst(staging: DatasetRef, staged: ManifestFile, target: Dataset
   return moveData(staging, target, async () => {
     return Number((await commitFirst(target, staged, asFirst(staged.manifest))).version);
   });
-}
-
-/**
- * Removes the leftovers of processes that ended suddenly: directories of staged data in which the storage saw no write
- * for a day. Only the storage's clock counts, because servers' clocks may be wrong by more.
- */
-export async function sweepStaging({
-  store,
-  layout: { baseKey },
-  clock,
-  log,
-}: Pick<DirContext, "store" | "layout" | "clock" | "log">): Promise<void> {
-  try {
-    const names = (await listNames(store, baseKey)).filter((name) => isStagingName(name));
-    if (names.length === 0) return;
-    const stale = (await clock.now()) - STALE_AFTER;
-    for (const name of names) {
-      const directory = keyIn(baseKey, name);
-      const { modifiedMillis } = await measure(store, directory);
-      if (modifiedMillis !== undefined && modifiedMillis < stale) await store.deleteDirectory(directory);
-    }
-  } catch (error) {
-    log.warn({ err: error }, "what uploads left behind cannot be removed, and is looked for again later");
-  }
 }
 
 /** Turns the final state of the staging dataset into a first version. */
