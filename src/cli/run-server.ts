@@ -44,7 +44,7 @@ export async function runServer(
   // Standard output is for people: where the server listens. The log goes to standard error.
   const secrets = secretsOf(configuration, environment);
   const log = createLog(options.logLevel, secrets);
-  watchForUnhandled(log, "process");
+  watchForUnhandled(log, "process", () => process.exit(1));
   keepTicksFast();
   for (const variable of serviceLinks(SERVE_OPTIONS, environment))
     log.warn({ variable }, "a variable of an option has the address of a Kubernetes Service, and no effect");

@@ -43,8 +43,12 @@ export interface Gateway {
   readonly profiles: Profiles;
   /** Sets the lowest level of the log, in all threads. */
   setLogLevel(level: string): void;
-  /** Drains and closes everything; resolves to whether all running calls finished in time. */
-  close(): Promise<boolean>;
+  /**
+   * Drains and closes everything; resolves to whether all running calls finished in time.
+   *
+   * @param atOnce cuts running calls off. Default: false
+   */
+  close(atOnce?: boolean): Promise<boolean>;
 }
 
 /** Options of the wires and the pipeline, for any backend. */
@@ -198,10 +202,11 @@ export async function serve(first: State): Promise<ReplaceableGateway> {
       for (const name of former.keys()) if (!now.has(name)) metrics?.forgetBackend(name);
       return replaced;
     },
-    async close() {
-      const { drainSeconds, drainDelayMs: delayMs = 0 } = current.options;
+    async close(atOnce = false) {
+      const { drainSeconds, drainDelayMs = 0 } = current.options;
       own.close();
-      const finished = await server.close({ graceMs: drainSeconds * 1000, delayMs });
+      const [graceMs, delayMs] = atOnce ? [0, 0] : [drainSeconds * 1000, drainDelayMs];
+      const finished = await server.close({ graceMs, delayMs });
       const { authenticator, authorizer, rates, trail, access } = current.context;
       for (const part of [authenticator, authorizer, rates, tls]) part?.close();
       await Promise.all([closeAll(current.backends), dispatcher?.close()]);

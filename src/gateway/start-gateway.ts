@@ -107,8 +107,8 @@ export async function startGateway(
         };
       },
       refresh: lookNow,
-      async close() {
-        const finished = await close();
+      async close(atOnce?: boolean) {
+        const finished = await close(atOnce);
         // Calls that were cut off may have left lines of the audit log.
         await formers.close();
         return finished;

@@ -14,10 +14,14 @@ export function countUnbroken(work: Promise<unknown>): void {
   work.then(end, end);
 }
 
-/** Waits until none of this work runs in this thread, at most for a time in milliseconds. None may begin from now on. */
-export function unbrokenWorkEnded(longestMs: number): Promise<void> {
+/**
+ * Waits until none of this work runs in this thread. None may begin from now on.
+ *
+ * @param longestMs longest time to wait, in milliseconds. Default: no bound
+ */
+export function unbrokenWorkEnded(longestMs?: number): Promise<void> {
   return new Promise((resolve) => {
-    const timer = setTimeout(resolve, longestMs);
+    const timer = longestMs === undefined ? undefined : setTimeout(resolve, longestMs);
     onEnd = () => {
       clearTimeout(timer);
       resolve();

@@ -87,6 +87,8 @@ export type ToSupervisor =
   | { readonly type: "refreshed"; readonly id: number }
   /** Answers "profile"; without a profile if it cannot be made. */
   | { readonly type: "profiled"; readonly id: number; readonly profile: string | undefined }
+  /** The worker serves no more, after an exception that nobody caught; its thread ends once no call of the engine runs. */
+  | { readonly type: "leaves" }
   /** The drain is over. */
   | { readonly type: "closed"; readonly finished: boolean }
   | { readonly type: "close failed"; readonly message: string };

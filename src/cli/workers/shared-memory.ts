@@ -1,4 +1,5 @@
 import type { SharedCounter, SharedQuantity } from "../../runtime/sharing.ts";
+import { isThreadEnding } from "../../runtime/unbroken-work.ts";
 
 /** Numbers of workers and databases, which give shared memory its layout. */
 export interface MemoryShape {
@@ -64,7 +65,8 @@ export function openSharedMemory(shape: MemoryShape, buffer?: SharedArrayBuffer)
     return {
       publish(part) {
         const units = Math.min(Math.ceil(part / unit), LARGEST);
-        if (own === undefined || units === published) return;
+        // The cell of a worker that leaves is its replacement's.
+        if (own === undefined || units === published || isThreadEnding()) return;
         published = units;
         Atomics.store(cells, own, units);
       },

@@ -130,6 +130,7 @@ export async function startWorkers(
   async function keep(worker: number, first: WorkerThread): Promise<void> {
     const { port } = first.address;
     let failures = 0;
+    let former: Promise<void> | undefined;
     for (let thread: WorkerThread | undefined = first; ; ) {
       const since = performance.now();
       const error = await thread?.ended;
@@ -144,6 +145,9 @@ export async function startWorkers(
       const pause = failures < 2 ? 0 : Math.min(FIRST_PAUSE_MS * 2 ** (failures - 2), MAX_PAUSE_MS);
       // It keeps the process alive: while all workers pause, nothing else does.
       await sleep(pause, undefined, { signal }).catch(() => {});
+      // A thread that leaves keeps its memory, so that a worker has one of them at most.
+      await former;
+      former = thread?.gone ?? former;
       if (signal.aborted) return;
       thread = await start(worker, port, true).catch((cause: unknown) => {
         log.error({ err: cause, worker: worker + 1 }, "a worker cannot be started");

@@ -1,4 +1,5 @@
 // The program of a worker thread: a whole gateway, which shares its port and its limits with the other workers.
+import { setTimeout as sleep } from "node:timers/promises";
 import { parentPort, workerData } from "node:worker_threads";
 import { UsageError } from "../../config/option-spec.ts";
 import { addSecrets, secretsOf } from "../../config/secrets.ts";
@@ -8,7 +9,7 @@ import { type RunningGateway, startGateway } from "../../gateway/start-gateway.t
 import { divideConfiguration } from "../../gateway/workers.ts";
 import { createLog } from "../../log/log.ts";
 import { shareFiles } from "../../runtime/files-in-time.ts";
-import { unbrokenWorkEnded } from "../../runtime/unbroken-work.ts";
+import { isThreadEnding, unbrokenWorkEnded } from "../../runtime/unbroken-work.ts";
 import { cacheCode } from "../cache-code.ts";
 import { keepTicksFast } from "../keep-ticks.ts";
 import { trimHeapWhenIdle } from "../trim-heap.ts";
@@ -30,6 +31,8 @@ const BEAT_MS = 100;
 
 /** How long a closed gateway waits for calls of the engine that a drain has given up, in milliseconds: its end would abort the process. */
 const LONGEST_WAIT_MS = 3_000;
+/** How long a worker that leaves takes to close its gateway, which an exception may have left in any state, in milliseconds. */
+const LONGEST_CLOSE_MS = 10_000;
 
 cacheCode(true);
 
@@ -47,11 +50,11 @@ const port = parentPort;
 if (port === null) throw new Error("a worker is started by the supervisor");
 const secrets = secretsOf(configuration, process.env);
 const log = createLog(configuration.options.logLevel, secrets).child({ worker: worker + 1 });
-watchForUnhandled(log, "worker");
+watchForUnhandled(log, "worker", () => void leave());
 keepTicksFast();
 
 const shared = openSharedMemory({ workers: count, databases: 0 }, memory);
-setInterval(() => shared.beat(worker), BEAT_MS);
+const beats = setInterval(() => shared.beat(worker), BEAT_MS);
 shareFiles(shared.quantity(worker, "files"));
 
 port.on("message", (message: ToWorker) => {
@@ -60,10 +63,12 @@ port.on("message", (message: ToWorker) => {
 const post = (message: ToSupervisor) => port.postMessage(message);
 const workers = joinWorkers({ port, shared, databases, cells, worker, isReplacement, commitPorts, log });
 let pending: PreparedChange | undefined;
+let serving: Gateway | undefined;
 
 try {
   const own = divideConfiguration(configuration, count);
   const gateway = await startGateway(own.options, log, own.databases, workers);
+  serving = gateway;
   port.on("message", (message: ToWorker) => {
     if (message.type === "close") void close(gateway);
     else if (message.type === "log level") gateway.setLogLevel(message.level);
@@ -118,6 +123,24 @@ async function close(gateway: Gateway): Promise<void> {
   } catch (error) {
     post({ type: "close failed", message: String(error) });
   }
+}
+
+/**
+ * Leaves the port and everything else to the worker that replaces this one, which begins at once. The thread ends when no call of the
+ * engine runs in it: its end would abort the process before (docs/adr/0058).
+ */
+async function leave(): Promise<void> {
+  if (isThreadEnding()) return;
+  const quiet = unbrokenWorkEnded();
+  // The counter is the other worker's from now on.
+  clearInterval(beats);
+  post({ type: "leaves" });
+  const closed = serving?.close(true).catch((error: unknown) => {
+    log.error({ err: error }, "a worker that leaves cannot close its gateway");
+  });
+  await Promise.race([closed, sleep(LONGEST_CLOSE_MS)]);
+  await quiet;
+  process.exit(1);
 }
 
 function toFailure(error: unknown): StartFailure {

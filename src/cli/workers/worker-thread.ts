@@ -18,8 +18,10 @@ export interface WorkerThread extends Pick<Gateway, "address" | "readOnly" | "cl
   heapSnapshot(): Promise<Readable>;
   /** Returns a CPU profile; undefined if it cannot be made. */
   cpuProfile(milliseconds: number): Promise<string | undefined>;
-  /** Resolves when the thread has ended, to the error that ended it. */
+  /** Resolves when it serves no more, to the error that ended it. */
   readonly ended: Promise<Error | undefined>;
+  /** Resolves when the thread has ended, which may wait for calls of the engine. */
+  readonly gone: Promise<void>;
   /** Whether its backend can answer calls. */
   readonly ready: boolean;
   /** @param ports the ports in the message */
@@ -74,6 +76,7 @@ export async function startWorker(
   const profiling = new Map<number, (profile: string | undefined) => void>();
   const listening = Promise.withResolvers<Pick<Gateway, "address" | "readOnly">>();
   const closed = Promise.withResolvers<boolean>();
+  const left = Promise.withResolvers<Error | undefined>();
   let fault: Error | undefined;
   let isReady = false;
   let reads = 0;
@@ -100,6 +103,8 @@ export async function startWorker(
         return handlers?.onGather(message.id);
       case "announce":
         return handlers?.onAnnounce(message.id, message.events);
+      case "leaves":
+        return left.resolve(undefined);
       case "closed":
         return closed.resolve(message.finished);
       case "close failed":
@@ -109,9 +114,13 @@ export async function startWorker(
   worker.on("error", (error: Error) => {
     fault = error;
   });
-  const ended = new Promise<Error | undefined>((resolve) => worker.once("exit", () => resolve(fault)));
-  void ended.then((error) => {
+  const gone = new Promise<void>((resolve) => worker.once("exit", () => resolve()));
+  void gone.then(() => {
     running.delete(holdable);
+    left.resolve(fault);
+  });
+  const ended = left.promise;
+  void ended.then((error) => {
     listening.reject(error ?? new Error("a worker ended before it listened"));
     closed.resolve(false);
     for (const answer of preparing.values()) answer(new Error("a worker has ended meanwhile"));
@@ -127,6 +136,7 @@ export async function startWorker(
     address,
     readOnly,
     ended,
+    gone,
     get ready() {
       return isReady;
     },

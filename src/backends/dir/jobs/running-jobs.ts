@@ -1,4 +1,5 @@
 import { LanceError, toLanceError } from "../../../namespace/errors.ts";
+import { isThreadEnding } from "../../../runtime/unbroken-work.ts";
 import { createTurns, type Turns } from "../concurrency/turns.ts";
 import { untilAborted } from "../concurrency/wait.ts";
 import { begunOf, type Job, type JobFacts, type JobState, withEvent } from "./job.ts";
@@ -121,8 +122,9 @@ export function createRunningJobs(options: RunningJobsOptions): RunningJobs {
       });
     } catch (thrown) {
       await entry.writing;
-      // After a pause, the answer of the process that has taken the job over counts. A success is true in any case.
-      if (signal.reason === LOST || !(await isHeld(entry))) return;
+      // After a pause, the answer of the process that has taken the job over counts. A success is true in any case. A worker that
+      // leaves has died for its jobs, one of which may be why.
+      if (signal.reason === LOST || isThreadEnding() || !(await isHeld(entry))) return;
       if (signal.reason === CLOSING) return await write(entry, { state: "queued", begun, lease: undefined });
       if (signal.reason === CANCELLED) return await finish(entry, "cancelled", {});
       const error = toLanceError(thrown);

@@ -1,4 +1,5 @@
 import type { MessagePort } from "node:worker_threads";
+import { isThreadEnding } from "../../../../runtime/unbroken-work.ts";
 import type { Mutation } from "../commits/decide.ts";
 import type { Draft } from "../state/draft.ts";
 import { ageOf } from "./instant.ts";
@@ -47,7 +48,9 @@ export function createCommitter({ mutateHere, forgetHere, applied, shareHere }: 
   let isClosed = false;
 
   async function commit(decided: Decided): Promise<RemoteOutcome> {
-    return isClosed ? "closed" : mutateHere((draft) => apply(decided, draft)).catch(toPlain);
+    return isClosed || isThreadEnding()
+      ? "closed"
+      : mutateHere((draft) => apply(decided, draft)).catch(toPlain);
   }
   async function answer(message: ToCommitter): Promise<FromCommitter | undefined> {
     switch (message.type) {

@@ -1,0 +1,133 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { open, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { Agent } from "node:http";
+import { join } from "node:path";
+import { expect, type TestContext, test } from "vitest";
+import { people, personStream } from "../support/arrow.ts";
+import { temporaryDirectory } from "../support/directory.ts";
+import { jsonOf, sendHttp } from "../support/http.ts";
+import { startProgram } from "../support/program.ts";
+
+test("a worker that ends during a long call of the engine is replaced at once, and the process goes on", async (t) => {
+  const { port, root, program, stderr, connect } = await startGateway(t);
+  await sendHttp(port, {
+    path: "/v1/table/slow/create",
+    body: personStream(people(10)),
+    headers: ARROW_TYPE,
+  });
+  const pipe = await replaceRowsByPipe(root);
+  const { agent, name } = await connect();
+  const merge = sendHttp(port, {
+    path: "/v1/table/slow/merge_insert?on=id&when_matched_update_all=true&when_not_matched_insert_all=true",
+    agent,
+    body: personStream(people(5)),
+    headers: ARROW_TYPE,
+  });
+  const lost = assert.rejects(merge);
+  // The engine waits for the rows, and so does its call, until somebody writes to the pipe.
+  await expect.poll(() => waitsInPipe(program.child.pid)).toBe(true);
+  await end(name);
+  await lost;
+  await expect.poll(() => starts(name)).toBe(2);
+  // The next replacement waits for the thread with the call.
+  await end(name);
+  await expect.poll(() => stderr().match(/"msg":"a worker is replaced"/g)).toHaveLength(2);
+  await (await open(pipe, "w")).close();
+  await expect.poll(() => [starts(name), program.child.signalCode]).toEqual([3, null]);
+
+  async function end(worker: string): Promise<void> {
+    await assert.rejects(
+      sendHttp(port, { method: "GET", path: "/test/throw", agent: (await connect(worker)).agent }),
+    );
+  }
+  function starts(worker: string): number {
+    const number = worker.replace("worker ", "");
+    return stderr().match(new RegExp(`"worker":${number},.*"msg":"listening"`, "g"))?.length ?? 0;
+  }
+});
+
+/** Starts a gateway with two workers and the plugin. */
+async function startGateway(t: TestContext) {
+  const { path, remove } = await temporaryDirectory();
+  t.onTestFinished(remove);
+  const [root, plugin, config] = ["root", "faults.mjs", "gateway.json"].map((name) => join(path, name)) as [
+    string,
+    string,
+    string,
+  ];
+  await writeFile(plugin, pluginOf(join(path, "held")));
+  await writeFile(config, "{}");
+  const program = startProgram(
+    ...["serve", "--root", root, "--port", "0", "--plugin", plugin, "--workers", "2", "--config", config],
+  );
+  t.onTestFinished(() => void program.child.kill("SIGKILL"));
+  let stderr = "";
+  program.child.stderr?.on("data", (piece) => {
+    stderr += piece;
+  });
+  const port = await program.listening();
+  const agents: Agent[] = [];
+  t.onTestFinished(() => {
+    for (const agent of agents) agent.destroy();
+  });
+
+  /** Connects to a worker. @param wanted its name. Default: any */
+  async function connect(wanted?: string): Promise<{ readonly agent: Agent; readonly name: string }> {
+    for (;;) {
+      const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+      agents.push(agent);
+      const name = String(
+        jsonOf(await sendHttp(port, { method: "GET", path: "/test/thread", agent }))["name"],
+      );
+      if (wanted === undefined || name === wanted) return { agent, name };
+      agent.destroy();
+    }
+  }
+  return { port, path, root, program, stderr: () => stderr, connect };
+}
+
+/** Replaces the rows of the only table by a pipe, and returns its path. */
+async function replaceRowsByPipe(root: string): Promise<string> {
+  const files = await readdir(root, { recursive: true });
+  const rows = files.find(
+    (file) => file.includes("slow") && file.endsWith(".lance") && file.includes("/data/"),
+  );
+  assert.ok(rows, files.join());
+  const place = join(root, rows);
+  await rename(place, `${place}.was`);
+  execFileSync("mkfifo", [place]);
+  return place;
+}
+
+/** Whether a thread of a process waits for the writer of a pipe. */
+async function waitsInPipe(pid: number | undefined): Promise<boolean> {
+  const threads = `/proc/${pid}/task`;
+  const waits = (await readdir(threads)).map((thread) => readFile(join(threads, thread, "wchan"), "utf8"));
+  return (await Promise.allSettled(waits)).some(
+    (wait) => wait.status === "fulfilled" && wait.value === "wait_for_partner",
+  );
+}
+
+/** Names the thread of a connection, ends it on demand, and holds up the start of replacements while a file exists. */
+const pluginOf = (held: string) => `
+  import { existsSync, writeSync } from "node:fs";
+  import { setTimeout as sleep } from "node:timers/promises";
+  import { threadName, workerData } from "node:worker_threads";
+  if (workerData?.isReplacement && existsSync(${JSON.stringify(held)})) {
+    writeSync(2, "a replacement starts\\n");
+    while (existsSync(${JSON.stringify(held)})) await sleep(20);
+  }
+  export default {
+    fastify(app, _options, done) {
+      app.get("/test/thread", () => ({ name: threadName }));
+      app.get("/test/throw", () => {
+        setImmediate(() => { throw new Error("nobody catches this"); });
+        return new Promise(() => {});
+      });
+      done();
+    },
+  };
+`;
+
+const ARROW_TYPE = { "content-type": "application/vnd.apache.arrow.stream" };
