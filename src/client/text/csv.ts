@@ -67,18 +67,19 @@ export async function* csvToArrow(open: () => CsvText, options: CsvOptions = {})
     const fields = fieldsNamed(schema as Schema, namesOf(first.value.names));
     const fitting = new arrow.Schema(fields);
     const readers = fields.map(({ type }) => valueOfText(arrow, type));
-    let done = 0;
+    // The names are in row 1.
+    let next = 2;
     const batch = (rows: Rows) => {
       const columns = fields.map(({ name }, at) =>
         readColumn(
           name,
           readers[at] as ReturnType<typeof valueOfText>,
           rows.map((row) => row[at]),
-          done,
+          next,
         ),
       );
-      const made = batchOf(arrow, fitting, columns, done);
-      done += rows.length;
+      const made = batchOf(arrow, fitting, columns, next);
+      next += rows.length;
       return made;
     };
     return (async function* () {
@@ -100,15 +101,37 @@ function namesOf(names: readonly string[]): readonly string[] {
   });
 }
 
-/** Yields the rows of a text chunk by chunk, with the first line as names. */
+/**
+ * Yields the rows of a text chunk by chunk, with the first line as names. An empty line is a row without a value in a text with a
+ * single column, and nothing elsewhere.
+ */
 async function* rowsOf(text: CsvText, onProgress: (characters: number) => void) {
   let names: readonly string[] | undefined;
+  let number = 0;
   for await (const { rows, cursor } of chunksOf(text)) {
-    const isFirst = names === undefined;
-    names ??= rows[0];
-    if (names !== undefined) yield { names, rows: isFirst ? rows.slice(1) : rows };
+    const filled: (readonly string[])[] = [];
+    for (const row of rows) {
+      number += 1;
+      if (isEmpty(row) && names?.length !== 1) continue;
+      if (names !== undefined) filled.push(row);
+      names ??= row;
+      checkLength(row, names.length, number);
+    }
+    if (names !== undefined) yield { names, rows: filled };
     onProgress(cursor);
   }
+}
+
+function isEmpty(row: readonly string[] | undefined): boolean {
+  return row?.length === 1 && row[0] === "";
+}
+
+/** @throws Error for a row with values that no column would have */
+function checkLength(row: readonly string[], columns: number, number: number): void {
+  if (row.length <= columns || row.slice(columns).every((cell) => cell === "")) return;
+  throw new Error(
+    `row ${number} has ${row.length} cells, and the first line names ${columns}; a text that contains the separator needs quotes`,
+  );
 }
 
 interface Chunk {
@@ -121,19 +144,26 @@ interface Chunk {
 async function* chunksOf(text: CsvText): AsyncIterable<Chunk> {
   const chunks = new TransformStream<Chunk, Chunk>();
   const writer = chunks.writable.getWriter();
+  let parsed = 0;
+  let last: string[][] = [];
   Papa.parse<string[]>(text as File, {
     chunkSize: CHUNK_BYTES,
-    skipEmptyLines: true,
     chunk({ data, errors, meta }, parser) {
       const [error] = errors.filter(({ type }) => type === "Quotes");
       if (error !== undefined) {
         // The parser would complete, and so close, what it breaks off.
-        void writer.abort(new Error(`row ${(error.row ?? 0) + 1}: ${error.message}`)).catch(() => {});
+        void writer
+          .abort(new Error(`row ${parsed + (error.row ?? 0) + 1}: ${error.message}`))
+          .catch(() => {});
         parser.abort();
         return;
       }
       parser.pause();
-      writer.write({ rows: data, cursor: meta.cursor }).then(
+      parsed += data.length;
+      const rows = [...last, ...data];
+      // The parser finds an empty row behind the newline at the end of a file; it finds none at the end of a stream.
+      last = "size" in text && isEmpty(rows.at(-1)) ? rows.splice(-1) : [];
+      writer.write({ rows, cursor: meta.cursor }).then(
         () => parser.resume(),
         () => parser.abort(),
       );

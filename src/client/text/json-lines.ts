@@ -32,7 +32,7 @@ export async function* jsonLinesToArrow(
   async function* batches(): AsyncIterable<RecordBatch> {
     let known = new Set<string>();
     let target: Schema | undefined;
-    let done = 0;
+    let next = 1;
     for await (const rows of batchesOf(open())) {
       const names = new Set(rows.flatMap((row) => Object.keys(row)));
       // Rows for a table may leave columns out, but all batches of a stream have the same columns.
@@ -47,11 +47,11 @@ export async function* jsonLinesToArrow(
           name,
           valueFor(arrow, type),
           rows.map((row) => row[name]),
-          done,
+          next,
         ),
       );
-      yield batchOf(arrow, target, columns, done);
-      done += rows.length;
+      yield batchOf(arrow, target, columns, next);
+      next += rows.length;
     }
     if (target === undefined) yield batchOf(arrow, found, []);
   }

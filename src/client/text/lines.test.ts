@@ -74,6 +74,7 @@ test.each([
 test.each([
   ['a\n1\n"x', /row \d+: Quoted field unterminated/],
   ["", /empty/],
+  ["id,name\n1,Ann\n\n2,Smith, John\n", /row 4 has 3 cells, and the first line names 2/],
 ])("CSV %j is refused", async (text, message) => {
   await expect(csv(text)).rejects.toThrow(message);
 });
@@ -95,9 +96,28 @@ test("rows for a table take its types, and may leave columns out", async () => {
   }
   await expect(csv("id,other\n1,2\n", schema)).rejects.toThrow(/no column "other"; it has id, name/);
   await expect(csv("id,at\n1,2026-05-04\n2,today\n", schema)).rejects.toThrow(
-    /column "at", row 1: "today" is not/,
+    /column "at", row 3: "today" is not/,
   );
-  await expect(csv("id\n1\nx\n", schema)).rejects.toThrow(/column "id", row 1: Int64 cannot hold "x"/);
+  await expect(csv("id\n1\nx\n", schema)).rejects.toThrow(/column "id", row 3: Int64 cannot hold "x"/);
+  await expect(json('{"id":1}\n{"id":"x"}\n', schema)).rejects.toThrow(/column "id", row 2: Int64/);
+});
+
+test("cells that are empty may lie beyond the columns of CSV", async () => {
+  expect(plain(await csv("id,name\n1,Ann,,\n2\n"))).toEqual([
+    { id: "1", name: "Ann" },
+    { id: "2", name: null },
+  ]);
+});
+
+test.each(["id\n1\n\n3\n\n", "id\r\n1\r\n\r\n3\r\n\r\n"])(
+  "an empty line of CSV with a single column is a row without a value (%j)",
+  async (text) => {
+    expect(plain(await csv(text))).toEqual([{ id: "1" }, { id: null }, { id: "3" }, { id: null }]);
+  },
+);
+
+test("empty lines of CSV with several columns are no rows", async () => {
+  expect((await csv("\na,b\n\n1,2\n\n")).numRows).toBe(1);
 });
 
 test("a table without rows keeps the columns of CSV", async () => {
