@@ -1,7 +1,8 @@
 import { once } from "node:events";
-import { chmodSync } from "node:fs";
+import { chmodSync, existsSync } from "node:fs";
 import { lstat, unlink } from "node:fs/promises";
 import { type AddressInfo, connect, type Server } from "node:net";
+import { dirname } from "node:path";
 
 /** Mask of the modes of new files until a socket has its own mode: nobody but the owner connects meanwhile. */
 const OWNER_ONLY = 0o177;
@@ -52,8 +53,10 @@ async function listenOnSocket(server: Server, { path, mode }: SocketAddress): Pr
       await bind(server, path);
     }
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    if (code === undefined) throw error;
+    const { code: given, message } = error as NodeJS.ErrnoException;
+    if (given === undefined) throw error;
+    // libuv reports a missing directory as one without the right to write.
+    const code = existsSync(dirname(path)) ? given : "ENOENT";
     throw new Error(`${path} cannot be listened on: ${REASONS[code] ?? message}`, { cause: error });
   }
   chmodSync(path, mode);
