@@ -57,6 +57,7 @@ describe("wrong use", () => {
     [["serve", "--prot=mark'ed"], /^unknown option '--prot'( \(Did you mean --port\?\))?$/],
     [["serve", "--root"], /^option '--root <DIR\|URI>' argument missing$/],
     [["serve", "--managed-versioning=no"], /^option '--managed-versioning' takes no value$/],
+    [["serve", "--metrics=false"], /^option '--metrics' takes no value$/],
     [["versions"], /^versions needs one of ls, describe$/],
     [["versions", "--root", "x"], /^versions needs one of ls, describe$/],
     [["serve", "extra"], /^too many arguments for 'serve'/],

@@ -32,7 +32,8 @@ export async function runProgram(args: readonly string[], environment: Environme
     await program.parseAsync(args, { from: "user" });
   } catch (thrown) {
     if (!(thrown instanceof CommanderError)) throw thrown;
-    if (thrown.exitCode !== 0) throw new UsageError(messageOf(thrown, args));
+    const flags = new Set([...sources.keys()].flatMap(({ options }) => options.map(({ long }) => long)));
+    if (thrown.exitCode !== 0) throw new UsageError(messageOf(thrown, args, flags));
   }
   return code;
 
@@ -86,8 +87,16 @@ function describeCommand(
   return [flags, (spec) => (fromEnvironment.has(spec) ? variables(spec) : undefined)];
 }
 
-/** Returns a single line; the value of an unknown option may be a secret. */
-function messageOf({ code, message }: CommanderError, args: readonly string[]): string {
+/**
+ * Returns a single line; the value of an unknown option may be a secret.
+ *
+ * @param flags options of the command, of which the library does not know those that it calls unknown for their value.
+ */
+function messageOf(
+  { code, message }: CommanderError,
+  args: readonly string[],
+  flags: ReadonlySet<string | undefined>,
+): string {
   const [name = "", next = "-"] = args;
   const entry = COMMANDS[name];
   if (entry !== undefined && "commands" in entry && next.startsWith("-"))
@@ -96,9 +105,10 @@ function messageOf({ code, message }: CommanderError, args: readonly string[]): 
     const what = args.length === 0 ? "a command is missing" : `unknown command '${args.at(-1)}'`;
     return `${what}; see lance-gateway --help`;
   }
+  const [, flag] = /^error: unknown option '([^'=]+)=/.exec(message) ?? [];
+  if (flags.has(flag ?? "")) return `option '${flag}' takes no value`;
   return message
     .replace(/^error: /, "")
-    .replace(/^unknown option '([^'=]+)=.*'\n\(Did you mean \1\?\)$/s, "option '$1' takes no value")
     .replace(/^(unknown option '[^'=]+)=.*?'(?=\n\(Did|$)/s, "$1'")
     .replaceAll(/\s*\n\s*/g, " ");
 }
