@@ -1,5 +1,5 @@
 import { BACKEND_KINDS, type OptionTable } from "./option-spec.ts";
-import { parseNamedValue, parseText } from "./parsers.ts";
+import { parseNamedValue, parseRoot, parseText } from "./parsers.ts";
 import { parseClientStorageOption, parseStorageOption } from "./storage-options.ts";
 
 /** Options that select the catalog. */
@@ -44,7 +44,7 @@ export const CATALOG_OPTIONS = {
     value: "DIR|URI",
     help: "Directory of the catalog, created if it does not exist; or s3://bucket/prefix, gs://bucket/prefix, az://container/prefix (docs/storage.md).",
     fallback: "./lance-data",
-    parse: parseText,
+    parse: parseRoot,
     backends: ["dir"],
     place: true,
   },

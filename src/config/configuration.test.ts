@@ -131,19 +131,23 @@ routes:
     "databases: { a b: { root: x } }": /: databases\.a b must be a name/,
     "databases: { a/..: { root: x } }": /: databases\.a\/\.\. must be a name .*no part of dots alone$/,
     "databases: { a: { backend: s3, root: x } }":
-      /: databases\.a\.root is unknown; there are backend, backend-option,/,
+      /: databases\.a\.root is for the backend dir, and the backend is s3$/,
+    "databases: { a: { backend: s3, roots: x } }":
+      /: databases\.a\.roots is unknown; there are backend, backend-option,/,
     "databases: { a: { root: x, max-uplaod-size: 1 } }":
       /: databases\.a\.max-uplaod-size is unknown; did you mean max-upload-size\?$/,
     "databases: { a: { root: x, uri: y } }":
       /: databases\.a\.root and .*: databases\.a\.uri contradict each other$/,
     "databases: { a: { uri: 'http://a', max-open-tables: 1 } }":
-      /: databases\.a\.max-open-tables is unknown$/,
+      /: databases\.a\.max-open-tables is for the backend dir, and the backend is rest$/,
     "{ uri: 'http://a', max-open-tables: 1 }":
       /: max-open-tables is for the backend dir, and the backend is rest$/,
-    "databases: { a: { root: x, port: 1 } }": /: databases\.a\.port is unknown/,
+    "databases: { a: { root: x, port: 1 } }":
+      /: databases\.a\.port applies to the whole server; it belongs at the top of the file$/,
     "databases: { a: { root: x, max-upload-size: 0 } }": /: databases\.a\.max-upload-size must be a size/,
     "databases: { a: { backend: rest } }": /: databases\.a\.uri is missing$/,
-    "databases: { a: { backend: grpc, root: x } }": /: databases\.a\.root is unknown/,
+    "databases: { a: { backend: grpc, root: x, address: a:1 } }":
+      /: databases\.a\.root is for the backend dir/,
     "root: x\ndatabases: { a: { root: x } }": /: root has no meaning beside databases/,
     "routes: [{ by: path }]": /: routes needs databases/,
     "databases: { a: { root: x } }\ndefault-database: b": /: default-database must be one of a, not "b"$/,

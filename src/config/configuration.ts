@@ -11,7 +11,14 @@ import {
   textAt,
 } from "./config-file.ts";
 import { attempt, findGiven, type Layer, type Report, refuse, withFiles } from "./layers.ts";
-import { backendKindOf, type Environment, fileKey, type OptionSpec, UsageError } from "./option-spec.ts";
+import {
+  type BackendKind,
+  backendKindOf,
+  type Environment,
+  fileKey,
+  type OptionSpec,
+  UsageError,
+} from "./option-spec.ts";
 import { SERVE_OPTIONS, type ServeOptions } from "./options.ts";
 import { readRoutes } from "./routes.ts";
 import { backendIn, PLACES, readServeOptions } from "./serve-options.ts";
@@ -138,11 +145,25 @@ function databaseLayer(all: Section, name: string, environment: Environment, rep
   const section = subsection(all, name) ?? { entries: {}, at: `${all.at}${name}.` };
   const own = sectionLayer(section, environment);
   const kind = backendKindOf(backendIn(own) ?? "dir");
-  const allowed = SPECS.filter(({ backends }) => backends?.includes(kind));
-  checkKeys(section, allowed.map(fileKey), report);
+  checkDatabaseKeys(section, kind, report);
   const place = PLACES[kind];
   if (own(place) === undefined) report(new UsageError(`${section.at}${place.flag} is missing`));
   return own;
+}
+
+/** Refuses unknown keys, and those of options that a database cannot set. Reading the options refuses those of other backends. */
+function checkDatabaseKeys(section: Section, kind: BackendKind, report: Report): void {
+  const { at, entries } = section;
+  const specOf = (key: string) =>
+    SPECS.find((spec) => spec !== SERVE_OPTIONS.config && fileKey(spec) === key);
+  for (const key in entries) {
+    const spec = specOf(key);
+    if (spec !== undefined && spec.backends === undefined)
+      report(new UsageError(`${at}${key} applies to the whole server; it belongs at the top of the file`));
+  }
+  const unknown = Object.entries(entries).filter(([key]) => specOf(key) === undefined);
+  const allowed = SPECS.filter(({ backends }) => backends?.includes(kind)).map(fileKey);
+  checkKeys({ at, entries: Object.fromEntries(unknown) }, allowed, report);
 }
 
 /** Each database configures its own data, so options that name data are refused at the top. */

@@ -41,6 +41,13 @@ describe("explain", () => {
     );
   });
 
+  it("shows the backend that follows from a place, and which place it is", async () => {
+    const { shown } = await explained("root: /tables\n", ["--uri", "http://lake"]);
+    assert.deepEqual(shown.options["backend"], { value: "rest", from: "flag", at: "--uri" });
+    const { shown: plain } = await explained("host: a.example\n");
+    assert.deepEqual(plain.options["backend"], { value: "dir", from: "default" });
+  });
+
   it("shows databases with what they inherit, and the routes", async () => {
     const { shown } = await explained(`
 max-upload-size: 1MiB

@@ -2,7 +2,7 @@ import type { Sources } from "./configuration.ts";
 import { findGiven, type Layer } from "./layers.ts";
 import { backendKindOf, environmentName, fileKey, type OptionSpec } from "./option-spec.ts";
 import { SERVE_OPTIONS } from "./options.ts";
-import { readServeOptions } from "./serve-options.ts";
+import { backendIn, PLACES, readServeOptions } from "./serve-options.ts";
 import { SECRET_NAME } from "./storage-options.ts";
 
 /** Kinds of places that a value can come from. */
@@ -79,6 +79,7 @@ export function explain({ layers, file, databases }: Sources, redact: Redact): S
 
 function show(layers: readonly Layer[], specs: readonly OptionSpec[], redact: Redact): ShownOptions {
   const entries = specs.flatMap((spec) => {
+    if (spec === SERVE_OPTIONS.backend) return [[fileKey(spec), showBackend(layers)] as const];
     const given = findGiven(spec, layers);
     const texts = given?.texts ?? (spec.fallback === undefined ? [] : [spec.fallback]);
     const values = texts.map((text) => masked(spec, text, redact));
@@ -88,6 +89,20 @@ function show(layers: readonly Layer[], specs: readonly OptionSpec[], redact: Re
     return [[fileKey(spec), { value, from: originOf(spec, given?.source), ...origin }] as const];
   });
   return Object.fromEntries(entries);
+}
+
+/** Shows the backend: the one that a source names, or that follows from the place that it gives. */
+function showBackend(layers: readonly Layer[]): ShownValue {
+  for (const layer of layers) {
+    const value = backendIn(layer);
+    if (value === undefined) continue;
+    const spec = [SERVE_OPTIONS.backend, PLACES[backendKindOf(value)]].find((each) =>
+      layer(each),
+    ) as OptionSpec;
+    const at = layer(spec)?.source as string;
+    return { value, from: originOf(spec, at), at };
+  }
+  return { value: SERVE_OPTIONS.backend.fallback, from: "default" };
 }
 
 function originOf({ flag }: OptionSpec, source: string | undefined): Origin {

@@ -52,6 +52,33 @@ describe("readServeOptions", () => {
   });
 });
 
+describe("the place of the data", () => {
+  it.each([
+    [
+      "--root",
+      "s3:/bucket/prefix",
+      /^--root must be a path, or a URI such as s3:\/\/bucket\/prefix, not "s3:\/b/,
+    ],
+    ["--root", "s4://bucket", /^--root must be a path/],
+    ["--uri", "catalog:2333", /^--uri must be an address of a REST API/],
+    ["--uri", "ftp://catalog", /^--uri must be an address of a REST API/],
+    ["--address", "http://catalog:2333", /^--address must be a host and a port/],
+  ])("is refused as %s %s", (flag, text, message) => {
+    assert.throws(() => read([flag, text]), refused(message));
+  });
+
+  it("may be an address of a resolver of gRPC", () => {
+    const addresses = [
+      "catalog:2333",
+      "catalog",
+      "dns:///catalog:2333",
+      "unix:/run/catalog.sock",
+      "[::1]:2333",
+    ];
+    assert.deepEqual(read(addresses.flatMap((each) => ["--address", each])).addresses, addresses);
+  });
+});
+
 describe("the kind of the backend", () => {
   it("follows from the place that the first source names", () => {
     const uri = { LANCE_GATEWAY_URI: "http://a" };

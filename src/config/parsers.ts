@@ -2,6 +2,7 @@ import { isIP } from "node:net";
 import { availableParallelism } from "node:os";
 import { parseAge as ageOf } from "../namespace/age.ts";
 import { ROLE_NAMES, type Role } from "../namespace/principal.ts";
+import { isRoot } from "../namespace/root.ts";
 import { type Parse, UsageError } from "./option-spec.ts";
 
 const SIZE = /^(\d+)(?: ?(B|KiB|MiB|GiB))?$/i;
@@ -53,6 +54,25 @@ export function parseSwitch(text: string): boolean {
 /** Parses any text that is not empty. */
 export function parseText(text: string): string {
   if (text === "") throw new UsageError("must not be empty");
+  return text;
+}
+
+/** Parses the root of a catalog: a path, or the URI of a place in a bucket. */
+export function parseRoot(text: string): string {
+  if (isRoot(parseText(text))) return text;
+  throw new UsageError("must be a path, or a URI such as s3://bucket/prefix");
+}
+
+/** Parses the base address of a REST API. */
+export function parseBaseUri(text: string): string {
+  if (/^https?:$/.test(URL.parse(text)?.protocol ?? "")) return text;
+  throw new UsageError("must be an address of a REST API, such as http://127.0.0.1:2333");
+}
+
+/** Parses an address of gRPC: a host and a port, or what the resolvers of gRPC know, such as `unix:/run/catalog.sock`. */
+export function parseGrpcAddress(text: string): string {
+  if (text === "" || /^https?:/i.test(text))
+    throw new UsageError("must be a host and a port, such as catalog.internal:2333");
   return text;
 }
 

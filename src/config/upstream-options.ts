@@ -1,5 +1,14 @@
 import { type OptionTable, UPSTREAM_KINDS } from "./option-spec.ts";
-import { parseChoice, parseDuration, parseHeader, parseInteger, parseSwitch, parseText } from "./parsers.ts";
+import {
+  parseBaseUri,
+  parseChoice,
+  parseDuration,
+  parseGrpcAddress,
+  parseHeader,
+  parseInteger,
+  parseSwitch,
+  parseText,
+} from "./parsers.ts";
 
 /** Options of the connection to an upstream catalog. */
 export const UPSTREAM_OPTIONS = {
@@ -7,7 +16,7 @@ export const UPSTREAM_OPTIONS = {
     flag: "uri",
     value: "URI",
     help: "Base address of an upstream's REST API, without /v1, such as https://catalog.example.com/lance. Calls go to several addresses in turn.",
-    parse: parseText,
+    parse: parseBaseUri,
     backends: ["rest"],
     repeatable: true,
     place: true,
@@ -16,7 +25,7 @@ export const UPSTREAM_OPTIONS = {
     flag: "address",
     value: "HOST:PORT",
     help: "Address of an upstream that speaks gRPC. Calls go to several addresses in turn.",
-    parse: parseText,
+    parse: parseGrpcAddress,
     backends: ["grpc"],
     repeatable: true,
     place: true,

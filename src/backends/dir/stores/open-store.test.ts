@@ -5,8 +5,8 @@ import { openStore } from "./open-store.ts";
 test("a root is a path or a URI of a known scheme", async () => {
   assert.equal((await openStore("some/where", {})).root, "some/where");
   assert.equal((await openStore("file:///some/wh%20ere", {})).root, "/some/wh ere");
-  for (const root of ["ftp://a/b", "s3://", "s3:///b", "s3://a/b?c", "s3://a/../b", "S4://a"]) {
-    await assert.rejects(openStore(root, {}), /is no (?:root|plain URI)/, root);
+  for (const root of ["ftp://a/b", "s3://", "s3:///b", "s3://a/b?c", "s3://a/../b", "S4://a", "s3:/a"]) {
+    await assert.rejects(openStore(root, {}), /the root must be a path, or a URI|is no plain URI/, root);
   }
 });
 

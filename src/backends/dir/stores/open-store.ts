@@ -1,4 +1,5 @@
 import { fileURLToPath } from "node:url";
+import { isRoot } from "../../../namespace/root.ts";
 import { createLocalStore } from "../format/local/local-store.ts";
 import type { RemoteStorage } from "./remote-store.ts";
 import type { StorageOptions } from "./storage-options.ts";
@@ -25,13 +26,12 @@ const SCHEMES: ReadonlyMap<string, Opener> = new Map<string, Opener>([
  * @throws Error with a single line for an invalid root or option, or a missing package
  */
 export async function openStore(root: string, options: StorageOptions): Promise<OpenedStore> {
+  if (!isRoot(root))
+    throw new Error(`the root must be a path, or a URI such as s3://bucket/prefix, not ${root}`);
   const place = placeOf(root);
   if (place === undefined) return openDisk(root);
   if (place.scheme === "file") return openDisk(fileURLToPath(root));
-  const open = SCHEMES.get(place.scheme);
-  if (open === undefined || place.bucket === "") {
-    throw new Error(`${root} is no root: it must be a path, or a URI such as s3://bucket/prefix`);
-  }
+  const open = SCHEMES.get(place.scheme) as Opener;
   return { ...(await open(place.bucket, options)), root: place.key };
 }
 
