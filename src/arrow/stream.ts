@@ -14,6 +14,11 @@ export interface FileMessages {
   readonly rows: number;
 }
 
+/** Returns the number of bytes of the dictionaries and record batches. */
+export function dataBytes({ data }: FileMessages): number {
+  return data.reduce((sum, { byteLength }) => sum + byteLength, 0);
+}
+
 /**
  * Takes an IPC file apart without copying: the bytes between its magic and its footer are a stream.
  *

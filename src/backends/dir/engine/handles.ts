@@ -4,6 +4,7 @@ import { traced } from "../../../runtime/tracing.ts";
 import { createSharedCheck } from "../concurrency/shared-check.ts";
 import { toEngineError } from "./errors.ts";
 import type { NativeTable } from "./native.ts";
+import { createRowWidths, type RowWidths } from "./row-widths.ts";
 import { createVersionAnswers, type VersionAnswers } from "./version-answers.ts";
 import type { Movement, Watcher } from "./watch.ts";
 
@@ -11,6 +12,8 @@ import type { Movement, Watcher } from "./watch.ts";
 export interface Lease extends VersionAnswers {
   /** The table at its newest version as of the acquisition; other callers may move it further. */
   readonly table: NativeTable;
+  /** Widths of the rows of recent results, of any version and branch. */
+  readonly widths: RowWidths;
   release(): void;
 }
 
@@ -41,6 +44,7 @@ interface Handle {
   /** Moves to the newest version; the answers are then about that one. */
   readonly refresh: () => Promise<Movement>;
   answers: VersionAnswers;
+  readonly widths: RowWidths;
   readonly users: Set<symbol>;
   /** When it was last acquired, in milliseconds of `performance.now`. */
   lastUsed: number;
@@ -124,6 +128,7 @@ export function createHandles(
       table,
       refresh: createSharedCheck(refresh),
       answers: createVersionAnswers(table),
+      widths: createRowWidths(),
       users: new Set(),
       lastUsed: performance.now(),
       forgotten: false,
@@ -214,6 +219,8 @@ function createLease(handle: Handle, user: symbol, onRelease: () => void): Lease
     schema: () => handle.answers.schema(),
     rowCount: () => handle.answers.rowCount(),
     textFields: () => handle.answers.textFields(),
+    averageRow: () => handle.answers.averageRow(),
+    widths: handle.widths,
     release() {
       if (handle.users.delete(user)) onRelease();
     },

@@ -12,9 +12,11 @@ export interface VersionAnswers {
   rowCount(): Promise<number>;
   /** Returns the paths of the fields that have a full-text index. */
   textFields(): Promise<readonly string[]>;
+  /** Returns the size of the data files per row, in bytes; 0 for a table without rows. */
+  averageRow(): Promise<number>;
 }
 
-type Source = Pick<NativeTable, "schema" | "countRows" | "listIndices">;
+type Source = Pick<NativeTable, "schema" | "countRows" | "listIndices" | "stats">;
 
 /** The type of a full-text index in the engine's list. */
 const TEXT_INDEX = "FTS";
@@ -25,6 +27,7 @@ export function createVersionAnswers(table: Source): VersionAnswers {
     schema: askOnce(() => readSchema(table)),
     rowCount: askOnce(() => table.countRows()),
     textFields: askOnce(() => readTextFields(table)),
+    averageRow: askOnce(() => readAverageRow(table)),
   };
 }
 
@@ -40,6 +43,12 @@ export async function readTextFields(table: Pick<NativeTable, "listIndices">): P
     .filter(({ indexType }) => indexType === TEXT_INDEX)
     .flatMap(({ columns }) => columns);
   return [...new Set(fields)];
+}
+
+/** Asks the engine for the size of the data files of a table's version per row, in bytes. */
+export async function readAverageRow(table: Pick<NativeTable, "stats">): Promise<number> {
+  const { totalBytes, numRows } = await table.stats();
+  return numRows === 0 ? 0 : totalBytes / numRows;
 }
 
 function askOnce<T>(ask: () => Promise<T>): () => Promise<T> {

@@ -6,7 +6,7 @@ import { createPace, inSlices } from "../../../../runtime/pace.ts";
 import type { NativeTable } from "../../engine/native.ts";
 import type { NativeQueryBase, NativeVectorQuery } from "../../engine/native-query.ts";
 import { predicateSteps } from "../../engine/predicate.ts";
-import { type Columns, columnName, columnsOf, selectColumns, withFilter } from "./columns.ts";
+import { type Columns, columnName, columnsOf, nameOf, selectColumns, withFilter } from "./columns.ts";
 import { checkCounts, type QueryFields, withinTable } from "./fields.ts";
 import { type TextSearch, type TextTarget, textSearch } from "./text.ts";
 import { type QueryVector, type VectorSearch, vectorSearch } from "./vector.ts";
@@ -53,6 +53,8 @@ export interface BuiltQuery {
   readonly whole: () => Promise<NativeQueryBase>;
   /** The queries to run, one after the other, so that a call that ends stops between them. */
   readonly runs: readonly Run[];
+  /** The columns that the request names, as a text; undefined if there are too many to keep their width. */
+  readonly columns: string | undefined;
   /** Whether the result has row ids that the request did not ask for. */
   readonly hidesRowId: boolean;
   /** Whether the result has the column {@link KEPT}, and rows that a filter after the search rejects. */
@@ -141,6 +143,7 @@ export async function buildQuery(
       firstVector,
       vectors: isOneSearch ? 1 : Math.max(1, vectors.length),
     })),
+    columns: nameOf(columns),
     hidesRowId,
     filtersAfter: filter !== undefined,
     maxRows: limit,
@@ -218,6 +221,7 @@ function hybridQuery(
   return {
     whole: query,
     runs: [{ query, firstVector: 0, vectors: 1 }],
+    columns: nameOf(columns),
     hidesRowId: request.fastSearch === true && !asksForRowId(request, asked),
     filtersAfter: false,
     maxRows: limit,

@@ -45,6 +45,20 @@ export function columnsOf({ columns }: QueryFields, { fields }: ArrowSchema): Co
   return { entries, plain: entries.length <= MANY_NAMES || !entries.every(isBare) };
 }
 
+/** Longest name of a choice of columns, in characters. */
+const MAX_NAME = 1024;
+
+/** Returns a text that names a choice of columns; undefined if it is long. */
+export function nameOf(columns: Columns | undefined): string | undefined {
+  if (columns === undefined) return "";
+  let name = "";
+  for (const [, expression] of columns.entries) {
+    name += `${expression}\n`;
+    if (name.length > MAX_NAME) return undefined;
+  }
+  return name;
+}
+
 /** Adds the column {@link KEPT} for a filter that applies after the search. */
 export function withFilter(
   columns: Columns | undefined,

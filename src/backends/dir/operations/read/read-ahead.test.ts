@@ -29,6 +29,25 @@ describe("createReadAhead", () => {
     assert.equal(readAhead.held, 0);
   });
 
+  it("counts results that are in memory already, and lets others wait until they are gone", {
+    timeout,
+  }, async () => {
+    const readAhead = createReadAhead({ maxBytes: 10 });
+    const first = readAhead.count(6);
+    const second = readAhead.count(6);
+    assert.equal(readAhead.held, 12);
+    let entered = false;
+    const waiting = readAhead.enter(5, signal()).finally(() => {
+      entered = true;
+    });
+    first.leave();
+    await new Promise(setImmediate);
+    assert.equal(entered, false);
+    second.leave();
+    (await waiting).leave();
+    assert.equal(readAhead.held, 0);
+  });
+
   it("gives background work room that no result waits for, and at most half of all", {
     timeout,
   }, async () => {

@@ -13,6 +13,13 @@ export interface ReadAhead {
    */
   enter(bytes: number, signal: AbortSignal, cutOff?: (error: LanceError) => void): Promise<Place>;
   /**
+   * Counts a result that is in memory already, whether there is room or not; others wait until it is gone.
+   *
+   * @param bytes its size
+   * @param cutOff as in {@link ReadAhead.enter}
+   */
+  count(bytes: number, cutOff?: (error: LanceError) => void): Place;
+  /**
    * Takes room for background work, which yields to results: returns undefined if one waits, or if there is too little.
    *
    * @param bytes as in {@link ReadAhead.enter}, but half of the total at most
@@ -170,6 +177,10 @@ export function createReadAhead(options: ReadAheadOptions): ReadAhead {
       if (signal.aborted) throw cancellationOf(signal);
       if (queue.length === 0 && fits(bytes)) held += bytes;
       else await wait(bytes, signal);
+      return placeOf({ bytes, since: undefined, cutOff });
+    },
+    count(bytes, cutOff) {
+      held += bytes;
       return placeOf({ bytes, since: undefined, cutOff });
     },
     tryEnter(wanted) {

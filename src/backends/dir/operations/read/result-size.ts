@@ -38,7 +38,8 @@ export async function sizeOf(built: BuiltQuery, data: Guarded): Promise<ResultSi
   const { totalBytes, numRows } = known
     ? { totalBytes: 0, numRows: 0 }
     : await data.wait(() => data.table.stats());
-  const width = Math.max(1, bytes, exact || numRows === 0 ? 0 : totalBytes / numRows);
+  const average = exact || numRows === 0 ? 0 : totalBytes / numRows;
+  const width = Math.max(1, bytes, average, data.widths.of(built.columns) ?? 0);
   const rows = Math.min(
     built.maxRows ?? Number.POSITIVE_INFINITY,
     known ? Number.POSITIVE_INFINITY : numRows,
@@ -51,6 +52,15 @@ export async function sizeOf(built: BuiltQuery, data: Guarded): Promise<ResultSi
     batchRows: Math.min(MAX_BATCH_ROWS, Math.max(1, Math.floor(BATCH_BYTES / width))),
     readAheadBytes: Math.max(scanned, gathered),
   };
+}
+
+/**
+ * Returns the number of bytes that a row of all columns is expected to have, by types and by the size of the data files.
+ *
+ * @throws LanceError the errors of `wait`
+ */
+export async function fullWidth(data: Guarded): Promise<number> {
+  return Math.max(rowWidth(await data.schema()).bytes, await data.averageRow());
 }
 
 /**

@@ -4,8 +4,11 @@ import { tableFromArrays, tableFromIPC, tableToIPC } from "apache-arrow";
 import { test } from "vitest";
 import { beginCall } from "../../../../../test/support/caller.ts";
 import { toIpcFile } from "../../../../arrow/file.ts";
+import { decodeSchema } from "../../../../arrow/schema.ts";
+import { splitIpcFile } from "../../../../arrow/stream.ts";
 import { LanceNamespaceService } from "../../../../gen/lance/namespace/v1/service_pb.ts";
 import { createTurns } from "../../concurrency/turns.ts";
+import { createRowWidths } from "../../engine/row-widths.ts";
 import { failsWith } from "../../test-support.ts";
 import type { BuiltQuery, Gathered } from "../query/build.ts";
 import type { Guarded } from "../tables/guarded.ts";
@@ -15,8 +18,14 @@ import { resultMessages } from "./result-stream.ts";
 const { queryTable } = LanceNamespaceService.method;
 
 /** Runs a query for at most `maxRows` rows for each vector; returns its rows and the memory that it has entered with. */
-async function resultOf(maxRows: number, vectors: number, gathered: Partial<Gathered> = {}, rows = 1000) {
-  const stream = tableToIPC(tableFromArrays({ id: Int32Array.of(1, 2) }), "stream");
+async function resultOf(
+  maxRows: number,
+  vectors: number,
+  gathered: Partial<Gathered> = {},
+  rows = 1000,
+  { averageRow = 0, skipRows = 0, widths = createRowWidths(), ids = Int32Array.of(1, 2) } = {},
+) {
+  const stream = tableToIPC(tableFromArrays({ id: ids }), "stream");
   const file = Buffer.concat(await Readable.from(toIpcFile(Readable.from([stream]))).toArray());
   const left = [file];
   const query = async () => ({ execute: async () => ({ next: async () => left.shift() ?? null }) });
@@ -25,7 +34,8 @@ async function resultOf(maxRows: number, vectors: number, gathered: Partial<Gath
   const plain = {
     hidesRowId: false,
     filtersAfter: false,
-    skipRows: 0,
+    columns: "",
+    skipRows,
     hybrid: false,
     gatheredRows: 0,
     vectorBytes: 0,
@@ -36,14 +46,22 @@ async function resultOf(maxRows: number, vectors: number, gathered: Partial<Gath
     wait: (work: () => Promise<unknown>) => work(),
     rowCount: async () => rows,
     countRows: async () => 20,
+    schema: async () => decodeSchema(splitIpcFile(file).schemaMetadata),
+    averageRow: async () => averageRow,
+    widths,
   } as unknown as Guarded;
   const entered: number[] = [];
+  const counted: number[] = [];
   const place = { given() {}, taken() {}, leave() {} };
   const enter: ReadAhead["enter"] = async (bytes) => {
     entered.push(bytes);
     return place;
   };
-  const readAhead = { enter } as Partial<ReadAhead> as ReadAhead;
+  const count: ReadAhead["count"] = (bytes) => {
+    counted.push(bytes);
+    return { ...place, leave: () => counted.push(-bytes) };
+  };
+  const readAhead = { enter, count } as Partial<ReadAhead> as ReadAhead;
   const options = {
     data,
     call: beginCall(queryTable),
@@ -54,14 +72,49 @@ async function resultOf(maxRows: number, vectors: number, gathered: Partial<Gath
   for await (const { data } of resultMessages(built as unknown as BuiltQuery, options)) {
     pieces.push(data?.data ?? new Uint8Array());
   }
-  return { rows: tableFromIPC(Buffer.concat(pieces)).numRows, entered };
+  return { rows: tableFromIPC(Buffer.concat(pieces)).numRows, entered, counted };
 }
 
+const entersWith = async (...asked: Parameters<typeof resultOf>) => (await resultOf(...asked)).entered;
+
 test("a result takes memory for reading ahead if all its vectors together may have many rows", async () => {
-  assert.deepEqual(await resultOf(64, 1), { rows: 2, entered: [] });
-  assert.deepEqual(await resultOf(32, 2), { rows: 2, entered: [] });
-  assert.deepEqual(await resultOf(64, 100), { rows: 2, entered: [2 * 64 * 100 * 4] });
-  assert.deepEqual(await resultOf(65, 1), { rows: 2, entered: [2 * 65 * 4] });
+  assert.deepEqual(await resultOf(64, 1), { rows: 2, entered: [], counted: [] });
+  assert.deepEqual(await resultOf(32, 2), { rows: 2, entered: [], counted: [] });
+  assert.deepEqual(await resultOf(64, 100), { rows: 2, entered: [2 * 64 * 100 * 4], counted: [] });
+  assert.deepEqual(await resultOf(65, 1), { rows: 2, entered: [2 * 65 * 4], counted: [] });
+});
+
+test("a result of few rows takes memory before it begins if the table's rows are wide on average", async () => {
+  assert.deepEqual(await entersWith(10, 1, {}, 1000, { averageRow: 100_000 }), []);
+  assert.deepEqual(await entersWith(10, 1, {}, 1000, { averageRow: 200_000 }), [2 * 10 * 4]);
+});
+
+test("a result of few rows takes memory before it begins if results with these columns were wide lately", async () => {
+  const widths = createRowWidths();
+  widths.note("", 2, 400_000);
+  assert.deepEqual(await entersWith(10, 1, {}, 1000, { widths }), [2 * 10 * 200_000]);
+  for (let result = 0; result < 10; result++) await resultOf(1, 1, {}, 1000, { widths });
+  assert.deepEqual(await entersWith(10, 1, {}, 1000, { widths }), []);
+});
+
+test("a result of few rows takes no memory if results with these columns were narrow, whatever other columns are", async () => {
+  const widths = createRowWidths();
+  widths.note("", 10, 100);
+  assert.deepEqual(await entersWith(10, 1, {}, 1000, { widths, averageRow: 2 ** 23 }), []);
+});
+
+test("a collected result that is unexpectedly wide counts until its reader has it, and is expected from then on", async () => {
+  const widths = createRowWidths();
+  const ids = new Int32Array(300_000);
+  const { counted, entered, rows } = await resultOf(2, 1, {}, 1000, { widths, ids });
+  assert.deepEqual([rows, entered, counted.length], [300_000, [], 2]);
+  assert.ok(Number(counted[0]) > ids.byteLength && counted[0] === -Number(counted[1]), `${counted}`);
+  assert.equal(widths.of("")?.toFixed(), "4");
+});
+
+test("rows that are left out at the start of a result count among its rows", async () => {
+  assert.deepEqual(await entersWith(10, 1, {}, 1000, { skipRows: 54 }), []);
+  assert.deepEqual(await entersWith(10, 1, {}, 1000, { skipRows: 55 }), [2 * 10 * 4]);
 });
 
 const ALL = { rows: Number.MAX_SAFE_INTEGER, atATime: Number.MAX_SAFE_INTEGER };

@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { ARROW_STREAM } from "../../../../arrow/ipc-forms.ts";
 import { freeAtOnce } from "../../../../arrow/memory.ts";
-import { END_OF_STREAM, splitIpcFile } from "../../../../arrow/stream.ts";
+import { dataBytes, END_OF_STREAM, splitIpcFile } from "../../../../arrow/stream.ts";
 import {
   type QueryTableResponse,
   QueryTableResponseSchema,
@@ -9,12 +9,13 @@ import {
 import type { NativeBatches } from "../../engine/native-query.ts";
 import type { BuiltQuery } from "../query/build.ts";
 import { createResultEditor } from "../query/edit-result.ts";
+import type { Guarded } from "../tables/guarded.ts";
 import type { Place, ReadAhead } from "./read-ahead.ts";
-import { sizeOf } from "./result-size.ts";
+import { fullWidth, sizeOf } from "./result-size.ts";
 import { batchFiles, emptySchema, type RunOptions, startRun } from "./run-query.ts";
-import { smallResult } from "./small-result.ts";
+import { SMALL_RESULT_BYTES, smallResult, type WideResult } from "./small-result.ts";
 
-/** Maximum number of rows of a result that is collected before it is sent, whatever their width. */
+/** Maximum number of rows of a result that is collected before it is sent. */
 const SMALL_RESULT_ROWS = 64;
 
 /** Maximum size of a message, in bytes. gRPC clients refuse messages of more than 4 MiB by default. */
@@ -39,20 +40,33 @@ export async function* resultMessages(
   built: BuiltQuery,
   options: ResultOptions,
 ): AsyncIterable<QueryTableResponse> {
-  if (isSmall(built)) {
-    const { contentType, bytes } = await smallResult(built, options);
-    yield* messagesOf(bytes, contentType);
+  if (await isSmall(built, options.data)) {
+    const { contentType, bytes, wide } = await smallResult(built, options);
+    if (wide === undefined) yield* messagesOf(bytes, contentType);
+    else yield* wideResult(wide, contentType, options);
     return;
   }
-  let contentType: string = ARROW_STREAM;
   const { batchRows, place } = await enterResult(built, options);
-  for await (const chunk of resultStream(built, options, batchRows, place)) {
-    for (const message of messagesOf(chunk, contentType)) {
-      place.given();
-      yield message;
-      place.taken();
-      contentType = "";
+  yield* placedMessages(resultStream(built, options, batchRows, place), ARROW_STREAM, place);
+}
+
+/** Yields a collected result that is wider than its query let expect. Its bytes count until its reader has them. */
+async function* wideResult(
+  { files, pieces }: WideResult,
+  contentType: string,
+  { readAhead, call }: ResultOptions,
+): AsyncIterable<QueryTableResponse> {
+  const bytes = files.reduce((sum, { byteLength }) => sum + byteLength, 0);
+  const place = readAhead.count(bytes, call.cutOff);
+  let rest: object | undefined = files.at(-1)?.buffer;
+  try {
+    yield* placedMessages(pieces, contentType, place);
+    if (call.releasesChunks && !call.signal.aborted) {
+      files.forEach(freeAtOnce);
+      rest = undefined;
     }
+  } finally {
+    place.leave(rest);
   }
 }
 
@@ -75,6 +89,23 @@ function* messagesOf(bytes: Uint8Array, contentType: string): Iterable<QueryTabl
   for (let at = 0; at < bytes.byteLength; at += MESSAGE_BYTES) {
     const data = { contentType: at === 0 ? contentType : "", data: bytes.subarray(at, at + MESSAGE_BYTES) };
     yield create(QueryTableResponseSchema, { data });
+  }
+}
+
+/** Cuts pieces into messages in the same way, and reports to the place of the result whose turn it is. */
+async function* placedMessages(
+  pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
+  contentType: string,
+  place: Place,
+): AsyncIterable<QueryTableResponse> {
+  let type = contentType;
+  for await (const piece of pieces) {
+    for (const message of messagesOf(piece, type)) {
+      place.given();
+      yield message;
+      place.taken();
+      type = "";
+    }
   }
 }
 
@@ -112,7 +143,9 @@ async function* editedBatches(
     onRest(batches);
     const edit = createResultEditor(built, ranked, run.firstVector);
     for await (const batch of batchFiles(batches, options)) {
-      const edited = edit(splitIpcFile(batch));
+      const messages = splitIpcFile(batch);
+      data.widths.note(built.columns, messages.rows, dataBytes(messages));
+      const edited = edit(messages);
       if (edited.data.length === 0) continue;
       // The batch's own schema is authoritative: the planned one may differ in nullability.
       if (first) yield edited.schema;
@@ -127,8 +160,13 @@ async function* editedBatches(
   yield END_OF_STREAM;
 }
 
-function isSmall({ maxRows, runs }: BuiltQuery): boolean {
+/** Whether the engine gives few rows, and they are expected to be narrow. */
+async function isSmall(
+  { maxRows = Number.POSITIVE_INFINITY, skipRows, runs, columns }: BuiltQuery,
+  data: Guarded,
+): Promise<boolean> {
   const [only, ...others] = runs;
-  const rows = (maxRows ?? Number.POSITIVE_INFINITY) * (only?.vectors ?? 0);
-  return others.length === 0 && rows <= SMALL_RESULT_ROWS;
+  const rows = (maxRows + skipRows) * (only?.vectors ?? 0);
+  if (others.length > 0 || rows > SMALL_RESULT_ROWS) return false;
+  return rows * (data.widths.of(columns) ?? (await fullWidth(data))) <= SMALL_RESULT_BYTES;
 }

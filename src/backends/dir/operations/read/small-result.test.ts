@@ -8,6 +8,7 @@ import { ARROW_FILE, ARROW_STREAM } from "../../../../arrow/ipc-forms.ts";
 import { LanceNamespaceService } from "../../../../gen/lance/namespace/v1/service_pb.ts";
 import type { Call } from "../../../../namespace/call.ts";
 import { createTurns } from "../../concurrency/turns.ts";
+import { createRowWidths } from "../../engine/row-widths.ts";
 import type { BuiltQuery } from "../query/build.ts";
 import type { Guarded } from "../tables/guarded.ts";
 import { smallResult } from "./small-result.ts";
@@ -34,8 +35,11 @@ async function resultOf(
   const query = async () => ({ execute: async () => ({ next }) });
   const runs = [{ query, firstVector: 0, vectors: 1 }];
   const plain = { hidesRowId: false, filtersAfter: false, skipRows: 0, maxRows: 2, hybrid: false, runs };
-  const data = { wait: (work: () => Promise<unknown>) => work() } as Partial<Guarded> as Guarded;
-  const options = { data, call: beginCall(queryTable, call), turns: createTurns(1) };
+  const data: Partial<Guarded> = {
+    wait: (work: () => Promise<unknown>) => work() as never,
+    widths: createRowWidths(),
+  };
+  const options = { data: data as Guarded, call: beginCall(queryTable, call), turns: createTurns(1) };
   const { contentType, bytes } = await smallResult({ ...plain, ...built } as unknown as BuiltQuery, options);
   const ids = [...(tableFromIPC(bytes).getChild("id")?.toArray() ?? [])];
   return { contentType, bytes, ids, asked };

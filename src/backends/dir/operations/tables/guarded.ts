@@ -8,6 +8,7 @@ import { countMatching } from "../../engine/count-matching.ts";
 import { engineCall } from "../../engine/errors.ts";
 import type { NativeTable } from "../../engine/native.ts";
 import { repeatConflicts } from "../../engine/repeat-conflicts.ts";
+import type { RowWidths } from "../../engine/row-widths.ts";
 import { afterChange } from "../../format/changes/after-change.ts";
 import { syncVersion } from "../../format/versions/sync-version.ts";
 import { startLongChange } from "./long-change.ts";
@@ -37,6 +38,10 @@ export interface Guarded {
    * @throws LanceError the errors of `wait`
    */
   textFields(): Promise<readonly string[]>;
+  /** Returns the size of the table's data files per row, in bytes. @throws LanceError the errors of `wait` */
+  averageRow(): Promise<number>;
+  /** Widths of the rows of the table's recent results. */
+  readonly widths: RowWidths;
   /** Returns a checked condition as {@link safeFilter} does. @throws LanceError the errors of `wait` */
   safeFilter<T extends string | undefined>(filter: T): Promise<T | string>;
   /**
@@ -103,6 +108,8 @@ export async function openGuarded(
         }),
       ),
     textFields: () => wait(lease.textFields),
+    averageRow: () => wait(lease.averageRow),
+    widths: lease.widths,
     safeFilter: (filter) => wait(() => safeFilter(filter, dataset(), lease.table)),
     wait,
     commit: (work, onCommitted) =>

@@ -6,7 +6,7 @@ import type { CatalogContext, TableContext } from "../../catalog/catalog-context
 import type { CatalogView } from "../../catalog/state/view.ts";
 import type { Lease } from "../../engine/handles.ts";
 import type { NativeTable } from "../../engine/native.ts";
-import { readSchema, readTextFields } from "../../engine/version-answers.ts";
+import { readAverageRow, readSchema, readTextFields } from "../../engine/version-answers.ts";
 import { type DatasetRef, normalizeBranch } from "../../format/dataset.ts";
 import { readSegments } from "../../format/files/index-section.ts";
 import { readVersion } from "../../format/versions/version-files.ts";
@@ -192,6 +192,8 @@ export async function openData(
       schema: () => readSchema(table),
       rowCount: () => table.countRows(),
       textFields: () => readTextFields(table),
+      averageRow: () => readAverageRow(table),
+      widths: lease.widths,
       release() {
         table.close();
         endRead?.();
