@@ -75,7 +75,11 @@ export const MEANINGS: readonly Meaning[] = [
   [/Ref not found error: tag/, "TableTagNotFound"],
   [/Ref conflict error: tag/, "TableTagAlreadyExists"],
   [/Ref is invalid: /, "InvalidInput"],
-  [/Ref conflict error: Branch/, "InvalidInput", "other branches begin on this one; delete them first"],
+  [
+    /Ref conflict error: Branch/,
+    "InvalidInput",
+    "other branches begin on this one, or tags name its versions; delete them first",
+  ],
   [
     /^Table '[^']*' already exists|Dataset already exists: /,
     "TableAlreadyExists",
