@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readdir, writeFile } from "node:fs/promises";
+import { readdir, rm, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "vitest";
 import { createLocalStore } from "../format/local/local-store.ts";
@@ -17,10 +17,18 @@ async function openNotes(t: TestContext) {
   const directory = join(base, WORK_DIRECTORY);
   const names = () => readdir(directory);
   return {
+    directory,
     notes,
     names,
     wait: (milliseconds: number) => {
       ahead += milliseconds;
+    },
+    /** Gives a sign of the only note, at the present time. */
+    async sign() {
+      const [name = ""] = await names();
+      await writeFile(join(directory, `${name}.alive`), "");
+      const now = new Date(Date.now() + ahead);
+      await utimes(join(directory, `${name}.alive`), now, now);
     },
     /** Makes the only note that of another process. */
     async give(content: object | string) {
@@ -60,6 +68,26 @@ test("the note of another process counts for a day, or until the process has end
   wait(2 * 60 * 60 * 1000);
   assert.equal(await notes.isAtWork("t.lance"), false);
   assert.equal((await notes.stale()).length, 1);
+});
+
+test("work of another process counts as going on for ten minutes after its last sign", async (t) => {
+  const { directory, notes, names, wait, give, sign } = await openNotes(t);
+  const end = await notes.begin("t.lance");
+  assert.equal(await notes.isOtherAtWork("t.lance"), false);
+  await give(elsewhere);
+  await end();
+  assert.equal(await notes.isOtherAtWork("t.lance"), true);
+  wait(11 * 60_000);
+  assert.equal(await notes.isOtherAtWork("t.lance"), false);
+  await sign();
+  assert.equal(await notes.isOtherAtWork("t.lance"), true);
+  wait(11 * 60_000);
+  assert.deepEqual([await notes.isOtherAtWork("t.lance"), await notes.isAtWork("t.lance")], [false, true]);
+  assert.deepEqual(await notes.stale(), []);
+  wait(24 * 60 * 60_000);
+  assert.equal((await notes.stale()).length, 1);
+  await rm(join(directory, (await names()).find((name) => !name.endsWith(".alive")) ?? ""));
+  assert.equal((await notes.stale()).length, 1, "a sign without a note");
 });
 
 test("the note of a process that has ended, or that a loss of power has emptied, does not count", async (t) => {

@@ -13,7 +13,7 @@ export interface WorkNotes {
   begin(location: string): Promise<() => Promise<void>>;
   /** Whether any process may be at work at a location. */
   isAtWork(location: string): Promise<boolean>;
-  /** Whether another process may be at work at a location. */
+  /** Whether another process is at work at a location, or fell silent a moment ago. */
   isOtherAtWork(location: string): Promise<boolean>;
   /** Returns the keys of the notes of processes that have ended. */
   stale(): Promise<string[]>;
@@ -28,6 +28,13 @@ export const WORK_DIRECTORY = ".work";
  */
 const STALE_AFTER = 24 * 60 * 60 * 1000;
 
+/** Interval between signs of work that goes on, and silence after which {@link WorkNotes.isOtherAtWork} takes it for over, in milliseconds. */
+const RENEW_MS = 60_000;
+const SILENT_MS = 10 * 60_000;
+
+/** Ending of the file that is written with each sign: a late one must not bring a note back. */
+const ALIVE = ".alive";
+
 /** The keys of the notes of this process whose work goes on. */
 const running = new Set<string>();
 
@@ -36,25 +43,44 @@ export function createWorkNotes(base: string, store: ObjectStore, clock: Storage
   const directory = keyIn(base, WORK_DIRECTORY);
   const silence = createSilence(clock);
 
-  /** Returns the process whose work a note is about; undefined if the note counts no longer. */
-  async function workerOf(key: string): Promise<Owner | undefined> {
-    const [bytes, info] = await Promise.all([store.get(key), store.head(key)]);
+  /** Returns the process whose work a note is about; undefined if that has ended, or has given no sign for so long. */
+  async function workerOf(key: string, silentMs: number): Promise<Owner | undefined> {
+    const [bytes, info, sign] = await Promise.all([store.get(key), store.head(key), store.head(key + ALIVE)]);
     // Only a loss of power leaves a note without content, and it has ended the process.
     const owner = bytes && parseOwner(bytes);
     if (owner === undefined || info === undefined) return undefined;
+    const seen = Math.max(info.modifiedMillis, sign?.modifiedMillis ?? 0);
     const isOver =
       owner.process === THIS_PROCESS.process
         ? !running.has(key)
-        : (await hasEnded(owner)) || (await silence.isLonger(key, info.modifiedMillis, STALE_AFTER));
+        : (await hasEnded(owner)) || (await silence.isLonger(key, seen, silentMs));
     return isOver ? undefined : owner;
   }
-  async function isAtWork(location: string, counts: (owner: Owner) => boolean): Promise<boolean> {
+  /** Finds a process at work at a location. */
+  async function isAtWork(
+    location: string,
+    silentMs: number,
+    counts: (owner: Owner) => boolean,
+  ): Promise<boolean> {
     const start = `${nameOf(location)}-`;
     for (const name of await listNames(store, directory)) {
-      const owner = name.startsWith(start) ? await workerOf(keyIn(directory, name)) : undefined;
+      if (!name.startsWith(start) || name.endsWith(ALIVE)) continue;
+      const owner = await workerOf(keyIn(directory, name), silentMs);
       if (owner !== undefined && counts(owner)) return true;
     }
     return false;
+  }
+  /** Gives signs until the returned function is called. */
+  function renew(key: string): () => Promise<void> {
+    let renewing: Promise<void> | undefined;
+    const timer = setInterval(() => {
+      renewing = store.putHint(key + ALIVE, Buffer.from("")).catch(() => {});
+    }, RENEW_MS).unref();
+    return async () => {
+      clearInterval(timer);
+      await renewing;
+      if (renewing !== undefined) await store.delete(key + ALIVE);
+    };
   }
   return {
     async begin(location) {
@@ -66,19 +92,25 @@ export function createWorkNotes(base: string, store: ObjectStore, clock: Storage
         running.delete(key);
         throw error;
       }
+      const stop = renew(key);
       return async () => {
         running.delete(key);
-        // A note that stays is stale.
-        await store.delete(key).catch(() => {});
+        // Files that stay are stale.
+        await Promise.all([store.delete(key), stop()]).catch(() => {});
       };
     },
-    isAtWork: (location) => isAtWork(location, () => true),
-    isOtherAtWork: (location) => isAtWork(location, (owner) => owner.process !== THIS_PROCESS.process),
+    isAtWork: (location) => isAtWork(location, STALE_AFTER, () => true),
+    isOtherAtWork: (location) =>
+      isAtWork(location, SILENT_MS, (owner) => owner.process !== THIS_PROCESS.process),
     async stale() {
       const found: string[] = [];
-      for (const name of await listNames(store, directory)) {
+      const names = new Set(await listNames(store, directory));
+      for (const name of names) {
         const key = keyIn(directory, name);
-        if ((await workerOf(key)) === undefined) found.push(key);
+        const isStale = name.endsWith(ALIVE)
+          ? !names.has(name.slice(0, -ALIVE.length))
+          : (await workerOf(key, STALE_AFTER)) === undefined;
+        if (isStale) found.push(key);
       }
       return found;
     },
