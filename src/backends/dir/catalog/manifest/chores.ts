@@ -23,13 +23,22 @@ const MIN_AGE_MS = { disk: 15_000, objectStore: 120_000 } as const;
 /** Interval between checks of versions that only their age protects, in milliseconds. */
 const PRUNE_PAUSE_MS = 5_000;
 
-/** Prunes old versions of the manifest table. */
-export function createPruning(dataset: DatasetRef, clock: StorageClock): Chore {
+/**
+ * Prunes old versions of the manifest table.
+ *
+ * @param isOptimized whether another process has the engine join fragments, which would miss the changes in pruned versions
+ */
+export function createPruning(
+  dataset: DatasetRef,
+  clock: StorageClock,
+  isOptimized: () => Promise<boolean>,
+): Chore {
   const known: KnownVersions = new Map();
   const minAgeMs = dataset.store.files === undefined ? MIN_AGE_MS.objectStore : MIN_AGE_MS.disk;
   return {
     name: "prune",
     async run(signal) {
+      if (await isOptimized()) return PRUNE_PAUSE_MS;
       const ages = { minAgeMs, minReplacedMs: minAgeMs };
       const options = { keep: KEEP_VERSIONS, ...ages, clock, mayGo: mayLeaveGap, known, signal };
       const { hasYoung } = await pruneVersions(dataset, options);

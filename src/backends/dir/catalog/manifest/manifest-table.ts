@@ -1,6 +1,7 @@
 import type { Logger } from "pino";
 import type { DataFragment, Manifest } from "../../../../gen/lance/format/table_pb.ts";
 import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
+import { createWorkNotes } from "../../batch/work-notes.ts";
 import type { Engine } from "../../engine/engine.ts";
 import { engineCall } from "../../engine/errors.ts";
 import type { Lease } from "../../engine/handles.ts";
@@ -134,6 +135,7 @@ export function createManifestTable(
   const engineFormat = createEngineFormat(dataset, engine);
   const writer = createManifestWriter(dataset, createFragmentWriter(dataset, engine, engineFormat));
   const hint = createHintWriter(dataset);
+  const notes = createWorkNotes(store.keyOf(base), store, clock);
   let newest: ManifestFile | undefined;
   let synced: Promise<void> | undefined;
 
@@ -273,12 +275,19 @@ export function createManifestTable(
       return manifest;
     },
     chores({ current, join }, log) {
-      // The first of all dates as cutoff disables the engine's own pruning, which would remove too much.
-      const optimize = () => using((table) => table.optimize(0));
+      async function optimize(): Promise<void> {
+        const end = await notes.begin(MANIFEST_NAME);
+        try {
+          // The first of all dates as cutoff disables the engine's own pruning, which would remove too much.
+          await using((table) => table.optimize(0));
+        } finally {
+          await end();
+        }
+      }
       return [
         createJoining(current, join),
         createOptimizing(current, optimize, log),
-        createPruning(dataset, clock),
+        createPruning(dataset, clock, () => notes.isOtherAtWork(MANIFEST_NAME)),
       ];
     },
     isCurrent: (made) => afterChange(() => isPartOfHistory(dataset, made)),
