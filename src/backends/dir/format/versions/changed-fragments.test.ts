@@ -11,14 +11,18 @@ import { readVersion } from "./version-files.ts";
 
 type Operation = MessageInitShape<typeof TransactionSchema>["operation"];
 
-/** Stages the version after the newest one, made by an operation, as a writer does that read the newest version. */
-async function stage(operation: Operation) {
+/**
+ * Stages the version after the newest one, made by an operation.
+ *
+ * @param behind the number of versions that the writer has not read. Default: it has read the newest version
+ */
+async function stage(operation: Operation, behind = 0n) {
   const dataset = openFixture("new");
   const file = await readVersion(dataset);
   const version = file.manifest.version + 1n;
   const transaction = create(TransactionSchema, {
     uuid: "u",
-    readVersion: file.manifest.version,
+    readVersion: file.manifest.version - behind,
     operation,
   } as MessageInitShape<typeof TransactionSchema>);
   const inherited = await readInheritedPart(file);
@@ -53,6 +57,20 @@ describe("a staged version", () => {
     it(`with ${name} is published if the fragment exists`, async () => {
       const { ids } = await stage(change(GONE));
       const { dataset, staged } = await stage(change(ids[0] as bigint));
+      assert.equal((await createVersion(dataset, staged)).version, staged.version);
+    });
+
+    it(`with ${name} is a conflict if its writer cannot have seen a version in between, which was pruned`, async () => {
+      const { ids } = await stage(change(GONE));
+      const { dataset, staged } = await stage(change(ids[0] as bigint), 3n);
+      const between = manifestKey(dataset, staged.version - 3n, "V2");
+      const bytes = dataset.store.objects.get(between) as Uint8Array;
+      dataset.store.objects.delete(between);
+      await assert.rejects(createVersion(dataset, staged), (error) =>
+        isLanceError(error, "ConcurrentModification"),
+      );
+      dataset.store.objects.set(between, bytes);
+      dataset.store.objects.delete(manifestKey(dataset, staged.version - 4n, "V2"));
       assert.equal((await createVersion(dataset, staged)).version, staged.version);
     });
   }
