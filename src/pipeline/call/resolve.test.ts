@@ -9,7 +9,7 @@ import {
 } from "../../gen/lance/namespace/v1/table_pb.ts";
 import { type Call, createCall } from "../../namespace/call.ts";
 import { isLanceError } from "../../namespace/errors.ts";
-import { resolveRequest, shareContext } from "./resolve.ts";
+import { credentialsIn, resolveRequest, shareContext } from "./resolve.ts";
 
 const call = (headers: Record<string, string> = {}): Call =>
   createCall({
@@ -111,6 +111,14 @@ describe("resolveRequest", () => {
       Object.keys(resolve({ context: { "header.bad name": "x", "header.a\nb": "y" } }).headers),
       [],
     );
+  });
+});
+
+describe("credentialsIn", () => {
+  it("reads the spaces before a token once", () => {
+    const spaces = " ".repeat(500_000);
+    const tokenIn = (authorization: string) => credentialsIn({ authorization }).authToken;
+    assert.deepEqual([tokenIn(`Bearer ${spaces}t 1`), tokenIn(`Bearer ${spaces}\n`)], ["t 1", undefined]);
   });
 });
 

@@ -107,7 +107,8 @@ function addContextHeaders(context: Record<string, string>, call: Call): void {
   }
 }
 
-const BEARER = /^bearer +(.+)$/i;
+/** The token begins where the spaces end, so that a text of spaces is read once. */
+const BEARER = /^bearer +(\S.*)$/i;
 
 /** Returns the credentials in headers, which override those of a message. @param identity Default: none. */
 export function credentialsIn(

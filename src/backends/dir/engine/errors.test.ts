@@ -270,3 +270,13 @@ test("a signed address does not get into the log", () => {
   const { cause } = toEngineError(new Error(said));
   assert.equal((cause as Error).message, said.replace("secret%2Fvalue", ""));
 });
+
+test("finds the meaning of a text that repeats a megabyte of what a caller has sent", () => {
+  for (const part of ["/_versions", " ", ", /a"]) {
+    const { kind, message } = toEngineError(
+      new Error(`Invalid input, Schema error: No field named "${part.repeat(1_000_000 / part.length)}".`),
+    );
+    assert.equal(kind, "TableColumnNotFound", part);
+    assert.ok(message.length <= 500, part);
+  }
+});

@@ -11,7 +11,7 @@ export function toEngineError(failure: unknown): LanceError {
   if (failure instanceof LanceError) return failure;
   const thrown = withoutSignatures(failure);
   const said = thrown instanceof Error ? thrown.message : String(thrown);
-  const text = said.replace(CARRIERS, "");
+  const text = shortened(said).replace(CARRIERS, "");
   const bare = text.replace(WRAPPINGS, "");
   const [, name, message] =
     find(FIRST_MEANINGS, text) ??
@@ -20,6 +20,18 @@ export function toEngineError(failure: unknown): LanceError {
     find(MEANINGS, text) ??
     UNKNOWN;
   return new LanceError(name, message ?? summary(bare), { cause: thrown });
+}
+
+/** Longest text of the engine in which its meaning is looked for, in characters. */
+const MAX_SEARCHED = 8 * 1024;
+
+/**
+ * Leaves out the middle of a long text. It is what a caller has sent, such as a name of a megabyte in a condition, in which some patterns
+ * would search for minutes.
+ */
+function shortened(text: string): string {
+  const half = MAX_SEARCHED / 2;
+  return text.length <= MAX_SEARCHED ? text : `${text.slice(0, half)}…${text.slice(-half)}`;
 }
 
 /** Beginnings of texts that the engine's Node API and its jobs add. */
@@ -57,8 +69,9 @@ export async function engineCall<T>(work: () => Promise<T>): Promise<T> {
 
 /** Returns the first sentence of a text, without internal columns. */
 function summary(bare: string): string {
-  const [first = ""] = bare.split(/, \/\S+\.rs:\d|\s*Caused by:|\n/);
+  const [first = ""] = bare.split(/, \/\S+\.rs:\d|Caused by:|\n/);
   return first
+    .trimEnd()
     .replace(/, (?:(?:source|target)\.)?(?:_rowid|_rowaddr|_rowoffset|_row_\w+|__merge_\w+)/g, "")
     .slice(0, 500);
 }

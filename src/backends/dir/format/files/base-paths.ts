@@ -1,6 +1,7 @@
 import type { Manifest } from "../../../../gen/lance/format/table_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { DatasetRef } from "../dataset.ts";
+import { withoutEndSlashes } from "../end-slashes.ts";
 
 /**
  * Checks that a staged manifest names no directories outside of its table, except for those that the version before
@@ -34,7 +35,7 @@ const PLAIN_REST = /^(?:\/(?!\.{1,2}(?:\/|$))[^/\\%?#\p{Cc} ]+)*$/u;
 
 /** Whether a path is the directory of a table or inside of it. Branches name the table to which they belong. */
 function isOwn({ store, root }: DatasetRef, path: string): boolean {
-  const plain = path.replace(/^file:\/\/(?=\/)/, "").replace(/\/+$/, "");
+  const plain = withoutEndSlashes(path.replace(/^file:\/\/(?=\/)/, ""));
   // As a URI, as the engine decodes that, and as the path in the storage.
   const forms = [store.uriOf(root), store.uriOf("x").slice(0, -1) + root, root];
   return forms.some((own) => plain.startsWith(own) && PLAIN_REST.test(plain.slice(own.length)));

@@ -2,6 +2,7 @@ import { isLanceError } from "../../../../namespace/errors.ts";
 import { type Identifier, parseIdentifier } from "../../../../namespace/identifier.ts";
 import { isRootDirectory, rootName } from "../../catalog/base/location-names.ts";
 import type { CatalogContext } from "../../catalog/catalog-context.ts";
+import { withoutEndSlashes } from "../../format/end-slashes.ts";
 import { isUnlistedTable } from "./lookup.ts";
 
 /**
@@ -36,7 +37,7 @@ export function rootTableAt(
 
 /** Removes the scheme of a path's URI, and slashes at the end. */
 function pathOf(place: string): string {
-  return place.replace(/^file:\/\/(?=\/)/, "").replace(/\/+$/, "");
+  return withoutEndSlashes(place.replace(/^file:\/\/(?=\/)/, ""));
 }
 
 /** Reads a name; undefined for text that is not one, such as another path. */
