@@ -25,6 +25,11 @@ const SAID: readonly (readonly [text: string, name: ErrorName, message?: string]
     "TableColumnNotFound",
   ],
   ["Invalid input, Error parsing statement: SELECT 1 (sql parser error: Expected)", "InvalidInput"],
+  [
+    'Failed to execute query stream: GenericFailure, lance error: LanceError(Arrow): Not yet implemented: Row format support not yet implemented for: [SortField { data_type: Map(Field { name: "entries" }, false) }], /cargo/exec.rs:711:18',
+    "InvalidInput",
+    "the engine cannot order by a column of this type",
+  ],
   ["Invalid input, Blob row address 99 references missing fragment 7", "InvalidInput"],
   [
     "Invalid input, Failed to deserialize FTS query from JSON: expected value at line 1 column 1",

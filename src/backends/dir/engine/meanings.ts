@@ -145,6 +145,11 @@ export const MEANINGS: readonly Meaning[] = [
     "InvalidTableState",
     "the table has no rows, from which a vector index could learn",
   ],
+  [
+    /Row format support not yet implemented/,
+    "InvalidInput",
+    "the engine cannot order by a column of this type",
+  ],
   [/^not yet implemented$/, "InvalidInput", "the engine cannot evaluate the expression"],
   [/Divide by zero/i, "InvalidInput", "the expression divides by zero"],
   [/Error applying filter expression to batch/, "InvalidInput"],

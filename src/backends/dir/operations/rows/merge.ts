@@ -22,6 +22,7 @@ import { type FoundTable, isMain, requireTable } from "../tables/lookup.ts";
 import { isWritten } from "../tables/table-data.ts";
 import { checkWriteLog } from "../tables/write-log.ts";
 import { checkBlobs } from "./check-blobs.ts";
+import { checkTypes } from "./check-types.ts";
 import { parseDuration } from "./duration.ts";
 import { createShared, writeFirst } from "./first-version.ts";
 import { createRowTurns } from "./row-turns.ts";
@@ -104,6 +105,7 @@ export function createMergeOperations(
       const { signal, holdBody: hold } = call;
       const upload = await collectUpload(data, { maxBytes: maxUploadBytes, signal, hold });
       checkBlobs(upload.schema.fields);
+      checkTypes(upload.schema.fields);
       const branch = isMain(request.branch) ? undefined : request.branch;
       // The engine would commit two concurrent merges that both insert the same new key.
       const alone = (held: () => Promise<void>) => locks.withLocks([`${table.path}\0${branch ?? ""}`], held);

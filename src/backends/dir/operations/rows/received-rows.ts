@@ -19,6 +19,7 @@ import type { UploadContext } from "../context.ts";
 import { datasetOf, type FoundTable, isMain, withData } from "../tables/lookup.ts";
 import { versionWork } from "../tables/version-work.ts";
 import { checkBlobs } from "./check-blobs.ts";
+import { checkTypes } from "./check-types.ts";
 import { createShared } from "./first-version.ts";
 import { type AlsoChange, type StagedRows, withStagedFile, withStagedRows } from "./staged-write.ts";
 import { writeByDisk } from "./write-by-disk.ts";
@@ -85,6 +86,7 @@ export async function receiveRows<T>(
     const { value: first } = await parts.next();
     if (first === undefined) throw new Error("an upload has at least one part");
     checkBlobs(first.schema.fields);
+    checkTypes(first.schema.fields);
     if (overwrite) for (const { name } of first.schema.fields) checkName(name);
     if (first.last) return await work(wholeRows(context, first, branch));
     // A dictionary may have ended the part before the part had its full size.

@@ -1,0 +1,68 @@
+import type { ArrowField, ArrowType } from "../../../../arrow/schema.ts";
+import { LanceError } from "../../../../namespace/errors.ts";
+
+/** Types whose values the engine stores in a dictionary. */
+const IN_DICTIONARIES: ReadonlySet<ArrowType["name"]> = new Set([
+  ...["null", "bool", "int", "float"],
+  ...["utf8", "large_utf8", "utf8_view", "binary", "large_binary", "binary_view"],
+] as const);
+
+/** Types whose values have no fixed width, on which the engine fails in a list of fixed size. */
+const WITHOUT_WIDTH: ReadonlySet<ArrowType["name"]> = new Set([
+  ...["utf8", "large_utf8", "utf8_view", "binary", "large_binary", "binary_view"],
+] as const);
+
+/** Maximum number of lists of fixed size in each other: the engine cannot decode the description of 49. */
+const MAX_FIXED_LISTS = 32;
+
+/**
+ * Refuses columns that the engine stores and cannot read, as they were or at all, after which no query could read the other columns of the
+ * table either; and types on which it fails.
+ *
+ * @param fixedLists number of lists of fixed size around the fields. Default: none.
+ * @throws LanceError InvalidInput
+ */
+export function checkTypes(fields: readonly ArrowField[], fixedLists = 0): void {
+  for (const field of fields) {
+    const within = field.type.name === "fixed_size_list" ? fixedLists + 1 : 0;
+    const problem =
+      within > MAX_FIXED_LISTS
+        ? `is the innermost of more than ${MAX_FIXED_LISTS} lists of fixed size, which the engine cannot read`
+        : problemOf(field);
+    if (problem !== undefined)
+      throw new LanceError("InvalidInput", `column ${JSON.stringify(field.name)} ${problem}`);
+    checkTypes(field.children, within);
+  }
+}
+
+function problemOf({ type, children, dictionary }: ArrowField): string | undefined {
+  if (dictionary !== undefined && !IN_DICTIONARIES.has(type.name))
+    return `is a dictionary of ${type.name}, which the engine cannot store`;
+  switch (type.name) {
+    case "timestamp":
+      return timezoneProblem(type.timezone);
+    case "struct":
+      if (new Set(children.map(({ name }) => name)).size === children.length) return undefined;
+      return "has two fields of the same name";
+    case "fixed_size_list":
+      return children.map((child) => itemProblem(child, type.size)).find((problem) => problem !== undefined);
+    default:
+      return undefined;
+  }
+}
+
+/** Lance writes a timestamp as its unit and its timezone with a colon between them, and a dash for none. */
+function timezoneProblem(timezone = ""): string | undefined {
+  if (timezone !== "-" && !timezone.includes(":")) return undefined;
+  return `has the timezone ${JSON.stringify(timezone.slice(0, 100))}, which the engine cannot store; use a name such as "Asia/Kolkata", or an offset such as "+0530"`;
+}
+
+function itemProblem({ type, dictionary }: ArrowField, size: number): string | undefined {
+  const isUnreadable =
+    type.name === "null" ||
+    (type.name === "fixed_size_binary" && type.width === 0) ||
+    (type.name === "struct" && size !== 1);
+  if (dictionary === undefined && !isUnreadable && !WITHOUT_WIDTH.has(type.name)) return undefined;
+  const items = dictionary === undefined ? type.name : "dictionary";
+  return `is a fixed_size_list of ${items}, which the engine cannot store; a list can have such items`;
+}
