@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import type { IncomingMessage } from "node:http";
 import type { DescMessage } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
@@ -29,6 +30,9 @@ export const MAX_JSON_MESSAGE_BYTES = 3 * 1024 * 1024;
 export function messageCheck(message: DescMessage, codec: Codec, pace: LoopPace): MessageCheck {
   const check = codec === "json" ? checkJson : (bytes: Uint8Array) => inSlices(scanBinary(message, bytes));
   return async (bytes) => {
+    // The library would replace the faulty bytes, and store another text than the client's.
+    if (codec === "json" && !isUtf8(bytes))
+      throw new LanceError("InvalidInput", "a message in JSON is not valid UTF-8");
     if (bytes.byteLength <= FREE_BYTES) return;
     if (!pace.enter()) await pace.turn();
     await check(bytes);

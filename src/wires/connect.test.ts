@@ -291,3 +291,19 @@ test("the call of a long message starts in a later turn than its decoding", asyn
     assert.equal(await turnsOf(client, ["a", "b".repeat(40_000)]), 3);
   }
 });
+
+test("refuses JSON that is not UTF-8, also packed and in envelopes", async () => {
+  await using server = await startConnect(fakeService());
+  const faulty = Buffer.from('{"id":["a\xff"]}', "latin1");
+  const head = Buffer.from([0, 0, 0, 0, faulty.length]);
+  const requests = [
+    [{ "content-type": "application/json" }, faulty],
+    [{ "content-type": "application/json", "content-encoding": "gzip" }, gzipSync(faulty)],
+    [{ "content-type": "application/grpc-web+json" }, Buffer.concat([head, faulty])],
+  ] as const;
+  for (const [headers, body] of requests) {
+    const answer = await fetch(`${server.http1}${DESCRIBE}`, { method: "POST", headers, body });
+    const told = (await answer.text()) + answer.headers.get("grpc-message");
+    assert.match(decodeURIComponent(told), /a message in JSON is not valid UTF-8/);
+  }
+});
