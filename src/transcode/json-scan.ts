@@ -58,6 +58,10 @@ export function* scanJson(bytes: Uint8Array, { maxDepth, maxCost = MAX_COST }: J
   /** Cost of the last text beyond that of any value. */
   let textCost = 0;
   for (let at = 0; at < bytes.length; at++) {
+    if (at >= pauseAt) {
+      pauseAt = at + STEP_BYTES;
+      yield;
+    }
     const kind = KINDS[bytes[at] as number];
     if (kind === NOTHING) continue;
     if (kind === TEXT) {
@@ -76,9 +80,6 @@ export function* scanJson(bytes: Uint8Array, { maxDepth, maxCost = MAX_COST }: J
       values++;
     }
     if (cost > maxCost) throw tooMuch(maxCost);
-    if (at < pauseAt) continue;
-    pauseAt = at + STEP_BYTES;
-    yield;
   }
   return values;
 }
