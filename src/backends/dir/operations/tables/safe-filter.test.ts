@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { Bool, Int32, Table, tableToIPC, Utf8, vectorFromArray } from "apache-arrow";
+import { Bool, Float32, Int32, Table, tableToIPC, Utf8, vectorFromArray } from "apache-arrow";
 import { type TestContext, test } from "vitest";
 import { idsOf } from "../../rows-fixture.ts";
 import { openClient, temporaryDirectory } from "../../test-support.ts";
@@ -7,6 +7,7 @@ import { openClient, temporaryDirectory } from "../../test-support.ts";
 const NUMBERS = [null, 1, 1, 2, 2];
 const TEXTS = ["a", "a", "b", "b", null];
 const FLAGS = [null, true, false, null, true];
+const RATIOS = [0.1, 0.3, 0.5, 0.7, null];
 
 /** Creates a table and its indices, by column. */
 async function openIndexed(t: TestContext, indices: Readonly<Record<string, string>>) {
@@ -16,6 +17,7 @@ async function openIndexed(t: TestContext, indices: Readonly<Record<string, stri
     number: vectorFromArray(NUMBERS, new Int32()),
     text: vectorFromArray(TEXTS, new Utf8()),
     flag: vectorFromArray(FLAGS, new Bool()),
+    ratio: vectorFromArray(RATIOS, new Float32()),
   });
   await client.upload("createTable", "t", {}, tableToIPC(rows, "stream"));
   for (const [column, indexType] of Object.entries(indices))
@@ -44,6 +46,17 @@ test("a negated truth selects the rows with a null where the column has an index
     ["NOT (flag IS FALSE)", 4n],
   ] as const)
     assert.equal((await client.call("countTableRows", "t", { predicate })).count, count, predicate);
+});
+
+test("a condition with a negation compares a column as the engine does, so that a deletion spares the equal row", async (t) => {
+  const predicate = "ratio != 0.3 AND id >= 0";
+  const client = await openIndexed(t, { text: "ZONEMAP" });
+  assert.equal((await client.call("countTableRows", "t", { predicate })).count, 3n);
+  assert.deepEqual(idsOf(await client.query("t", { filter: predicate })).sort(), [0, 2, 3]);
+  const found = { predicate: "NOT (flag IS TRUE) AND ratio = 0.1 AND regexp_match(text, 'a')" };
+  assert.equal((await client.call("countTableRows", "t", found)).count, 1n);
+  assert.equal((await client.call("deleteFromTable", "t", { predicate })).numDeletedRows, 3n);
+  assert.deepEqual(idsOf(await client.query("t")), [1, 4]);
 });
 
 test("an index is used for conditions that it answers correctly", async (t) => {
