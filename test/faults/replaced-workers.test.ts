@@ -18,13 +18,7 @@ test("a worker that ends during a long call of the engine is replaced at once, a
   });
   const pipe = await replaceRowsByPipe(root);
   const { agent, name } = await connect();
-  const merge = sendHttp(port, {
-    path: "/v1/table/slow/merge_insert?on=id&when_matched_update_all=true&when_not_matched_insert_all=true",
-    agent,
-    body: personStream(people(5)),
-    headers: ARROW_TYPE,
-  });
-  const lost = assert.rejects(merge);
+  const lost = assert.rejects(merge(port, agent));
   // The engine waits for the rows, and so does its call, until somebody writes to the pipe.
   await expect.poll(() => waitsInPipe(program.child.pid)).toBe(true);
   await end(name);
@@ -47,8 +41,30 @@ test("a worker that ends during a long call of the engine is replaced at once, a
   }
 });
 
-/** Starts a gateway with two workers and the plugin. */
-async function startGateway(t: TestContext) {
+test("a reload while a worker starts neither replaces nor counts it again", async (t) => {
+  const { port, path, program, stderr, connect } = await startGateway(t);
+  const held = join(path, "held");
+  await writeFile(held, "");
+  const { agent } = await connect();
+  await assert.rejects(sendHttp(port, { method: "GET", path: "/test/throw", agent }));
+  await expect.poll(() => stderr()).toContain("a replacement starts");
+  await writeFile(join(path, "gateway.json"), JSON.stringify({ "log-level": "debug" }));
+  program.child.kill("SIGHUP");
+  await expect.poll(() => stderr()).toContain("the configuration has changed");
+  await rm(held);
+  const ready = async () => (await sendHttp(port, { method: "GET", path: "/readyz" })).status;
+  await expect.poll(() => stderr().match(/"msg":"listening"/g)).toHaveLength(4);
+  await expect.poll(ready).toBe(200);
+  const metrics = await sendHttp(port, { method: "GET", path: "/metrics" });
+  assert.match(
+    metrics.bytes.toString(),
+    /^lance_gateway_workers_replaced_total\{reason="ended"\} 1$/m,
+    stderr(),
+  );
+});
+
+/** Starts a gateway with two workers and the plugin. @param args further arguments */
+async function startGateway(t: TestContext, ...args: readonly string[]) {
   const { path, remove } = await temporaryDirectory();
   t.onTestFinished(remove);
   const [root, plugin, config] = ["root", "faults.mjs", "gateway.json"].map((name) => join(path, name)) as [
@@ -60,6 +76,7 @@ async function startGateway(t: TestContext) {
   await writeFile(config, "{}");
   const program = startProgram(
     ...["serve", "--root", root, "--port", "0", "--plugin", plugin, "--workers", "2", "--config", config],
+    ...args,
   );
   t.onTestFinished(() => void program.child.kill("SIGKILL"));
   let stderr = "";
@@ -85,6 +102,16 @@ async function startGateway(t: TestContext) {
     }
   }
   return { port, path, root, program, stderr: () => stderr, connect };
+}
+
+/** Begins a merge, which reads the rows of the table. */
+function merge(port: number, agent: Agent) {
+  return sendHttp(port, {
+    path: "/v1/table/slow/merge_insert?on=id&when_matched_update_all=true&when_not_matched_insert_all=true",
+    agent,
+    body: personStream(people(5)),
+    headers: ARROW_TYPE,
+  });
 }
 
 /** Replaces the rows of the only table by a pipe, and returns its path. */

@@ -71,6 +71,8 @@ export async function startWorkers(
     for (const thread of serving()) thread.send({ type: "readiness", ready });
   });
   const blocked = new Set<number>();
+  /** Workers that a reload ends. */
+  const outdated = new WeakSet<WorkerThread>();
   const beats = watchBeats(memory, options.workerTimeoutMs, (worker) => void endBlocked(worker));
   const stop = new AbortController();
   const { signal } = stop;
@@ -107,7 +109,10 @@ export async function startWorkers(
       running,
     );
     // The drain has begun, or the configuration has changed, while it started.
-    if (signal.aborted || shares !== current) await thread.terminate();
+    if (signal.aborted || shares !== current) {
+      await thread.terminate();
+      if (!signal.aborted) return start(worker, port, isReplacement);
+    }
     thread.send({ type: "readiness", ready: readiness.ready });
     thread.send({ type: "log level", level: log.level });
     crew[worker] = thread;
@@ -136,12 +141,13 @@ export async function startWorkers(
       const error = await thread?.ended;
       if (thread !== undefined) await forget(worker, thread);
       if (signal.aborted) return;
-      if (thread !== undefined) {
+      const isOutdated = thread !== undefined && outdated.has(thread);
+      if (thread !== undefined && !isOutdated) {
         const reason = blocked.delete(worker) ? "blocked" : "ended";
         log.error({ err: error, worker: worker + 1, reason }, "a worker is replaced");
         metrics.countReplacement(reason);
       }
-      failures = performance.now() - since > PROVED_MS ? 0 : failures + 1;
+      failures = isOutdated || performance.now() - since > PROVED_MS ? 0 : failures + 1;
       const pause = failures < 2 ? 0 : Math.min(FIRST_PAUSE_MS * 2 ** (failures - 2), MAX_PAUSE_MS);
       // It keeps the process alive: while all workers pause, nothing else does.
       await sleep(pause, undefined, { signal }).catch(() => {});
@@ -210,8 +216,11 @@ export async function startWorkers(
     if (logLevel !== former.configuration.options.logLevel) log.level = logLevel;
     for (const thread of serving()) {
       if (threads.includes(thread)) thread.send({ type: "commit" });
-      // It began by the former configuration while the others prepared.
-      else void thread.terminate();
+      else {
+        // It began by the former configuration while the others prepared.
+        outdated.add(thread);
+        void thread.terminate();
+      }
     }
     const known = slotNumbers(former.databases);
     const added = slotNumbers(next.databases).filter((slot) => !known.includes(slot));
