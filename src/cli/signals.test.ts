@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
-import { execFileSync, spawn } from "node:child_process";
+import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { expect, type TestContext, test } from "vitest";
 import { temporaryDirectory } from "../../test/support/directory.ts";
 
 /** A program whose end waits for a file, as for one of a table, whose file system does not answer. */
@@ -16,15 +17,32 @@ const PROGRAM = `
   console.log("running");
 `;
 
+/** Starts a program as the first process of a namespace, as a container does. */
+const AS_FIRST = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--kill-child"];
+
 test("a second signal ends the program although a file does not answer", async (t) => {
+  assert.deepEqual(await endBySignals(t, []), [null, "SIGKILL"]);
+});
+
+test.skipIf(!mayUnshare())("a second signal also ends the first process of a container", async (t) => {
+  assert.deepEqual(await endBySignals(t, AS_FIRST), [137, null]);
+});
+
+function mayUnshare(): boolean {
+  const [command = "", ...args] = AS_FIRST;
+  return spawnSync(command, [...args, "true"]).status === 0;
+}
+
+/** Sends signals until the program ends, and returns its exit code and its signal. @param starter a command that starts it */
+async function endBySignals(t: TestContext, starter: readonly string[]) {
   const directory = await temporaryDirectory();
   t.onTestFinished(directory.remove);
   const silent = join(directory.path, "silent");
   // Without a writer, already the attempt to open it waits.
   execFileSync("mkfifo", [silent]);
-  const program = spawn(process.execPath, ["--input-type=module", "-e", PROGRAM, silent], {
-    stdio: ["ignore", "pipe", "inherit"],
-  });
+  const own = [process.execPath, "--input-type=module", "-e", PROGRAM, silent];
+  const [command = "", ...args] = [...starter, ...own];
+  const program = spawn(command, args, { stdio: ["ignore", "pipe", "inherit"] });
   t.onTestFinished(() => void program.kill("SIGKILL"));
   const ended = once(program, "exit");
   let text = "";
@@ -32,9 +50,15 @@ test("a second signal ends the program although a file does not answer", async (
     text += piece;
   });
   await expect.poll(() => text, { timeout: 60_000 }).toContain("running");
-  program.kill("SIGTERM");
+  const terminate = () =>
+    void process.kill(starter.length > 0 ? childOf(program.pid) : Number(program.pid), "SIGTERM");
+  terminate();
   await expect.poll(() => text, { timeout: 60_000 }).toContain("stopping");
-  const again = setInterval(() => program.kill("SIGTERM"), 100);
+  const again = setInterval(() => program.exitCode ?? program.signalCode ?? terminate(), 100);
   t.onTestFinished(() => clearInterval(again));
-  assert.deepEqual(await ended, [null, "SIGKILL"]);
-});
+  return ended;
+}
+
+function childOf(pid: number | undefined): number {
+  return Number(readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8"));
+}
