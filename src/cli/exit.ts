@@ -1,4 +1,5 @@
 import { filesAnswer } from "../runtime/files-in-time.ts";
+import { runsUnbrokenWork } from "../runtime/unbroken-work.ts";
 
 /** Exit code that a shell and containers give for SIGKILL. */
 const KILLED = 137;
@@ -6,6 +7,8 @@ const KILLED = 137;
 /** Ends the process; by force if its end would wait for a file that does not answer. */
 export async function exit(code: number): Promise<void> {
   if (!(await filesAnswer())) exitByForce();
+  // The end of the threads would abort the process (docs/adr/0058).
+  if (runsUnbrokenWork()) exitInPlace(code);
   process.exit(code);
 }
 

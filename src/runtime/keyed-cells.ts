@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import { isThreadEnding } from "./unbroken-work.ts";
+import { hasThreadLeft } from "./unbroken-work.ts";
 
 /** Numbers that {@link KeyedCells} keep for a key. */
 export interface CellShape {
@@ -23,7 +23,7 @@ export interface KeyedCells {
   readonly worker: number;
   /** Numbers of a key beside its rank. */
   readonly numbers: number;
-  /** Changes the numbers of a key in one step. Returns undefined, without a change, if the key finds no room, or the thread ends. */
+  /** Changes the numbers of a key in one step. Returns undefined, without a change, if the key finds no room, or the thread has left. */
   change<T>(key: string, change: ChangeCells<T>): T | undefined;
   /** Reads the numbers of a key in one step, and forgets none for it. Returns undefined for a key that has none. */
   look<T>(key: string, read: ChangeCells<T>): T | undefined;
@@ -131,7 +131,7 @@ export function openCells(
     worker,
     numbers,
     // The numbers of a worker that leaves are its replacement's.
-    change: (key, change) => (isThreadEnding() ? undefined : locked(key, placeOf, change)),
+    change: (key, change) => (hasThreadLeft() ? undefined : locked(key, placeOf, change)),
     look: (key, read) => locked(key, knownPlaceOf, read),
   };
 }

@@ -1,8 +1,16 @@
 let running = 0;
 let onEnd: (() => void) | undefined;
+let hasLeft = false;
 
 /** Whether the thread waits for its end, so that nothing new may begin. */
 export const isThreadEnding = () => onEnd !== undefined;
+
+/** Whether another thread has taken the place of this one, and its parts of shared memory. */
+export const hasThreadLeft = () => hasLeft;
+
+export function noteThreadLeft(): void {
+  hasLeft = true;
+}
 
 /** Counts work that must have ended before its thread does. */
 export function countUnbroken(work: Promise<unknown>): void {
@@ -13,6 +21,9 @@ export function countUnbroken(work: Promise<unknown>): void {
   };
   work.then(end, end);
 }
+
+/** Whether such work runs in this thread. */
+export const runsUnbrokenWork = () => running > 0;
 
 /**
  * Waits until none of this work runs in this thread. None may begin from now on.

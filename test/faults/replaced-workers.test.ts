@@ -41,6 +41,22 @@ test("a worker that ends during a long call of the engine is replaced at once, a
   }
 });
 
+test("a drain that gives a long call of the engine up ends the process with code 0", async (t) => {
+  const { port, root, program, connect } = await startGateway(t, "--drain-seconds", "0");
+  await sendHttp(port, {
+    path: "/v1/table/slow/create",
+    body: personStream(people(10)),
+    headers: ARROW_TYPE,
+  });
+  await replaceRowsByPipe(root);
+  const lost = assert.rejects(merge(port, (await connect()).agent));
+  await expect.poll(() => waitsInPipe(program.child.pid)).toBe(true);
+  program.child.kill("SIGTERM");
+  await lost;
+  const { code, signal } = await program.ended;
+  assert.deepEqual([code, signal], [0, null]);
+});
+
 test("a reload while a worker starts neither replaces nor counts it again", async (t) => {
   const { port, path, program, stderr, connect } = await startGateway(t);
   const held = join(path, "held");

@@ -89,8 +89,8 @@ export type ToSupervisor =
   | { readonly type: "profiled"; readonly id: number; readonly profile: string | undefined }
   /** The worker serves no more, after an exception that nobody caught; its thread ends once no call of the engine runs. */
   | { readonly type: "leaves" }
-  /** The drain is over. */
-  | { readonly type: "closed"; readonly finished: boolean }
+  /** The drain is over; whether no call of the engine runs in the worker. */
+  | { readonly type: "closed"; readonly finished: boolean; readonly isQuiet: boolean }
   | { readonly type: "close failed"; readonly message: string };
 
 /** The parts of an error that tell users why a worker cannot start. */

@@ -1,5 +1,5 @@
 import type { SharedCounter, SharedQuantity } from "../../runtime/sharing.ts";
-import { isThreadEnding } from "../../runtime/unbroken-work.ts";
+import { hasThreadLeft } from "../../runtime/unbroken-work.ts";
 
 /** Numbers of workers and databases, which give shared memory its layout. */
 export interface MemoryShape {
@@ -66,7 +66,7 @@ export function openSharedMemory(shape: MemoryShape, buffer?: SharedArrayBuffer)
       publish(part) {
         const units = Math.min(Math.ceil(part / unit), LARGEST);
         // The cell of a worker that leaves is its replacement's.
-        if (own === undefined || units === published || isThreadEnding()) return;
+        if (own === undefined || units === published || hasThreadLeft()) return;
         published = units;
         Atomics.store(cells, own, units);
       },

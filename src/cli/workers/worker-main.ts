@@ -9,7 +9,12 @@ import { type RunningGateway, startGateway } from "../../gateway/start-gateway.t
 import { divideConfiguration } from "../../gateway/workers.ts";
 import { createLog } from "../../log/log.ts";
 import { shareFiles } from "../../runtime/files-in-time.ts";
-import { isThreadEnding, unbrokenWorkEnded } from "../../runtime/unbroken-work.ts";
+import {
+  hasThreadLeft,
+  noteThreadLeft,
+  runsUnbrokenWork,
+  unbrokenWorkEnded,
+} from "../../runtime/unbroken-work.ts";
 import { cacheCode } from "../cache-code.ts";
 import { keepTicksFast } from "../keep-ticks.ts";
 import { trimHeapWhenIdle } from "../trim-heap.ts";
@@ -119,7 +124,7 @@ async function close(gateway: Gateway): Promise<void> {
   try {
     const finished = await gateway.close();
     await unbrokenWorkEnded(LONGEST_WAIT_MS);
-    post({ type: "closed", finished });
+    post({ type: "closed", finished, isQuiet: !runsUnbrokenWork() });
   } catch (error) {
     post({ type: "close failed", message: String(error) });
   }
@@ -130,7 +135,8 @@ async function close(gateway: Gateway): Promise<void> {
  * engine runs in it: its end would abort the process before (docs/adr/0058).
  */
 async function leave(): Promise<void> {
-  if (isThreadEnding()) return;
+  if (hasThreadLeft()) return;
+  noteThreadLeft();
   const quiet = unbrokenWorkEnded();
   // The counter is the other worker's from now on.
   clearInterval(beats);

@@ -4,6 +4,7 @@ import { UsageError } from "../../config/option-spec.ts";
 import type { Gateway } from "../../gateway/compose.ts";
 import type { Snapshot } from "../../metrics/aggregate.ts";
 import type { ChangeEvent } from "../../namespace/change-event.ts";
+import { countUnbroken } from "../../runtime/unbroken-work.ts";
 import { WORKER_PROGRAM } from "../worker-program.ts";
 import type { HoldableThread } from "./hold-threads.ts";
 import type { ChangeForWorker, StartFailure, ToSupervisor, ToWorker, WorkerStart } from "./messages.ts";
@@ -77,6 +78,7 @@ export async function startWorker(
   const listening = Promise.withResolvers<Pick<Gateway, "address" | "readOnly">>();
   const closed = Promise.withResolvers<boolean>();
   const left = Promise.withResolvers<Error | undefined>();
+  const gone = new Promise<void>((resolve) => worker.once("exit", () => resolve()));
   let fault: Error | undefined;
   let isReady = false;
   let reads = 0;
@@ -104,8 +106,10 @@ export async function startWorker(
       case "announce":
         return handlers?.onAnnounce(message.id, message.events);
       case "leaves":
+        countUnbroken(gone);
         return left.resolve(undefined);
       case "closed":
+        if (!message.isQuiet) countUnbroken(gone);
         return closed.resolve(message.finished);
       case "close failed":
         return closed.reject(new Error(message.message));
@@ -114,7 +118,6 @@ export async function startWorker(
   worker.on("error", (error: Error) => {
     fault = error;
   });
-  const gone = new Promise<void>((resolve) => worker.once("exit", () => resolve()));
   void gone.then(() => {
     running.delete(holdable);
     left.resolve(fault);
