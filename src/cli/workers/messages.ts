@@ -64,7 +64,9 @@ export type ToWorker =
   /** Asks it to wait while flags of V8 change. */
   | { readonly type: "hold"; readonly memory: SharedArrayBuffer }
   /** Begins the drain. */
-  | { readonly type: "close" };
+  | { readonly type: "close" }
+  /** Asks it to end at once, without a drain. */
+  | { readonly type: "leave" };
 
 export type PrepareRequest = Extract<ToWorker, { readonly type: "prepare" }>;
 export type ProfileRequest = Extract<ToWorker, { readonly type: "profile" }>;
@@ -87,7 +89,7 @@ export type ToSupervisor =
   | { readonly type: "refreshed"; readonly id: number }
   /** Answers "profile"; without a profile if it cannot be made. */
   | { readonly type: "profiled"; readonly id: number; readonly profile: string | undefined }
-  /** The worker serves no more, after an exception that nobody caught; its thread ends once no call of the engine runs. */
+  /** The worker serves no more, after an exception that nobody caught or because it was asked to leave; its thread ends once no call of the engine runs. */
   | { readonly type: "leaves" }
   /** The drain is over; whether no call of the engine runs in the worker. */
   | { readonly type: "closed"; readonly finished: boolean; readonly isQuiet: boolean }

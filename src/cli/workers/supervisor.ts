@@ -71,8 +71,7 @@ export async function startWorkers(
     for (const thread of serving()) thread.send({ type: "readiness", ready });
   });
   const blocked = new Set<number>();
-  /** Workers that a reload ends. */
-  const outdated = new WeakSet<WorkerThread>();
+  const dismissed = new WeakSet<WorkerThread>();
   const beats = watchBeats(memory, options.workerTimeoutMs, (worker) => void endBlocked(worker));
   const stop = new AbortController();
   const { signal } = stop;
@@ -110,7 +109,9 @@ export async function startWorkers(
     );
     // The drain has begun, or the configuration has changed, while it started.
     if (signal.aborted || shares !== current) {
-      await thread.terminate();
+      dismiss(thread);
+      await thread.ended;
+      clear(worker);
       if (!signal.aborted) return start(worker, port, isReplacement);
     }
     thread.send({ type: "readiness", ready: readiness.ready });
@@ -141,13 +142,13 @@ export async function startWorkers(
       const error = await thread?.ended;
       if (thread !== undefined) await forget(worker, thread);
       if (signal.aborted) return;
-      const isOutdated = thread !== undefined && outdated.has(thread);
-      if (thread !== undefined && !isOutdated) {
+      const isDismissed = thread !== undefined && dismissed.has(thread);
+      if (thread !== undefined && !isDismissed) {
         const reason = blocked.delete(worker) ? "blocked" : "ended";
         log.error({ err: error, worker: worker + 1, reason }, "a worker is replaced");
         metrics.countReplacement(reason);
       }
-      failures = isOutdated || performance.now() - since > PROVED_MS ? 0 : failures + 1;
+      failures = isDismissed || performance.now() - since > PROVED_MS ? 0 : failures + 1;
       const pause = failures < 2 ? 0 : Math.min(FIRST_PAUSE_MS * 2 ** (failures - 2), MAX_PAUSE_MS);
       // It keeps the process alive: while all workers pause, nothing else does.
       await sleep(pause, undefined, { signal }).catch(() => {});
@@ -164,12 +165,21 @@ export async function startWorkers(
   async function forget(worker: number, thread: WorkerThread): Promise<void> {
     crew[worker] = undefined;
     beats.end(worker);
+    clear(worker);
+    readiness.update();
+    await metrics.retire(thread).catch(() => {});
+  }
+  /** Takes back what a worker had of the shared memory. */
+  function clear(worker: number): void {
     memory.clear(worker);
     for (const { memory: own } of Object.values(current.databases))
       openSharedMemory({ workers: size, databases: 1 }, own).clear(worker);
     clearAll(current.cells, { worker, workers: size });
-    readiness.update();
-    await metrics.retire(thread).catch(() => {});
+  }
+  /** Has a worker leave that began by a former configuration: its engine would abort the process if it were terminated. */
+  function dismiss(thread: WorkerThread): void {
+    dismissed.add(thread);
+    thread.send({ type: "leave" });
   }
   async function endBlocked(worker: number): Promise<void> {
     const thread = crew[worker];
@@ -216,11 +226,8 @@ export async function startWorkers(
     if (logLevel !== former.configuration.options.logLevel) log.level = logLevel;
     for (const thread of serving()) {
       if (threads.includes(thread)) thread.send({ type: "commit" });
-      else {
-        // It began by the former configuration while the others prepared.
-        outdated.add(thread);
-        void thread.terminate();
-      }
+      // It began by the former configuration while the others prepared.
+      else dismiss(thread);
     }
     const known = slotNumbers(former.databases);
     const added = slotNumbers(next.databases).filter((slot) => !known.includes(slot));

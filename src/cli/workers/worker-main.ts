@@ -64,6 +64,7 @@ shareFiles(shared.quantity(worker, "files"));
 
 port.on("message", (message: ToWorker) => {
   if (message.type === "hold") waitWhileHeld(message.memory);
+  else if (message.type === "leave") void leave();
 });
 const post = (message: ToSupervisor) => port.postMessage(message);
 const workers = joinWorkers({ port, shared, databases, cells, worker, isReplacement, commitPorts, log });
