@@ -1,6 +1,6 @@
 import { UsageError } from "../config/option-spec.ts";
 import { cacheCode } from "./cache-code.ts";
-import { exit } from "./exit.ts";
+import { endByEarlySignals, exit } from "./exit.ts";
 import { failureJson, failureLine } from "./failure.ts";
 import { pauseCompilers } from "./pause-compilers.ts";
 import { runProgram } from "./program.ts";
@@ -9,7 +9,10 @@ const args = process.argv.slice(2);
 const isGateway = args[0] === "serve";
 
 cacheCode(isGateway);
-if (isGateway) pauseCompilers();
+if (isGateway) {
+  pauseCompilers();
+  endByEarlySignals();
+}
 
 // A reader that stops early, such as `head`, is not a failure.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
-import { execFileSync, spawn, spawnSync } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, type TestContext, test } from "vitest";
 import { temporaryDirectory } from "../../test/support/directory.ts";
+import { AS_FIRST, mayUnshare, signalFirst } from "../../test/support/first-process.ts";
 
 /** A program whose end waits for a file, as for one of a table, whose file system does not answer. */
 const PROGRAM = `
@@ -17,9 +17,6 @@ const PROGRAM = `
   console.log("running");
 `;
 
-/** Starts a program as the first process of a namespace, as a container does. */
-const AS_FIRST = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--kill-child"];
-
 test("a second signal ends the program although a file does not answer", async (t) => {
   assert.deepEqual(await endBySignals(t, []), [null, "SIGKILL"]);
 });
@@ -27,11 +24,6 @@ test("a second signal ends the program although a file does not answer", async (
 test.skipIf(!mayUnshare())("a second signal also ends the first process of a container", async (t) => {
   assert.deepEqual(await endBySignals(t, AS_FIRST), [137, null]);
 });
-
-function mayUnshare(): boolean {
-  const [command = "", ...args] = AS_FIRST;
-  return spawnSync(command, [...args, "true"]).status === 0;
-}
 
 /** Sends signals until the program ends, and returns its exit code and its signal. @param starter a command that starts it */
 async function endBySignals(t: TestContext, starter: readonly string[]) {
@@ -50,15 +42,13 @@ async function endBySignals(t: TestContext, starter: readonly string[]) {
     text += piece;
   });
   await expect.poll(() => text, { timeout: 60_000 }).toContain("running");
-  const terminate = () =>
-    void process.kill(starter.length > 0 ? childOf(program.pid) : Number(program.pid), "SIGTERM");
+  const terminate = () => {
+    if (starter.length > 0) signalFirst(program.pid, "SIGTERM");
+    else program.kill("SIGTERM");
+  };
   terminate();
   await expect.poll(() => text, { timeout: 60_000 }).toContain("stopping");
   const again = setInterval(() => program.exitCode ?? program.signalCode ?? terminate(), 100);
   t.onTestFinished(() => clearInterval(again));
   return ended;
-}
-
-function childOf(pid: number | undefined): number {
-  return Number(readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8"));
 }

@@ -1,7 +1,7 @@
 import { isatty } from "node:tty";
 import type { Logger } from "pino";
 import { redactText } from "../log/redact.ts";
-import { exit, exitByForce } from "./exit.ts";
+import { ENDING_SIGNALS, exit, exitByForce, ignoreEarlySignals } from "./exit.ts";
 
 /** Signals within this time are the first one: a terminal, npm and a shell may each pass it on. */
 const SAME_SIGNAL_MS = 500;
@@ -37,7 +37,8 @@ export function handleSignals({ end, reload, log }: SignalActions): void {
       },
     );
   }
-  for (const signal of ["SIGTERM", "SIGINT"] as const) {
+  ignoreEarlySignals();
+  for (const signal of ENDING_SIGNALS) {
     process.on(signal, () => {
       if (begun === undefined) begin(signal);
       else if (performance.now() - begun > SAME_SIGNAL_MS) exitByForce();

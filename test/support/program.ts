@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
+import { AS_FIRST } from "./first-process.ts";
 import { NODE } from "./node-command.ts";
 
 const MAIN = join(import.meta.dirname, "../../src/cli/main.ts");
@@ -50,6 +51,11 @@ export function startProgramIn(
 /** Starts the program with a maximum number of file descriptors. */
 export function startProgramWithin(descriptors: number, ...args: readonly string[]): Program {
   return spawnProgram([], {}, args, {}, ["/bin/sh", "-c", `ulimit -n ${descriptors}; exec "$0" "$@"`]);
+}
+
+/** Starts the program as the first process of a namespace, like that of a container. Its starter is the child. */
+export function startProgramAsFirst(...args: readonly string[]): Program {
+  return spawnProgram([], {}, args, {}, AS_FIRST);
 }
 
 /** Starts the program. @param shell a command that starts Node, whose command line is its arguments */
