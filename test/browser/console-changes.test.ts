@@ -5,7 +5,7 @@ import { connect } from "../../src/client/index.ts";
 import { indexableColumns } from "../../src/console/table/index-types.ts";
 import { startGateway } from "../clients/support/gateway.ts";
 import { openPage } from "./chromium.ts";
-import { buildConsole, DESK, isTooWide, PHONE, takePicture, violationsOf } from "./console-page.ts";
+import { buildConsole, DESK, dropFile, isTooWide, PHONE, takePicture, violationsOf } from "./console-page.ts";
 
 /** Rows of the table: product quantizers learn from 256 or more. */
 const COUNT = 300;
@@ -116,6 +116,19 @@ describe("the console", () => {
     await page.getByText("There is only the main branch.").waitFor();
     expect(await page.getByText("This is branch").count()).toBe(0);
     expect(await Array.fromAsync(ns.listTableBranches({ id: ID }))).toEqual([]);
+  });
+
+  test("gives a declared table its first rows", async (t) => {
+    const { page, ns } = await openTable(t, "refs");
+    await ns.declareTable({ id: ["plan"] });
+    await page.goto(`${new URL(page.url()).origin}/console/#/table/rows/plan`);
+    await page.getByText("is declared, and has no data yet").waitFor();
+    expect(await page.getByRole("alert").count()).toBe(0);
+    expect(await page.getByRole("link", { name: "Versions" }).count()).toBe(0);
+    await page.getByRole("button", { name: "Add rows" }).click();
+    await dropFile(page, "rows.csv", "name\nAnn\n\nBob\n");
+    await dialog(page).getByRole("button", { name: "Import" }).click();
+    await page.getByText("1 to 3 of 3").waitFor();
   });
 
   test("says in the form why a branch cannot be created", async (t) => {

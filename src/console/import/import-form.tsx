@@ -10,6 +10,8 @@ interface ImportFormProps {
   readonly parent: readonly string[];
   /** The table that gets the rows. Default: a new one. */
   readonly target?: string;
+  /** How the target gets them. Default: it is created, as a new table is. */
+  readonly targetMode?: ImportMode;
   onDone(id: readonly string[]): void;
 }
 
@@ -20,10 +22,10 @@ const STEPS: Readonly<Record<Progress["step"], string>> = {
 };
 
 /** The form that imports a file, which can be dropped on it. */
-export function ImportForm({ connection, parent, target, onDone }: ImportFormProps) {
+export function ImportForm({ connection, parent, target, targetMode = "create", onDone }: ImportFormProps) {
   const [file, setFile] = useState<File>();
   const [name, setName] = useState(target ?? "");
-  const [mode, setMode] = useState<ImportMode>(target === undefined ? "create" : "append");
+  const [mode, setMode] = useState<ImportMode>(targetMode);
   const [progress, setProgress] = useState<Progress>();
   const choose = (chosen: File | undefined) => {
     if (chosen === undefined) return;

@@ -7,6 +7,8 @@ import type { TableContext } from "./table-context.ts";
 
 interface TableActionsProps {
   readonly table: TableContext;
+  /** Whether the table is declared, so that its first rows create it. */
+  readonly isEmpty: boolean;
   /** Called when the table has another name, or is gone. */
   onMoved(to: readonly string[] | undefined): void;
   onChanged(): void;
@@ -15,7 +17,7 @@ interface TableActionsProps {
 type Action = "import" | "rename" | "drop";
 
 /** The buttons for what the caller may do to a table as a whole. */
-export function TableActions({ table, onMoved, onChanged }: TableActionsProps) {
+export function TableActions({ table, isEmpty, onMoved, onChanged }: TableActionsProps) {
   const { connection, id, permissions } = table;
   const [action, setAction] = useState<Action>();
   const close = () => setAction(undefined);
@@ -43,6 +45,7 @@ export function TableActions({ table, onMoved, onChanged }: TableActionsProps) {
             connection={connection}
             parent={id.slice(0, -1)}
             target={name}
+            targetMode={isEmpty ? "create" : "append"}
             onDone={() => {
               close();
               onChanged();

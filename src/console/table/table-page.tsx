@@ -61,6 +61,7 @@ export function TablePage({ connection, id, view, onMoved }: TablePageProps) {
     );
   }
   const description = table.value;
+  const isEmpty = description.isOnlyDeclared === true;
   const context = { connection, id, at, permissions: permissionsOf(description) };
   const open = (moment: Moment) => {
     setAt(moment);
@@ -75,8 +76,8 @@ export function TablePage({ connection, id, view, onMoved }: TablePageProps) {
       <header class="page-head">
         <Crumbs id={id} />
         <h1 title={name}>{name}</h1>
-        <TableActions table={context} onMoved={onMoved} onChanged={table.reload} />
-        {description.isOnlyDeclared ? (
+        <TableActions table={context} isEmpty={isEmpty} onMoved={onMoved} onChanged={table.reload} />
+        {isEmpty ? (
           <p class="note">The table is declared, and has no data yet.</p>
         ) : (
           <Figures context={context} version={description.version} />
@@ -91,22 +92,28 @@ export function TablePage({ connection, id, view, onMoved }: TablePageProps) {
           </button>
         </p>
       )}
-      <Views id={id} current={view} />
-      {view === "rows" && <Preview table={context} onLike={search} />}
-      {view === "schema" && <Schema description={description} />}
-      {view === "query" && <QueryPage table={context} schema={description.schema} like={like} />}
-      {view === "versions" && (
-        <Versions table={context} current={description.version} onOpen={open} onChanged={table.reload} />
+      {!isEmpty && (
+        <>
+          <Views id={id} current={view} />
+          {view === "rows" && <Preview table={context} onLike={search} />}
+          {view === "schema" && <Schema description={description} />}
+          {view === "query" && <QueryPage table={context} schema={description.schema} like={like} />}
+          {view === "versions" && (
+            <Versions table={context} current={description.version} onOpen={open} onChanged={table.reload} />
+          )}
+          {view === "refs" && (
+            <Refs
+              table={context}
+              current={description.version}
+              onOpen={open}
+              onBranchDropped={(branch) => branch === at.branch && setAt({})}
+            />
+          )}
+          {view === "indices" && (
+            <Indices table={context} schema={description.schema} onChanged={table.reload} />
+          )}
+        </>
       )}
-      {view === "refs" && (
-        <Refs
-          table={context}
-          current={description.version}
-          onOpen={open}
-          onBranchDropped={(branch) => branch === at.branch && setAt({})}
-        />
-      )}
-      {view === "indices" && <Indices table={context} schema={description.schema} onChanged={table.reload} />}
     </>
   );
 }
