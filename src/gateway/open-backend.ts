@@ -5,6 +5,7 @@ import type { UpkeepOptions } from "../backends/dir/upkeep/upkeep.ts";
 import { BACKEND_KINDS, type BackendKind, backendKindOf, UsageError } from "../config/option-spec.ts";
 import type { ServeOptions } from "../config/options.ts";
 import { storageOptionsOf } from "../config/storage-options.ts";
+import type { ByteBudget } from "../namespace/byte-budget.ts";
 import type { NoteDecision } from "../namespace/decisions.ts";
 import type { Backend } from "../namespace/lance-namespace.ts";
 import type { UpkeepMetrics } from "../namespace/upkeep-runs.ts";
@@ -21,6 +22,8 @@ export interface Surroundings {
   readonly log: Logger;
   /** Memory for open query results. Default: each directory has its own. */
   readonly readAhead?: ReadAhead | undefined;
+  /** Memory for answers of upstreams that are collected. Default: each upstream has its own. */
+  readonly answers?: ByteBudget | undefined;
   /** Whether the gateway looks after the tables of directories in the background. Default: false. */
   readonly looksAfterTables?: boolean;
   /** Counts the upkeep of tables. Default: it is not counted. */
@@ -78,13 +81,13 @@ const KINDS: Readonly<Record<BackendKind, Open>> = {
     });
   },
 
-  async rest(options, { log, noteDecision, shared, tokenPauses }) {
+  async rest(options, { log, noteDecision, shared, tokenPauses, answers }) {
     const { createRestBackend } = await import("../backends/rest/index.ts");
     const { uris, upstreamConnectMs: connectMs, upstreamTimeoutMs: totalMs } = options;
     if (uris.length === 0) required(undefined, "--uri");
     return createRestBackend({
       ...upstreamOptions(options, shared),
-      ...{ noteDecision, tokenPauses },
+      ...{ noteDecision, tokenPauses, answers },
       uri: uris,
       tls: await readTls(options),
       timeLimits: { ...timeLimitsOf(options), connectMs, totalMs },
@@ -94,14 +97,14 @@ const KINDS: Readonly<Record<BackendKind, Open>> = {
     });
   },
 
-  async grpc(options, { log, noteDecision, shared, tokenPauses }) {
+  async grpc(options, { log, noteDecision, shared, tokenPauses, answers }) {
     const { createGrpcBackend } = await import("../backends/grpc/index.ts");
     const tls = await readTls(options);
     const encrypted = options.upstreamTls || Object.values(tls).some((value) => value !== undefined);
     if (options.addresses.length === 0) required(undefined, "--address");
     return createGrpcBackend({
       ...upstreamOptions(options, shared),
-      ...{ noteDecision, tokenPauses },
+      ...{ noteDecision, tokenPauses, answers },
       addresses: options.addresses,
       tls: encrypted ? tls : undefined,
       connectMs: options.upstreamConnectMs,

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import type { Logger } from "pino";
 import { FAILURES_SHAPE } from "../auth/failure-delay.ts";
 import { createReadAhead } from "../backends/dir/operations/read/read-ahead.ts";
+import { createAnswerBudget } from "../backends/resilience/answer-budget.ts";
 import { PAUSES_SHAPE } from "../backends/upstream-identity/refused-fetches.ts";
 import type { Configuration, Databases } from "../config/configuration.ts";
 import type { ServeOptions } from "../config/options.ts";
@@ -59,11 +60,12 @@ export async function startGateway(
     workers === undefined ? await openLiveWebhooks({ options, databases }, { log, tally }) : undefined;
   const sink = dispatcher ?? workers?.events;
   const readAhead = createReadAhead({ maxBytes: options.readAheadBytes });
+  const answers = createAnswerBudget(answerBytesOf(options), workers?.answerBytes);
   const context: GenerationContext = {
     ...{ log, metrics, workers },
     failures: ({ auth }) => (auth.length === 0 ? undefined : workers?.openCells(FAILURES, FAILURES_SHAPE)),
     surroundings: {
-      ...{ log, readAhead, looksAfterTables: true, backends: backendsOf(plugins) },
+      ...{ log, readAhead, answers, looksAfterTables: true, backends: backendsOf(plugins) },
       tokenPauses: workers?.openCells(PAUSES, PAUSES_SHAPE),
     },
   };
@@ -98,6 +100,7 @@ export async function startGateway(
           commit() {
             events?.commit();
             running = next;
+            answers.resize(answerBytesOf(next.configuration.options));
             log.level = levelAfter(former, next, log.level);
             formers.retire(former, next, gateway.replace(stateOf(next)));
           },
@@ -120,6 +123,11 @@ export async function startGateway(
     await Promise.all([tracing?.close(), dispatcher?.close()]);
     throw error;
   }
+}
+
+/** Answers of upstreams have half as much memory as requests have; a share of the same memory would let either keep the other out. */
+function answerBytesOf({ maxBufferedBytes }: ServeOptions): number {
+  return maxBufferedBytes / 2;
 }
 
 /** Returns the level of the log after a change; one that an operator has set stays unless the option has changed. */

@@ -14,6 +14,8 @@ export interface Workers {
   readonly count: number;
   /** Bytes of the requests of all workers. */
   readonly bufferedBytes: SharedQuantity;
+  /** Bytes of the answers of upstreams that all workers collect. */
+  readonly answerBytes: SharedQuantity;
   readonly connections: SharedQuantity;
   /** Hands events to the main thread, which delivers those of all workers. */
   readonly events: EventSink;

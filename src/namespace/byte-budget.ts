@@ -4,7 +4,7 @@ import { LanceError } from "./errors.ts";
 /** Default size limit of a JSON body and of a single message of the other protocols, in bytes: 16 MiB. */
 export const DEFAULT_MAX_MESSAGE_BYTES = 16 * 2 ** 20;
 
-/** The bytes that requests may hold in memory together, over all calls and connections of a process. */
+/** The bytes that requests, or answers of upstreams, may hold in memory together, over all calls and connections of a process. */
 export interface ByteBudget {
   /** Bytes that this worker holds now. */
   readonly held: number;
@@ -25,7 +25,7 @@ export interface ByteHold {
   /**
    * Takes bytes that are about to be kept.
    *
-   * @throws LanceError Throttling, with `retry-after`, if the budget does not have them; it then takes nothing.
+   * @throws LanceError the budget's refusal, if it does not have them; it then takes nothing.
    */
   take(bytes: number): void;
   /** Returns bytes; without a number, all of them. */
@@ -37,22 +37,26 @@ export interface ByteHold {
  *
  * @param maxBytes Default: no bound.
  * @param shared bytes that the workers of the process hold. Default: there is a single worker.
+ * @param refusal creates the error for bytes beyond the bound. Default: Throttling of a request, with `retry-after`.
  */
 export function createByteBudget(
   maxBytes: number = Number.POSITIVE_INFINITY,
   shared: SharedQuantity = UNSHARED,
+  refusal: () => LanceError = exhausted,
 ): ByteBudget {
-  return new Budget(maxBytes, shared);
+  return new Budget(maxBytes, shared, refusal);
 }
 
 class Budget implements ByteBudget {
   #maxBytes: number;
   readonly #shared: SharedQuantity;
+  readonly refusal: () => LanceError;
   held = 0;
 
-  constructor(maxBytes: number, shared: SharedQuantity) {
+  constructor(maxBytes: number, shared: SharedQuantity, refusal: () => LanceError) {
     this.#maxBytes = maxBytes;
     this.#shared = shared;
+    this.refusal = refusal;
   }
 
   resize(maxBytes: number = Number.POSITIVE_INFINITY): void {
@@ -96,7 +100,7 @@ class Hold implements ByteHold {
 
   take(bytes: number): void {
     const counted = this.#counted(this.#bytes + bytes) - this.#counted(this.#bytes);
-    if (!this.#budget.add(counted)) throw exhausted();
+    if (!this.#budget.add(counted)) throw this.#budget.refusal();
     this.#bytes += bytes;
   }
 

@@ -9,6 +9,7 @@ import {
   credentials,
 } from "@grpc/grpc-js";
 import { Health, HealthCheckRequestSchema } from "../../gen/grpc/health/v1/health_pb.ts";
+import type { ByteBudget } from "../../namespace/byte-budget.ts";
 import { Gate, type GateLimits } from "../resilience/gate.ts";
 import type { UpstreamTls } from "../upstream-identity/tls.ts";
 import type { PendingAnswer, Running } from "./answer.ts";
@@ -27,6 +28,8 @@ export interface ChannelOptions {
   /** Time since the start of the last call after which the connections are closed, in milliseconds. Default: 30 minutes. */
   readonly idleMs?: number | undefined;
   readonly maxMessageBytes: number;
+  /** Memory of messages that have not arrived as a whole. */
+  readonly answers: ByteBudget;
   /** Limits on the calls in flight and on those that wait. */
   readonly limits: GateLimits;
 }
@@ -64,7 +67,7 @@ const MIN_RESOLUTION_INTERVAL_MS = 5_000;
  */
 export function createChannel(address: string, options: ChannelOptions, server?: string): Channel {
   const gate = new Gate(options.limits);
-  const servers = createPickedServers(gate);
+  const servers = createPickedServers(gate, options.answers);
   const authority = authorityOf(address, server);
   const settings = { ...settingsOf(options, address, authority, server), ...servers.options };
   const client = new Client(server ?? address, credentialsOf(options.tls, address), settings);
@@ -76,8 +79,8 @@ export function createChannel(address: string, options: ChannelOptions, server?:
   };
   const connected = () =>
     connect() === connectivityState.READY ? client : waitForConnection(client, connect, options.connectMs);
-  const { maxMessageBytes } = options;
-  const target = { authority, maxMessageBytes, pick: servers.pick, connected };
+  const { maxMessageBytes, answers } = options;
+  const target = { authority, maxMessageBytes, answers, pick: servers.pick, connected };
   return {
     gate,
     connected,

@@ -6,6 +6,7 @@ import { type ErrorResponse, ErrorResponseSchema } from "../../gen/lance/namespa
 import { type Call, endErrorOf } from "../../namespace/call.ts";
 import { type ErrorName, LanceError, type UpstreamFault } from "../../namespace/errors.ts";
 import { errorOfStatus } from "../../namespace/status-error.ts";
+import { ANSWERS_CROWDED } from "../resilience/answer-budget.ts";
 
 const UNREACHED = "the upstream catalog cannot be reached";
 const BROKEN = "the answer of the upstream catalog broke off or cannot be read";
@@ -49,6 +50,12 @@ const OWN_WORDS: readonly { code: number; words: RegExp; text: string; fault?: U
     code: status.RESOURCE_EXHAUSTED,
     words: /^Received message larger than max/,
     text: BROKEN,
+    fault: "oversized",
+  },
+  {
+    code: status.RESOURCE_EXHAUSTED,
+    words: new RegExp(`^${ANSWERS_CROWDED}$`),
+    text: ANSWERS_CROWDED,
     fault: "oversized",
   },
 ];

@@ -1,4 +1,5 @@
-import { gunzip, inflate, type ZlibOptions } from "node:zlib";
+import { createGunzip, createInflate } from "node:zlib";
+import type { ByteHold } from "../../namespace/byte-budget.ts";
 
 /** Encodings of answers that an upstream may use. */
 export const ACCEPTED_ENCODINGS = "identity,deflate,gzip";
@@ -24,26 +25,29 @@ export function messageIn(frame: Buffer): Buffer {
   return frame.subarray(HEAD_BYTES);
 }
 
-type Unpack = (
-  data: Buffer,
-  options: ZlibOptions,
-  done: (error: Error | null, result: Buffer) => void,
-) => void;
-
-const UNPACK: Readonly<Record<string, Unpack>> = { gzip: gunzip, deflate: inflate };
+const UNPACKERS = { gzip: createGunzip, deflate: createInflate };
 
 /**
- * Unpacks a message.
+ * Unpacks a message, whose bytes the hold takes.
  *
- * @throws RangeError, if it is larger than `maxBytes`; Error, for any other reason.
+ * @throws RangeError, if it is larger than `maxBytes`; the errors of the hold; Error, for any other reason.
  */
-export function unpack(message: Buffer, encoding: string, maxBytes: number): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    const run = UNPACK[encoding];
-    if (run === undefined) throw new Error(`the encoding ${encoding} is not known`);
-    run(message, { maxOutputLength: maxBytes }, (error, result) => {
-      if (error === null) resolve(result);
-      else reject(error);
-    });
-  });
+export async function unpack(
+  message: Buffer,
+  encoding: string,
+  maxBytes: number,
+  hold: Pick<ByteHold, "take">,
+): Promise<Buffer> {
+  if (!Object.hasOwn(UNPACKERS, encoding)) throw new Error(`the encoding ${encoding} is not known`);
+  const unpacker = UNPACKERS[encoding as keyof typeof UNPACKERS]();
+  const pieces: Buffer[] = [];
+  let bytes = 0;
+  unpacker.end(message);
+  for await (const piece of unpacker as AsyncIterable<Buffer>) {
+    bytes += piece.byteLength;
+    if (bytes > maxBytes) throw new RangeError(`the message has more than ${maxBytes} bytes`);
+    hold.take(piece.byteLength);
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces, bytes);
 }

@@ -9,6 +9,7 @@ import {
   DescribeTableRequestSchema,
   DescribeTableResponseSchema,
 } from "../../gen/lance/namespace/v1/table_pb.ts";
+import { createAnswerBudget } from "../resilience/answer-budget.ts";
 import { answerOf } from "./answer.ts";
 import { createChannel } from "./channels.ts";
 import { describeTable, failsWith, MIB } from "./fixture.ts";
@@ -32,7 +33,12 @@ async function openChannel(t: TestContext) {
   t.onTestFinished(() => server.close());
   const limits = { places: 1, maxWaiting: 1 };
   const times = { connectMs: 5_000, keepAliveMs: 60_000, idleMs: IDLE_MS };
-  const channel = createChannel(`127.0.0.1:${server.port}`, { ...times, maxMessageBytes: MIB, limits });
+  const channel = createChannel(`127.0.0.1:${server.port}`, {
+    ...times,
+    maxMessageBytes: MIB,
+    limits,
+    answers: createAnswerBudget(),
+  });
   t.onTestFinished(() => channel.close());
   const { path, requestSerialize: write, responseDeserialize: read } = definitionOf(describeTable);
   async function describe(table: string): Promise<string | undefined> {

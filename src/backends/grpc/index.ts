@@ -6,9 +6,11 @@ import type {
 } from "@bufbuild/protobuf";
 import type { Logger } from "pino";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
+import type { ByteBudget } from "../../namespace/byte-budget.ts";
 import type { NoteDecision } from "../../namespace/decisions.ts";
 import type { Backend, LanceNamespace, StorageAccess } from "../../namespace/lance-namespace.ts";
 import type { KeyedCells } from "../../runtime/keyed-cells.ts";
+import { createAnswerBudget } from "../resilience/answer-budget.ts";
 import { createResilience } from "../resilience/create-resilience.ts";
 import type { ResolveHost } from "../resilience/host-addresses.ts";
 import type { ResiliencePolicy } from "../resilience/options.ts";
@@ -77,6 +79,8 @@ export interface GrpcBackendOptions {
   readonly keepAliveMs?: number | undefined;
   /** Largest message of an upstream's answer, in bytes. Default: 64 MiB. */
   readonly maxMessageBytes?: number | undefined;
+  /** Memory of answers that are collected, which backends may share. Default: 512 MiB for this backend. */
+  readonly answers?: ByteBudget | undefined;
   readonly log: Logger;
 }
 
@@ -97,6 +101,7 @@ export async function createGrpcBackend(options: GrpcBackendOptions): Promise<Ba
     maxMessageBytes = 64 * MIB,
     maxCalls: places = 1_000,
     maxWaiting = 1_000,
+    answers = createAnswerBudget(),
   } = options;
   const { resolveHost, timeoutMs, noteDecision, identity } = options;
   if (identity !== undefined && "kind" in identity && identity.kind === "sigv4") {
@@ -109,6 +114,7 @@ export async function createGrpcBackend(options: GrpcBackendOptions): Promise<Ba
     connectMs,
     keepAliveMs,
     maxMessageBytes,
+    answers,
     limits,
     resolveHost,
   });

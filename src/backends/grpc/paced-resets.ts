@@ -5,6 +5,8 @@ import {
   type StatusObject,
   status,
 } from "@grpc/grpc-js";
+import type { ByteBudget, ByteHold } from "../../namespace/byte-budget.ts";
+import { FREE_ANSWER_BYTES } from "../resilience/answer-budget.ts";
 import type { Gate } from "../resilience/gate.ts";
 import { ResetPace } from "./reset-pace.ts";
 
@@ -17,14 +19,34 @@ type CallMaker = ReturnType<Connection["getRealSubchannel"]>;
 /** A call on a connection. */
 export type ConnectionCall = ReturnType<CallMaker["createCall"]>;
 
+/** The part of a call of the library that puts the pieces of messages together; it ends the call with the text of an error. */
+interface Assembling {
+  readonly decoder?: { write(piece: Buffer): Buffer[] };
+}
+
+/** Counts the pieces of a call's messages as they arrive; the library would keep any number of them. */
+function countPieces(call: ConnectionCall, hold: ByteHold): void {
+  const { decoder } = call as Partial<ConnectionCall> as Assembling;
+  if (decoder === undefined) return;
+  const write = decoder.write.bind(decoder);
+  decoder.write = (piece) => {
+    hold.take(piece.byteLength);
+    return write(piece);
+  };
+}
+
 const paced = new WeakSet<CallMaker>();
 
 /**
  * Has a connection reset its calls at the pace that peers allow, those that this backend cancels, and those that the library does.
  *
  * @param slots slots of the calls, which they keep while they wait for their reset
+ * @param answers memory of messages from their first bytes until they are whole
  */
-export function paceResets(connection: Connection, slots: Pick<Gate, "hold" | "leave">): Connection {
+export function paceResets(
+  connection: Connection,
+  { slots, answers }: { readonly slots: Pick<Gate, "hold" | "leave">; readonly answers: ByteBudget },
+): Connection {
   // The library compares these by identity, so that nothing can take their place.
   const maker = connection.getRealSubchannel();
   if (paced.has(maker)) return connection;
@@ -32,7 +54,7 @@ export function paceResets(connection: Connection, slots: Pick<Gate, "hold" | "l
   const pace = new ResetPace(slots);
   const make = maker.createCall.bind(maker);
   maker.createCall = (metadata, host, method, listener, id) =>
-    new PacedCall(pace, listener, (own) => make(metadata, host, method, own, id));
+    new PacedCall(pace, answers, listener, (own) => make(metadata, host, method, own, id));
   return connection;
 }
 
@@ -43,6 +65,7 @@ export function paceResets(connection: Connection, slots: Pick<Gate, "hold" | "l
 export class PacedCall implements ConnectionCall, InterceptingListener {
   readonly #pace: ResetPace;
   readonly #call: ConnectionCall;
+  readonly #hold: ByteHold;
   /** Gets the answer; undefined once the call is over or cancelled. */
   #listener: InterceptingListener | undefined;
   /** Ends a cancelled call for its caller. */
@@ -54,12 +77,15 @@ export class PacedCall implements ConnectionCall, InterceptingListener {
 
   constructor(
     pace: ResetPace,
+    answers: ByteBudget,
     listener: InterceptingListener,
     make: (listener: InterceptingListener) => ConnectionCall,
   ) {
     this.#pace = pace;
     this.#listener = listener;
+    this.#hold = answers.open(FREE_ANSWER_BYTES);
     this.#call = make(this);
+    countPieces(this.#call, this.#hold);
   }
 
   cancelWithStatus(code: status, details: string): void {
@@ -99,6 +125,7 @@ export class PacedCall implements ConnectionCall, InterceptingListener {
   }
 
   onReceiveMessage(message: Buffer): void {
+    this.#hold.release(message.byteLength);
     if (this.#listener === undefined) this.#call.startRead();
     else this.#listener.onReceiveMessage(message);
   }
@@ -106,6 +133,7 @@ export class PacedCall implements ConnectionCall, InterceptingListener {
   onReceiveStatus(given: StatusObject): void {
     const listener = this.#listener;
     this.#listener = undefined;
+    this.#hold.release();
     if (!this.#isReset) this.#pace.end(this);
     listener?.onReceiveStatus(given);
     this.#leave();

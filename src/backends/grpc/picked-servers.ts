@@ -1,4 +1,5 @@
 import { type ChannelOptions, experimental, Metadata } from "@grpc/grpc-js";
+import type { ByteBudget } from "../../namespace/byte-budget.ts";
 import type { Gate } from "../resilience/gate.ts";
 import { type Connection, paceResets } from "./paced-resets.ts";
 
@@ -19,6 +20,7 @@ const PICK_ARGS: experimental.PickArgs = { metadata: new Metadata(), extraPickIn
 
 interface Shared {
   readonly slots: Gate;
+  readonly answers: ByteBudget;
   picker: experimental.Picker | undefined;
 }
 
@@ -27,9 +29,10 @@ interface Shared {
  * with several instances; calls may also take its connections themselves.
  *
  * @param slots slots of the channel's calls
+ * @param answers memory of messages that have not arrived as a whole
  */
-export function createPickedServers(slots: Gate): PickedServers {
-  const shared: Shared = { slots, picker: undefined };
+export function createPickedServers(slots: Gate, answers: ByteBudget): PickedServers {
+  const shared: Shared = { slots, answers, picker: undefined };
   return {
     options: {
       "grpc.service_config": JSON.stringify({ loadBalancingConfig: [{ [POLICY]: {} }] }),
@@ -53,7 +56,7 @@ class SharingRoundRobin implements experimental.LoadBalancer {
     this.#child = new experimental.ChildLoadBalancerHandler(
       experimental.createChildChannelControlHelper(helper, {
         createSubchannel: (address, options) =>
-          paceResets(helper.createSubchannel(address, options), (this.#shared as Shared).slots),
+          paceResets(helper.createSubchannel(address, options), this.#shared as Shared),
         updateState: (state, picker, error) => {
           if (this.#shared !== undefined) this.#shared.picker = picker;
           helper.updateState(state, picker, error);

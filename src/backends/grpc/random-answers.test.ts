@@ -16,6 +16,7 @@ import {
 } from "../../gen/lance/namespace/v1/table_pb.ts";
 import type { LanceError } from "../../namespace/errors.ts";
 import { LateSignal } from "../../runtime/late-signal.ts";
+import { createAnswerBudget } from "../resilience/answer-budget.ts";
 import { answerOf, type PendingAnswer, type Running } from "./answer.ts";
 import { type Channel, createChannel } from "./channels.ts";
 import { describeTable } from "./fixture.ts";
@@ -94,7 +95,13 @@ test("random answers are read as the library's client reads them, and leave the 
   const random = createRandom(seedOf("ANSWER_SEED"));
   const { address, state } = await startUpstream();
   const limits = { places: 2 * CALLS, maxWaiting: 0 };
-  const options = { connectMs: 5_000, keepAliveMs: 60_000, maxMessageBytes: MAX_MESSAGE_BYTES, limits };
+  const options = {
+    connectMs: 5_000,
+    keepAliveMs: 60_000,
+    maxMessageBytes: MAX_MESSAGE_BYTES,
+    limits,
+    answers: createAnswerBudget(),
+  };
   const [own, other] = [createChannel(address, options), createChannel(address, options)];
   onTestFinished(() => {
     own.close();

@@ -3,6 +3,7 @@ import type { ServerHttp2Session, ServerHttp2Stream } from "node:http2";
 import { type InterceptingListener, status } from "@grpc/grpc-js";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { LanceError } from "../../namespace/errors.ts";
+import { createAnswerBudget } from "../resilience/answer-budget.ts";
 import { describeOn, failsWith } from "./fixture.ts";
 import { answerWith, plain, upstreamOf } from "./http2-upstream-fixture.ts";
 import { type ConnectionCall, PacedCall } from "./paced-resets.ts";
@@ -78,6 +79,7 @@ function openCall(pace: ResetPace) {
   let listener: InterceptingListener | undefined;
   const call = new PacedCall(
     pace,
+    createAnswerBudget(),
     { onReceiveMetadata() {}, onReceiveMessage() {}, onReceiveStatus: ({ code }) => void codes.push(code) },
     (own) => {
       listener = own;

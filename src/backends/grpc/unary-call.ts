@@ -1,6 +1,9 @@
 import { constants } from "node:http2";
 import type { Message } from "@bufbuild/protobuf";
 import { type InterceptingListener, type Metadata, type StatusObject, status } from "@grpc/grpc-js";
+import type { ByteBudget } from "../../namespace/byte-budget.ts";
+import { LanceError } from "../../namespace/errors.ts";
+import { FREE_ANSWER_BYTES } from "../resilience/answer-budget.ts";
 import type { PendingAnswer, Running } from "./answer.ts";
 import { statusError, unreached } from "./errors.ts";
 import { ACCEPTED_ENCODINGS, frameOf, isPacked, messageIn, unpack } from "./framing.ts";
@@ -24,6 +27,8 @@ export interface UnaryTarget {
   readonly authority: string;
   /** Largest message of an answer, in bytes. */
   readonly maxMessageBytes: number;
+  /** Memory of messages that are being unpacked. */
+  readonly answers: ByteBudget;
   /** Returns the connection for the next call; undefined if none is ready. */
   pick(): Connection | undefined;
   /**
@@ -162,11 +167,15 @@ class UnaryExchange implements InterceptingListener, Running {
 
   async #unpack(message: Buffer): Promise<void> {
     this.#unpacking = true;
+    const hold = this.#target.answers.open(FREE_ANSWER_BYTES);
     try {
-      this.#take(await unpack(message, this.#encoding, this.#target.maxMessageBytes));
+      this.#take(await unpack(message, this.#encoding, this.#target.maxMessageBytes, hold));
     } catch (error) {
       if (error instanceof RangeError) this.#break(status.RESOURCE_EXHAUSTED, TOO_LARGE);
+      else if (error instanceof LanceError) this.#break(status.RESOURCE_EXHAUSTED, error.message);
       else this.#break(status.INTERNAL, `${UNREADABLE}: ${error}`);
+    } finally {
+      hold.release();
     }
     this.#unpacking = false;
     if (this.#status !== undefined) this.onReceiveStatus(this.#status);

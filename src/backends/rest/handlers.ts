@@ -4,18 +4,20 @@ import { freeAtOnce, WORTH_FREEING_BYTES } from "../../arrow/memory.ts";
 import { type HttpBody, HttpBodySchema } from "../../gen/google/api/httpbody_pb.ts";
 import { isRead } from "../../namespace/actions.ts";
 import { bodyFieldOf } from "../../namespace/body-field.ts";
+import type { ByteBudget } from "../../namespace/byte-budget.ts";
 import type { Call } from "../../namespace/call.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import { DEFAULT_DELIMITER, type Identifier, joinIdentifier } from "../../namespace/identifier.ts";
 import { mayPass, passedBody } from "../../namespace/passed-answer.ts";
 import type { ClientBinding } from "../../transcode/client-binding.ts";
+import { FREE_ANSWER_BYTES } from "../resilience/answer-budget.ts";
 import { lostAnswer } from "../resilience/resilience.ts";
 import type { HeaderPolicy } from "../upstream-identity/headers.ts";
 import { BYTES, rangeHeader, readsBytes, tellRange } from "./byte-ranges.ts";
 import { errorOfFailure } from "./errors.ts";
 import type { LongReader } from "./long-answers.ts";
 import type { UpstreamResponse } from "./transport.ts";
-import type { CallUpstream } from "./upstream-call.ts";
+import type { CallUpstream, UpstreamCall } from "./upstream-call.ts";
 import { tellCache } from "./validation.ts";
 
 /** Context that the handlers of a backend share. */
@@ -24,6 +26,8 @@ export interface HandlerOptions {
   readonly policy: HeaderPolicy;
   /** Delimiter between the names in paths. */
   readonly delimiter: string;
+  /** Memory of answers that are collected. Default: they are not counted. */
+  readonly answers?: ByteBudget;
   /** Default: every answer is read in a single step. */
   readonly long?: LongReader;
 }
@@ -42,7 +46,7 @@ const NO_CONTENT = 204;
 /** Creates the function that forwards a method. */
 export function createHandler(binding: ClientBinding, options: HandlerOptions): unknown {
   const { method } = binding;
-  const { callUpstream, policy, long } = options;
+  const { callUpstream, policy, long, answers } = options;
   const address = createAddresser(method, options.delimiter);
 
   function answerOf(response: UpstreamResponse, call: Call): Message | Promise<Message> {
@@ -77,20 +81,40 @@ export function createHandler(binding: ClientBinding, options: HandlerOptions): 
 
   async function unary(request: Message, call: Call): Promise<Message> {
     address(request, call);
-    return answerOf(await callUpstream({ binding, request, call, accept: JSON_TYPE }), call);
+    return collected({ binding, request, call, accept: JSON_TYPE });
+  }
+
+  /** Calls the upstream; the bytes of its answer are held until its message is there. */
+  async function collected(asked: Omit<UpstreamCall, "hold">): Promise<Message> {
+    const hold = answers?.open(FREE_ANSWER_BYTES);
+    try {
+      return await answerOf(await callUpstream({ ...asked, hold }), asked.call);
+    } finally {
+      hold?.release();
+    }
+  }
+
+  /** Calls the upstream for an answer that is not collected, unless it is an error. */
+  async function streamed(asked: Omit<UpstreamCall, "hold">): Promise<UpstreamResponse> {
+    const hold = answers?.open(FREE_ANSWER_BYTES);
+    try {
+      return await callUpstream({ ...asked, hold });
+    } finally {
+      hold?.release();
+    }
   }
 
   async function upload(request: Message, data: AsyncIterable<Uint8Array>, call: Call): Promise<Message> {
     address(request, call);
     const contentType = mediaTypeOf(request, method);
     const body = { data: released(data, call), contentType };
-    return answerOf(await callUpstream({ binding, request, call, accept: JSON_TYPE, upload: body }), call);
+    return collected({ binding, request, call, accept: JSON_TYPE, upload: body });
   }
 
   async function* download(request: Message, call: Call): AsyncIterable<Message> {
     address(request, call);
     const field = binding.rawResponseField as string;
-    const response = await callUpstream({ binding, request, call, accept: acceptedArrow(call) });
+    const response = await streamed({ binding, request, call, accept: acceptedArrow(call) });
     policy.returned(response.headers, call);
     let contentType: string | undefined;
     try {
@@ -108,7 +132,7 @@ export function createHandler(binding: ClientBinding, options: HandlerOptions): 
     address(request, call);
     const field = binding.rawResponseField as string;
     const headers = rangeHeader(call);
-    const response = await callUpstream({ binding, request, call, accept: BYTES, headers });
+    const response = await streamed({ binding, request, call, accept: BYTES, headers });
     policy.returned(response.headers, call);
     if (response.status === NO_CONTENT) return;
     tellRange(response, call);

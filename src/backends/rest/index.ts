@@ -6,6 +6,7 @@ import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.t
 import type { Backend, LanceDbExtensions, LanceNamespace } from "../../namespace/lance-namespace.ts";
 import { optionOf } from "../../namespace/option.ts";
 import { createClientBindings } from "../../transcode/client-binding.ts";
+import { createAnswerBudget } from "../resilience/answer-budget.ts";
 import { createResilience } from "../resilience/create-resilience.ts";
 import { createOutageLog, type OutageLog } from "../resilience/outage-log.ts";
 import type { Endpoint } from "../resilience/resilience.ts";
@@ -28,7 +29,7 @@ export type { RestBackendOptions } from "./options.ts";
  * @throws Error with a single line for unusable options.
  */
 export async function createRestBackend(options: RestBackendOptions): Promise<Backend> {
-  const { delimiter = "$", dialect = "specification", log } = options;
+  const { delimiter = "$", dialect = "specification", log, answers = createAnswerBudget() } = options;
   const form = UPSTREAM_FORMS[dialect];
   const pools = createPools(options);
   const policy = createHeaderPolicy({ ...options, keyOfCaller });
@@ -55,7 +56,7 @@ export async function createRestBackend(options: RestBackendOptions): Promise<Ba
     const bindings = createClientBindings(methods, form);
     const handlers = [...bindings].map(([method, binding]) => [
       method.localName,
-      createHandler(binding, { delimiter, callUpstream, policy, long }),
+      createHandler(binding, { delimiter, callUpstream, policy, long, answers }),
     ]);
     return cached(methods, Object.fromEntries(handlers));
   }

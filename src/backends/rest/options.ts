@@ -1,4 +1,5 @@
 import type { Logger } from "pino";
+import type { ByteBudget } from "../../namespace/byte-budget.ts";
 import type { NoteDecision } from "../../namespace/decisions.ts";
 import type { StorageAccess } from "../../namespace/lance-namespace.ts";
 import type { KeyedCells } from "../../runtime/keyed-cells.ts";
@@ -52,6 +53,8 @@ export interface RestBackendOptions extends Omit<HttpTransportOptions, "uri"> {
   /** Bases of the REST API without `/v1`; several are the same catalog, and any of them may get any call. */
   readonly uri: string | readonly string[];
   readonly log: Logger;
+  /** Memory of answers that are collected, which backends may share. Default: 512 MiB for this backend. */
+  readonly answers?: ByteBudget | undefined;
   /** When calls are retried, and when they are not made. */
   readonly resilience?: ResiliencePolicy | undefined;
   /** Counts decisions that belong to no call. Default: they are not counted. */

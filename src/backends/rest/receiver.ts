@@ -122,13 +122,23 @@ export class Receiver implements Dispatcher.DispatchHandler {
     return length <= this.#options.maxAnswerBytes ? length : 0;
   }
 
-  /** Adds to the size of a collected body, and ends the exchange if it becomes too large. */
+  /** Adds to the size of a collected body, and ends the exchange if it becomes too large, alone or with all others. */
   #takes(bytes: number): boolean {
+    if (this.#ended) return false;
     const { maxAnswerBytes } = this.#options;
-    this.#size += bytes;
-    if (this.#size <= maxAnswerBytes) return true;
-    this.#cut(new UpstreamFailure("oversized", `the answer is larger than ${maxAnswerBytes} bytes`));
-    return false;
+    const size = this.#size + bytes;
+    if (size > maxAnswerBytes) {
+      this.#cut(new UpstreamFailure("oversized", `the answer is larger than ${maxAnswerBytes} bytes`));
+      return false;
+    }
+    try {
+      this.#request.hold?.take(bytes);
+    } catch (refusal) {
+      this.#cut(refusal);
+      return false;
+    }
+    this.#size = size;
+    return true;
   }
 
   /**
@@ -171,6 +181,7 @@ export class Receiver implements Dispatcher.DispatchHandler {
 
   #fail(reason: unknown): void {
     this.#release();
+    if (this.#size > 0) this.#request.hold?.release(this.#size);
     if (this.#queue !== undefined) this.#queue.fail(reason);
     else this.#options.reject(reason);
   }

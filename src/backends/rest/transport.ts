@@ -1,3 +1,4 @@
+import type { ByteHold } from "../../namespace/byte-budget.ts";
 import type { Ending } from "../../runtime/late-signal.ts";
 
 /** A request to an upstream, in terms of HTTP, without its meaning. */
@@ -16,6 +17,8 @@ export interface UpstreamRequest {
    * that their memory can be freed. Default: never.
    */
   releasesPieces?(): boolean;
+  /** Holds the bytes of a body that is collected, also after the answer; a failed request gives back its own. Default: they are not counted. */
+  readonly hold?: ByteHold | undefined;
   /** Ends the request; the answer, or its body, fails with its reason. */
   readonly signal: Ending;
   /** Elapsed time of the whole call, in milliseconds. */

@@ -1,5 +1,6 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { UpstreamForm } from "../../dialects/upstream.ts";
+import type { ByteHold } from "../../namespace/byte-budget.ts";
 import { type Call, endingOf } from "../../namespace/call.ts";
 import type { ClientBinding } from "../../transcode/client-binding.ts";
 import type { Resilience } from "../resilience/resilience.ts";
@@ -31,6 +32,8 @@ export interface UpstreamCall {
   readonly accept: string;
   /** Further headers of the request, names and values in turn. Default: none. */
   readonly headers?: readonly string[];
+  /** Holds the bytes of an answer that is collected. Default: they are not counted. */
+  readonly hold?: ByteHold | undefined;
   /** A body that passes through unchanged, and its media type. */
   readonly upload?: { readonly data: AsyncIterable<Uint8Array>; readonly contentType: string };
 }
@@ -85,7 +88,7 @@ export function createUpstreamCaller({
     pairs: readonly string[],
     credentials: UpstreamCredentials,
   ): Promise<UpstreamResponse> {
-    const { call, request, upload } = upstreamCall;
+    const { call, request, upload, hold } = upstreamCall;
     const target = binding.target(request);
     const body = upload?.data ?? (binding.requestBody === "json" ? binding.body(request) : undefined);
     const streams = binding.responseBody === "raw";
@@ -104,6 +107,7 @@ export function createUpstreamCaller({
         headers,
         body,
         streams,
+        hold,
         // An interrupted wire may still be sending.
         releasesPieces: () => call.releasesChunks === true && !endingOf(call).aborted,
         signal,

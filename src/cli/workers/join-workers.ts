@@ -66,6 +66,7 @@ export function joinWorkers(options: JoinOptions): JoinedWorkers {
   return {
     count: workers,
     bufferedBytes: shared.quantity(worker, "bufferedBytes"),
+    answerBytes: shared.quantity(worker, "answerBytes"),
     connections: shared.quantity(worker, "connections"),
     events: {
       async announce(events) {

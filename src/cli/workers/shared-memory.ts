@@ -8,7 +8,7 @@ export interface MemoryShape {
 }
 
 /** Quantities of a worker. */
-type Quantity = "bufferedBytes" | "connections" | "files";
+type Quantity = "bufferedBytes" | "answerBytes" | "connections" | "files";
 /** Quantities of a worker for each database. */
 type DatabaseQuantity = "calls" | "tableUseMs";
 /** Numbers of a database that all workers change. */
@@ -37,8 +37,9 @@ const QUANTITIES = {
   bufferedBytes: { cell: 1, unit: 1024 },
   connections: { cell: 2, unit: 1 },
   files: { cell: 3, unit: 1 },
+  answerBytes: { cell: 4, unit: 1024 },
 } as const;
-const FIRST_DATABASE = 4;
+const FIRST_DATABASE = 5;
 const DATABASE_QUANTITIES = { calls: 0, tableUseMs: 1 } as const;
 const COUNTERS = { catalogVersion: 0, upstreamWrites: 1 } as const;
 const LARGEST = 2 ** 31 - 1;
