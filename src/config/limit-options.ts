@@ -43,7 +43,7 @@ export const LIMIT_OPTIONS = {
   maxConnections: {
     flag: "max-connections",
     value: "N",
-    help: "Maximum number of connections. Beyond it a new one takes the place of an idle one; without any, the gateway answers only probes over HTTP/1.1.",
+    help: "Maximum number of connections. Beyond it a new one takes the place of an idle one, or of one of the address with the most; without any, the gateway answers only probes over HTTP/1.1.",
     fallback: "4096",
     parse: parseInteger(1, 1_000_000),
   },

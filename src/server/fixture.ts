@@ -58,9 +58,9 @@ function rawPlugin(answer: HttpHandler): FastifyPluginCallback {
   };
 }
 
-/** Opens a raw connection; `received()` returns the data that has arrived. */
-export function rawConnection(port: number) {
-  const socket: Socket = connect({ port, host: "127.0.0.1", noDelay: true });
+/** Opens a raw connection, from an address of the loopback network; `received()` returns the data that has arrived. */
+export function rawConnection(port: number, from = "127.0.0.1") {
+  const socket: Socket = connect({ port, host: "127.0.0.1", localAddress: from, noDelay: true });
   let text = "";
   socket.on("data", (piece) => {
     text += piece.toString("latin1");

@@ -7,7 +7,7 @@ import {
 } from "node:http2";
 import type { Socket } from "node:net";
 import type { ByteBudget } from "../../namespace/byte-budget.ts";
-import { peerOf } from "../../wires/peer.ts";
+import { carrierOf, peerOf } from "../../wires/peer.ts";
 import { drainSession, LONGEST_ROUND_TRIP_MS } from "./drain.ts";
 import type { ResetAllowances } from "./reset-allowance.ts";
 import { limitIdleness, limitStreamSilence, type SessionCalls, type SessionIdleness } from "./silence.ts";
@@ -56,6 +56,8 @@ export interface Http2Sessions {
   leave(longestMs: number): void;
   /** Closes the session of a connection once its running calls have ended; returns false if the connection has none. */
   retire(socket: Socket): boolean;
+  /** Whether a connection has a session without calls. */
+  isIdle(socket: Socket): boolean;
   /** Closes a session that has been idle since before a time of the monotonic clock; returns false if there is none. */
   endIdle(before: number): boolean;
   /** Closes every session once its running calls have ended. */
@@ -86,6 +88,7 @@ export function createHttp2Sessions(options: Http2SessionsOptions): Http2Session
   const { idleness, silenceMs, sessionWindowBytes, maxConcurrentStreams, maxStreams, resets } = options;
   const { onStream, onCrowded, onBroken } = options;
   const watchUnread = countUnread(options.budget);
+  /** By the accepted connections. */
   const sessions = new Map<Socket, OpenSession>();
   const toldToGo = new WeakSet<ServerHttp2Session>();
   /** Open streams of all sessions. */
@@ -113,8 +116,9 @@ export function createHttp2Sessions(options: Http2SessionsOptions): Http2Session
       });
       session.setLocalWindowSize(sessionWindowBytes);
       const calls = limitIdleness(session, idleness, all);
-      sessions.set(socket, { session, calls });
-      session.on("close", () => sessions.delete(socket));
+      const carrier = carrierOf(socket);
+      sessions.set(carrier, { session, calls });
+      session.on("close", () => sessions.delete(carrier));
       session.on("error", (error: NodeJS.ErrnoException) => {
         if (error.code === "ERR_HTTP2_ERROR") resets.noteBroken(peer);
         onBroken(error);
@@ -142,9 +146,13 @@ export function createHttp2Sessions(options: Http2SessionsOptions): Http2Session
     },
 
     retire(socket) {
-      const found = sessions.get(socket);
+      const found = sessions.get(carrierOf(socket));
       if (found !== undefined) tellToGo(found.session, LONGEST_ROUND_TRIP_MS);
       return found !== undefined;
+    },
+
+    isIdle(socket) {
+      return sessions.get(carrierOf(socket))?.calls.open === 0;
     },
 
     endIdle(before) {

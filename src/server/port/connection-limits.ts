@@ -30,6 +30,11 @@ export interface ConnectionLimits {
    * milliseconds. Default: 5 s, so that clients that call more often keep theirs.
    */
   readonly replaceableMs?: number;
+  /**
+   * How long a call may still run on a connection whose address has more than its share and that makes room for a new one, in
+   * milliseconds. Default: 30 s.
+   */
+  readonly farewellMs?: number;
   /** Maximum number of connections. Default: 4096. */
   readonly maxConnections?: number;
   /** Connections of all workers of the process. Default: there is a single worker. */
@@ -66,6 +71,7 @@ export function limitsOf({
   firstCallMs = 60_000,
   idleSessionMs = 900_000,
   replaceableMs = 5_000,
+  farewellMs = 30_000,
   maxConnections = 4096,
   connections = UNSHARED,
   resetCells,
@@ -82,6 +88,7 @@ export function limitsOf({
     firstCallMs,
     idleSessionMs,
     replaceableMs,
+    farewellMs,
   };
   const windows = { streamWindowBytes, sessionWindowBytes };
   return { ...times, ...windows, maxConnections, connections, resetCells, maxConcurrentStreams, maxStreams };

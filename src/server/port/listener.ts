@@ -17,8 +17,10 @@ import { noteAnswer, noteRequest } from "../connections/pipelining.ts";
 import { createResetAllowances } from "../connections/reset-allowance.ts";
 import type { TakeAddress } from "../requests/addressing.ts";
 import type { Arrivals } from "../requests/arrivals.ts";
+import { createProxyCheck } from "../requests/clients.ts";
 import { readTarget } from "../requests/target.ts";
 import type { TlsIdentity } from "../tls/identity.ts";
+import { createAddressShares } from "./address-shares.ts";
 import { type ConnectionLimits, limitsOf } from "./connection-limits.ts";
 import { createEntrance, NEEDS_TLS } from "./entrance.ts";
 import { type ListenAddress, listenOn } from "./listen.ts";
@@ -44,6 +46,8 @@ export interface ListenerOptions extends ConnectionLimits {
   /** Certificate of the port, which speaks TLS only. Default: the port speaks plain text only. */
   readonly tls?: TlsIdentity | undefined;
   readonly log: Logger;
+  /** Networks of proxies, whose connections are those of many clients. Default: none. */
+  readonly trustedProxies?: readonly string[] | undefined;
   /** Called for every accepted connection. */
   readonly accepted?: (() => void) | undefined;
   /** Called for requests that no protocol can read. */
@@ -64,6 +68,12 @@ export interface Listener {
   figures(): ConnectionFigures;
 }
 
+/**
+ * Number of connections that may be about to end, and beyond the maximum for that long, because their addresses have more than their
+ * shares.
+ */
+const MAX_PARTING = 64;
+
 const TCP_KEEP_ALIVE_MS = 30_000;
 const GRPC_CONTENT_TYPE = /^application\/grpc(?!-web)/i;
 
@@ -81,8 +91,8 @@ const NO_HTTP: readonly (readonly [RegExp, ErrorName])[] = [
 export function createListener(options: ListenerOptions): Listener {
   const { grpc, http, crowded, refuse, takeAddress, arrivals, accepted, log, refused } = options;
   const limits = limitsOf(options);
-  const { firstBytesMs, headersMs, keepAliveMs, silenceMs, replaceableMs, maxConnections, connections } =
-    limits;
+  const { firstBytesMs, headersMs, keepAliveMs, silenceMs, replaceableMs, farewellMs } = limits;
+  const { maxConnections, connections } = limits;
   // Each socket with its last response of HTTP/1.1, and then with the time from which on it is idle. A set of responses would
   // cost the collector much: when the set makes room, its old table refers to the new one, and a chain of them keeps every
   // response alive.
@@ -91,6 +101,9 @@ export function createListener(options: ListenerOptions): Listener {
   const told = new WeakSet<Error>();
   const ended = { connections: 0, received: 0, sent: 0 };
   const spare = createSpareConnections();
+  const shares = createAddressShares(createProxyCheck(options.trustedProxies ?? []));
+  /** Connections that make room for others, and have not ended yet. */
+  const parting = new Set<Socket>();
   /** Connections of HTTP/1.1 that end with their answers under way. */
   const retired = new WeakSet<Socket>();
   /** Whether clients are told to reconnect, and whether idle connections are closed. */
@@ -138,8 +151,10 @@ export function createListener(options: ListenerOptions): Listener {
     accepted?.();
     sockets.set(socket, undefined);
     connections.publish(sockets.size);
-    const isSpare = sockets.size + connections.others > maxConnections && !makeRoom();
+    const isFull = sockets.size + connections.others > maxConnections;
+    const isSpare = isFull && !makeRoom() && !makeRoomFor(peer);
     if (isSpare) spare.add(socket);
+    else shares.add(socket, peer);
     socket.setKeepAlive(true, TCP_KEEP_ALIVE_MS);
     const patienceMs = isSpare ? SPARE_FIRST_BYTES_MS : firstBytesMs;
     undecided.set(
@@ -149,6 +164,7 @@ export function createListener(options: ListenerOptions): Listener {
     socket.on("error", (error) => onBroken(error, "a connection broke", peer));
     socket.on("close", () => {
       sockets.delete(socket);
+      parting.delete(socket);
       ended.connections += 1;
       ended.received += socket.bytesRead;
       ended.sent += socket.bytesWritten;
@@ -163,11 +179,53 @@ export function createListener(options: ListenerOptions): Listener {
   function makeRoom(): boolean {
     const before = performance.now() - replaceableMs;
     for (const [socket, state] of sockets) {
-      if (typeof state !== "number" || state >= before || socket.destroyed) continue;
+      if (typeof state !== "number" || state >= before || socket.destroyed || parting.has(socket)) continue;
       socket.destroy();
       return true;
     }
     return sessions.endIdle(before);
+  }
+
+  /**
+   * Has a connection of the address that holds the most make room for a client whose address holds fewer; returns false if there is
+   * none, or if many are about to end. A call that runs on the connection may end, and the client is told to reconnect.
+   */
+  function makeRoomFor(peer: string | undefined): boolean {
+    if (parting.size >= MAX_PARTING) return false;
+    const largest = shares.largestBeside(peer);
+    if (largest === undefined) return false;
+    const socket = leastMissed(largest);
+    shares.take(socket);
+    parting.add(socket);
+    if (undecided.has(socket)) {
+      socket.destroy();
+      return true;
+    }
+    if (!sessions.retire(socket)) {
+      retired.add(socket);
+      tellToClose(sockets.get(socket));
+    }
+    const ifIdle = setTimeout(() => {
+      if (isIdle(socket)) socket.destroy();
+    }, replaceableMs);
+    const anyway = setTimeout(() => socket.destroy(), farewellMs);
+    socket.on("close", () => {
+      clearTimeout(ifIdle);
+      clearTimeout(anyway);
+    });
+    return true;
+  }
+
+  /** Returns the oldest connection that has not sent anything yet, or has no call, or any. */
+  function leastMissed(some: ReadonlySet<Socket>): Socket {
+    for (const socket of undecided.keys()) if (some.has(socket)) return socket;
+    for (const socket of some) if (isIdle(socket)) return socket;
+    const [oldest] = some;
+    return oldest as Socket;
+  }
+
+  function isIdle(socket: Socket): boolean {
+    return typeof sockets.get(socket) === "number" || sessions.isIdle(socket);
   }
 
   function decided(carrier: Socket): void {
@@ -194,7 +252,12 @@ export function createListener(options: ListenerOptions): Listener {
     const response = sockets.get(carrier);
     retired.add(carrier);
     if (typeof response !== "object") socket.destroySoon();
-    else if (!response.headersSent) response.setHeader("connection", "close");
+    else tellToClose(response);
+  }
+
+  /** Tells the client of HTTP/1.1 with an answer to reconnect, unless its head is on its way. */
+  function tellToClose(response: ServerResponse | number | undefined): void {
+    if (typeof response === "object" && !response.headersSent) response.setHeader("connection", "close");
   }
 
   /** A client that sends bytes other than HTTP is refused; one that has disconnected is not. */
@@ -253,8 +316,7 @@ export function createListener(options: ListenerOptions): Listener {
     async close(graceMs, delayMs = 0) {
       leaving = true;
       sessions.leave(Math.max(delayMs, LONGEST_ROUND_TRIP_MS));
-      for (const response of sockets.values())
-        if (typeof response === "object" && !response.headersSent) response.setHeader("connection", "close");
+      for (const response of sockets.values()) tellToClose(response);
       if (delayMs > 0) await sleep(delayMs);
       draining = true;
       port.close();

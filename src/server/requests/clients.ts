@@ -25,16 +25,7 @@ export function createFindClient(
   header: ClientHeader = "x-forwarded-for",
 ): FindClient {
   if (trusted.length === 0) return (peer) => peer;
-  const proxies = new BlockList();
-  for (const network of trusted) {
-    if (network === UNIX_PEERS) continue;
-    const [address = "", prefix] = network.split("/");
-    const family = isIP(address) as 4 | 6;
-    proxies.addSubnet(address, Number(prefix ?? BITS[family]), `ipv${family}`);
-  }
-  const trustsUnix = trusted.includes(UNIX_PEERS);
-  const isTrusted = (address: string | undefined) =>
-    address === undefined ? trustsUnix : proxies.check(address, `ipv${isIP(address) as 4 | 6}`);
+  const isTrusted = createProxyCheck(trusted);
 
   return (peer, headers) => {
     let client = peer;
@@ -47,6 +38,20 @@ export function createFindClient(
     }
     return client;
   };
+}
+
+/** Creates the check of whether an address is that of a trusted proxy; undefined is that of a Unix socket. */
+export function createProxyCheck(trusted: readonly string[]): (address: string | undefined) => boolean {
+  const proxies = new BlockList();
+  for (const network of trusted) {
+    if (network === UNIX_PEERS) continue;
+    const [address = "", prefix] = network.split("/");
+    const family = isIP(address) as 4 | 6;
+    proxies.addSubnet(address, Number(prefix ?? BITS[family]), `ipv${family}`);
+  }
+  const trustsUnix = trusted.includes(UNIX_PEERS);
+  return (address) =>
+    address === undefined ? trustsUnix : proxies.check(address, `ipv${isIP(address) as 4 | 6}`);
 }
 
 /** Return the addresses that proxies have noted, the nearest one last. */
