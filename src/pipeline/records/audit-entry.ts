@@ -32,7 +32,8 @@ export function auditEntry(
   backend?: Backend,
 ): string {
   const { principal } = call;
-  const others = otherObjects(call, request, backend).map((names) => clipped(joinIdentifier(names)));
+  const others = otherObjects(call, request, MAX_OBJECTS, backend);
+  const named = others.slice(0, MAX_OBJECTS).map((names) => clipped(joinIdentifier(names)));
   const members = [
     `"time":"${timeNow()}","stage":"${stage}"`,
     member("request", call.requestId),
@@ -42,7 +43,7 @@ export function auditEntry(
     membersOfMethod(call.method),
     member("database", call.database),
     member("object", isUnknown(call) ? undefined : clipped(joinIdentifier(call.id))),
-    member("objects", others.length === 0 ? undefined : others.slice(0, MAX_OBJECTS)),
+    member("objects", named.length === 0 ? undefined : named),
     member("moreObjects", others.length > MAX_OBJECTS ? others.length - MAX_OBJECTS : undefined),
     member("allowed", call.admitted === true || outcome === "OK"),
     member("outcome", outcome),

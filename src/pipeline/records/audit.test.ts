@@ -100,6 +100,17 @@ describe("the audit log of calls", () => {
     assert.deepEqual(entries()[0].objects, ["team$people", "team$people", "no..name"]);
   });
 
+  it("names the first thousand tables of a commit, and counts the others", async () => {
+    const { service, entries } = audited(admitting(() => create(batchCommitTables.output)));
+    const operations = Array.from({ length: 1_500 }, (_, i) => ({
+      operation: { case: "deregisterTable", value: { identifier: `t${i}` } },
+    }));
+    const request = create(batchCommitTables.input, { operations } as never);
+    await service.unary(batchCommitTables, request, beginCall(batchCommitTables));
+    const [{ objects, moreObjects }] = entries();
+    assert.deepEqual([objects.length, objects.at(-1), moreObjects], [1_000, "t999", 500]);
+  });
+
   it("has the time, the caller and the operation of each call", async () => {
     vi.useFakeTimers({ toFake: ["Date"] });
     onTestFinished(() => void vi.useRealTimers());

@@ -36,7 +36,8 @@ export function audit(trail: AuditTrail, databases: Databases = new Map()): Inte
     const started = performance.now();
     const note = (stage: Stage, outcome: Outcome) => {
       const ms = performance.now() - started;
-      const backend = databases.get(call.database)?.backend;
+      // A query takes time to read, which a call that was refused must not take.
+      const backend = call.admitted === true ? databases.get(call.database)?.backend : undefined;
       return trail.write(auditEntry(call, request as OperationRequest, stage, outcome, ms, backend));
     };
     let response: Awaited<ReturnType<typeof next>>;

@@ -25,11 +25,13 @@ const walks = new Map<DescMessage, Walk | undefined>();
  * Returns the objects that a request names in addition to the object of the call, as far as they can be read. A location is a single
  * name, as the request writes it.
  *
+ * @param most number of objects that are read; each further one is only counted, because a commit may have 100,000 with mistakes.
  * @param backend tells which tables a new view reads. Default: nothing tells.
  */
 export function otherObjects(
   { method, id }: Call,
   request: OperationRequest,
+  most: number,
   backend?: Pick<Backend, "sourcesOf">,
 ): readonly Identifier[] {
   const message: Message = request.message;
@@ -37,7 +39,8 @@ export function otherObjects(
   const found: Identifier[] = [];
   walks.get(method.input)?.(message, (names, field, holder) => {
     const isOfCall = field === "id" && holder === message;
-    if (!isOfCall) found.push(identifierOf(names, field, holder, message as Fields, id));
+    if (!isOfCall)
+      found.push(found.length < most ? identifierOf(names, field, holder, message as Fields, id) : names);
     if (field === "id") found.push(...locationsIn(holder));
     return names as string[];
   });
