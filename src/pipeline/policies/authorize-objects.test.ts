@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { create, type DescMethodUnary, type Message } from "@bufbuild/protobuf";
 import { pino } from "pino";
-import { describe, it } from "vitest";
+import { describe, it, onTestFinished, vi } from "vitest";
 import { takeAllFor } from "../../auth/authenticator-fixture.ts";
 import { createDatabasesBackend } from "../../backends/databases/index.ts";
 import {
@@ -142,6 +142,20 @@ describe("the decision about objects", () => {
     for (const jobId of ["hidden", "none"]) {
       assert.equal(await call(describeJob, { jobId }), `TransactionNotFound: there is no job "${jobId}"`);
     }
+  });
+
+  it("about a job is one about the present name of its table, which an upstream may change", async () => {
+    vi.useFakeTimers({ toFake: ["performance"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const jobs = { job: "a$t" };
+    const { call } = callerOf(
+      new Map([[undefined, databaseOf(jobs)]]),
+      ({ object: { id } }) => id[0] !== "b",
+    );
+    assert.equal(((await call(describeJob, { jobId: "job" })) as { jobId?: string }).jobId, "job");
+    jobs.job = "b$t";
+    vi.advanceTimersByTime(10_000);
+    assert.match(String(await call(cancelJob, { jobId: "job" })), /^TransactionNotFound/);
   });
 
   it("asks a backend that knows the table of a job, and not for all jobs", async () => {

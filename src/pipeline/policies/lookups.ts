@@ -14,15 +14,18 @@ import type { Permissions } from "./permissions.ts";
 /** Entries that a lookup takes at a time. */
 const PAGE = 1_000;
 
-/** Maximum number of jobs whose tables are remembered, by the names that these had then. */
+/** Maximum number of jobs whose tables are remembered. */
 const MAX_JOBS = 10_000;
+
+/** How long the name of a job's table is remembered, in milliseconds: the table may get another one, to which others have a right. */
+const JOB_MS = 10_000;
 
 /** Creates what finds the objects that requests do not name, by calls that only the gateway sees. */
 export function createLookups(
   permissions: Permissions,
   databases: Databases,
 ): (call: Call, next: Next) => Lookups {
-  const tablesOfJobs = new Map<string, Identifier>();
+  const tablesOfJobs = new Map<string, { readonly table: Identifier; readonly until: number }>();
 
   /** Returns the table of a job, also if the caller may not see it. */
   async function findJob(call: Call, next: Next, jobId: string): Promise<Identifier | undefined> {
@@ -30,15 +33,16 @@ export function createLookups(
     if (backend.tableOfJob !== undefined) return backend.tableOfJob(jobId);
     const key = JSON.stringify([permissions.databaseOf(call), jobId]);
     const known = tablesOfJobs.get(key);
-    if (known !== undefined) return known;
+    if (known !== undefined && performance.now() < known.until) return known.table;
     for await (const { jobs } of pagesOf(call, next, LanceDbService.method.listJobs, [])) {
       const job = jobs.find((each) => each.jobId === jobId);
       if (job === undefined) continue;
       const table = parseIdentifier(job.table);
       if (tablesOfJobs.size >= MAX_JOBS) tablesOfJobs.clear();
-      tablesOfJobs.set(key, table);
+      tablesOfJobs.set(key, { table, until: performance.now() + JOB_MS });
       return table;
     }
+    tablesOfJobs.delete(key);
     return undefined;
   }
 
