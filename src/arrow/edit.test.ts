@@ -20,7 +20,7 @@ import {
   vectorFromArray,
 } from "apache-arrow";
 import { test } from "vitest";
-import { dropColumn, dropField, replaceFloats, selectRows, trueRows } from "./edit.ts";
+import { dropColumn, dropField, integersOf, replaceFloats, rowsAmong, selectRows } from "./edit.ts";
 import { decodeSchema } from "./schema.ts";
 import { END_OF_STREAM } from "./stream.ts";
 import { messagesIn } from "./upload-fixture.ts";
@@ -78,15 +78,18 @@ test("rows are skipped in columns of every layout", () => {
 
 test("rows from several places are selected in columns of every layout", () => {
   const { table, head, fields, data, batch } = source();
-  const index = Object.keys(COLUMNS).indexOf("even");
-  assert.deepEqual(trueRows(batch, fields, index).slice(0, 3), [
+  const index = Object.keys(COLUMNS).indexOf("_rowid");
+  const ids = integersOf(batch, fields, index);
+  assert.deepEqual(ids, [...(table.getChild("_rowid") ?? [])]);
+  const among = new Set([0, 2, 3, 4, ROWS - 1].map((row) => ids[row] as bigint));
+  assert.deepEqual(rowsAmong(batch, fields, index, among), [
     { from: 0, count: 1 },
-    { from: 2, count: 1 },
-    { from: 4, count: 1 },
+    { from: 2, count: 3 },
+    { from: ROWS - 1, count: 1 },
   ]);
   const everything = { from: 0, count: ROWS };
   for (const ranges of [
-    trueRows(batch, fields, index),
+    rowsAmong(batch, fields, index, among),
     [
       { from: 3, count: 6 },
       { from: 17, count: 4 },

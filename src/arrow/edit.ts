@@ -1,4 +1,4 @@
-import { createArrays, isSet, type Range, rowsIn, STRUCT_BYTES } from "./arrays.ts";
+import { createArrays, type Range, rowsIn, STRUCT_BYTES } from "./arrays.ts";
 import { type FlatTable, readInt64, readTable, readVector, rootTable, writeInt64 } from "./flatbuffer.ts";
 import { readPrefix } from "./message.ts";
 import type { ArrowField } from "./schema.ts";
@@ -94,15 +94,25 @@ function columnOf(message: Uint8Array, fields: readonly ArrowField[], index: num
   return { bytes, values, rows: Number(readInt64(header, 0)) };
 }
 
-/** Returns the ranges of the rows in which a column is true; it must be of booleans without nulls. */
-export function trueRows(message: Uint8Array, fields: readonly ArrowField[], index: number): Range[] {
+/** Returns the values of a column, which must be unsigned 64-bit integers without nulls. */
+export function integersOf(message: Uint8Array, fields: readonly ArrowField[], index: number): bigint[] {
   const { values, rows } = columnOf(message, fields, index);
-  const bits = new Uint8Array(values.buffer, values.byteOffset, values.byteLength);
+  return Array.from({ length: rows }, (_, row) => values.getBigUint64(row * 8, true));
+}
+
+/** Returns the ranges of the rows whose values in such a column are among others. */
+export function rowsAmong(
+  message: Uint8Array,
+  fields: readonly ArrowField[],
+  index: number,
+  among: ReadonlySet<bigint>,
+): Range[] {
+  const isAmong = integersOf(message, fields, index).map((value) => among.has(value));
   const ranges: Range[] = [];
-  for (let row = 0; row < rows; row++) {
-    if (!isSet(bits, row)) continue;
+  for (let row = 0; row < isAmong.length; row++) {
+    if (!isAmong[row]) continue;
     const from = row;
-    while (row + 1 < rows && isSet(bits, row + 1)) row++;
+    while (isAmong[row + 1]) row++;
     ranges.push({ from, count: row + 1 - from });
   }
   return ranges;

@@ -6,8 +6,9 @@ import { createPace, inSlices } from "../../../../runtime/pace.ts";
 import type { NativeTable } from "../../engine/native.ts";
 import type { NativeQueryBase, NativeVectorQuery } from "../../engine/native-query.ts";
 import { predicateSteps } from "../../engine/predicate.ts";
-import { type Columns, columnName, columnsOf, nameOf, selectColumns, withFilter } from "./columns.ts";
+import { type Columns, columnName, columnsOf, nameOf, selectColumns, withFoundRow } from "./columns.ts";
 import { checkCounts, type QueryFields, withinTable } from "./fields.ts";
+import { filteredRows } from "./filter-after.ts";
 import { type TextSearch, type TextTarget, textSearch } from "./text.ts";
 import { type QueryVector, type VectorSearch, vectorSearch } from "./vector.ts";
 
@@ -57,8 +58,8 @@ export interface BuiltQuery {
   readonly columns: string | undefined;
   /** Whether the result has row ids that the request did not ask for. */
   readonly hidesRowId: boolean;
-  /** Whether the result has the column {@link KEPT}, and rows that a filter after the search rejects. */
-  readonly filtersAfter: boolean;
+  /** The filter that applies after the search, for which the result has the column {@link FOUND_ROW}. */
+  readonly filterAfter: string | undefined;
   /** Maximum number of rows of the result for each query vector; undefined for no bound. */
   readonly maxRows: number | undefined;
   /** Rows that the engine gathers for each query vector before it gives the first one. */
@@ -110,7 +111,9 @@ export async function buildQuery(
   const after = vector === undefined && text !== undefined && request.prefilter === false;
   const filter = after ? request.filter : undefined;
   const searched = filter === undefined ? request : { ...request, filter: undefined };
-  const selected = withFilter(columns, filter, schema);
+  const selected = filter === undefined ? columns : withFoundRow(columns, schema);
+  // The search may find nothing on which the filter would fail.
+  if (filter !== undefined) await filteredRows(table, filter).explainPlan(false);
   const make = (vectors: readonly QueryVector[]) => {
     const query = vector === undefined ? table.query() : vector.apply(table.query(), vectors);
     text?.apply(query);
@@ -145,7 +148,7 @@ export async function buildQuery(
     })),
     columns: nameOf(columns),
     hidesRowId,
-    filtersAfter: filter !== undefined,
+    filterAfter: filter,
     maxRows: limit,
     gathered: gatheredOf(request, vector, limit, offset),
     skipRows: filter === undefined ? 0 : offset,
@@ -223,7 +226,7 @@ function hybridQuery(
     runs: [{ query, firstVector: 0, vectors: 1 }],
     columns: nameOf(columns),
     hidesRowId: request.fastSearch === true && !asksForRowId(request, asked),
-    filtersAfter: false,
+    filterAfter: undefined,
     maxRows: limit,
     gathered: gatheredOf(request, vector, limit, offset),
     skipRows: offset,

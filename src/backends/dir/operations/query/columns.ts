@@ -5,8 +5,8 @@ import type { NativeQueryBase } from "../../engine/native-query.ts";
 import { checkExpressions } from "../../engine/predicate.ts";
 import type { QueryFields } from "./fields.ts";
 
-/** A column of whether a row passes the filter that applies after a search; results do not have it. */
-export const KEPT = "__lance_gateway_kept";
+/** A column of the ids of rows, for the filter that applies after a search; results do not have it. */
+export const FOUND_ROW = "__lance_gateway_row";
 
 /** The columns of a result. */
 export interface Columns {
@@ -59,15 +59,10 @@ export function nameOf(columns: Columns | undefined): string | undefined {
   return name;
 }
 
-/** Adds the column {@link KEPT} for a filter that applies after the search. */
-export function withFilter(
-  columns: Columns | undefined,
-  filter: string | undefined,
-  { fields }: ArrowSchema,
-): Columns | undefined {
-  if (filter === undefined) return columns;
+/** Adds the column {@link FOUND_ROW}. */
+export function withFoundRow(columns: Columns | undefined, { fields }: ArrowSchema): Columns {
   const entries = columns?.entries ?? fields.map(({ name }) => [name, formatFieldPath([name])] as const);
-  return { entries: [...entries, [KEPT, `coalesce((${filter}), false)`]], plain: false };
+  return { entries: [...entries, [FOUND_ROW, "_rowid"]], plain: false };
 }
 
 /** Returns a column's name for the engine, which takes a top-level name literally and therefore without quotes. */

@@ -1,23 +1,25 @@
 import assert from "node:assert/strict";
-import { Bool, Field, Float32, Int32, type Table, tableFromIPC, Uint64 } from "apache-arrow";
+import { Field, Float32, Int32, type Table, tableFromIPC, Uint64 } from "apache-arrow";
 import fc from "fast-check";
 import { test } from "vitest";
 import { createRandom } from "../../../../../test/support/random.ts";
 import { columns, randomTable, streamOf } from "../../../../arrow/random-table-fixture.ts";
 import { END_OF_STREAM, type FileMessages } from "../../../../arrow/stream.ts";
 import { type BuiltQuery, RELEVANCE, ROW_ID } from "./build.ts";
-import { KEPT } from "./columns.ts";
-import { createResultEditor } from "./edit-result.ts";
+import { FOUND_ROW } from "./columns.ts";
+import { createResultEditor, foundRows } from "./edit-result.ts";
 
 /** Edits of a result. */
-interface Edits extends Pick<BuiltQuery, "hidesRowId" | "filtersAfter" | "skipRows"> {
+interface Edits extends Pick<BuiltQuery, "hidesRowId" | "skipRows"> {
+  /** The ids of the rows that pass the filter after the search, as the remainders of three. */
+  readonly passing: readonly bigint[] | undefined;
   readonly ranked: boolean;
   readonly firstVector: number;
 }
 
 const anyEdits = fc.record({
   hidesRowId: fc.boolean(),
-  filtersAfter: fc.boolean(),
+  passing: fc.option(fc.uniqueArray(fc.bigInt({ min: 0n, max: 2n })), { nil: undefined }),
   skipRows: fc.nat(40),
   ranked: fc.boolean(),
   firstVector: fc.nat(2),
@@ -28,14 +30,14 @@ const VECTOR = "query_index";
 /** Columns that the editor reads or hides, each somewhere among the others. */
 const OWN = [
   [ROW_ID, new Uint64()],
-  [KEPT, new Bool()],
+  [FOUND_ROW, new Uint64()],
   [RELEVANCE, new Float32()],
 ] as const;
 
 /** Returns the rows of a result after the edits, from decoded values. */
 function editedRows(tables: readonly Table[], edits: Edits): string[] {
-  const { hidesRowId, filtersAfter, skipRows, ranked, firstVector } = edits;
-  const hidden = [...(hidesRowId ? [ROW_ID] : []), ...(filtersAfter ? [KEPT] : [])];
+  const { hidesRowId, passing, skipRows, ranked, firstVector } = edits;
+  const hidden = [...(hidesRowId ? [ROW_ID] : []), ...(passing ? [FOUND_ROW] : [])];
   return tables
     .flatMap((table) => table.toArray())
     .map((row, rank) => ({
@@ -43,7 +45,7 @@ function editedRows(tables: readonly Table[], edits: Edits): string[] {
       ...(firstVector > 0 && { [VECTOR]: (row[VECTOR] + firstVector) | 0 }),
       ...(!ranked && { [RELEVANCE]: Math.fround(1 / (60 + rank)) }),
     }))
-    .filter((row) => !filtersAfter || row[KEPT])
+    .filter((row) => passing?.includes(row[FOUND_ROW] % 3n) ?? true)
     .slice(skipRows)
     .map((row) => textOf(row, hidden));
 }
@@ -65,8 +67,13 @@ test("edits of a result without decoding it are those of its decoded rows", () =
       fields.unshift(new Field(VECTOR, new Int32(), false));
       const random = createRandom(seed);
       const { parts } = streamOf(rows.map((count) => randomTable(fields, count, random)));
-      const edit = createResultEditor(edits as BuiltQuery & Edits, edits.ranked, edits.firstVector);
-      const edited = parts.map(edit);
+      const { passing, ranked, firstVector } = edits;
+      const built = { ...edits, filterAfter: passing && "a filter" } as unknown as BuiltQuery;
+      const edit = createResultEditor(built, ranked, firstVector);
+      const edited = parts.map((part) => {
+        const ids = passing && foundRows(part).filter((id) => passing.includes(id % 3n));
+        return edit(part, ids && new Set(ids));
+      });
       const read = ({ schema, data }: Pick<FileMessages, "schema" | "data">) =>
         tableFromIPC(Buffer.concat([schema, ...data, END_OF_STREAM]));
       assert.deepEqual(

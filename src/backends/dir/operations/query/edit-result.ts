@@ -3,21 +3,29 @@ import {
   addToFirst,
   dropColumn,
   dropField,
+  integersOf,
   replaceFloats,
+  rowsAmong,
   selectRows,
-  trueRows,
 } from "../../../../arrow/edit.ts";
 import { parseMessageHead, readPrefix } from "../../../../arrow/message.ts";
 import { type ArrowField, decodeSchema } from "../../../../arrow/schema.ts";
 import type { FileMessages } from "../../../../arrow/stream.ts";
 import { type BuiltQuery, RELEVANCE, ROW_ID } from "./build.ts";
-import { KEPT } from "./columns.ts";
+import { FOUND_ROW } from "./columns.ts";
 
 /** The constant of reciprocal rank fusion: the row of rank r scores 1 / (60 + r). */
 const FUSION_CONSTANT = 60;
 
-/** Changes the batches of a result, one after the other. */
-export type ResultEditor = (batch: FileMessages) => { schema: Uint8Array; data: readonly Uint8Array[] };
+/**
+ * Changes the batches of a result, one after the other.
+ *
+ * @param passing the ids of the rows that pass the filter after the search; undefined if there is none
+ */
+export type ResultEditor = (
+  batch: FileMessages,
+  passing?: ReadonlySet<bigint>,
+) => { schema: Uint8Array; data: readonly Uint8Array[] };
 
 /**
  * Finishes a result of the engine: drops the rows that a filter after the search rejects, the columns that the request
@@ -28,13 +36,18 @@ export type ResultEditor = (batch: FileMessages) => { schema: Uint8Array; data: 
  * @param firstVector the index of the first query vector, because the engine counts from 0
  */
 export function createResultEditor(
-  { hidesRowId, filtersAfter, skipRows: skip }: BuiltQuery,
+  { hidesRowId, filterAfter, skipRows: skip }: BuiltQuery,
   ranked: boolean,
   firstVector: number,
 ): ResultEditor {
   let [left, rank] = [skip, 0];
 
-  function edit(message: Uint8Array, fields: readonly ArrowField[], hidden: readonly number[]): Uint8Array[] {
+  function edit(
+    message: Uint8Array,
+    fields: readonly ArrowField[],
+    hidden: readonly number[],
+    passing: ReadonlySet<bigint> | undefined,
+  ): Uint8Array[] {
     const { kind, rows: all } = headOf(message);
     if (kind !== "batch") return [message];
     // With several vectors, the first column is the index of the vector.
@@ -44,12 +57,8 @@ export function createResultEditor(
       edited = replaceFloats(edited, fields, column, (row) => 1 / (FUSION_CONSTANT + start + row));
       rank += rows;
     }
-    if (filtersAfter) {
-      const kept = trueRows(
-        edited,
-        fields,
-        fields.findIndex(({ name }) => name === KEPT),
-      );
+    if (passing !== undefined) {
+      const kept = rowsAmong(edited, fields, indexOfRows(fields), passing);
       rows = rowsIn(kept);
       if (rows === 0) return [];
       if (rows < all) edited = selectRows(edited, fields, kept);
@@ -60,16 +69,28 @@ export function createResultEditor(
     if (skipped > 0) edited = selectRows(edited, fields, [{ from: skipped, count: rows - skipped }]);
     return [hidden.reduce((batch, index) => dropColumn(batch, fields, index), edited)];
   }
-  return ({ schema, schemaMetadata, data }) => {
+  const filters = filterAfter !== undefined;
+  return ({ schema, schemaMetadata, data }, passing) => {
     const { fields } =
-      hidesRowId || filtersAfter || left > 0 || !ranked ? decodeSchema(schemaMetadata) : { fields: [] };
-    const names = [...(hidesRowId ? [ROW_ID] : []), ...(filtersAfter ? [KEPT] : [])];
+      hidesRowId || filters || left > 0 || !ranked ? decodeSchema(schemaMetadata) : { fields: [] };
+    const names = [...(hidesRowId ? [ROW_ID] : []), ...(filters ? [FOUND_ROW] : [])];
     const hidden = fields.flatMap(({ name }, index) => (names.includes(name) ? [index] : [])).reverse();
     return {
       schema: hidden.reduce(dropField, schema),
-      data: data.flatMap((message) => edit(message, fields, hidden)),
+      data: data.flatMap((message) => edit(message, fields, hidden, passing)),
     };
   };
+}
+
+/** Returns the ids of the rows of a batch, which has the column {@link FOUND_ROW}. */
+export function foundRows({ schemaMetadata, data }: FileMessages): bigint[] {
+  const { fields } = decodeSchema(schemaMetadata);
+  const batches = data.filter((message) => headOf(message).kind === "batch");
+  return batches.flatMap((message) => integersOf(message, fields, indexOfRows(fields)));
+}
+
+function indexOfRows(fields: readonly ArrowField[]): number {
+  return fields.findIndex(({ name }) => name === FOUND_ROW);
 }
 
 function headOf(message: Uint8Array) {

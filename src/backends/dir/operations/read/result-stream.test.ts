@@ -33,7 +33,7 @@ async function resultOf(
   const shape = () => ({ outputSchema: async () => file });
   const plain = {
     hidesRowId: false,
-    filtersAfter: false,
+    filterAfter: undefined,
     columns: "",
     skipRows,
     hybrid: false,

@@ -12,7 +12,7 @@ import { createResultEditor } from "../query/edit-result.ts";
 import type { Guarded } from "../tables/guarded.ts";
 import type { Place, ReadAhead } from "./read-ahead.ts";
 import { fullWidth, sizeOf } from "./result-size.ts";
-import { batchFiles, emptySchema, type RunOptions, startRun } from "./run-query.ts";
+import { batchFiles, emptySchema, passingOf, type RunOptions, startRun } from "./run-query.ts";
 import { SMALL_RESULT_BYTES, smallResult, type WideResult } from "./small-result.ts";
 
 /** Maximum number of rows of a result that is collected before it is sent. */
@@ -145,7 +145,7 @@ async function* editedBatches(
     for await (const batch of batchFiles(batches, options)) {
       const messages = splitIpcFile(batch);
       data.widths.note(built.columns, messages.rows, dataBytes(messages));
-      const edited = edit(messages);
+      const edited = edit(messages, await passingOf(built, messages, options));
       if (edited.data.length === 0) continue;
       // The batch's own schema is authoritative: the planned one may differ in nullability.
       if (first) yield edited.schema;

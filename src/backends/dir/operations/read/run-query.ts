@@ -6,7 +6,8 @@ import { timeLimit } from "../../concurrency/wait.ts";
 import { hasNoNeighbours } from "../../engine/errors.ts";
 import type { NativeBatches } from "../../engine/native-query.ts";
 import type { BuiltQuery, Run } from "../query/build.ts";
-import { createResultEditor } from "../query/edit-result.ts";
+import { createResultEditor, foundRows } from "../query/edit-result.ts";
+import { passingRows } from "../query/filter-after.ts";
 import type { Guarded } from "../tables/guarded.ts";
 
 /** Options of a result. */
@@ -51,6 +52,16 @@ export async function* batchFiles(
     yield file;
     pull = async () => (await turns.run(() => batches.next(), isWanted, caller)) ?? null;
   }
+}
+
+/** Returns the ids of the rows of a batch that pass the filter after the search; undefined if there is none. */
+export async function passingOf(
+  { filterAfter }: BuiltQuery,
+  batch: FileMessages,
+  { data, call }: RunOptions,
+): Promise<ReadonlySet<bigint> | undefined> {
+  if (filterAfter === undefined) return undefined;
+  return data.wait(() => passingRows(data.table, filterAfter, foundRows(batch), timeLimit(call)));
 }
 
 /** Asks the engine for the schema of its result. */

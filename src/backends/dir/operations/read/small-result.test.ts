@@ -34,7 +34,7 @@ async function resultOf(
   };
   const query = async () => ({ execute: async () => ({ next }) });
   const runs = [{ query, firstVector: 0, vectors: 1 }];
-  const plain = { hidesRowId: false, filtersAfter: false, skipRows: 0, maxRows: 2, hybrid: false, runs };
+  const plain = { hidesRowId: false, filterAfter: undefined, skipRows: 0, maxRows: 2, hybrid: false, runs };
   const data: Partial<Guarded> = {
     wait: (work: () => Promise<unknown>) => work() as never,
     widths: createRowWidths(),

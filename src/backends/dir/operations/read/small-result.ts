@@ -3,7 +3,14 @@ import { dataBytes, END_OF_STREAM, type FileMessages, splitIpcFile } from "../..
 import type { NativeBatches } from "../../engine/native-query.ts";
 import type { BuiltQuery, Run } from "../query/build.ts";
 import { createResultEditor } from "../query/edit-result.ts";
-import { batchFiles, emptySchema, MAX_BATCH_ROWS, type RunOptions, startRun } from "./run-query.ts";
+import {
+  batchFiles,
+  emptySchema,
+  MAX_BATCH_ROWS,
+  passingOf,
+  type RunOptions,
+  startRun,
+} from "./run-query.ts";
 
 /** Maximum size of a small result, in bytes. */
 export const SMALL_RESULT_BYTES = 1024 * 1024;
@@ -34,8 +41,8 @@ export async function smallResult(built: BuiltQuery, options: RunOptions): Promi
   const { data, call } = options;
   const [run] = built.runs as readonly [Run];
   const { batches, ranked } = await data.wait(() => startRun(built, run, MAX_BATCH_ROWS, call));
-  const { hidesRowId, filtersAfter, skipRows, maxRows = 0 } = built;
-  const isFinal = ranked && !hidesRowId && !filtersAfter && skipRows === 0;
+  const { hidesRowId, filterAfter, skipRows, maxRows = 0 } = built;
+  const isFinal = ranked && !hidesRowId && filterAfter === undefined && skipRows === 0;
   const most = isFinal ? maxRows * run.vectors : Number.POSITIVE_INFINITY;
   const files = await collect(batches, most, built.columns, options);
   const [only, ...others] = files;
@@ -45,7 +52,11 @@ export async function smallResult(built: BuiltQuery, options: RunOptions): Promi
   }
 
   const edit = createResultEditor(built, ranked, run.firstVector);
-  const edited = files.map(edit).filter((batch) => batch.data.length > 0);
+  const edited: ReturnType<typeof edit>[] = [];
+  for (const file of files) {
+    const batch = edit(file, await passingOf(built, file, options));
+    if (batch.data.length > 0) edited.push(batch);
+  }
   const schema = edited[0]?.schema ?? (await emptySchema(built, data));
   const parts = [schema, ...edited.flatMap((batch) => batch.data), END_OF_STREAM];
   return wholeOf(parts, ARROW_STREAM, files);
