@@ -130,7 +130,7 @@ function isEmpty(row: readonly string[] | undefined): boolean {
 function checkLength(row: readonly string[], columns: number, number: number): void {
   if (row.length <= columns || row.slice(columns).every((cell) => cell === "")) return;
   throw new Error(
-    `row ${number} has ${row.length} cells, and the first line names ${columns}; a text that contains the separator needs quotes`,
+    `row ${number} has ${row.length} cells, and the first line names ${columns}; texts with separators need quotes`,
   );
 }
 
