@@ -1,4 +1,5 @@
 import type { LanceError } from "../client/exports.ts";
+import { SERVER } from "../client/server-name.ts";
 import { UsageError } from "../config/option-spec.ts";
 import { redactText } from "../log/redact.ts";
 import { escapeInvisible } from "../runtime/line-text.ts";
@@ -85,9 +86,6 @@ const CAUSES: readonly (readonly [code: string, meaning: string, words?: RegExp]
 
 /** Failures of the connection, of which people need to know the address. */
 const OF_CONNECTION: ReadonlySet<unknown> = new Set(["unreached", "reset", "silent", "broken"]);
-
-/** How errors name a server of which their authors do not know the address. */
-const SERVER = "the upstream catalog";
 
 function factsOf(error: LanceError, address: string): FailureFacts {
   const message = error.message.replaceAll(/\s*\n\s*/g, " ");

@@ -11,6 +11,7 @@ import { LanceError, toLanceError } from "../namespace/errors.ts";
 import type { LanceNamespace } from "../namespace/lance-namespace.ts";
 import { resolveRequest, shareContext } from "../pipeline/call/resolve.ts";
 import { beforeEnd } from "../runtime/before-end.ts";
+import { withServerName } from "./server-name.ts";
 import { SILENT_LOG } from "./silent-log.ts";
 import type { CallOptions } from "./types.ts";
 
@@ -40,15 +41,20 @@ interface Begun {
  * Creates the caller of an implementation.
  *
  * @param headers headers for every call.
+ * @param server address of the server in errors. Default: they say that it is the upstream.
+ * @param closing ends the calls that begin after it; those that run then end by the implementation.
  */
 export function createCaller(
   name: string,
   operations: Partial<LanceNamespace>,
   headers: Readonly<Record<string, string>> = {},
+  server?: string,
+  closing?: AbortSignal,
 ): Caller {
   const handlers: Readonly<Record<string, unknown>> = { ...operations };
 
   function handlerOf<H>(method: DescMethod): H {
+    if (closing?.aborted) throw new LanceError("Cancelled", "the connection is closed");
     const handler = handlers[method.localName];
     if (handler !== undefined) return handler as H;
     throw new LanceError("Unsupported", `${method.name} is not supported by the implementation "${name}"`);
@@ -66,7 +72,7 @@ export function createCaller(
       shareContext(response, call);
       return response;
     } catch (thrown) {
-      throw failureOf(thrown, call);
+      throw withServerName(failureOf(thrown, call), server);
     } finally {
       end();
     }
@@ -84,7 +90,7 @@ export function createCaller(
       const run = handlerOf<Handler<[Call], AsyncIterable<Message>>>(method);
       yield* endedBy(aborted, run(request, call));
     } catch (thrown) {
-      throw failureOf(thrown, call);
+      throw withServerName(failureOf(thrown, call), server);
     } finally {
       end();
     }

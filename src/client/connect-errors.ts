@@ -4,6 +4,7 @@ import { ErrorResponseSchema } from "../gen/lance/namespace/v1/common_pb.ts";
 import type { Call } from "../namespace/call.ts";
 import { LanceError } from "../namespace/errors.ts";
 import { errorOfStatus } from "../namespace/status-error.ts";
+import { SERVER } from "./server-name.ts";
 
 /** Returns the error for a failed call over Connect; if the call ended itself, the reason of the abort. */
 export function errorOfConnect(thrown: unknown, { signal, method, headers }: Call): unknown {
@@ -11,11 +12,11 @@ export function errorOfConnect(thrown: unknown, { signal, method, headers }: Cal
   if (!(thrown instanceof ConnectError)) {
     return thrown instanceof LanceError
       ? thrown
-      : new LanceError("Internal", "the answer of the server cannot be read", { cause: thrown });
+      : new LanceError("Internal", `the answer of ${SERVER} cannot be read`, { cause: thrown });
   }
   // The error that fetch throws when the connection fails or is lost. Whether the request was sent is unknown.
   if (thrown.cause instanceof TypeError) {
-    const error = new LanceError("ServiceUnavailable", "the server cannot be reached", { cause: thrown });
+    const error = new LanceError("ServiceUnavailable", `${SERVER} cannot be reached`, { cause: thrown });
     const isLost = repeatableOf(method, Object.entries(headers).flat()) === "unsent";
     return isLost ? lostAnswer(error) : error;
   }

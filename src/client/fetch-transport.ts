@@ -1,6 +1,7 @@
 import { type FailureKind, UpstreamFailure, type UpstreamTransport } from "../backends/rest/transport.ts";
 import { signalOf } from "../runtime/late-signal.ts";
 import { answerPieces, type Fetch, fetchBody, watchBody } from "./fetch-body.ts";
+import { SERVER } from "./server-name.ts";
 
 /** Headers that fetch sets itself. */
 const OWN = new Set(["accept-encoding", "user-agent"]);
@@ -27,7 +28,7 @@ export function createFetchTransport(uri: string, send: Fetch): UpstreamTranspor
       const answer = await failing(
         // Whether the request was sent is unknown.
         "reset",
-        "the server cannot be reached",
+        `${SERVER} cannot be reached`,
         send(base + target, init),
         known,
       );
@@ -44,7 +45,7 @@ export function createFetchTransport(uri: string, send: Fetch): UpstreamTranspor
 /** Returns why a request failed, if the caller or the source of the body ended it. */
 type KnownReason = () => unknown;
 
-const BROKEN = "the answer of the server broke off";
+const BROKEN = `the answer of ${SERVER} broke off`;
 
 async function* piecesOf(answer: Response, known: KnownReason): AsyncIterable<Uint8Array> {
   try {

@@ -1,3 +1,4 @@
+import { LanceError } from "../namespace/errors.ts";
 import type { NamespaceImplementation } from "./implementation.ts";
 import { readPem } from "./node-transport.ts";
 import { type Properties, readProperties, readTlsFiles } from "./properties.ts";
@@ -27,6 +28,11 @@ export async function openGrpc(properties: Properties): Promise<NamespaceImpleme
     .required("address")
     .split(",")
     .map((address) => address.trim());
+  const wrong = addresses.find((address) => /^https?:/i.test(address));
+  if (wrong !== undefined) {
+    const message = `"address" must be a host and a port such as 127.0.0.1:2333, not ${wrong}`;
+    throw new LanceError("InvalidInput", message);
+  }
   const wanted = reader.flag("tls");
   const files = readTlsFiles(reader);
   const serverName = reader.text("tls.server_name");

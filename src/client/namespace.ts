@@ -31,7 +31,7 @@ export interface Namespace extends Omit<Operations, keyof TableMethods>, TableMe
   readonly implementation: string;
   /** Description of the connection's target, for people; it contains no credentials. */
   readonly description: string;
-  /** Closes connections and files. Running calls fail. */
+  /** Closes connections and files. Running calls fail, and later ones are Cancelled. */
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
@@ -49,7 +49,9 @@ type AnyMethod =
  */
 export function createNamespace(implementation: NamespaceImplementation, load?: LoadLanceDb): Namespace {
   const { name, description = name, headers, lancedb } = implementation;
-  const caller = createCaller(name, implementation.operations, headers);
+  const closing = new AbortController();
+  const { operations: handlers, description: server } = implementation;
+  const caller = createCaller(name, handlers, headers, server, closing.signal);
   const entries = LanceNamespaceService.methods.map((method: AnyMethod) => [
     method.localName,
     operationOf(method, caller),
@@ -57,6 +59,7 @@ export function createNamespace(implementation: NamespaceImplementation, load?: 
   const operations = Object.fromEntries(entries) as Operations;
   const tables = createTableMethods(operations, name, lancedb, load);
   const close = async () => {
+    closing.abort();
     await tables.close();
     await implementation.close?.();
   };

@@ -182,8 +182,9 @@ export class LanceError extends Error {
   }
 
   static override [Symbol.hasInstance](value: unknown): boolean {
-    // biome-ignore lint/complexity/noThisInStatic: classes that extend this one inherit the check.
-    if (this !== LanceError) return super[Symbol.hasInstance](value);
+    // Classes that extend this one inherit the check. A class that named itself here would be called otherwise in the package.
+    // biome-ignore lint/complexity/noThisInStatic: it is the class that is asked.
+    if (!Object.hasOwn(this, Symbol.hasInstance)) return super[Symbol.hasInstance](value);
     return typeof value === "object" && value !== null && MARK in value;
   }
 

@@ -3,6 +3,7 @@ import { create } from "@bufbuild/protobuf";
 import { describe, it } from "vitest";
 import {
   connect,
+  isCancelled,
   isInvalidInput,
   isUnavailable,
   isUnsupported,
@@ -48,6 +49,11 @@ describe("connect", () => {
       /must be one of specification, lancedb/,
     );
     await fails("rest", { uri: "https://localhost", "tls.cert_file": "x" }, /go together/);
+    await fails(
+      "grpc",
+      { address: "http://localhost:1" },
+      /must be a host and a port such as 127.0.0.1:2333/,
+    );
     await fails("grpc", { address: "localhost:1", tls: "maybe" }, /must be true or false, not "maybe"/);
     await fails("dir", { root: "/dev/null/x" }, /\/dev\/null\/x/);
   });
@@ -60,6 +66,22 @@ describe("connect", () => {
     ] as const) {
       await using ns = await connect(name, properties);
       await assert.rejects(ns.listTables(), isUnavailable, name);
+      await assert.rejects(ns.listTables(), { message: `${Object.values(properties)[0]} cannot be reached` });
+    }
+  });
+
+  it("says that a connection is closed, which no repetition mends", async () => {
+    for (const [name, properties] of [
+      ["rest", { uri: "http://127.0.0.1:1" }],
+      ["grpc", { address: "127.0.0.1:1" }],
+      ["connect", { uri: "http://127.0.0.1:1" }],
+    ] as const) {
+      const ns = await connect(name, properties);
+      await ns.close();
+      const isClosed = (error: unknown) => isCancelled(error) && error.message === "the connection is closed";
+      await assert.rejects(ns.listTables(), isClosed, name);
+      await assert.rejects(ns.insertIntoTable({ id: ["t"] }, new Uint8Array(8)), isClosed, name);
+      await assert.rejects(ns.queryTable({ id: ["t"] }).toTable(), isClosed, name);
     }
   });
 });
