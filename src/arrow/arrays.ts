@@ -1,4 +1,5 @@
 import { bitWidth } from "./batch-check.ts";
+import { isSet } from "./bits.ts";
 import { type FlatTable, readVector } from "./flatbuffer.ts";
 import type { ArrowField } from "./schema.ts";
 
@@ -140,11 +141,6 @@ function selectBits(bits: Uint8Array, ranges: readonly Range[]): Uint8Array {
     }
   }
   return selected;
-}
-
-/** Whether a bit is set. */
-export function isSet(bits: Uint8Array, at: number): boolean {
-  return (((bits[at >> 3] ?? 0) >> (at & 7)) & 1) === 1;
 }
 
 function zeros(bits: Uint8Array, count: number): number {

@@ -1,6 +1,8 @@
 import { type FlatTable, readInt64, readLength, readTable, readUint8, readVector } from "./flatbuffer.ts";
 import { checkLz4Frame } from "./lz4.ts";
 import type { ArrowField, ArrowType } from "./schema.ts";
+import { unpack } from "./unpack.ts";
+import { bytesInViews, VIEW_BYTES } from "./views.ts";
 
 /** Sizes of the arrays of a message, in bytes. */
 export interface LayoutSize {
@@ -41,12 +43,16 @@ interface Cursor {
   node(): { length: number; nulls: number };
   /** Returns the unpacked size of the next buffer, in bytes. */
   buffer(): number;
+  /** Returns the unpacked contents of the last buffer. */
+  contents(): Uint8Array;
   /** Returns the next count of variadic buffers, for view types. */
   variadic(): number;
   /** Unpacked size so far, in bytes. */
   readonly unpackedBytes: number;
   /** Counts values that take no bytes, and for which the engine needs a number of them. */
   free(values: number, neededBytes: number): void;
+  /** Counts values that the engine stores in more bytes than their buffers have. */
+  expand(bytes: number): void;
   /** Counts memory beside the buffers, in bytes. */
   need(bytes: number): void;
   /** Checks that everything was used, and returns the sizes. */
@@ -55,6 +61,9 @@ interface Cursor {
 
 const STRUCT_BYTES = 16;
 const COUNT_BYTES = 8;
+
+/** Maximum size of the buffers of a batch that are unpacked to be read, in bytes: 4 million views. */
+const MAX_READ_BYTES = 64 * 1024 * 1024;
 
 /** Number of LZ4_FRAME among the codecs; the engine unpacks ZSTD to no more than the declared size. */
 const LZ4 = 0;
@@ -67,7 +76,8 @@ function createCursor(batch: FlatTable, body: Uint8Array): Cursor {
   const compression = readTable(batch, 3);
   const isLz4 = compression !== undefined && readUint8(compression, 0) === LZ4;
   const bytes = new DataView(body.buffer, body.byteOffset, body.byteLength);
-  let [node, buffer, count, total, packed, needed] = [0, 0, 0, 0, 0, 0];
+  let last: { readonly start: number; readonly size: number; readonly unpacked: number } | undefined;
+  let [node, buffer, count, total, packed, needed, read] = [0, 0, 0, 0, 0, 0, 0];
 
   /** A compressed buffer begins with its unpacked size, or with -1 if it is stored uncompressed. */
   function unpackedSize(start: number, size: number): number {
@@ -92,9 +102,21 @@ function createCursor(batch: FlatTable, body: Uint8Array): Cursor {
     buffer() {
       if (buffer >= buffers.length) throw new RangeError("a buffer is missing");
       const at = buffers.at + buffer++ * STRUCT_BYTES;
-      const size = unpackedSize(readLength(view, at), readLength(view, at + 8));
-      total += size;
-      return size;
+      const [start, size] = [readLength(view, at), readLength(view, at + 8)];
+      const unpacked = unpackedSize(start, size);
+      last = { start, size, unpacked };
+      total += unpacked;
+      return unpacked;
+    },
+    contents() {
+      const { start, size, unpacked } = last ?? { start: 0, size: 0, unpacked: 0 };
+      if (compression === undefined || size === 0) return body.subarray(start, start + size);
+      const packed = body.subarray(start + 8, start + size);
+      if (bytes.getBigInt64(start, true) === -1n) return packed;
+      read += unpacked;
+      if (read > MAX_READ_BYTES)
+        throw new RangeError("a batch has too many compressed views; send it in several");
+      return unpack(isLz4 ? "lz4" : "zstd", packed, unpacked);
     },
     variadic() {
       if (count >= counts.length) throw new RangeError("a count of variadic buffers is missing");
@@ -105,6 +127,9 @@ function createCursor(batch: FlatTable, body: Uint8Array): Cursor {
     },
     free(values, neededBytes) {
       total += Math.ceil(values * Math.max(1 / 8, neededBytes));
+    },
+    expand(bytes) {
+      total += Math.max(0, bytes);
     },
     need(bytes) {
       needed += Math.max(0, bytes);
@@ -151,6 +176,7 @@ function checkField(field: ArrowField, expected: number, cursor: Cursor, least: 
   }
   const countValues = () => cursor.need(length * least - (cursor.unpackedBytes - before));
   need(nulls > 0 ? Math.ceil(length / 8) : 0);
+  const validity = nulls > 0 && type.name.endsWith("_view") ? cursor.contents() : undefined;
   const width = bitWidth(type);
   if (width !== undefined) {
     if (width === 0) cursor.free(length, least);
@@ -168,11 +194,15 @@ function checkField(field: ArrowField, expected: number, cursor: Cursor, least: 
       countValues();
       return;
     case "binary_view":
-    case "utf8_view":
-      need(length * 16);
+    case "utf8_view": {
+      need(length * VIEW_BYTES);
+      const bytes = length > 0 ? bytesInViews(cursor.contents(), length, validity) : 0;
+      const start = cursor.unpackedBytes;
       for (let left = cursor.variadic(); left > 0; left--) need(0);
+      cursor.expand(bytes - (cursor.unpackedBytes - start));
       countValues();
       return;
+    }
     case "list":
     case "map":
     case "large_list":

@@ -16,7 +16,14 @@ import {
   vectorFromArray,
 } from "apache-arrow";
 import { test, vi } from "vitest";
-import { framed, lz4Zeros, sharedSchema, withNumber } from "../../test/support/hostile-arrow.ts";
+import {
+  framed,
+  lz4Zeros,
+  SHARED_VIEWS,
+  sharedSchema,
+  sharedViews,
+  withNumber,
+} from "../../test/support/hostile-arrow.ts";
 import { type ErrorName, isLanceError, LanceError } from "../namespace/errors.ts";
 import { ITEMS_PER_STEP } from "../runtime/pace.ts";
 import { STRUCT_BYTES } from "./arrays.ts";
@@ -188,6 +195,16 @@ test("short values in lists take the memory that the engine needs for them, and 
   count(await heldFor(listStream(struct, points)), 160_000, 163_000);
   const vectors = new FixedSizeList(4, new Field("item", new Int8(), true));
   count(await heldFor(listStream(vectors, Array(1000).fill([1, 2, 3, 4]))), 12_000, 13_000);
+});
+
+test("texts that views share count each time", async () => {
+  const expanded = SHARED_VIEWS.views * SHARED_VIEWS.bytes;
+  const held = await collectUpload(once(sharedViews()), { maxBytes: 2 * expanded });
+  assert.ok(held.heldBytes > expanded && held.heldBytes < expanded + 20_000, `${held.heldBytes} bytes`);
+  await assert.rejects(
+    collectUpload(once(sharedViews()), OPTIONS),
+    refusal("PayloadTooLarge", /unpacks to more/),
+  );
 });
 
 test("an LZ4 frame that unpacks to more than its declared size is refused", () => {

@@ -1,5 +1,5 @@
 /** First bytes of an LZ4 frame. */
-const MAGIC = 0x184d2204;
+export const MAGIC = 0x184d2204;
 
 /** Largest size of a block, in bytes, by its number in the frame's descriptor. */
 const BLOCK_BYTES: readonly (number | undefined)[] = [
@@ -22,11 +22,13 @@ const LEAST_BYTES_PER_BLOCK = 128;
 /** By how many bytes the blocks of a frame may exceed its declared size: all except the last are full. */
 const MAX_EXCESS_BYTES = 16 * 1024 * 1024;
 
-const BLOCK_CHECKSUM = 0x10;
-const CONTENT_SIZE = 0x08;
-const DICTIONARY_ID = 0x01;
+/** Flags of a frame. */
+export const BLOCK_CHECKSUM = 0x10;
+export const CONTENT_SIZE = 0x08;
+export const CONTENT_CHECKSUM = 0x04;
+export const DICTIONARY_ID = 0x01;
 /** Flag in the length of a block: the block is stored uncompressed. */
-const STORED = 0x80000000;
+export const STORED = 0x80000000;
 
 /**
  * Checks that an LZ4 frame cannot unpack to much more than its declared size: the engine unpacks the whole frame
@@ -60,7 +62,7 @@ export function checkLz4Frame({ buffer, byteOffset, byteLength }: Uint8Array, si
       unpacked += Math.min(blockBytes, Math.max(1, length) * MAX_RATIO);
       if (unpacked > most) throw new RangeError("a compressed buffer is larger than it says");
     }
-    at += flags & 0x04 ? 4 : 0;
+    at += flags & CONTENT_CHECKSUM ? 4 : 0;
   }
   if (at === 0) throw new RangeError("an LZ4 frame is cut off");
 }

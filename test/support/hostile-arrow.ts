@@ -111,3 +111,24 @@ export function lz4Bomb(blocks: number): Buffer {
   );
   return Buffer.concat([withNumber(lengths, BigInt(LZ4_BODY.bytes), BigInt(body.byteLength)), body, END]);
 }
+
+/** Number of views in {@link sharedViews}, and size of the text to which all of them refer, in bytes. */
+export const SHARED_VIEWS = { views: 1100, bytes: 65_536 } as const;
+
+/** The schema of a column of views, and the head of a batch with so many of them. */
+const VIEWS_HEAD =
+  "/////3AAAAAQAAAAAAAKAAwABgAFAAgACgAAAAABBAAMAAAACAAIAAAABAAIAAAABAAAAAEAAAAUAAAAEAAUABAADwAOAAgAAAAE" +
+  "ABAAAAAgAAAAGAAAAAAAGAEEAAAAAQAAAHYAAAAEAAQABAAAAAAAAAAAAAAA/////7AAAAAUAAAAAAAAAAwAFgAGAAUACAAMAAwA" +
+  "AAAAAwQAHAAAAMBEAQAAAAAAAAAOABwAEAAMAAgAAAAEAA4AAAAYAAAAJAAAAFgAAABMBAAAAAAAAAAAAAABAAAAAQAAAAAAAAAA" +
+  "AAAAAwAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAMBEAAAAAAAAwEQAAAAAAAAAAAEAAAAAAAAAAAABAAAATAQAAAAAAAAAAAAA" +
+  "AAAAAA==";
+
+/** Returns a stream of 83 kB whose rows are all the same text, which is there once. */
+export function sharedViews(): Buffer {
+  const { views, bytes } = SHARED_VIEWS;
+  const view = Buffer.alloc(16);
+  view.writeUInt32LE(bytes);
+  view.write("xxxx", 4);
+  const body = [Buffer.concat(Array<Buffer>(views).fill(view)), Buffer.alloc(bytes, "x")];
+  return Buffer.concat([Buffer.from(VIEWS_HEAD, "base64"), ...body, END]);
+}
