@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
-import { Null, Table, tableToIPC, vectorFromArray } from "apache-arrow";
+import { Field, List, Null, Table, tableToIPC, vectorFromArray } from "apache-arrow";
 import { test } from "vitest";
 import { PYARROW_STREAMS } from "../../src/arrow/fixtures.ts";
 import { attackWithArrowBodies } from "../support/arrow-attack.ts";
 import { temporaryDirectory } from "../support/directory.ts";
-import { lz4Bomb, sharedSchemaStream, withNumber } from "../support/hostile-arrow.ts";
+import { lz4Bomb, sharedSchemaStream, sharedViews, withNumber } from "../support/hostile-arrow.ts";
 import { sendHttp } from "../support/http.ts";
 import { startProgram } from "../support/program.ts";
 import { repeats } from "../support/repeats.ts";
@@ -35,6 +35,9 @@ test("a server refuses small Arrow bodies that unpack to more than it may hold",
   try {
     const port = await program.listening();
     const nulls = new Table({ nothing: vectorFromArray(Array(12_345).fill(null), new Null()) });
+    const lists = new Table({
+      list: vectorFromArray([Array(12_345).fill(null)], new List(new Field("item", new Null(), true))),
+    });
     const bodies = [
       { what: "fields that share their children", body: sharedSchemaStream(30), status: 400 },
       { what: "an LZ4 frame that is larger than it says", body: lz4Bomb(100_000), status: 400 },
@@ -43,6 +46,12 @@ test("a server refuses small Arrow bodies that unpack to more than it may hold",
         body: withNumber(tableToIPC(nulls, "stream"), 12_345n, 2n ** 52n),
         status: 413,
       },
+      {
+        what: "lists of nothing but nulls",
+        body: withNumber(withNumber(tableToIPC(lists, "stream"), -1n, 12_345n), 12_345n, 2n ** 31n),
+        status: 413,
+      },
+      { what: "many views of a text", body: sharedViews(), status: 429 },
       {
         what: "buffers that unpack to more than the process may hold",
         body: withNumber(Buffer.from(PYARROW_STREAMS.zstd, "base64"), 1100n, 100n * 1048576n),

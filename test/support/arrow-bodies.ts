@@ -38,7 +38,8 @@ export interface ArrowBody {
 
 /**
  * Streams of two batches, written by pyarrow: nested columns, a dictionary, a view and a decimal, with compressed
- * buffers.
+ * buffers. And streams of a batch with types that apache-arrow does not write, or seldom: views, lists of nulls, nested lists of fixed size,
+ * values of no width, dictionaries in lists, structs and maps, and decimals of 256 bits.
  */
 const STREAMS = join(import.meta.dirname, "arrow-streams");
 
