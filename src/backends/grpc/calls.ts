@@ -148,6 +148,7 @@ export function downloadHandler(method: DescMethodServerStreaming, upstream: Ups
             inTrace(metadata),
             options,
           );
+          limitReadAhead(stream);
           onSent();
           let headed = false;
           stream.once("metadata", () => {
@@ -187,6 +188,18 @@ export function downloadHandler(method: DescMethodServerStreaming, upstream: Ups
       leave();
     }
   };
+}
+
+/** The part of node's readable streams that decides how much is read ahead. */
+type ReadAheadState = { readonly _readableState: { highWaterMark: number } };
+
+/** Number of messages that are read ahead of the reader of an answer: the next one is there when the reader asks for it. */
+const MESSAGES_AHEAD = 2;
+
+/** Keeps an answer from being read far ahead: the library reads 16 messages of any size, and has no option for it. */
+function limitReadAhead(stream: ClientReadableStream<Message>): void {
+  const { _readableState: state } = stream as Partial<ClientReadableStream<Message>> as ReadAheadState;
+  state.highWaterMark = MESSAGES_AHEAD;
 }
 
 /** Returns the function that finds the encoder of a call's requests: what nobody knows passes only where nothing decides about callers. */
