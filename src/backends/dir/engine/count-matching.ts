@@ -4,8 +4,13 @@ import type { NativeTable } from "./native.ts";
 /** Number of rows that the engine looks at between two looks at the timeout. Of fewer, each batch would cost more than its rows. */
 const BATCH_ROWS = 32_768;
 
+/** Rows times characters of a condition up to which it takes well under a second, unless it calls functions. */
+const QUICK = 500_000_000;
+
 /** Options of a count. */
 export interface CountOptions {
+  /** Number of rows of the table. */
+  readonly tableRows: number;
   /** Time after which the engine stops, in milliseconds. Default: it does not. */
   readonly timeoutMs: number | undefined;
   /** Asked before each batch; a count that is no longer wanted ends with what it has. */
@@ -14,13 +19,15 @@ export interface CountOptions {
 
 /**
  * Counts the rows that meet a condition, those in the log of a table left out. The engine's own count has no timeout and cannot be
- * stopped; this one asks for row ids, which takes as long.
+ * stopped, so that one which may take long is a query for row ids. That takes up to twice as long, and up to eight times with
+ * an index that answers the condition.
  */
 export async function countMatching(
-  table: Pick<NativeTable, "query">,
+  table: Pick<NativeTable, "query" | "countRows">,
   where: string,
-  { timeoutMs, isWanted }: CountOptions,
+  { tableRows, timeoutMs, isWanted }: CountOptions,
 ): Promise<number> {
+  if (!where.includes("(") && tableRows * where.length <= QUICK) return table.countRows(where);
   const query = table.query();
   query.onlyIf(where);
   query.selectColumns([]);

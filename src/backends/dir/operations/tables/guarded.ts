@@ -101,8 +101,9 @@ export async function openGuarded(
     schema: () => wait(lease.schema),
     rowCount: () => wait(lease.rowCount),
     countRows: (where) =>
-      wait(() =>
+      wait(async () =>
         countMatching(lease.table, where, {
+          tableRows: await lease.rowCount(),
           timeoutMs: timeLimit(call),
           isWanted: () => !call.signal.aborted,
         }),
