@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
 import { test } from "vitest";
 import { UsageError } from "../config/option-spec.ts";
 import { LanceError } from "../namespace/errors.ts";
@@ -55,4 +56,9 @@ test("a failure with a hostile name does not command the terminal", () => {
   for (const text of [failureLine(failure), failureJson(failure)])
     for (const hidden of "\u0007\u001b\u009b\u202e") assert.ok(!text.includes(hidden), JSON.stringify(text));
   assert.equal(JSON.parse(failureJson(failure)).error.message, error.message);
+});
+
+test("a failure of a file begins with the file", async () => {
+  const error = await readFile("/no/file").catch((thrown: unknown) => thrown);
+  assert.equal(failureLine(error), "/no/file cannot be used: no such file or directory (ENOENT)");
 });

@@ -1,3 +1,4 @@
+import { getSystemErrorMessage } from "node:util";
 import type { LanceError } from "../client/exports.ts";
 import { SERVER } from "../client/server-name.ts";
 import { UsageError } from "../config/option-spec.ts";
@@ -117,7 +118,14 @@ export function failureLine(thrown: unknown): string {
 }
 
 function messageOf(thrown: unknown): string {
-  return redactText(thrown instanceof Error ? thrown.message : String(thrown));
+  return redactText(thrown instanceof Error ? textOf(thrown) : String(thrown));
+}
+
+/** Returns the message of an error; of one of the system, which begins with a code, a sentence about its file. */
+function textOf(error: NodeJS.ErrnoException): string {
+  const { code, errno, path, message } = error;
+  if (errno === undefined || path === undefined) return message;
+  return `${path} cannot be used: ${getSystemErrorMessage(errno)} (${code})`;
 }
 
 /** Returns a failure as a line of JSON, without secrets. */

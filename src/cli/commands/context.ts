@@ -76,7 +76,7 @@ export const contextAdd: CommandDefinition = {
       ...(key !== undefined && { key }),
       ...(options.bearer && { bearer: true }),
     };
-    const { backend } = readServeOptions([layerOf(context, "")]);
+    const { backend } = readServeOptions([layerOf(context, "--")]);
     if (backend === "dir" && key !== undefined) throw new UsageError("a directory takes no key");
     let isCurrent = false;
     await changeContexts(contextsPath(environment), ({ current = name, contexts }) => {

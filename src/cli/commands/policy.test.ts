@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { pino } from "pino";
 import { describe, it, onTestFinished, vi } from "vitest";
 import { temporaryDirectory } from "../../../test/support/directory.ts";
+import { UsageError } from "../../config/option-spec.ts";
 import { readServeOptions } from "../../config/serve-options.ts";
 import { openAuthorizer } from "../../gateway/open-authorizer.ts";
 import { runProgram } from "../program.ts";
@@ -54,6 +55,22 @@ describe("lance-gateway policy", () => {
       code: 1,
       stdout: "deny: forbidden by no-salaries\n",
     });
+  });
+
+  it("tells a wrong option from a decision that denies", async () => {
+    const folder = await folderOf({ "team.cedar": FORBID });
+    assert.equal((await policy("check", folder)).stdout, "1 policy\n");
+    const explain = (principal: string, action: string, object: string) =>
+      policy("explain", folder, "--principal", principal, "--action", action, "--object", object);
+    for (const [principal, action, object, message] of [
+      ["x", "QueryTable", "t", /^--principal must be one of/],
+      ["api-key:x", "QueryTabel", "t", /^--action must be an operation/],
+      ["api-key:x", "QueryTable", "a$..", /^--object: /],
+    ] as const)
+      await assert.rejects(
+        explain(principal, action, object),
+        (e) => e instanceof UsageError && message.test(e.message),
+      );
   });
 
   it("takes groups and claims, and answers as JSON", async () => {

@@ -10,6 +10,7 @@ import { readConfigFile } from "../../config/config-file.ts";
 import { readTable } from "../../config/layers.ts";
 import { type OptionTable, type OptionValues, UsageError } from "../../config/option-spec.ts";
 import { parseChoice, parseText } from "../../config/parsers.ts";
+import { LanceError } from "../../namespace/errors.ts";
 import { ROLE_NAMES } from "../../namespace/principal.ts";
 import { JSON_OPTION } from "./catalog.ts";
 import type { CommandDefinition } from "./command.ts";
@@ -83,7 +84,7 @@ type Outcome = readonly [text: string, code: number];
 const ACTIONS: Readonly<Record<string, (directory: string, options: Options) => Promise<Outcome>>> = {
   async check(directory) {
     const policies = await readPolicies(await loadCedar(), directory);
-    return [`${policies.length} policies\n`, 0];
+    return [`${policies.length} ${policies.length === 1 ? "policy" : "policies"}\n`, 0];
   },
 
   async test(directory) {
@@ -105,16 +106,12 @@ const ACTIONS: Readonly<Record<string, (directory: string, options: Options) => 
     const texts = Object.fromEntries(
       Object.entries(claims).map(([name, pairs = []]) => [name, pairs.map(([, text]) => text)]),
     );
-    const decision = decide(await deciderOf(directory), {
-      principal,
-      action,
-      role,
-      groups,
-      claims: texts,
-      object,
-      database,
+    const question = {
+      ...{ principal, action, role, groups, claims: texts, object, database },
       properties: Object.fromEntries(property),
-    });
+    };
+    checkQuestion(question);
+    const decision = decide(await deciderOf(directory), question);
     const code = decision.allowed ? 0 : 1;
     if (options.json) return [`${JSON.stringify(decision)}\n`, code];
     return [`${decision.allowed ? "allow" : "deny"}: ${reasonOf(decision)}\n`, code];
@@ -145,6 +142,16 @@ export const policy: CommandDefinition = {
 async function deciderOf(directory: string): Promise<Decider> {
   const cedar: Cedar = await loadCedar();
   return createDecider(cedar, await readPolicies(cedar, directory));
+}
+
+/** Tells wrong options from a decision that denies, by the exit code. */
+function checkQuestion(question: Question): void {
+  try {
+    accessOf(question);
+  } catch (error) {
+    const at = error instanceof LanceError ? "object: " : "";
+    throw new UsageError(`--${at}${(error as Error).message}`);
+  }
 }
 
 function decide(decider: Decider, question: Question): Decision {
