@@ -1,3 +1,4 @@
+import { type DictionaryTexts, hasSizes, sizesOf } from "./dictionary-texts.ts";
 import { type FlatTable, readInt64, readLength, readTable, readUint8, readVector } from "./flatbuffer.ts";
 import { checkLz4Frame } from "./lz4.ts";
 import type { ArrowField, ArrowType } from "./schema.ts";
@@ -10,6 +11,8 @@ export interface LayoutSize {
   readonly unpackedBytes: number;
   /** Memory that the engine needs for them: as much, and more for short values in lists. */
   readonly neededBytes: number;
+  /** Size of the texts to which the indices of dictionaries refer, which plain columns would store. */
+  readonly textBytes: number;
 }
 
 /**
@@ -29,13 +32,33 @@ const FIXED_LIST_VALUE_BYTES = 1;
  *
  * @param batch the table of the record batch
  * @param body the message's body
+ * @param texts the sizes of the texts in dictionaries
  * @throws RangeError, for sizes that do not fit together.
  */
-export function checkLayout(fields: readonly ArrowField[], batch: FlatTable, body: Uint8Array): LayoutSize {
-  const cursor = createCursor(batch, body);
+export function checkLayout(
+  fields: readonly ArrowField[],
+  batch: FlatTable,
+  body: Uint8Array,
+  texts: DictionaryTexts,
+): LayoutSize {
+  const cursor = createCursor(batch, body, texts);
   const rows = Number(readInt64(batch, 0));
   for (const field of fields) checkField(field, rows, cursor, 0);
   return cursor.finish();
+}
+
+/**
+ * Returns the sizes of the texts in a dictionary that has passed {@link checkLayout}; undefined for one of other values.
+ *
+ * @throws RangeError
+ */
+export function textsIn({ type }: ArrowField, batch: FlatTable, body: Uint8Array): number[] | undefined {
+  if (!hasSizes(type.name)) return undefined;
+  const cursor = createCursor(batch, body, undefined);
+  const { length } = cursor.node();
+  cursor.buffer();
+  cursor.buffer();
+  return sizesOf(type.name, cursor.contents, length);
 }
 
 interface Cursor {
@@ -53,6 +76,8 @@ interface Cursor {
   free(values: number, neededBytes: number): void;
   /** Counts values that the engine stores in more bytes than their buffers have. */
   expand(bytes: number): void;
+  /** Counts the texts to which the last buffer refers, if it is the indices of a dictionary. */
+  refer(field: ArrowField, length: number): void;
   /** Counts memory beside the buffers, in bytes. */
   need(bytes: number): void;
   /** Checks that everything was used, and returns the sizes. */
@@ -62,13 +87,13 @@ interface Cursor {
 const STRUCT_BYTES = 16;
 const COUNT_BYTES = 8;
 
-/** Maximum size of the buffers of a batch that are unpacked to be read, in bytes: 4 million views. */
+/** Maximum size of the buffers of a batch that are unpacked to be read, in bytes: 4 million views, or 8 million indices of any width. */
 const MAX_READ_BYTES = 64 * 1024 * 1024;
 
 /** Number of LZ4_FRAME among the codecs; the engine unpacks ZSTD to no more than the declared size. */
 const LZ4 = 0;
 
-function createCursor(batch: FlatTable, body: Uint8Array): Cursor {
+function createCursor(batch: FlatTable, body: Uint8Array, texts: DictionaryTexts | undefined): Cursor {
   const { view } = batch;
   const nodes = readVector(batch, 1, STRUCT_BYTES);
   const buffers = readVector(batch, 2, STRUCT_BYTES);
@@ -77,7 +102,7 @@ function createCursor(batch: FlatTable, body: Uint8Array): Cursor {
   const isLz4 = compression !== undefined && readUint8(compression, 0) === LZ4;
   const bytes = new DataView(body.buffer, body.byteOffset, body.byteLength);
   let last: { readonly start: number; readonly size: number; readonly unpacked: number } | undefined;
-  let [node, buffer, count, total, packed, needed, read] = [0, 0, 0, 0, 0, 0, 0];
+  let [node, buffer, count, total, packed, needed, read, textBytes, indices] = [0, 0, 0, 0, 0, 0, 0, 0, 0];
 
   /** A compressed buffer begins with its unpacked size, or with -1 if it is stored uncompressed. */
   function unpackedSize(start: number, size: number): number {
@@ -90,6 +115,16 @@ function createCursor(batch: FlatTable, body: Uint8Array): Cursor {
     const unpacked = readLength(bytes, start);
     if (isLz4 && unpacked > 0) checkLz4Frame(body.subarray(start + 8, start + size), unpacked);
     return unpacked;
+  }
+  function contents(): Uint8Array {
+    const { start, size, unpacked } = last ?? { start: 0, size: 0, unpacked: 0 };
+    if (compression === undefined || size === 0) return body.subarray(start, start + size);
+    const packed = body.subarray(start + 8, start + size);
+    if (bytes.getBigInt64(start, true) === -1n) return packed;
+    read += unpacked;
+    if (read > MAX_READ_BYTES)
+      throw new RangeError("a batch has too many compressed views or indices; send it in several");
+    return unpack(isLz4 ? "lz4" : "zstd", packed, unpacked);
   }
   return {
     node() {
@@ -108,16 +143,7 @@ function createCursor(batch: FlatTable, body: Uint8Array): Cursor {
       total += unpacked;
       return unpacked;
     },
-    contents() {
-      const { start, size, unpacked } = last ?? { start: 0, size: 0, unpacked: 0 };
-      if (compression === undefined || size === 0) return body.subarray(start, start + size);
-      const packed = body.subarray(start + 8, start + size);
-      if (bytes.getBigInt64(start, true) === -1n) return packed;
-      read += unpacked;
-      if (read > MAX_READ_BYTES)
-        throw new RangeError("a batch has too many compressed views; send it in several");
-      return unpack(isLz4 ? "lz4" : "zstd", packed, unpacked);
-    },
+    contents,
     variadic() {
       if (count >= counts.length) throw new RangeError("a count of variadic buffers is missing");
       return readLength(view, counts.at + count++ * COUNT_BYTES);
@@ -127,6 +153,11 @@ function createCursor(batch: FlatTable, body: Uint8Array): Cursor {
     },
     free(values, neededBytes) {
       total += Math.ceil(values * Math.max(1 / 8, neededBytes));
+    },
+    refer(field, length) {
+      if (texts?.has(field) !== true) return;
+      textBytes += texts.sizeOf(field, indices, length, contents);
+      indices += length;
     },
     expand(bytes) {
       total += Math.max(0, bytes);
@@ -139,7 +170,7 @@ function createCursor(batch: FlatTable, body: Uint8Array): Cursor {
         throw new RangeError("there are more arrays or buffers than the schema has");
       }
       if (!Number.isSafeInteger(total)) throw new RangeError("the buffers are too large");
-      return { unpackedBytes: total, neededBytes: total + needed };
+      return { unpackedBytes: total, neededBytes: total + needed, textBytes };
     },
   };
 }
@@ -181,6 +212,7 @@ function checkField(field: ArrowField, expected: number, cursor: Cursor, least: 
   if (width !== undefined) {
     if (width === 0) cursor.free(length, least);
     need(Math.ceil((length * width) / 8));
+    if (length > 0) cursor.refer(field, length);
     countValues();
     return;
   }

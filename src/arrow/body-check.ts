@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { LanceError } from "../namespace/errors.ts";
-import { checkLayout } from "./batch-check.ts";
+import { checkLayout, textsIn } from "./batch-check.ts";
+import { createDictionaryTexts } from "./dictionary-texts.ts";
 import { readTable, rootTable } from "./flatbuffer.ts";
 import { type MessageHead, malformed } from "./message.ts";
 import type { ArrowField, ArrowSchema } from "./schema.ts";
@@ -14,6 +15,8 @@ export interface BodyCheck {
   readonly unpackedBytes: number;
   /** Memory that the engine needs for them so far, in bytes. */
   readonly neededBytes: number;
+  /** Size of the texts to which indices of dictionaries refer so far, in bytes. */
+  readonly textBytes: number;
   /**
    * Checks a dictionary or a record batch.
    *
@@ -33,7 +36,8 @@ export interface BodyCheck {
 export function createBodyCheck(schema: ArrowSchema, maxBytes: number): BodyCheck {
   const dictionaries = new Map<bigint, ArrowField>();
   collectDictionaries(schema.fields, dictionaries);
-  let [rows, unpacked, needed] = [0, 0, 0];
+  let [rows, unpacked, needed, textBytes] = [0, 0, 0, 0];
+  const texts = createDictionaryTexts();
   return {
     schema,
     get rows() {
@@ -44,6 +48,9 @@ export function createBodyCheck(schema: ArrowSchema, maxBytes: number): BodyChec
     },
     get neededBytes() {
       return needed;
+    },
+    get textBytes() {
+      return textBytes;
     },
     add(head, metadata, body, position, headBytes) {
       if (headBytes % 8 !== 0 && body.byteLength > 0) {
@@ -57,9 +64,12 @@ export function createBodyCheck(schema: ArrowSchema, maxBytes: number): BodyChec
       if (batch === undefined || fields === undefined)
         throw malformed(position, "no field has this dictionary");
       try {
-        const size = checkLayout(fields, batch, body);
+        const size = checkLayout(fields, batch, body, texts);
         unpacked += size.unpackedBytes;
         needed += size.neededBytes;
+        textBytes += size.textBytes;
+        const sizes = isDictionary ? textsIn(values as ArrowField, batch, body) : undefined;
+        if (sizes !== undefined) texts.add(head, sizes);
       } catch (error) {
         throw malformed(position, error instanceof RangeError ? error.message : String(error));
       }

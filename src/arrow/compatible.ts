@@ -15,6 +15,16 @@ export function checkCompatible(rows: ArrowSchema, table: ArrowSchema, isAdded =
   checkFields(rows.fields, table.fields, "", isAdded);
 }
 
+/** Whether a dictionary of the rows becomes texts in a plain column of a table that is compatible with them. */
+export function unfoldsDictionary(rows: readonly ArrowField[], table: readonly ArrowField[]): boolean {
+  return rows.some((from, i) => {
+    const to = table.find(({ name }) => name === from.name) ?? table[i];
+    if (to === undefined) return false;
+    if (from.dictionary !== undefined) return to.dictionary === undefined;
+    return unfoldsDictionary(from.children, to.children);
+  });
+}
+
 function checkFields(
   from: readonly ArrowField[],
   to: readonly ArrowField[],

@@ -26,6 +26,8 @@ interface ScannedFile {
   readonly rows: number;
   /** Memory that the engine needs for it, in bytes. */
   readonly neededBytes: number;
+  /** Size of the texts to which indices of dictionaries refer, in bytes. */
+  readonly textBytes: number;
 }
 
 /**
@@ -54,7 +56,7 @@ export async function scanIpcFile(bytes: Buffer, maxBytes: number): Promise<Scan
       await pace.pauseIfDue();
     }
   }
-  return { schema, rows: check.rows, neededBytes: check.neededBytes };
+  return { schema, rows: check.rows, neededBytes: check.neededBytes, textBytes: check.textBytes };
 }
 
 function checkBlock(bytes: Buffer, kind: MessageKind, block: Block, check: BodyCheck): void {

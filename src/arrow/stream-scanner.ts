@@ -10,6 +10,8 @@ interface SealedPart {
   readonly rows: number;
   /** Memory that the engine needs for it, in bytes. */
   readonly neededBytes: number;
+  /** Size of the texts to which indices of dictionaries refer, in bytes. */
+  readonly textBytes: number;
 }
 
 /** Number of messages that ends a part. */
@@ -52,7 +54,7 @@ export function createStreamScanner(maxBytes: number, partBytes: number): Stream
   let awaited = 0;
   /** Bytes of this part that repeat earlier parts, and the sum for all parts so far. */
   let [repeated, repeatedInAll] = [0, 0];
-  let [rowsBefore, neededBefore] = [0, 0];
+  let [rowsBefore, neededBefore, textsBefore] = [0, 0, 0];
   let schemaMessage = new Uint8Array();
   let schemaMetadata = new Uint8Array();
   /** The dictionaries in use: the message that set one, and those that added to it. */
@@ -125,10 +127,15 @@ export function createStreamScanner(maxBytes: number, partBytes: number): Stream
     return "taken";
   }
   function seal(part: PartBuffer): SealedPart {
-    const { rows, neededBytes } = checked();
+    const { rows, neededBytes, textBytes } = checked();
     const file = part.seal(position, schemaMetadata);
-    const sealed = { file, rows: rows - rowsBefore, neededBytes: neededBytes - neededBefore };
-    [rowsBefore, neededBefore] = [rows, neededBytes];
+    const sealed = {
+      file,
+      rows: rows - rowsBefore,
+      neededBytes: neededBytes - neededBefore,
+      textBytes: textBytes - textsBefore,
+    };
+    [rowsBefore, neededBefore, textsBefore] = [rows, neededBytes, textBytes];
     return sealed;
   }
   /** Repeats the schema and the dictionaries at the start of a part. */

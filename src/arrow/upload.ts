@@ -44,12 +44,14 @@ export interface UploadPart {
   readonly rows: number;
   /** Memory held for the part, in bytes: its bytes of the body, or what the engine needs for them if that is larger. */
   readonly heldBytes: number;
+  /** Size of the texts to which indices of dictionaries refer, in bytes, which plain columns store. */
+  readonly textBytes: number;
   /** Whether this is the last part. */
   readonly last: boolean;
 }
 
 /** An upload in a single part. */
-export type Upload = Pick<UploadPart, "file" | "schema" | "rows" | "heldBytes">;
+export type Upload = Pick<UploadPart, "file" | "schema" | "rows" | "heldBytes" | "textBytes">;
 
 /** Number of parts in use at once: one that is being written, and one that is arriving. */
 const BUFFERS = 2;

@@ -1,4 +1,4 @@
-import { checkCompatible } from "../../../../arrow/compatible.ts";
+import { checkCompatible, unfoldsDictionary } from "../../../../arrow/compatible.ts";
 import { readUpload, type UploadPart } from "../../../../arrow/upload.ts";
 import type { Call } from "../../../../namespace/call.ts";
 import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
@@ -88,16 +88,20 @@ export async function receiveRows<T>(
     checkBlobs(first.schema.fields);
     checkTypes(first.schema.fields);
     if (overwrite) for (const { name } of first.schema.fields) checkName(name);
-    if (first.last) return await work(wholeRows(context, first, branch));
+    if (first.last) return await work(wholeRows(context, first, branch, hold));
     // A dictionary may have ended the part before the part had its full size.
     if (base === undefined && !(await mayCut())) {
       throw new LanceError("Unsupported", "a dictionary changes within the body; this table takes only one");
     }
-    if (table !== undefined && base !== undefined && !overwrite) {
-      await checkSchema(context, table, branch, first);
-    }
+    const unfolds =
+      table !== undefined &&
+      base !== undefined &&
+      !overwrite &&
+      (await checkSchema(context, table, branch, first));
+    const rest = unfolds ? unfolded(parts, hold) : parts;
+    if (unfolds) hold(first.textBytes);
     const options = { base, overwrite, onWritten: call.releaseBody };
-    return await withStagedRows(context, first, parts, options, (staged) =>
+    return await withStagedRows(context, first, rest, options, (staged) =>
       work(stagedRows(context, staged, branch)),
     );
   } finally {
@@ -126,7 +130,12 @@ async function newestVersion(
   }
 }
 
-function wholeRows(context: TableContext, part: UploadPart, branch: string | undefined): ReceivedRows {
+function wholeRows(
+  context: TableContext,
+  part: UploadPart,
+  branch: string | undefined,
+  hold: (bytes: number) => void,
+): ReceivedRows {
   const { engine, store } = context;
   const { file, rows } = part;
   async function staged(
@@ -160,7 +169,9 @@ function wholeRows(context: TableContext, part: UploadPart, branch: string | und
       withStagedFile(context, file, (staged) => staged.asNext(datasetOf(context, table, branch), work)),
     append(table, opened) {
       const append = async (native: NativeTable, current: Lease["schema"]) => {
-        checkCompatible(part.schema, await engineCall(current));
+        const schema = await engineCall(current);
+        checkCompatible(part.schema, schema);
+        if (unfoldsDictionary(part.schema.fields, schema.fields)) hold(part.textBytes);
         // The engine cannot append nothing.
         const dataset = datasetOf(context, table, branch);
         if (rows === 0) return appendNothing(dataset);
@@ -197,13 +208,27 @@ function stagedRows(context: TableContext, staged: StagedRows, branch: string | 
   };
 }
 
+/** Yields parts whose dictionaries become texts, once there is memory for them. */
+async function* unfolded(
+  parts: AsyncGenerator<UploadPart, void>,
+  hold: (bytes: number) => void,
+): AsyncGenerator<UploadPart, void> {
+  for await (const part of parts) {
+    hold(part.textBytes);
+    yield { ...part, heldBytes: part.heldBytes + part.textBytes };
+  }
+}
+
+/** Checks that the rows fit the table. Returns whether a dictionary of theirs becomes texts in it. */
 function checkSchema(
   context: TableContext,
   table: FoundTable,
   branch: string | undefined,
   { schema }: UploadPart,
-): Promise<void> {
-  return withData(context, table, { branch }, async (_, current) =>
-    checkCompatible(schema, await engineCall(current)),
-  );
+): Promise<boolean> {
+  return withData(context, table, { branch }, async (_, current) => {
+    const known = await engineCall(current);
+    checkCompatible(schema, known);
+    return unfoldsDictionary(schema.fields, known.fields);
+  });
 }
