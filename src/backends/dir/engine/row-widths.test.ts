@@ -13,6 +13,15 @@ test("remembers the widest of the recent results with the same columns", () => {
   assert.equal(widths.of("a"), 1);
 });
 
+test("remembers what is expected, whatever results have", () => {
+  const widths = createRowWidths();
+  widths.expect("a", 100);
+  widths.note("a", 10, 10);
+  assert.equal(widths.of("a"), 100);
+  widths.note("a", 10, 2000);
+  assert.equal(widths.of("a"), 200);
+});
+
 test("learns nothing from a result without rows, or with columns that have no name", () => {
   const widths = createRowWidths();
   widths.note("a", 0, 1000);

@@ -8,6 +8,13 @@ export interface RowWidths {
   of(columns: string | undefined): number | undefined;
   /** Notes the rows of a result and their bytes. */
   note(columns: string | undefined, rows: number, bytes: number): void;
+  /** Notes that rows are expected to have that many bytes, whatever results have. */
+  expect(columns: string | undefined, bytes: number): void;
+}
+
+interface Width {
+  recent: number;
+  expected: number;
 }
 
 /** Maximum number of choices of columns for which a table keeps the width. */
@@ -18,17 +25,32 @@ const FADING = 0.9;
 
 /** Creates an empty memory of widths. */
 export function createRowWidths(): RowWidths {
-  const widths = new Map<string, number>();
+  const widths = new Map<string, Width>();
+
+  function widthOf(columns: string): Width {
+    let width = widths.get(columns);
+    if (width !== undefined) return width;
+    if (widths.size >= MAX_CHOICES) {
+      const [oldest] = widths.keys();
+      widths.delete(oldest as string);
+    }
+    width = { recent: 0, expected: 0 };
+    widths.set(columns, width);
+    return width;
+  }
+
   return {
-    of: (columns) => (columns === undefined ? undefined : widths.get(columns)),
+    of(columns) {
+      const width = columns === undefined ? undefined : widths.get(columns);
+      return width && Math.max(width.recent, width.expected);
+    },
     note(columns, rows, bytes) {
       if (columns === undefined || rows === 0) return;
-      const known = widths.get(columns);
-      if (known === undefined && widths.size >= MAX_CHOICES) {
-        const [oldest] = widths.keys();
-        widths.delete(oldest as string);
-      }
-      widths.set(columns, Math.max(bytes / rows, FADING * (known ?? 0)));
+      const width = widthOf(columns);
+      width.recent = Math.max(bytes / rows, FADING * width.recent);
+    },
+    expect(columns, bytes) {
+      if (columns !== undefined) widthOf(columns).expected = bytes;
     },
   };
 }

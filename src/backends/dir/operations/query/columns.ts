@@ -17,7 +17,13 @@ export interface Columns {
 }
 
 /** Columns that no table has and that results may have. */
-const OF_RESULTS = new Set(["_rowid", "_rowaddr", "_distance", "_score", "_relevance_score"]);
+export const OF_RESULTS: ReadonlySet<string> = new Set([
+  "_rowid",
+  "_rowaddr",
+  "_distance",
+  "_score",
+  "_relevance_score",
+]);
 
 /**
  * Number of names above which the engine gets bare names as expressions. It parses each name of a list beside all columns of the table,

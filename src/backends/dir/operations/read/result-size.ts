@@ -55,15 +55,6 @@ export async function sizeOf(built: BuiltQuery, data: Guarded): Promise<ResultSi
 }
 
 /**
- * Returns the number of bytes that a row of all columns is expected to have, by types and by the size of the data files.
- *
- * @throws LanceError the errors of `wait`
- */
-export async function fullWidth(data: Guarded): Promise<number> {
-  return Math.max(rowWidth(await data.schema()).bytes, await data.averageRow());
-}
-
-/**
  * Returns the number of bytes of the rows that the engine gathers.
  *
  * @param times how often it holds each

@@ -23,7 +23,7 @@ async function resultOf(
   vectors: number,
   gathered: Partial<Gathered> = {},
   rows = 1000,
-  { averageRow = 0, skipRows = 0, widths = createRowWidths(), ids = Int32Array.of(1, 2) } = {},
+  { averageRow = 0, skipRows = 0, widths = createRowWidths(), ids = Int32Array.of(1, 2), columns = "" } = {},
 ) {
   const stream = tableToIPC(tableFromArrays({ id: ids }), "stream");
   const file = Buffer.concat(await Readable.from(toIpcFile(Readable.from([stream]))).toArray());
@@ -34,7 +34,7 @@ async function resultOf(
   const plain = {
     hidesRowId: false,
     filterAfter: undefined,
-    columns: "",
+    columns,
     skipRows,
     hybrid: false,
     gatheredRows: 0,
@@ -86,7 +86,7 @@ test("a result takes memory for reading ahead if all its vectors together may ha
 
 test("a result of few rows takes memory before it begins if the table's rows are wide on average", async () => {
   assert.deepEqual(await entersWith(10, 1, {}, 1000, { averageRow: 100_000 }), []);
-  assert.deepEqual(await entersWith(10, 1, {}, 1000, { averageRow: 200_000 }), [2 * 10 * 4]);
+  assert.deepEqual(await entersWith(10, 1, {}, 1000, { averageRow: 200_000 }), [2 * 10 * 200_000]);
 });
 
 test("a result of few rows takes memory before it begins if results with these columns were wide lately", async () => {
@@ -98,9 +98,17 @@ test("a result of few rows takes memory before it begins if results with these c
 });
 
 test("a result of few rows takes no memory if results with these columns were narrow, whatever other columns are", async () => {
-  const widths = createRowWidths();
-  widths.note("", 10, 100);
-  assert.deepEqual(await entersWith(10, 1, {}, 1000, { widths, averageRow: 2 ** 23 }), []);
+  const options = { widths: createRowWidths(), averageRow: 2 ** 23, columns: "id\n_distance\n" };
+  assert.equal((await entersWith(10, 1, {}, 1000, options)).length, 1);
+  assert.deepEqual(await entersWith(10, 1, {}, 1000, options), []);
+});
+
+test("a result of few rows takes memory if its columns are the wide ones, whatever results with them had before", async () => {
+  for (const columns of ["", "id\nelse\n"]) {
+    const options = { widths: createRowWidths(), averageRow: 2 ** 23, columns };
+    for (let result = 0; result < 3; result++)
+      assert.equal((await entersWith(10, 1, {}, 1000, options)).length, 1);
+  }
 });
 
 test("a collected result that is unexpectedly wide counts until its reader has it, and is expected from then on", async () => {

@@ -10,8 +10,9 @@ import type { NativeBatches } from "../../engine/native-query.ts";
 import type { BuiltQuery } from "../query/build.ts";
 import { createResultEditor } from "../query/edit-result.ts";
 import type { Guarded } from "../tables/guarded.ts";
+import { expectedWidth } from "./expected-width.ts";
 import type { Place, ReadAhead } from "./read-ahead.ts";
-import { fullWidth, sizeOf } from "./result-size.ts";
+import { sizeOf } from "./result-size.ts";
 import { batchFiles, emptySchema, passingOf, type RunOptions, startRun } from "./run-query.ts";
 import { SMALL_RESULT_BYTES, smallResult, type WideResult } from "./small-result.ts";
 
@@ -161,12 +162,10 @@ async function* editedBatches(
 }
 
 /** Whether the engine gives few rows, and they are expected to be narrow. */
-async function isSmall(
-  { maxRows = Number.POSITIVE_INFINITY, skipRows, runs, columns }: BuiltQuery,
-  data: Guarded,
-): Promise<boolean> {
+async function isSmall(built: BuiltQuery, data: Guarded): Promise<boolean> {
+  const { maxRows = Number.POSITIVE_INFINITY, skipRows, runs } = built;
   const [only, ...others] = runs;
   const rows = (maxRows + skipRows) * (only?.vectors ?? 0);
   if (others.length > 0 || rows > SMALL_RESULT_ROWS) return false;
-  return rows * (data.widths.of(columns) ?? (await fullWidth(data))) <= SMALL_RESULT_BYTES;
+  return rows * (await expectedWidth(built, data)) <= SMALL_RESULT_BYTES;
 }
