@@ -71,6 +71,15 @@ for (const [what, change] of [
   });
 }
 
+test("an insert in whose middle the table is dropped does not fail as if the engine were at fault", async (t) => {
+  const { inserting } = await insertBeside(t, async (client) => {
+    await client.call("dropTable", "t");
+    // The words of the engine when the directory goes while it writes.
+    throw new Error("lance error: LanceError(IO): failed to persist temp file: No such file or directory");
+  });
+  await assert.rejects(inserting, failsWith("TableNotFound"));
+});
+
 test("a null in a struct whose field must not have one is a mistake of the caller", async (t) => {
   const client = await openClient(t, await temporaryDirectory(t));
   const file = (nullable: boolean, values: readonly (number | null)[]) => {

@@ -16,6 +16,7 @@ import { syncVersion } from "../../format/versions/sync-version.ts";
 import { readVersion } from "../../format/versions/version-files.ts";
 import { checkName } from "../columns/column-name.ts";
 import type { UploadContext } from "../context.ts";
+import { createDroppedCheck } from "../tables/guarded.ts";
 import { datasetOf, type FoundTable, isMain, withData } from "../tables/lookup.ts";
 import { versionWork } from "../tables/version-work.ts";
 import { checkBlobs } from "./check-blobs.ts";
@@ -182,7 +183,8 @@ function wholeRows(
         if (version > before + 1) await checkAppended(dataset, BigInt(version));
         return durable(table, Promise.resolve(version));
       };
-      return withData(context, table, { branch }, append, opened);
+      const orDropped = createDroppedCheck(context, table);
+      return withData(context, table, { branch }, append, opened).catch(orDropped);
     },
     appendWith: (table, also) => staged(table, false, (all, dataset) => all.append(dataset, also)),
     replaceWith: (table, also) => staged(table, true, (all, dataset) => all.replace(dataset, also)),

@@ -134,18 +134,22 @@ export async function openGuarded(
   };
 }
 
+/** Failures of the engine when files or the directory of a table are gone. */
+const OF_MISSING_FILES = ["DataLoss", "Internal"] as const;
+
 /**
- * Returns a function that throws an error again, but TableNotFound instead of DataLoss if the table has been dropped
+ * Returns a function that throws an error again, but TableNotFound instead of a failure of the engine if the table has been dropped
  * since: then the engine misses its files. In the root, another table may be in its place already.
  */
-function createDroppedCheck(context: TableContext, { path, location, listed }: FoundTable) {
+export function createDroppedCheck(context: TableContext, { path, location, listed }: FoundTable) {
   const { files, keyOf } = context.store;
   const identity = () => files?.directoryStamp(keyOf(path))?.identity;
   const before = identity();
   return async (error: unknown): Promise<never> => {
     const isDropped = async () =>
       identity() !== before || (listed && (await ownerOf(context, location)) === undefined);
-    if (!isLanceError(error, "DataLoss") || !(await isDropped())) throw error;
+    const mayMiss = OF_MISSING_FILES.some((name) => isLanceError(error, name));
+    if (!mayMiss || !(await isDropped())) throw error;
     throw new LanceError("TableNotFound", "the table was dropped meanwhile", { cause: error });
   };
 }
