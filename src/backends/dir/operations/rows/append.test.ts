@@ -80,6 +80,14 @@ test("an insert in whose middle the table is dropped does not fail as if the eng
   await assert.rejects(inserting, failsWith("TableNotFound"));
 });
 
+test("an insert right after the drop of its table is refused, and the table does not come back", async (t) => {
+  const { client, inserting } = await insertBeside(t, (other) => other.call("dropTable", "t"));
+  await assert.rejects(inserting, failsWith("TableNotFound"));
+  assert.deepEqual((await client.call("listTables", "$")).tables, []);
+  await client.upload("createTable", "t", {}, rows([7]));
+  assert.deepEqual(idsOf(await client.query("t")), [7]);
+});
+
 test("a null in a struct whose field must not have one is a mistake of the caller", async (t) => {
   const client = await openClient(t, await temporaryDirectory(t));
   const file = (nullable: boolean, values: readonly (number | null)[]) => {

@@ -16,9 +16,9 @@ import { syncVersion } from "../../format/versions/sync-version.ts";
 import { readVersion } from "../../format/versions/version-files.ts";
 import { checkName } from "../columns/column-name.ts";
 import type { UploadContext } from "../context.ts";
-import { createDroppedCheck } from "../tables/guarded.ts";
 import { datasetOf, type FoundTable, isMain, withData } from "../tables/lookup.ts";
 import { versionWork } from "../tables/version-work.ts";
+import { watchForDrop } from "../tables/watch-for-drop.ts";
 import { checkBlobs } from "./check-blobs.ts";
 import { checkTypes } from "./check-types.ts";
 import { createShared } from "./first-version.ts";
@@ -169,6 +169,7 @@ function wholeRows(
     asNext: (table, work) =>
       withStagedFile(context, file, (staged) => staged.asNext(datasetOf(context, table, branch), work)),
     append(table, opened) {
+      const { orDropped, refuseDropped } = watchForDrop(context, table);
       const append = async (native: NativeTable, current: Lease["schema"]) => {
         const schema = await engineCall(current);
         checkCompatible(part.schema, schema);
@@ -180,10 +181,10 @@ function wholeRows(
         const { version } = await versionWork(before, dataset, () =>
           engineCall(() => native.add(file, "append")),
         );
+        await afterChange(refuseDropped, "TableNotFound");
         if (version > before + 1) await checkAppended(dataset, BigInt(version));
         return durable(table, Promise.resolve(version));
       };
-      const orDropped = createDroppedCheck(context, table);
       return withData(context, table, { branch }, append, opened).catch(orDropped);
     },
     appendWith: (table, also) => staged(table, false, (all, dataset) => all.append(dataset, also)),

@@ -1,8 +1,6 @@
 import type { ArrowSchema } from "../../../../arrow/schema.ts";
 import type { Call } from "../../../../namespace/call.ts";
-import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
-import { ownerOf } from "../../catalog/table-marks.ts";
 import { timeLimit, untilAborted } from "../../concurrency/wait.ts";
 import { countMatching } from "../../engine/count-matching.ts";
 import { engineCall } from "../../engine/errors.ts";
@@ -15,6 +13,7 @@ import { startLongChange } from "./long-change.ts";
 import { datasetOf, type FoundTable, openData, type Reference, requireOpenTable } from "./lookup.ts";
 import { safeFilter } from "./safe-filter.ts";
 import { versionWork } from "./version-work.ts";
+import { watchForDrop } from "./watch-for-drop.ts";
 
 /** Result of work that makes a version. */
 interface Made {
@@ -76,7 +75,7 @@ export async function openGuarded(
 ): Promise<Guarded> {
   const { table: found, lease: opened } =
     known === undefined ? await requireOpenTable(context, call.id) : { table: known, lease: undefined };
-  const orDropped = createDroppedCheck(context, found);
+  const { orDropped, refuseDropped } = watchForDrop(context, found);
   const noteIfLong = startLongChange(context, found.location);
   const opening = openData(context, found, reference, opened).catch(orDropped);
   const lease = await untilAborted(opening, call.signal, (late) => late.release());
@@ -124,6 +123,7 @@ export async function openGuarded(
           ),
         );
         onCommitted?.();
+        await afterChange(refuseDropped, "TableNotFound");
         await afterChange(() => syncVersion(dataset(), BigInt(result.version)));
         return result;
       }),
@@ -131,26 +131,6 @@ export async function openGuarded(
       released = true;
       releaseWhenDone();
     },
-  };
-}
-
-/** Failures of the engine when files or the directory of a table are gone. */
-const OF_MISSING_FILES = ["DataLoss", "Internal"] as const;
-
-/**
- * Returns a function that throws an error again, but TableNotFound instead of a failure of the engine if the table has been dropped
- * since: then the engine misses its files. In the root, another table may be in its place already.
- */
-export function createDroppedCheck(context: TableContext, { path, location, listed }: FoundTable) {
-  const { files, keyOf } = context.store;
-  const identity = () => files?.directoryStamp(keyOf(path))?.identity;
-  const before = identity();
-  return async (error: unknown): Promise<never> => {
-    const isDropped = async () =>
-      identity() !== before || (listed && (await ownerOf(context, location)) === undefined);
-    const mayMiss = OF_MISSING_FILES.some((name) => isLanceError(error, name));
-    if (!mayMiss || !(await isDropped())) throw error;
-    throw new LanceError("TableNotFound", "the table was dropped meanwhile", { cause: error });
   };
 }
 
