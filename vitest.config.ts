@@ -55,8 +55,8 @@ const CUTS = ["power", "disk-faults", "store-cuts", "aborted-data", "aborted-str
   (name) => `test/faults/${name}.test.ts`,
 );
 
-/** Replace modules of the sources, which the files of a shared process keep. */
-const MOCKS = ["test/faults/failed-start.test.ts"];
+/** Replace modules of the sources, or end their thread for them, which the files of a shared process keep. */
+const MOCKS = ["test/faults/failed-start.test.ts", "test/faults/leaving-worker.test.ts"];
 
 export default defineConfig({
   test: {

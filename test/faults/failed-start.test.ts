@@ -19,9 +19,8 @@ vi.mock("../../src/backends/dir/open-directory.ts", async (original) => {
   };
 });
 
-vi.mock("../../src/backends/dir/operations/rows/staged-write.ts", async (original) => ({
-  ...(await original<object>()),
-  sweepStaging: () => Promise.reject(new Error("the sweep fails")),
+vi.mock("../../src/backends/dir/operations/rows/staging-sweep.ts", () => ({
+  startStagingSweep: () => Promise.reject(new Error("the sweep fails")),
 }));
 
 test("closes what a backend has opened when its start fails", async (t) => {

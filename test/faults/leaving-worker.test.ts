@@ -1,12 +1,11 @@
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import { test } from "vitest";
-import { LanceError } from "../../../namespace/errors.ts";
-import { unbrokenWorkEnded } from "../../../runtime/unbroken-work.ts";
-import { temporaryDirectory } from "../test-support.ts";
-import { gate, jobsOn, request, storeIn } from "./jobs-fixture.ts";
+import { gate, jobsOn, request, storeIn } from "../../src/backends/dir/jobs/jobs-fixture.ts";
+import { temporaryDirectory } from "../../src/backends/dir/test-support.ts";
+import { LanceError } from "../../src/namespace/errors.ts";
+import { unbrokenWorkEnded } from "../../src/runtime/unbroken-work.ts";
 
-// In a file of its own, because the thread of the tests counts as ending from then on.
 test("the running job of a worker that leaves stays that of a process that died, with its start counted", async (t) => {
   const store = storeIn(await temporaryDirectory(t));
   const [refused, refuse] = gate();
