@@ -13,6 +13,7 @@ const facts = (more: Partial<TableFacts> = {}): TableFacts => ({
   small: { fragments: 1, rows: 100_000, largest: 100_000, bytes: 32 * MIB, outside: 0 },
   unindexedRows: 0,
   versions: 1,
+  misread: false,
   ...more,
 });
 const small = (fragments: number, more: Partial<TableFacts["small"]> = {}) => ({
@@ -31,6 +32,10 @@ test("many small fragments are joined at once, fewer when they are worth it and 
   assert.equal(need({ small: small(15) }), undefined);
   assert.deepEqual(need({ small: small(2, { largest: 60_000 }) }), { work: "all", when: "when quiet" });
   assert.deepEqual(need({ small: small(2, { bytes: MIB }) }), { work: "all", when: "when quiet" });
+});
+
+test("a table whose rows the engine may misread is left alone", () => {
+  assert.equal(need({ small: small(16), unindexedRows: 1_000, misread: true }), undefined);
 });
 
 test("fragments that no index covers are joined without the other work", () => {

@@ -2,6 +2,7 @@ import type { IndexMetadata, Manifest } from "../../../gen/lance/format/table_pb
 import type { DatasetRef } from "../format/dataset.ts";
 import { indicesOf, readSegments } from "../format/files/index-section.ts";
 import { countRows } from "../format/files/manifest.ts";
+import { mayBeMisread } from "../format/files/misread-columns.ts";
 import { readRoaring } from "../format/files/roaring.ts";
 import { findVersions, readVersion } from "../format/versions/version-files.ts";
 import { isSystemIndex } from "../operations/indices/all-indices.ts";
@@ -29,6 +30,8 @@ export interface TableFacts {
   readonly unindexedRows: number;
   /** Number of versions of the main branch. */
   readonly versions: number;
+  /** Whether the engine would rewrite rows that it misreads; see {@link mayBeMisread}. */
+  readonly misread: boolean;
 }
 
 /** Number of rows of a full fragment; the engine joins smaller ones. */
@@ -52,6 +55,7 @@ export async function inspectTable(dataset: DatasetRef): Promise<TableFacts> {
     small: smallFragments(manifest, segments),
     unindexedRows: countUnindexed(manifest, segments),
     versions: (await findVersions(dataset)).length,
+    misread: mayBeMisread(manifest),
   };
 }
 
@@ -117,9 +121,10 @@ const QUIET_UNINDEXED = 10_000;
  * The engine rewrites all small fragments together, so the more there is to rewrite, the more has to have changed.
  */
 export function needOf(
-  { small, rows, deletedRows, unindexedRows }: TableFacts,
+  { small, rows, deletedRows, unindexedRows, misread }: TableFacts,
   policy: UpkeepPolicy,
 ): Need | undefined {
+  if (misread) return undefined;
   if (unindexedRows >= Math.max(policy.unindexedRows, rows / 100)) return { work: "all", when: "now" };
   const cost = Math.max(1, Math.sqrt(small.bytes / CHEAP_BYTES));
   if (small.fragments >= policy.fragments * cost) {

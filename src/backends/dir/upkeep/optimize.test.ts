@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { Field, List, Struct, Table, tableToIPC, Utf8, vectorFromArray } from "apache-arrow";
 import { type TestContext, test } from "vitest";
 import { loadNative } from "../engine/native.ts";
 import { openDirectory } from "../open-directory.ts";
@@ -49,6 +50,22 @@ test("joins fragments without a look at old versions, and leaves the indices for
     [0, 1, 2, 3, 4, 5, 6, 7, 8],
   );
   await client.upload("insertIntoTable", "t", {}, rows([9]));
+});
+
+test("does not rewrite rows that the engine may misread", async (t) => {
+  const root = await temporaryDirectory(t);
+  const client = await openClient(t, root);
+  const type = new Struct([new Field("texts", new List(new Field("item", new Utf8(), true)), true)]);
+  const row = tableToIPC(new Table({ s: vectorFromArray([{ texts: ["a"] }, null], type) }), "stream");
+  await client.upload("createTable", "t", {}, row);
+  await client.upload("insertIntoTable", "t", {}, row);
+  const { context, close } = await openDirectory({ root, log: silent });
+  t.onTestFinished(close);
+  const table = await requireTable(context, ["t"]);
+  const done = await optimizeTable(context, table, "all", SIGNAL);
+  assert.deepEqual(done, { fragmentsRemoved: 0, fragmentsAdded: 0, version: 2n });
+  const { misread, fragments } = await inspectTable(datasetOf(context, table));
+  assert.deepEqual([misread, fragments], [true, 2]);
 });
 
 test("the engine reads every version when it also brings the indices up to date", async (t) => {

@@ -6,6 +6,7 @@ import { dropOrphanIndices } from "../format/changes/orphan-indices.ts";
 import { releaseSegments } from "../format/changes/release-segments.ts";
 import type { DatasetRef } from "../format/dataset.ts";
 import type { ManifestFile } from "../format/files/manifest-file.ts";
+import { mayBeMisread } from "../format/files/misread-columns.ts";
 import { syncVersions } from "../format/versions/sync-version.ts";
 import { readTransactionMessage } from "../format/versions/transaction-records.ts";
 import { latestVersion, readVersion } from "../format/versions/version-files.ts";
@@ -38,13 +39,15 @@ export interface Compacted extends Pick<UpkeepFigures, "fragmentsRemoved" | "fra
 /** Maximum number of attempts to join fragments; on a busy machine the engine sometimes does not begin. */
 const JOINS = 3;
 
-/** Has the engine work on a table. */
+/** Has the engine work on a table, unless it might misread the rows that it rewrites. */
 export async function optimizeTable(
   context: UpkeepContext,
   table: FoundTable,
   work: Work,
   signal: AbortSignal,
 ): Promise<Compacted> {
+  const { manifest } = await readVersion(datasetOf(context, table));
+  if (mayBeMisread(manifest)) return { fragmentsRemoved: 0, fragmentsAdded: 0, version: manifest.version };
   for (let attempt = 1; ; attempt++) {
     const compacted = await optimizeOnce(context, table, work, signal);
     if (work === "all" || compacted.fragmentsRemoved > 0 || attempt === JOINS) return compacted;

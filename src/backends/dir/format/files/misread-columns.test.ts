@@ -1,0 +1,36 @@
+import assert from "node:assert/strict";
+import { create } from "@bufbuild/protobuf";
+import { test } from "vitest";
+import { ManifestSchema } from "../../../../gen/lance/format/table_pb.ts";
+import { mayBeMisread } from "./misread-columns.ts";
+
+/** Returns a manifest with a column in which each type contains the next one. */
+function nested(types: readonly string[], { nullable = true, version = "2.2" } = {}) {
+  const fields = types.map((logicalType, id) => ({ id, parentId: id - 1, logicalType, nullable }));
+  return create(ManifestSchema, { fields, dataFormat: { fileFormat: "lance", version } });
+}
+
+test("columns with lists of long values in a struct that may be null count as misread, and no others", () => {
+  for (const types of [
+    ["struct", "list", "string"],
+    ["struct", "struct", "large_list", "binary"],
+    ["struct", "list.struct", "struct", "large_string"],
+    ["struct", "list", "fixed_size_list:float:128"],
+    ["list.struct", "struct", "list", "string"],
+    ["struct", "map", "struct", "string"],
+  ]) {
+    assert.equal(mayBeMisread(nested(types)), true, types.join());
+    assert.equal(mayBeMisread(nested(types, { nullable: false })), false, types.join());
+    assert.equal(mayBeMisread(nested(types, { version: "2.0" })), false, types.join());
+  }
+  for (const types of [
+    ["string"],
+    ["list", "string"],
+    ["struct", "string"],
+    ["list.struct", "struct", "string"],
+    ["struct", "list", "int32"],
+    ["struct", "list", "dict:string:int32:false"],
+    ["fixed_size_list:float:128"],
+  ])
+    assert.equal(mayBeMisread(nested(types)), false, types.join());
+});
