@@ -289,7 +289,7 @@ describe("numbers that JSON has no form for", () => {
         vector: { multiVector: [{ values: [value] }] },
       },
     })) {
-      test(`are refused, because the upstream would read null, which is no bound: ${value} as ${what}`, () => {
+      test(`are refused, because the upstream would read null and search without them: ${value} as ${what}`, () => {
         for (const binding of bindings) {
           const write = () => binding.body(create(QueryTableRequestSchema, init));
           assert.throws(write, (thrown) => thrown instanceof LanceError && thrown.is("InvalidInput"));
