@@ -116,7 +116,7 @@ test.each(["id\n1\n\n3\n\n", "id\r\n1\r\n\r\n3\r\n\r\n"])(
   },
 );
 
-test("empty lines of CSV with several columns are no rows", async () => {
+test("an empty line of CSV with several columns counts as nothing", async () => {
   expect((await csv("\na,b\n\n1,2\n\n")).numRows).toBe(1);
 });
 
