@@ -88,10 +88,13 @@ describe("saved connections", () => {
         "Nothing is left behind.\n",
       );
     const choosing = runWith({ LANCE_GATEWAY_CONTEXT: "there" });
+    const naming = runWith({ LANCE_GATEWAY_URI: "http://127.0.0.1:1" });
     for (const command of ["gc", "optimize", "migrate"]) {
+      await refused(naming(command), /^this command works on a directory, and .* is to http:.*; --root or/);
       await refused(choosing(command), /^this command works on a directory, and .* is to http:.*; --root or/);
       await refused(run(command, "--context", "here", "--root", root), /contradict each other/);
     }
+    assert.equal(await naming("migrate", "--root", root), "Every table has its row already.\n");
     const given = runWith({ LANCE_GATEWAY_ROOT: root });
     await run("context", "use", "there");
     assert.equal(await given("migrate"), "Every table has its row already.\n");

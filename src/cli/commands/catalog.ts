@@ -1,6 +1,6 @@
 import { access } from "node:fs/promises";
 import type { OpenedDirectory } from "../../backends/dir/open-directory.ts";
-import type { Layer } from "../../config/layers.ts";
+import { environmentLayer, type Layer } from "../../config/layers.ts";
 import { type Environment, type OptionSpec, type OptionTable, UsageError } from "../../config/option-spec.ts";
 import { SERVE_OPTIONS } from "../../config/options.ts";
 import { parseSwitch } from "../../config/parsers.ts";
@@ -38,13 +38,15 @@ export interface CatalogChoice {
 /**
  * Reads which directory a command works on: that of its options, or that of the saved connection.
  *
- * @throws UsageError if the saved connection is to a server.
+ * @throws UsageError if the saved connection, or a variable that other commands obey, is to a server.
  */
 export async function readRoot(layers: readonly Layer[], environment: Environment): Promise<CatalogChoice> {
-  const options = await readConnection(layers, environment);
+  const variables = environmentLayer(environment);
+  const places: Layer = (spec) => (spec.place ? variables(spec) : undefined);
+  const options = await readConnection([...layers, places], environment);
   if (options.backend === "dir") return options;
   throw new UsageError(
-    `this command works on a directory, and the saved connection is to ${placeOf(options)}; --root or --context names a directory`,
+    `this command works on a directory, and the connection is to ${placeOf(options)}; --root or --context names a directory`,
   );
 }
 
