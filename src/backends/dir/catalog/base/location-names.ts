@@ -16,17 +16,6 @@ export function rootName(location: string): string {
   return location.slice(0, -".lance".length);
 }
 
-/**
- * Returns a location in its plain spelling, without empty parts and single dots. Other programs put rows with any spelling, and two
- * spellings of a directory must be equal: otherwise the drop of one row removes the directory of the other.
- */
-export function plainLocation(location: string): string {
-  if (location.startsWith("/") || location.includes("://")) return location;
-  const parts = location.split("/").filter((part) => part !== "" && part !== ".");
-  // The base itself is no location.
-  return parts.length === 0 ? location : parts.join("/");
-}
-
 /** Whether implementations that list directories treat a location as a table of the root namespace. */
 export function isRootDirectory(location: string): boolean {
   return /^[^/]+\.lance$/.test(location);

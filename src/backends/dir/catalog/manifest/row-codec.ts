@@ -13,7 +13,7 @@ import {
   Utf8,
   type Vector,
 } from "apache-arrow";
-import { plainLocation } from "../base/location-names.ts";
+import { plainLocation } from "../state/plain-location.ts";
 import type { Row } from "../state/row.ts";
 import { type RowBatch, type TextColumn, textColumn } from "../state/row-batch.ts";
 import { COLUMNS, type StoredRow, toStored } from "../state/stored-row.ts";

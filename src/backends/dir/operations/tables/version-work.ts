@@ -19,8 +19,12 @@ export async function versionWork<T>(
     return await work();
   } catch (error) {
     if (!isLanceError(error, "Internal")) throw error;
-    const newest = await latestVersion(dataset).catch(() => undefined);
-    if (newest?.version === BigInt(before)) throw error;
+    const isUnchanged = await latestVersion(dataset).then(
+      // A table that is gone has no new version either.
+      (newest) => newest === undefined || newest.version === BigInt(before),
+      () => false,
+    );
+    if (isUnchanged) throw error;
     throw new LanceError(
       "OutcomeUnknown",
       "the engine failed, and the change may have been made before that; look before you repeat it",
