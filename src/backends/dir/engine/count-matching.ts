@@ -1,4 +1,5 @@
 import { splitIpcFile } from "../../../arrow/stream.ts";
+import { filteredRows } from "./filtered-rows.ts";
 import type { NativeTable } from "./native.ts";
 
 /** Number of rows that the engine looks at between two looks at the timeout. Of fewer, each batch would cost more than its rows. */
@@ -28,12 +29,7 @@ export async function countMatching(
   { tableRows, timeoutMs, isWanted }: CountOptions,
 ): Promise<number> {
   if (!where.includes("(") && tableRows * where.length <= QUICK) return table.countRows(where);
-  const query = table.query();
-  query.onlyIf(where);
-  query.selectColumns([]);
-  query.withRowId();
-  query.useLsm(false);
-  const batches = await query.execute(BATCH_ROWS, timeoutMs);
+  const batches = await filteredRows(table, where).execute(BATCH_ROWS, timeoutMs);
   let rows = 0;
   while (isWanted()) {
     const file = await batches.next();

@@ -3,12 +3,12 @@ import type { ArrowSchema } from "../../../../arrow/schema.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import { DEFAULT_SEARCH_ROWS, isSearch } from "../../../../namespace/search-rows.ts";
 import { createPace, inSlices } from "../../../../runtime/pace.ts";
+import { filteredRows } from "../../engine/filtered-rows.ts";
 import type { NativeTable } from "../../engine/native.ts";
 import type { NativeQueryBase, NativeVectorQuery } from "../../engine/native-query.ts";
 import { predicateSteps } from "../../engine/predicate.ts";
 import { type Columns, columnName, columnsOf, nameOf, selectColumns, withFoundRow } from "./columns.ts";
 import { checkCounts, type QueryFields, withinTable } from "./fields.ts";
-import { filteredRows } from "./filter-after.ts";
 import { type TextSearch, type TextTarget, textSearch } from "./text.ts";
 import { type QueryVector, type VectorSearch, vectorSearch } from "./vector.ts";
 

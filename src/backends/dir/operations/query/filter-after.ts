@@ -1,25 +1,13 @@
 import { integersOf } from "../../../../arrow/edit.ts";
 import { decodeSchema } from "../../../../arrow/schema.ts";
 import { splitIpcFile } from "../../../../arrow/stream.ts";
+import { filteredRows } from "../../engine/filtered-rows.ts";
 import type { NativeTable } from "../../engine/native.ts";
-import type { NativeQuery } from "../../engine/native-query.ts";
 
 /**
- * Builds the query for the ids of the rows that meet a filter. The engine's Node API always filters before a search for words alone, so
- * the rows that it finds are looked up once more. As a column of the search, a filter would have another meaning: only in a filter does the engine
- * convert numbers and texts to the type of the column that they are compared with.
- */
-export function filteredRows(table: Pick<NativeTable, "query">, filter: string): NativeQuery {
-  const query = table.query();
-  query.onlyIf(filter);
-  query.selectColumns([]);
-  query.withRowId();
-  query.useLsm(false);
-  return query;
-}
-
-/**
- * Returns those of the given row ids whose rows meet a filter. The engine reads only these rows.
+ * Returns those of the given row ids whose rows meet a filter. The engine reads only these rows. Its Node API always filters before a search
+ * for words alone, so the rows that it finds are looked up once more. As a column of the search, a filter would have another meaning: only in a
+ * filter does the engine convert numbers and texts to the type of the column that they are compared with.
  *
  * @param timeoutMs in milliseconds; undefined for no bound
  */
