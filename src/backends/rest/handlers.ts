@@ -84,25 +84,24 @@ export function createHandler(binding: ClientBinding, options: HandlerOptions): 
     return collected({ binding, request, call, accept: JSON_TYPE });
   }
 
-  /** Calls the upstream; the bytes of its answer are held until its message is there. */
-  async function collected(asked: Omit<UpstreamCall, "hold">): Promise<Message> {
+  /** Calls the upstream; the bytes of a collected answer are held until it is read. */
+  async function held<T>(
+    asked: Omit<UpstreamCall, "hold">,
+    read: (response: UpstreamResponse) => T | Promise<T>,
+  ): Promise<T> {
     const hold = answers?.open(FREE_ANSWER_BYTES);
     try {
-      return await answerOf(await callUpstream({ ...asked, hold }), asked.call);
+      return await read(await callUpstream({ ...asked, hold }));
     } finally {
       hold?.release();
     }
   }
 
+  const collected = (asked: Omit<UpstreamCall, "hold">) =>
+    held(asked, (response) => answerOf(response, asked.call));
+
   /** Calls the upstream for an answer that is not collected, unless it is an error. */
-  async function streamed(asked: Omit<UpstreamCall, "hold">): Promise<UpstreamResponse> {
-    const hold = answers?.open(FREE_ANSWER_BYTES);
-    try {
-      return await callUpstream({ ...asked, hold });
-    } finally {
-      hold?.release();
-    }
-  }
+  const streamed = (asked: Omit<UpstreamCall, "hold">) => held(asked, (response) => response);
 
   async function upload(request: Message, data: AsyncIterable<Uint8Array>, call: Call): Promise<Message> {
     address(request, call);
