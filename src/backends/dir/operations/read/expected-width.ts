@@ -1,7 +1,7 @@
 import { fieldNamed } from "../../../../arrow/field-path.ts";
 import { rowWidth } from "../../../../arrow/row-width.ts";
 import type { ArrowField, ArrowSchema } from "../../../../arrow/schema.ts";
-import { BLOB_TYPE } from "../../format/files/blob-files.ts";
+import { BLOB_TYPE, EXTENSION } from "../../format/files/blob-files.ts";
 import type { BuiltQuery } from "../query/build.ts";
 import { OF_RESULTS } from "../query/columns.ts";
 import type { Guarded } from "../tables/guarded.ts";
@@ -44,5 +44,5 @@ function hasBinary(field: ArrowField): boolean {
 
 /** Whether results have the place of a value instead of its bytes. */
 function isBlob({ metadata }: ArrowField): boolean {
-  return metadata["ARROW:extension:name"] === BLOB_TYPE;
+  return metadata[EXTENSION] === BLOB_TYPE;
 }

@@ -1,16 +1,16 @@
 import type { ArrowField, ArrowType } from "../../../../arrow/schema.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 
-/** Types whose values the engine stores in a dictionary. */
-const IN_DICTIONARIES: ReadonlySet<ArrowType["name"]> = new Set([
-  ...["null", "bool", "int", "float"],
-  ...["utf8", "large_utf8", "utf8_view", "binary", "large_binary", "binary_view"],
-] as const);
-
 /** Types whose values have no fixed width, on which the engine fails in a list of fixed size. */
 const WITHOUT_WIDTH: ReadonlySet<ArrowType["name"]> = new Set([
   ...["utf8", "large_utf8", "utf8_view", "binary", "large_binary", "binary_view"],
 ] as const);
+
+/** Types whose values the engine stores in a dictionary. */
+const IN_DICTIONARIES: ReadonlySet<ArrowType["name"]> = new Set([
+  ...(["null", "bool", "int", "float"] as const),
+  ...WITHOUT_WIDTH,
+]);
 
 /** Maximum number of lists of fixed size in each other: the engine cannot decode the description of 49. */
 const MAX_FIXED_LISTS = 32;
