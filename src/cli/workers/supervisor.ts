@@ -28,6 +28,8 @@ const MAX_PAUSE_MS = 30_000;
 const FIRST_PAUSE_MS = 500;
 /** Time after which a worker has proved that it can serve, in milliseconds. */
 const PROVED_MS = 10_000;
+/** Longest time that a blocked worker takes to be interrupted, and then to say that it leaves, in milliseconds. */
+const INTERRUPTION_MS = 2_000;
 /** Longest time that a blocked worker takes to end, in milliseconds. */
 const TERMINATION_MS = 10_000;
 /** Pause before workers are held again of which one was busy, in milliseconds. */
@@ -185,6 +187,7 @@ export async function startWorkers(
     const thread = crew[worker];
     if (thread === undefined) return;
     blocked.add(worker);
+    if (await leaves(thread)) return;
     const isOver = await Promise.race([
       thread.terminate().then(() => true),
       sleep(TERMINATION_MS, false, { ref: false }),
@@ -192,6 +195,12 @@ export async function startWorkers(
     if (isOver) return;
     log.fatal({ worker: worker + 1 }, "a blocked worker cannot be ended, so the process ends");
     onLost();
+  }
+  /** Has a blocked worker leave, because the engine would abort the process if it worked for a thread that is terminated; returns whether it does. */
+  async function leaves(thread: WorkerThread): Promise<boolean> {
+    if (!(await thread.interrupt(INTERRUPTION_MS))) return false;
+    thread.send({ type: "leave" });
+    return Promise.race([thread.ended.then(() => true), sleep(INTERRUPTION_MS, false, { ref: false })]);
   }
   async function prepare(changed: Configuration): Promise<PreparedChange> {
     const former = current;

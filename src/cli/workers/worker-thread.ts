@@ -1,5 +1,5 @@
 import type { Readable } from "node:stream";
-import { type MessagePort, Worker } from "node:worker_threads";
+import type { MessagePort } from "node:worker_threads";
 import { UsageError } from "../../config/option-spec.ts";
 import type { Gateway } from "../../gateway/compose.ts";
 import type { Snapshot } from "../../metrics/aggregate.ts";
@@ -7,6 +7,7 @@ import type { ChangeEvent } from "../../namespace/change-event.ts";
 import { countUnbroken } from "../../runtime/unbroken-work.ts";
 import { WORKER_PROGRAM } from "../worker-program.ts";
 import type { HoldableThread } from "./hold-threads.ts";
+import { interruptThread, startInterruptible } from "./interrupt-thread.ts";
 import type { ChangeForWorker, StartFailure, ToSupervisor, ToWorker, WorkerStart } from "./messages.ts";
 
 /** A worker as the supervisor sees it. */
@@ -29,6 +30,8 @@ export interface WorkerThread extends Pick<Gateway, "address" | "readOnly" | "cl
   send(message: ToWorker, ports?: readonly MessagePort[]): void;
   /** Returns its metrics; undefined if it does not answer in time. */
   readMetrics(): Promise<Snapshot | undefined>;
+  /** Ends what it runs right now, so that its event loop goes on; returns whether it could within so many milliseconds. */
+  interrupt(longestMs: number): Promise<boolean>;
   terminate(): Promise<void>;
 }
 
@@ -62,7 +65,7 @@ export async function startWorker(
   events: (thread: WorkerThread) => WorkerEvents,
   running: Set<HoldableThread>,
 ) {
-  const worker = new Worker(WORKER_PROGRAM, {
+  const { worker, isInterruptible } = startInterruptible(WORKER_PROGRAM, {
     workerData: start,
     transferList: start.commitPorts.map(({ port }) => port),
     name: `worker ${start.worker + 1}`,
@@ -182,6 +185,7 @@ export async function startWorker(
       send({ type: "profile", id, milliseconds });
       return promise.finally(() => profiling.delete(id));
     },
+    interrupt: async (longestMs) => isInterruptible && (await interruptThread(worker.threadId, longestMs)),
     async terminate() {
       await worker.terminate();
     },
