@@ -1,4 +1,6 @@
 import type { Logger } from "pino";
+import { hasThreadLeft } from "../runtime/unbroken-work.ts";
+
 /**
  * A rejection that nobody handles belongs to work that nobody waits for, so that the process goes on. After an exception
  * that nobody catches, nothing is known of the state of what threw it: the process or the worker ends, and says why.
@@ -10,6 +12,8 @@ export function watchForUnhandled(log: Logger, what: "process" | "worker", end: 
     log.error({ err: reason }, "work that nobody waits for has failed");
   });
   process.on("uncaughtException", (error) => {
+    // What was interrupted may throw at each turn of the event loop.
+    if (hasThreadLeft()) return;
     log.fatal({ err: error }, `the ${what} ends after an exception that nobody caught`);
     end();
   });

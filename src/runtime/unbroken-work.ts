@@ -1,4 +1,7 @@
-let running = 0;
+import type { SharedQuantity } from "./sharing.ts";
+
+const running = new Set<Promise<unknown>>();
+let shared: SharedQuantity | undefined;
 let onEnd: (() => void) | undefined;
 let hasLeft = false;
 
@@ -12,18 +15,29 @@ export function noteThreadLeft(): void {
   hasLeft = true;
 }
 
-/** Counts work that must have ended before its thread does. */
+/** Has the amount of such work in this thread seen by others from now on. */
+export function shareUnbroken(quantity: SharedQuantity): void {
+  shared = quantity;
+}
+
+/** Remembers work that must have ended before its thread does. */
 export function countUnbroken(work: Promise<unknown>): void {
-  running += 1;
+  running.add(work);
+  shared?.publish(running.size);
+  awaitEnd(work);
+}
+
+function awaitEnd(work: Promise<unknown>): void {
   const end = () => {
-    running -= 1;
-    if (running === 0) onEnd?.();
+    running.delete(work);
+    shared?.publish(running.size);
+    if (running.size === 0) onEnd?.();
   };
   work.then(end, end);
 }
 
 /** Whether such work runs in this thread. */
-export const runsUnbrokenWork = () => running > 0;
+export const runsUnbrokenWork = () => running.size > 0;
 
 /**
  * Waits until none of this work runs in this thread. None may begin from now on.
@@ -37,6 +51,8 @@ export function unbrokenWorkEnded(longestMs?: number): Promise<void> {
       clearTimeout(timer);
       resolve();
     };
-    if (running === 0) onEnd();
+    if (running.size === 0) onEnd();
+    // Of a thread that was interrupted, V8 drops what it had still to call back.
+    for (const work of running) awaitEnd(work);
   });
 }

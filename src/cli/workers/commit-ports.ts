@@ -31,14 +31,23 @@ export interface CommitPorts {
    * listener of a database that a reload has closed would keep its catalog in memory.
    */
   take(slot: number, listener: (port: MessagePort) => void): () => void;
+  /** Closes all of them, so that nobody at their other ends waits for this worker. */
+  close(): void;
 }
 
 /** Creates the ports of a worker, given the first ones. */
 export function createCommitPorts(first: readonly CommitPort[]): CommitPorts {
   const waiting = new Map(first.map(({ slot, port }) => [slot, [port]]));
+  const open = new Set<MessagePort>();
+  function keep(port: MessagePort): void {
+    open.add(port);
+    port.once("close", () => open.delete(port));
+  }
+  for (const { port } of first) keep(port);
   const listeners = new Map<number, (port: MessagePort) => void>();
   return {
     add({ slot, port }) {
+      keep(port);
       const listener = listeners.get(slot);
       if (listener !== undefined) listener(port);
       else waiting.set(slot, [...(waiting.get(slot) ?? []), port]);
@@ -48,6 +57,9 @@ export function createCommitPorts(first: readonly CommitPort[]): CommitPorts {
       for (const port of waiting.get(slot) ?? []) listener(port);
       waiting.delete(slot);
       return () => void listeners.delete(slot);
+    },
+    close() {
+      for (const port of open) port.close();
     },
   };
 }

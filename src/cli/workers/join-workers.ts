@@ -28,6 +28,8 @@ export interface JoinOptions {
 export interface JoinedWorkers extends Workers {
   /** Takes the shares of a changed configuration for what is opened from now on. */
   share(databases: DatabaseSlots, cells: CellsMemory): void;
+  /** Leaves the other workers, none of which waits for this one any longer. */
+  leave(): void;
 }
 
 /** Connects a gateway with the supervisor, and so with the other workers. */
@@ -96,6 +98,7 @@ export function joinWorkers(options: JoinOptions): JoinedWorkers {
       databases = ofDatabases;
       cells = ofCells;
     },
+    leave: () => ports.close(),
     announce: (ready) => post({ type: "readiness", ready }),
     onReadiness(listener) {
       onReadiness = listener;

@@ -8,7 +8,7 @@ export interface MemoryShape {
 }
 
 /** Quantities of a worker. */
-type Quantity = "bufferedBytes" | "answerBytes" | "connections" | "files";
+type Quantity = "bufferedBytes" | "answerBytes" | "connections" | "files" | "unbroken";
 /** Quantities of a worker for each database. */
 type DatabaseQuantity = "calls" | "tableUseMs";
 /** Numbers of a database that all workers change. */
@@ -26,6 +26,8 @@ export interface SharedMemory {
   beat(worker: number): void;
   /** Returns how often a worker's event loop has been seen to turn. */
   beatsOf(worker: number): number;
+  /** Returns how much work runs in a worker that must have ended before its thread does. */
+  unbrokenOf(worker: number): number;
   /** Empties the cells of a worker that has ended. */
   clear(worker: number): void;
 }
@@ -38,8 +40,9 @@ const QUANTITIES = {
   connections: { cell: 2, unit: 1 },
   files: { cell: 3, unit: 1 },
   answerBytes: { cell: 4, unit: 1024 },
+  unbroken: { cell: 5, unit: 1 },
 } as const;
-const FIRST_DATABASE = 5;
+const FIRST_DATABASE = 6;
 const DATABASE_QUANTITIES = { calls: 0, tableUseMs: 1 } as const;
 const COUNTERS = { catalogVersion: 0, upstreamWrites: 1 } as const;
 const LARGEST = 2 ** 31 - 1;
@@ -107,6 +110,7 @@ export function openSharedMemory(shape: MemoryShape, buffer?: SharedArrayBuffer)
       Atomics.add(cells, worker * block + BEAT, 1);
     },
     beatsOf: (worker) => Atomics.load(cells, worker * block + BEAT),
+    unbrokenOf: (worker) => Atomics.load(cells, worker * block + QUANTITIES.unbroken.cell),
     clear(worker) {
       for (let cell = 0; cell < block; cell++) Atomics.store(cells, worker * block + cell, 0);
     },

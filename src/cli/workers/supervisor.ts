@@ -30,6 +30,8 @@ const FIRST_PAUSE_MS = 500;
 const PROVED_MS = 10_000;
 /** Longest time that a blocked worker takes to be interrupted, and then to say that it leaves, in milliseconds. */
 const INTERRUPTION_MS = 2_000;
+/** Longest time that a worker that was interrupted waits for the engine, in milliseconds; nobody watches its event loop. */
+const LEAVING_MS = 60_000;
 /** Longest time that a blocked worker takes to end, in milliseconds. */
 const TERMINATION_MS = 10_000;
 /** Pause before workers are held again of which one was busy, in milliseconds. */
@@ -187,7 +189,7 @@ export async function startWorkers(
     const thread = crew[worker];
     if (thread === undefined) return;
     blocked.add(worker);
-    if (await leaves(thread)) return;
+    if (memory.unbrokenOf(worker) > 0 && (await leaves(thread))) return;
     const isOver = await Promise.race([
       thread.terminate().then(() => true),
       sleep(TERMINATION_MS, false, { ref: false }),
@@ -200,7 +202,9 @@ export async function startWorkers(
   async function leaves(thread: WorkerThread): Promise<boolean> {
     if (!(await thread.interrupt(INTERRUPTION_MS))) return false;
     thread.send({ type: "leave" });
-    return Promise.race([thread.ended.then(() => true), sleep(INTERRUPTION_MS, false, { ref: false })]);
+    const atOnce = thread.ended.then(() => true);
+    void Promise.race([thread.gone, sleep(LEAVING_MS, undefined, { ref: false })]).then(thread.terminate);
+    return Promise.race([atOnce, sleep(INTERRUPTION_MS, false, { ref: false })]);
   }
   async function prepare(changed: Configuration): Promise<PreparedChange> {
     const former = current;

@@ -13,6 +13,7 @@ import {
   hasThreadLeft,
   noteThreadLeft,
   runsUnbrokenWork,
+  shareUnbroken,
   unbrokenWorkEnded,
 } from "../../runtime/unbroken-work.ts";
 import { cacheCode } from "../cache-code.ts";
@@ -61,6 +62,7 @@ keepTicksFast();
 const shared = openSharedMemory({ workers: count, databases: 0 }, memory);
 const beats = setInterval(() => shared.beat(worker), BEAT_MS);
 shareFiles(shared.quantity(worker, "files"));
+shareUnbroken(shared.quantity(worker, "unbroken"));
 
 port.on("message", (message: ToWorker) => {
   if (message.type === "hold") waitWhileHeld(message.memory);
@@ -142,6 +144,7 @@ async function leave(): Promise<void> {
   // The counter is the other worker's from now on.
   clearInterval(beats);
   post({ type: "leaves" });
+  workers.leave();
   const closed = serving?.close(true).catch((error: unknown) => {
     log.error({ err: error }, "a worker that leaves cannot close its gateway");
   });
