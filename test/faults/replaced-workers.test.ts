@@ -3,11 +3,15 @@ import { execFileSync } from "node:child_process";
 import { open, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { Agent } from "node:http";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { expect, type TestContext, test } from "vitest";
 import { people, personStream } from "../support/arrow.ts";
 import { temporaryDirectory } from "../support/directory.ts";
 import { jsonOf, sendHttp } from "../support/http.ts";
 import { startProgram } from "../support/program.ts";
+
+/** Time between connections while a worker is missing, in milliseconds. */
+const ATTEMPTS_MS = 10;
 
 test("a worker that ends during a long call of the engine is replaced at once, and the process goes on", async (t) => {
   const { port, root, program, stderr, connect } = await startGateway(t);
@@ -115,6 +119,8 @@ async function startGateway(t: TestContext, ...args: readonly string[]) {
       );
       if (wanted === undefined || name === wanted) return { agent, name };
       agent.destroy();
+      // A worker that starts needs the time that thousands of connections would take from it.
+      await sleep(ATTEMPTS_MS);
     }
   }
   return { port, path, root, program, stderr: () => stderr, connect };

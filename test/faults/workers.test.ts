@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { rm, writeFile } from "node:fs/promises";
 import { Agent, request } from "node:http";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { people, personStream } from "../support/arrow.ts";
 import { temporaryDirectory } from "../support/directory.ts";
@@ -10,6 +11,8 @@ import { jsonOf, type RawRequest, sendHttp } from "../support/http.ts";
 import { type Program, startProgram } from "../support/program.ts";
 
 const WORKERS = 2;
+/** Time between connections while a worker is missing, in milliseconds. */
+const ATTEMPTS_MS = 10;
 
 /** Names the thread that serves a connection, and injects faults into it. */
 const PLUGIN = `
@@ -89,8 +92,12 @@ describe("a gateway with workers", () => {
     const found = new Map<number, Connection>();
     while (found.size < WORKERS) {
       const connection = await connect();
-      found.get(connection.thread)?.agent.destroy();
+      const again = found.get(connection.thread);
       found.set(connection.thread, connection);
+      if (again === undefined) continue;
+      again.agent.destroy();
+      // A worker that starts needs the time that thousands of connections would take from it.
+      await sleep(ATTEMPTS_MS);
     }
     return [...found.values()];
   }
