@@ -57,6 +57,18 @@ describe("lance-gateway keys", () => {
     assert.deepEqual(await (await connect(writer)).tableNames(), ["people"]);
   });
 
+  it("answers scripts in JSON, with the key and its id", async (context) => {
+    const file = join(await folderOf(context), "keys.json");
+    const json = async (...args: readonly string[]) =>
+      JSON.parse((await run("keys", ...args, "--file", file, "--json")).stdout);
+    const { key, ...facts } = await json("create", "--name", "etl", "--role", "writer", "--expires", "1h");
+    assert.equal(key.split("_")[1], facts.id);
+    assert.deepEqual(Object.keys(facts), ["id", "name", "role", "created", "expires"]);
+    assert.deepEqual(await json("list"), { keys: [facts] });
+    assert.deepEqual(await json("revoke", facts.id), { id: facts.id });
+    assert.deepEqual(await json("list"), { keys: [] });
+  });
+
   it("says in a single line what is wrong", async (context) => {
     const file = join(await folderOf(context), "keys.json");
     for (const [args, code, message] of [

@@ -62,26 +62,26 @@ type Options = OptionValues<typeof OPTIONS>;
 type Act = (file: string, options: Options, id: string | undefined) => Promise<string>;
 
 const ACTIONS: Readonly<Record<string, Act>> = {
-  async create(file, { name, role, groups, scope, expires }) {
+  async create(file, { name, role, groups, scope, expires, json }) {
     if (name === undefined) throw new UsageError("create needs --name");
     if (role === undefined) throw new UsageError("create needs --role");
     const { text, id, hash } = drawKey();
     const now = Date.now();
-    const record: KeyRecord = {
-      ...{ id, name, role, hash },
+    const facts: Omit<KeyRecord, "hash"> = {
+      ...{ id, name, role },
       ...(groups.length > 0 && { groups }),
       ...(scope.length > 0 && { scope }),
       created: new Date(now).toISOString(),
       ...(expires !== undefined && { expires: new Date(now + expires).toISOString() }),
     };
-    await changeKeyFile(file, (keys) => [...keys, record]);
-    return `${text}\n`;
+    await changeKeyFile(file, (keys) => [...keys, { ...facts, hash }]);
+    return json ? jsonText({ key: text, ...facts }) : `${text}\n`;
   },
 
   async list(file, { json }) {
     // A hash is of no use to a reader, and of some to a thief.
     const keys = (await readKeyFile(file)).map(({ hash: _, ...facts }) => facts);
-    if (json) return `${JSON.stringify({ keys }, null, 2)}\n`;
+    if (json) return jsonText({ keys });
     const rows = keys.map(({ id, name, role, groups = [], scope, created, expires = "never" }) => [
       ...[id, name, role, groups.join(" "), scope?.join(" ") ?? "everything"],
       ...[created, expires],
@@ -89,15 +89,19 @@ const ACTIONS: Readonly<Record<string, Act>> = {
     return textTable([["ID", "NAME", "ROLE", "GROUPS", "SCOPE", "CREATED", "EXPIRES"], ...rows]);
   },
 
-  async revoke(file, _, id) {
+  async revoke(file, { json }, id) {
     if (id === undefined) throw new UsageError("revoke needs the id of a key, which list shows");
     await changeKeyFile(file, (keys) => {
       if (keys.some((key) => key.id === id)) return keys.filter((key) => key.id !== id);
       throw new Error(`${file} has no key ${id}`);
     });
-    return `revoked ${id}\n`;
+    return json ? jsonText({ id }) : `revoked ${id}\n`;
   },
 };
+
+function jsonText(value: unknown): string {
+  return `${JSON.stringify(value, null, 2)}\n`;
+}
 
 /** `lance-gateway keys`: creates, lists and revokes the API keys of a file. */
 export const keys: CommandDefinition = {

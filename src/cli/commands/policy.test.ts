@@ -111,6 +111,10 @@ describe("lance-gateway policy", () => {
       code: 1,
       stdout: "FAIL people: expected allow; no policy permits it\n1 of 2 cases pass\n",
     });
+    const { code, stdout } = await policy("test", folder, "--json");
+    const failures = [{ name: "people", message: "expected allow; no policy permits it" }];
+    assert.deepEqual([code, JSON.parse(stdout)], [1, { cases: 2, passed: 1, failures }]);
+    assert.deepEqual(JSON.parse((await policy("check", folder, "--json")).stdout), { policies: 1 });
   });
 
   for (const [fault, line, message] of [

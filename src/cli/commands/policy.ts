@@ -82,19 +82,21 @@ type Options = OptionValues<typeof OPTIONS>;
 type Outcome = readonly [text: string, code: number];
 
 const ACTIONS: Readonly<Record<string, (directory: string, options: Options) => Promise<Outcome>>> = {
-  async check(directory) {
-    const policies = await readPolicies(await loadCedar(), directory);
-    return [`${policies.length} ${policies.length === 1 ? "policy" : "policies"}\n`, 0];
+  async check(directory, { json }) {
+    const { length } = await readPolicies(await loadCedar(), directory);
+    if (json) return [`${JSON.stringify({ policies: length })}\n`, 0];
+    return [`${length} ${length === 1 ? "policy" : "policies"}\n`, 0];
   },
 
-  async test(directory) {
+  async test(directory, { json }) {
     const decider = await deciderOf(directory);
     const cases = await casesOf(directory);
     const failures = cases.flatMap((each) => failureOf(decider, each));
-    return [
-      [...failures, `${cases.length - failures.length} of ${cases.length} cases pass\n`].join(""),
-      failures.length > 0 ? 1 : 0,
-    ];
+    const passed = cases.length - failures.length;
+    const code = failures.length > 0 ? 1 : 0;
+    if (json) return [`${JSON.stringify({ cases: cases.length, passed, failures })}\n`, code];
+    const lines = failures.map(({ name, message }) => `FAIL ${name}: ${message}\n`);
+    return [[...lines, `${passed} of ${cases.length} cases pass\n`].join(""), code];
   },
 
   async explain(directory, options) {
@@ -159,10 +161,10 @@ function decide(decider: Decider, question: Question): Decision {
   return decider.explain(principal, access, question.properties);
 }
 
-function failureOf(decider: Decider, { name, question, expect }: Case): string[] {
+function failureOf(decider: Decider, { name, question, expect }: Case): { name: string; message: string }[] {
   const decision = decide(decider, question);
   if (decision.allowed === (expect === "allow")) return [];
-  return [`FAIL ${name}: expected ${expect}; ${reasonOf(decision)}\n`];
+  return [{ name, message: `expected ${expect}; ${reasonOf(decision)}` }];
 }
 
 function reasonOf({ allowed, by, errors }: Decision): string {
