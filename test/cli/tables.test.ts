@@ -92,6 +92,11 @@ describe("commands on a table", () => {
     const chosen = ["query", "printed", "--columns", "id,name,vector", "--filter", "id < 2"];
     assert.equal(await run(...chosen, "--format", "csv"), 'id,name,vector\n0,p0,"[0,0]"\n1,p1,"[1,0]"\n');
     assert.equal(await run(...chosen, "--json"), await run(...chosen, "--format", "jsonl"));
+    for (const format of ["csv", "table"])
+      await assert.rejects(
+        run(...chosen, "--json", "--format", format),
+        new RegExp(`--json and --format ${format} contradict each other$`),
+      );
     assert.equal((await run(...chosen)).split("\n")[1], "0   p0    [0,0]");
     assert.equal(await run("query", "printed", "--filter", "false"), "id  name  vector\n");
   });

@@ -1,4 +1,4 @@
-import type { OptionTable } from "../../config/option-spec.ts";
+import { type OptionTable, UsageError } from "../../config/option-spec.ts";
 import { parseChoice, parseInteger, parseText } from "../../config/parsers.ts";
 import { slicesOf, textOfValue, toCsv, toJsonLines } from "../files/text.ts";
 import { catalogCommand } from "./catalog-command.ts";
@@ -46,8 +46,7 @@ const OPTIONS = {
   format: {
     flag: "format",
     value: "FORMAT",
-    help: "Output: a table, CSV, or a JSON object in each line (jsonl, which --json chooses, too).",
-    fallback: "table",
+    help: "Output: a table, CSV, or a JSON object in each line (jsonl). Default: table, or jsonl with --json.",
     parse: parseChoice(FORMATS),
   },
   ...STATE_OPTIONS,
@@ -63,7 +62,10 @@ export const query = catalogCommand({
   operands: "<TABLE>",
   options: OPTIONS,
   async run({ namespace, operands: [path = ""], options, signal, print }) {
-    const { filter, columns, limit, offset, vector, vectorColumn, text, version, branch } = options;
+    const { filter, columns, limit, offset, vector, vectorColumn, text, version, branch, json } = options;
+    const { format = json ? "jsonl" : "table" } = options;
+    if (json && format !== "jsonl")
+      throw new UsageError(`--json and --format ${format} contradict each other`);
     const result = namespace.queryTable(
       {
         id: parsePath(path),
@@ -79,7 +81,6 @@ export const query = catalogCommand({
       },
       { signal },
     );
-    const format = options.json ? "jsonl" : options.format;
     for await (const piece of PRINTERS[format](result.bytes())) await print(piece);
   },
 });
