@@ -76,16 +76,17 @@ export function checkKeys(
   }
 }
 
-const VARIABLE = /\$\$\{|\$\{([^}]*)\}/g;
+const VARIABLE = /\$\$\{|\$\{([^}]*)(\}?)/g;
 
 /**
  * Replaces each `${NAME}` in a text by the value of the environment variable; `$${` yields `${`.
  *
- * @throws UsageError if a variable is not set.
+ * @throws UsageError if a variable is not set, or its name does not end.
  */
 export function expandVariables(text: string, environment: Environment, at: string): string {
-  return text.replaceAll(VARIABLE, (found, name: string | undefined) => {
+  return text.replaceAll(VARIABLE, (found, name: string | undefined, close: string | undefined) => {
     if (found === "$${") return "${";
+    if (close === "") throw new UsageError(`${at} has a \${ without a }; $\${ is a literal \${`);
     const value = environment[name ?? ""];
     if (value !== undefined) return value;
     throw new UsageError(`${at} needs the environment variable ${JSON.stringify(name)}, which is not set`);

@@ -79,6 +79,14 @@ describe("readConfiguration", () => {
     await refused(`host: \${MISSING}`, /host needs the environment variable "MISSING"/);
   });
 
+  it("refuses a variable whose name does not end, instead of taking it for the text", async () => {
+    const unclosed = /: header has a \$\{ without a }; \$\$\{ is a literal \$\{$/;
+    for (const text of ["${SECRET", "a-$${NAME}-${SECRET", "${"])
+      await refused(`header: { k: '${text}' }`, unclosed, { SECRET: "s3cr3t" });
+    const { options } = await read("header: { k: '$${SECRET $5' }");
+    assert.deepEqual(options.headers, [["k", "${SECRET $5"]]);
+  });
+
   const DATABASES = `
 max-upload-size: 1MiB
 databases:
