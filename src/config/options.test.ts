@@ -46,6 +46,10 @@ describe("readServeOptions", () => {
   it("names the invalid flag or variable in one line", () => {
     assert.throws(() => read(["--port", "x"], {}), refused(/^--port must be an integer .*"x"/));
     assert.throws(
+      () => read(["--workers", "0"], {}),
+      refused(/^--workers must be auto or an integer from 1 to 256, not "0"/),
+    );
+    assert.throws(
       () => read([], { LANCE_GATEWAY_LOG_LEVEL: "loud" }),
       refused(/^LANCE_GATEWAY_LOG_LEVEL must be one of/),
     );

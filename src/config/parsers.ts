@@ -33,7 +33,11 @@ export const MAX_WORKERS = 256;
 /** Parses a number of workers; `auto` is the number of cores. */
 export function parseWorkers(text: string): number {
   if (text === "auto") return Math.min(availableParallelism(), MAX_WORKERS);
-  return parseInteger(1, MAX_WORKERS)(text);
+  try {
+    return parseInteger(1, MAX_WORKERS)(text);
+  } catch {
+    throw new UsageError(`must be auto or an integer from 1 to ${MAX_WORKERS}`);
+  }
 }
 
 /** Creates a parser that accepts a fixed set of words. */
