@@ -51,6 +51,15 @@ test("encoded bodies are decoded within the limit", async () => {
   assert.equal(cut.status, 400);
 });
 
+test("a byte order mark before a body does not count, as over Connect", async () => {
+  operations.unary = async (request) => ({ location: (request["id"] as string[]).join("/") });
+  const marked = Buffer.from('\ufeff{"id":["a","b"]}');
+  const { text } = await post("/v1/table/t/describe", marked);
+  assert.equal(JSON.parse(text).location, "a/b");
+  const twice = await post("/v1/table/t/describe", Buffer.from('\ufeff\ufeff{"id":["a","b"]}'));
+  assert.equal(twice.status, 400);
+});
+
 test("a body whose decoder would need more memory than a window of zstd may have is refused", async () => {
   operations.unary = async () => ({});
   for (const [log, status] of [

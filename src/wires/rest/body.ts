@@ -72,7 +72,9 @@ export async function readJson(
 
 function textOf(body: Buffer): string {
   if (!isUtf8(body)) throw new LanceError("InvalidInput", "request body is not valid UTF-8");
-  return body.toString("utf8");
+  const text = body.toString("utf8");
+  // A byte order mark is not an error (RFC 8259, section 8.1); the library for Connect does not take it for one either.
+  return text.charCodeAt(0) === 0xfeff ? text.slice(1) : text;
 }
 
 /**
