@@ -127,4 +127,14 @@ describe("commands on a table", () => {
     assert.equal(await run("count", "source"), "902\n");
     await assert.rejects(run("import", "-", "piped"), /--format says what it is/);
   });
+
+  it("append a text to a declared table, which takes its columns from it", async () => {
+    await calls.post("table/declared/declare", {});
+    const file = join(server.root, "declared.csv");
+    await writeFile(file, "id,name\n1,a\n2,b\n");
+    await run("import", file, "declared", "--mode", "append");
+    await run("import", file, "declared", "--mode", "append");
+    assert.equal(await run("count", "declared", "--filter", "id = 1"), "2\n");
+    await assert.rejects(run("import", file, "nowhere", "--mode", "append"), /'nowhere' was not found/);
+  });
 });

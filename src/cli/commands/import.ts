@@ -1,5 +1,5 @@
 import type { Schema } from "apache-arrow";
-import type { Identifier } from "../../client/exports.ts";
+import { type Identifier, LanceError } from "../../client/exports.ts";
 import type { Namespace } from "../../client/namespace.ts";
 import type { OptionSpec, OptionTable } from "../../config/option-spec.ts";
 import { parseChoice } from "../../config/parsers.ts";
@@ -66,7 +66,19 @@ export const importRows = catalogCommand({
 /** Formats whose values take their types from the table. */
 const TEXTS: ReadonlySet<FileFormat> = new Set(["csv", "jsonl"]);
 
-async function schemaOf(namespace: Namespace, id: Identifier, signal: AbortSignal): Promise<Schema> {
-  const rows = await namespace.queryTable({ id, filter: "false", k: 1 }, { signal }).toTable();
-  return rows.schema;
+/** Returns the schema of a table; undefined for one that is declared, which gets its columns with the first rows. */
+async function schemaOf(
+  namespace: Namespace,
+  id: Identifier,
+  signal: AbortSignal,
+): Promise<Schema | undefined> {
+  try {
+    const rows = await namespace.queryTable({ id, filter: "false", k: 1 }, { signal }).toTable();
+    return rows.schema;
+  } catch (error) {
+    if (!(error instanceof LanceError) || !error.is("TableNotFound")) throw error;
+    const { isOnlyDeclared } = await namespace.describeTable({ id, checkDeclared: true }, { signal });
+    if (isOnlyDeclared === true) return undefined;
+    throw error;
+  }
 }
