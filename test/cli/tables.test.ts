@@ -137,4 +137,19 @@ describe("commands on a table", () => {
     assert.equal(await run("count", "declared", "--filter", "id = 1"), "2\n");
     await assert.rejects(run("import", file, "nowhere", "--mode", "append"), /'nowhere' was not found/);
   });
+
+  it("name the version and the table of a version that does not exist", async () => {
+    await run("import", rows, "versioned");
+    const message =
+      /^\S+ Version not found error: version 99 of table 'versioned' does not exist \(TableVersionNotFound\)$/;
+    for (const words of [
+      ["count", "versioned", "--version", "99"],
+      ["query", "versioned", "--version", "99"],
+      ["restore", "versioned", "99"],
+      ["versions", "describe", "versioned", "99"],
+      ["tags", "create", "versioned", "tag", "99"],
+      ["branches", "create", "versioned", "branch", "--version", "99"],
+    ])
+      await assert.rejects(run(...words), message);
+  });
 });

@@ -13,6 +13,8 @@ export interface DatasetRef {
   readonly root: string;
   /** Default: main. */
   readonly branch?: string | undefined;
+  /** Name of the table in errors. Default: errors do not name it. */
+  readonly table?: string | undefined;
 }
 
 /** Name of the branch that has no name in the format. */

@@ -190,7 +190,7 @@ export async function readBranch(dataset: DatasetRef, name: string): Promise<Bra
  */
 export async function openBranch(dataset: DatasetRef, name: string | undefined): Promise<DatasetRef> {
   const branch = normalizeBranch(name);
-  const found: DatasetRef = { store: dataset.store, root: dataset.root, branch };
+  const found: DatasetRef = { ...dataset, branch };
   if (branch !== undefined && !(await readBranch(found, branch))) throw branchNotFound(branch);
   return found;
 }

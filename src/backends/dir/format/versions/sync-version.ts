@@ -30,7 +30,7 @@ export async function syncVersion(dataset: DatasetRef, version?: bigint): Promis
   const own = version ?? (await describeVersion(dataset)).version;
   noteOwnVersion(dataset, own);
   const gone = await sharedSyncOf(dataset)(own);
-  if (gone.has(own)) throw versionNotFound(own);
+  if (gone.has(own)) throw versionNotFound(dataset, own);
 }
 
 /** Makes a version durable together with others; returns those of them that are gone. */

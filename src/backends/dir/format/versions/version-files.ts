@@ -132,7 +132,7 @@ export async function describeVersion(dataset: DatasetRef, version?: bigint): Pr
     const entry = await describe(dataset, candidate);
     if (entry) return entry;
   }
-  throw versionNotFound(version);
+  throw versionNotFound(dataset, version);
 }
 
 /**
@@ -149,7 +149,7 @@ export async function readVersion(dataset: DatasetRef, version?: bigint): Promis
     checkReadable(file.manifest);
     return file;
   }
-  throw versionNotFound(version);
+  throw versionNotFound(dataset, version);
 }
 
 /**
@@ -206,10 +206,11 @@ async function describe(
 }
 
 /** Returns the error for a version that does not exist. @param version undefined for a table without one */
-export function versionNotFound(version: bigint | undefined): LanceError {
+export function versionNotFound({ table }: DatasetRef, version: bigint | undefined): LanceError {
+  const of = table === undefined ? "" : ` of table '${table}'`;
   const message =
     version === undefined
       ? "the table has no version yet"
-      : `Version not found error: version ${version} does not exist`;
+      : `Version not found error: version ${version}${of} does not exist`;
   return new LanceError("TableVersionNotFound", message);
 }

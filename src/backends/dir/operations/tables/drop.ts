@@ -84,5 +84,5 @@ export function takeRow(
   if (row?.objectType !== "table" || row.location === undefined) throw tableNotFound(id);
   draft.delete(row.objectId);
   const { location, properties } = row;
-  return { location, path: layout.pathOf(location), properties, listed: true };
+  return { id, location, path: layout.pathOf(location), properties, listed: true };
 }

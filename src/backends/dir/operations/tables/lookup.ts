@@ -9,11 +9,12 @@ import type { NativeTable } from "../../engine/native.ts";
 import { readAverageRow, readSchema, readTextFields } from "../../engine/version-answers.ts";
 import { type DatasetRef, normalizeBranch } from "../../format/dataset.ts";
 import { readSegments } from "../../format/files/index-section.ts";
-import { readVersion } from "../../format/versions/version-files.ts";
+import { readVersion, versionNotFound } from "../../format/versions/version-files.ts";
 import { isWritten } from "./table-data.ts";
 
 /** A table as the catalog knows it. */
 export interface FoundTable {
+  readonly id: Identifier;
   /** The location relative to the base. */
   readonly location: string;
   /** The absolute path, as in answers. */
@@ -49,6 +50,7 @@ export async function findTable(
   if (row !== undefined) {
     if (row.objectType !== "table" || row.location === undefined) return undefined;
     return {
+      id,
       location: row.location,
       path: layout.pathOf(row.location),
       properties: row.properties,
@@ -57,7 +59,7 @@ export async function findTable(
   }
   if (!(await isUnlistedTable(context, state, id))) return undefined;
   const location = rootLocation(id);
-  return { location, path: layout.pathOf(location), properties: {}, listed: false };
+  return { id, location, path: layout.pathOf(location), properties: {}, listed: false };
 }
 
 /**
@@ -178,9 +180,10 @@ export async function openData(
   const lease = opened ?? (await open());
   const named = isMain(branch) ? undefined : branch;
   if (version === undefined && named === undefined) return lease;
+  const dataset = datasetOf(context, found, named);
   let endRead: (() => void) | undefined;
   try {
-    const number = version === undefined ? undefined : checkVersion(version);
+    const number = version === undefined ? undefined : checkVersion(dataset, version);
     // Pruning does not touch branches.
     if (named === undefined) endRead = engine.readVersions.begin(path, number as number);
     const table =
@@ -203,7 +206,10 @@ export async function openData(
   } catch (error) {
     endRead?.();
     lease.release();
-    throw await reasonOf(error, datasetOf(context, found, named), version);
+    // The engine's own error does not say which version.
+    if (isLanceError(error, "TableVersionNotFound") && version !== undefined)
+      throw versionNotFound(dataset, version);
+    throw await reasonOf(error, dataset, version);
   }
 }
 
@@ -226,10 +232,10 @@ async function reasonOf(failure: unknown, dataset: DatasetRef, version?: bigint)
  */
 export function datasetOf(
   { store }: Pick<TableContext, "store">,
-  { path }: FoundTable,
+  { id, path }: FoundTable,
   branch?: string,
 ): DatasetRef {
-  return { store, root: store.keyOf(path), branch: normalizeBranch(branch) };
+  return { store, root: store.keyOf(path), branch: normalizeBranch(branch), table: joinIdentifier(id) };
 }
 
 /** Whether a branch in a request is the main branch. */
@@ -237,9 +243,9 @@ export function isMain(branch: string | undefined): boolean {
   return branch === undefined || branch === "" || branch === "main";
 }
 
-function checkVersion(version: bigint): number {
+function checkVersion(dataset: DatasetRef, version: bigint): number {
   if (version > 0n && version <= BigInt(Number.MAX_SAFE_INTEGER)) return Number(version);
-  throw new LanceError("TableVersionNotFound", `Version not found error: version ${version} does not exist`);
+  throw versionNotFound(dataset, version);
 }
 
 export function tableNotFound(id: Identifier): LanceError {
