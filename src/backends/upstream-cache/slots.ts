@@ -114,7 +114,8 @@ function related(root: Place, id: Identifier): string[] {
     const next = place.children.get(name);
     if (next === undefined) return keys;
     place = next;
-    keys.push(...place.keys);
+    // As the arguments of one call, the keys of very many callers would be too many.
+    for (const key of place.keys) keys.push(key);
   }
   collectBelow(place, keys);
   return keys;
