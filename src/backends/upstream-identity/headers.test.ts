@@ -242,4 +242,26 @@ describe("headers from the upstream", () => {
     createHeaderPolicy({}).filterContext(response, callOf(describeTable));
     assert.deepEqual(response.context, { "header.x-lance-b": "2", note: "n" });
   });
+
+  test("an entry of an answer's context that no header can have, or beyond 8 KiB of them, is left out", () => {
+    const long = "x".repeat(5000);
+    const context = {
+      "header.x-lance-a": "1\r\nset-cookie: s",
+      "header.x-lance-b": "\0",
+      "header.x-lance-c": "\u4e2d",
+      "header.x-lance-d": "\u00e9",
+      "header.x-lance-e": long,
+      "header.x-lance-f": long,
+      "header.x-lance-g": "2",
+      note: "n\r\n",
+    };
+    const response = create(DescribeTableResponseSchema, { context });
+    createHeaderPolicy({}).filterContext(response, callOf(describeTable));
+    assert.deepEqual(response.context, {
+      "header.x-lance-d": "\u00e9",
+      "header.x-lance-e": long,
+      "header.x-lance-g": "2",
+      note: "n\r\n",
+    });
+  });
 });

@@ -52,6 +52,12 @@ const NAME = /^[!#$%&'*+.^_`|~0-9a-z-]+$/;
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 const CONTEXT_PREFIX = "header.";
 
+/**
+ * Longest headers of an answer's context together, in characters: clients and proxies break answers with more off, and that of a change
+ * would look like a failure.
+ */
+const MAX_RETURNED_LENGTH = 8 * 1024;
+
 /** Options of {@link createHeaderPolicy}. */
 export interface HeaderPolicyOptions {
   /** Headers of every request; they override those of clients. */
@@ -87,7 +93,7 @@ export interface HeaderPolicy {
   addCredentials(pairs: string[], credentials: CredentialHeaders): void;
   /** Passes the headers of an answer to the client. */
   returned(headers: Readonly<Record<string, string | string[] | undefined>>, call: Call): void;
-  /** Removes entries that the list does not name from the context of an answer. */
+  /** Removes the headers that the list does not name, no header can have, or are too long from the context of an answer. */
   filterContext(response: Message, call: Call): void;
 }
 
@@ -122,9 +128,17 @@ export function createHeaderPolicy(options: HeaderPolicyOptions): HeaderPolicy {
   }
 
   function filter({ context }: Contextual, call: Call): void {
+    let left = MAX_RETURNED_LENGTH;
     for (const key in context) {
       if (!key.startsWith(CONTEXT_PREFIX)) continue;
-      if (!isReturned(key.slice(CONTEXT_PREFIX.length).toLowerCase(), call)) delete context[key];
+      const value = context[key] as string;
+      const length = key.length + value.length;
+      const isGiven =
+        length <= left &&
+        VALUE.test(value) &&
+        isReturned(key.slice(CONTEXT_PREFIX.length).toLowerCase(), call);
+      if (isGiven) left -= length;
+      else delete context[key];
     }
   }
 
