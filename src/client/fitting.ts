@@ -1,4 +1,4 @@
-import type { DataType, Vector } from "apache-arrow";
+import type { Data, DataType, Decimal, Timestamp, Vector } from "apache-arrow";
 import { LanceError } from "../namespace/errors.ts";
 
 type Arrow = typeof import("apache-arrow");
@@ -6,8 +6,16 @@ type Arrow = typeof import("apache-arrow");
 /** Converts values of plain objects for the builders of apache-arrow. */
 type Fit = (value: unknown) => unknown;
 
+/** Largest finite numbers of 16 and 32 bits, in the order of the library's precisions. */
+const LARGEST_FLOATS = [65_504, 3.4028234663852886e38, Number.MAX_VALUE] as const;
+/** Nanoseconds of the units of time, in the order of the library's units. */
+const UNITS = [1_000_000_000n, 1_000_000n, 1_000n, 1n] as const;
+/** Times that a Date holds, in milliseconds around 1970. */
+const MAX_MILLIS = 8.64e15;
+
 /**
- * Converts the values of a column to the type of a table's column: integers may be numbers or bigints.
+ * Converts the values of a column to the type of a table's column: integers may be numbers or bigints, dates and times may be
+ * Dates or milliseconds since 1970, times also nanoseconds as bigint, and decimals numbers, bigints or texts.
  *
  * @param firstRow number of the first value in errors.
  * @throws LanceError InvalidInput, if the type has no such value.
@@ -38,10 +46,31 @@ export function fittingVector(
 }
 
 /** Returns a column of fitting values; the builder of fixed-size lists omits the items of nulls at the end. */
-export function vectorOf(arrow: Arrow, values: readonly unknown[], type: DataType): Vector {
-  if (!arrow.DataType.isFixedSizeList(type)) return arrow.vectorFromArray(values, type);
-  const last = new Array(type.listSize).fill(null);
-  return arrow.vectorFromArray([...values, last], type).slice(0, values.length);
+function vectorOf(arrow: Arrow, values: readonly unknown[], type: DataType): Vector {
+  const stored = storedType(arrow, type);
+  const isCut = arrow.DataType.isFixedSizeList(type);
+  const whole = isCut ? [...values, new Array(type.listSize).fill(null)] : values;
+  const { data } = arrow.vectorFromArray(whole, stored);
+  const vector = arrow.makeVector(data.map((each) => retyped(each, type)) as never) as Vector;
+  return isCut ? vector.slice(0, values.length) : vector;
+}
+
+/** Returns a type with integers for its times: the builders of times count in numbers, which have too few digits. */
+function storedType(arrow: Arrow, type: DataType): DataType {
+  const { DataType: Is } = arrow;
+  if (Is.isTimestamp(type)) return new arrow.Int64();
+  const children = (type.children ?? []).map((field) =>
+    field.clone({ type: storedType(arrow, field.type) }),
+  ) as never[];
+  if (Is.isList(type)) return new arrow.List(children[0] as never);
+  if (Is.isFixedSizeList(type)) return new arrow.FixedSizeList(type.listSize, children[0] as never);
+  if (Is.isStruct(type)) return new arrow.Struct(children);
+  return Is.isMap(type) ? new arrow.Map_(children[0] as never, type.keysSorted) : type;
+}
+
+function retyped(data: Data, type: DataType): Data {
+  const children = data.children.map((child, at) => retyped(child, type.children[at]?.type as DataType));
+  return data.clone(type, data.offset, data.length, data.nullCount, data as never, children);
 }
 
 function fitOf(arrow: Arrow, type: DataType): Fit {
@@ -51,13 +80,32 @@ function fitOf(arrow: Arrow, type: DataType): Fit {
 
 function fitOfValue(arrow: Arrow, type: DataType): Fit {
   const { DataType: Is } = arrow;
-  if (Is.isInt(type)) return fitInteger(type);
-  if (Is.isFloat(type)) return (value) => Number(only(["number", "bigint"], value, type));
+  if (Is.isInt(type)) return fitInteger(type, type.bitWidth, type.isSigned);
+  if (Is.isTime(type)) return fitInteger(type, type.bitWidth);
+  if (Is.isDuration(type)) return fitInteger(type, 64);
+  if (Is.isTimestamp(type)) return fitTime(type);
+  if (Is.isDate(type)) return (value) => Math.floor(millisOf(value, type));
+  if (Is.isDecimal(type)) return fitDecimal(type);
+  if (Is.isFloat(type)) return fitFloat(type, LARGEST_FLOATS[type.precision]);
   if (Is.isUtf8(type) || Is.isLargeUtf8(type)) return (value) => only(["string"], value, type);
   if (Is.isBool(type)) return (value) => only(["boolean"], value, type);
-  if (Is.isList(type) || Is.isFixedSizeList(type)) {
+  if (Is.isBinary(type) || Is.isLargeBinary(type)) return (value) => only(["object", "string"], value, type);
+  if (Is.isFixedSizeBinary(type))
+    return (value) => ofLength(type.byteWidth, ArrayBuffer.isView(value) ? value : [], type);
+  if (Is.isFixedSizeList(type)) {
+    const item = fitOf(arrow, type.children[0]?.type as DataType);
+    return (value) => ofLength(type.listSize, Array.from(iterable(value, type), item), type);
+  }
+  if (Is.isList(type)) {
     const item = fitOf(arrow, type.children[0]?.type as DataType);
     return (value) => Array.from(iterable(value, type), item);
+  }
+  if (Is.isMap(type)) {
+    const [key, item] = (type.children[0]?.type.children ?? []).map((each) => fitOf(arrow, each.type));
+    return (value) => {
+      const entries = value instanceof Map ? value : Object.entries(only(["object"], value, type) as object);
+      return new Map(Array.from(entries, ([name, each]) => [key?.(name), item?.(each)]));
+    };
   }
   if (Is.isStruct(type)) {
     const members = type.children.map((child) => [child.name, fitOf(arrow, child.type)] as const);
@@ -69,8 +117,7 @@ function fitOfValue(arrow: Arrow, type: DataType): Fit {
   return (value) => value;
 }
 
-function fitInteger(type: DataType & { readonly bitWidth: number; readonly isSigned: boolean }): Fit {
-  const { bitWidth, isSigned } = type;
+function fitInteger(type: DataType, bitWidth: number, isSigned = true): Fit {
   const clamp = isSigned ? BigInt.asIntN : BigInt.asUintN;
   return (value) => {
     only(["number", "bigint"], value, type);
@@ -79,6 +126,58 @@ function fitInteger(type: DataType & { readonly bitWidth: number; readonly isSig
     if (integer === undefined || clamp(bitWidth, integer) !== integer) throw unfit(value, type);
     return bitWidth === 64 ? integer : Number(integer);
   };
+}
+
+function fitFloat(type: DataType, largest: number): Fit {
+  return (value) => {
+    const number = Number(only(["number", "bigint"], value, type));
+    if (Number.isFinite(number) && Math.abs(number) > largest) throw unfit(value, type);
+    return number;
+  };
+}
+
+/** Converts to units of the type; a number of milliseconds has a fraction only to make up such units. */
+function fitTime(type: Timestamp): Fit {
+  const nanos: bigint = UNITS[type.unit];
+  return (value) => {
+    let time = value;
+    if (typeof time !== "bigint") {
+      const millis = millisOf(value, type);
+      const fraction = Math.round((millis % 1) * Number(UNITS[1] / nanos || 1n));
+      if (nanos >= UNITS[1] && millis % 1 !== 0) throw unfit(value, type);
+      time = BigInt(Math.trunc(millis)) * UNITS[1] + BigInt(fraction) * nanos;
+    }
+    const units = (time as bigint) / nanos;
+    if (units * nanos !== time || BigInt.asIntN(64, units) !== units) throw unfit(`${time} ns`, type);
+    return units;
+  };
+}
+
+function millisOf(value: unknown, type: DataType): number {
+  const millis = Number(value instanceof Date ? value : only(["number"], value, type));
+  if (Math.abs(millis) <= MAX_MILLIS) return millis;
+  throw unfit(value, type);
+}
+
+/** Returns a decimal as Arrow keeps it: in words of 32 bits, the lowest first. */
+function fitDecimal(type: Decimal): Fit {
+  const { scale, precision, bitWidth } = type;
+  return (given) => {
+    if (given instanceof Uint32Array) return given;
+    const [, sign, whole = "", fraction = ""] = /^([-+]?)(\d+)(?:\.(\d*))?$/.exec(String(given).trim()) ?? [];
+    const digits = whole + fraction.slice(0, scale).padEnd(scale, "0");
+    const isExact = whole !== "" && /^0*$/.test(fraction.slice(scale));
+    if (!isExact || digits.replace(/^0+/, "").length > precision) throw unfit(given, type);
+    const value = BigInt.asUintN(bitWidth, sign === "-" ? -BigInt(digits) : BigInt(digits));
+    return Uint32Array.from({ length: bitWidth / 32 }, (_, at) =>
+      Number((value >> BigInt(32 * at)) & 0xffffffffn),
+    );
+  };
+}
+
+function ofLength(length: number, value: unknown, type: DataType): unknown {
+  if ((value as { readonly length?: number }).length === length) return value;
+  throw unfit(value, type);
 }
 
 function only(kinds: readonly string[], value: unknown, type: DataType): unknown {

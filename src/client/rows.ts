@@ -1,6 +1,6 @@
 import type { DataType, Schema, Table, Vector } from "apache-arrow";
 import { LanceError } from "../namespace/errors.ts";
-import { fittingVector, vectorOf } from "./fitting.ts";
+import { fittingVector } from "./fitting.ts";
 
 /** A row as a plain object. */
 export type Row = Readonly<Record<string, unknown>>;
@@ -50,8 +50,7 @@ function column(arrow: Arrow, name: string, values: readonly unknown[]): Vector 
   }
   try {
     const type = typeOf(arrow, sample, values);
-    const fitting = values.map((value) => (isVector(value) ? [...value] : value));
-    return type === undefined ? arrow.vectorFromArray(fitting) : vectorOf(arrow, fitting, type);
+    return type === undefined ? arrow.vectorFromArray(values) : fittingVector(arrow, name, values, type);
   } catch (cause) {
     if (cause instanceof LanceError) throw cause;
     throw new LanceError("InvalidInput", `column ${JSON.stringify(name)} has values of several kinds`, {

@@ -76,8 +76,14 @@ async function* linesToArrow(
   const text = () => textPieces(source, advanced);
   try {
     if (format === "csv") {
-      const { csvToArrow } = await import("../../client/text/csv.ts");
-      yield* csvToArrow(() => Readable.from(text()), { schema });
+      const open = () => Readable.from(text());
+      if (schema === undefined) {
+        const { csvToArrow } = await import("../../client/text/csv.ts");
+        yield* csvToArrow(open);
+      } else {
+        const { csvForSchema } = await import("../../client/text/csv-for-schema.ts");
+        yield* csvForSchema(open(), schema);
+      }
     } else {
       const { jsonLinesToArrow } = await import("../../client/text/json-lines.ts");
       yield* jsonLinesToArrow(text, schema);

@@ -22,8 +22,10 @@ test("numbers with leading zeros are texts, because they are names of something"
   expect(read("01234", "5")).toEqual(["text", ["01234", "5"]]);
 });
 
-test("integers that 64 bits may not hold are numbers", () => {
-  expect(read("9999999999999999999")).toEqual(["number", [1e19]]);
+test("integers that 64 bits do not hold are numbers, and all others keep their digits", () => {
+  expect(read("9223372036854775807")).toEqual(["integer", [2n ** 63n - 1n]]);
+  expect(read("+1234567890123456789")).toEqual(["integer", [1234567890123456789n]]);
+  expect(read("9223372036854775808")).toEqual(["number", [2 ** 63]]);
 });
 
 const nanos = (millis: number) => BigInt(millis) * 1_000_000n;
@@ -42,6 +44,7 @@ test("times keep the digits of a second", () => {
   expect(column?.fraction).toBe(6);
   expect(read("2026-05-04T00:00:00.123456789Z")[1]).toEqual([nanos(Date.UTC(2026, 4, 4)) + 123_456_789n]);
   expect(read("2026-13-04")[0]).toBe("text");
+  expect(read("2026-02-29", "2024-02-30")[0]).toBe("text");
 });
 
 test("lists of equally many numbers are vectors, and others are texts", () => {

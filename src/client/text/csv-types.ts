@@ -11,14 +11,14 @@ interface CsvType {
   arrow(arrow: Arrow, column: CsvColumn): DataType;
 }
 
-const INTEGER = /^[-+]?(?:0|[1-9]\d{0,17})$/;
+const INTEGER = /^[-+]?(?:0|[1-9]\d{0,18})$/;
 const NUMBER = /^[-+]?(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?$/;
 
 /** The types, the narrowest first; everything is a text. */
 const TYPES = {
   integer: {
-    matches: (text) => INTEGER.test(text),
-    parse: (text) => BigInt(text.replace("+", "")),
+    matches: (text) => INTEGER.test(text) && BigInt.asIntN(64, integerOf(text)) === integerOf(text),
+    parse: integerOf,
     arrow: (arrow) => new arrow.Int64(),
   },
   number: {
@@ -108,6 +108,10 @@ export function parseValue({ type }: CsvColumn, text = ""): unknown {
   if (type === "text") return text === "" ? null : text;
   const trimmed = text.trim();
   return trimmed === "" ? null : TYPES[type].parse(trimmed);
+}
+
+function integerOf(text: string): bigint {
+  return BigInt(text.replace("+", ""));
 }
 
 function numbersOf(text: string): number[] | undefined {

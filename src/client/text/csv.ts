@@ -1,41 +1,36 @@
-import type { RecordBatch, Schema } from "apache-arrow";
+import type { RecordBatch } from "apache-arrow";
 import Papa from "papaparse";
 import { toIpcStream } from "../arrow-input.ts";
 import { batchOf } from "../batches.ts";
 import { arrowType, createTypeGuess, parseValue, type TypeGuess } from "./csv-types.ts";
-import { fieldsNamed, readColumn, valueOfText } from "./fit.ts";
 
-type Rows = readonly (readonly string[])[];
+export type Rows = readonly (readonly string[])[];
 
 /** Bytes of a file that are parsed at a time. */
 const CHUNK_BYTES = 1024 * 1024;
+/** Number of the first row with values in errors; the names are in row 1. */
+export const FIRST_ROW = 2;
 
 /** Text of a CSV file: a file of a browser, or a stream of texts of Node. */
 export type CsvText = File | NodeJS.ReadableStream;
 
 /** Options of {@link csvToArrow}. */
 export interface CsvOptions {
-  /** Schema of the table to which the rows go, so that they are read once. Default: their values decide about it. */
-  readonly schema?: Schema | undefined;
   /** Called with the number of the pass, from 0, and the characters of it that are parsed, which are known for files. */
   onProgress?(pass: number, characters: number): void;
 }
 
 /**
- * Converts CSV, whose first line names its columns, to an Arrow IPC stream. Without a schema it reads the text twice: all values
- * of a column decide about its type.
+ * Converts CSV, whose first line names its columns, to an Arrow IPC stream. It reads the text twice: all values of a column decide
+ * about its type.
  *
  * @param open returns the text from its beginning.
- * @throws Error for text that is not CSV, and LanceError InvalidInput for values that the schema does not have.
+ * @throws Error for text that is not CSV, and LanceError InvalidInput for times beyond those of their column's unit.
  */
 export async function* csvToArrow(open: () => CsvText, options: CsvOptions = {}): AsyncIterable<Uint8Array> {
-  const { schema, onProgress } = options;
+  const { onProgress } = options;
   const pass = (number: number) => rowsOf(open(), (characters) => onProgress?.(number, characters));
   const arrow = await import("apache-arrow");
-  if (schema !== undefined) {
-    yield* toIpcStream(await startedBatches(pass(0)));
-    return;
-  }
   let guess: TypeGuess | undefined;
   let hasRows = false;
   for await (const { names, rows } of pass(0)) {
@@ -49,49 +44,19 @@ export async function* csvToArrow(open: () => CsvText, options: CsvOptions = {})
     columns.map((column) => new arrow.Field(column.name, arrowType(arrow, column), true)),
   );
   async function* batches(): AsyncIterable<RecordBatch> {
+    let next = FIRST_ROW;
     for await (const { rows } of pass(1)) {
       if (rows.length === 0) continue;
-      yield batchOf(
-        arrow,
-        guessed,
-        columns.map((column, at) => rows.map((row) => parseValue(column, row[at]))),
-      );
+      const values = columns.map((column, at) => rows.map((row) => parseValue(column, row[at])));
+      yield batchOf(arrow, guessed, values, next);
+      next += rows.length;
     }
   }
   yield* toIpcStream(hasRows ? batches() : new arrow.Table(guessed));
-
-  /** Returns the batches of the known schema; without rows, an empty table. */
-  async function startedBatches(chunks: ReturnType<typeof rowsOf>) {
-    const first = await chunks.next();
-    if (first.done) throw new Error("the file is empty");
-    const fields = fieldsNamed(schema as Schema, namesOf(first.value.names));
-    const fitting = new arrow.Schema(fields);
-    const readers = fields.map(({ type }) => valueOfText(arrow, type));
-    // The names are in row 1.
-    let next = 2;
-    const batch = (rows: Rows) => {
-      const columns = fields.map(({ name }, at) =>
-        readColumn(
-          name,
-          readers[at] as ReturnType<typeof valueOfText>,
-          rows.map((row) => row[at]),
-          next,
-        ),
-      );
-      const made = batchOf(arrow, fitting, columns, next);
-      next += rows.length;
-      return made;
-    };
-    return (async function* () {
-      // An empty batch carries the schema.
-      yield batch(first.value.rows);
-      for await (const { rows } of chunks) if (rows.length > 0) yield batch(rows);
-    })();
-  }
 }
 
 /** Returns names for columns, also where the file has none, or a name twice. */
-function namesOf(names: readonly string[]): readonly string[] {
+export function namesOf(names: readonly string[]): readonly string[] {
   const used = new Map<string, number>();
   return names.map((text, at) => {
     const name = text.trim() || `column_${at + 1}`;
@@ -105,7 +70,7 @@ function namesOf(names: readonly string[]): readonly string[] {
  * Yields the rows of a text chunk by chunk, with the first line as names. An empty line is a row without a value in a text with a
  * single column, and nothing elsewhere.
  */
-async function* rowsOf(text: CsvText, onProgress: (characters: number) => void) {
+export async function* rowsOf(text: CsvText, onProgress: (characters: number) => void = () => {}) {
   let names: readonly string[] | undefined;
   let number = 0;
   for await (const { rows, cursor } of chunksOf(text)) {

@@ -4,6 +4,8 @@ import { nanosOfTime } from "./times.ts";
 
 type Arrow = typeof import("apache-arrow");
 
+const { isRawJSON } = JSON as { readonly isRawJSON?: (value: unknown) => boolean };
+
 /** Returns the fields of a schema with names, in the order of the names. */
 export function fieldsNamed(schema: Schema, names: readonly string[]): Field[] {
   return names.map((name) => {
@@ -41,10 +43,11 @@ export function valueOfText(arrow: Arrow, type: DataType): (text?: string) => un
   const { DataType: Is } = arrow;
   const read = valueOfJson(arrow, type);
   const isText = Is.isUtf8(type) || Is.isLargeUtf8(type);
-  const isQuoted = Is.isTimestamp(type) || Is.isDate(type) || Is.isBinary(type) || Is.isLargeBinary(type);
+  const isQuoted = Is.isTimestamp(type) || Is.isDate(type) || Is.isTime(type) || isBytes(arrow, type);
   const jsonOf = (text: string): unknown => {
     if (isText || isQuoted || Is.isDecimal(type)) return text;
-    if (Is.isInt(type)) return /^[-+]?\d+$/.test(text) ? BigInt(text.replace("+", "")) : text;
+    if (Is.isInt(type) || Is.isDuration(type))
+      return /^[-+]?\d+$/.test(text) ? BigInt(text.replace("+", "")) : text;
     if (Is.isFloat(type)) return /^nan$/i.test(text) || !Number.isNaN(Number(text)) ? Number(text) : text;
     return parsed(/^(?:true|false)$/i.test(text) ? text.toLowerCase() : text);
   };
@@ -65,7 +68,12 @@ function parsed(text: string): unknown {
 /** Returns a function that converts a value of JSON to one of a column: times from ISO 8601 to nanoseconds, bytes from base64. */
 export function valueOfJson(arrow: Arrow, type: DataType): (value: unknown) => unknown {
   const read = reader(arrow, type);
-  return (value) => (value === null || value === undefined ? null : read(value));
+  const isDecimal = arrow.DataType.isDecimal(type);
+  return (value) => {
+    if (value === null || value === undefined) return null;
+    if (!isLongNumber(value)) return read(value);
+    return isDecimal ? value.rawJSON : read(Number(value.rawJSON));
+  };
 }
 
 function reader(arrow: Arrow, type: DataType): (value: unknown) => unknown {
@@ -75,15 +83,22 @@ function reader(arrow: Arrow, type: DataType): (value: unknown) => unknown {
   if (Is.isDate(type)) {
     return (value) => Number(required(nanosOfTime(String(value)), value, "a date of ISO 8601") / 1_000_000n);
   }
-  if (Is.isBinary(type) || Is.isLargeBinary(type) || Is.isFixedSizeBinary(type))
+  if (Is.isTime(type)) {
+    const nanos = 10n ** BigInt(9 - 3 * type.unit);
+    const time = (value: unknown) => nanosOfTime(`1970-01-01T${value}`);
+    return (value) => {
+      const found = required(time(value), value, "a time of day");
+      return required(found % nanos === 0n ? found / nanos : undefined, value, `of ${type}`);
+    };
+  }
+  if (isBytes(arrow, type))
     return (value) => Uint8Array.from(atob(String(value)), (character) => character.charCodeAt(0));
-  if (Is.isDecimal(type)) return (value) => decimalWords(String(value), type.scale, type.bitWidth);
   if (Is.isList(type) || Is.isFixedSizeList(type)) {
-    const item = nested(arrow, type.children[0]?.type as DataType);
+    const item = valueOfJson(arrow, type.children[0]?.type as DataType);
     return (value) => (Array.isArray(value) ? value.map(item) : value);
   }
   if (Is.isStruct(type)) {
-    const members = type.children.map((child) => [child.name, nested(arrow, child.type)] as const);
+    const members = type.children.map((child) => [child.name, valueOfJson(arrow, child.type)] as const);
     return (value) =>
       Object.fromEntries(
         members.map(([name, read]) => [name, read((value as Record<string, unknown>)[name])]),
@@ -92,30 +107,16 @@ function reader(arrow: Arrow, type: DataType): (value: unknown) => unknown {
   return (value) => value;
 }
 
-/** Times inside of lists and structs are in milliseconds, as the library takes them. */
-function nested(arrow: Arrow, type: DataType): (value: unknown) => unknown {
-  const read = valueOfJson(arrow, type);
-  if (!arrow.DataType.isTimestamp(type)) return read;
-  return (value) => {
-    const nanos = read(value) as bigint | null;
-    return nanos === null ? null : Number(nanos / 1_000_000n);
-  };
+/** Whether a value is a number of JSON with more digits than a number keeps. */
+export function isLongNumber(value: unknown): value is { readonly rawJSON: string } {
+  return typeof value === "object" && isRawJSON?.(value) === true;
+}
+
+function isBytes({ DataType: Is }: Arrow, type: DataType): boolean {
+  return Is.isBinary(type) || Is.isLargeBinary(type) || Is.isFixedSizeBinary(type);
 }
 
 function required<T>(found: T | undefined, value: unknown, what: string): T {
   if (found !== undefined) return found;
   throw new LanceError("InvalidInput", `${JSON.stringify(value)?.slice(0, 100)} is not ${what}`);
-}
-
-/** Returns a decimal as Arrow keeps it: in words of 32 bits, the lowest first. */
-function decimalWords(text: string, scale: number, bits: number): Uint32Array {
-  const [, sign, whole = "", fraction = ""] = /^([-+]?)(\d+)(?:\.(\d*))?$/.exec(text.trim()) ?? [];
-  const exact = whole !== "" && /^0*$/.test(fraction.slice(scale));
-  const digits = required(
-    exact ? whole + fraction.slice(0, scale).padEnd(scale, "0") : undefined,
-    text,
-    "a decimal that fits",
-  );
-  const value = BigInt.asUintN(bits, sign === "-" ? -BigInt(digits) : BigInt(digits));
-  return Uint32Array.from({ length: bits / 32 }, (_, at) => Number((value >> BigInt(32 * at)) & 0xffffffffn));
 }

@@ -14,6 +14,8 @@ const BATCH_ROWS = 8192;
 const BATCH_CHARACTERS = 4 * 1024 * 1024;
 /** Longest line in characters: a line is in memory as a whole. */
 const LONGEST_LINE = 64 * 1024 * 1024;
+/** Finds lines with numbers whose text may not be that of a number of 64 bits: long ones, and those that it writes with an exponent. */
+const LONG_NUMBER = /\d[\d.]{15}|\.0{6}/;
 
 /**
  * Converts lines with a JSON object each to an Arrow IPC stream. Without a schema it reads the text twice: all values of
@@ -74,7 +76,9 @@ function valueFor(arrow: Arrow, type: DataType): (value: unknown) => unknown {
 }
 
 function jsonOf(value: unknown): string {
-  return JSON.stringify(value, (_, item: unknown) => (typeof item === "bigint" ? Number(item) : item));
+  return JSON.stringify(value, (_, item: unknown) =>
+    typeof item === "bigint" ? JSON.rawJSON(String(item)) : item,
+  );
 }
 
 async function schemaOf(arrow: Arrow, text: AsyncIterable<string>): Promise<Schema> {
@@ -121,7 +125,7 @@ async function* linesOf(text: AsyncIterable<string>): AsyncIterable<string> {
 function rowOf(line: string, number: number): Row {
   let row: unknown;
   try {
-    row = JSON.parse(line, /\d{16}/.test(line) ? keepDigits : undefined);
+    row = JSON.parse(line, LONG_NUMBER.test(line) ? keepDigits : undefined);
   } catch (cause) {
     throw new LanceError("InvalidInput", `line ${number} is not JSON: ${(cause as Error).message}`, {
       cause,
@@ -131,8 +135,10 @@ function rowOf(line: string, number: number): Row {
   throw new LanceError("InvalidInput", `line ${number} is not an object`);
 }
 
-/** Keeps the digits of integers that numbers would round. */
+/** Keeps the digits of numbers that a number would round, of integers as bigint. */
 function keepDigits(_key: string, value: unknown, context?: { readonly source?: string }): unknown {
-  if (typeof value !== "number" || Number.isSafeInteger(value)) return value;
-  return /^-?\d+$/.test(context?.source ?? "") ? BigInt(context?.source as string) : value;
+  const source = context?.source;
+  if (typeof value !== "number" || Number.isSafeInteger(value) || source === undefined) return value;
+  if (/^-?\d+$/.test(source)) return BigInt(source);
+  return String(value) === source ? value : JSON.rawJSON(source);
 }

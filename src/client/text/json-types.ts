@@ -1,4 +1,5 @@
 import type { DataType } from "apache-arrow";
+import { isLongNumber } from "./fit.ts";
 import { fractionOf, nanosOfTime, timeType } from "./times.ts";
 
 type Arrow = typeof import("apache-arrow");
@@ -20,6 +21,7 @@ function shapeOf(value: unknown): Shape {
   }
   switch (typeof value) {
     case "object":
+      if (isLongNumber(value)) return { kind: "number" };
       return {
         kind: "struct",
         members: new Map(Object.entries(value).map(([name, each]) => [name, shapeOf(each)])),

@@ -1,14 +1,39 @@
 import { Readable } from "node:stream";
-import { type Schema, type Table, tableFromIPC } from "apache-arrow";
+import {
+  type DataType,
+  Decimal,
+  Field,
+  FixedSizeBinary,
+  FixedSizeList,
+  Float32,
+  Int32,
+  List,
+  Map_,
+  Schema,
+  Struct,
+  type Table,
+  TimeMicrosecond,
+  TimeSecond,
+  TimestampNanosecond,
+  TimestampSecond,
+  tableFromIPC,
+  Utf8,
+} from "apache-arrow";
 import { expect, test } from "vitest";
 import { csvToArrow } from "./csv.ts";
+import { csvForSchema } from "./csv-for-schema.ts";
 import { jsonLinesToArrow } from "./json-lines.ts";
 
 async function tableOf(pieces: AsyncIterable<Uint8Array>): Promise<Table> {
   return tableFromIPC(Buffer.concat(await Array.fromAsync(pieces)));
 }
 
-const csv = (text: string, schema?: Schema) => tableOf(csvToArrow(() => Readable.from([text]), { schema }));
+const csv = (text: string, schema?: Schema) =>
+  tableOf(
+    schema === undefined
+      ? csvToArrow(() => Readable.from([text]))
+      : csvForSchema(Readable.from([text]), schema),
+  );
 const json = (text: string, schema?: Schema) =>
   tableOf(
     jsonLinesToArrow(async function* () {
@@ -123,4 +148,86 @@ test("an empty line of CSV with several columns counts as nothing", async () => 
 test("a table without rows keeps the columns of CSV", async () => {
   const table = await csv("a,b\n");
   expect([table.numRows, table.schema.names]).toEqual([0, ["a", "b"]]);
+});
+
+const columnOf = (type: DataType) => new Schema([new Field("x", type, true)]);
+const vector = new FixedSizeList(2, new Field("item", new Float32(), true));
+const counts = new Map_<Utf8, Int32>(
+  new Field(
+    "entries",
+    new Struct<{ key: Utf8; value: Int32 }>([
+      new Field("key", new Utf8(), false),
+      new Field("value", new Int32(), true),
+    ]),
+    false,
+  ),
+);
+
+test.each<[string, DataType, string, unknown]>([
+  ["a vector with too many numbers", vector, "[1,2,3]", [1, 2, 3]],
+  ["a vector with too few numbers", vector, "[1]", [1]],
+  ["too few bytes", new FixedSizeBinary(4), "AQI=", "AQI="],
+  ["a time beyond those of its unit", new TimestampNanosecond(), "9999-12-31", "9999-12-31"],
+  ["a time of a finer unit", new TimestampSecond(), "1969-12-31T23:59:59.5", "1969-12-31T23:59:59.5"],
+  ["a time of day of a finer unit", new TimeSecond(), "13:02:01.5", "13:02:01.5"],
+  ["a decimal with too many digits", new Decimal(2, 4), "123.45", 123.45],
+  ["an integer in a map that is too large", counts, '{"a":1099511627776}', { a: 2 ** 40 }],
+])("a value that a column cannot hold is refused and not changed: %s", async (_, type, text, value) => {
+  const message = /column "x", row \d: /;
+  await expect(csv(`x\n${JSON.stringify(text).replaceAll('\\"', '""')}\n`, columnOf(type))).rejects.toThrow(
+    message,
+  );
+  await expect(json(JSON.stringify({ x: value }), columnOf(type))).rejects.toThrow(message);
+});
+
+test("a guessed column of times refuses one beyond its unit, because it would become another time", async () => {
+  const text = "x\n2026-05-04 00:00:00.1234567\n9999-12-31 23:59:59.9999999\n";
+  await expect(csv(text)).rejects.toThrow(/column "x", row 3: Timestamp<NANOSECOND> cannot hold/);
+});
+
+test("times of day are read as they are written", async () => {
+  for (const table of [
+    await csv("x\n13:02:01.25\n", columnOf(new TimeMicrosecond())),
+    await json('{"x":"13:02:01.25"}', columnOf(new TimeMicrosecond())),
+  ])
+    expect(table.getChild("x")?.get(0)).toBe(46_921_250_000n);
+  expect((await csv("x\n13:02:01\n", columnOf(new TimeSecond()))).getChild("x")?.get(0)).toBe(46_921);
+});
+
+test("bytes of CSV that look like a number are read as base64", async () => {
+  const table = await csv("x\n123456E2\n", columnOf(new FixedSizeBinary(6)));
+  expect(Buffer.from(table.getChild("x")?.get(0)).toString("base64")).toBe("123456E2");
+});
+
+test("times inside of lists keep their digits", async () => {
+  const text = '{"x":["2026-05-04T00:00:00.123456789"]}';
+  const table = await json(text, columnOf(new List(new Field("item", new TimestampNanosecond(), true))));
+  const expected = BigInt(Date.UTC(2026, 4, 4)) * 1_000_000n + 123_456_789n;
+  expect(table.getChild("x")?.data[0]?.children[0]?.values[0]).toBe(expected);
+});
+
+test.each([
+  ["12345678901234567890.12", 1234567890123456789012n],
+  ["0.00", 0n],
+  ["-1.5", -150n],
+])("the decimal %s of JSON keeps its digits", async (text, units) => {
+  const table = await json(`{"x":${text}}`, columnOf(new Decimal(2, 30)));
+  const words: Uint32Array = table.getChild("x")?.get(0);
+  const value = [...words].reduceRight((sum, word) => (sum << 32n) | BigInt(word), 0n);
+  expect(BigInt.asIntN(128, value)).toBe(units);
+});
+
+test("a decimal of JSON may be smaller than numbers are without an exponent", async () => {
+  const table = await json('{"x":0.0000001}', columnOf(new Decimal(7, 30)));
+  expect(table.getChild("x")?.get(0)[0]).toBe(1);
+});
+
+test("long numbers of JSON are plain numbers in all other columns", async () => {
+  const table = await json('{"x":0.12345678901234567890,"y":[1.00000000000000000001]}');
+  expect(plain(table)).toEqual([{ x: 0.12345678901234568, y: [1] }]);
+});
+
+test("integers in a column of several kinds keep their digits as texts", async () => {
+  const table = await json('{"x":1234567890123456789}\n{"x":"a"}');
+  expect(plain(table)).toEqual([{ x: "1234567890123456789" }, { x: "a" }]);
 });

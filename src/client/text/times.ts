@@ -14,7 +14,9 @@ export function nanosOfTime(text: string): bigint | undefined {
   const [, date, time = "00:00", fraction = "", zone = "Z"] = TIME.exec(text) ?? [];
   if (date === undefined) return undefined;
   const millis = Date.parse(`${date}T${time}${zone}`);
-  if (Number.isNaN(millis)) return undefined;
+  // Engines take 30 February for the first of March.
+  const day = new Date(Date.parse(date));
+  if (Number.isNaN(millis) || !day.toISOString().startsWith(date)) return undefined;
   return BigInt(millis) * 1_000_000n + BigInt(fraction.slice(0, NANO_DIGITS).padEnd(NANO_DIGITS, "0"));
 }
 
