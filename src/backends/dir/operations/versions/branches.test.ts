@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { rm } from "node:fs/promises";
+import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { create, type DescMethod } from "@bufbuild/protobuf";
 import { test } from "vitest";
@@ -26,23 +26,42 @@ function withMethod<T extends object, K extends keyof T>(object: T, name: K, met
   });
 }
 
-/** Returns a function that creates a branch while a part of the engine's creation is replaced. */
-function createWith(
-  context: Awaited<ReturnType<typeof openDirectory>>["context"],
-  work: (branches: NativeBranches, args: Parameters<NativeBranches["create"]>) => Promise<NativeTable>,
-) {
+type Context = Awaited<ReturnType<typeof openDirectory>>["context"];
+
+/** Returns a context in which a method of the engine's branches is replaced. */
+function withBranches<K extends keyof NativeBranches>(
+  context: Context,
+  name: K,
+  methodOf: (inner: NativeBranches) => NativeBranches[K],
+): Context {
   const engine = {
     ...context.engine,
     async acquire(...args: Parameters<typeof context.engine.acquire>) {
       const lease = await context.engine.acquire(...args);
       const branches = async () => {
         const inner = await lease.table.branches();
-        return withMethod<NativeBranches, "create">(inner, "create", (...given) => work(inner, given));
+        return withMethod<NativeBranches, K>(inner, name, methodOf(inner));
       };
       return { ...lease, table: withMethod<NativeTable, "branches">(lease.table, "branches", branches) };
     },
   };
-  const { createTableBranch } = createBranchOperations({ ...context, engine });
+  return { ...context, engine };
+}
+
+/** Returns a function that creates a branch while a part of the engine's creation is replaced. */
+function createWith(
+  context: Context,
+  work: (branches: NativeBranches, args: Parameters<NativeBranches["create"]>) => Promise<NativeTable>,
+) {
+  const { createTableBranch } = createBranchOperations(
+    withBranches(
+      context,
+      "create",
+      (inner) =>
+        (...given) =>
+          work(inner, given),
+    ),
+  );
   const method = LanceNamespaceService.method.createTableBranch;
   return (name: string, fromVersion: bigint) =>
     createTableBranch(create(method.input, { name, fromVersion }), beginCall(method, { id: ["t"] }));
@@ -83,6 +102,40 @@ test("a branch that two gateways create at a time has only the version of the on
     versions.map(({ version }) => version),
     [2n],
   );
+});
+
+test("a branch that another gateway deletes while it is created leaves no name without a version", async (t) => {
+  const root = await temporaryDirectory(t);
+  const client = await openClient(t, root);
+  await client.upload("createTable", "t", {}, rows([0]));
+  const { context, close } = await openDirectory({ root, log: silent });
+  t.onTestFinished(close);
+  const directory = join(root, "data", "t.lance");
+  const createBranch = createWith(context, async (branches, args) => {
+    const made = await branches.create(...args);
+    // The deletion came before the engine wrote the name of the branch, and after it had written its version.
+    await rm(join(directory, "tree", "b"), { recursive: true });
+    return made;
+  });
+  await assert.rejects(createBranch("b", 1n), failsWith("ConcurrentModification"));
+  assert.deepEqual((await client.call("listTableBranches", "t")).branches, {});
+  await client.call("createTableBranch", "t", { name: "b" });
+
+  const name = join(directory, "_refs", "branches", "b.json");
+  const written = await readFile(name);
+  const { deleteTableBranch } = createBranchOperations(
+    withBranches(context, "delete", (inner) => async (branch) => {
+      await inner.delete(branch);
+      // The gateway that creates it writes the name when it is deleted, and looked at the version before that was.
+      if (isFirst) await writeFile(name, written);
+      isFirst = false;
+    }),
+  );
+  let isFirst = true;
+  const method = LanceNamespaceService.method.deleteTableBranch;
+  await deleteTableBranch(create(method.input, { name: "b" }), beginCall(method, { id: ["t"] }));
+  assert.deepEqual((await client.call("listTableBranches", "t")).branches, {});
+  assert.deepEqual(idsOf(await client.query("t", {})), [0]);
 });
 
 test("a branch with another one inside of it is created again after its deletion", async (t) => {

@@ -74,6 +74,9 @@ export function createBranchOperations(
           if (other.parentVersion !== version) await takeBeginningBack(context, created, version);
           throw branchExists(branch);
         }
+        if (await removeEmpty(native, created)) {
+          throw new LanceError("ConcurrentModification", "the branch was deleted while it was created");
+        }
         await afterChange(async () => {
           await syncVersion(created);
           await syncBranches(main);
@@ -100,6 +103,7 @@ export function createBranchOperations(
           // The engine keeps the directory of a branch while another one, such as `b/c` of `b`, is inside of it.
           const deleted = { ...main, branch };
           if (await latestVersion(deleted)) await dropVersions(context, deleted, [{ start: 0n, end: -1n }]);
+          await removeEmpty(native, deleted);
           await syncBranches(main);
           // They would work on the next branch of this name.
           await context.jobs.cancelAt(table.location, (spec) => spec["branch"] === branch);
@@ -121,6 +125,19 @@ async function takeBeginningBack(context: TableContext, branch: DatasetRef, vers
   // The branch may have got a version of this number by now.
   if (made?.operation === "Clone")
     await dropVersions(context, branch, [{ start: version, end: version + 1n }]);
+}
+
+/**
+ * Removes the name of a branch that has no version. The engine writes the version first, and a gateway that deletes the branch before
+ * it has its name removes the version. Both look afterwards, so at least one of the two notices.
+ *
+ * @returns false for a branch with a version, and for a missing one
+ */
+async function removeEmpty(native: NativeTable, dataset: DatasetRef): Promise<boolean> {
+  const { branch = "" } = dataset;
+  if (!(await readBranch(dataset, branch)) || (await latestVersion(dataset))) return false;
+  await engineCall(async () => (await native.branches()).delete(branch));
+  return true;
 }
 
 function checkBranchName(name: string): string {
