@@ -50,8 +50,11 @@ export async function openS3(options: StorageOptions): Promise<S3Access> {
   const limits = createTimeLimits(requestTimeoutOf(options));
   const client = limitAnswers(new sdk.S3Client(config), limits);
   const { requestHandler, credentials } = client.config;
-  const withAttempts = (maxAttempts: number) =>
-    limitAnswers(new sdk.S3Client({ ...config, requestHandler, credentials, maxAttempts }), limits);
+  const withAttempts = (maxAttempts: number) => {
+    const other = new sdk.S3Client({ ...config, requestHandler, credentials, maxAttempts });
+    shareClock(client.config, other.config);
+    return limitAnswers(other, limits);
+  };
   const single = withAttempts(1);
   const attempts = await client.config.maxAttempts();
   const rest = attempts > 1 ? withAttempts(attempts - 1) : undefined;
@@ -62,6 +65,19 @@ export async function openS3(options: StorageOptions): Promise<S3Access> {
   const engineOptions = typeof endpoint === "string" ? { ...options, aws_endpoint: endpoint } : options;
   const clientOptions = clientOptionsOf("s3", { ...engineOptions, aws_region: region });
   return { sdk, client, single, rest, limits, engineOptions, clientOptions };
+}
+
+/**
+ * Makes a client use the difference of clocks that another one has found. Each finds it by a refusal, which a client without
+ * repetitions would pass on.
+ */
+function shareClock(from: S3Client["config"], to: S3Client["config"]): void {
+  Object.defineProperty(to, "systemClockOffset", {
+    get: () => from.systemClockOffset,
+    set(offset: number) {
+      from.systemClockOffset = offset;
+    },
+  });
 }
 
 function requestTimeoutOf(options: StorageOptions): number {

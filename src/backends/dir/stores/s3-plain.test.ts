@@ -93,6 +93,17 @@ describe("a small request to S3", () => {
     assert.deepEqual(waysOf(seen), ["plain", "library", "library", "plain", "plain"]);
   });
 
+  test("under a condition, which is sent once, has the time that an earlier request has found", async (t) => {
+    const { store, seen } = await openAhead(t, {});
+    await store.head("k");
+    assert.equal(await store.putIfAbsent("k", bytes), true);
+    assert.equal(await store.deleteTagged("k", '"tag"'), true);
+    assert.deepEqual(
+      seen.map(({ method }) => method),
+      ["HEAD", "HEAD", "HEAD", "PUT", "DELETE"],
+    );
+  });
+
   test("reads an object that has no bytes, and one that is missing", async (t) => {
     const { store } = await openFakeS3(t, ({ url }) => (url.includes("none") ? [404, "NoSuchKey"] : [200]));
     assert.deepEqual([...((await store.get("k")) ?? [1])], []);
