@@ -40,7 +40,7 @@ const MEANINGS: readonly Meaning[] = [
     "the storage of the catalog denies access to the server",
   ],
   [/ 5\d\d$/, "ServiceUnavailable", "the storage of the catalog fails"],
-  [/ -$/, "ServiceUnavailable", "the storage of the catalog does not answer"],
+  [/^RequestTimeout\b| (?:408|-)$/, "ServiceUnavailable", "the storage of the catalog does not answer"],
 ];
 
 /** Failures of requests that were not sent, or not carried out, by `<code> <status>`. */
@@ -69,5 +69,5 @@ export function toStoreError(service: string, { status, code, requestId }: Store
 export function isTransient({ status, code }: StoreFailure): boolean {
   return status === undefined
     ? !/Credential|Authentication|ENOTFOUND/.test(code)
-    : status >= 500 || status === 429;
+    : status >= 500 || status === 429 || status === 408 || code === "RequestTimeout";
 }

@@ -159,7 +159,7 @@ export function isPassing(thrown: unknown): boolean {
 export function mayRepeat(thrown: unknown): boolean {
   const { status, code } = failureOf(thrown);
   if (status === undefined) return !(thrown instanceof TypeError || thrown instanceof LanceError);
-  return status >= 500 || status === 429 || code === "RequestTimeout";
+  return isTransient({ status, code });
 }
 
 /** Whether the service asks for fewer requests. */

@@ -17,6 +17,7 @@ const FAILURES: readonly (readonly [answer: Answer, name: ErrorName, message: Re
   [[403, "SignatureDoesNotMatch"], "ServiceUnavailable", /denies access/],
   [[400, "ExpiredToken"], "ServiceUnavailable", /denies access/],
   [[400, "InvalidToken"], "ServiceUnavailable", /denies access/],
+  [[400, "RequestTimeout"], "ServiceUnavailable", /does not answer/],
   [[404, "NoSuchBucket"], "ServiceUnavailable", /bucket of the catalog does not exist/],
   [[400, "MalformedXML"], "Internal", /log has it/],
   ["hang", "ServiceUnavailable", /does not answer/],
@@ -165,6 +166,12 @@ describe("a bucket of S3", { concurrent: true }, () => {
     const denied = await openFakeS3(t, () => [403, "AccessDenied"]);
     await assert.rejects(denied.store.putIfAbsent("k", bytes), (e) => isLanceError(e, "ServiceUnavailable"));
     assert.equal(denied.seen.length, 1);
+  });
+
+  test("a conditional write that the service has waited for too long is tried again", async (t) => {
+    const { store, seen } = await openFakeS3(t, (_, count) => (count < 3 ? [400, "RequestTimeout"] : [200]));
+    assert.equal(await store.putIfAbsent("k", bytes), true);
+    assert.equal(seen.length, 3);
   });
 
   test("a change of an object as it was read names its tag, and is the storage's to refuse", async (t) => {
