@@ -52,7 +52,7 @@ export async function openFakeS3(
     const said = answer(asked, seen.length);
     if (said === "hang") return void response.on("close", () => ended.push(asked));
     if (said === "reset") return void request.socket.destroy();
-    if (typeof said === "string") return void response.writeHead(200).end(said);
+    if (typeof said === "string") return void response.writeHead(200, { etag: '"tag"' }).end(said);
     const [status, code, added] = said;
     response.writeHead(status, { etag: '"tag"', ...added });
     response.end(code && `<Error><Code>${code}</Code><Message>said by the fake</Message></Error>`);

@@ -15,6 +15,7 @@ async function openFake(
 ): Promise<ObjectStore> {
   const aws_endpoint = await startFake(t, (request, response) => {
     request.resume();
+    response.setHeader("etag", '"tag"');
     answer(request, response);
   });
   const keys = { aws_access_key_id: "id", aws_secret_access_key: "secret" };

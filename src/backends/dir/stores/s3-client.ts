@@ -168,11 +168,6 @@ export function isThrottled(thrown: unknown): boolean {
   return status === 429 || status === 503 || code === "SlowDown";
 }
 
-/** Returns the error of a success without a result; services begin such answers before they know how the work ends. */
-export function noResult(): Error {
-  return Object.assign(new Error("no result"), { name: "InternalError", $metadata: { httpStatusCode: 500 } });
-}
-
 /** Converts an error of the library to one for clients. */
 export function toS3Error(thrown: unknown): unknown {
   if (thrown instanceof LanceError || (thrown as Error).name === "AbortError") return thrown;

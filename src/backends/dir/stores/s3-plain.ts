@@ -1,5 +1,6 @@
 import type { S3Client } from "@aws-sdk/client-s3";
 import { MAX_ANSWER_BYTES, readPaced } from "./paced-body.ts";
+import { hasTag, noResult } from "./s3-answers.ts";
 import type { S3Access } from "./s3-client.ts";
 
 /** A request of the S3 protocol about an object. */
@@ -103,6 +104,7 @@ export function createPlainWay({ sdk, limits }: S3Access, client: S3Client, Buck
     const isObject = method === "GET" && status < 300;
     const limit = !isObject ? MAX_ANSWER_BYTES : status === PARTIAL ? maxBytes : undefined;
     const bytes = await readPaced(response.body, limits.longest, limit);
+    if (status < 300 && !hasTag(response)) throw noResult();
     if (status < 300) return { status, headers: answered, bytes };
     const code = /<Code>(\w+)<\/Code>/.exec(bytes.toString())?.[1];
     if (expected.includes(status) && code !== "NoSuchBucket") return { status, headers: answered, bytes };

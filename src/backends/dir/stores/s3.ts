@@ -3,7 +3,8 @@ import type { ListObjectsV2CommandOutput } from "@aws-sdk/client-s3";
 import type { Bucket, BucketPage } from "./bucket.ts";
 import { pacedBody } from "./paced-body.ts";
 import { createRemoteStore, type RemoteStorage } from "./remote-store.ts";
-import { isMissing, known, noResult, openS3, type S3Access, toS3Error } from "./s3-client.ts";
+import { isListing, noResult } from "./s3-answers.ts";
+import { isMissing, known, openS3, type S3Access, toS3Error } from "./s3-client.ts";
 import { createSmallRequests, infoOf } from "./s3-small.ts";
 import { uploadStream } from "./s3-upload.ts";
 import type { StorageOptions } from "./storage-options.ts";
@@ -47,7 +48,9 @@ function s3Bucket(Bucket: string, access: S3Access): Bucket {
       const options = { requestTimeout: limits.small, ...(abortSignal && { abortSignal }) };
       const Delimiter = recursive ? undefined : "/";
       const query = { Bucket, Prefix, Delimiter, MaxKeys, ContinuationToken };
-      return pageOf(await known(client.send(new sdk.ListObjectsV2Command(query), options)));
+      const page = await known(client.send(new sdk.ListObjectsV2Command(query), options));
+      if (!isListing(page)) throw toS3Error(noResult());
+      return pageOf(page);
     },
     putStream: (Key, bytes, signal) => known(uploadStream(access, { Bucket, Key }, bytes, signal)),
     async copy(from, Key) {
