@@ -12,7 +12,7 @@ export function watchForUnhandled(log: Logger, what: "process" | "worker", end: 
     log.error({ err: reason }, "work that nobody waits for has failed");
   });
   process.on("uncaughtException", (error) => {
-    // What was interrupted may throw at each turn of the event loop.
+    // Code that was interrupted may throw at each turn of the event loop.
     if (hasThreadLeft()) return;
     log.fatal({ err: error }, `the ${what} ends after an exception that nobody caught`);
     end();
