@@ -1,10 +1,14 @@
 import { join } from "node:path";
 import { defineConfig, type TestProjectConfiguration } from "vitest/config";
+import { joinedProgram } from "./test/support/joined-program.ts";
 import { scratchDirectory } from "./test/support/scratch.ts";
 import { seedOf } from "./test/support/seed.ts";
 
 // All workers of a run draw from the same seed, which the reporter prints.
 process.env["TEST_SEED"] = String(seedOf("TEST_SEED"));
+
+// A run that a test starts has the program of the run around it.
+process.env["JOINED_PROGRAM"] ??= await joinedProgram();
 
 const ownFile = (path: string) => join(import.meta.dirname, path);
 

@@ -1,12 +1,9 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { connect } from "node:net";
-import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { AS_FIRST } from "./first-process.ts";
-import { NODE } from "./node-command.ts";
-
-const MAIN = join(import.meta.dirname, "../../src/cli/main.ts");
+import { MAIN, NODE } from "./node-command.ts";
 
 /** The outcome of a run of the program. */
 export interface Ending {

@@ -1,10 +1,8 @@
 import { execFile } from "node:child_process";
-import { join } from "node:path";
 import { promisify } from "node:util";
-import { NODE } from "./node-command.ts";
+import { MAIN, NODE } from "./node-command.ts";
 
 const run = promisify(execFile);
-const MAIN = join(import.meta.dirname, "../../src/cli/main.ts");
 
 /** A line of a shell that calls the program by its name. */
 const FUNCTIONS = {
