@@ -22,7 +22,7 @@ export const LIMIT_OPTIONS = {
   maxBufferedBytes: {
     flag: "max-buffered-size",
     value: "SIZE",
-    help: "Memory for the bodies and messages of all requests together; the gateway refuses a request past it with 429. Answers of upstreams have half as much in addition.",
+    help: "Memory for the bodies and messages of all requests together; the gateway refuses a request past it with 429, or with 413 if the request does not fit alone. Answers of upstreams have half as much in addition.",
     fallback: "1GiB",
     parse: parseSize,
   },

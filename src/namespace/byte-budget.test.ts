@@ -46,10 +46,25 @@ describe("createByteBudget", () => {
   });
 
   it("tells a refused client when to come again", () => {
-    const hold = createByteBudget(0).open();
+    const budget = createByteBudget(1);
+    budget.open().take(1);
+    assert.throws(
+      () => budget.open().take(1),
+      (error) => isLanceError(error, "Throttling") && error.headers["retry-after"] === "1",
+    );
+  });
+
+  it("tells a client not to come again with what does not fit even alone", () => {
+    const budget = createByteBudget(10);
+    const hold = budget.open(2);
+    hold.take(12);
     assert.throws(
       () => hold.take(1),
-      (error) => isLanceError(error, "Throttling") && error.headers["retry-after"] === "1",
+      (error) => isLanceError(error, "PayloadTooLarge") && error.headers["retry-after"] === undefined,
+    );
+    assert.throws(
+      () => budget.open(2).take(12),
+      (error) => isLanceError(error, "Throttling"),
     );
   });
 });

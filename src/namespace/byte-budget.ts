@@ -37,30 +37,39 @@ export interface ByteHold {
  *
  * @param maxBytes Default: no bound.
  * @param shared bytes that the workers of the process hold. Default: there is a single worker.
- * @param refusal creates the error for bytes beyond the bound. Default: Throttling of a request, with `retry-after`.
+ * @param refuse creates the error for bytes beyond the bound. Default: PayloadTooLarge for a request that does not fit alone, and Throttling
+ *   with `retry-after` for any other.
  */
 export function createByteBudget(
   maxBytes: number = Number.POSITIVE_INFINITY,
   shared: SharedQuantity = UNSHARED,
-  refusal: () => LanceError = exhausted,
+  refuse: Refuse = exhausted,
 ): ByteBudget {
-  return new Budget(maxBytes, shared, refusal);
+  return new Budget(maxBytes, shared, refuse);
 }
+
+/** Creates the error for the bytes that a hold would have, given the bound of the budget. */
+type Refuse = (bytes: number, maxBytes: number) => LanceError;
 
 class Budget implements ByteBudget {
   #maxBytes: number;
   readonly #shared: SharedQuantity;
-  readonly refusal: () => LanceError;
+  readonly #refuse: Refuse;
   held = 0;
 
-  constructor(maxBytes: number, shared: SharedQuantity, refusal: () => LanceError) {
+  constructor(maxBytes: number, shared: SharedQuantity, refuse: Refuse) {
     this.#maxBytes = maxBytes;
     this.#shared = shared;
-    this.refusal = refusal;
+    this.#refuse = refuse;
   }
 
   resize(maxBytes: number = Number.POSITIVE_INFINITY): void {
     this.#maxBytes = maxBytes;
+  }
+
+  /** Returns the error for a hold that would have a number of counted bytes. */
+  refusal(bytes: number): LanceError {
+    return this.#refuse(bytes, this.#maxBytes);
   }
 
   /** Adds bytes; returns false, and adds nothing, if the budget does not have them. */
@@ -100,7 +109,7 @@ class Hold implements ByteHold {
 
   take(bytes: number): void {
     const counted = this.#counted(this.#bytes + bytes) - this.#counted(this.#bytes);
-    if (!this.#budget.add(counted)) throw this.#budget.refusal();
+    if (!this.#budget.add(counted)) throw this.#budget.refusal(this.#counted(this.#bytes + bytes));
     this.#bytes += bytes;
   }
 
@@ -115,9 +124,18 @@ class Hold implements ByteHold {
   }
 }
 
-function exhausted(): LanceError {
+function exhausted(bytes: number, maxBytes: number): LanceError {
+  // A client would repeat such a request for ever.
+  if (bytes > maxBytes) return tooLargeAlone(`all requests together may use ${maxBytes} bytes`);
   return new LanceError("Throttling", "the requests under way use all memory that is set aside for them", {
     headers: { "retry-after": "1" },
+    limit: "memory",
+  });
+}
+
+/** Returns the error for a request that does not fit into the memory that it could have alone. @param bound the memory, as a clause */
+export function tooLargeAlone(bound: string): LanceError {
+  return new LanceError("PayloadTooLarge", `the request needs more memory than it may have: ${bound}`, {
     limit: "memory",
   });
 }

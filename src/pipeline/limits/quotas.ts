@@ -2,6 +2,8 @@ import type { CellShape, KeyedCells } from "../../runtime/keyed-cells.ts";
 
 /** A bound on what each caller holds of something, over all workers. */
 export interface Quota {
+  /** What a caller may hold. */
+  readonly max: number;
   /** Takes an amount for a caller; returns false, and takes nothing, if the caller would hold more than it may. */
   take(caller: string, amount: number): boolean;
   /** Returns what was taken. */
@@ -32,6 +34,7 @@ export function createQuota(max: number, cells: KeyedCells): Quota {
     });
   }
   return {
+    max,
     take: (caller, amount) => add(caller, amount) ?? false,
     release: (caller, amount) => void add(caller, -amount),
   };

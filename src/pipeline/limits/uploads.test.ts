@@ -39,8 +39,13 @@ describe("admitBody", () => {
     const body = admitBody(chunks(4, 4), hold, maxUploadBytes);
     await body.next();
     assert.equal(budget.held, 4);
-    await assert.rejects(body.next(), (error) => isLanceError(error, "Throttling"));
+    const other = budget.open();
+    other.take(1);
+    const small = admitBody(chunks(2), budget.open(), maxUploadBytes);
+    await assert.rejects(small.next(), (error) => isLanceError(error, "Throttling"));
+    await assert.rejects(body.next(), (error) => isLanceError(error, "PayloadTooLarge"));
     hold.release();
+    other.release();
     assert.equal(budget.held, 0);
   });
 });
@@ -60,7 +65,10 @@ describe("admitUploads", () => {
     await admitUploads(databases, budget)(call, request as OperationRequest, async () => {
       call.holdBody(8);
       assert.equal(budget.held, 8);
-      assert.throws(() => call.holdBody(3), isThrottled);
+      const other = budget.open();
+      other.take(1);
+      assert.throws(() => call.holdBody(2), isThrottled);
+      other.release();
       return create(method.output) as never;
     });
     assert.equal(budget.held, 0);
@@ -88,6 +96,7 @@ describe("admitUploads", () => {
     const first = upload("ann", 4, 4);
     await first.read;
     await assert.rejects(upload("ann", 2, 1).answer, isThrottled);
+    await assert.rejects(upload("ann", 11).answer, (error) => isLanceError(error, "PayloadTooLarge"));
     assert.equal(budget.held, 8);
     const other = upload("bob", 10);
     await other.read;

@@ -1,5 +1,5 @@
 import { wholeBody } from "../../arrow/whole-body.ts";
-import type { ByteBudget, ByteHold } from "../../namespace/byte-budget.ts";
+import { type ByteBudget, type ByteHold, tooLargeAlone } from "../../namespace/byte-budget.ts";
 import type { Call } from "../../namespace/call.ts";
 import { callerKey } from "../../namespace/caller-key.ts";
 import { LanceError } from "../../namespace/errors.ts";
@@ -38,6 +38,7 @@ function holdOf(caller: string, quota: Quota, hold: ByteHold): ByteHold {
       return held;
     },
     take(bytes) {
+      if (held + bytes > quota.max) throw tooLargeAlone(`the bodies of a caller may use ${quota.max} bytes`);
       if (!quota.take(caller, bytes)) {
         const headers = { "retry-after": "1" };
         throw new LanceError("Throttling", "the bodies of this caller use all memory that it may have", {
