@@ -63,7 +63,8 @@ export async function runServer(
   };
   const admin = await (place && open(place))?.catch(async (error: unknown) => {
     reloads.close();
-    await gateway.close();
+    // Nobody has been told of this gateway, so there is nothing to drain.
+    await gateway.close(true);
     throw new Error(startFailure(error, { host: options.adminHost, port: options.adminPort ?? 0 }), {
       cause: error,
     });

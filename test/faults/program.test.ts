@@ -83,6 +83,19 @@ describe("the program", () => {
     await assertCannotStart(new RegExp(`port ${port}`), "--root", freshRoot(), "--port", String(port));
   });
 
+  test("ends without a drain when its port for operators is in use", async (t) => {
+    const other = createServer().listen(0, "127.0.0.1");
+    t.onTestFinished(() => void other.close());
+    await once(other, "listening");
+    const { port } = other.address() as AddressInfo;
+    const taken = ["--admin-port", String(port), "--drain-delay", "1h", "--log-level", "error"];
+    for (const workers of ["1", "2"])
+      await assertCannotStart(
+        new RegExp(`port ${port}`),
+        ...["--root", freshRoot(), "--port", "0", "--workers", workers, ...taken],
+      );
+  });
+
   test("ends with one line and code 1 when its root is a file, or below one", async () => {
     const file = freshRoot();
     await writeFile(file, "");

@@ -64,7 +64,7 @@ export type ToWorker =
   /** Asks it to wait while flags of V8 change. */
   | { readonly type: "hold"; readonly memory: SharedArrayBuffer }
   /** Begins the drain. */
-  | { readonly type: "close" }
+  | { readonly type: "close"; readonly atOnce: boolean }
   /** Asks it to end at once, without a drain. */
   | { readonly type: "leave" };
 

@@ -264,10 +264,10 @@ export async function startWorkers(
     log.level = level;
     for (const thread of serving()) thread.send({ type: "log level", level });
   }
-  async function close(): Promise<boolean> {
+  async function close(atOnce?: boolean): Promise<boolean> {
     stop.abort();
     // A worker that is blocked does not end by itself.
-    const finished = await Promise.all(serving().map((thread) => thread.close()));
+    const finished = await Promise.all(serving().map((thread) => thread.close(atOnce)));
     beats.close();
     await webhooks.close();
     return finished.every(Boolean);

@@ -78,7 +78,7 @@ try {
   const gateway = await startGateway(own.options, log, own.databases, workers);
   serving = gateway;
   port.on("message", (message: ToWorker) => {
-    if (message.type === "close") void close(gateway);
+    if (message.type === "close") void close(gateway, message.atOnce);
     else if (message.type === "log level") gateway.setLogLevel(message.level);
     else if (message.type === "profile") void profile(gateway, message);
     else if (message.type === "prepare") void prepare(gateway, message);
@@ -123,9 +123,9 @@ async function profile({ profiles }: Gateway, { id, milliseconds }: ProfileReque
   post({ type: "profiled", id, profile: made });
 }
 
-async function close(gateway: Gateway): Promise<void> {
+async function close(gateway: Gateway, atOnce: boolean): Promise<void> {
   try {
-    const finished = await gateway.close();
+    const finished = await gateway.close(atOnce);
     await unbrokenWorkEnded(LONGEST_WAIT_MS);
     post({ type: "closed", finished, isQuiet: !runsUnbrokenWork() });
   } catch (error) {

@@ -147,8 +147,8 @@ export async function startWorker(
       return isReady;
     },
     send,
-    async close() {
-      send({ type: "close" });
+    async close(atOnce = false) {
+      send({ type: "close", atOnce });
       return closed.promise;
     },
     async readMetrics() {
