@@ -9,6 +9,7 @@ import { planChanges } from "../gateway/plan-changes.ts";
 import type { RunningGateway } from "../gateway/start-gateway.ts";
 import { follow, stampOfFiles } from "../runtime/follow.ts";
 import type { LoadedConfiguration } from "./load-configuration.ts";
+import { warnOfWritableFiles } from "./writable-files.ts";
 
 /** Options of {@link startReloads}. */
 export interface ReloadOptions {
@@ -75,6 +76,7 @@ export function startReloads(options: ReloadOptions): Reloads {
     const { configuration, applied, pending } = planChanges(running, wanted.configuration);
     for (const option of pending)
       log.warn({ option }, "an option has changed that cannot change while the gateway runs");
+    await warnOfWritableFiles(configuration, log);
     if (applied.length === 0) {
       await gateway.refresh();
       if (pending.length === 0) log.info("the configuration has not changed");

@@ -23,6 +23,7 @@ import { handleSignals } from "./signals.ts";
 import { trimHeapWhenIdle } from "./trim-heap.ts";
 import { watchForUnhandled } from "./unhandled.ts";
 import { canSharePort } from "./workers/check-port.ts";
+import { warnOfWritableFiles } from "./writable-files.ts";
 
 /**
  * Serves until a signal comes (docs/configuration.md#signals), and takes over changes of the configuration.
@@ -84,6 +85,7 @@ export async function runServer(
     log.warn("everyone who reaches the port may do everything, because of --insecure");
   if (options.auth.length > 0 && (await travelsInTheClear(options)))
     log.warn("callers' credentials travel in the clear; --tls-cert and --tls-key encrypt them");
+  await warnOfWritableFiles(configuration, log);
   const { stdout, stderr } = process;
   // A log on standard output has nothing but its lines there.
   const hasLog = [options.auditLog, options.accessLog].includes(STANDARD_OUTPUT);

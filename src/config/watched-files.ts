@@ -11,6 +11,21 @@ export function watchedFiles(configuration: Configuration): readonly string[] {
   return [...new Set([...(config === undefined ? [] : [config]), ...named])];
 }
 
+/** Flags of other files, and of the directory of policies, by which the gateway knows whom to trust. */
+const TRUSTED: ReadonlySet<string> = new Set([
+  "api-keys-file",
+  "tls-cert",
+  "tls-key",
+  "tls-client-ca",
+  "policy-dir",
+]);
+
+/** Returns the files, and the directory of policies, whose writers decide who may call and what callers may do. */
+export function trustedFiles(configuration: Configuration): readonly string[] {
+  const named = filesOf(configuration, ({ flag }) => TRUSTED.has(flag));
+  return [...new Set([...watchedFiles(configuration), ...named])];
+}
+
 /** Returns digests of the files that are read when their options take effect, by their paths. */
 export async function contentsOf(configuration: Configuration): Promise<ReadonlyMap<string, string>> {
   const contents = new Map<string, string>();
