@@ -18,7 +18,7 @@ import type { UpstreamCredentials, UpstreamIdentity } from "../upstream-identity
 import { toldToClient } from "../upstream-identity/refusal.ts";
 import { answerOf } from "./answer.ts";
 import type { Channel } from "./channels.ts";
-import { upstreamError } from "./errors.ts";
+import { unreached, upstreamError } from "./errors.ts";
 import { inTrace, toMetadata } from "./metadata.ts";
 import { definitionOf, knownFieldsWriter } from "./method-definition.ts";
 import { Patience, type TimeLimits } from "./patience.ts";
@@ -119,6 +119,17 @@ export function downloadHandler(method: DescMethodServerStreaming, upstream: Ups
   const { path, responseDeserialize } = definitionOf(method);
   const writerOf = createWriterOf(method);
   const { resilience, policy, limits } = upstream;
+
+  function open(client: Client, request: Message, metadata: Metadata, call: Call) {
+    const [write, options] = [writerOf(call), deadlineOf(call.deadline)];
+    try {
+      return client.makeServerStreamRequest(path, write, responseDeserialize, request, metadata, options);
+    } catch (thrown) {
+      // The channel was closed while the call waited for its turn, because its server is gone.
+      throw unreached(thrown);
+    }
+  }
+
   return async function* (request: Message, call: Call): AsyncIterable<Message> {
     let stream: ClientReadableStream<Message> | undefined;
     const cancel = () => stream?.cancel();
@@ -139,24 +150,16 @@ export function downloadHandler(method: DescMethodServerStreaming, upstream: Ups
           const client = await enter(channel, call.signal);
           held = channel;
           call.signal.throwIfAborted();
-          const options = deadlineOf(call.deadline);
-          stream = client.makeServerStreamRequest(
-            path,
-            writerOf(call),
-            responseDeserialize,
-            request,
-            inTrace(metadata),
-            options,
-          );
-          limitReadAhead(stream);
-          onSent();
           let headed = false;
-          stream.once("metadata", () => {
-            headed = true;
-          });
-          const messages: AsyncIterator<Message> = stream[Symbol.asyncIterator]();
-          patience.awaitFirst(limits.firstByteMs);
           try {
+            stream = open(client, request, inTrace(metadata), call);
+            limitReadAhead(stream);
+            onSent();
+            stream.once("metadata", () => {
+              headed = true;
+            });
+            const messages: AsyncIterator<Message> = stream[Symbol.asyncIterator]();
+            patience.awaitFirst(limits.firstByteMs);
             // The first message proves that the upstream has accepted the call.
             return [await messages.next(), messages] as const;
           } catch (thrown) {

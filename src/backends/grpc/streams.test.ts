@@ -8,7 +8,7 @@ import { steady } from "../../../test/support/steady.ts";
 import { HttpBodySchema } from "../../gen/google/api/httpbody_pb.ts";
 import { CreateTableRequestSchema, CreateTableResponseSchema } from "../../gen/lance/namespace/v1/data_pb.ts";
 import { QueryTableResponseSchema } from "../../gen/lance/namespace/v1/query_pb.ts";
-import { LanceError } from "../../namespace/errors.ts";
+import { isLanceError, LanceError } from "../../namespace/errors.ts";
 import type { LanceNamespace } from "../../namespace/lance-namespace.ts";
 import { createTable, failsWith, MIB, queryTable, useUpstream } from "./fixture.ts";
 import { upstreamOf } from "./http2-upstream-fixture.ts";
@@ -175,5 +175,32 @@ describe("uploads and downloads of the gRPC backend", () => {
     })();
     await assert.rejects(reading, failsWith("InvalidTableState", /a file is gone/));
     assert.equal(pieces, 1);
+  });
+
+  it("cannot reach the upstream for a download that waits for its turn until the channel is closed", async () => {
+    const { promise: released, resolve: release } = Promise.withResolvers<void>();
+    world.upstream = {
+      async *queryTable() {
+        yield create(QueryTableResponseSchema, { data: { contentType: "x", data: new Uint8Array(10) } });
+        await released;
+      },
+    };
+    const backend = await world.open({ maxCalls: 1, resilience: { retries: 0 } });
+    const download = () =>
+      (backend.operations.queryTable as LanceNamespace["queryTable"])(
+        create(queryTable.input, { id: ["t"] }),
+        beginCall(queryTable),
+      )[Symbol.asyncIterator]();
+    const first = download();
+    await first.next();
+    const second = download().next();
+    await new Promise(setImmediate);
+    await backend.close();
+    release();
+    await first.next();
+    await assert.rejects(
+      second,
+      (error: unknown) => isLanceError(error, "ServiceUnavailable") && error.fault === "unreached",
+    );
   });
 });
