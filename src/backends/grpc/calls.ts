@@ -179,6 +179,7 @@ export function downloadHandler(method: DescMethodServerStreaming, upstream: Ups
         const { done, value } = await messages.next();
         patience.rest();
         if (done) return;
+        policy.filterContext(value, call);
         yield value;
       }
     } catch (thrown) {

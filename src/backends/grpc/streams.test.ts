@@ -177,6 +177,23 @@ describe("uploads and downloads of the gRPC backend", () => {
     assert.equal(pieces, 1);
   });
 
+  it("leaves headers that clients do not get out of every message of an answer", async () => {
+    const context = { "header.set-cookie": "s", "header.x-lance-a": "1" };
+    world.upstream = {
+      async *queryTable() {
+        for (let piece = 0; piece < 2; piece++) yield create(QueryTableResponseSchema, { context });
+      },
+    };
+    const request = create(queryTable.input, { id: ["t"] });
+    const answer = (world.backend.operations.queryTable as LanceNamespace["queryTable"])(
+      request,
+      beginCall(queryTable),
+    );
+    const seen: object[] = [];
+    for await (const message of answer) seen.push(message.context);
+    assert.deepEqual(seen, [{ "header.x-lance-a": "1" }, { "header.x-lance-a": "1" }]);
+  });
+
   it("cannot reach the upstream for a download that waits for its turn until the channel is closed", async () => {
     const { promise: released, resolve: release } = Promise.withResolvers<void>();
     world.upstream = {
