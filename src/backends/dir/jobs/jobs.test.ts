@@ -330,3 +330,32 @@ test("a job that ended is not open again when its record is removed, though its 
   await store.prune(Date.now() + 1_000, 10);
   assert.deepEqual([await store.listOpen(assert.fail), await store.get(id)], [[], undefined]);
 });
+
+test("a job with long parameters is refused, because jobs that wait are in memory", async (t) => {
+  const jobs = jobsOn(t, storeIn(await temporaryDirectory(t)), { endless });
+  const where = `s = '${"x".repeat(100_000)}'`;
+  const long = { ...request("endless"), spec: { where } };
+  await assert.rejects(jobs.submit(long), failsWith("InvalidInput"));
+  assert.deepEqual(await jobs.list(), []);
+});
+
+test("old jobs are removed after each thousand that end, because a caller may make more than are kept in an hour", async (t) => {
+  let [ended, pruned] = [0, 0];
+  const store: JobStore = {
+    ...storeIn(await temporaryDirectory(t)),
+    put: async () => {},
+    async finish() {
+      ended++;
+    },
+    async prune() {
+      pruned++;
+    },
+  };
+  const jobs = jobsOn(t, store, { quick: async () => ({}) });
+  for (let count = 1; count <= 2_000; count++) {
+    await jobs.submit(request("quick"));
+    while (ended < count) await sleep(0);
+    assert.ok(pruned <= count / 1_000);
+  }
+  while (pruned < 2) await sleep(1);
+});

@@ -5,6 +5,7 @@ import { type Job, type JobFacts, type JobRequest, type JobSummary, withEvent } 
 import { createLessee } from "./lessee.ts";
 import type { JobsOptions } from "./options.ts";
 import { CLOSING, createRunningJobs, type JobWork, NOBODY } from "./running-jobs.ts";
+import type { JobStore } from "./store.ts";
 import { createTakeover } from "./takeover.ts";
 
 /** Long work with ids that survive a restart. */
@@ -17,7 +18,7 @@ export interface Jobs {
    * Stores a job, which runs in the background. Callers take turns.
    *
    * @param caller Default: the gateway itself
-   * @throws LanceError Throttling if too many jobs wait, or of the caller's more than the others leave free
+   * @throws LanceError InvalidInput if its parameters are too long; Throttling if too many jobs wait, or of the caller's more than the others leave free
    */
   submit(request: JobRequest, caller?: string): Promise<Job>;
   /** Runs work that shares the bound on running jobs, and the turns of their callers, without a record. */
@@ -46,13 +47,30 @@ export interface Jobs {
 /** Maximum number of finished jobs that are kept: a view that refreshes itself makes thousands a day. */
 const MAX_FINISHED = 10_000;
 
+/** Number of jobs that a process finishes until it removes old ones, which it also does each hour. */
+const PRUNE_AFTER = 1_000;
+
+/** Maximum length of the parameters of a job, in characters: a thousand that wait are in memory, and are read again and again. */
+const MAX_SPEC_LENGTH = 64 * 1024;
+
+const CANNOT_PRUNE = "old jobs cannot be removed";
+
 /** Creates the jobs of a catalog. */
 export function createJobs(options: JobsOptions): Jobs {
-  const { store, clock, log, leaseMs = 30_000, retryMs = 60_000 } = options;
+  const { clock, log, leaseMs = 30_000, retryMs = 60_000 } = options;
   const { keepMs = 7 * 24 * 60 * 60 * 1000, maxWaiting = 1_000 } = options;
+  let finished = 0;
+  const store: JobStore = {
+    ...options.store,
+    async finish(job) {
+      await options.store.finish(job);
+      finished += 1;
+      if (finished % PRUNE_AFTER === 0) chore(CANNOT_PRUNE, prune);
+    },
+  };
   const lessee = createLessee(leaseMs);
   const kinds = new Map<string, JobWork>();
-  const running = createRunningJobs({ ...options, lessee, kinds });
+  const running = createRunningJobs({ ...options, store, lessee, kinds });
   const timers: NodeJS.Timeout[] = [];
   const chores = new Set<Promise<unknown>>();
   /** The ids of the jobs whose damaged records the log has named. */
@@ -74,15 +92,16 @@ export function createJobs(options: JobsOptions): Jobs {
     isClosing: () => closing,
   });
 
-  function every(milliseconds: number, what: string, task: () => Promise<unknown>): void {
-    const timer = setInterval(() => {
-      const chore = task()
-        .catch((error) => log.warn({ err: error }, what))
-        .finally(() => chores.delete(chore));
-      chores.add(chore);
-    }, milliseconds);
-    timers.push(timer.unref());
+  function chore(failure: string, task: () => Promise<unknown>): void {
+    const done = task()
+      .catch((error) => log.warn({ err: error }, failure))
+      .finally(() => chores.delete(done));
+    chores.add(done);
   }
+  function every(milliseconds: number, failure: string, task: () => Promise<unknown>): void {
+    timers.push(setInterval(() => chore(failure, task), milliseconds).unref());
+  }
+  const prune = async () => store.prune((await clock.now()) - keepMs, MAX_FINISHED);
 
   async function cancel(id: string): Promise<void> {
     await store.requestCancel(id);
@@ -103,13 +122,12 @@ export function createJobs(options: JobsOptions): Jobs {
       void sweepNext();
       every(leaseMs / 2, "the jobs of the catalog cannot be read", sweepNext);
       every(leaseMs / 3, "the lease of a job cannot be renewed", () => running.renew());
-      every(60 * 60 * 1000, "old jobs cannot be removed", async () =>
-        store.prune((await clock.now()) - keepMs, MAX_FINISHED),
-      );
+      every(60 * 60 * 1000, CANNOT_PRUNE, prune);
     },
     async submit({ kind, table, spec }, caller = NOBODY) {
       if (!kinds.has(kind)) throw new Error(`there is no work of the kind ${kind}`);
       if (closing) throw CLOSING;
+      checkSpec(spec);
       // A later caller finds room, too.
       if (running.countOf(caller) >= maxWaiting - running.size) throw tooMany();
       const id = randomUUID();
@@ -162,6 +180,13 @@ export function createJobs(options: JobsOptions): Jobs {
       await running.drained();
     },
   };
+}
+
+function checkSpec(spec: JobFacts): void {
+  const { length } = JSON.stringify(spec);
+  if (length <= MAX_SPEC_LENGTH) return;
+  const message = `the job would have ${length} characters of parameters, and may have ${MAX_SPEC_LENGTH}`;
+  throw new LanceError("InvalidInput", message);
 }
 
 function tooMany(): LanceError {
