@@ -54,6 +54,7 @@ function bind(request: ClientRequest, { signalOf, isObject, onTooLong }: Bounds)
   request.once("response", (answer: IncomingMessage) => {
     withoutRedirect(answer);
     if (isObject && (answer.statusCode ?? 0) < 300) return;
+    if (isPage(answer)) answer.statusCode = NOT_FROM_SERVICE;
     limitBytes(answer, () => {
       onTooLong();
       end();
@@ -72,6 +73,18 @@ function limitBytes(answer: IncomingMessage, end: () => void): void {
     if (bytes > MAX_ANSWER_BYTES) end();
     return Readable.prototype.push.call(answer, chunk, ...rest);
   };
+}
+
+/** Status for an answer that does not come from the service. No library repeats it. */
+const NOT_FROM_SERVICE = 501;
+
+/**
+ * Whether an answer is a page for people, with which a proxy answers while the service is away. If it is a success, Google's
+ * library takes it for a listing without objects and for the success of a write. Answers of the services have headers of their own.
+ */
+function isPage({ headers, statusCode = 0 }: IncomingMessage): boolean {
+  const isOwn = Object.keys(headers).some((name) => /^x-(?:goog|ms)-/.test(name));
+  return statusCode < 300 && !isOwn && /^text\/html\b/i.test(headers["content-type"] ?? "");
 }
 
 /**

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { Readable } from "node:stream";
 import { type TestContext, test } from "vitest";
 import type { ObjectStore } from "../format/storage.ts";
 import { failsWith } from "../test-support.ts";
@@ -41,4 +42,27 @@ for (const [method, requests] of Object.entries(SMALL))
   test.concurrent(`a small ${method} that Google does not answer is given up in time`, async (t) => {
     const { store } = await openSilent(t, method);
     for (const request of requests) await assert.rejects(request(store), failsWith("ServiceUnavailable"));
+  });
+
+const ANSWERED: Record<string, (store: ObjectStore) => Promise<unknown>> = {
+  listing: (store) => store.exists("d"),
+  "look at an object": (store) => store.head("k"),
+  write: (store) => store.put("k", bytes),
+  replacement: (store) => store.replace("k", bytes, "1"),
+  "deletion under a condition": (store) => store.deleteTagged("k", "1"),
+  deletion: (store) => store.delete("k"),
+  copy: (store) => store.copy("k", "l"),
+  "streamed write": async (store) => store.putStream("k", Readable.from([bytes])),
+};
+
+for (const [name, request] of Object.entries(ANSWERED))
+  test.concurrent(`a success that is a page of a proxy, not of Google, fails a ${name}`, async (t) => {
+    const gcs_base_url = await startFake(t, (asked, response) => {
+      asked.resume().on("end", () => {
+        response.writeHead(200, { "content-type": "text/html" }).end("<html><body>back soon</body></html>");
+      });
+    });
+    const key = JSON.stringify({ gcs_base_url, disable_oauth: true });
+    const { store } = await createGcsStore("bucket", { google_service_account_key: key });
+    await assert.rejects(request(store), failsWith("ServiceUnavailable"));
   });

@@ -27,6 +27,9 @@ const REQUESTS: Readonly<Record<string, (store: ObjectStore) => Promise<unknown>
   "read of a part": (store) => store.getRange("k", 0, 4),
   "streamed read": (store) => store.getStream("k"),
   "look at an object": (store) => store.head("k"),
+  deletion: (store) => store.delete("k"),
+  "deletion of several objects": (store) => store.deleteAll(["k", "l"]),
+  "deletion under a condition": (store) => store.deleteTagged("k", "tag"),
 };
 
 describe("a success that is not of S3", { concurrent: true }, () => {

@@ -10,6 +10,8 @@ const LONG = ["CopyObjectCommand", "CompleteMultipartUploadCommand"];
 /** Requests about the bytes of an object. */
 const OBJECT = ["GetObjectCommand", "HeadObjectCommand", "PutObjectCommand", "UploadPartCommand"];
 
+const DELETION = ["DeleteObjectCommand", "DeleteObjectsCommand"];
+
 /**
  * Makes a client read the answers that are not objects up to a limit in time and in size, because its own way has none, and
  * fail by those that are not the service's.
@@ -27,7 +29,9 @@ export function limitAnswers(client: S3Client, { longest }: TimeLimits): S3Clien
         }
         if (isDone && commandName === "GetObjectCommand") return result;
         const limit = LONG.includes(commandName) ? LONG_WAITS * longest : longest;
-        response.body = await readPaced(response.body as Readable, limit, MAX_ANSWER_BYTES);
+        const bytes = await readPaced(response.body as Readable, limit, MAX_ANSWER_BYTES);
+        if (isDone && DELETION.includes(commandName) && !isDeletion(bytes)) throw noResult();
+        response.body = bytes;
         return result;
       },
     // Nearest to the connection.
@@ -47,6 +51,11 @@ interface S3Answer {
  */
 export function hasTag({ headers }: Pick<S3Answer, "headers">): boolean {
   return headers["etag"] !== undefined;
+}
+
+/** Whether the body of a success is that of a deletion: none, or a report with an error for each object that stays. */
+function isDeletion(bytes: Buffer): boolean {
+  return bytes.byteLength === 0 || /<(?:DeleteResult|Error)\b/.test(bytes.toString());
 }
 
 /** Whether an answer of success is a page of a listing, and says how it goes on; the library takes any XML for an empty one. */
