@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { Readable } from "node:stream";
 import { test, vi } from "vitest";
 import { inFastTime } from "../../../../test/support/fast-time.ts";
 import type { ObjectStore } from "../format/storage.ts";
@@ -7,7 +8,8 @@ import type { Bucket } from "./bucket.ts";
 import { createRemoteStore } from "./remote-store.ts";
 
 test("a key with a segment of dots reaches no service, whose library may fold it into another key", async () => {
-  const reached = async () => assert.fail("the service gets the key");
+  const reached = async (key: string) =>
+    key === "own/x" ? { size: 1 } : assert.fail("the service gets the key");
   const bucket = { scheme: "az", name: "c", listsInOrder: true } as unknown as Bucket;
   for (const name of [
     "get",
@@ -46,6 +48,24 @@ test("a key with a segment of dots reaches no service, whose library may fold it
     ])
       await assert.rejects(attempt(), /is no object key/, `${key} ${attempt}`);
   }
+});
+
+test("an object that a service does not copy in a single request is moved in parts", async () => {
+  const done: string[] = [];
+  const bucket = {
+    head: async () => ({ size: 5e9 }),
+    copy: async () => assert.fail("the service refuses the request"),
+    getStream: async () => Readable.from(["bytes"]),
+    putStream: async (key: string) => void done.push(`put ${key}`),
+    delete: async ([key]: readonly string[]) => void done.push(`delete ${key}`),
+  } as unknown as Bucket;
+  await createRemoteStore(bucket).move("from", "to");
+  assert.deepEqual(done, ["put to", "delete from"]);
+});
+
+test("an object that is missing is not moved", async () => {
+  const bucket = { head: async () => undefined } as unknown as Bucket;
+  await assert.rejects(createRemoteStore(bucket).move("from", "to"), failsWith("DataLoss"));
 });
 
 /** Opens a store whose listings have pages with these tokens, in order, and no objects. */

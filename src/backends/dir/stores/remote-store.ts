@@ -1,5 +1,6 @@
 import { LanceError } from "../../../namespace/errors.ts";
 import { forEachOf } from "../concurrency/for-each.ts";
+import { damagedFile } from "../format/files/damaged-file.ts";
 import type { ObjectEntry, ObjectStore } from "../format/storage.ts";
 import type { Bucket, BucketPage, ListedObject } from "./bucket.ts";
 import { withCheckedKeys } from "./checked-keys.ts";
@@ -77,7 +78,7 @@ export function createRemoteStore(plain: Bucket): ObjectStore {
     deleteAll: (keys) => bucket.delete(keys),
     copy: (from, to) => copyObject(bucket, from, to),
     async move(from, to) {
-      await bucket.copy(from, to);
+      if (!(await copyObject(bucket, from, to))) throw damagedFile(from, "is missing");
       await bucket.delete([from]);
     },
     async deleteDirectory(directory, last, isFormer) {
