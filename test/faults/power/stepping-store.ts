@@ -1,6 +1,7 @@
 import { createLocalStore } from "../../../src/backends/dir/format/local/local-store.ts";
 import type { Bucket } from "../../../src/backends/dir/stores/bucket.ts";
 import type { OpenedStore } from "../../../src/backends/dir/stores/open-store.ts";
+import type { Outcome } from "../../../src/backends/dir/stores/conditional-put.ts";
 import { createRemoteStore } from "../../../src/backends/dir/stores/remote-store.ts";
 import { LanceError } from "../../../src/namespace/errors.ts";
 import { createDiskBucket } from "../../support/disk-bucket.ts";
@@ -46,11 +47,22 @@ export function createSteppingStore(root: string): SteppingStore {
     if (armed.isDone) await change();
     throw failure();
   }
+  /** Makes an attempt under a condition. A process that has ended does not ask again. */
+  function attempt(change: () => Promise<Outcome>): Promise<Outcome> {
+    return step(change).catch((unclear: unknown) => {
+      if (hasEnded) throw unclear;
+      return { unclear };
+    });
+  }
   const bucket: Bucket = {
     ...plain,
     async get(key) {
       goOn();
       return plain.get(key);
+    },
+    async getTagged(key) {
+      goOn();
+      return plain.getTagged(key);
     },
     async getStream(key) {
       goOn();
@@ -70,12 +82,9 @@ export function createSteppingStore(root: string): SteppingStore {
     },
     put: (key, bytes) => step(() => plain.put(key, bytes)),
     putStream: (key, bytes) => step(() => plain.putStream(key, bytes)),
-    create: (key, bytes, attempts) =>
-      step(() => plain.create(key, bytes, attempts)).catch((unclear: unknown) => {
-        // A process that has ended does not ask again.
-        if (hasEnded) throw unclear;
-        return { unclear };
-      }),
+    create: (key, bytes, attempts) => attempt(() => plain.create(key, bytes, attempts)),
+    replace: (key, bytes, tag, attempts) => attempt(() => plain.replace(key, bytes, tag, attempts)),
+    deleteTagged: (key, tag, attempts) => attempt(() => plain.deleteTagged(key, tag, attempts)),
     copy: (from, to) => step(() => plain.copy(from, to)),
     async delete(keys) {
       for (const key of keys) await step(() => plain.delete([key]));
