@@ -1,5 +1,6 @@
 import { createLocalStore } from "../../../src/backends/dir/format/local/local-store.ts";
 import type { Bucket } from "../../../src/backends/dir/stores/bucket.ts";
+import type { Outcome } from "../../../src/backends/dir/stores/conditional-put.ts";
 import type { OpenedStore } from "../../../src/backends/dir/stores/open-store.ts";
 import type { Outcome } from "../../../src/backends/dir/stores/conditional-put.ts";
 import { createRemoteStore } from "../../../src/backends/dir/stores/remote-store.ts";
