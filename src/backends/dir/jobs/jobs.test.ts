@@ -359,3 +359,28 @@ test("old jobs are removed after each thousand that end, because a caller may ma
   }
   while (pruned < 2) await sleep(1);
 });
+
+test("work that goes on after its job was cancelled keeps its turn, because it takes the engine as before", async (t) => {
+  const [begun, begin] = gate();
+  const [held, release] = gate();
+  let isSecondBegun = false;
+  const jobs = jobsOn(t, storeIn(await temporaryDirectory(t)), {
+    deaf: async () => {
+      begin();
+      await held;
+      return {};
+    },
+    second: async () => {
+      isSecondBegun = true;
+      return {};
+    },
+  });
+  const { id } = await jobs.submit(request("deaf"));
+  await begun;
+  const second = await jobs.submit(request("second"));
+  await jobs.cancel(id);
+  assert.equal((await ended(jobs, id)).state, "cancelled");
+  assert.equal(isSecondBegun, false);
+  release();
+  assert.equal((await ended(jobs, second.id)).state, "succeeded");
+});

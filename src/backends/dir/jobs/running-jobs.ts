@@ -69,7 +69,10 @@ export function createRunningJobs(options: RunningJobsOptions): RunningJobs {
   const [turns, alone] = [createTurns(maxRunning), createTurns(1)];
   const active = new Map<string, Active>();
 
-  /** Waits for a turn, but not beyond the signal; it waits for started work to end. */
+  /**
+   * Waits for a turn and the work, but not beyond the signal. Work that began keeps its turn until it ends: the engine
+   * goes on with it.
+   */
   async function inTurn<T>(
     signal: AbortSignal,
     among: Turns,
@@ -87,7 +90,7 @@ export function createRunningJobs(options: RunningJobsOptions): RunningJobs {
     );
     ended.catch(() => {});
     await untilAborted(begun, signal);
-    return (await ended) as T;
+    return (await untilAborted(ended, signal)) as T;
   }
 
   /** Writes a state of the record after the earlier writes. */
@@ -114,6 +117,8 @@ export function createRunningJobs(options: RunningJobsOptions): RunningJobs {
       // Jobs whose processes died run one at a time, so that only the job at fault fails.
       result = await inTurn(signal, begun > 0 ? alone : turns, entry.caller, async () => {
         const now = await clock.now();
+        // The end of the job is recorded already.
+        signal.throwIfAborted();
         await write(entry, { state: "running", startedAt: now, begun: begun + 1, lease: lease(now) });
         if (await untilAborted(store.isCancelRequested(entry.job.id), signal))
           entry.controller.abort(CANCELLED);

@@ -97,9 +97,7 @@ async function optimizeNow(
   const result = dryRun
     ? await plan(context, table, policy)
     : await withLease(options, table, (lease) =>
-        duringWork(context, { id, location: table.location }, NO_SIGNAL, () =>
-          work(context, table, policy, lease),
-        ),
+        duringWork(context, { id, location: table.location }, () => work(context, table, policy, lease)),
       );
   return { ...result, milliseconds: Math.round(performance.now() - started) };
 }

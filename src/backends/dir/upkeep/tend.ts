@@ -1,6 +1,7 @@
 import type { Logger } from "pino";
 import { isLanceError } from "../../../namespace/errors.ts";
 import { joinIdentifier } from "../../../namespace/identifier.ts";
+import { untilAborted } from "../concurrency/wait.ts";
 import { duringWork } from "../operations/tables/long-work.ts";
 import { datasetOf, type FoundTable, findTable } from "../operations/tables/lookup.ts";
 import type { ActiveTable, Tended, UpkeepTimes } from "./activity.ts";
@@ -99,7 +100,8 @@ async function tendFound(
     try {
       const plan = { active, table, policy, facts, work, waitMs, prunes };
       const place = { id: active.id, location: table.location };
-      return await duringWork(context, place, tending.signal, () => carryOut(tending, plan, lease));
+      const done = duringWork(context, place, () => carryOut(tending, plan, lease));
+      return await untilAborted(done, tending.signal);
     } finally {
       if (tending.signal.aborted) lease.abandon();
       else await lease.release();

@@ -39,7 +39,7 @@ export function createBackfillOperations(
 
   jobs.define(BACKFILL_COLUMN, async (job, signal) => {
     const { location, branch } = job.spec;
-    return duringWork(context, { id: job.table, location: String(location) }, signal, async (table) => {
+    return duringWork(context, { id: job.table, location: String(location) }, async (table) => {
       const facts = await context.gate.passSlowly(table.path, () =>
         withData(context, table, { branch: textOf(branch) }, (native) => fill(native, job, signal)),
       );

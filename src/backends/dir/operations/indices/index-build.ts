@@ -78,7 +78,7 @@ export function createIndexBuilds(context: ChangeContext): IndexBuilds {
       return queued.map(planOf).find((plan) => keyOf(plan.location, plan.branch, plan.name) === key);
     },
     build: (id, plan, signal, isRepeated = false) =>
-      duringWork(context, { id, location: plan.location }, signal, (table) =>
+      duringWork(context, { id, location: plan.location }, (table) =>
         withData(context, table, { branch: plan.branch }, async (native) => {
           const kind = indexKind(plan.type);
           const rows = await engineCall(() => native.countRows());

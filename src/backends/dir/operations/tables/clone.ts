@@ -6,6 +6,7 @@ import {
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { LanceDbExtensions } from "../../../../namespace/lance-namespace.ts";
 import type { ChangeContext } from "../../batch/change-context.ts";
+import { untilAborted } from "../../concurrency/wait.ts";
 import type { DatasetRef } from "../../format/dataset.ts";
 import type { ManifestFile } from "../../format/files/manifest-file.ts";
 import { copyVersion } from "../../format/versions/copy-version.ts";
@@ -27,11 +28,8 @@ export function createCloneOperations(context: ChangeContext): Pick<LanceDbExten
       const sourceId = await tableAt(context, request.sourceLocation);
       if (sourceId === undefined) throw sourceNotFound(request.sourceLocation);
       const { location } = await requireTable(context, sourceId);
-      const { path, version } = await duringWork(
-        context,
-        { id: sourceId, location },
-        signal,
-        async (source) => {
+      const { path, version } = await untilAborted(
+        duringWork(context, { id: sourceId, location }, async (source) => {
           const { dataset, file } = await readSource(context, source, request);
           const { version } = file.manifest;
           const stage = async (to: string) => {
@@ -43,7 +41,8 @@ export function createCloneOperations(context: ChangeContext): Pick<LanceDbExten
           return withData(context, source, { version, branch: dataset.branch }, () =>
             createApart(context, claim, { stage }),
           );
-        },
+        }),
+        signal,
       );
       noteOwnVersion({ store, root: store.keyOf(path) }, BigInt(version));
       return create(CloneTableResponseSchema, { location: path, version: BigInt(version) });

@@ -2,7 +2,6 @@ import { LanceError } from "../../../../namespace/errors.ts";
 import { type Identifier, parseIdentifier } from "../../../../namespace/identifier.ts";
 import type { ChangeContext } from "../../batch/change-context.ts";
 import { resolveAbandoned } from "../../batch/resolve.ts";
-import { untilAborted } from "../../concurrency/wait.ts";
 import { type FoundTable, findTable, tableNotFound } from "./lookup.ts";
 
 /** The table of long work. */
@@ -18,32 +17,26 @@ export interface WorkPlace {
  * stays until the work ends, also in other processes: otherwise the engine would commit to a new table that was created
  * in the same place.
  *
- * After an abort, the engine's part of the work goes on, and the directory stays until it ends.
- *
- * @throws LanceError TableNotFound, if the table was dropped or replaced; the errors of `work`; Cancelled
+ * @throws LanceError TableNotFound, if the table was dropped or replaced; the errors of `work`
  */
-export function duringWork<T>(
+export async function duringWork<T>(
   context: ChangeContext,
   { id, location }: WorkPlace,
-  signal: AbortSignal,
   work: (table: FoundTable) => Promise<T>,
 ): Promise<T> {
-  async function run(): Promise<T> {
-    const end = await context.work.begin(location);
-    try {
-      // A drop that did not see the note has taken the row by now.
-      const state = await context.catalog.read();
-      const owner = state.ownerOf(location);
-      const table = await findTable(context, state, owner === undefined ? id : parseIdentifier(owner));
-      if (table === undefined) throw tableNotFound(id);
-      if (table.location !== location) throw new LanceError("TableNotFound", "the table was replaced");
-      return await work(table);
-    } finally {
-      await end();
-      await finishDrop(context, location);
-    }
+  const end = await context.work.begin(location);
+  try {
+    // A drop that did not see the note has taken the row by now.
+    const state = await context.catalog.read();
+    const owner = state.ownerOf(location);
+    const table = await findTable(context, state, owner === undefined ? id : parseIdentifier(owner));
+    if (table === undefined) throw tableNotFound(id);
+    if (table.location !== location) throw new LanceError("TableNotFound", "the table was replaced");
+    return await work(table);
+  } finally {
+    await end();
+    await finishDrop(context, location);
   }
-  return untilAborted(run(), signal);
 }
 
 /** Removes the directory of a table that was dropped during the work. */

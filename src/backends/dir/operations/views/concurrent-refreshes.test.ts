@@ -3,6 +3,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { type TestContext, test } from "vitest";
 import { until } from "../../../../../test/support/until.ts";
 import type { Identifier } from "../../../../namespace/identifier.ts";
+import { untilAborted } from "../../concurrency/wait.ts";
 import type { Job } from "../../jobs/job.ts";
 import type { Jobs } from "../../jobs/jobs.ts";
 import type { JobWork } from "../../jobs/running-jobs.ts";
@@ -40,7 +41,9 @@ async function openRefresh(
   const { location } = await requireTable(context, ["v"]);
   const facts = { state: "running", createdAt: 0, attempts: 1 } as const;
   const job: Job = { ...facts, id: "", kind: "", table: ["v"], spec: { location } };
-  return async (signal) => works[0]?.(job, signal);
+  const run = async (signal: AbortSignal) => works[0]?.(job, signal);
+  // A job waits no longer than its signal, too.
+  return (signal) => untilAborted(run(signal), signal);
 }
 
 test("the refresh of a view that was renamed while it waited is noted under the present name", async (t) => {

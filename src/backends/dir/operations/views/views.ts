@@ -50,7 +50,7 @@ export function createViewOperations(
   jobs.define(REFRESH_VIEW, async (job, signal) => {
     const location = String(job.spec["location"]);
     // The engine writes to the end what a cancelled refresh has begun, and the next one comes after that.
-    const facts = await duringWork(context, { id: job.table, location }, signal, (view) =>
+    const facts = await duringWork(context, { id: job.table, location }, (view) =>
       locks.withLocks([location], () => refreshView(context, view, job, signal)),
     );
     noteWrite(tableOf(context.catalog.known(), job));
