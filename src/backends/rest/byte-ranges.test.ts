@@ -44,6 +44,29 @@ test("a range goes to the upstream, and the part that it answers with comes back
   assert.deepEqual([ranges, range, version], ["bytes", "bytes 1-3/9", "4"]);
 });
 
+test("a part that does not say which one it is does not pass for the whole blob, and leaves its connection", async () => {
+  const { promise: closed, resolve } = Promise.withResolvers<void>();
+  const nameless: Answer = (response) => {
+    response.on("close", resolve);
+    response.writeHead(206, { "content-type": "application/octet-stream" }).write("bcd");
+  };
+  await assert.rejects(read(nameless, { range: "bytes=1-3" }), (error) =>
+    isLanceError(error, "ServiceUnavailable"),
+  );
+  await closed;
+});
+
+test("several ranges, and one with a condition, are the whole blob", async () => {
+  const headers: Record<string, string>[] = [
+    { range: "bytes=0-1,3-4" },
+    { range: "bytes=1-3", "if-range": '"1"' },
+  ];
+  for (const each of headers) {
+    const { seen } = await read((response) => response.end("abcdefghi"), each);
+    assert.deepEqual([seen?.headers["range"], seen?.headers["if-range"]], [undefined, undefined]);
+  }
+});
+
 test("a blob without a range is plain bytes, not Arrow", async () => {
   const { pieces, contentType, told, seen } = await read((response) => response.end("ARROW1"));
   assert.deepEqual([pieces.join(""), contentType], ["ARROW1", "application/octet-stream"]);

@@ -134,11 +134,11 @@ export function createHandler(binding: ClientBinding, options: HandlerOptions): 
     const response = await streamed({ binding, request, call, accept: BYTES, headers });
     policy.returned(response.headers, call);
     if (response.status === NO_CONTENT) return;
-    tellRange(response, call);
     const messageOf = (init: MessageInitShape<typeof HttpBodySchema>) =>
       create(method.output, { [field]: create(HttpBodySchema, init) } as never);
     const pieces = response.pieces?.[Symbol.asyncIterator]();
     try {
+      tellRange(response, call);
       yield messageOf({ contentType: BYTES });
       for (let next = await pieces?.next(); next !== undefined && !next.done; next = await pieces?.next())
         yield messageOf({ data: next.value });
