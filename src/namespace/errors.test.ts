@@ -35,6 +35,20 @@ describe("the error table", () => {
     assert.doesNotMatch(error.message, /secret/);
   });
 
+  it("has whole characters only, also where a long text is cut, because gRPC-Web breaks off an answer with half of one", () => {
+    const [half, long] = ["\ud83d", `${"x".repeat(1998)}\u{1f600}${"x".repeat(10)}`];
+    for (const text of [half, long]) {
+      const { message, detail, instance } = new LanceError("Internal", text, {
+        detail: text,
+        instance: text,
+      });
+      assert.deepEqual(
+        [message, detail, instance].map((each) => each?.isWellFormed()),
+        [true, true, true],
+      );
+    }
+  });
+
   it("counts errors of another copy of the class as its own, and as none of a class that extends it", () => {
     class Narrow extends LanceError {}
     const error = new LanceError("TableNotFound", "it is gone");

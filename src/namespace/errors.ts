@@ -153,8 +153,10 @@ export interface LanceErrorOptions {
 /** Longest text of an error; messages quote what callers send, which may be megabytes. */
 const MAX_TEXT_LENGTH = 2000;
 
+/** Returns a text that is short, and has no half of a surrogate pair, with which gRPC-Web breaks the answer off. */
 function shortened(text: string): string {
-  return text.length <= MAX_TEXT_LENGTH ? text : `${text.slice(0, MAX_TEXT_LENGTH - 1)}…`;
+  const short = text.length <= MAX_TEXT_LENGTH ? text : `${text.slice(0, MAX_TEXT_LENGTH - 1)}…`;
+  return short.toWellFormed();
 }
 
 /** Marks an error for every copy of this package: a plugin may import another one than the gateway runs on. */
