@@ -64,7 +64,7 @@ export async function runServer(
   };
   const admin = await (place && open(place))?.catch(async (error: unknown) => {
     reloads.close();
-    // Nobody has been told of this gateway, so there is nothing to drain.
+    // No client knows this gateway yet, so there is nothing to drain.
     await gateway.close(true);
     throw new Error(startFailure(error, { host: options.adminHost, port: options.adminPort ?? 0 }), {
       cause: error,

@@ -20,7 +20,7 @@ export async function warnOfWritableFiles(configuration: Configuration, log: Log
   const policies = policyDir === undefined ? [] : await namesIn(policyDir).catch(() => []);
   const inside = policies.map((name) => join(policyDir as string, name));
   for (const file of [...trustedFiles(configuration), ...inside]) {
-    // Whoever reads the file says why it cannot be read.
+    // The part that reads the file says why it cannot.
     const stats = await statFile(file).catch(() => undefined);
     if (stats === undefined || (stats.mode & OTHERS_WRITE) === 0n) continue;
     const mode = (stats.mode & PERMISSIONS).toString(8).padStart(4, "0");

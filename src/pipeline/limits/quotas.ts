@@ -2,7 +2,7 @@ import type { CellShape, KeyedCells } from "../../runtime/keyed-cells.ts";
 
 /** A bound on what each caller holds of something, over all workers. */
 export interface Quota {
-  /** What a caller may hold. */
+  /** Amount that a caller may hold. */
   readonly max: number;
   /** Takes an amount for a caller; returns false, and takes nothing, if the caller would hold more than it may. */
   take(caller: string, amount: number): boolean;
