@@ -13,7 +13,7 @@ export interface RowWidth {
 }
 
 /** Returns the width of a row in memory, from the types alone. */
-export function rowWidth(schema: ArrowSchema): RowWidth {
+export function rowWidth({ fields }: Pick<ArrowSchema, "fields">): RowWidth {
   let [bits, exact] = [0, true];
   const add = (field: ArrowField, count: number) => {
     const type = field.dictionary?.index ?? field.type;
@@ -27,6 +27,6 @@ export function rowWidth(schema: ArrowSchema): RowWidth {
       exact = false;
     }
   };
-  for (const field of schema.fields) add(field, 1);
+  for (const field of fields) add(field, 1);
   return { bytes: Math.ceil(bits / 8), exact };
 }

@@ -34,3 +34,13 @@ test("remembers a bounded number of choices of columns", () => {
   for (let choice = 0; choice < 65; choice++) widths.note(`${choice}`, 1, 1);
   assert.deepEqual([widths.of("0"), widths.of("1"), widths.of("64")], [undefined, 1, 1]);
 });
+
+test("reads a few rows once for each choice of columns, and again after a failure", async () => {
+  const widths = createRowWidths();
+  await assert.rejects(widths.sampled("a", () => Promise.reject(new Error("unreadable"))));
+  const reads = [10, 20];
+  const read = async () => reads.shift() as number;
+  assert.deepEqual(await Promise.all([widths.sampled("a", read), widths.sampled("a", read)]), [10, 10]);
+  assert.deepEqual([await widths.sampled("b", read), await widths.sampled("a", read)], [20, 10]);
+  assert.equal(widths.of("a"), undefined);
+});

@@ -10,6 +10,8 @@ export interface RowWidths {
   note(columns: string | undefined, rows: number, bytes: number): void;
   /** Notes that rows are expected to have that many bytes, whatever results have. */
   expect(columns: string | undefined, bytes: number): void;
+  /** Returns the number of bytes of a row as first read for these columns; all callers share a read that succeeds. */
+  sampled(columns: string, read: () => Promise<number>): Promise<number>;
 }
 
 interface Width {
@@ -26,17 +28,10 @@ const FADING = 0.9;
 /** Creates an empty memory of widths. */
 export function createRowWidths(): RowWidths {
   const widths = new Map<string, Width>();
+  const samples = new Map<string, Promise<number>>();
 
   function widthOf(columns: string): Width {
-    let width = widths.get(columns);
-    if (width !== undefined) return width;
-    if (widths.size >= MAX_CHOICES) {
-      const [oldest] = widths.keys();
-      widths.delete(oldest as string);
-    }
-    width = { recent: 0, expected: 0 };
-    widths.set(columns, width);
-    return width;
+    return widths.get(columns) ?? keep(widths, columns, { recent: 0, expected: 0 });
   }
 
   return {
@@ -52,5 +47,20 @@ export function createRowWidths(): RowWidths {
     expect(columns, bytes) {
       if (columns !== undefined) widthOf(columns).expected = bytes;
     },
+    sampled(columns, read) {
+      const known = samples.get(columns);
+      if (known !== undefined) return known;
+      const sample = read();
+      sample.catch(() => samples.delete(columns));
+      return keep(samples, columns, sample);
+    },
   };
+}
+
+/** Keeps a value for a choice of columns, in the place of that for the oldest choice if there are many. */
+function keep<T>(values: Map<string, T>, columns: string, value: T): T {
+  const [oldest] = values.keys();
+  if (oldest !== undefined && values.size >= MAX_CHOICES) values.delete(oldest);
+  values.set(columns, value);
+  return value;
 }

@@ -29,7 +29,7 @@ export const OF_RESULTS: ReadonlySet<string> = new Set([
  * Number of names above which the engine gets bare names as expressions. It parses each name of a list beside all columns of the table,
  * which takes 4.5 s for 4,000 of them; a bare name of a column, as an expression, it only looks up.
  */
-const MANY_NAMES = 100;
+export const MANY_NAMES = 100;
 
 /** Returns the columns that a request asks for; undefined for all. @throws LanceError InvalidInput */
 export function columnsOf({ columns }: QueryFields, { fields }: ArrowSchema): Columns | undefined {

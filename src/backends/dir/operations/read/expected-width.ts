@@ -43,6 +43,6 @@ function hasBinary(field: ArrowField): boolean {
 }
 
 /** Whether results have the place of a value instead of its bytes. */
-function isBlob({ metadata }: ArrowField): boolean {
+export function isBlob({ metadata }: ArrowField): boolean {
   return metadata[EXTENSION] === BLOB_TYPE;
 }
