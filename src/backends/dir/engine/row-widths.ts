@@ -6,8 +6,8 @@ export interface RowWidths {
    * @param columns the columns of the results as a text; undefined for columns of which no width is kept
    */
   of(columns: string | undefined): number | undefined;
-  /** Notes the rows of a result and their bytes. */
-  note(columns: string | undefined, rows: number, bytes: number): void;
+  /** Begins a result, and returns the function that notes the rows and bytes of each of its batches. */
+  begin(columns: string | undefined): (rows: number, bytes: number) => void;
   /** Notes that rows are expected to have that many bytes, whatever results have. */
   expect(columns: string | undefined, bytes: number): void;
   /** Returns the number of bytes of a row as first read for these columns; all callers share a read that succeeds. */
@@ -39,10 +39,15 @@ export function createRowWidths(): RowWidths {
       const width = columns === undefined ? undefined : widths.get(columns);
       return width && Math.max(width.recent, width.expected);
     },
-    note(columns, rows, bytes) {
-      if (columns === undefined || rows === 0) return;
-      const width = widthOf(columns);
-      width.recent = Math.max(bytes / rows, FADING * width.recent);
+    begin(columns) {
+      // A long result has many batches, but fades the widths of others once.
+      let fading = FADING;
+      return (rows, bytes) => {
+        if (columns === undefined || rows === 0) return;
+        const width = widthOf(columns);
+        width.recent = Math.max(bytes / rows, fading * width.recent);
+        fading = 1;
+      };
     },
     expect(columns, bytes) {
       if (columns !== undefined) widthOf(columns).expected = bytes;

@@ -91,7 +91,7 @@ test("a result of few rows takes memory before it begins if the table's rows are
 
 test("a result of few rows takes memory before it begins if results with these columns were wide lately", async () => {
   const widths = createRowWidths();
-  widths.note("", 2, 400_000);
+  widths.begin("")(2, 400_000);
   assert.deepEqual(await entersWith(10, 1, {}, 1000, { widths }), [2 * 10 * 200_000]);
   for (let result = 0; result < 10; result++) await resultOf(1, 1, {}, 1000, { widths });
   assert.deepEqual(await entersWith(10, 1, {}, 1000, { widths }), []);

@@ -138,6 +138,7 @@ async function* editedBatches(
   onRest: (rest: NativeBatches | undefined) => void,
 ): AsyncIterable<Uint8Array> {
   const { data, call } = options;
+  const note = data.widths.begin(built.columns);
   let first = true;
   for (const run of built.runs) {
     const { batches, ranked } = await data.wait(() => startRun(built, run, batchRows, call));
@@ -145,7 +146,7 @@ async function* editedBatches(
     const edit = createResultEditor(built, ranked, run.firstVector);
     for await (const batch of batchFiles(batches, options)) {
       const messages = splitIpcFile(batch);
-      data.widths.note(built.columns, messages.rows, dataBytes(messages));
+      note(messages.rows, dataBytes(messages));
       const edited = edit(messages, await passingOf(built, messages, options));
       if (edited.data.length === 0) continue;
       // The batch's own schema is authoritative: the planned one may differ in nullability.

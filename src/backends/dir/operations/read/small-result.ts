@@ -90,10 +90,11 @@ async function collect(
   options: RunOptions,
 ): Promise<Batch[]> {
   const collected: Batch[] = [];
+  const note = options.data.widths.begin(columns);
   let rows = 0;
   for await (const file of batchFiles(batches, options)) {
     const batch = { file, ...splitIpcFile(file) };
-    options.data.widths.note(columns, batch.rows, dataBytes(batch));
+    note(batch.rows, dataBytes(batch));
     collected.push(batch);
     rows += batch.rows;
     if (rows < most) continue;
