@@ -51,13 +51,16 @@ export async function sizeOf(built: BuiltQuery, data: Guarded): Promise<ResultSi
   );
   const vectors = Math.max(...built.runs.map((run) => run.vectors));
   const scanned = Math.min(2 * rows * width * vectors, schema.fields.length * COLUMN_BYTES + RESULT_BYTES);
-  const gathered = await gatheredBytes(built.gathered, data, 2 * vectors, width, scanned);
+  const gathered = await gatheredBytes(built.gathered, data, 2 * vectors, { usual, width }, scanned);
   checkMemory(gathered);
   return {
     batchRows: batchRowsOf(Math.min(width, MOST_TIMES_WIDER * usual)),
     readAheadBytes: Math.max(scanned, gathered),
   };
 }
+
+/** How many rows of a table are taken to be as wide as the widest that results had: one of them makes no table large. */
+const WIDE_ROWS = 16;
 
 function batchRowsOf(width: number): number {
   return Math.min(MAX_BATCH_ROWS, Math.max(1, Math.floor(BATCH_BYTES / width)));
@@ -67,20 +70,24 @@ function batchRowsOf(width: number): number {
  * Returns the number of bytes of the rows that the engine gathers.
  *
  * @param times how often it holds each
+ * @param widths that of the table's rows, and that of the widest that results had recently, in bytes
  * @param few number of bytes for which no rows are counted
  */
 async function gatheredBytes(
   { rows, atATime, keptBytes, where }: Gathered,
   { countRows, rowCount }: Pick<Guarded, "countRows" | "rowCount">,
   times: number,
-  width: number,
+  { usual, width }: { readonly usual: number; readonly width: number },
   few: number,
 ): Promise<number> {
-  const bytesOf = (found: number) => times * Math.max(Math.min(found, atATime) * width, found * keptBytes);
+  const bytesOf = (found: number, ofTable = Number.POSITIVE_INFINITY) =>
+    times * Math.max(Math.min(Math.min(found, atATime) * width, ofTable), found * keptBytes);
   if (bytesOf(rows) <= few) return bytesOf(rows);
-  const most = Math.min(rows, await rowCount());
-  if (bytesOf(most) <= few || where === undefined) return bytesOf(most);
-  return bytesOf(Math.min(most, await countRows(where)));
+  const tableRows = await rowCount();
+  const most = Math.min(rows, tableRows);
+  const ofTable = tableRows * usual + WIDE_ROWS * width;
+  if (bytesOf(most, ofTable) <= few || where === undefined) return bytesOf(most, ofTable);
+  return bytesOf(Math.min(most, await countRows(where)), ofTable);
 }
 
 /**

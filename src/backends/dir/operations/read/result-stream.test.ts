@@ -135,6 +135,13 @@ test("a result with an order takes memory for all rows that meet its condition",
   assert.deepEqual((await resultOf(MANY, 1, { ...ALL, where: "id > 1" }, MANY)).entered, [SCAN_BYTES]);
 });
 
+test("a result with an order is not refused because a few rows of the table are wide", async () => {
+  const widths = createRowWidths();
+  widths.begin("")(1, 2 ** 20);
+  const entered = await entersWith(MANY, 1, ALL, MANY, { widths });
+  assert.deepEqual(entered, [2 * (MANY * 4 + 16 * 2 ** 20)]);
+});
+
 test("a search for many rows takes memory for their vectors, which the result need not have", async () => {
   const search = { rows: MANY, keptBytes: 4096 };
   assert.deepEqual((await resultOf(MANY, 1, search, 10_000)).entered, [2 * 10_000 * 4096]);
