@@ -17,7 +17,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file lance/format/data_file.proto.
  */
 export const file_lance_format_data_file: GenFile = /*@__PURE__*/
-  fileDesc("ChxsYW5jZS9mb3JtYXQvZGF0YV9maWxlLnByb3RvEg1sYW5jZS5maWxlLnYyIkcKDkZpbGVEZXNjcmlwdG9yEiUKBnNjaGVtYRgBIAEoCzIVLmxhbmNlLmZpbGUudjIuU2NoZW1hEg4KBmxlbmd0aBgCIAEoBCKTAQoGU2NoZW1hEiEKBmZpZWxkcxgBIAMoCzIRLmxhbmNlLmZpbGUuRmllbGQSNQoIbWV0YWRhdGEYBSADKAsyIy5sYW5jZS5maWxlLnYyLlNjaGVtYS5NZXRhZGF0YUVudHJ5Gi8KDU1ldGFkYXRhRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgMOgI4ASJHCghFbmNvZGluZxIvCgZkaXJlY3QYAiABKAsyHS5sYW5jZS5maWxlLnYyLkRpcmVjdEVuY29kaW5nSABCCgoIbG9jYXRpb24iIgoORGlyZWN0RW5jb2RpbmcSEAoIZW5jb2RpbmcYASABKAwi8gEKDkNvbHVtbk1ldGFkYXRhEikKCGVuY29kaW5nGAEgASgLMhcubGFuY2UuZmlsZS52Mi5FbmNvZGluZxIxCgVwYWdlcxgCIAMoCzIiLmxhbmNlLmZpbGUudjIuQ29sdW1uTWV0YWRhdGEuUGFnZRqBAQoEUGFnZRIWCg5idWZmZXJfb2Zmc2V0cxgBIAMoBBIUCgxidWZmZXJfc2l6ZXMYAiADKAQSDgoGbGVuZ3RoGAMgASgEEikKCGVuY29kaW5nGAQgASgLMhcubGFuY2UuZmlsZS52Mi5FbmNvZGluZxIQCghwcmlvcml0eRgFIAEoBCJNCg5Db2x1bW5FbmNvZGluZxIoCgZ2YWx1ZXMYASABKAsyFi5nb29nbGUucHJvdG9idWYuRW1wdHlIAEIRCg9jb2x1bW5fZW5jb2RpbmcinAEKDUFycmF5RW5jb2RpbmcSIwoEZmxhdBgBIAEoCzITLmxhbmNlLmZpbGUudjIuRmxhdEgAEisKCG51bGxhYmxlGAIgASgLMhcubGFuY2UuZmlsZS52Mi5OdWxsYWJsZUgAEicKBmJpbmFyeRgGIAEoCzIVLmxhbmNlLmZpbGUudjIuQmluYXJ5SABCEAoOYXJyYXlfZW5jb2RpbmciHgoGQnVmZmVyEhQKDGJ1ZmZlcl9pbmRleBgBIAEoDSJFCgRGbGF0EhYKDmJpdHNfcGVyX3ZhbHVlGAEgASgEEiUKBmJ1ZmZlchgCIAEoCzIVLmxhbmNlLmZpbGUudjIuQnVmZmVyIoUBCghOdWxsYWJsZRIyCghub19udWxscxgBIAEoCzIeLmxhbmNlLmZpbGUudjIuTnVsbGFibGUuTm9OdWxsSAAaNgoGTm9OdWxsEiwKBnZhbHVlcxgBIAEoCzIcLmxhbmNlLmZpbGUudjIuQXJyYXlFbmNvZGluZ0INCgtudWxsYWJpbGl0eSJ9CgZCaW5hcnkSLQoHaW5kaWNlcxgBIAEoCzIcLmxhbmNlLmZpbGUudjIuQXJyYXlFbmNvZGluZxIrCgVieXRlcxgCIAEoCzIcLmxhbmNlLmZpbGUudjIuQXJyYXlFbmNvZGluZxIXCg9udWxsX2FkanVzdG1lbnQYAyABKAQiiQEKClBhZ2VMYXlvdXQSOAoPY29uc3RhbnRfbGF5b3V0GAIgASgLMh0ubGFuY2UuZmlsZS52Mi5Db25zdGFudExheW91dEgAEjcKD2Z1bGxfemlwX2xheW91dBgDIAEoCzIcLmxhbmNlLmZpbGUudjIuRnVsbFppcExheW91dEgAQggKBmxheW91dCI8Cg5Db25zdGFudExheW91dBIqCgZsYXllcnMYBSADKA4yGi5sYW5jZS5maWxlLnYyLlJlcERlZkxheWVyItMBCg1GdWxsWmlwTGF5b3V0EhAKCGJpdHNfZGVmGAIgASgNEhcKD2JpdHNfcGVyX29mZnNldBgEIAEoDRIRCgludW1faXRlbXMYBSABKA0SGQoRbnVtX3Zpc2libGVfaXRlbXMYBiABKA0SPQoRdmFsdWVfY29tcHJlc3Npb24YByABKAsyIi5sYW5jZS5maWxlLnYyLkNvbXByZXNzaXZlRW5jb2RpbmcSKgoGbGF5ZXJzGAggAygOMhoubGFuY2UuZmlsZS52Mi5SZXBEZWZMYXllciKCAQoTQ29tcHJlc3NpdmVFbmNvZGluZxIpCgRmbGF0GAEgASgLMhkubGFuY2UuZmlsZS52Mi5GbGF0VmFsdWVzSAASMQoIdmFyaWFibGUYAiABKAsyHS5sYW5jZS5maWxlLnYyLlZhcmlhYmxlVmFsdWVzSABCDQoLY29tcHJlc3Npb24iJAoKRmxhdFZhbHVlcxIWCg5iaXRzX3Blcl92YWx1ZRgBIAEoBCJFCg5WYXJpYWJsZVZhbHVlcxIzCgdvZmZzZXRzGAEgASgLMiIubGFuY2UuZmlsZS52Mi5Db21wcmVzc2l2ZUVuY29kaW5nKloKC1JlcERlZkxheWVyEhYKElJFUERFRl9VTlNQRUNJRklFRBAAEhkKFVJFUERFRl9BTExfVkFMSURfSVRFTRABEhgKFFJFUERFRl9OVUxMQUJMRV9JVEVNEANiBnByb3RvMw", [file_google_protobuf_any, file_google_protobuf_empty, file_lance_format_file]);
+  fileDesc("ChxsYW5jZS9mb3JtYXQvZGF0YV9maWxlLnByb3RvEg1sYW5jZS5maWxlLnYyIkcKDkZpbGVEZXNjcmlwdG9yEiUKBnNjaGVtYRgBIAEoCzIVLmxhbmNlLmZpbGUudjIuU2NoZW1hEg4KBmxlbmd0aBgCIAEoBCKTAQoGU2NoZW1hEiEKBmZpZWxkcxgBIAMoCzIRLmxhbmNlLmZpbGUuRmllbGQSNQoIbWV0YWRhdGEYBSADKAsyIy5sYW5jZS5maWxlLnYyLlNjaGVtYS5NZXRhZGF0YUVudHJ5Gi8KDU1ldGFkYXRhRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgMOgI4ASJHCghFbmNvZGluZxIvCgZkaXJlY3QYAiABKAsyHS5sYW5jZS5maWxlLnYyLkRpcmVjdEVuY29kaW5nSABCCgoIbG9jYXRpb24iIgoORGlyZWN0RW5jb2RpbmcSEAoIZW5jb2RpbmcYASABKAwi8gEKDkNvbHVtbk1ldGFkYXRhEikKCGVuY29kaW5nGAEgASgLMhcubGFuY2UuZmlsZS52Mi5FbmNvZGluZxIxCgVwYWdlcxgCIAMoCzIiLmxhbmNlLmZpbGUudjIuQ29sdW1uTWV0YWRhdGEuUGFnZRqBAQoEUGFnZRIWCg5idWZmZXJfb2Zmc2V0cxgBIAMoBBIUCgxidWZmZXJfc2l6ZXMYAiADKAQSDgoGbGVuZ3RoGAMgASgEEikKCGVuY29kaW5nGAQgASgLMhcubGFuY2UuZmlsZS52Mi5FbmNvZGluZxIQCghwcmlvcml0eRgFIAEoBCJNCg5Db2x1bW5FbmNvZGluZxIoCgZ2YWx1ZXMYASABKAsyFi5nb29nbGUucHJvdG9idWYuRW1wdHlIAEIRCg9jb2x1bW5fZW5jb2RpbmcinAEKDUFycmF5RW5jb2RpbmcSIwoEZmxhdBgBIAEoCzITLmxhbmNlLmZpbGUudjIuRmxhdEgAEisKCG51bGxhYmxlGAIgASgLMhcubGFuY2UuZmlsZS52Mi5OdWxsYWJsZUgAEicKBmJpbmFyeRgGIAEoCzIVLmxhbmNlLmZpbGUudjIuQmluYXJ5SABCEAoOYXJyYXlfZW5jb2RpbmciHgoGQnVmZmVyEhQKDGJ1ZmZlcl9pbmRleBgBIAEoDSJFCgRGbGF0EhYKDmJpdHNfcGVyX3ZhbHVlGAEgASgEEiUKBmJ1ZmZlchgCIAEoCzIVLmxhbmNlLmZpbGUudjIuQnVmZmVyIoUBCghOdWxsYWJsZRIyCghub19udWxscxgBIAEoCzIeLmxhbmNlLmZpbGUudjIuTnVsbGFibGUuTm9OdWxsSAAaNgoGTm9OdWxsEiwKBnZhbHVlcxgBIAEoCzIcLmxhbmNlLmZpbGUudjIuQXJyYXlFbmNvZGluZ0INCgtudWxsYWJpbGl0eSJ9CgZCaW5hcnkSLQoHaW5kaWNlcxgBIAEoCzIcLmxhbmNlLmZpbGUudjIuQXJyYXlFbmNvZGluZxIrCgVieXRlcxgCIAEoCzIcLmxhbmNlLmZpbGUudjIuQXJyYXlFbmNvZGluZxIXCg9udWxsX2FkanVzdG1lbnQYAyABKAQiiQEKClBhZ2VMYXlvdXQSOAoPY29uc3RhbnRfbGF5b3V0GAIgASgLMh0ubGFuY2UuZmlsZS52Mi5Db25zdGFudExheW91dEgAEjcKD2Z1bGxfemlwX2xheW91dBgDIAEoCzIcLmxhbmNlLmZpbGUudjIuRnVsbFppcExheW91dEgAQggKBmxheW91dCI8Cg5Db25zdGFudExheW91dBIqCgZsYXllcnMYBSADKA4yGi5sYW5jZS5maWxlLnYyLlJlcERlZkxheWVyItMBCg1GdWxsWmlwTGF5b3V0EhAKCGJpdHNfZGVmGAIgASgNEhcKD2JpdHNfcGVyX29mZnNldBgEIAEoDRIRCgludW1faXRlbXMYBSABKA0SGQoRbnVtX3Zpc2libGVfaXRlbXMYBiABKA0SPQoRdmFsdWVfY29tcHJlc3Npb24YByABKAsyIi5sYW5jZS5maWxlLnYyLkNvbXByZXNzaXZlRW5jb2RpbmcSKgoGbGF5ZXJzGAggAygOMhoubGFuY2UuZmlsZS52Mi5SZXBEZWZMYXllciKCAQoTQ29tcHJlc3NpdmVFbmNvZGluZxIpCgRmbGF0GAEgASgLMhkubGFuY2UuZmlsZS52Mi5GbGF0VmFsdWVzSAASMQoIdmFyaWFibGUYAiABKAsyHS5sYW5jZS5maWxlLnYyLlZhcmlhYmxlVmFsdWVzSABCDQoLY29tcHJlc3Npb24iJAoKRmxhdFZhbHVlcxIWCg5iaXRzX3Blcl92YWx1ZRgBIAEoBCJFCg5WYXJpYWJsZVZhbHVlcxIzCgdvZmZzZXRzGAEgASgLMiIubGFuY2UuZmlsZS52Mi5Db21wcmVzc2l2ZUVuY29kaW5nKsoBCgtSZXBEZWZMYXllchIWChJSRVBERUZfVU5TUEVDSUZJRUQQABIZChVSRVBERUZfQUxMX1ZBTElEX0lURU0QARIZChVSRVBERUZfQUxMX1ZBTElEX0xJU1QQAhIYChRSRVBERUZfTlVMTEFCTEVfSVRFTRADEhgKFFJFUERFRl9OVUxMQUJMRV9MSVNUEAQSGQoVUkVQREVGX0VNUFRZQUJMRV9MSVNUEAUSHgoaUkVQREVGX05VTExfQU5EX0VNUFRZX0xJU1QQBmIGcHJvdG8z", [file_google_protobuf_any, file_google_protobuf_empty, file_lance_format_file]);
 
 /**
  * What a file says of itself as a whole; the first of its global buffers.
@@ -489,14 +489,14 @@ export type FullZipLayout = Message<"lance.file.v2.FullZipLayout"> & {
   bitsPerOffset: number;
 
   /**
-   * The number of values.
+   * The number of values, and of lists without any.
    *
    * @generated from field: uint32 num_items = 5;
    */
   numItems: number;
 
   /**
-   * The number of values that are not in lists that are missing.
+   * The number of values.
    *
    * @generated from field: uint32 num_visible_items = 6;
    */
@@ -510,7 +510,7 @@ export type FullZipLayout = Message<"lance.file.v2.FullZipLayout"> & {
   valueCompression?: CompressiveEncoding | undefined;
 
   /**
-   * Whether values may be missing.
+   * What may be missing, from the values outwards.
    *
    * @generated from field: repeated lance.file.v2.RepDefLayer layers = 8;
    */
@@ -604,7 +604,7 @@ export const VariableValuesSchema: GenMessage<VariableValues> = /*@__PURE__*/
   messageDesc(file_lance_format_data_file, 16);
 
 /**
- * Whether values may be missing.
+ * Whether the values, structs or lists of a layer may be missing.
  *
  * @generated from enum lance.file.v2.RepDefLayer
  */
@@ -617,22 +617,50 @@ export const RepDefLayer = {
   REPDEF_UNSPECIFIED: 0,
 
   /**
-   * None is missing.
+   * No value or struct is missing.
    *
    * @generated from enum value: REPDEF_ALL_VALID_ITEM = 1;
    */
   REPDEF_ALL_VALID_ITEM: 1,
 
   /**
-   * Some are.
+   * No list is missing or empty.
+   *
+   * @generated from enum value: REPDEF_ALL_VALID_LIST = 2;
+   */
+  REPDEF_ALL_VALID_LIST: 2,
+
+  /**
+   * Some values or structs are missing.
    *
    * @generated from enum value: REPDEF_NULLABLE_ITEM = 3;
    */
   REPDEF_NULLABLE_ITEM: 3,
+
+  /**
+   * Some lists are missing.
+   *
+   * @generated from enum value: REPDEF_NULLABLE_LIST = 4;
+   */
+  REPDEF_NULLABLE_LIST: 4,
+
+  /**
+   * Some lists are empty.
+   *
+   * @generated from enum value: REPDEF_EMPTYABLE_LIST = 5;
+   */
+  REPDEF_EMPTYABLE_LIST: 5,
+
+  /**
+   * Some lists are missing, and some are empty.
+   *
+   * @generated from enum value: REPDEF_NULL_AND_EMPTY_LIST = 6;
+   */
+  REPDEF_NULL_AND_EMPTY_LIST: 6,
 } as const;
 
 /**
- * Whether values may be missing.
+ * Whether the values, structs or lists of a layer may be missing.
  *
  * @generated from enum lance.file.v2.RepDefLayer
  */

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { create } from "@bufbuild/protobuf";
 import { test } from "vitest";
 import { ManifestSchema } from "../../../../gen/lance/format/table_pb.ts";
-import { mayBeMisread } from "./misread-columns.ts";
+import { ENCODING_KEY, mayBecomeMisread, SOUND_ENCODING } from "./misread-columns.ts";
 
 /** Returns a manifest with a column in which each type contains the next one. */
 function nested(types: readonly string[], { nullable = true, version = "2.2" } = {}) {
@@ -10,7 +10,7 @@ function nested(types: readonly string[], { nullable = true, version = "2.2" } =
   return create(ManifestSchema, { fields, dataFormat: { fileFormat: "lance", version } });
 }
 
-test("columns with lists of long values in a struct that may be null count as misread, and no others", () => {
+test("columns with lists of long values in a struct that may be null may become misread, and no others", () => {
   for (const types of [
     ["struct", "list", "string"],
     ["struct", "struct", "large_list", "binary"],
@@ -19,9 +19,13 @@ test("columns with lists of long values in a struct that may be null count as mi
     ["list.struct", "struct", "list", "string"],
     ["struct", "map", "struct", "string"],
   ]) {
-    assert.equal(mayBeMisread(nested(types)), true, types.join());
-    assert.equal(mayBeMisread(nested(types, { nullable: false })), false, types.join());
-    assert.equal(mayBeMisread(nested(types, { version: "2.0" })), false, types.join());
+    assert.equal(mayBecomeMisread(nested(types)), true, types.join());
+    assert.equal(mayBecomeMisread(nested(types, { nullable: false })), false, types.join());
+    assert.equal(mayBecomeMisread(nested(types, { version: "2.0" })), false, types.join());
+    const encoded = nested(types);
+    for (const field of encoded.fields.slice(0, 1))
+      field.metadata[ENCODING_KEY] = Buffer.from(SOUND_ENCODING);
+    assert.equal(mayBecomeMisread(encoded), false, types.join());
   }
   for (const types of [
     ["string"],
@@ -32,5 +36,5 @@ test("columns with lists of long values in a struct that may be null count as mi
     ["struct", "list", "dict:string:int32:false"],
     ["fixed_size_list:float:128"],
   ])
-    assert.equal(mayBeMisread(nested(types)), false, types.join());
+    assert.equal(mayBecomeMisread(nested(types)), false, types.join());
 });

@@ -52,11 +52,13 @@ export function createBackfillOperations(
     async alterTableBackfillColumns(request, call) {
       const { location } = await requireTable(context, call.id);
       const branch = isMain(request.branch) ? undefined : request.branch;
-      const work = await withGuarded(context, call, { branch }, async ({ table, wait }) => {
+      const work = await withGuarded(context, call, { branch }, async ({ table, wait, refuseMisread }) => {
         const { names, field } = resolveField(await wait(() => schemaOf(table)), request.column);
         await checkReach(request, () => wait(() => table.version()));
         const plan = planFill(names, field, request);
         const { expression } = plan;
+        // The engine writes the rows that it fills again.
+        await refuseMisread({ all: true, expressions: [expression, plan.where] });
         // A fault in the expression or the condition fails the request here rather than the job later.
         if (expression !== undefined) await wait(() => check(table, expression, plan.where));
         return plan;

@@ -18,6 +18,7 @@ import type { NativeAlteration, NativeTable } from "../../engine/native.ts";
 import { checkExpressions } from "../../engine/predicate.ts";
 import { readSchema } from "../../engine/version-answers.ts";
 import { withGuarded } from "../tables/guarded.ts";
+import type { Reads } from "../tables/misread.ts";
 import { checkName } from "./column-name.ts";
 import { engineType } from "./data-type.ts";
 
@@ -30,8 +31,10 @@ export function createColumnOperations(
     call: Call,
     branch: string | undefined,
     work: (native: NativeTable, schema: ArrowSchema) => Promise<{ version: number }>,
+    reads: Reads = {},
   ): Promise<bigint> {
-    return withGuarded(context, call, { branch }, async ({ table, wait, commit }) => {
+    return withGuarded(context, call, { branch }, async ({ table, wait, refuseMisread, commit }) => {
+      await refuseMisread(reads);
       const schema = await wait(() => schemaOf(table));
       return BigInt((await commit(async () => work(table, schema))).version);
     });
@@ -40,9 +43,12 @@ export function createColumnOperations(
   return {
     async alterTableAddColumns({ branch, newColumns }, call) {
       const { computed, columns } = checkNewColumns(newColumns);
-      const version = await change(call, branch, async (native, schema) => {
+      const add = async (native: NativeTable, schema: ArrowSchema) => {
         for (const { name } of columns) requireNewName(schema, name);
         return computed ? native.addComputedColumns(columns) : native.addColumns(columns);
+      };
+      const version = await change(call, branch, add, {
+        expressions: columns.map(({ valueSql }) => valueSql),
       });
       return create(AlterTableAddColumnsResponseSchema, { version });
     },
@@ -53,11 +59,14 @@ export function createColumnOperations(
         changes.map(({ path }) => path),
         "alterations",
       );
-      const version = await change(call, branch, async (native, schema) => {
+      const alter = async (native: NativeTable, schema: ArrowSchema) => {
         const resolved = changes.map((each) => ({ ...each, path: enginePath(schema, each.path) }));
         checkSiblings(schema, resolved);
         return native.alterColumns(resolved);
-      });
+      };
+      // Another type means new values of the whole column.
+      const rewritten = changes.filter(({ dataType }) => dataType !== undefined).map(({ path }) => path);
+      const version = await change(call, branch, alter, { expressions: rewritten });
       return create(AlterTableAlterColumnsResponseSchema, { version });
     },
     async alterTableDropColumns({ branch, columns }, call) {

@@ -14,6 +14,7 @@ import type { NativeQueryBase } from "../../engine/native-query.ts";
 import { predicateSteps } from "../../engine/predicate.ts";
 import type { ReadContext } from "../context.ts";
 import { type BuiltQuery, buildQuery } from "../query/build.ts";
+import { columnsOf } from "../query/columns.ts";
 import type { QueryFields } from "../query/fields.ts";
 import { type Guarded, openGuarded, withGuarded } from "../tables/guarded.ts";
 import type { Place } from "./read-ahead.ts";
@@ -37,6 +38,7 @@ export function createReadOperations(
     enter?: (built: BuiltQuery, data: Guarded) => Promise<Place>,
   ): Promise<string> {
     return withGuarded(context, call, request, async (data) => {
+      if (enter !== undefined) await checkReads(data, request);
       const built = await build(context, data, request);
       const place = await enter?.(built, data);
       try {
@@ -63,6 +65,7 @@ export function createReadOperations(
       const filter = await inSlices(predicateSteps(predicate));
       const count = await withGuarded(context, call, { version, branch }, async (data) => {
         if (filter === undefined) return data.rowCount();
+        await data.refuseMisread({ expressions: [filter] });
         return data.countRows(await data.safeFilter(filter));
       });
       return create(CountTableRowsResponseSchema, { count: BigInt(count) });
@@ -71,6 +74,7 @@ export function createReadOperations(
       const data = await openGuarded(context, call, request);
       try {
         const { readAhead } = context;
+        await checkReads(data, request);
         yield* resultMessages(await build(context, data, request), { data, call, turns, readAhead });
       } finally {
         data.release();
@@ -95,6 +99,17 @@ export function createReadOperations(
       return create(AnalyzeTableQueryPlanResponseSchema, { analysis });
     },
   };
+}
+
+/** Refuses a query that would give wrong values. @throws LanceError Unsupported */
+async function checkReads({ schema, refuseMisread }: Guarded, request: QueryFields): Promise<void> {
+  const columns = columnsOf(request, await schema());
+  const expressions = [
+    ...(columns?.entries ?? []).map(([, expression]) => expression),
+    ...request.orderBy.map(({ columnName }) => columnName),
+    request.filter,
+  ];
+  await refuseMisread({ all: columns === undefined, expressions });
 }
 
 /**

@@ -59,8 +59,10 @@ export function createChangeOperations(
           context,
           call,
           { branch },
-          async ({ found, table, schema, safeFilter, rowCount, countRows, commit }) => {
+          async ({ found, table, schema, safeFilter, rowCount, countRows, refuseMisread, commit }) => {
             const columns = columnsOf(updates, await schema());
+            const expressions = [filter, ...columns.map(([, expression]) => expression)];
+            await refuseMisread({ all: true, without: columns.map(([name]) => name), expressions });
             const safe = await safeFilter(filter);
             await checkSize(updates, () => (safe === undefined ? rowCount() : countRows(safe)));
             return { result: await commit(() => table.update(safe, columns), endTurn), found };
@@ -79,7 +81,8 @@ export function createChangeOperations(
         throw new LanceError("InvalidInput", "predicate must not be blank; `true` deletes all rows");
       }
       const result = await takeTurn(call, branch, (endTurn) =>
-        withGuarded(context, call, { branch }, async ({ table, safeFilter, commit }) => {
+        withGuarded(context, call, { branch }, async ({ table, safeFilter, refuseMisread, commit }) => {
+          await refuseMisread({ expressions: [filter] });
           const safe = await safeFilter(filter);
           return commit(() => table.delete(safe), endTurn);
         }),

@@ -76,6 +76,9 @@ export function createMergeOperations(
       const schema = await data.schema();
       const on = keysOf(plan, schema, upload.schema);
       checkCompatible(upload.schema, schema, plan.insert);
+      // Rows that bring all columns replace those of the table; others take the rest of their columns from there.
+      const all = plan.update !== undefined && upload.schema.fields.length < schema.fields.length;
+      await data.refuseMisread({ all, expressions: [plan.update?.condition, plan.delete?.condition] });
       const useIndex =
         plan.useIndex !== false && (await canUseIndex(plan, schema, upload, on)) ? plan.useIndex : false;
       const log = await data.wait(() => data.table.getLsmWriteSpec());

@@ -8,9 +8,12 @@ import type { NativeTable } from "../../engine/native.ts";
 import { repeatConflicts } from "../../engine/repeat-conflicts.ts";
 import type { RowWidths } from "../../engine/row-widths.ts";
 import { afterChange } from "../../format/changes/after-change.ts";
+import { findMisread } from "../../format/files/misread-pages.ts";
 import { syncVersion } from "../../format/versions/sync-version.ts";
+import { readVersion } from "../../format/versions/version-files.ts";
 import { startLongChange } from "./long-change.ts";
 import { datasetOf, type FoundTable, openData, type Reference, requireOpenTable } from "./lookup.ts";
+import { misreadOf, type Reads, refuseMisread } from "./misread.ts";
 import { safeFilter } from "./safe-filter.ts";
 import { versionWork } from "./version-work.ts";
 import { watchForDrop } from "./watch-for-drop.ts";
@@ -41,6 +44,8 @@ export interface Guarded {
   averageRow(): Promise<number>;
   /** Widths of the rows of the table's recent results. */
   readonly widths: RowWidths;
+  /** Refuses to read columns that the engine misreads; see {@link refuseMisread}. @throws LanceError Unsupported; the errors of `wait` */
+  refuseMisread(reads: Reads): Promise<void>;
   /** Returns a checked condition as {@link safeFilter} does. @throws LanceError the errors of `wait` */
   safeFilter<T extends string | undefined>(filter: T): Promise<T | string>;
   /**
@@ -110,6 +115,14 @@ export async function openGuarded(
     textFields: () => wait(lease.textFields),
     averageRow: () => wait(lease.averageRow),
     widths: lease.widths,
+    refuseMisread: (reads) =>
+      wait(async () => {
+        const find = async () => {
+          const version = BigInt(await lease.table.version());
+          return findMisread(dataset(), (await readVersion(dataset(), version)).manifest);
+        };
+        refuseMisread(await misreadOf(await lease.schema(), find), reads);
+      }),
     safeFilter: (filter) => wait(() => safeFilter(filter, dataset(), lease.table)),
     wait,
     commit: (work, onCommitted) =>

@@ -1,3 +1,4 @@
+import { formatFieldPath } from "../../../../arrow/field-path.ts";
 import type { Manifest } from "../../../../gen/lance/format/table_pb.ts";
 import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
@@ -6,12 +7,14 @@ import type { NativeTable } from "../../engine/native.ts";
 import { commitMetadata } from "../../format/changes/commit.ts";
 import { takesStagedRows } from "../../format/changes/staged-rows.ts";
 import type { DatasetRef } from "../../format/dataset.ts";
+import { findMisread } from "../../format/files/misread-pages.ts";
 import { readVersion } from "../../format/versions/version-files.ts";
 import type { Job, JobFacts } from "../../jobs/job.ts";
 import type { UploadContext } from "../context.ts";
 import { type ReceivedRows, receiveRows } from "../rows/received-rows.ts";
 import type { AlsoChange } from "../rows/staged-write.ts";
 import { datasetOf, type FoundTable, requireTable, withData } from "../tables/lookup.ts";
+import { type Reads, refuseMisread } from "../tables/misread.ts";
 import { addedRows } from "./added-rows.ts";
 import { checkResult, type OutputSchema, readDefinition, readOutputSchema } from "./definition.ts";
 import { keepsRows } from "./kept-rows.ts";
@@ -96,6 +99,7 @@ async function tryRefresh(
   const output = await readOutputSchema(outputSchema, context.maxUploadBytes);
   // Before the table is opened: if another takes its place in between, the next refresh finds another identity.
   const { manifest: origin } = await readVersion(datasetOf(context, source), sourceVersion);
+  refuseMisread(await findMisread(datasetOf(context, source), origin), readsOf(query, output));
   return withData(context, source, { version: sourceVersion }, async (native) => {
     checkResult(await resultSchema(buildSourceQuery(native, query, output, {})), output.schema);
     const refresh = { context, view, before, source, origin, native, text, query, output, signal };
@@ -103,6 +107,12 @@ async function tryRefresh(
     if (added === "nothing") return factsOf(refresh, "none", 0, before.version);
     return added === undefined ? replace(refresh, { limit: query.limit }) : append(refresh, added);
   });
+}
+
+function readsOf({ columns, where }: ViewQuery, { schema }: OutputSchema): Reads {
+  const names = schema.fields.map(({ name }) => formatFieldPath([name]));
+  const read = columns.length === 0 ? names : columns.map(([, expression]) => expression);
+  return { expressions: [...read, where] };
 }
 
 /** Returns the part of the source that the view lacks; undefined when it cannot be determined. */

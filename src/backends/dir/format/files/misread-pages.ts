@@ -1,0 +1,135 @@
+import { fromBinary } from "@bufbuild/protobuf";
+import { AnySchema } from "@bufbuild/protobuf/wkt";
+import {
+  type ColumnMetadata_Page,
+  ColumnMetadataSchema,
+  type FullZipLayout,
+  PageLayoutSchema,
+  RepDefLayer,
+} from "../../../../gen/lance/format/data_file_pb.ts";
+import type { DataFile, Manifest } from "../../../../gen/lance/format/table_pb.ts";
+import { forEachOf } from "../../concurrency/for-each.ts";
+import { type DatasetRef, dataDirectory } from "../dataset.ts";
+import { withoutEndSlashes } from "../end-slashes.ts";
+import type { ObjectStore } from "../storage.ts";
+import { damagedFile } from "./damaged-file.ts";
+import { suspectsOf } from "./misread-columns.ts";
+
+/** Number of files that are read at a time. */
+const FILES = 8;
+
+/** Maximum number of files whose columns are remembered; they take about 200 bytes each. */
+const MAX_KNOWN = 50_000;
+
+/** The columns of data files that the engine misreads, by store and by the files and columns asked about. Data files never change. */
+const known = new WeakMap<ObjectStore, Map<string, readonly number[]>>();
+
+/**
+ * Finds the columns of a version that the engine misreads, by what its data files say of their pages. It reads the end of each file
+ * with such a column once.
+ *
+ * Long values are in pages where each value follows a number that says which of the layers around it is missing. The reader of lance
+ * 12.0.0 (version 0.39.0 of the engine's package) takes too many of these numbers for values: it counts structs outside of the innermost
+ * list, too. If such a struct is null somewhere in the page and a list has no values, later values move to neighbours.
+ *
+ * @returns the paths of {@link suspectsOf}
+ * @throws LanceError DataLoss for a file that is missing or damaged
+ */
+export async function findMisread(
+  dataset: DatasetRef,
+  manifest: Manifest,
+): Promise<readonly (readonly string[])[]> {
+  const suspects = new Map(suspectsOf(manifest).map(({ id, path }) => [id, path]));
+  if (suspects.size === 0) return [];
+  const found = new Set<readonly string[]>();
+  const files = manifest.fragments.flatMap((fragment) => fragment.files);
+  await forEachOf(files, FILES, async (file) => {
+    if (file.fileMajorVersion < 2) return;
+    const columns = new Map<number, readonly string[]>();
+    for (const [at, id] of file.fields.entries()) {
+      const [path, column = -1] = [suspects.get(id), file.columnIndices[at]];
+      if (path !== undefined && column >= 0) columns.set(column, path);
+    }
+    if (columns.size === 0) return;
+    for (const column of await misreadIn(dataset, manifest, file, [...columns.keys()]))
+      found.add(columns.get(column) as readonly string[]);
+  });
+  return [...found];
+}
+
+async function misreadIn(dataset: DatasetRef, manifest: Manifest, file: DataFile, columns: number[]) {
+  const { store } = dataset;
+  const remembered = known.get(store) ?? new Map<string, readonly number[]>();
+  known.set(store, remembered);
+  const key = keyOf(dataset, manifest, file);
+  const question = `${key}\n${columns}`;
+  const before = remembered.get(question);
+  if (before !== undefined) return before;
+  const misread = await readColumns(store, key, columns);
+  if (remembered.size >= MAX_KNOWN) remembered.clear();
+  remembered.set(question, misread);
+  return misread;
+}
+
+/** Returns the key of a data file. That of a shallow clone or of a branch may be a file of another dataset. */
+function keyOf(dataset: DatasetRef, { basePaths }: Manifest, { path, baseId }: DataFile): string {
+  const base = baseId === undefined ? undefined : basePaths.find(({ id }) => id === baseId);
+  if (base === undefined) return `${dataDirectory(dataset)}/data/${path}`;
+  const root = dataset.store.keyOf(withoutEndSlashes(base.path.replace(/^file:\/\/(?=\/)/, "")));
+  return base.isDatasetRoot ? `${root}/data/${path}` : `${root}/${path}`;
+}
+
+/** Size of the end of a data file that is read first: it has the metadata of a few hundred pages. */
+const TAIL_BYTES = 64 * 1024;
+const FOOTER_BYTES = 40;
+const ENTRY_BYTES = 16;
+
+async function readColumns(store: ObjectStore, key: string, columns: readonly number[]): Promise<number[]> {
+  const tail = await store.getTail(key, TAIL_BYTES);
+  if (tail === undefined) throw damagedFile(key, "is missing");
+  const tailStart = tail.size - tail.bytes.byteLength;
+  const read = async (start: number, length: number): Promise<Buffer> => {
+    const bytes =
+      start >= tailStart
+        ? tail.bytes.subarray(start - tailStart, start - tailStart + length)
+        : await store.getRange(key, start, start + length);
+    if (bytes?.byteLength !== length) throw damagedFile(key, "is shorter than its footer says");
+    return Buffer.from(bytes.buffer, bytes.byteOffset, length);
+  };
+  try {
+    const footer = await read(tail.size - FOOTER_BYTES, FOOTER_BYTES);
+    const entriesAt = Number(footer.readBigUInt64LE(8));
+    const misread: number[] = [];
+    for (const column of columns) {
+      const entry = await read(entriesAt + column * ENTRY_BYTES, ENTRY_BYTES);
+      const [at, size] = [entry.readBigUInt64LE(0), entry.readBigUInt64LE(8)].map(Number) as [number, number];
+      const { pages } = fromBinary(ColumnMetadataSchema, await read(at, size));
+      if (pages.some(isMisread)) misread.push(column);
+    }
+    return misread;
+  } catch (error) {
+    if (error instanceof RangeError) throw damagedFile(key, "has a broken footer", error);
+    throw error;
+  }
+}
+
+function isMisread({ encoding }: ColumnMetadata_Page): boolean {
+  if (encoding?.location.case !== "direct") return false;
+  const { typeUrl, value } = fromBinary(AnySchema, encoding.location.value.encoding);
+  if (!typeUrl.endsWith(".PageLayout")) return false;
+  const { layout } = fromBinary(PageLayoutSchema, value);
+  return layout.case === "fullZipLayout" && countsTooMany(layout.value);
+}
+
+const LISTS: readonly RepDefLayer[] = [
+  RepDefLayer.REPDEF_ALL_VALID_LIST,
+  RepDefLayer.REPDEF_NULLABLE_LIST,
+  RepDefLayer.REPDEF_EMPTYABLE_LIST,
+  RepDefLayer.REPDEF_NULL_AND_EMPTY_LIST,
+];
+
+function countsTooMany({ layers, numItems, numVisibleItems }: FullZipLayout): boolean {
+  const innermost = layers.findIndex((layer) => LISTS.includes(layer));
+  const counted = innermost >= 0 && layers.includes(RepDefLayer.REPDEF_NULLABLE_ITEM, innermost);
+  return counted && numItems > numVisibleItems;
+}

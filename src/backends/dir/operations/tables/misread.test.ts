@@ -1,0 +1,130 @@
+import assert from "node:assert/strict";
+import {
+  Field,
+  Int32,
+  List,
+  Struct,
+  Table,
+  tableFromIPC,
+  tableToIPC,
+  Utf8,
+  vectorFromArray,
+} from "apache-arrow";
+import { type TestContext, test } from "vitest";
+import { createRandom } from "../../../../../test/support/random.ts";
+import { seedOf } from "../../../../../test/support/seed.ts";
+import { isLanceError } from "../../../../namespace/errors.ts";
+import { ENCODING_KEY, SOUND_ENCODING } from "../../format/files/misread-columns.ts";
+import { failsWith, openClient, temporaryDirectory } from "../../test-support.ts";
+
+interface Row {
+  readonly id: number;
+  readonly s: { readonly n: number; readonly l: readonly (string | null)[] | null } | null;
+}
+
+const TYPE = new Struct([
+  new Field("n", new Int32(), true),
+  new Field("l", new List(new Field("item", new Utf8(), true)), true),
+]);
+
+function ipcOf(rows: readonly Row[], metadata = new Map<string, string>()): Uint8Array {
+  const [ids, structs] = [rows.map(({ id }) => id), rows.map(({ s }) => s)];
+  const columns = { id: vectorFromArray(ids, new Int32()), s: vectorFromArray(structs, TYPE) };
+  const table = new Table(columns);
+  for (const [key, value] of metadata) table.schema.fields[1]?.metadata.set(key, value);
+  return tableToIPC(table, "stream");
+}
+
+function rowsOf(ipc: Uint8Array): Row[] {
+  const rows = tableFromIPC(ipc).toArray() as {
+    id: number;
+    s: { n: number; l: Iterable<string> | null } | null;
+  }[];
+  return rows
+    .map(({ id, s }) => ({ id, s: s && { n: s.n, l: s.l && [...s.l] } }))
+    .sort((a, b) => a.id - b.id);
+}
+
+/** Rows with null structs and null lists beside texts of a length. */
+function nestedRows(count: number, length: number): Row[] {
+  return Array.from({ length: count }, (_, id) => {
+    const l =
+      id % 5 === 1 ? null : Array.from({ length: id % 4 }, (_, at) => `${id}.${at}`.padEnd(length, "x"));
+    return { id, s: id % 3 === 0 ? null : { n: id, l } };
+  });
+}
+
+async function openMisread(t: TestContext) {
+  const client = await openClient(t, await temporaryDirectory(t));
+  await client.upload("createTable", "t", {}, ipcOf(nestedRows(100, 300)));
+  return client;
+}
+
+const refused = failsWith("Unsupported");
+
+test("answers with the rows that were written, or refuses to read them, whatever is null, empty or long", {
+  timeout: 60_000,
+}, async (t) => {
+  const { below } = createRandom(seedOf("TEST_SEED"));
+  const isRare = () => below(4) === 0;
+  const client = await openClient(t, await temporaryDirectory(t));
+  for (let table = 0; table < 60; table++) {
+    const [structs, lists, items, empty, long] = Array.from({ length: 5 }, () => below(2) === 0);
+    const rows = Array.from({ length: 1 + below(60) }, (_, id) => {
+      const text = () =>
+        items && isRare() ? null : `${below(1000)}`.padEnd(long && isRare() ? 300 : 5, "x");
+      const count = below(3) + (empty ? 0 : 1);
+      const l = lists && isRare() ? null : Array.from({ length: count }, text);
+      return { id, s: structs && isRare() ? null : { n: id, l } };
+    });
+    const id = `t${table}`;
+    await client.upload("createTable", id, {}, ipcOf(rows));
+    const answer = await client.query(id).then(rowsOf, (error: unknown) => {
+      if (!isLanceError(error, "Unsupported") || !long || !structs) throw error;
+      return rows;
+    });
+    assert.deepEqual(answer, rows);
+  }
+});
+
+test("reads the other columns of a table, and the other fields of a struct, that has values which the engine misreads", async (t) => {
+  const client = await openMisread(t);
+  const plain = nestedRows(100, 300).map(({ id, s }) => ({ id, n: s?.n ?? null }));
+  const columns = { columnAliases: { id: "id", n: "s.n" } };
+  const ipc = await client.query("t", { columns, filter: "s.n >= 0 OR s.n IS NULL" });
+  assert.deepEqual(
+    tableFromIPC(ipc)
+      .toArray()
+      .map(({ id, n }) => ({ id, n })),
+    plain,
+  );
+});
+
+test("refuses every call that would answer with misread values or write them", async (t) => {
+  const client = await openMisread(t);
+  await assert.rejects(client.query("t"), refused);
+  await assert.rejects(client.query("t", { columns: { columnNames: ["id", "s"] } }), refused);
+  await assert.rejects(
+    client.query("t", { columns: { columnAliases: { x: "array_length(S.`l`)" } } }),
+    refused,
+  );
+  await assert.rejects(client.query("t", { columns: { columnNames: ["id"] }, filter: "s IS NULL" }), refused);
+  await assert.rejects(client.call("countTableRows", "t", { predicate: "s.l IS NULL" }), refused);
+  await assert.rejects(client.call("deleteFromTable", "t", { predicate: "s.l IS NULL" }), refused);
+  const updates = [{ column: "id", expression: "id + 1" }];
+  await assert.rejects(client.call("updateTable", "t", { updates }), refused);
+});
+
+test("reads and writes rows right whose column has the metadata for the encoding of short values", async (t) => {
+  const client = await openClient(t, await temporaryDirectory(t));
+  const rows = nestedRows(100, 300);
+  const sound = ipcOf(rows, new Map([[ENCODING_KEY, SOUND_ENCODING]]));
+  await client.upload("createTable", "t", {}, sound);
+  assert.deepEqual(rowsOf(await client.query("t")), rows);
+  await client.upload("insertIntoTable", "t", {}, ipcOf([]));
+  await client.call("updateTable", "t", { updates: [{ column: "id", expression: "id + 0" }] });
+  assert.deepEqual(rowsOf(await client.query("t")), rows);
+  const request = { on: ["id"], whenMatchedUpdateAll: true, whenNotMatchedInsertAll: true };
+  await client.upload("mergeInsertIntoTable", "t", request, ipcOf(rows.slice(20)));
+  assert.deepEqual(rowsOf(await client.query("t")), rows);
+});
