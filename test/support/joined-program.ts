@@ -19,7 +19,7 @@ const PROGRAMS = join(ROOT, ".cache", "programs");
 /** How long a program remains after its last run began, in milliseconds. */
 const KEPT_MS = 24 * 3_600_000;
 
-/** What the program looks for beside the folder of its code. */
+/** Files and folders that the program looks for beside the folder of its code. */
 const BESIDE = ["package.json", "docs", "dist", "node_modules"];
 
 /**

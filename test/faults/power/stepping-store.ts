@@ -2,7 +2,6 @@ import { createLocalStore } from "../../../src/backends/dir/format/local/local-s
 import type { Bucket } from "../../../src/backends/dir/stores/bucket.ts";
 import type { Outcome } from "../../../src/backends/dir/stores/conditional-put.ts";
 import type { OpenedStore } from "../../../src/backends/dir/stores/open-store.ts";
-import type { Outcome } from "../../../src/backends/dir/stores/conditional-put.ts";
 import { createRemoteStore } from "../../../src/backends/dir/stores/remote-store.ts";
 import { LanceError } from "../../../src/namespace/errors.ts";
 import { createDiskBucket } from "../../support/disk-bucket.ts";

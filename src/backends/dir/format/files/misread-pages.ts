@@ -32,7 +32,7 @@ const known = new WeakMap<ObjectStore, Map<string, readonly number[]>>();
  * 12.0.0 (version 0.39.0 of the engine's package) takes too many of these numbers for values: it counts structs outside of the innermost
  * list, too. If such a struct is null somewhere in the page and a list has no values, later values move to neighbours.
  *
- * @returns the paths of {@link suspectsOf}
+ * @returns the paths of {@link suspectsOf}; files in another storage than the table's count as sound
  * @throws LanceError DataLoss for a file that is missing or damaged
  */
 export async function findMisread(
@@ -62,6 +62,7 @@ async function misreadIn(dataset: DatasetRef, manifest: Manifest, file: DataFile
   const remembered = known.get(store) ?? new Map<string, readonly number[]>();
   known.set(store, remembered);
   const key = keyOf(dataset, manifest, file);
+  if (key === undefined) return [];
   const question = `${key}\n${columns}`;
   const before = remembered.get(question);
   if (before !== undefined) return before;
@@ -71,12 +72,14 @@ async function misreadIn(dataset: DatasetRef, manifest: Manifest, file: DataFile
   return misread;
 }
 
-/** Returns the key of a data file. That of a shallow clone or of a branch may be a file of another dataset. */
-function keyOf(dataset: DatasetRef, { basePaths }: Manifest, { path, baseId }: DataFile): string {
+/** Returns the key of a data file, which a shallow clone or a branch has in another dataset; undefined if that is in another storage. */
+function keyOf(dataset: DatasetRef, { basePaths }: Manifest, { path, baseId }: DataFile): string | undefined {
   const base = baseId === undefined ? undefined : basePaths.find(({ id }) => id === baseId);
   if (base === undefined) return `${dataDirectory(dataset)}/data/${path}`;
-  const root = dataset.store.keyOf(withoutEndSlashes(base.path.replace(/^file:\/\/(?=\/)/, "")));
-  return base.isDatasetRoot ? `${root}/data/${path}` : `${root}/${path}`;
+  const { store } = dataset;
+  const place = withoutEndSlashes(base.path.replace(/^file:\/\/(?=\/)/, ""));
+  if (!place.startsWith(store.uriOf(""))) return undefined;
+  return base.isDatasetRoot ? `${store.keyOf(place)}/data/${path}` : `${store.keyOf(place)}/${path}`;
 }
 
 /** Size of the end of a data file that is read first: it has the metadata of a few hundred pages. */
