@@ -144,11 +144,11 @@ async function leave(): Promise<void> {
   // The counter is the other worker's from now on.
   clearInterval(beats);
   post({ type: "leaves" });
-  workers.leave();
   const closed = serving?.close(true).catch((error: unknown) => {
     log.error({ err: error }, "a worker that leaves cannot close its gateway");
   });
   await Promise.race([closed, sleep(LONGEST_CLOSE_MS)]);
+  workers.leave();
   await quiet;
   process.exit(1);
 }
