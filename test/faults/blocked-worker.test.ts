@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { constants } from "node:fs";
-import { open, readdir, rm, writeFile } from "node:fs/promises";
+import { open, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { Agent } from "node:http";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -11,17 +11,22 @@ import { temporaryDirectory } from "../support/directory.ts";
 import { sendHttp } from "../support/http.ts";
 import { startProgram } from "../support/program.ts";
 
-/** Names the thread that serves a connection, and blocks it a moment after a call has begun. */
-const PLUGIN = `
+/** Names the thread that serves a connection, and blocks it during a call once a file exists. */
+const blockingPlugin = (file: string) => `
+  import { existsSync } from "node:fs";
   import { threadName } from "node:worker_threads";
   const block = () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
-  // Node never runs immediates again in a thread that was interrupted in one.
-  const ways = { timer: block, immediate: () => setImmediate(block) };
+  const ways = { timer: block, immediate: () => void [() => {}, block, () => {}].map((task) => setImmediate(task)) };
   export default {
     interceptors: [
       (call, request, next) => {
         const way = ways[call.headers["x-test-block"]];
-        if (way !== undefined) setTimeout(way, 200);
+        if (way === undefined) return next(call, request);
+        const watch = setInterval(() => {
+          if (!existsSync(${JSON.stringify(file)})) return;
+          clearInterval(watch);
+          way();
+        }, 10);
         return next(call, request);
       },
     ],
@@ -37,8 +42,8 @@ test("a worker that is blocked while the engine works for it loses its own conne
 }) => {
   const { path, remove } = await temporaryDirectory();
   onTestFinished(remove);
-  const [root, plugin] = [join(path, "root"), join(path, "block.mjs")];
-  await writeFile(plugin, PLUGIN);
+  const [root, plugin, signal] = [join(path, "root"), join(path, "block.mjs"), join(path, "block")];
+  await writeFile(plugin, blockingPlugin(signal));
   const program = startProgram(
     ...["serve", "--root", root, "--port", "0", "--plugin", plugin],
     ...["--workers", "2", "--worker-timeout", "1s"],
@@ -49,17 +54,17 @@ test("a worker that is blocked while the engine works for it loses its own conne
     stderr += piece;
   });
   const port = await program.listening();
-  /** Has the second worker count rows, and blocks it meanwhile. */
-  async function blockCount(way: string): Promise<void> {
+  /** Returns an agent whose only connection is to the second worker. */
+  async function connect(): Promise<Agent> {
     for (;;) {
       const agent = new Agent({ keepAlive: true, maxSockets: 1 });
       onTestFinished(() => agent.destroy());
-      const thread = await sendHttp(port, { method: "GET", path: "/test/thread", agent });
-      if (thread.bytes.toString() !== "worker 2") continue;
-      const headers = { "content-type": "application/json", "x-test-block": way };
-      const body = JSON.stringify({ predicate: "id > 1" });
-      await assert.rejects(sendHttp(port, { path: "/v1/table/t/count_rows", agent, body, headers }));
-      return;
+      // A worker that has just left may still have accepted the connection.
+      const thread = await sendHttp(port, { method: "GET", path: "/test/thread", agent }).catch(
+        () => undefined,
+      );
+      assert.equal(program.child.exitCode ?? program.child.signalCode, null, stderr);
+      if (thread?.bytes.toString() === "worker 2") return agent;
     }
   }
   const replaced = () => stderr.match(/"reason":"blocked".*"msg":"a worker is replaced"/g)?.length ?? 0;
@@ -69,13 +74,21 @@ test("a worker that is blocked while the engine works for it loses its own conne
   const pipe = await replaceByPipe(root);
   // A worker is replaced again only when the thread that it was before has ended.
   for (const [index, way] of ["timer", "immediate", "timer"].entries()) {
-    await blockCount(way);
+    const headers = { "content-type": "application/json", "x-test-block": way };
+    const body = JSON.stringify({ predicate: "id > 1" });
+    const count = sendHttp(port, { path: "/v1/table/t/count_rows", agent: await connect(), body, headers });
+    const lost = assert.rejects(count);
+    await expect.poll(() => waitsForPipe(program.child.pid)).toBe(true);
+    await writeFile(signal, "");
+    await lost;
     await expect.poll(replaced).toBe(index + 1);
-    // It opens only while the engine waits for the other end.
+    await rm(signal);
+    // It opens only while somebody waits for the other end.
     const end = await open(pipe, constants.O_WRONLY | constants.O_NONBLOCK);
     await end.close();
   }
-  const readiness = async () => (await sendHttp(port, { method: "GET", path: "/readyz" })).status;
+  const readiness = async () =>
+    (await sendHttp(port, { method: "GET", path: "/readyz" }).catch(() => undefined))?.status;
   await expect.poll(readiness).toBe(200);
   assert.equal(program.child.exitCode ?? program.child.signalCode, null);
 });
@@ -89,4 +102,14 @@ async function replaceByPipe(root: string): Promise<string> {
   await rm(file);
   await promisify(execFile)("mkfifo", [file]);
   return file;
+}
+
+/** Whether a thread of a process waits in the kernel for the other end of a pipe. */
+async function waitsForPipe(pid: number | undefined): Promise<boolean> {
+  const tasks = `/proc/${pid}/task`;
+  const ids = await readdir(tasks);
+  const places = await Promise.all(
+    ids.map((id) => readFile(join(tasks, id, "wchan"), "utf8").catch(() => "")),
+  );
+  return places.some((place) => /^(?:wait_for_partner|fifo_open)$/.test(place));
 }

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
+import { join } from "node:path";
 import type { Worker } from "node:worker_threads";
 import { onTestFinished, test } from "vitest";
 import { interruptThread, startInterruptible } from "./interrupt-thread.ts";
@@ -7,6 +8,8 @@ import { interruptThread, startInterruptible } from "./interrupt-thread.ts";
 /** Blocks itself whenever it is asked to, in several phases of its event loop, and says so first. */
 const PROGRAM = `
   const { parentPort } = require("node:worker_threads");
+  const { allowInterruption } = require(${JSON.stringify(join(import.meta.dirname, "interrupt-thread.ts"))});
+  allowInterruption();
   function block() {
     parentPort.postMessage("blocks");
     for (;;);
@@ -17,16 +20,33 @@ const PROGRAM = `
     tick: () => process.nextTick(block),
     microtask: () => void Promise.resolve().then(block),
     immediate: () => setImmediate(block),
+    "second immediate": () => {
+      setImmediate(() => {});
+      setImmediate(block);
+      setImmediate(() => {});
+    },
     answer: () => void require("node:fs").stat("/", block),
     wait: () => {
       parentPort.postMessage("blocks");
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
     },
   };
-  parentPort.on("message", (way) => (way in ways ? ways[way]() : parentPort.postMessage("turns")));
+  parentPort.on("message", (way) =>
+    way in ways ? ways[way]() : setTimeout(() => setImmediate(() => parentPort.postMessage("turns"))),
+  );
 `;
 
-const WAYS = ["message", "timer", "tick", "microtask", "immediate", "answer", "wait"];
+const WAYS = [
+  "message",
+  "timer",
+  "tick",
+  "microtask",
+  "immediate",
+  "second immediate",
+  "immediate",
+  "answer",
+  "wait",
+];
 
 /** Has the process look as if it had been started with these options. */
 function pretendOptions(...options: readonly string[]): void {

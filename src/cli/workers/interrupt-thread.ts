@@ -1,3 +1,4 @@
+import { executionAsyncResource } from "node:async_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Worker, type WorkerOptions } from "node:worker_threads";
 
@@ -21,9 +22,42 @@ export function startInterruptible(program: string | URL, options: WorkerOptions
   }
 }
 
+/** Name of the function that {@link allowInterruption} adds to the global object of a thread. */
+const BEFORE = "lance-gateway: before an interruption";
+
+/** Commands of an interruption. */
+const COMMANDS = [
+  ["Runtime.evaluate", { expression: `globalThis[${JSON.stringify(BEFORE)}]?.()` }],
+  ["Runtime.terminateExecution", {}],
+] as const;
+
+/** Parts of an immediate of Node that say whether it has run. */
+interface NodeImmediate {
+  _destroyed: boolean;
+  _onImmediate: () => void;
+}
+
+/**
+ * Prepares the thread in which it is called for {@link interruptThread}. Node would wait for the end of an immediate that is interrupted, and
+ * run no other one: it passes for one that has not begun.
+ */
+export function allowInterruption(): void {
+  Object.defineProperty(globalThis, BEFORE, {
+    value() {
+      const running = executionAsyncResource() as Partial<NodeImmediate>;
+      if (typeof running._onImmediate !== "function") return;
+      running._destroyed = false;
+      running._onImmediate = () => {};
+      // Node counts it twice as run. One that always waits makes up for that: without any by its count, Node runs none.
+      const wait = () => void setImmediate(wait).unref();
+      wait();
+    },
+  });
+}
+
 /**
  * Ends the JavaScript that a worker thread runs right now, as an exception would that nothing can catch. Its event loop goes on. The
- * thread must be interruptible.
+ * thread must be interruptible, and should have called {@link allowInterruption}.
  *
  * @param threadId number of the thread in Node
  * @param longestMs longest time to wait, in milliseconds: a thread that hangs in native code cannot be interrupted
@@ -38,11 +72,15 @@ export async function interruptThread(threadId: number, longestMs: number): Prom
     const interrupted = new Promise<boolean>((resolve) => {
       session.on("NodeWorker.attachedToWorker", ({ params: { sessionId, workerInfo } }) => {
         if (!workerInfo.title.startsWith(`[worker ${threadId}]`)) return;
-        const message = JSON.stringify({ id: 1, method: "Runtime.terminateExecution" });
-        session.post("NodeWorker.sendMessageToWorker", { sessionId, message });
+        for (const [id, [method, params]] of COMMANDS.entries()) {
+          const message = JSON.stringify({ id, method, params });
+          session.post("NodeWorker.sendMessageToWorker", { sessionId, message });
+        }
       });
-      // It answers when the JavaScript has ended.
-      session.on("NodeWorker.receivedMessageFromWorker", () => resolve(true));
+      session.on("NodeWorker.receivedMessageFromWorker", ({ params: { message } }) => {
+        // It answers the last command when the JavaScript has ended.
+        if (JSON.parse(message).id === COMMANDS.length - 1) resolve(true);
+      });
     });
     session.post("NodeWorker.enable", { waitForDebuggerOnStart: false });
     return await Promise.race([interrupted, sleep(longestMs, false, { ref: false })]);

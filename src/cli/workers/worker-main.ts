@@ -21,6 +21,7 @@ import { keepTicksFast } from "../keep-ticks.ts";
 import { trimHeapWhenIdle } from "../trim-heap.ts";
 import { watchForUnhandled } from "../unhandled.ts";
 import { waitWhileHeld } from "./hold-threads.ts";
+import { allowInterruption } from "./interrupt-thread.ts";
 import { joinWorkers } from "./join-workers.ts";
 import type {
   PrepareRequest,
@@ -58,6 +59,7 @@ const secrets = secretsOf(configuration, process.env);
 const log = createLog(configuration.options.logLevel, secrets).child({ worker: worker + 1 });
 watchForUnhandled(log, "worker", () => void leave());
 keepTicksFast();
+allowInterruption();
 
 const shared = openSharedMemory({ workers: count, databases: 0 }, memory);
 const beats = setInterval(() => shared.beat(worker), BEAT_MS);
