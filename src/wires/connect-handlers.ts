@@ -4,10 +4,9 @@ import type {
   UniversalServerRequest,
   UniversalServerResponse,
 } from "@connectrpc/connect/protocol";
-import { errorToJsonBytes } from "@connectrpc/connect/protocol-connect";
 import { compressionGzip } from "@connectrpc/connect-node";
 import { type ByteHold, DEFAULT_MAX_MESSAGE_BYTES } from "../namespace/byte-budget.ts";
-import { LanceError } from "../namespace/errors.ts";
+import type { LanceError } from "../namespace/errors.ts";
 import { isRefused, type Reception } from "../namespace/reception.ts";
 import { originOf } from "./arrival.ts";
 import { checkedBody, emptyBody, heldBody, type MessageCheck } from "./connect-body.ts";
@@ -47,13 +46,6 @@ interface CodecHandler {
   readonly check: MessageCheck;
   readonly handle: UniversalHandler;
 }
-
-/** Types of the bodies of Connect and gRPC-Web; each method takes some of them. */
-const TYPES = [
-  ...["application/json", "application/proto", "application/connect+json", "application/connect+proto"],
-  ...["application/grpc-web", "application/grpc-web+proto", "application/grpc-web+json"],
-  ...["application/grpc-web-text", "application/grpc-web-text+proto"],
-];
 
 /** Returns the handler of an rpc for the library's adapters. */
 export type ConnectHandlers = (rpc: Rpc) => UniversalHandler;
@@ -141,21 +133,12 @@ function createHandler(rpc: Rpc, options: ConnectHandlersOptions, pace: LoopPace
     // Only a call that streams its answer goes on when the answer has begun.
     if (streamsAnswer) response.on("close", () => hold.release());
     const handled = await (streamsAnswer ? handling : handling.finally(() => hold.release()));
-    const made = withTypes(await withLong(handled, exchange), exchange);
+    const made = await withLong(handled, exchange);
     const cutOff = () => exchange.breakOff(stalled(silenceMs));
     const taken = made.body && isHttp2(response) ? takenBody(made.body, silenceMs, cutOff) : made.body;
     const status = refusal && made.status !== 200 ? refusal.status : made.status;
     const whole = { ...made, status, ...(taken && { body: guarded(taken, exchange) }) };
     return hasLongRest(request) ? earlyAnswer(whole, request) : whole;
-  }
-
-  /** Says which types of bodies the method takes, where the library refuses another one without a word. */
-  function withTypes(made: UniversalServerResponse, { requestId }: ConnectExchange): UniversalServerResponse {
-    if (made.status !== 415 || made.body !== undefined) return made;
-    const types = TYPES.filter(binary.handle.supportedContentType).join(", ");
-    const error = new LanceError("UnsupportedMediaType", `the body of this method must be one of ${types}`);
-    const header = new Headers({ "content-type": "application/json", "accept-post": types });
-    return { ...made, header, body: once(errorToJsonBytes(errorOf(error, requestId), undefined)) };
   }
 
   const { service, method, requestPath, supportedContentType, protocolNames, allowedMethods } = binary.handle;
@@ -195,10 +178,6 @@ async function* guarded(
   } finally {
     exchange.hold.release();
   }
-}
-
-async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
-  yield bytes;
 }
 
 /** The body of a request that is refused before it is read. */
