@@ -7,8 +7,9 @@ import { seedOf } from "./test/support/seed.ts";
 // All workers of a run draw from the same seed, which the reporter prints.
 process.env["TEST_SEED"] = String(seedOf("TEST_SEED"));
 
-// A run that a test starts has the program of the run around it.
-process.env["JOINED_PROGRAM"] ??= await joinedProgram();
+// A run that a test starts has the program of the run around it, unless it is in another checkout.
+const isOwn = process.env["JOINED_PROGRAM"]?.startsWith(join(import.meta.dirname, "/"));
+if (isOwn !== true) process.env["JOINED_PROGRAM"] = await joinedProgram();
 
 const ownFile = (path: string) => join(import.meta.dirname, path);
 

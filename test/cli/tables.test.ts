@@ -141,7 +141,7 @@ describe("commands on a table", () => {
   it("name the version and the table of a version that does not exist", async () => {
     await run("import", rows, "versioned");
     const message =
-      /^\S+ Version not found error: version 99 of table 'versioned' does not exist \(TableVersionNotFound\)$/;
+      /^\S+ Version not found error: version 99 does not exist in table 'versioned' \(TableVersionNotFound\)$/;
     for (const words of [
       ["count", "versioned", "--version", "99"],
       ["query", "versioned", "--version", "99"],

@@ -207,10 +207,10 @@ async function describe(
 
 /** Returns the error for a version that does not exist. @param version undefined for a table without one */
 export function versionNotFound({ table }: DatasetRef, version: bigint | undefined): LanceError {
-  const of = table === undefined ? "" : ` of table '${table}'`;
+  const where = table === undefined ? "" : ` in table '${table}'`;
   const message =
     version === undefined
       ? "the table has no version yet"
-      : `Version not found error: version ${version}${of} does not exist`;
+      : `Version not found error: version ${version} does not exist${where}`;
   return new LanceError("TableVersionNotFound", message);
 }
