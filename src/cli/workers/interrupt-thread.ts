@@ -48,7 +48,7 @@ export function allowInterruption(): void {
       if (typeof running._onImmediate !== "function") return;
       running._destroyed = false;
       running._onImmediate = () => {};
-      // Node counts it twice as run. One that always waits makes up for that: without any by its count, Node runs none.
+      // Node counts it twice as run. Another immediate, which always waits, makes up for that: Node runs none if its count says that there is none.
       const wait = () => void setImmediate(wait).unref();
       wait();
     },
