@@ -58,7 +58,7 @@ export function createBackfillOperations(
         const plan = planFill(names, field, request);
         const { expression } = plan;
         // The engine writes the rows that it fills again.
-        await refuseMisread({ all: true, expressions: [expression, plan.where] });
+        await refuseMisread(() => ({ all: true, expressions: [expression, plan.where] }));
         // A fault in the expression or the condition fails the request here rather than the job later.
         if (expression !== undefined) await wait(() => check(table, expression, plan.where));
         return plan;

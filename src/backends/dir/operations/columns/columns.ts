@@ -34,7 +34,7 @@ export function createColumnOperations(
     reads: Reads = {},
   ): Promise<bigint> {
     return withGuarded(context, call, { branch }, async ({ table, wait, refuseMisread, commit }) => {
-      await refuseMisread(reads);
+      await refuseMisread(() => reads);
       const schema = await wait(() => schemaOf(table));
       return BigInt((await commit(async () => work(table, schema))).version);
     });

@@ -1,4 +1,5 @@
 import { create } from "@bufbuild/protobuf";
+import type { ArrowSchema } from "../../../../arrow/schema.ts";
 import {
   AnalyzeTableQueryPlanResponseSchema,
   CountTableRowsResponseSchema,
@@ -17,6 +18,7 @@ import { type BuiltQuery, buildQuery } from "../query/build.ts";
 import { columnsOf } from "../query/columns.ts";
 import type { QueryFields } from "../query/fields.ts";
 import { type Guarded, openGuarded, withGuarded } from "../tables/guarded.ts";
+import type { Reads } from "../tables/misread.ts";
 import type { Place } from "./read-ahead.ts";
 import { enterResult, resultMessages } from "./result-stream.ts";
 
@@ -38,7 +40,7 @@ export function createReadOperations(
     enter?: (built: BuiltQuery, data: Guarded) => Promise<Place>,
   ): Promise<string> {
     return withGuarded(context, call, request, async (data) => {
-      if (enter !== undefined) await checkReads(data, request);
+      if (enter !== undefined) await data.refuseMisread((schema) => readsOf(request, schema));
       const built = await build(context, data, request);
       const place = await enter?.(built, data);
       try {
@@ -65,7 +67,7 @@ export function createReadOperations(
       const filter = await inSlices(predicateSteps(predicate));
       const count = await withGuarded(context, call, { version, branch }, async (data) => {
         if (filter === undefined) return data.rowCount();
-        await data.refuseMisread({ expressions: [filter] });
+        await data.refuseMisread(() => ({ expressions: [filter] }));
         return data.countRows(await data.safeFilter(filter));
       });
       return create(CountTableRowsResponseSchema, { count: BigInt(count) });
@@ -74,7 +76,7 @@ export function createReadOperations(
       const data = await openGuarded(context, call, request);
       try {
         const { readAhead } = context;
-        await checkReads(data, request);
+        await data.refuseMisread((schema) => readsOf(request, schema));
         yield* resultMessages(await build(context, data, request), { data, call, turns, readAhead });
       } finally {
         data.release();
@@ -101,15 +103,15 @@ export function createReadOperations(
   };
 }
 
-/** Refuses a query that would give wrong values. @throws LanceError Unsupported */
-async function checkReads({ schema, refuseMisread }: Guarded, request: QueryFields): Promise<void> {
-  const columns = columnsOf(request, await schema());
+/** Returns what a query reads. @throws LanceError InvalidInput */
+function readsOf(request: QueryFields, schema: ArrowSchema): Reads {
+  const columns = columnsOf(request, schema);
   const expressions = [
     ...(columns?.entries ?? []).map(([, expression]) => expression),
     ...request.orderBy.map(({ columnName }) => columnName),
     request.filter,
   ];
-  await refuseMisread({ all: columns === undefined, expressions });
+  return { all: columns === undefined, expressions };
 }
 
 /**

@@ -61,8 +61,11 @@ export function createChangeOperations(
           { branch },
           async ({ found, table, schema, safeFilter, rowCount, countRows, refuseMisread, commit }) => {
             const columns = columnsOf(updates, await schema());
-            const expressions = [filter, ...columns.map(([, expression]) => expression)];
-            await refuseMisread({ all: true, without: columns.map(([name]) => name), expressions });
+            await refuseMisread(() => ({
+              all: true,
+              without: columns.map(([name]) => name),
+              expressions: [filter, ...columns.map(([, expression]) => expression)],
+            }));
             const safe = await safeFilter(filter);
             await checkSize(updates, () => (safe === undefined ? rowCount() : countRows(safe)));
             return { result: await commit(() => table.update(safe, columns), endTurn), found };
@@ -82,7 +85,7 @@ export function createChangeOperations(
       }
       const result = await takeTurn(call, branch, (endTurn) =>
         withGuarded(context, call, { branch }, async ({ table, safeFilter, refuseMisread, commit }) => {
-          await refuseMisread({ expressions: [filter] });
+          await refuseMisread(() => ({ expressions: [filter] }));
           const safe = await safeFilter(filter);
           return commit(() => table.delete(safe), endTurn);
         }),

@@ -78,7 +78,10 @@ export function createMergeOperations(
       checkCompatible(upload.schema, schema, plan.insert);
       // Rows that bring all columns replace those of the table; others take the rest of their columns from there.
       const all = plan.update !== undefined && upload.schema.fields.length < schema.fields.length;
-      await data.refuseMisread({ all, expressions: [plan.update?.condition, plan.delete?.condition] });
+      await data.refuseMisread(() => ({
+        all,
+        expressions: [plan.update?.condition, plan.delete?.condition],
+      }));
       const useIndex =
         plan.useIndex !== false && (await canUseIndex(plan, schema, upload, on)) ? plan.useIndex : false;
       const log = await data.wait(() => data.table.getLsmWriteSpec());

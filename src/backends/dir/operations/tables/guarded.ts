@@ -44,8 +44,13 @@ export interface Guarded {
   averageRow(): Promise<number>;
   /** Widths of the rows of the table's recent results. */
   readonly widths: RowWidths;
-  /** Refuses to read columns that the engine misreads; see {@link refuseMisread}. @throws LanceError Unsupported; the errors of `wait` */
-  refuseMisread(reads: Reads): Promise<void>;
+  /**
+   * Refuses to read columns that the engine misreads; see {@link refuseMisread}.
+   *
+   * @param reads called if the table has such columns
+   * @throws LanceError Unsupported; the errors of `reads` and of `wait`
+   */
+  refuseMisread(reads: (schema: ArrowSchema) => Reads): Promise<void>;
   /** Returns a checked condition as {@link safeFilter} does. @throws LanceError the errors of `wait` */
   safeFilter<T extends string | undefined>(filter: T): Promise<T | string>;
   /**
@@ -121,7 +126,9 @@ export async function openGuarded(
           const version = BigInt(await lease.table.version());
           return findMisread(dataset(), (await readVersion(dataset(), version)).manifest);
         };
-        refuseMisread(await misreadOf(await lease.schema(), find), reads);
+        const schema = await lease.schema();
+        const paths = await misreadOf(schema, find);
+        if (paths.length > 0) refuseMisread(paths, reads(schema));
       }),
     safeFilter: (filter) => wait(() => safeFilter(filter, dataset(), lease.table)),
     wait,
