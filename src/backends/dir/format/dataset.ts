@@ -1,4 +1,5 @@
 import { LanceError } from "../../../namespace/errors.ts";
+import type { Identifier } from "../../../namespace/identifier.ts";
 import type { ObjectStore } from "./storage.ts";
 
 /**
@@ -13,8 +14,8 @@ export interface DatasetRef {
   readonly root: string;
   /** Default: main. */
   readonly branch?: string | undefined;
-  /** Name of the table in errors. Default: errors do not name it. */
-  readonly table?: string | undefined;
+  /** The table in errors. Default: errors do not name it. */
+  readonly table?: Identifier | undefined;
 }
 
 /** Name of the branch that has no name in the format. */

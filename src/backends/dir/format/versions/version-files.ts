@@ -1,4 +1,5 @@
 import { LanceError } from "../../../../namespace/errors.ts";
+import { joinIdentifier } from "../../../../namespace/identifier.ts";
 import { createPace, ITEMS_PER_STEP } from "../../../../runtime/pace.ts";
 import type { DatasetRef, NamingScheme } from "../dataset.ts";
 import { manifestName, parseManifestName, versionsDirectory } from "../dataset.ts";
@@ -207,7 +208,7 @@ async function describe(
 
 /** Returns the error for a version that does not exist. @param version undefined for a table without one */
 export function versionNotFound({ table }: DatasetRef, version: bigint | undefined): LanceError {
-  const where = table === undefined ? "" : ` in table '${table}'`;
+  const where = table === undefined ? "" : ` in table '${joinIdentifier(table)}'`;
   const message =
     version === undefined
       ? "the table has no version yet"

@@ -235,7 +235,7 @@ export function datasetOf(
   { id, path }: FoundTable,
   branch?: string,
 ): DatasetRef {
-  return { store, root: store.keyOf(path), branch: normalizeBranch(branch), table: joinIdentifier(id) };
+  return { store, root: store.keyOf(path), branch: normalizeBranch(branch), table: id };
 }
 
 /** Whether a branch in a request is the main branch. */
