@@ -5,6 +5,7 @@ import { type Environment, type OptionTable, UsageError } from "../../config/opt
 import { SERVE_OPTIONS } from "../../config/options.ts";
 import { configurationSchema } from "../../config/schema.ts";
 import { redactText } from "../../log/redact.ts";
+import { jsonText } from "../json-text.ts";
 import { JSON_OPTION } from "./catalog.ts";
 import type { CommandDefinition } from "./command.ts";
 import { serve } from "./serve.ts";
@@ -63,10 +64,6 @@ export const config: CommandDefinition = {
 /** Creates a source that names the configuration file alone. */
 function naming(file: string): Layer {
   return (spec) => (spec === SERVE_OPTIONS.config ? { texts: [file], source: "FILE" } : undefined);
-}
-
-function jsonText(value: unknown): string {
-  return `${JSON.stringify(value, null, 2)}\n`;
 }
 
 function textOf({ options, databases = {} }: ShownConfiguration): string {

@@ -2,6 +2,7 @@ import { LEFTOVER_KINDS, type Leftover } from "../../backends/dir/maintenance/le
 import { readTable } from "../../config/layers.ts";
 import { type OptionTable, type OptionValues, UsageError } from "../../config/option-spec.ts";
 import { parseAge, parseSwitch } from "../../config/parsers.ts";
+import { jsonText } from "../json-text.ts";
 import { JSON_OPTION, ROOT_OPTIONS, readRoot, withCatalog } from "./catalog.ts";
 import type { CommandDefinition } from "./command.ts";
 import { sizeText, textTable } from "./text-table.ts";
@@ -96,7 +97,7 @@ function jsonOf(lines: readonly Line[]): string {
     ...line,
     ...(modifiedMillis !== undefined && { modified: new Date(modifiedMillis).toISOString() }),
   }));
-  return `${JSON.stringify({ leftovers }, null, 2)}\n`;
+  return jsonText({ leftovers });
 }
 
 function tableOf(lines: readonly Line[], deletes: boolean): string {

@@ -4,6 +4,7 @@ import { readTable } from "../../config/layers.ts";
 import { type OptionTable, type OptionValues, UsageError } from "../../config/option-spec.ts";
 import { parseAge, parseChoice, parseText } from "../../config/parsers.ts";
 import { ROLE_NAMES } from "../../namespace/principal.ts";
+import { jsonText } from "../json-text.ts";
 import { JSON_OPTION } from "./catalog.ts";
 import type { CommandDefinition } from "./command.ts";
 import { textTable } from "./text-table.ts";
@@ -98,10 +99,6 @@ const ACTIONS: Readonly<Record<string, Act>> = {
     return json ? jsonText({ id }) : `revoked ${id}\n`;
   },
 };
-
-function jsonText(value: unknown): string {
-  return `${JSON.stringify(value, null, 2)}\n`;
-}
 
 /** `lance-gateway keys`: creates, lists and revokes the API keys of a file. */
 export const keys: CommandDefinition = {

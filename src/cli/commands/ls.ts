@@ -1,6 +1,7 @@
 import type { Identifier } from "../../client/exports.ts";
 import type { Namespace } from "../../client/namespace.ts";
 import { parseSwitch } from "../../config/parsers.ts";
+import { jsonText } from "../json-text.ts";
 import { catalogCommand } from "./catalog-command.ts";
 import { parsePath, pathText } from "./operands.ts";
 import { textTable } from "./text-table.ts";
@@ -25,7 +26,7 @@ export const ls = catalogCommand({
     const entries: Entry[] = [];
     for await (const entry of walk(namespace, parsePath(path), options.recursive, signal))
       entries.push(entry);
-    if (options.json) await print(`${JSON.stringify(entries, null, 2)}\n`);
+    if (options.json) await print(jsonText(entries));
     else if (entries.length > 0) {
       await print(textTable([["KIND", "PATH"], ...entries.map(({ kind, path: at }) => [kind, at])]));
     }

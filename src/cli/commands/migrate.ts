@@ -2,6 +2,7 @@ import type { Migrated } from "../../backends/dir/maintenance/migrate.ts";
 import { readTable } from "../../config/layers.ts";
 import type { OptionTable } from "../../config/option-spec.ts";
 import { parseSwitch } from "../../config/parsers.ts";
+import { jsonText } from "../json-text.ts";
 import { JSON_OPTION, ROOT_OPTIONS, readRoot, withCatalog } from "./catalog.ts";
 import type { CommandDefinition } from "./command.ts";
 import { textTable } from "./text-table.ts";
@@ -30,9 +31,7 @@ export const migrate: CommandDefinition = {
       maintenance.migrate(context, options.dryRun),
     );
     const answer = { dry_run: options.dryRun, tables };
-    process.stdout.write(
-      options.json ? `${JSON.stringify(answer, null, 2)}\n` : tableOf(tables, options.dryRun),
-    );
+    process.stdout.write(options.json ? jsonText(answer) : tableOf(tables, options.dryRun));
     return 0;
   },
 };

@@ -3,6 +3,7 @@ import type { Optimized, OptimizedState } from "../../backends/dir/upkeep/optimi
 import { readTable } from "../../config/layers.ts";
 import type { OptionTable, OptionValues } from "../../config/option-spec.ts";
 import { parseAge, parseDuration, parseSwitch } from "../../config/parsers.ts";
+import { jsonText } from "../json-text.ts";
 import { JSON_OPTION, ROOT_OPTIONS, readRoot, withCatalog } from "./catalog.ts";
 import type { CommandDefinition } from "./command.ts";
 import { parsePath, pathText } from "./operands.ts";
@@ -83,7 +84,7 @@ function jsonOf(results: readonly Optimized[], dryRun: boolean): string {
       milliseconds,
     };
   });
-  return `${JSON.stringify({ dry_run: dryRun, tables }, null, 2)}\n`;
+  return jsonText({ dry_run: dryRun, tables });
 }
 
 function stateJson({ version, fragments, deletedRows, unindexedRows }: OptimizedState) {

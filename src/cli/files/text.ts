@@ -1,16 +1,10 @@
 import Papa from "papaparse";
 import { createQueryResult } from "../../client/query-result.ts";
+import { jsonOfValue } from "../../client/text/json-of-value.ts";
 import { createRowReader, type Digits } from "./values.ts";
 
 /** Rows whose text is in memory at a time. */
 const SLICE_ROWS = 256;
-
-/** Returns a value as JSON, with 64-bit integers as digits; what JSON has no number for is null. */
-export function jsonOfValue(value: unknown): string {
-  return JSON.stringify(value, (_, item: unknown) =>
-    typeof item === "bigint" ? JSON.rawJSON(String(item)) : item,
-  );
-}
 
 /** Returns a value as text: a text as it is, and everything else as JSON. */
 export function textOfValue(value: unknown): string {

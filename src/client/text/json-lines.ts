@@ -4,6 +4,7 @@ import { isJsonObject } from "../../runtime/json.ts";
 import { toIpcStream } from "../arrow-input.ts";
 import { batchOf } from "../batches.ts";
 import { fieldsNamed, readColumn, valueOfJson } from "./fit.ts";
+import { jsonOfValue } from "./json-of-value.ts";
 import { type Shape, typeOfShape, widened } from "./json-types.ts";
 
 type Arrow = typeof import("apache-arrow");
@@ -72,13 +73,7 @@ function valueFor(arrow: Arrow, type: DataType): (value: unknown) => unknown {
   const read = valueOfJson(arrow, type);
   if (!arrow.DataType.isUtf8(type)) return read;
   return (value) =>
-    typeof value === "string" || value === null || value === undefined ? read(value) : jsonOf(value);
-}
-
-function jsonOf(value: unknown): string {
-  return JSON.stringify(value, (_, item: unknown) =>
-    typeof item === "bigint" ? JSON.rawJSON(String(item)) : item,
-  );
+    typeof value === "string" || value === null || value === undefined ? read(value) : jsonOfValue(value);
 }
 
 async function schemaOf(arrow: Arrow, text: AsyncIterable<string>): Promise<Schema> {
