@@ -55,6 +55,8 @@ export function prepareEngine(): void {
   process.env["LANCEDB_LOG"] ??= "error";
   // Read-ahead of a scan in bytes; the engine's own default is 2 GiB.
   process.env["LANCE_DEFAULT_IO_BUFFER_SIZE"] ??= String(16 * 1024 ** 2);
+  // With a single thread, its default on one core, the engine's timers stop and other calls wait while a call computes.
+  process.env["TOKIO_WORKER_THREADS"] ??= String(Math.max(2, availableParallelism()));
 }
 
 type Open = (options: ServeOptions, surroundings: Surroundings) => Promise<Backend>;

@@ -50,6 +50,11 @@ export function startProgramWithin(descriptors: number, ...args: readonly string
   return spawnProgram([], {}, args, {}, ["/bin/sh", "-c", `ulimit -n ${descriptors}; exec "$0" "$@"`]);
 }
 
+/** Starts the program with a single core. */
+export function startProgramOnOneCore(...args: readonly string[]): Program {
+  return spawnProgram([], {}, args, {}, ["taskset", "--cpu-list", "0"]);
+}
+
 /** Starts the program as the first process of a namespace, like that of a container. Its starter is the child. */
 export function startProgramAsFirst(...args: readonly string[]): Program {
   return spawnProgram([], {}, args, {}, AS_FIRST);
