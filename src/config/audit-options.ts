@@ -18,13 +18,13 @@ export const AUDIT_OPTIONS = {
   auditMaxBytes: {
     flag: "audit-max-bytes",
     value: "SIZE",
-    help: "Size at which the gateway renames the audit log and begins a new file. Default: the file grows until somebody moves it.",
+    help: "Size at which the gateway renames the audit log and begins a new file; refused calls without credentials then have a file of their own. Default: the file grows until somebody moves it.",
     parse: parseSize,
   },
   auditFiles: {
     flag: "audit-files",
     value: "N",
-    help: "Number of renamed audit logs that the gateway keeps; it deletes the oldest.",
+    help: "Number of renamed audit logs that the gateway keeps of each file; it deletes the oldest.",
     fallback: "10",
     parse: parseInteger(1, 10_000),
   },

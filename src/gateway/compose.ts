@@ -4,7 +4,6 @@ import type { Logger } from "pino";
 import type { Authenticator } from "../auth/authenticator.ts";
 import type { Databases } from "../config/configuration.ts";
 import type { ServeOptions } from "../config/options.ts";
-import type { FileTrail } from "../log/lines/trail.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import type { Authorizer } from "../namespace/authorizer.ts";
 import type { BackendFigures } from "../namespace/backend-figures.ts";
@@ -22,6 +21,7 @@ import { type CallOptions, createApi } from "./api.ts";
 import { consoleIssuersOf } from "./console-issuers.ts";
 import type { AccessLog } from "./open-access.ts";
 import type { OpenAnnouncements } from "./open-announcements.ts";
+import type { AuditLog } from "./open-audit.ts";
 import { openDocument } from "./open-document.ts";
 import type { SharedRates } from "./open-shared-rates.ts";
 import type { GatewayPlugin } from "./plugins/plugin.ts";
@@ -97,7 +97,7 @@ export interface GatewayContext extends OpenAnnouncements {
   /** Decides about single objects. Default: roles decide. */
   readonly authorizer?: Authorizer | undefined;
   /** Receives a line about each call; closing the gateway closes it. Default: lines are not written. */
-  readonly trail?: FileTrail | undefined;
+  readonly trail?: AuditLog | undefined;
   /** Traces the calls; closing the gateway closes it. Default: calls are not traced. */
   readonly tracing?: OpenTracing | undefined;
   /** Receives a line about each request; closing the gateway closes it. Default: lines are not written. */

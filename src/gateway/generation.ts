@@ -3,7 +3,6 @@ import type { Authenticator } from "../auth/authenticator.ts";
 import type { Configuration } from "../config/configuration.ts";
 import { UsageError } from "../config/option-spec.ts";
 import type { ServeOptions } from "../config/options.ts";
-import type { FileTrail } from "../log/lines/trail.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import type { Authorizer } from "../namespace/authorizer.ts";
 import type { Backend } from "../namespace/lance-namespace.ts";
@@ -11,7 +10,7 @@ import type { Database } from "../pipeline/call/databases.ts";
 import type { KeyedCells } from "../runtime/keyed-cells.ts";
 import { LIVE_OPTIONS } from "./live-options.ts";
 import { type AccessLog, openAccess } from "./open-access.ts";
-import { openAudit } from "./open-audit.ts";
+import { type AuditLog, openAudit } from "./open-audit.ts";
 import { openAuthenticator } from "./open-authenticator.ts";
 import { openAuthorizer } from "./open-authorizer.ts";
 import { openBackend, type Surroundings } from "./open-backend.ts";
@@ -25,7 +24,7 @@ export interface Parts {
   readonly authorizer: Authorizer | undefined;
   readonly rates: SharedRates | undefined;
   /** The audit log. */
-  readonly trail: FileTrail | undefined;
+  readonly trail: AuditLog | undefined;
   readonly access: AccessLog | undefined;
 }
 

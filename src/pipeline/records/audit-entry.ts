@@ -45,12 +45,17 @@ export function auditEntry(
     member("object", isUnknown(call) ? undefined : clipped(joinIdentifier(call.id))),
     member("objects", named.length === 0 ? undefined : named),
     member("moreObjects", others.length > MAX_OBJECTS ? others.length - MAX_OBJECTS : undefined),
-    member("allowed", call.admitted === true || outcome === "OK"),
+    member("allowed", isAllowed(call, outcome)),
     member("outcome", outcome),
     member("code", outcome === "OK" ? undefined : errorEntry(outcome).code),
     member("ms", Math.round(ms * 1000) / 1000),
   ];
   return escapeInvisible(`{${members.join("")}}`);
+}
+
+/** Whether the gateway let a call through to its backend, or answered it itself. */
+export function isAllowed({ admitted }: Call, outcome: Outcome): boolean {
+  return admitted === true || outcome === "OK";
 }
 
 /** Whether only the message, which was not read, names the object of a call. */

@@ -171,6 +171,29 @@ describe("the audit log of calls", () => {
     ]);
   });
 
+  it("tells the refusal of a caller who has proved nothing from all others", async () => {
+    const unproven: boolean[] = [];
+    const write = async (_line: string, isUnproven: boolean) => void unproven.push(isUnproven);
+    const steps = [audit({ requireWritable() {}, write })];
+    const call = async (last: Next, principal?: Principal) => {
+      const request = create(describeTable.input);
+      const service = serviceOf(compose(steps, last));
+      await service.unary(describeTable, request, beginCall(describeTable, { principal })).catch(() => {});
+    };
+    const refuse: Next = async () => {
+      throw new LanceError("Unauthenticated", "no");
+    };
+    const fail: Next = async (call) => {
+      call.admitted = true;
+      throw new LanceError("TableNotFound", "it is missing");
+    };
+    for (const last of [refuse, fail, described]) {
+      await call(last);
+      await call(last, PRINCIPAL);
+    }
+    assert.deepEqual(unproven, [true, false, false, false, false, false]);
+  });
+
   it("fails a call whose line cannot be written", async () => {
     const { service } = audited(described, { failing: [1] });
     const call = service.unary(describeTable, create(describeTable.input), beginCall(describeTable));

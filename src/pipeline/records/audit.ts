@@ -2,7 +2,7 @@ import type { Message } from "@bufbuild/protobuf";
 import type { Call } from "../../namespace/call.ts";
 import type { Databases } from "../call/databases.ts";
 import { type Interceptor, isStream, type OperationRequest } from "../call/interceptor.ts";
-import { auditEntry, type Stage } from "./audit-entry.ts";
+import { auditEntry, isAllowed, type Stage } from "./audit-entry.ts";
 import type { Outcome } from "./call-metrics.ts";
 import { failureOf } from "./observe.ts";
 
@@ -17,9 +17,10 @@ export interface AuditTrail {
   /**
    * Writes a line, given without its end; resolves when the system has it.
    *
+   * @param isUnproven whether the line is about a call that was refused before its caller had proved who it is
    * @throws LanceError ServiceUnavailable if it cannot be written and calls depend on it
    */
-  write(line: string): Promise<void>;
+  write(line: string, isUnproven: boolean): Promise<void>;
 }
 
 /**
@@ -38,7 +39,8 @@ export function audit(trail: AuditTrail, databases: Databases = new Map()): Inte
       const ms = performance.now() - started;
       // A query takes time to read, which a call that was refused must not take.
       const backend = call.admitted === true ? databases.get(call.database)?.backend : undefined;
-      return trail.write(auditEntry(call, request as OperationRequest, stage, outcome, ms, backend));
+      const line = auditEntry(call, request as OperationRequest, stage, outcome, ms, backend);
+      return trail.write(line, call.principal === undefined && !isAllowed(call, outcome));
     };
     let response: Awaited<ReturnType<typeof next>>;
     try {
