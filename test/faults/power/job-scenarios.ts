@@ -66,7 +66,7 @@ async function withJobs(world: World, retryMs: number, work: (jobs: Jobs) => Pro
 
 const jobScenario: Omit<Scenario, "steps"> = {
   async observe({ context }): Promise<Observation> {
-    const jobs = await storeOf(context).list();
+    const jobs = await storeOf(context).list(() => {});
     const states = jobs.map(({ finishedAt, state }) => (finishedAt === undefined ? "open" : state));
     return { jobs: states.join() };
   },

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
+import { pino } from "pino";
 import { test } from "vitest";
 import { LanceError } from "../../../namespace/errors.ts";
 import { createLocalStore } from "../format/local/local-store.ts";
@@ -183,11 +184,43 @@ test("the work of a job is counted before it begins, and closes and waiting do n
 test("a damaged record is reported by its name", async (t) => {
   const path = await temporaryDirectory(t);
   const [store, id] = [storeIn(path), randomUUID()];
-  for (const text of ["", "{", "null", "{}", `{"id":"${id}"}`]) {
+  for (const text of ["", "{", "null", "{}", `{"id":"${id}"}`, `{"id":"${id}","spec":null}`]) {
     await createLocalStore(path).put(`${JOBS_DIRECTORY}/done/${id}.json`, Buffer.from(text));
     const isNamed = (e: Error) => failsWith("DataLoss")(e) && e.message.startsWith(`${id}.json `);
-    for (const read of [() => store.get(id), store.list]) await assert.rejects(read, isNamed, text);
+    await assert.rejects(store.get(id), isNamed, text);
   }
+});
+
+test("a damaged record of one job leaves the others in the list, and the log names it once", async (t) => {
+  const path = await temporaryDirectory(t);
+  const store = storeIn(path);
+  const logged: { job?: string }[] = [];
+  const log = pino({}, { write: (line: string) => void logged.push(JSON.parse(line)) });
+  const jobs = createJobs({ store, clock, log });
+  const facts = { ...request("quick"), createdAt: 1, attempts: 1 };
+  const [done, open] = [randomUUID(), randomUUID()];
+  await store.finish({ ...facts, id: done, state: "succeeded", finishedAt: 2 });
+  await store.put({ ...facts, id: open, state: "queued", createdAt: 3 });
+  const damaged: string[] = [];
+  for (const folder of ["open", "done"]) {
+    for (const content of [
+      {},
+      { ...facts, spec: null },
+      { ...facts, table: "t" },
+      { ...facts, createdAt: "" },
+    ]) {
+      const id = randomUUID();
+      const record = Buffer.from(JSON.stringify({ state: "queued", ...content, id }));
+      await createLocalStore(path).put(`${JOBS_DIRECTORY}/${folder}/${id}.json`, record);
+      damaged.push(id);
+    }
+  }
+  for (let times = 0; times < 2; times++)
+    assert.deepEqual(
+      (await jobs.list()).map(({ id }) => id),
+      [done, open],
+    );
+  assert.deepEqual(logged.map(({ job }) => job).sort(), damaged.sort());
 });
 
 test("a damaged record of one job leaves others to be taken over and cancelled", async (t) => {
@@ -225,7 +258,7 @@ test("the newest of the finished jobs are kept, up to a number", async (t) => {
   }
   await store.prune(0, 2);
   assert.deepEqual(
-    (await store.list()).map(({ id }) => id),
+    (await store.list(assert.fail)).map(({ id }) => id),
     ids.slice(2),
   );
 });
@@ -245,7 +278,8 @@ test("a list reads the record of a finished job once, and that of any other each
   await end(done);
   await end(both, "failed");
   for (const id of [open, both]) await store.put(jobOf(id));
-  const statesOf = async () => Object.fromEntries((await store.list()).map(({ id, state }) => [id, state]));
+  const statesOf = async () =>
+    Object.fromEntries((await store.list(assert.fail)).map(({ id, state }) => [id, state]));
   const listed = { [String(open)]: "queued", [String(done)]: "succeeded", [String(both)]: "failed" };
   assert.deepEqual(await statesOf(), listed);
   read.length = 0;
@@ -274,10 +308,10 @@ test("records are read a few at a time", async (t) => {
     if (n < 50) await store.put({ ...job, id: idOf(n) });
     else await store.finish({ ...job, id: idOf(n), state: "succeeded", finishedAt: 2 });
   }
-  assert.equal((await store.list()).length, 100);
+  assert.equal((await store.list(assert.fail)).length, 100);
   assert.equal((await store.listOpen(assert.fail)).length, 50);
   await store.prune(0, 10);
-  assert.equal((await store.list()).length, 60);
+  assert.equal((await store.list(assert.fail)).length, 60);
   assert.ok(most <= 16, `${most} at a time`);
 });
 

@@ -5,7 +5,7 @@ import { type Job, type JobFacts, type JobRequest, type JobSummary, withEvent } 
 import { createLessee } from "./lessee.ts";
 import type { JobsOptions } from "./options.ts";
 import { CLOSING, createRunningJobs, type JobWork, NOBODY } from "./running-jobs.ts";
-import type { JobStore } from "./store.ts";
+import type { JobStore, OnDamagedJob } from "./store.ts";
 import { createTakeover } from "./takeover.ts";
 
 /** Long work with ids that survive a restart. */
@@ -26,7 +26,7 @@ export interface Jobs {
   get(id: string): Promise<Job | undefined>;
   /** Waits for a job that this process runs, and returns it; undefined if it has not ended in that time. */
   ended(id: string, milliseconds: number): Promise<Job | undefined>;
-  /** Returns all recorded jobs, the oldest first. */
+  /** Returns the recorded jobs, the oldest first; the log names those whose records are damaged. */
   list(): Promise<readonly JobSummary[]>;
   /** Returns the jobs that have not ended, the oldest first. */
   open(): Promise<Job[]>;
@@ -78,12 +78,15 @@ export function createJobs(options: JobsOptions): Jobs {
   let closing = false;
   let sweeping = Promise.resolve();
 
-  const listOpen = () =>
-    store.listOpen((id, error) => {
-      if (!damaged.has(id))
-        log.error({ err: error, job: id }, "a job cannot run, because its record is damaged");
-      damaged.add(id);
-    });
+  const noteDamaged: OnDamagedJob = (id, error) => {
+    if (!damaged.has(id))
+      log.error(
+        { err: error, job: id },
+        "a job is not listed and does not run, because its record is damaged",
+      );
+    damaged.add(id);
+  };
+  const listOpen = () => store.listOpen(noteDamaged);
 
   const sweep = createTakeover({
     ...{ store, clock, lessee, leaseMs, retryMs, running },
@@ -159,7 +162,7 @@ export function createJobs(options: JobsOptions): Jobs {
       const job = await store.get(id);
       return job?.finishedAt === undefined ? undefined : job;
     },
-    list: store.list,
+    list: () => store.list(noteDamaged),
     open: listOpen,
     active: running.all,
     async cancel(id) {

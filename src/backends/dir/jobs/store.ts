@@ -8,6 +8,9 @@ import type { ObjectEntry, ObjectInfo, ObjectStore } from "../format/storage.ts"
 import { keyIn, listNames } from "../format/storage.ts";
 import type { Job, JobSummary } from "./job.ts";
 
+/** Gets the id of each job whose record is damaged, and why it cannot be read. */
+export type OnDamagedJob = (id: string, error: LanceError) => void;
+
 /**
  * Jobs as JSON objects in the storage of the catalog: open ones under `open/`, finished ones under `done/`. A claim
  * is an object that only one process can create.
@@ -18,14 +21,10 @@ export interface JobStore {
   /** Writes a job that has ended. */
   finish(job: Job): Promise<void>;
   get(id: string): Promise<Job | undefined>;
-  /** Returns all jobs, the oldest first. It reads the record of a finished job once. */
-  list(): Promise<readonly JobSummary[]>;
-  /**
-   * Returns the jobs that have not ended. Nothing can be done about one with a damaged record, and the others go on.
-   *
-   * @param onDamaged gets the id of each such job, and why its record cannot be read
-   */
-  listOpen(onDamaged: (id: string, error: LanceError) => void): Promise<Job[]>;
+  /** Returns all jobs whose records can be read, the oldest first. It reads the record of a finished job once. */
+  list(onDamaged: OnDamagedJob): Promise<readonly JobSummary[]>;
+  /** Returns the jobs that have not ended. Nothing can be done about one with a damaged record, and the others go on. */
+  listOpen(onDamaged: OnDamagedJob): Promise<Job[]>;
   /** Takes an attempt of a job; returns false if another process has it. */
   claim(job: Job, attempt: number): Promise<boolean>;
   /**
@@ -68,12 +67,12 @@ export function createJobStore(store: ObjectStore, directory: string): JobStore 
   async function readAll(
     folder: "open" | "done",
     ids: readonly string[],
-    onDamaged?: Parameters<JobStore["listOpen"]>[0],
+    onDamaged: OnDamagedJob,
   ): Promise<Job[]> {
     const jobs: Job[] = [];
     await forEachOf(ids, READS, async (id) => {
       const job = await read(folder, id).catch((error: unknown) => {
-        if (onDamaged === undefined || !isLanceError(error, "DataLoss")) throw error;
+        if (!isLanceError(error, "DataLoss")) throw error;
         onDamaged(id, error);
       });
       if (job) jobs.push(job);
@@ -106,15 +105,17 @@ export function createJobStore(store: ObjectStore, directory: string): JobStore 
       // A job may end between the two reads, and a process that died at the end of a job has left both records.
       return (await read("done", id)) ?? open;
     },
-    async list() {
+    async list(onDamaged) {
       const jobs = new Map<string, JobSummary>();
-      for (const job of await readAll("open", await idsIn("open"))) jobs.set(job.id, summaryOf(job));
+      for (const job of await readAll("open", await idsIn("open"), onDamaged))
+        jobs.set(job.id, summaryOf(job));
       const done = await idsIn("done");
       // A job that also has an open record may be done once more.
       const final = done.filter((id) => !jobs.has(id));
       const unread = done.filter((id) => jobs.has(id) || !finished.has(id));
       const known = final.flatMap((id) => finished.get(id) ?? []);
-      for (const job of [...known, ...(await readAll("done", unread))]) jobs.set(job.id, summaryOf(job));
+      for (const job of [...known, ...(await readAll("done", unread, onDamaged))])
+        jobs.set(job.id, summaryOf(job));
       finished = new Map(final.flatMap((id) => entryOf(jobs.get(id))));
       return [...jobs.values()].sort((a, b) => a.createdAt - b.createdAt);
     },
@@ -151,8 +152,20 @@ export function createJobStore(store: ObjectStore, directory: string): JobStore 
 function parseJob(id: string, bytes: Uint8Array): Job {
   const name = `${id}.json`;
   const job = parseJsonFile(name, bytes) as Partial<Job>;
-  if (job.id !== id || typeof job.spec !== "object") throw damagedFile(name, "holds no job of that id");
-  return job as Job;
+  if (job.id !== id || !isJob(job)) throw damagedFile(name, "holds no job of that id");
+  return job;
+}
+
+/** Whether a record has everything that a list shows and a takeover reads. */
+function isJob(job: Partial<Job>): job is Job {
+  const { kind, table, spec, state, createdAt, attempts } = job;
+  return (
+    [kind, state].every((text) => typeof text === "string") &&
+    [createdAt, attempts].every(Number.isFinite) &&
+    Array.isArray(table) &&
+    typeof spec === "object" &&
+    spec !== null
+  );
 }
 
 function summaryOf({ id, kind, table, spec, state, createdAt, finishedAt }: JobSummary): JobSummary {

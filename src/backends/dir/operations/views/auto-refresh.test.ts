@@ -52,7 +52,7 @@ const countsOf = (client: TestClient, ...tables: string[]) =>
   Promise.all(tables.map(async (table) => Number((await client.call("countTableRows", table)).count)));
 
 const jobsOf = (root: string) =>
-  createJobStore(createLocalStore(), `${root.slice(1)}/data/${JOBS_DIRECTORY}`).list();
+  createJobStore(createLocalStore(), `${root.slice(1)}/data/${JOBS_DIRECTORY}`).list(assert.fail);
 
 test("a view with auto_refresh follows its source, and a view of the view follows, too", async (t) => {
   const root = await temporaryDirectory(t);
