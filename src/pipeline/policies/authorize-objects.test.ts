@@ -158,6 +158,50 @@ describe("the decision about objects", () => {
     assert.match(String(await call(cancelJob, { jobId: "job" })), /^TransactionNotFound/);
   });
 
+  it("asks an upstream about an unknown job, and not for all jobs", async () => {
+    const { backend, limits } = databaseOf({ known: "a$t" });
+    const unknown = new LanceError("TransactionNotFound", "it is missing");
+    for (const refusal of [
+      unknown,
+      new LanceError("TableNotFound", "404"),
+      new LanceError("Throttling", "wait"),
+    ]) {
+      let lists = 0;
+      const extensions: Backend["extensions"] = {
+        ...backend.extensions,
+        describeJob: async ({ jobId }) => {
+          if (jobId !== "known") throw refusal;
+          return create(DescribeJobResponseSchema, { jobId });
+        },
+        listJobs: (...args) => {
+          lists += 1;
+          return backend.extensions?.listJobs?.(...args) as never;
+        },
+      };
+      const { call } = callerOf(
+        new Map([[undefined, { backend: { ...backend, extensions }, limits }]]),
+        () => true,
+      );
+      const isPassing = refusal.entry.name === "Throttling";
+      const expected = isPassing ? "Throttling: wait" : 'TransactionNotFound: there is no job "none"';
+      assert.equal(await call(cancelJob, { jobId: "none" }), expected);
+      assert.equal(lists, 0);
+      assert.equal(typeof (await call(cancelJob, { jobId: "known" })), "object");
+      assert.equal(lists, 1);
+    }
+  });
+
+  it("asks for all jobs where an upstream cannot describe one", async () => {
+    const { backend, limits } = databaseOf({ known: "a$t" });
+    const { describeJob: _, ...extensions } = backend.extensions ?? {};
+    const { call } = callerOf(
+      new Map([[undefined, { backend: { ...backend, extensions }, limits }]]),
+      () => true,
+    );
+    assert.equal(typeof (await call(cancelJob, { jobId: "known" })), "object");
+    assert.match(String(await call(cancelJob, { jobId: "none" })), /^TransactionNotFound/);
+  });
+
   it("asks a backend that knows the table of a job, and not for all jobs", async () => {
     const { backend, limits } = databaseOf();
     const tableOfJob = async (jobId: string) => (jobId === "known" ? ["a", "t"] : undefined);

@@ -1,8 +1,8 @@
-import { create, type DescMethodUnary, type MessageShape } from "@bufbuild/protobuf";
+import { create, type DescMethodUnary, type Message, type MessageShape } from "@bufbuild/protobuf";
 import { LanceDbService } from "../../gen/lance/gateway/v1/lancedb_pb.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import { type Call, copyCall } from "../../namespace/call.ts";
-import { LanceError } from "../../namespace/errors.ts";
+import { isLanceError, LanceError } from "../../namespace/errors.ts";
 import { type Identifier, MAX_IDENTIFIER_DEPTH, parseIdentifier } from "../../namespace/identifier.ts";
 import type { Backend } from "../../namespace/lance-namespace.ts";
 import { checkProgress } from "../../namespace/page-progress.ts";
@@ -34,6 +34,7 @@ export function createLookups(
     const key = JSON.stringify([permissions.databaseOf(call), jobId]);
     const known = tablesOfJobs.get(key);
     if (known !== undefined && performance.now() < known.until) return known.table;
+    if (await isUnknownJob(call, next, jobId)) return undefined;
     for await (const { jobs } of pagesOf(call, next, LanceDbService.method.listJobs, [])) {
       const job = jobs.find((each) => each.jobId === jobId);
       if (job === undefined) continue;
@@ -42,7 +43,6 @@ export function createLookups(
       tablesOfJobs.set(key, { table, until: performance.now() + JOB_MS });
       return table;
     }
-    tablesOfJobs.delete(key);
     return undefined;
   }
 
@@ -77,6 +77,20 @@ function cannotTell({ method }: Call, { name }: Backend, what: string): LanceErr
   return new LanceError("PermissionDenied", text);
 }
 
+/** Whether a backend says that it has no such job: anyone can think up any number of ids, and a list of all jobs for each would be long. */
+async function isUnknownJob(call: Call, next: Next, jobId: string): Promise<boolean> {
+  const method = LanceDbService.method.describeJob;
+  try {
+    await ask(call, next, method, create(method.input, { jobId }));
+    return false;
+  } catch (error) {
+    // An upstream that cannot describe jobs may list them.
+    if (isLanceError(error, "Unsupported")) return false;
+    if (error instanceof LanceError && error.entry.httpStatus === 404) return true;
+    throw error;
+  }
+}
+
 /** Returns everything below a namespace, with the operations that remove it. */
 async function contentsOf(call: Call, next: Next, namespace: Identifier): Promise<Touch[]> {
   // An upstream that lists the same for every namespace would have no end.
@@ -100,6 +114,19 @@ async function contentsOf(call: Call, next: Next, namespace: Identifier): Promis
   return found;
 }
 
+/** Makes a call of the gateway's own. */
+async function ask<M extends DescMethodUnary>(
+  call: Call,
+  next: Next,
+  method: M,
+  message: Message,
+  id: Identifier = [],
+): Promise<MessageShape<M["output"]>> {
+  const own = copyCall(call, { method, id, takes: undefined, responseHeaders: {} });
+  const request = { kind: "unary", operation: method.localName, message } as unknown as OperationRequest;
+  return (await next(own, request)) as unknown as MessageShape<M["output"]>;
+}
+
 /** Calls a list for all of its pages. */
 async function* pagesOf<M extends DescMethodUnary>(
   call: Call,
@@ -108,10 +135,8 @@ async function* pagesOf<M extends DescMethodUnary>(
   id: Identifier,
 ): AsyncGenerator<MessageShape<M["output"]>> {
   for (let pageToken: string | undefined; ; ) {
-    const own = copyCall(call, { method, id, takes: undefined, responseHeaders: {} });
     const message = create(method.input, { id: [...id], limit: PAGE, pageToken } as never);
-    const request = { kind: "unary", operation: method.localName, message } as unknown as OperationRequest;
-    const page = (await next(own, request)) as unknown as MessageShape<M["output"]> & {
+    const page = (await ask(call, next, method, message, id)) as MessageShape<M["output"]> & {
       readonly pageToken?: string;
     };
     yield page;
