@@ -20,6 +20,7 @@ import type { Job, JobFacts } from "../../jobs/job.ts";
 import { withGuarded } from "../tables/guarded.ts";
 import { duringWork } from "../tables/long-work.ts";
 import { datasetOf, isMain, requireTable, withData } from "../tables/lookup.ts";
+import { mentions } from "../tables/misread.ts";
 import { schemaOf } from "./columns.ts";
 
 /** The kind of the jobs that fill a column. */
@@ -154,7 +155,8 @@ async function check(native: NativeTable, expression: string, where: string | un
   await query.explainPlan(false);
 }
 
-async function fill(native: NativeTable, { spec }: Job, signal: AbortSignal): Promise<JobFacts> {
+async function fill(native: NativeTable, job: Job, signal: AbortSignal): Promise<JobFacts> {
+  const { spec } = job;
   const [column, expression] = [String(spec["column"]), textOf(spec["expression"])];
   const sourceVersion = await engineCall(() => native.version());
   // The job may be older than these checks, and the column's metadata may be newer than the job.
@@ -165,11 +167,26 @@ async function fill(native: NativeTable, { spec }: Job, signal: AbortSignal): Pr
     return { rows: rowsFilled, sourceVersion, version };
   }
   checkExpressions([[expression, `${EXPRESSION_KEY} of ${column}`]]);
+  if (mentions(expression, [column])) refuseSecondStart(job, column);
   const condition = onePredicate(textOf(spec["where"]));
   const where = condition && exactWithAnyIndex(condition);
   const update = () => native.update(where, [[column, expression]]);
   const { rowsUpdated, version } = await repeatConflicts(native, update, () => !signal.aborted);
   return { rows: rowsUpdated, sourceVersion, version };
+}
+
+/**
+ * Refuses to apply an expression once more to values that may be its own results, such as `x + 1` to the column `x`.
+ *
+ * @throws LanceError OutcomeUnknown
+ */
+function refuseSecondStart({ events = [], begun = 0 }: Job, column: string): void {
+  const starts = events.filter(({ state }) => state === "running").length;
+  if (Math.max(starts, begun) <= 1) return;
+  throw new LanceError(
+    "OutcomeUnknown",
+    `a process ended while it filled column ${column}, whose expression reads the column itself and is not applied twice; look at the column before you start another backfill`,
+  );
 }
 
 function textOf(value: JobFacts[string]): string | undefined {

@@ -67,7 +67,7 @@ export function refuseMisread(
 }
 
 /** Whether an expression may read a field, something in it, or a struct around it. */
-function mentions(text: string, path: readonly string[]): boolean {
+export function mentions(text: string, path: readonly string[]): boolean {
   const tokens = tokenizeSql(text);
   const nameAt = (at: number) => tokens[at]?.text.replace(/^(["`])(.*)\1$/s, "$2").toLowerCase();
   return tokens.some((_, start) => {
