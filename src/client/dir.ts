@@ -1,7 +1,9 @@
-import { existsSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { LanceError } from "../namespace/errors.ts";
 import type { NamespaceImplementation } from "./implementation.ts";
+import { lateDirectory } from "./late-directory.ts";
 import { type Properties, readProperties } from "./properties.ts";
 import { SILENT_LOG } from "./silent-log.ts";
 
@@ -46,19 +48,23 @@ export async function openDirectory(properties: Properties): Promise<NamespaceIm
     );
   }
   const { createDirectoryBackend } = await import("../backends/dir/index.ts");
-  const directory = tableDirectory ?? (isGatewayRoot(root) ? "data" : ".");
-  const backend = await createDirectoryBackend({
-    root,
-    tableDirectory: directory,
-    managedVersioning,
-    storageOptions,
-    log: SILENT_LOG,
-  }).catch((cause: Error) => {
-    throw cause instanceof LanceError ? cause : new LanceError("InvalidInput", cause.message, { cause });
-  });
+  const directoryNow = () => tableDirectory ?? (isGatewayRoot(root) ? "data" : ".");
+  const open = () =>
+    createDirectoryBackend({
+      root,
+      tableDirectory: directoryNow(),
+      managedVersioning,
+      storageOptions,
+      log: SILENT_LOG,
+    }).catch((cause: Error) => {
+      throw cause instanceof LanceError ? cause : new LanceError("InvalidInput", cause.message, { cause });
+    });
+  const directory = directoryNow();
   const place = directory === "." ? root : `${root.replace(/\/$/, "")}/${directory}`;
+  const isMissing = () => isNowhere(root);
   return {
-    ...backend,
+    ...(isMissing() ? lateDirectory(root, isMissing, open) : await open()),
+    name: "dir",
     description: root,
     lancedb: { implementation: "dir", properties: { root: place, ...prefixed(storageOptions) } },
   };
@@ -66,6 +72,19 @@ export async function openDirectory(properties: Properties): Promise<NamespaceIm
 
 function prefixed(storageOptions: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(Object.entries(storageOptions).map(([key, value]) => [`storage.${key}`, value]));
+}
+
+/** Whether there is nothing at the path of a root; a bucket has no directories that could be missing. */
+function isNowhere(root: string): boolean {
+  const isFile = /^file:\/\//i.test(root);
+  if (root.includes("://") && !isFile) return false;
+  try {
+    statSync(isFile ? fileURLToPath(root) : root);
+    return false;
+  } catch (error) {
+    // The directory itself says what else is wrong with it.
+    return (error as NodeJS.ErrnoException).code === "ENOENT";
+  }
 }
 
 /** Whether a gateway was started on the directory while it was empty. */
