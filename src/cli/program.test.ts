@@ -48,6 +48,9 @@ describe("help", () => {
 });
 
 describe("wrong use", () => {
+  const nowhere = ["--uri", "http://127.0.0.1:1"];
+  const importing = (mode: string) => ["import", "x.csv", "t", "--mode", mode, ...nowhere];
+  const indexing = (type: string) => ["index", "create", "t", "c", "--type", type, ...nowhere];
   const CASES: readonly (readonly [args: readonly string[], message: RegExp])[] = [
     [[], /^a command is missing; see lance-gateway --help$/],
     [["serv"], /^unknown command 'serv' \(Did you mean serve\?\)$/],
@@ -62,6 +65,21 @@ describe("wrong use", () => {
     [["versions", "--root", "x"], /^versions needs one of ls, describe$/],
     [["serve", "extra"], /^too many arguments for 'serve'/],
     [["count"], /^missing required argument 'TABLE'$/],
+    [["keys", "list", "--file", "x", "--name", "ann"], /^keys list takes no --name$/],
+    [["keys", "revoke", "--file", "x", "--expires", "1d", "id"], /^keys revoke takes no --expires$/],
+    [["keys", "list", "--file", "x", "id"], /^keys list takes no ID$/],
+    [["policy", "check", "x", "--principal", "api-key:ann"], /^policy check takes no --principal$/],
+    [["policy", "check", "x", "--dir", "y"], /^DIR and --dir both name/],
+    [["policy", "print-roles", "x"], /^policy print-roles takes no DIR$/],
+    [["policy", "print-roles", "--dir", "x"], /^policy print-roles takes no --dir$/],
+    [["config", "schema", "x"], /^config schema takes no FILE$/],
+    [["config", "schema", "--port", "1"], /^config schema takes no --port$/],
+    [["config", "print", "x", "--config", "y"], /^FILE and --config both name/],
+    [["context", "add", "x", "--uri", "http://127.0.0.1:1", "--bearer"], /^--bearer needs --key-file/],
+    [[...importing("append"), "--property", "a=b"], /^--property is for a new table/],
+    [[...indexing("BTREE"), "--distance", "l2"], /are for vectors, and --type is BTREE$/],
+    [[...indexing("IVF_PQ"), "--with-position"], /^--with-position goes with --type FTS$/],
+    [[...indexing("FTS"), "--timeout", "1s"], /^--timeout goes with --wait$/],
     [["completion", "tcsh"], /Allowed choices are zsh, bash, fish/],
   ];
   for (const [args, message] of CASES) {

@@ -1,6 +1,6 @@
 import { configurationOf, readSources } from "../../config/configuration.ts";
 import { explain, type ShownConfiguration, type ShownOptions } from "../../config/explain.ts";
-import { type Layer, readTable } from "../../config/layers.ts";
+import { findGiven, type Layer, readTable } from "../../config/layers.ts";
 import { type Environment, type OptionTable, UsageError } from "../../config/option-spec.ts";
 import { SERVE_OPTIONS } from "../../config/options.ts";
 import { configurationSchema } from "../../config/schema.ts";
@@ -8,6 +8,7 @@ import { redactText } from "../../log/redact.ts";
 import { jsonText } from "../json-text.ts";
 import { JSON_OPTION } from "./catalog.ts";
 import type { CommandDefinition } from "./command.ts";
+import { refuseUnused } from "./refuse-unused.ts";
 import { serve } from "./serve.ts";
 import { textTable } from "./text-table.ts";
 
@@ -50,6 +51,13 @@ export const config: CommandDefinition = {
   async run({ operands: [name = "", file], layers }, environment) {
     const act = Object.hasOwn(ACTIONS, name) ? ACTIONS[name] : undefined;
     if (act === undefined) throw new UsageError(`config does one of ${Object.keys(ACTIONS).join(", ")}`);
+    if (name === "schema") {
+      const tables = [OPTIONS, ...serve.groups.map(({ options }) => options)];
+      for (const options of tables) refuseUnused("config schema", options, ["json"], layers);
+      if (file !== undefined) throw new UsageError("config schema takes no FILE");
+    }
+    if (file !== undefined && findGiven(SERVE_OPTIONS.config, layers.slice(0, 1)) !== undefined)
+      throw new UsageError("FILE and --config both name the configuration; give one of them");
     const { json } = readTable(OPTIONS, layers);
     const [text, code] = await act(
       file === undefined ? layers : [naming(file), ...layers],

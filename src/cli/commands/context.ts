@@ -71,6 +71,8 @@ export const contextAdd: CommandDefinition = {
     if (!flags.some((layer) => backendIn(layer) !== undefined))
       throw new UsageError("--uri, --address or --root is missing");
     const key = await keyFrom(options);
+    if (options.bearer && key === undefined)
+      throw new UsageError("--bearer needs --key-file, --key-env or --key-stdin beside it");
     const context: Context = {
       options: placesIn(flags),
       ...(key !== undefined && { key }),

@@ -1,7 +1,7 @@
 import type { Schema } from "apache-arrow";
 import { type Identifier, LanceError } from "../../client/exports.ts";
 import type { Namespace } from "../../client/namespace.ts";
-import type { OptionSpec, OptionTable } from "../../config/option-spec.ts";
+import { type OptionSpec, type OptionTable, UsageError } from "../../config/option-spec.ts";
 import { parseChoice } from "../../config/parsers.ts";
 import { FILE_FORMATS, type FileFormat, formatOfName, STANDARD } from "../files/formats.ts";
 import { openRows } from "../files/read.ts";
@@ -38,6 +38,8 @@ export const importRows = catalogCommand({
   async run({ namespace, operands: [file = "", path = ""], options, signal, answer }) {
     const id = parsePath(path);
     const { mode } = options;
+    if (mode === "append" && options.properties.length > 0)
+      throw new UsageError("--property is for a new table, and --mode append adds rows to one that exists");
     const format = options.format ?? formatOfName(file);
     let progress: Progress | undefined;
     const advanced = (amount: number) => progress?.advance(amount);

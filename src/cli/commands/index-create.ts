@@ -1,4 +1,4 @@
-import { type OptionTable, UsageError } from "../../config/option-spec.ts";
+import { type OptionTable, type OptionValues, UsageError } from "../../config/option-spec.ts";
 import { parseChoice, parseInteger, parseSwitch, parseText } from "../../config/parsers.ts";
 import { catalogCommand } from "./catalog-command.ts";
 import { TIMEOUT_OPTION, waitForIndices } from "./index-commands.ts";
@@ -52,6 +52,17 @@ const OPTIONS = {
   timeout: TIMEOUT_OPTION,
 } as const satisfies OptionTable;
 
+type Options = OptionValues<typeof OPTIONS>;
+
+/** @throws UsageError for options that do nothing for the type of the index, or without `--wait` */
+function checkUse({ type, distance, partitions, subVectors, withPosition, wait, timeout }: Options): void {
+  const isVector = VECTOR.some((each) => each === type);
+  if (!isVector && [distance, partitions, subVectors].some((value) => value !== undefined))
+    throw new UsageError(`--distance, --partitions and --sub-vectors are for vectors, and --type is ${type}`);
+  if (withPosition && type !== "FTS") throw new UsageError("--with-position goes with --type FTS");
+  if (timeout !== undefined && !wait) throw new UsageError("--timeout goes with --wait");
+}
+
 /** `lance-gateway index create`: builds an index of a column. */
 export const indexCreate = catalogCommand({
   operands: "<TABLE> <COLUMN>",
@@ -59,6 +70,7 @@ export const indexCreate = catalogCommand({
   async run({ namespace, operands: [path = "", column = ""], options, signal, answer }) {
     const { type, name, distance, partitions, subVectors, withPosition, branch, wait, timeout } = options;
     if (type === undefined) throw new UsageError("--type is missing");
+    checkUse(options);
     const id = parsePath(path);
     const isScalar = SCALAR.some((each) => each === type);
     const operation = isScalar ? namespace.createTableScalarIndex : namespace.createTableIndex;

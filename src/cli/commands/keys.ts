@@ -7,6 +7,7 @@ import { ROLE_NAMES } from "../../namespace/principal.ts";
 import { jsonText } from "../json-text.ts";
 import { JSON_OPTION } from "./catalog.ts";
 import type { CommandDefinition } from "./command.ts";
+import { refuseUnused } from "./refuse-unused.ts";
 import { textTable } from "./text-table.ts";
 
 function parseScope(text: string): string {
@@ -100,6 +101,13 @@ const ACTIONS: Readonly<Record<string, Act>> = {
   },
 };
 
+/** Options of each action. */
+const USED: Readonly<Record<string, readonly (keyof Options)[]>> = {
+  create: ["file", "name", "role", "groups", "scope", "expires", "json"],
+  list: ["file", "json"],
+  revoke: ["file", "json"],
+};
+
 /** `lance-gateway keys`: creates, lists and revokes the API keys of a file. */
 export const keys: CommandDefinition = {
   operands: "<create|list|revoke> [ID]",
@@ -108,6 +116,8 @@ export const keys: CommandDefinition = {
     const options = readTable(OPTIONS, layers);
     const act = Object.hasOwn(ACTIONS, name) ? ACTIONS[name] : undefined;
     if (act === undefined) throw new UsageError(`keys does one of ${Object.keys(ACTIONS).join(", ")}`);
+    refuseUnused(`keys ${name}`, OPTIONS, USED[name] ?? [], layers);
+    if (id !== undefined && name !== "revoke") throw new UsageError(`keys ${name} takes no ID`);
     if (options.file === undefined) throw new UsageError("--file is missing");
     process.stdout.write(await act(options.file, options, id));
     return 0;

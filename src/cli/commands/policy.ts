@@ -14,6 +14,7 @@ import { LanceError } from "../../namespace/errors.ts";
 import { ROLE_NAMES } from "../../namespace/principal.ts";
 import { JSON_OPTION } from "./catalog.ts";
 import type { CommandDefinition } from "./command.ts";
+import { refuseUnused } from "./refuse-unused.ts";
 
 const OPTIONS = {
   dir: {
@@ -120,12 +121,21 @@ const ACTIONS: Readonly<Record<string, (directory: string, options: Options) => 
   },
 };
 
+/** Options of the actions that do not take all. */
+const USED: Readonly<Record<string, readonly (keyof Options)[]>> = {
+  check: ["dir", "json"],
+  test: ["dir", "json"],
+  "print-roles": [],
+};
+
 /** `lance-gateway policy`: checks, tests and explains the policies of a directory, and prints those of the roles. */
 export const policy: CommandDefinition = {
   operands: "<check|test|explain|print-roles> [DIR]",
   groups: [{ heading: "Options", options: OPTIONS, environment: false }],
   async run({ operands: [name = "", operand], layers }) {
+    refuseUnused(`policy ${name}`, OPTIONS, USED[name] ?? Object.keys(OPTIONS), layers);
     if (name === "print-roles") {
+      if (operand !== undefined) throw new UsageError("policy print-roles takes no DIR");
       process.stdout.write(rolePolicies());
       return 0;
     }
@@ -133,6 +143,8 @@ export const policy: CommandDefinition = {
     const act = Object.hasOwn(ACTIONS, name) ? ACTIONS[name] : undefined;
     if (act === undefined)
       throw new UsageError(`policy does one of ${Object.keys(ACTIONS).join(", ")}, print-roles`);
+    if (operand !== undefined && options.dir !== undefined)
+      throw new UsageError("DIR and --dir both name the directory of the policies; give one of them");
     const directory = operand ?? options.dir;
     if (directory === undefined) throw new UsageError(`policy ${name} needs the directory of the policies`);
     const [text, code] = await act(directory, options);
