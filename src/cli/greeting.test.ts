@@ -11,3 +11,26 @@ test("the greeting names the service as its descriptor does", () => {
   const text = greeting(readServeOptions(sourcesOf(["--root", "."])), undefined, gateway);
   expect(text).toContain(`  gRPC-Web  http://127.0.0.1:2333/${LanceNamespaceService.typeName}/\n`);
 });
+
+test("the greeting names the place of each database, without credentials", () => {
+  const address = { address: "127.0.0.1", family: "IPv4", port: 2333 };
+  const gateway = { address, readOnly: [] } as unknown as Gateway;
+  const optionsOf = (...args: readonly string[]) => readServeOptions(sourcesOf(args));
+  const places = {
+    disk: optionsOf("--root", "/srv/lance"),
+    bucket: optionsOf("--root", "s3://key:secret@bucket/prefix"),
+    upstream: optionsOf("--uri", "https://lance.example.com"),
+    other: optionsOf("--address", "lance.example.com:443"),
+  };
+  const databases = {
+    byName: new Map(Object.entries(places)),
+    routes: [],
+    pathPrefix: "/db",
+    fallback: undefined,
+  };
+  const [first = ""] = greeting(optionsOf("--port", "0"), databases, gateway).split("\n");
+  expect(first).toMatch(
+    / serves the databases disk \(\/srv\/lance\), bucket \(s3:\/\/[^()]*@bucket\/prefix\), upstream \(https:\/\/lance\.example\.com\/\), other \(lance\.example\.com:443\)$/,
+  );
+  expect(first).not.toContain("secret");
+});

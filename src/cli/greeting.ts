@@ -67,6 +67,7 @@ function forWhom({ auth, socketPath }: ServeOptions): string {
 
 /** The text for the catalog that is served in the first line. */
 function whatIsServed(options: ServeOptions, databases: Databases | undefined): string {
-  if (databases !== undefined) return `the databases ${[...databases.byName.keys()].join(", ")}`;
-  return placeOf(options);
+  if (databases === undefined) return placeOf(options);
+  const named = [...databases.byName].map(([name, own]) => `${name} (${placeOf(own)})`);
+  return `the databases ${named.join(", ")}`;
 }
