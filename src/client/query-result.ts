@@ -1,5 +1,6 @@
 import type { RecordBatch, Table } from "apache-arrow";
 import { LanceError } from "../namespace/errors.ts";
+import { createPlainReader } from "./plain-rows.ts";
 
 /**
  * The rows of a query, as Arrow record batches. Each iteration runs the query again; leaving the loop early ends it.
@@ -9,7 +10,10 @@ export interface QueryResult extends AsyncIterable<RecordBatch> {
   bytes(): AsyncIterable<Uint8Array>;
   /** Returns all rows as an Arrow table. */
   toTable(): Promise<Table>;
-  /** Returns all rows as plain objects: lists as arrays, 64-bit integers as bigint. */
+  /**
+   * Returns all rows as plain objects: lists as arrays, 64-bit integers as bigint, decimals as texts, dates and times as Dates, and times of a
+   * finer unit than milliseconds as nanoseconds since 1970 in a bigint. A table takes these values again without a loss.
+   */
   toArray(): Promise<Record<string, unknown>[]>;
 }
 
@@ -52,7 +56,12 @@ export function createQueryResult(bytes: () => AsyncIterable<Uint8Array>): Query
     ...iterable,
     bytes,
     toTable,
-    toArray: async () => (await toTable()).toArray().map((row) => plain(row) as Record<string, unknown>),
+    async toArray() {
+      const read = createPlainReader(await import("apache-arrow"));
+      const rows: Record<string, unknown>[] = [];
+      for await (const batch of iterable) for (const row of read(batch)) rows.push(row);
+      return rows;
+    },
   };
 }
 
@@ -60,14 +69,4 @@ function undecodable(thrown: unknown): unknown {
   if (thrown instanceof LanceError) return thrown;
   const text = thrown instanceof Error ? thrown.message : String(thrown);
   return new LanceError("Internal", `the rows of the answer cannot be decoded: ${text}`, { cause: thrown });
-}
-
-/** Converts a value of Arrow to plain JavaScript. */
-function plain(value: unknown): unknown {
-  if (value === null || typeof value !== "object") return value;
-  if (value instanceof Uint8Array || value instanceof Date) return value;
-  if ("toJSON" in value && typeof value.toJSON === "function") value = value.toJSON();
-  if (typeof value !== "object" || value === null) return value;
-  if (Symbol.iterator in value) return Array.from(value as Iterable<unknown>, plain);
-  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, plain(item)]));
 }

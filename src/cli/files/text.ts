@@ -1,7 +1,7 @@
 import Papa from "papaparse";
 import { createQueryResult } from "../../client/query-result.ts";
 import { jsonOfValue } from "../../client/text/json-of-value.ts";
-import { createRowReader, type Digits } from "./values.ts";
+import { createTextReader, type Digits } from "./values.ts";
 
 /** Rows whose text is in memory at a time. */
 const SLICE_ROWS = 256;
@@ -41,7 +41,7 @@ export interface RowSlice {
 
 /** Yields the rows of an Arrow IPC stream in slices; a stream without rows has a slice without rows. */
 export async function* slicesOf(answer: AsyncIterable<Uint8Array>): AsyncIterable<RowSlice> {
-  const read = await createRowReader();
+  const read = await createTextReader();
   let isFirst = true;
   for await (const batch of createQueryResult(() => answer)) {
     const names = batch.schema.names.map(String);

@@ -1,9 +1,8 @@
-import type { DataType, RecordBatch, Vector } from "apache-arrow";
+import type { DataType, RecordBatch } from "apache-arrow";
+import { createRowReader, type ReadItem } from "../../client/row-reader.ts";
+import { decimalText } from "../../client/text/decimal-text.ts";
 
 type Arrow = typeof import("apache-arrow");
-/** Reads an item of a column as what JSON has, with 64-bit integers as bigints and decimals as {@link Digits}. */
-type Read = (column: Vector, index: number) => unknown;
-
 /** A number of any precision, as JSON writes it. */
 export interface Digits {
   readonly rawJSON: string;
@@ -13,25 +12,12 @@ export interface Digits {
 const DIGITS = [0, 3, 6, 9] as const;
 
 /** Returns a reader of the rows of a result: names with values, times as texts in ISO 8601, bytes in base64. */
-export async function createRowReader(): Promise<(batch: RecordBatch) => Iterable<Record<string, unknown>>> {
-  const arrow = await import("apache-arrow");
-  return function* (batch) {
-    const columns = batch.schema.fields.map(({ name, type }, at) => ({
-      name,
-      read: readerOf(arrow, type),
-      column: batch.getChildAt(at) as Vector,
-    }));
-    for (let row = 0; row < batch.numRows; row++)
-      yield Object.fromEntries(columns.map(({ name, read, column }) => [name, read(column, row)]));
-  };
+export async function createTextReader(): Promise<(batch: RecordBatch) => Iterable<Record<string, unknown>>> {
+  return createRowReader(await import("apache-arrow"), readerOfValue);
 }
 
-function readerOf(arrow: Arrow, type: DataType): Read {
-  const read = readerOfValue(arrow, type);
-  return (column, index) => (column.isValid(index) ? read(column, index) : null);
-}
-
-function readerOfValue(arrow: Arrow, type: DataType): Read {
+/** Reads items as what JSON has, with 64-bit integers as bigints and decimals as {@link Digits}. */
+function readerOfValue(arrow: Arrow, type: DataType): ReadItem {
   const { DataType: Is } = arrow;
   if (Is.isTimestamp(type)) {
     const digits = DIGITS[type.unit] ?? 0;
@@ -45,23 +31,9 @@ function readerOfValue(arrow: Arrow, type: DataType): Read {
     return (column, index) =>
       timestampText(BigInt(column.get(index)), digits, "").slice("1970-01-01T".length);
   }
-  if (Is.isDecimal(type)) return (column, index) => decimal(column.get(index), type.scale, type.bitWidth);
+  if (Is.isDecimal(type)) return (column, index) => JSON.rawJSON(decimalText(column.get(index), type.scale));
   if (Is.isFloat(type) && type.precision === arrow.Precision.SINGLE)
     return (column, index) => shortest(column.get(index));
-  if (Is.isList(type) || Is.isFixedSizeList(type)) {
-    const read = readerOf(arrow, type.children[0]?.type as DataType);
-    return (column, index) => {
-      const items: Vector = column.get(index);
-      return Array.from({ length: items.length }, (_, at) => read(items, at));
-    };
-  }
-  if (Is.isStruct(type)) {
-    const readers = type.children.map((child) => [child.name, readerOf(arrow, child.type)] as const);
-    return (column, index) =>
-      Object.fromEntries(
-        readers.map(([name, read], at) => [name, read(column.getChildAt(at) as Vector, index)]),
-      );
-  }
   return (column, index) => plain(column.get(index));
 }
 
@@ -98,16 +70,6 @@ function shortest(value: number): number {
     if (Math.fround(short) === value) return short;
   }
   return value;
-}
-
-/** Returns a decimal, which Arrow keeps in words of 32 bits, the lowest first. */
-function decimal(words: Uint32Array, scale: number, bits: number): Digits {
-  const whole = [...words].reduceRight((sum, word) => (sum << 32n) | BigInt(word), 0n);
-  const value = BigInt.asIntN(bits, whole);
-  const digits = (value < 0n ? -value : value).toString().padStart(scale + 1, "0");
-  const point = digits.length - scale;
-  const text = scale <= 0 ? digits : `${digits.slice(0, point)}.${digits.slice(point)}`;
-  return JSON.rawJSON(value < 0n ? `-${text}` : text);
 }
 
 declare global {

@@ -1,4 +1,5 @@
 import type { DataType } from "apache-arrow";
+import { decimalText } from "../../client/text/decimal-text.ts";
 import { formatTime } from "../shell/format.ts";
 import { imageTypeOf } from "./image-type.ts";
 
@@ -77,15 +78,4 @@ export function shortNumber(value: number): string {
 
 function scaleOf(type: DataType): number {
   return (type as DataType & { readonly scale: number }).scale;
-}
-
-/** Writes a decimal, which Arrow keeps in words of 32 bits, the lowest first. */
-function decimalText(words: Uint32Array, scale: number): string {
-  const bits = BigInt(words.length * 32);
-  const whole = [...words].reduceRight((sum, word) => (sum << 32n) | BigInt(word), 0n);
-  const value = BigInt.asIntN(Number(bits), whole);
-  const digits = (value < 0n ? -value : value).toString().padStart(scale + 1, "0");
-  const point = digits.length - scale;
-  const text = scale === 0 ? digits : `${digits.slice(0, point)}.${digits.slice(point)}`;
-  return value < 0n ? `-${text}` : text;
 }
