@@ -44,6 +44,24 @@ test("stays with the catalog in the data directory when another program has put 
   assert.equal((await openBase(open(store), ".")).key, "root");
 });
 
+test("refuses a root that is a table, because a prune of the table would remove the rows of the catalog", async (t) => {
+  const root = await temporaryDirectory(t);
+  const local = async () => (await openBase(await openStore(root, {}), undefined)).key;
+  for (const part of ["_versions", "data"]) await mkdir(join(root, part));
+  await assert.rejects(local(), /cannot use .* single table; give the directory that contains it$/);
+  assert.deepEqual(await readdir(join(root, "data")), []);
+  // A catalog that an earlier release has made there stays within reach.
+  await mkdir(join(root, "data", "__manifest"));
+  assert.equal(await local(), join(root, "data").slice(1));
+
+  const store = createMemoryStore();
+  store.objects.set("root/_versions/1.manifest", new Uint8Array());
+  await assert.rejects(openBase(open(store), undefined), /single table/);
+  assert.equal(store.objects.size, 1);
+  store.objects.set("root/data/__manifest/_versions/1.manifest", new Uint8Array());
+  assert.equal((await openBase(open(store), undefined)).key, "root/data");
+});
+
 test("writes to a store only if it refuses to replace objects, and leaves nothing of the trial", async () => {
   const store = createMemoryStore();
   assert.equal((await openBase(open(store), undefined)).readOnly, undefined);

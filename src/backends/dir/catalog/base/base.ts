@@ -12,7 +12,12 @@ import { isInside } from "./inside.ts";
 /** Directory in which new catalogs keep their manifest and their tables. */
 const DATA_DIRECTORY = "data";
 
+/** Directory that every table has and no catalog. */
+const VERSIONS_DIRECTORY = "_versions";
+
 const CHOSEN = "it was opened for reading only";
+
+const IS_TABLE = "it is a single table; give the directory that contains it";
 
 /** The base directory of a catalog. */
 export interface Base {
@@ -40,8 +45,7 @@ export async function openBase(
     if (store.files !== undefined) {
       return await openDirectory(store, store.files, root, tableDirectory, onlyReads);
     }
-    const isRoot = async () => !(await hasOwnCatalog(store, root)) && isCatalog(store, root);
-    const directory = tableDirectory ?? ((await isRoot()) ? "." : DATA_DIRECTORY);
+    const directory = tableDirectory ?? ((await isServedInPlace(store, root)) ? "." : DATA_DIRECTORY);
     const base = resolve("/", root, directory);
     if (!isInside(resolve("/", root), base)) throw new Error("the table directory is outside of it");
     const key = base.slice(1);
@@ -65,8 +69,10 @@ async function openDirectory(
   await makeDirectory(resolve(root));
   const names = await readdir(root);
   const holdsCatalog = names.some((name) => name === MANIFEST_NAME || name.endsWith(".lance"));
-  const isRoot = holdsCatalog && !(await hasOwnCatalog(store, store.keyOf(resolve(root))));
-  const base = resolve(root, tableDirectory ?? (isRoot ? "." : DATA_DIRECTORY));
+  const hasOwn = await hasOwnCatalog(store, store.keyOf(resolve(root)));
+  if (tableDirectory === undefined && !hasOwn && !holdsCatalog && names.includes(VERSIONS_DIRECTORY))
+    throw new Error(IS_TABLE);
+  const base = resolve(root, tableDirectory ?? (holdsCatalog && !hasOwn ? "." : DATA_DIRECTORY));
   if (!isInside(resolve(root), base)) throw new Error("the table directory is outside of it");
   const made = await makeDirectory(base);
   const path = made ? await realpath(base) : join(await realpath(root), relative(resolve(root), base));
@@ -88,6 +94,18 @@ function isDenied(thrown: Error): false {
  */
 function hasOwnCatalog(store: ObjectStore, root: string): Promise<boolean> {
   return store.exists(keyIn(root, `${DATA_DIRECTORY}/${MANIFEST_NAME}`));
+}
+
+/**
+ * Whether the root itself is the base.
+ *
+ * @throws Error if the root is a table: a prune of the table would remove the rows of a catalog in its directory `data`
+ */
+async function isServedInPlace(store: ObjectStore, root: string): Promise<boolean> {
+  if (await hasOwnCatalog(store, root)) return false;
+  if (await isCatalog(store, root)) return true;
+  if (await store.exists(keyIn(root, VERSIONS_DIRECTORY))) throw new Error(IS_TABLE);
+  return false;
 }
 
 async function isCatalog(store: ObjectStore, root: string): Promise<boolean> {
