@@ -83,6 +83,40 @@ test("a reload while a worker starts neither replaces nor counts it again", asyn
   );
 });
 
+test("a reload whose worker ends before its turn to open what changes fails, and the next one has an effect", async (t) => {
+  const { path, remove } = await temporaryDirectory();
+  t.onTestFinished(remove);
+  const [plugin, config, held] = ["slow.mjs", "gateway.json", "held"].map((name) => join(path, name)) as [
+    string,
+    string,
+    string,
+  ];
+  await writeFile(plugin, slowlyOpened(held));
+  const options = (version: string) =>
+    JSON.stringify({ backend: "slow", "backend-option": [`version=${version}`] });
+  await writeFile(config, options("1"));
+  const program = startProgram(
+    ...["serve", "--config", config, "--port", "0", "--plugin", plugin, "--workers", "2"],
+  );
+  t.onTestFinished(() => void program.child.kill("SIGKILL"));
+  let stderr = "";
+  program.child.stderr?.on("data", (piece) => {
+    stderr += piece;
+  });
+  await program.listening();
+  await writeFile(held, "");
+  await writeFile(config, options("2"));
+  program.child.kill("SIGHUP");
+  await expect.poll(() => stderr).toContain("worker 1 opens version 2");
+  await writeFile(`${held} worker 2`, "");
+  await expect.poll(() => stderr).toContain("a worker is replaced");
+  await rm(`${held} worker 2`);
+  await rm(held);
+  await expect.poll(() => stderr).toContain("a worker has ended meanwhile");
+  program.child.kill("SIGHUP");
+  await expect.poll(() => stderr).toContain("the configuration has changed");
+});
+
 /** Starts a gateway with two workers and the plugin. @param args further arguments */
 async function startGateway(t: TestContext, ...args: readonly string[]) {
   const { path, remove } = await temporaryDirectory();
@@ -180,3 +214,22 @@ const pluginOf = (held: string) => `
 `;
 
 const ARROW_TYPE = { "content-type": "application/vnd.apache.arrow.stream" };
+
+/** Has the first worker open its backend only when a file is gone, and ends the second one while another file exists. */
+const slowlyOpened = (held: string) => `
+  import { existsSync, writeSync } from "node:fs";
+  import { setTimeout as sleep } from "node:timers/promises";
+  import { threadName } from "node:worker_threads";
+  const end = ${JSON.stringify(`${held} worker 2`)};
+  const ending = setInterval(() => {
+    if (threadName !== "worker 2" || !existsSync(end)) return;
+    clearInterval(ending);
+    throw new Error("nobody catches this");
+  }, 10);
+  async function open({ options }) {
+    writeSync(2, threadName + " opens version " + options.version + "\\n");
+    while (threadName === "worker 1" && existsSync(${JSON.stringify(held)})) await sleep(10);
+    return { name: "slow", operations: {}, ready: async () => true, async close() {} };
+  }
+  export default { backends: { slow: open } };
+`;

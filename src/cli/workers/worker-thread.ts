@@ -129,7 +129,6 @@ export async function startWorker(
   void ended.then((error) => {
     listening.reject(error ?? new Error("a worker ended before it listened"));
     closed.resolve(false);
-    for (const answer of preparing.values()) answer(new Error("a worker has ended meanwhile"));
     for (const answer of [...reading.values(), ...profiling.values()]) answer(undefined);
   });
   const { address, readOnly } = await listening.promise.catch(async (error: unknown) => {
@@ -165,6 +164,8 @@ export async function startWorker(
     async prepare(change) {
       const id = reads++;
       const { promise, resolve } = Promise.withResolvers<Error | undefined>();
+      // Also of a worker that has ended while others prepared.
+      void ended.then(() => resolve(new Error("a worker has ended meanwhile")));
       preparing.set(id, resolve);
       send({ type: "prepare", id, ...change });
       return promise.finally(() => preparing.delete(id));
