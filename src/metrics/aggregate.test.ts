@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import library from "prom-client";
 import { test } from "vitest";
-import { aggregate, growing, type MetricSnapshot } from "./aggregate.ts";
+import { aggregate, growing, type MetricSnapshot, type Snapshot } from "./aggregate.ts";
 import { createCrewMetrics } from "./crew-metrics.ts";
 import { createEventTallies } from "./event-tallies.ts";
 
@@ -61,4 +61,25 @@ test("the counts of a worker that has ended stay, its gauges do not, and a silen
     growing([counter(1), gauge(1), histogram(1)]).map(({ name }) => name),
     ["calls_total", "seconds"],
   );
+});
+
+test("no count is missing from a page that is read while workers end, or once several have ended at the same time", async () => {
+  const answers = [counter(5), counter(7), counter(1)].map((count) => ({
+    metrics: Promise.resolve([count]),
+  }));
+  const workers = answers.map((answer) => ({
+    readMetrics: (): Promise<Snapshot | undefined> => answer.metrics,
+  }));
+  const serving = [...workers];
+  const metrics = createCrewMetrics(() => serving, createEventTallies());
+  const read = async () => firstOf(await aggregate(library, (await metrics.gather()).workers), "calls_total");
+  assert.equal((await read())?.value, 13);
+  const silent = Promise.withResolvers<undefined>();
+  for (const worker of workers.slice(0, 2)) worker.readMetrics = () => silent.promise;
+  const during = read();
+  const retiring = serving.splice(0, 2).map((worker) => metrics.retire(worker));
+  silent.resolve(undefined);
+  assert.equal((await during)?.value, 13);
+  await Promise.all(retiring);
+  assert.equal((await read())?.value, 13);
 });

@@ -31,14 +31,23 @@ export function createCrewMetrics(
     ["ended", 0],
     ["blocked", 0],
   ]);
-  let retired: Snapshot = [];
+  /** Last counts of workers that have ended, some of them already added up. */
+  let retired: readonly Snapshot[] = [];
+  let adding: Promise<void> = Promise.resolve();
   // The computing time of the process counts from here on.
   watchProcess().catch(() => {});
 
-  async function read(worker: MeasuredWorker): Promise<Snapshot> {
-    const metrics = (await worker.readMetrics()) ?? last.get(worker) ?? [];
-    last.set(worker, metrics);
-    return metrics;
+  async function read(worker: MeasuredWorker): Promise<void> {
+    const metrics = await worker.readMetrics();
+    // One that has ended meanwhile has retired with what it had before.
+    if (metrics !== undefined && serving().includes(worker)) last.set(worker, metrics);
+  }
+  async function addUp(): Promise<void> {
+    const parts = retired;
+    const { library } = await watchProcess();
+    const sum = await aggregate(library, parts);
+    // Others may have retired meanwhile.
+    retired = [sum, ...retired.slice(parts.length)];
   }
   function ownMetrics(): Snapshot {
     const counts = [...replacements].map(([reason, value]) => ({ labels: { reason }, value }));
@@ -55,18 +64,18 @@ export function createCrewMetrics(
   }
   return {
     async gather() {
-      const workers = await Promise.all(serving().map(read));
-      return {
-        workers: [...workers, retired],
-        process: [...ownMetrics(), ...(await readWatched("process"))],
-      };
+      await Promise.all(serving().map(read));
+      // In one step, so that each worker counts once, whether it serves or has retired.
+      const workers = [...last.values(), ...retired];
+      return { workers, process: [...ownMetrics(), ...(await readWatched("process"))] };
     },
     async retire(worker) {
       const metrics = last.get(worker);
       last.delete(worker);
       if (metrics === undefined) return;
-      const { library } = await watchProcess();
-      retired = await aggregate(library, [retired, growing(metrics)]);
+      retired = [...retired, growing(metrics)];
+      adding = adding.catch(() => {}).then(addUp);
+      await adding;
     },
     countReplacement(reason) {
       replacements.set(reason, (replacements.get(reason) ?? 0) + 1);
