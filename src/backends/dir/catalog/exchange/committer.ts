@@ -88,8 +88,9 @@ export function createCommitter({ mutateHere, forgetHere, applied, shareHere }: 
 }
 
 /** Applies a decision of another worker, unless it would be decided differently now. */
-function apply({ observations, changes, recorded, at }: Decided, draft: Draft): "committed" | "stale" {
-  if (ageOf(at) > MAX_AGE_MS || !stillHold(observations, draft)) return "stale";
+function apply({ observations, changes, recorded, at }: Decided, draft: Draft): RemoteOutcome {
+  if (ageOf(at) > MAX_AGE_MS) return "late";
+  if (!stillHold(observations, draft)) return "stale";
   for (const [objectId, row] of changes) {
     if (row === undefined) draft.delete(objectId);
     else draft.put(row);

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { LanceError } from "../../../../namespace/errors.ts";
 import { failsWith } from "../../test-support.ts";
 import type { Catalog } from "../catalog.ts";
@@ -73,6 +73,22 @@ test("a mutation of many rows is committed by its own worker", async (t) => {
     }
   } as Mutation<void>);
   for (const catalog of catalogs) assert.equal((await catalog.read()).size, 1);
+});
+
+test("a mutation that waits longer for the committing worker than its decision counts is committed by its own worker", async (t) => {
+  const realNow = Date.now;
+  let waitedMs = 0;
+  const clock = vi.spyOn(Date, "now").mockImplementation(() => realNow() + waitedMs);
+  t.onTestFinished(() => clock.mockRestore());
+  const { catalogs } = await openWorkers(t, 2, (manifest) => ({
+    async head() {
+      waitedMs += 6_000;
+      return manifest.head();
+    },
+  }));
+  const [first, second] = catalogs;
+  await declare(second, "t");
+  assert.ok((await first.read()).get("t"));
 });
 
 test("errors of a commit reach the worker whose mutation it was, with their kind", async (t) => {

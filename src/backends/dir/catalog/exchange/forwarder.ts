@@ -18,7 +18,7 @@ export interface Forwarder {
   /** Commits from now on through the worker at the other end of a port, until that worker ends. */
   connect(port: MessagePort): void;
   /**
-   * Commits a mutation: through the committing worker, or itself while there is none.
+   * Commits a mutation: through the committing worker, or itself while there is none, or while that worker takes too long.
    *
    * @throws LanceError the error of the mutation; the errors of the commit; ConcurrentModification if the state kept
    *   changing; OutcomeUnknown if the committing worker ends meanwhile, and then it may be committed or not
@@ -85,7 +85,8 @@ export function createForwarder(options: ForwarderOptions): Forwarder {
           return outcome.answer as T;
         }
         if (answer === "lost") throw lost();
-        if (answer === "closed") return mutateHere(mutation);
+        // The next decision would wait as long as a late one.
+        if (answer === "closed" || answer === "late") return mutateHere(mutation);
         if (typeof answer === "object") throw fromPlain(answer);
         await refresh();
       }

@@ -48,6 +48,8 @@ export type RemoteOutcome =
   | "committed"
   /** An observation did not hold. */
   | "stale"
+  /** It waited longer than a decision counts. */
+  | "late"
   /** The worker commits no more; nothing was tried. */
   | "closed"
   | PlainError;
