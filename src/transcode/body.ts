@@ -5,6 +5,7 @@ import { isRequired, type MessageRecord, restName } from "./descriptors.ts";
 import { FieldError, InexactNumberError, toInvalidInput, within } from "./field-error.ts";
 import type { DecodeJson, JsonDecoders } from "./json-decode.ts";
 import { type ParsedJson, parseJson, parseRequestExactly } from "./json-text.ts";
+import { refuseRepeatedNames } from "./repeated-names.ts";
 
 /** A request read from its body. */
 export interface JsonBody {
@@ -70,6 +71,7 @@ function readJson(body: string | ParsedJson | undefined, read: (parsed: unknown)
     if (body === undefined || body === "") return read(undefined);
     const isParsed = typeof body !== "string";
     const value = isParsed ? body.value : parseJson(body, "request body");
+    refuseRepeatedNames(isParsed ? body.text : body, value, "request body");
     try {
       return read(value);
     } catch (thrown) {

@@ -8,7 +8,13 @@ import { StatusSchema } from "../../src/gen/google/rpc/status_pb.ts";
 import { ErrorResponseSchema } from "../../src/gen/lance/namespace/v1/common_pb.ts";
 import { LanceNamespaceService } from "../../src/gen/lance/namespace/v1/service_pb.ts";
 import { DescribeTableRequestSchema } from "../../src/gen/lance/namespace/v1/table_pb.ts";
-import { ERROR_TABLE, type ErrorName, LanceError, PUBLIC_ERROR_COUNT } from "../../src/namespace/errors.ts";
+import {
+  ERROR_TABLE,
+  type ErrorName,
+  errorEntry,
+  LanceError,
+  PUBLIC_ERROR_COUNT,
+} from "../../src/namespace/errors.ts";
 import { CallError, type ProtocolClient } from "../support/client.ts";
 import { errorDetail } from "../support/grpc-client.ts";
 import { jsonOf, sendHttp } from "../support/http.ts";
@@ -56,6 +62,24 @@ describe("errors on every wire", () => {
       }
     });
   }
+
+  test("a name that JSON has twice is InvalidInput, because readers differ in which of the two counts", async () => {
+    const rpc = "/lance.namespace.v1.LanceNamespaceService/DescribeTable";
+    const properties = JSON.stringify(
+      Object.fromEntries(Array.from({ length: 4_000 }, (_, at) => [`k${at}`, 1])),
+    );
+    const bodies = ['{"id":["Internal"],"id":["a"]}', `{"id":["Internal"],"x":${properties},"id":["a"]}`];
+    for (const path of [rpc, "/v1/table/a/describe"]) {
+      for (const body of bodies) {
+        const headers = { "content-type": "application/json" };
+        const answer = await sendHttp(server.port, { path, headers, body });
+        const { code, error, message } = jsonOf(answer);
+        assert.equal(answer.status, 400, path);
+        assert.equal(code, path === rpc ? "invalid_argument" : errorEntry("InvalidInput").code);
+        assert.match(String(error ?? message), /\bid\b/);
+      }
+    }
+  });
 
   test("a REST error has both known shapes at once", async () => {
     const headers = { "x-request-id": "my-id" };
