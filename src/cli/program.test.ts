@@ -65,6 +65,10 @@ describe("wrong use", () => {
     [["versions", "--root", "x"], /^versions needs one of ls, describe$/],
     [["serve", "extra"], /^too many arguments for 'serve'/],
     [["count"], /^missing required argument 'TABLE'$/],
+    [
+      ["serve", "--port", "0", "--auth", "api-key", "--api-keys-file", "/proc/nope.json"],
+      /^--api-keys-file \/proc\/nope\.json does not exist \(ENOENT\); lance-gateway keys create makes it$/,
+    ],
     [["keys", "list", "--file", "x", "--name", "ann"], /^keys list takes no --name$/],
     [["keys", "revoke", "--file", "x", "--expires", "1d", "id"], /^keys revoke takes no --expires$/],
     [["keys", "list", "--file", "x", "id"], /^keys list takes no ID$/],

@@ -36,7 +36,11 @@ function certificateWay({ tlsClientCa, mtlsRoles }: ServeOptions): Way {
 
 async function keyWay({ apiKeysFile: path }: ServeOptions, log: Logger): Promise<Way> {
   if (path === undefined) throw new UsageError("--auth api-key needs --api-keys-file beside it");
-  const keys = await openKeyRing({ path, log }).catch((error: Error) => {
+  const keys = await openKeyRing({ path, log }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT")
+      throw new UsageError(
+        `--api-keys-file ${path} does not exist (ENOENT); lance-gateway keys create makes it`,
+      );
     throw new UsageError(`--api-keys-file cannot be used: ${error.message}`, { cause: error });
   });
   return proveByKeys(keys);

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdir, readdir } from "node:fs/promises";
+import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "vitest";
 import { LanceError } from "../../../../namespace/errors.ts";
@@ -27,6 +27,18 @@ test("chooses the data directory as base, or the root of an existing catalog", a
   store.objects.set("root/__manifest/_versions/1.manifest", new Uint8Array());
   assert.equal((await openBase(open(store), undefined)).key, "root");
   await assert.rejects(openBase(open(store), "../x"), /outside of it$/);
+});
+
+test("says what is wrong with a root on a disk", async (t) => {
+  const file = join(await temporaryDirectory(t), "file");
+  await writeFile(file, "");
+  const faults = {
+    [file]: /: a file is at this path/,
+    [join(file, "x")]: /: a file is/,
+    "/proc/nope": /: it does not exist/,
+  };
+  for (const [root, message] of Object.entries(faults))
+    await assert.rejects(openBase(await openStore(root, {}), undefined), message);
 });
 
 test("stays with the catalog in the data directory when another program has put one into the root", async (t) => {

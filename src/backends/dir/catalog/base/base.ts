@@ -52,9 +52,22 @@ export async function openBase(
     return { key, readOnly: onlyReads ? CHOSEN : await probe(store, key) };
   } catch (error) {
     const place = store.files === undefined ? store.uriOf(root) : root;
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new Error(`cannot use ${place} as the directory of a catalog: ${reason}`, { cause: error });
+    throw new Error(`cannot use ${place} as the directory of a catalog: ${reasonOf(error)}`, {
+      cause: error,
+    });
   }
+}
+
+/** Meanings of failures of the disk for a root, by their codes. */
+const REASONS: ReadonlyMap<unknown, string> = new Map([
+  ["ENOTDIR", "a file is at this path, or on the way to it, where a directory belongs (ENOTDIR)"],
+  ["EACCES", "this process may not read it; change its owner or its permissions (EACCES)"],
+  ["ENOENT", "it does not exist, and cannot be created there (ENOENT)"],
+]);
+
+function reasonOf(error: unknown): string {
+  const { code, message = String(error) } = error as NodeJS.ErrnoException;
+  return REASONS.get(code) ?? message;
 }
 
 async function openDirectory(
