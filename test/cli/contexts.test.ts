@@ -70,6 +70,19 @@ describe("saved connections", () => {
     assert.equal(JSON.parse(await readFile(file, "utf8")).current, undefined);
   });
 
+  it("are listed beside one that nothing can use, which the list says", async () => {
+    const { run, file } = newUser();
+    await run("context", "add", "good", "--uri", uri);
+    const saved = JSON.parse(await readFile(file, "utf8"));
+    saved.contexts.bad = { options: { uri: ["nonsense"] } };
+    await writeFile(file, JSON.stringify(saved));
+    const [bad, good] = JSON.parse(await run("context", "ls", "--json"));
+    assert.deepEqual([bad.name, good.name, good.backend], ["bad", "good", "rest"]);
+    assert.match(bad.error, /^uri must be an address of a REST API/);
+    assert.match(await run("context", "ls"), /bad +uri must be an address/);
+    await refused(run("ls", "--context", "bad"), /^context bad: uri must be/);
+  });
+
   it("name the directory that gc, optimize and migrate work on, and no server", async () => {
     const { run, with: runWith } = newUser();
     const root = join(folder, "files");

@@ -160,14 +160,10 @@ export const contextLs = contextCommand(undefined, async (path) => {
   const { current, contexts } = await readContexts(path);
   const facts = Object.entries(contexts)
     .toSorted(([a], [b]) => (a < b ? -1 : 1))
-    .map(([name, context]) => {
-      const options = readServeOptions([layerOf(context, `context ${name}: `)]);
-      const { backend } = options;
-      return { name, current: name === current, backend, place: placeOf(options), key: keyText(context) };
-    });
+    .map(([name, context]) => ({ name, current: name === current, ...whereTo(context) }));
   const rows = facts.map((each) => [
     each.current ? "*" : "",
-    ...[each.name, each.backend, each.place, each.key],
+    ...[each.name, each.backend ?? "", each.error ?? each.place ?? "", each.key],
   ]);
   const table =
     rows.length === 0
@@ -175,6 +171,25 @@ export const contextLs = contextCommand(undefined, async (path) => {
       : textTable([["", "NAME", "BACKEND", "PLACE", "KEY"], ...rows]);
   return { value: facts, text: table };
 });
+
+interface Whereabouts {
+  readonly backend?: string;
+  readonly place?: string;
+  /** Why nothing can use the connection: somebody has edited the file, or another release wrote it. */
+  readonly error?: string;
+  readonly key: string;
+}
+
+function whereTo(context: Context): Whereabouts {
+  const key = keyText(context);
+  try {
+    const options = readServeOptions([layerOf(context, "")]);
+    return { backend: options.backend, place: placeOf(options), key };
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    return { error: error.message, key };
+  }
+}
 
 function required({ contexts }: Contexts, name: string): string {
   if (Object.hasOwn(contexts, name)) return name;
