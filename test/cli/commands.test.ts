@@ -104,6 +104,18 @@ describe("commands on a catalog", () => {
     assert.match(await refused("failure", "export", "files", at("out.arrow"), ...place), /exists; --force/);
   });
 
+  it("leave a directory as it is when they only read", async () => {
+    const root = join(folder, "untouched");
+    await mkdir(root);
+    const place = ["--root", root];
+    assert.equal(await runHere(place, "ls"), "");
+    assert.equal(await runHere(place, "jobs", "ls", "--json"), "[]\n");
+    await assert.rejects(runHere(place, "query", "t"), /TableNotFound/);
+    assert.deepEqual(await readdir(root), []);
+    await runHere(place, "create", "team");
+    assert.match(await runHere(place, "ls"), /namespace +team/);
+  });
+
   it("measure a catalog", async () => {
     const place = places()["rest"] as string[];
     const figures = JSON.parse(

@@ -49,6 +49,7 @@ const WARM_UP_MS = 1_000;
 /** `lance-gateway bench`: measures how fast a catalog answers this machine. */
 export const bench = catalogCommand({
   operands: "[PATH]",
+  access: "read",
   options: OPTIONS,
   async run({ namespace, operands: [path = ""], options, signal, print }) {
     const id = parsePath(path);

@@ -7,6 +7,7 @@ import { isoTime, textTable, timeText } from "./text-table.ts";
 /** `lance-gateway branches ls`: lists the branches of a table, except for main. */
 export const branchesLs = catalogCommand({
   operands: "<TABLE>",
+  access: "read",
   options: {},
   async run({ namespace, operands: [path = ""], signal, answer }) {
     const branches = await Array.fromAsync(namespace.listTableBranches({ id: parsePath(path) }, { signal }));

@@ -6,7 +6,7 @@ import { readConnection } from "../contexts/connection.ts";
 import { forTerminal, rowsFor } from "../terminal-text.ts";
 import { JSON_OPTION } from "./catalog.ts";
 import type { CommandDefinition } from "./command.ts";
-import { CONNECTION_OPTIONS, type Connected, withNamespace } from "./connection.ts";
+import { type CatalogAccess, CONNECTION_OPTIONS, type Connected, withNamespace } from "./connection.ts";
 
 type WithJson<T> = T & { readonly json: typeof JSON_OPTION };
 
@@ -28,8 +28,8 @@ export interface CatalogCommandOptions<T extends OptionTable> {
   readonly operands: string;
   /** The command's own options, in addition to `--json` and those of the connection. */
   readonly options: T;
-  /** Whether the command creates a missing directory. Default: false. */
-  readonly creates?: boolean;
+  /** Whether the command reads, or changes a catalog, or also creates a missing directory. Default: it changes. */
+  readonly access?: CatalogAccess;
   run(work: Work<T>): Promise<void>;
 }
 
@@ -57,7 +57,7 @@ export function catalogCommand<const T extends OptionTable>(
       const answer = (value: unknown, text: () => string) =>
         print(options.json ? jsonText(value) : forTerminal(text()));
       try {
-        await withNamespace(connection, command.creates ?? false, (connected) =>
+        await withNamespace(connection, command.access ?? "change", (connected) =>
           command.run({ ...connected, operands, options, signal, print, answer }),
         );
         return 0;

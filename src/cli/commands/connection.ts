@@ -1,4 +1,4 @@
-import { access } from "node:fs/promises";
+import { stat } from "node:fs/promises";
 import { LanceError } from "../../client/exports.ts";
 import { createNamespace, type Namespace } from "../../client/namespace.ts";
 import { SILENT_LOG } from "../../client/silent-log.ts";
@@ -18,6 +18,12 @@ export const PLACE_OPTIONS: OptionTable = Object.fromEntries(
 /** The options that say which catalog a command is about. */
 export const CONNECTION_OPTIONS: OptionTable = { context: CONTEXT_OPTION, ...PLACE_OPTIONS };
 
+/**
+ * Access of a command to a catalog. With `read`, a command leaves a directory as it is: it finishes no interrupted changes, takes no jobs
+ * over and creates nothing.
+ */
+export type CatalogAccess = "read" | "change" | "create";
+
 /** A connection to a catalog. */
 export interface Connected {
   readonly namespace: Namespace;
@@ -27,16 +33,16 @@ export interface Connected {
 /**
  * Connects, works, and closes.
  *
- * @param creates whether a directory that is missing is made.
+ * @param access a directory that is missing is made for `create` alone.
  * @throws Error with one clear line, which names the address if the server cannot be reached.
  */
 export async function withNamespace<T>(
   options: ServeOptions,
-  creates: boolean,
+  access: CatalogAccess,
   work: (connected: Connected) => Promise<T>,
 ): Promise<T> {
-  if (options.backend === "dir" && !creates && !options.root.includes("://")) {
-    await access(options.root).catch(() => {
+  if (options.backend === "dir" && access !== "create" && !options.root.includes("://")) {
+    await stat(options.root).catch(() => {
       throw new UsageError(
         `there is no directory ${options.root}; --root, --uri, --address or --context say where to look`,
       );
@@ -44,7 +50,8 @@ export async function withNamespace<T>(
   }
   prepareEngine();
   try {
-    const backend = await openBackend(options, { log: SILENT_LOG });
+    const readOnly = options.readOnly || access === "read";
+    const backend = await openBackend({ ...options, readOnly }, { log: SILENT_LOG });
     await using namespace = createNamespace(backend);
     return await work({ namespace, backend });
   } catch (thrown) {

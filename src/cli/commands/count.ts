@@ -5,6 +5,7 @@ import { ROW_OPTIONS, STATE_OPTIONS } from "./read-options.ts";
 /** `lance-gateway count`: prints the number of rows of a table. */
 export const count = catalogCommand({
   operands: "<TABLE>",
+  access: "read",
   options: { filter: ROW_OPTIONS.filter, ...STATE_OPTIONS },
   async run({ namespace, operands: [path = ""], options, signal, print }) {
     const { filter, version, branch } = options;

@@ -31,7 +31,7 @@ const OPTIONS = {
 export const create = catalogCommand({
   operands: "<NAMESPACE>",
   options: OPTIONS,
-  creates: true,
+  access: "create",
   async run({ namespace, operands: [path = ""], options, signal, print }) {
     const id = parsePath(path);
     const properties = Object.fromEntries(options.properties);

@@ -14,6 +14,7 @@ import { textTable } from "./text-table.ts";
 /** `lance-gateway describe`: describes a table or a namespace. */
 export const describe = catalogCommand({
   operands: "<PATH>",
+  access: "read",
   options: {},
   async run({ namespace, operands: [path = ""], signal, answer }) {
     const id = parsePath(path);

@@ -28,6 +28,7 @@ const READABLE: ReadonlySet<string> = new Set(["csv", "jsonl"]);
 /** `lance-gateway export`: writes rows of a table to a file, all or none, or to standard output. */
 export const exportRows = catalogCommand({
   operands: "<TABLE> <FILE>",
+  access: "read",
   options: OPTIONS,
   async run({ namespace, operands: [path = "", file = ""], options, signal, print, answer }) {
     const id = parsePath(path);

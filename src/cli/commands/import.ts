@@ -34,7 +34,7 @@ const OPTIONS = {
 export const importRows = catalogCommand({
   operands: "<FILE> <TABLE>",
   options: OPTIONS,
-  creates: true,
+  access: "create",
   async run({ namespace, operands: [file = "", path = ""], options, signal, answer }) {
     const id = parsePath(path);
     const { mode } = options;

@@ -17,6 +17,7 @@ import { factTable, sizeText, textTable } from "./text-table.ts";
 /** `lance-gateway index ls`: lists the indices of a table. */
 export const indexLs = catalogCommand({
   operands: "<TABLE>",
+  access: "read",
   options: { branch: BRANCH_OPTION },
   async run({ namespace, operands: [path = ""], options: { branch }, signal, answer }) {
     const listing = namespace.listTableIndices({ id: parsePath(path), branch }, { signal });
@@ -38,6 +39,7 @@ function rowOf(index: IndexContent): string[] {
 /** `lance-gateway index stats`: prints the figures of an index. */
 export const indexStats = catalogCommand({
   operands: "<TABLE> <INDEX>",
+  access: "read",
   options: { branch: BRANCH_OPTION },
   async run({ namespace, operands: [path = "", indexName = ""], options: { branch }, signal, answer }) {
     const request = { id: parsePath(path), indexName, branch };

@@ -32,6 +32,7 @@ async function call<I extends DescMessage, O extends DescMessage>(
 /** `lance-gateway jobs ls`: lists jobs, the newest first. */
 export const jobsLs = catalogCommand({
   operands: "[TABLE]",
+  access: "read",
   options: {
     limit: {
       flag: "limit",
@@ -74,6 +75,7 @@ export const jobsLs = catalogCommand({
 /** `lance-gateway jobs describe`: describes a job. */
 export const jobsDescribe = catalogCommand({
   operands: "<JOB>",
+  access: "read",
   options: {},
   async run({ backend, operands: [jobId = ""], signal, answer }) {
     const job = await call(backend, describeJob, { jobId }, signal);

@@ -14,6 +14,7 @@ interface Entry {
 /** `lance-gateway ls`: lists a namespace. */
 export const ls = catalogCommand({
   operands: "[NAMESPACE]",
+  access: "read",
   options: {
     recursive: {
       flag: "recursive",

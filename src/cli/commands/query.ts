@@ -60,6 +60,7 @@ const WIDTH_ROWS = 1_000;
 /** `lance-gateway query`: prints rows of a table, as a table, as CSV or as a JSON object per line. */
 export const query = catalogCommand({
   operands: "<TABLE>",
+  access: "read",
   options: OPTIONS,
   async run({ namespace, operands: [path = ""], options, signal, print }) {
     const { filter, columns, limit, offset, vector, vectorColumn, text, version, branch, json } = options;

@@ -8,6 +8,7 @@ import { factTable, sizeText } from "./text-table.ts";
 /** `lance-gateway stats`: prints the figures of a table. */
 export const stats = catalogCommand({
   operands: "<TABLE>",
+  access: "read",
   options: { branch: BRANCH_OPTION },
   async run({ namespace, operands: [path = ""], options: { branch }, signal, answer }) {
     const found = await namespace.getTableStats({ id: parsePath(path), branch }, { signal });

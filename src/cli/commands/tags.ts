@@ -6,6 +6,7 @@ import { textTable } from "./text-table.ts";
 /** `lance-gateway tags ls`: lists the tags of a table. */
 export const tagsLs = catalogCommand({
   operands: "<TABLE>",
+  access: "read",
   options: {},
   async run({ namespace, operands: [path = ""], signal, answer }) {
     const tags = await Array.fromAsync(namespace.listTableTags({ id: parsePath(path) }, { signal }));

@@ -8,6 +8,7 @@ import { factTable, isoTime, sizeText, textTable, timeText } from "./text-table.
 /** `lance-gateway versions ls`: lists versions of a table. */
 export const versionsLs = catalogCommand({
   operands: "<TABLE>",
+  access: "read",
   options: {
     branch: BRANCH_OPTION,
     limit: {
@@ -40,6 +41,7 @@ export const versionsLs = catalogCommand({
 /** `lance-gateway versions describe`: describes a version of a table. */
 export const versionsDescribe = catalogCommand({
   operands: "<TABLE> <VERSION>",
+  access: "read",
   options: { branch: BRANCH_OPTION },
   async run({ namespace, operands: [path = "", text = ""], options: { branch }, signal, answer }) {
     const request = { id: parsePath(path), version: parseVersion(text), branch };
