@@ -1,10 +1,10 @@
 import { pino } from "pino";
 import { type Configuration, configurationOf, readSources } from "../config/configuration.ts";
 import type { Layer, Report } from "../config/layers.ts";
-import { nearest } from "../config/nearest.ts";
-import { backendKindOf, type Environment, environmentName, UsageError } from "../config/option-spec.ts";
+import { backendKindOf, type Environment, UsageError } from "../config/option-spec.ts";
 import { SERVE_OPTIONS, type ServeOptions } from "../config/options.ts";
 import { serviceLinks } from "../config/service-links.ts";
+import { unknownVariables } from "../config/unknown-variables.ts";
 import { refuseStrangers } from "../gateway/exposure.ts";
 import { openAuthenticator } from "../gateway/open-authenticator.ts";
 import { openAuthorizer } from "../gateway/open-authorizer.ts";
@@ -89,20 +89,4 @@ function linkedVariables(environment: Environment): readonly string[] {
   return serviceLinks(SERVE_OPTIONS, environment).map(
     (name) => `${name} has the address of a Kubernetes Service, and no effect`,
   );
-}
-
-/** Returns a line for each variable that looks like that of an option and is none; those of Kubernetes' services do not. */
-function unknownVariables(environment: Environment): readonly string[] {
-  const known = Object.values(SERVE_OPTIONS).map(({ flag }) => environmentName(flag));
-  const prefix = environmentName("");
-  return Object.keys(environment).flatMap((name) => {
-    if (!name.startsWith(prefix) || known.includes(name)) return [];
-    const meant = nearest(
-      name.slice(prefix.length),
-      known.map((each) => each.slice(prefix.length)),
-    );
-    return meant === undefined
-      ? []
-      : [`${name} is unknown and has no effect; did you mean ${prefix}${meant}?`];
-  });
 }

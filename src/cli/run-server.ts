@@ -6,6 +6,7 @@ import { type Environment, UsageError } from "../config/option-spec.ts";
 import { SERVE_OPTIONS, type ServeOptions } from "../config/options.ts";
 import { secretsOf } from "../config/secrets.ts";
 import { serviceLinks } from "../config/service-links.ts";
+import { unknownVariables } from "../config/unknown-variables.ts";
 import { refuseStrangers, travelsInTheClear } from "../gateway/exposure.ts";
 import { prepareEngine } from "../gateway/open-backend.ts";
 import { STANDARD_OUTPUT } from "../gateway/open-lines.ts";
@@ -49,6 +50,7 @@ export async function runServer(
   keepTicksFast();
   for (const variable of serviceLinks(SERVE_OPTIONS, environment))
     log.warn({ variable }, "a variable of an option has the address of a Kubernetes Service, and no effect");
+  for (const line of unknownVariables(environment)) log.warn(line);
   prepareEngine();
   // Plugins may start threads.
   if (options.plugins.length > 0) resumeCompilers();

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import * as lancedb from "@lancedb/lancedb";
 import { describe, it, type TestContext, vi } from "vitest";
 import { temporaryDirectory } from "../support/directory.ts";
-import { startProgram } from "../support/program.ts";
+import { startProgram, startProgramIn } from "../support/program.ts";
 
 async function folderOf({ onTestFinished }: TestContext): Promise<string> {
   const { path, remove } = await temporaryDirectory();
@@ -113,5 +113,26 @@ describe("lance-gateway serve", () => {
     assert.equal(answer.status, 403);
     assert.equal((await fetch(`http://127.0.0.1:${port}/v1/namespace/$/table/list`)).status, 200);
     assert.deepEqual(await readdir(root), []);
+  });
+});
+
+describe("lance-gateway serve", () => {
+  it("warns of a variable that is misspelt, because the gateway would do what the option forbids", async (context) => {
+    const root = await folderOf(context);
+    const program = startProgramIn(
+      { LANCE_GATEWAY_READONLY: "true" },
+      "serve",
+      "--port",
+      "0",
+      "--root",
+      root,
+    );
+    await program.listening();
+    program.child.kill();
+    const { stderr } = await program.ended;
+    assert.match(
+      stderr,
+      /"level":40.*LANCE_GATEWAY_READONLY is unknown and has no effect; did you mean LANCE_GATEWAY_READ_ONLY\?/,
+    );
   });
 });
