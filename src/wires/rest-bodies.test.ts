@@ -60,6 +60,13 @@ test("a byte order mark before a body does not count, as over Connect", async ()
   assert.equal(twice.status, 400);
 });
 
+test("an announced length of several zeros is that of an empty body", async () => {
+  operations.unary = async (request) => ({ location: request["identifier"] });
+  const headers = { ...JSON_TYPE, "content-length": "00" };
+  const { status, text } = await post("/v1/table/t/describe", undefined, headers);
+  assert.deepEqual([status, JSON.parse(text).location], [200, "t"]);
+});
+
 test("a body whose decoder would need more memory than a window of zstd may have is refused", async () => {
   operations.unary = async () => ({});
   for (const [log, status] of [

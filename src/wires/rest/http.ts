@@ -26,7 +26,8 @@ export function isGone(response: RestResponse): boolean {
 export function hasBody(request: RestRequest): boolean {
   if (isHttp2Request(request)) return !request.stream.endAfterHeaders;
   const { headers } = request;
-  return headers["transfer-encoding"] !== undefined || (headers["content-length"] ?? "0") !== "0";
+  // A length of 0 may have several zeros.
+  return headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) !== 0;
 }
 
 /** Returns the size that a request announces for its body, in bytes; undefined if it announces none. */
