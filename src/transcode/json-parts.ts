@@ -55,9 +55,10 @@ export function parseInParts(
       if (++names > MAX_NAMES) throw new FieldError(`has more than ${MAX_NAMES} names`);
       setOwn(object, name, item);
     }
-    function addRun(end: number): void {
+    /** @param mayBeEmpty whether the list or object ends where it began. */
+    function addRun(end: number, mayBeEmpty: boolean): void {
       const text = bytes.toString("utf8", run, end);
-      if (run > start + 1 && text.trim() === "") throw new SyntaxError("a member is missing");
+      if (!mayBeEmpty && text.trim() === "") throw new SyntaxError("a member is missing");
       if (isList) for (const item of parse(`[${text}]`) as unknown[]) list.push(item);
       else for (const [name, item] of Object.entries(parse(`{${text}}`) as object)) setMember(name, item);
     }
@@ -96,11 +97,11 @@ export function parseInParts(
       else {
         const isLast = kind === CLOSE;
         if (at - member > partBytes) {
-          if (member > run) addRun(member - 1);
+          if (member > run) addRun(member - 1, false);
           yield* addLong(at);
           run = at + 1;
         } else if (isLast || at - run > partBytes) {
-          addRun(at);
+          addRun(at, isLast && run === start + 1);
           run = at + 1;
           yield;
         }
