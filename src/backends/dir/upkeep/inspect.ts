@@ -2,8 +2,7 @@ import type { IndexMetadata, Manifest } from "../../../gen/lance/format/table_pb
 import type { DatasetRef } from "../format/dataset.ts";
 import { indicesOf, readSegments } from "../format/files/index-section.ts";
 import { countRows } from "../format/files/manifest.ts";
-import { mayBecomeMisread } from "../format/files/misread-columns.ts";
-import { findMisread } from "../format/files/misread-pages.ts";
+import { findUnsafe } from "../format/files/misread-pages.ts";
 import { readRoaring } from "../format/files/roaring.ts";
 import { findVersions, readVersion } from "../format/versions/version-files.ts";
 import { isSystemIndex } from "../operations/indices/all-indices.ts";
@@ -31,7 +30,7 @@ export interface TableFacts {
   readonly unindexedRows: number;
   /** Number of versions of the main branch. */
   readonly versions: number;
-  /** Whether the engine would rewrite rows that it misreads, or that it would then misread; see {@link isMisread}. */
+  /** Whether the engine would rewrite rows that it misreads, or that it would then misread; see {@link findUnsafe}. */
   readonly misread: boolean;
 }
 
@@ -56,13 +55,8 @@ export async function inspectTable(dataset: DatasetRef): Promise<TableFacts> {
     small: smallFragments(manifest, segments),
     unindexedRows: countUnindexed(manifest, segments),
     versions: (await findVersions(dataset)).length,
-    misread: await isMisread(dataset, manifest),
+    misread: (await findUnsafe(dataset, manifest)) !== undefined,
   };
-}
-
-/** Whether the engine should not rewrite rows: it misreads some, or might misread the joined ones. */
-export async function isMisread(dataset: DatasetRef, manifest: Manifest): Promise<boolean> {
-  return mayBecomeMisread(manifest) || (await findMisread(dataset, manifest)).length > 0;
 }
 
 function smallFragments({ fragments }: Manifest, segments: readonly IndexMetadata[]): TableFacts["small"] {

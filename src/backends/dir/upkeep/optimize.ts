@@ -6,12 +6,13 @@ import { dropOrphanIndices } from "../format/changes/orphan-indices.ts";
 import { releaseSegments } from "../format/changes/release-segments.ts";
 import type { DatasetRef } from "../format/dataset.ts";
 import type { ManifestFile } from "../format/files/manifest-file.ts";
+import { findUnsafe } from "../format/files/misread-pages.ts";
 import { syncVersions } from "../format/versions/sync-version.ts";
 import { readTransactionMessage } from "../format/versions/transaction-records.ts";
 import { latestVersion, readVersion } from "../format/versions/version-files.ts";
 import type { ReadAhead } from "../operations/read/read-ahead.ts";
 import { datasetOf, type FoundTable, withData } from "../operations/tables/lookup.ts";
-import { isMisread, type Work } from "./inspect.ts";
+import type { Work } from "./inspect.ts";
 
 /** Counts of a run. */
 export interface UpkeepFigures {
@@ -47,7 +48,7 @@ export async function optimizeTable(
 ): Promise<Compacted> {
   const dataset = datasetOf(context, table);
   const { manifest } = await readVersion(dataset);
-  if (await isMisread(dataset, manifest))
+  if ((await findUnsafe(dataset, manifest)) !== undefined)
     return { fragmentsRemoved: 0, fragmentsAdded: 0, version: manifest.version };
   for (let attempt = 1; ; attempt++) {
     const compacted = await optimizeOnce(context, table, work, signal);

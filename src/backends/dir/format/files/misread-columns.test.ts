@@ -38,3 +38,16 @@ test("columns with lists of long values in a struct that may be null may become 
   ])
     assert.equal(mayBecomeMisread(nested(types)), false, types.join());
 });
+
+test("a packed struct is a column that may become misread, and so are short values with the encoding of long ones", () => {
+  const packed = nested(["struct", "list.struct", "struct", "int32"]);
+  assert.equal(mayBecomeMisread(packed), false);
+  for (const { metadata } of packed.fields.slice(2, 3))
+    metadata["lance-encoding:packed"] = Buffer.from("true");
+  assert.equal(mayBecomeMisread(packed), true);
+  for (const { metadata } of packed.fields.slice(0, 1)) metadata[ENCODING_KEY] = Buffer.from(SOUND_ENCODING);
+  assert.equal(mayBecomeMisread(packed), true);
+  const long = nested(["struct", "list", "int32"]);
+  for (const { metadata } of long.fields.slice(0, 1)) metadata[ENCODING_KEY] = Buffer.from("FullZip");
+  assert.equal(mayBecomeMisread(long), true);
+});

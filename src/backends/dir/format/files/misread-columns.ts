@@ -24,6 +24,11 @@ export interface Suspect {
 export const ENCODING_KEY = "lance-encoding:structural-encoding";
 /** The encoding that the engine reads right. */
 export const SOUND_ENCODING = "miniblock";
+/** The encoding of long values, here for values of any length. */
+const LONG_ENCODING = "fullzip";
+
+/** Metadata of a struct whose values are in one column, which then always has the encoding of long values if one of them is a text. */
+const PACKED_KEY = "lance-encoding:packed";
 
 /**
  * Returns the columns of data files that the engine may misread: those of values in a list that is in a struct that may be null. Whether it
@@ -34,19 +39,29 @@ export function suspectsOf({ fields, dataFormat }: Pick<Manifest, "fields" | "da
   const byId = new Map(fields.map((field) => [field.id, field]));
   const parents = new Set(fields.map(({ parentId }) => parentId));
   return fields.flatMap((leaf) => {
-    if (parents.has(leaf.id)) return [];
+    // A struct has no column of its own unless it is packed.
+    if (parents.has(leaf.id) && leaf.logicalType !== "struct") return [];
     const around: Field[] = [];
     for (let above = byId.get(leaf.parentId); above !== undefined; above = byId.get(above.parentId))
       around.unshift(above);
     const lists = around.flatMap(({ logicalType }, at) => (LIST.test(logicalType) ? [at] : []));
     const [outermost = 0, innermost = 0] = [lists[0], lists.at(-1)];
-    if (lists.length < (NARROW.test(leaf.logicalType) ? 2 : 1)) return [];
+    const encoding = encodingOf(around[0]);
+    const isNarrow = NARROW.test(leaf.logicalType) && encoding !== LONG_ENCODING;
+    if (lists.length < (isNarrow ? 2 : 1)) return [];
     const mayHide = around.slice(0, innermost).some((layer, at) => layer.nullable && !lists.includes(at));
     if (!mayHide) return [];
-    const encoding = around[0]?.metadata[ENCODING_KEY];
-    const isSafe = NARROW.test(leaf.logicalType) || Buffer.from(encoding ?? []).toString() === SOUND_ENCODING;
+    const isSafe = parents.has(leaf.id)
+      ? leaf.metadata[PACKED_KEY] === undefined
+      : isNarrow || encoding === SOUND_ENCODING;
     return [{ id: leaf.id, path: around.slice(0, outermost + 1).map(({ name }) => name), isSafe }];
   });
+}
+
+function encodingOf(column: Field | undefined): string {
+  return Buffer.from(column?.metadata[ENCODING_KEY] ?? [])
+    .toString()
+    .toLowerCase();
 }
 
 /** Whether the engine may write files of a table that it then misreads. */

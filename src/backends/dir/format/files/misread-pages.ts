@@ -5,7 +5,6 @@ import {
   ColumnMetadataSchema,
   type FullZipLayout,
   PageLayoutSchema,
-  RepDefLayer,
 } from "../../../../gen/lance/format/data_file_pb.ts";
 import type { DataFile, Manifest } from "../../../../gen/lance/format/table_pb.ts";
 import { forEachOf } from "../../concurrency/for-each.ts";
@@ -13,6 +12,7 @@ import { type DatasetRef, dataDirectory } from "../dataset.ts";
 import { withoutEndSlashes } from "../end-slashes.ts";
 import type { ObjectStore } from "../storage.ts";
 import { damagedFile } from "./damaged-file.ts";
+import { misreadsEntry, type PageBudget } from "./full-zip-levels.ts";
 import { suspectsOf } from "./misread-columns.ts";
 
 /** Number of files that are read at a time. */
@@ -21,16 +21,20 @@ const FILES = 8;
 /** Maximum number of files whose columns are remembered; they take about 200 bytes each. */
 const MAX_KNOWN = 50_000;
 
+/** Maximum number of bytes of pages that are read for a version, beside what is remembered. It takes about a second. */
+const MAX_PAGE_BYTES = 256 * 1024 * 1024;
+
 /** The columns of data files that the engine misreads, by store and by the files and columns asked about. Data files never change. */
 const known = new WeakMap<ObjectStore, Map<string, readonly number[]>>();
 
 /**
  * Finds the columns of a version that the engine misreads, by what its data files say of their pages. It reads the end of each file
- * with such a column once.
+ * with such a column once, and the pages that may be misread.
  *
  * Long values are in pages where each value follows a number that says which of the layers around it is missing. The reader of lance
  * 12.0.0 (version 0.39.0 of the engine's package) takes too many of these numbers for values: it counts structs outside of the innermost
- * list, too. If such a struct is null somewhere in the page and a list has no values, later values move to neighbours.
+ * list, too. If such a struct is null somewhere in the page and a list elsewhere has no values, later values move to neighbours; see
+ * {@link misreadsEntry}.
  *
  * @returns the paths of {@link suspectsOf}; files in another storage than the table's count as sound
  * @throws LanceError DataLoss for a file that is missing or damaged
@@ -42,22 +46,44 @@ export async function findMisread(
   const suspects = new Map(suspectsOf(manifest).map(({ id, path }) => [id, path]));
   if (suspects.size === 0) return [];
   const found = new Set<readonly string[]>();
+  const budget = { bytes: MAX_PAGE_BYTES };
   const files = manifest.fragments.flatMap((fragment) => fragment.files);
   await forEachOf(files, FILES, async (file) => {
     if (file.fileMajorVersion < 2) return;
     const columns = new Map<number, readonly string[]>();
     for (const [at, id] of file.fields.entries()) {
       const [path, column = -1] = [suspects.get(id), file.columnIndices[at]];
-      if (path !== undefined && column >= 0) columns.set(column, path);
+      if (path !== undefined && column >= 0 && !found.has(path)) columns.set(column, path);
     }
     if (columns.size === 0) return;
-    for (const column of await misreadIn(dataset, manifest, file, [...columns.keys()]))
+    for (const column of await misreadIn(dataset, manifest, file, [...columns.keys()], budget))
       found.add(columns.get(column) as readonly string[]);
   });
   return [...found];
 }
 
-async function misreadIn(dataset: DatasetRef, manifest: Manifest, file: DataFile, columns: number[]) {
+/**
+ * Finds a column for which the engine should not write the rows of a version again: it misreads the column, or might misread it in the
+ * files that it would write.
+ *
+ * @returns its path as in {@link findMisread}; undefined without such a column
+ * @throws LanceError the errors of {@link findMisread}
+ */
+export async function findUnsafe(
+  dataset: DatasetRef,
+  manifest: Manifest,
+): Promise<readonly string[] | undefined> {
+  const unsafe = suspectsOf(manifest).find(({ isSafe }) => !isSafe);
+  return unsafe?.path ?? (await findMisread(dataset, manifest))[0];
+}
+
+async function misreadIn(
+  dataset: DatasetRef,
+  manifest: Manifest,
+  file: DataFile,
+  columns: number[],
+  budget: PageBudget,
+) {
   const { store } = dataset;
   const remembered = known.get(store) ?? new Map<string, readonly number[]>();
   known.set(store, remembered);
@@ -66,7 +92,8 @@ async function misreadIn(dataset: DatasetRef, manifest: Manifest, file: DataFile
   const question = `${key}\n${columns}`;
   const before = remembered.get(question);
   if (before !== undefined) return before;
-  const misread = await readColumns(store, key, columns);
+  const misread = await readColumns(store, key, columns, budget);
+  if (budget.bytes < 0) return misread;
   if (remembered.size >= MAX_KNOWN) remembered.clear();
   remembered.set(question, misread);
   return misread;
@@ -87,7 +114,12 @@ const TAIL_BYTES = 64 * 1024;
 const FOOTER_BYTES = 40;
 const ENTRY_BYTES = 16;
 
-async function readColumns(store: ObjectStore, key: string, columns: readonly number[]): Promise<number[]> {
+async function readColumns(
+  store: ObjectStore,
+  key: string,
+  columns: readonly number[],
+  budget: PageBudget,
+): Promise<number[]> {
   const tail = await store.getTail(key, TAIL_BYTES);
   if (tail === undefined) throw damagedFile(key, "is missing");
   const tailStart = tail.size - tail.bytes.byteLength;
@@ -107,7 +139,12 @@ async function readColumns(store: ObjectStore, key: string, columns: readonly nu
       const entry = await read(entriesAt + column * ENTRY_BYTES, ENTRY_BYTES);
       const [at, size] = [entry.readBigUInt64LE(0), entry.readBigUInt64LE(8)].map(Number) as [number, number];
       const { pages } = fromBinary(ColumnMetadataSchema, await read(at, size));
-      if (pages.some(isMisread)) misread.push(column);
+      for (const page of pages) {
+        const layout = fullZipOf(page);
+        if (layout === undefined || !(await misreadsEntry(page, layout, read, budget))) continue;
+        misread.push(column);
+        break;
+      }
     }
     return misread;
   } catch (error) {
@@ -116,23 +153,11 @@ async function readColumns(store: ObjectStore, key: string, columns: readonly nu
   }
 }
 
-function isMisread({ encoding }: ColumnMetadata_Page): boolean {
-  if (encoding?.location.case !== "direct") return false;
+/** Returns the layout of a page with long values; undefined for a page of another kind. */
+function fullZipOf({ encoding }: ColumnMetadata_Page): FullZipLayout | undefined {
+  if (encoding?.location.case !== "direct") return undefined;
   const { typeUrl, value } = fromBinary(AnySchema, encoding.location.value.encoding);
-  if (!typeUrl.endsWith(".PageLayout")) return false;
+  if (!typeUrl.endsWith(".PageLayout")) return undefined;
   const { layout } = fromBinary(PageLayoutSchema, value);
-  return layout.case === "fullZipLayout" && countsTooMany(layout.value);
-}
-
-const LISTS: readonly RepDefLayer[] = [
-  RepDefLayer.REPDEF_ALL_VALID_LIST,
-  RepDefLayer.REPDEF_NULLABLE_LIST,
-  RepDefLayer.REPDEF_EMPTYABLE_LIST,
-  RepDefLayer.REPDEF_NULL_AND_EMPTY_LIST,
-];
-
-function countsTooMany({ layers, numItems, numVisibleItems }: FullZipLayout): boolean {
-  const innermost = layers.findIndex((layer) => LISTS.includes(layer));
-  const counted = innermost >= 0 && layers.includes(RepDefLayer.REPDEF_NULLABLE_ITEM, innermost);
-  return counted && numItems > numVisibleItems;
+  return layout.case === "fullZipLayout" ? layout.value : undefined;
 }

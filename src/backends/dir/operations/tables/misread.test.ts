@@ -87,6 +87,35 @@ test("answers with the rows that were written, or refuses to read them, whatever
   }
 });
 
+test("reads a column with null structs and long texts whose lists are all there, also if some are empty", async (t) => {
+  const client = await openClient(t, await temporaryDirectory(t));
+  const rows = nestedRows(200, 300).map(({ id, s }) => ({ id, s: s && { n: s.n, l: s.l ?? [] } }));
+  await client.upload("createTable", "t", {}, ipcOf(rows));
+  assert.deepEqual(rowsOf(await client.query("t")), rows);
+  await client.upload("insertIntoTable", "t", {}, ipcOf([{ id: 200, s: { n: 1, l: null } }]));
+  assert.equal(rowsOf(await client.query("t")).length, 201);
+  const long = rows.map(({ id, s }) => ({
+    id,
+    s: s && { ...s, l: s.l.map((text) => `${text}`.padEnd(20_000)) },
+  }));
+  const mixed = [...long, { id: 200, s: { n: 1, l: null } }];
+  await client.upload("createTable", "u", {}, ipcOf(mixed));
+  await assert.rejects(client.query("u"), refused);
+});
+
+test("refuses misread lists of packed structs", async (t) => {
+  const packed = new Struct([new Field("a", new Int32(), true), new Field("b", new Utf8(), true)]);
+  const items = new List(new Field("item", packed, true, new Map([["lance-encoding:packed", "true"]])));
+  const type = new Struct([new Field("l", items, true)]);
+  const structs = nestedRows(100, 5).map(
+    ({ s }) => s && { l: s.l?.map((text) => ({ a: s.n, b: text })) ?? null },
+  );
+  const client = await openClient(t, await temporaryDirectory(t));
+  const table = new Table({ s: vectorFromArray(structs, type) });
+  await client.upload("createTable", "t", {}, tableToIPC(table, "stream"));
+  await assert.rejects(client.query("t"), refused);
+});
+
 test("reads the other columns of a table, and the other fields of a struct, that has values which the engine misreads", async (t) => {
   const client = await openMisread(t);
   const plain = nestedRows(100, 300).map(({ id, s }) => ({ id, n: s?.n ?? null }));
