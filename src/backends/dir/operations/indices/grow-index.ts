@@ -1,9 +1,11 @@
+import { formatFieldPath } from "../../../../arrow/field-path.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { NativeTable } from "../../engine/native.ts";
 import { beginIndex, type IndexBeginning } from "../../format/changes/index-seed.ts";
 import { renameIndex } from "../../format/changes/rename-index.ts";
 import type { DatasetRef } from "../../format/dataset.ts";
 import { readIndices } from "../../format/files/index-section.ts";
+import { findUnsafe } from "../../format/files/misread-pages.ts";
 import { readVersion } from "../../format/versions/version-files.ts";
 
 /** Versions before 1970 are removed, so none is. */
@@ -16,7 +18,7 @@ const KEEP_ALL_VERSIONS = 0;
  * @param native a handle of the dataset, which moves to its newest version
  * @param index `replace`: whether it replaces the indices of its name
  * @throws LanceError InvalidInput, if the engine cannot add the values of the column, TableIndexAlreadyExists; the table's
- *   indices stay as they are
+ *   indices stay as they are; Unsupported for a table whose rows the engine should not write again
  */
 export async function growIndex(
   native: NativeTable,
@@ -24,6 +26,7 @@ export async function growIndex(
   index: IndexBeginning & { readonly replace: boolean },
   signal: AbortSignal,
 ): Promise<void> {
+  await refuseUnsafe(dataset);
   const name = nameWhileGrowing(index);
   await beginIndex(dataset, { ...index, name }, signal);
   try {
@@ -42,6 +45,16 @@ export async function growIndex(
 
 /** Lists hide the name. The next build of an index replaces what an interrupted one leaves under it. */
 const nameWhileGrowing = ({ name }: IndexBeginning) => `__lance_gateway_growing_${name}`;
+
+/** Refuses to have the engine compact fragments whose rows it could misread: it would write wrong values for good. */
+async function refuseUnsafe(dataset: DatasetRef): Promise<void> {
+  const path = await findUnsafe(dataset, (await readVersion(dataset)).manifest);
+  if (path === undefined) return;
+  throw new LanceError(
+    "Unsupported",
+    `the engine would write the rows of the table again to build an index of this type, and could lose values of ${formatFieldPath(path)}; build a BTREE, BITMAP or FTS index instead ("Lists inside of structs" in docs/limits.md)`,
+  );
+}
 
 /** @throws LanceError InvalidInput, if the index does not cover all rows */
 async function checkComplete(dataset: DatasetRef, { name, column }: IndexBeginning): Promise<void> {

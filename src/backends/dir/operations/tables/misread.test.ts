@@ -144,6 +144,17 @@ test("refuses every call that would answer with misread values or write them", a
   await assert.rejects(client.call("updateTable", "t", { updates }), refused);
 });
 
+test("keeps the values of rows when a client asks for an index that the engine builds with a compaction", async (t) => {
+  const client = await openMisread(t);
+  await client.upload("insertIntoTable", "t", {}, ipcOf(nestedRows(50, 300)));
+  const request = { column: "id", name: "i" };
+  const zones = client.call("createTableIndex", "t", { ...request, indexType: "ZONEMAP" });
+  await assert.rejects(zones, refused);
+  const { fragmentStats } = await client.call("getTableStats", "t");
+  assert.equal(fragmentStats?.numFragments, 2n);
+  await client.call("createTableIndex", "t", { ...request, indexType: "BTREE" });
+});
+
 test("reads and writes rows right whose column has the metadata for the encoding of short values", async (t) => {
   const client = await openClient(t, await temporaryDirectory(t));
   const rows = nestedRows(100, 300);
