@@ -9,12 +9,15 @@ import type { NativeJob } from "../../engine/native.ts";
 import { repeatConflicts } from "../../engine/repeat-conflicts.ts";
 import type { IndexSeed } from "../../format/changes/index-seed.ts";
 import { dropOrphanIndices } from "../../format/changes/orphan-indices.ts";
+import { findMisread } from "../../format/files/misread-pages.ts";
 import { syncVersion } from "../../format/versions/sync-version.ts";
+import { readVersion } from "../../format/versions/version-files.ts";
 import type { Job } from "../../jobs/job.ts";
 import { schemaOf } from "../columns/columns.ts";
 import type { Guarded } from "../tables/guarded.ts";
 import { duringWork } from "../tables/long-work.ts";
 import { datasetOf, isMain, withData } from "../tables/lookup.ts";
+import { refuseMisread } from "../tables/misread.ts";
 import { allIndices, isSystemIndex } from "./all-indices.ts";
 import { growIndex } from "./grow-index.ts";
 import type { IndexFields } from "./index-fields.ts";
@@ -85,6 +88,8 @@ export function createIndexBuilds(context: ChangeContext): IndexBuilds {
           const { column, name } = plan;
           const dataset = datasetOf(context, table, plan.branch);
           const build = async () => {
+            const { manifest } = await readVersion(dataset, BigInt(await native.version()));
+            refuseMisread(await findMisread(dataset, manifest), { expressions: [column] });
             // The engine takes parameters only once.
             const parameters = indexParameters(kind, plan.fields, rows);
             const replace = plan.fields.replace ?? false;

@@ -7,6 +7,7 @@ import { filteredRows } from "../../engine/filtered-rows.ts";
 import type { NativeTable } from "../../engine/native.ts";
 import type { NativeQueryBase, NativeVectorQuery } from "../../engine/native-query.ts";
 import { predicateSteps } from "../../engine/predicate.ts";
+import type { Reads } from "../tables/misread.ts";
 import { type Columns, columnName, columnsOf, nameOf, selectColumns, withFoundRow } from "./columns.ts";
 import { checkCounts, type QueryFields, withinTable } from "./fields.ts";
 import { type TextSearch, type TextTarget, textSearch } from "./text.ts";
@@ -64,6 +65,8 @@ export interface BuiltQuery {
   readonly maxRows: number | undefined;
   /** Rows that the engine gathers for each query vector before it gives the first one. */
   readonly gathered: Gathered;
+  /** Returns the part of the table that it reads. */
+  readonly reads: () => Promise<Reads>;
   /** Number of rows to leave out at the start of the result. */
   readonly skipRows: number;
   /** Builds a query whose output has the columns of the result; it provides the schema of a result without rows. */
@@ -101,8 +104,18 @@ export async function buildQuery(
   const request = isSearch(checked) ? await withinTable(table, checked) : checked;
   const vector = vectorSearch(request, schema);
   const text = await textSearch(request, { schema, indexedFields });
+  const reads = async () => ({
+    all: columns === undefined,
+    expressions: [
+      ...(columns?.entries ?? []).map(([, expression]) => expression),
+      ...asked.orderBy.map(({ columnName }) => columnName),
+      ...((await text?.fields()) ?? []),
+      vector?.field,
+      asked.filter,
+    ],
+  });
   if (vector !== undefined && text !== undefined) {
-    return hybridQuery(table, request, columns, schema, vector, text);
+    return { ...hybridQuery(table, request, columns, schema, vector, text), reads };
   }
 
   const { limit, offset } = rowsOf(request, vector !== undefined || text !== undefined);
@@ -151,6 +164,7 @@ export async function buildQuery(
     filterAfter: filter,
     maxRows: limit,
     gathered: gatheredOf(request, vector, limit, offset),
+    reads,
     skipRows: filter === undefined ? 0 : offset,
     // Results for two vectors have the same columns as results for more.
     shape: () => make(all.slice(0, 2)),
@@ -183,7 +197,7 @@ function hybridQuery(
   schema: ArrowSchema,
   vector: VectorSearch,
   text: TextSearch,
-): BuiltQuery {
+): Omit<BuiltQuery, "reads"> {
   if (vector.vectors.length > 1) {
     throw new LanceError("InvalidInput", "a hybrid search takes one query vector, not several");
   }

@@ -15,6 +15,8 @@ import type { QueryFields } from "./fields.ts";
 
 /** A search for words, checked against the table. */
 export interface TextSearch {
+  /** Returns the paths of the fields that it searches. */
+  fields(): Promise<readonly string[]>;
   apply(query: NativeQueryBase): void;
 }
 
@@ -53,13 +55,15 @@ export async function textSearch(
     checkLength(text.length * Math.max(1, stringQuery.columns.length));
     const columns = stringQuery.columns.map((path) => searchedField(target, path));
     return {
+      fields: async () => (columns.length > 0 ? columns : target.indexedFields()),
       apply: (query) => query.fullTextSearch({ query: text, columns: columns.length > 0 ? columns : null }),
     };
   }
   if (structuredQuery === undefined) throw invalid("full_text_query has neither a string nor a structure");
   const defaults = leavesColumnOpen(structuredQuery.query, 0) ? await target.indexedFields() : [];
-  const tree = createTreeReader(target, defaults)(structuredQuery.query, 0);
-  return { apply: (query) => query.fullTextSearch({ query: tree }) };
+  const fields = new Set<string>();
+  const tree = createTreeReader(target, defaults, fields)(structuredQuery.query, 0);
+  return { fields: async () => [...fields], apply: (query) => query.fullTextSearch({ query: tree }) };
 }
 
 function searchedField({ schema }: TextTarget, path: string): string {
@@ -105,13 +109,15 @@ function leavesColumnOpen(node: FtsQuery | undefined, depth: number): boolean {
   );
 }
 
-function createTreeReader(target: TextTarget, defaults: readonly string[]) {
+/** @param found gets the fields of the trees that are read */
+function createTreeReader(target: TextTarget, defaults: readonly string[], found: Set<string>) {
   const make = loadNative().JsFullTextQuery;
   let length = 0;
 
   function spend(terms: string, fields: readonly string[]): readonly string[] {
     length += terms.length * fields.length;
     checkLength(length);
+    for (const field of fields) found.add(field);
     return fields;
   }
   function fieldsOf(column: string | undefined): readonly string[] {

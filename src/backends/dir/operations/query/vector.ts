@@ -26,6 +26,8 @@ export type QueryVector = readonly number[];
 /** A nearest-neighbour search, checked against the table. */
 export interface VectorSearch {
   readonly vectors: readonly QueryVector[];
+  /** The path of the field that it searches. */
+  readonly field: string;
   /** Whether the vectors are one search, and not one each: the column has lists of vectors, which match as a whole. */
   readonly isOneSearch: boolean;
   /** Size of a vector of the column, in bytes. */
@@ -50,6 +52,7 @@ export function vectorSearch(request: QueryFields, schema: ArrowSchema): VectorS
   checkApproxMode(request.approxMode);
   return {
     vectors,
+    field: formatFieldPath(column.names),
     isOneSearch: column.lists,
     vectorBytes: column.vectorBytes,
     apply(plain, [first = [], ...others] = vectors) {

@@ -1,5 +1,4 @@
 import { create } from "@bufbuild/protobuf";
-import type { ArrowSchema } from "../../../../arrow/schema.ts";
 import {
   AnalyzeTableQueryPlanResponseSchema,
   CountTableRowsResponseSchema,
@@ -15,10 +14,8 @@ import type { NativeQueryBase } from "../../engine/native-query.ts";
 import { predicateSteps } from "../../engine/predicate.ts";
 import type { ReadContext } from "../context.ts";
 import { type BuiltQuery, buildQuery } from "../query/build.ts";
-import { columnsOf } from "../query/columns.ts";
 import type { QueryFields } from "../query/fields.ts";
 import { type Guarded, openGuarded, withGuarded } from "../tables/guarded.ts";
-import type { Reads } from "../tables/misread.ts";
 import type { Place } from "./read-ahead.ts";
 import { enterResult, resultMessages } from "./result-stream.ts";
 
@@ -40,8 +37,8 @@ export function createReadOperations(
     enter?: (built: BuiltQuery, data: Guarded) => Promise<Place>,
   ): Promise<string> {
     return withGuarded(context, call, request, async (data) => {
-      if (enter !== undefined) await data.refuseMisread((schema) => readsOf(request, schema));
       const built = await build(context, data, request);
+      if (enter !== undefined) await data.refuseMisread(built.reads);
       const place = await enter?.(built, data);
       try {
         return await planTexts(built, data, planOf);
@@ -67,8 +64,11 @@ export function createReadOperations(
       const filter = await inSlices(predicateSteps(predicate));
       const count = await withGuarded(context, call, { version, branch }, async (data) => {
         if (filter === undefined) return data.rowCount();
-        await data.refuseMisread(() => ({ expressions: [filter] }));
-        return data.countRows(await data.safeFilter(filter));
+        const check = () => data.refuseMisread(() => ({ expressions: [filter] }));
+        await check();
+        const count = await data.countRows(await data.safeFilter(filter));
+        await check();
+        return count;
       });
       return create(CountTableRowsResponseSchema, { count: BigInt(count) });
     },
@@ -76,8 +76,9 @@ export function createReadOperations(
       const data = await openGuarded(context, call, request);
       try {
         const { readAhead } = context;
-        await data.refuseMisread((schema) => readsOf(request, schema));
-        yield* resultMessages(await build(context, data, request), { data, call, turns, readAhead });
+        const built = await build(context, data, request);
+        await data.refuseMisread(built.reads);
+        yield* resultMessages(built, { data, call, turns, readAhead });
       } finally {
         data.release();
       }
@@ -101,17 +102,6 @@ export function createReadOperations(
       return create(AnalyzeTableQueryPlanResponseSchema, { analysis });
     },
   };
-}
-
-/** Returns what a query reads. @throws LanceError InvalidInput */
-function readsOf(request: QueryFields, schema: ArrowSchema): Reads {
-  const columns = columnsOf(request, schema);
-  const expressions = [
-    ...(columns?.entries ?? []).map(([, expression]) => expression),
-    ...request.orderBy.map(({ columnName }) => columnName),
-    request.filter,
-  ];
-  return { all: columns === undefined, expressions };
 }
 
 /**

@@ -48,6 +48,7 @@ async function resultOf(
     countRows: async () => 20,
     schema: async () => decodeSchema(splitIpcFile(file).schemaMetadata),
     averageRow: async () => averageRow,
+    refuseMisread: async () => {},
     widths,
   } as unknown as Guarded;
   const entered: number[] = [];

@@ -141,7 +141,7 @@ async function* editedBatches(
   const note = data.widths.begin(built.columns);
   let first = true;
   for (const run of built.runs) {
-    const { batches, ranked } = await data.wait(() => startRun(built, run, batchRows, call));
+    const { batches, ranked } = await data.wait(() => startRun(built, run, batchRows, options));
     onRest(batches);
     const edit = createResultEditor(built, ranked, run.firstVector);
     for await (const batch of batchFiles(batches, options)) {

@@ -19,13 +19,23 @@ export interface RunOptions {
   readonly turns: Turns;
 }
 
-/** Begins a query. The engine cannot fuse ranks without neighbours; then the result is that of the words alone. */
+/**
+ * Begins a query. The engine cannot fuse ranks without neighbours; then the result is that of the words alone.
+ *
+ * @throws LanceError the engine's errors; Unsupported, if it misreads the version of the table at which the query began
+ */
 export async function startRun(
-  { shape, hybrid }: BuiltQuery,
-  { query }: Run,
+  built: BuiltQuery,
+  run: Run,
   batchRows: number,
-  call: Call,
+  { data, call }: RunOptions,
 ): Promise<{ batches: NativeBatches; ranked: boolean }> {
+  const started = await execute(built, run, batchRows, call);
+  await data.refuseMisread(built.reads);
+  return started;
+}
+
+async function execute({ shape, hybrid }: BuiltQuery, { query }: Run, batchRows: number, call: Call) {
   const timeout = timeLimit(call);
   try {
     return { batches: await (await query()).execute(batchRows, timeout), ranked: true };

@@ -38,6 +38,7 @@ async function resultOf(
   const data: Partial<Guarded> = {
     wait: (work: () => Promise<unknown>) => work() as never,
     widths: createRowWidths(),
+    refuseMisread: async () => {},
   };
   const options = { data: data as Guarded, call: beginCall(queryTable, call), turns: createTurns(1) };
   const { contentType, bytes } = await smallResult({ ...plain, ...built } as unknown as BuiltQuery, options);

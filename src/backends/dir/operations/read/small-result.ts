@@ -40,7 +40,7 @@ export interface WideResult {
 export async function smallResult(built: BuiltQuery, options: RunOptions): Promise<WholeResult> {
   const { data, call } = options;
   const [run] = built.runs as readonly [Run];
-  const { batches, ranked } = await data.wait(() => startRun(built, run, MAX_BATCH_ROWS, call));
+  const { batches, ranked } = await data.wait(() => startRun(built, run, MAX_BATCH_ROWS, options));
   const { hidesRowId, filterAfter, skipRows, maxRows = 0 } = built;
   const isFinal = ranked && !hidesRowId && filterAfter === undefined && skipRows === 0;
   const most = isFinal ? maxRows * run.vectors : Number.POSITIVE_INFINITY;

@@ -45,12 +45,13 @@ export interface Guarded {
   /** Widths of the rows of the table's recent results. */
   readonly widths: RowWidths;
   /**
-   * Refuses to read columns that the engine misreads; see {@link refuseMisread}.
+   * Refuses to read columns that the engine misreads; see {@link refuseMisread}. Other callers may move the table to a newer version at any
+   * time, so a change asks just before the engine begins, and a read asks again when it has begun.
    *
    * @param reads called if the table has such columns
    * @throws LanceError Unsupported; the errors of `reads` and of `wait`
    */
-  refuseMisread(reads: (schema: ArrowSchema) => Reads): Promise<void>;
+  refuseMisread(reads: () => Reads | Promise<Reads>): Promise<void>;
   /** Returns a checked condition as {@link safeFilter} does. @throws LanceError the errors of `wait` */
   safeFilter<T extends string | undefined>(filter: T): Promise<T | string>;
   /**
@@ -126,9 +127,8 @@ export async function openGuarded(
           const version = BigInt(await lease.table.version());
           return findMisread(dataset(), (await readVersion(dataset(), version)).manifest);
         };
-        const schema = await lease.schema();
-        const paths = await misreadOf(schema, find);
-        if (paths.length > 0) refuseMisread(paths, reads(schema));
+        const paths = await misreadOf(await lease.schema(), find);
+        if (paths.length > 0) refuseMisread(paths, await reads());
       }),
     safeFilter: (filter) => wait(() => safeFilter(filter, dataset(), lease.table)),
     wait,

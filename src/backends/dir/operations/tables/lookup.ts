@@ -6,7 +6,7 @@ import type { CatalogContext, TableContext } from "../../catalog/catalog-context
 import type { CatalogView } from "../../catalog/state/view.ts";
 import type { Lease } from "../../engine/handles.ts";
 import type { NativeTable } from "../../engine/native.ts";
-import { readAverageRow, readSchema, readTextFields } from "../../engine/version-answers.ts";
+import { createVersionAnswers } from "../../engine/version-answers.ts";
 import { type DatasetRef, normalizeBranch } from "../../format/dataset.ts";
 import { readSegments } from "../../format/files/index-section.ts";
 import { readVersion, versionNotFound } from "../../format/versions/version-files.ts";
@@ -192,10 +192,7 @@ export async function openData(
         : await engine.onBranch(lease.table, named, number);
     return {
       table,
-      schema: () => readSchema(table),
-      rowCount: () => table.countRows(),
-      textFields: () => readTextFields(table),
-      averageRow: () => readAverageRow(table),
+      ...createVersionAnswers(table),
       widths: lease.widths,
       release() {
         table.close();

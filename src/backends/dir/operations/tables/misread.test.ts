@@ -155,6 +155,28 @@ test("keeps the values of rows when a client asks for an index that the engine b
   await client.call("createTableIndex", "t", { ...request, indexType: "BTREE" });
 });
 
+test("refuses to search for words in misread values, and to build an index of them", async (t) => {
+  const client = await openClient(t, await temporaryDirectory(t));
+  await client.upload("createTable", "t", {}, ipcOf(nestedRows(50, 5)));
+  const request = { column: "s.l", indexType: "FTS", name: "words" };
+  await client.call("createTableIndex", "t", request);
+  const search = (fields: object) =>
+    client.query("t", { columns: { columnNames: ["id"] }, k: 9n, fullTextQuery: fields });
+  const match = { terms: "7", fuzziness: 0 };
+  const searches = [
+    { stringQuery: { query: "7" } },
+    { stringQuery: { query: "7", columns: ["s.l"] } },
+    { structuredQuery: { query: { match } } },
+    { structuredQuery: { query: { boolean: { must: [{ match: { ...match, column: "s.l" } }] } } } },
+  ];
+  for (const fields of searches) await search(fields);
+  await client.upload("insertIntoTable", "t", {}, ipcOf(nestedRows(50, 300)));
+  for (const fields of searches) await assert.rejects(search(fields), refused);
+  await assert.rejects(client.call("createTableIndex", "t", { ...request, replace: true }), refused);
+  const labels = { column: "s.l", indexType: "LABEL_LIST", name: "labels" };
+  await assert.rejects(client.call("createTableIndex", "t", labels), refused);
+});
+
 test("reads and writes rows right whose column has the metadata for the encoding of short values", async (t) => {
   const client = await openClient(t, await temporaryDirectory(t));
   const rows = nestedRows(100, 300);
