@@ -15,12 +15,14 @@ import type { NativeTable } from "../../engine/native.ts";
 import { checkExpressions, onePredicate } from "../../engine/predicate.ts";
 import { repeatConflicts } from "../../engine/repeat-conflicts.ts";
 import { tokenizeSql } from "../../engine/sql-tokens.ts";
+import { findMisread } from "../../format/files/misread-pages.ts";
 import { syncVersion } from "../../format/versions/sync-version.ts";
+import { readVersion } from "../../format/versions/version-files.ts";
 import type { Job, JobFacts } from "../../jobs/job.ts";
 import { withGuarded } from "../tables/guarded.ts";
 import { duringWork } from "../tables/long-work.ts";
 import { datasetOf, isMain, requireTable, withData } from "../tables/lookup.ts";
-import { mentions } from "../tables/misread.ts";
+import { mentions, refuseMisread } from "../tables/misread.ts";
 import { schemaOf } from "./columns.ts";
 
 /** The kind of the jobs that fill a column. */
@@ -41,10 +43,15 @@ export function createBackfillOperations(
   jobs.define(BACKFILL_COLUMN, async (job, signal) => {
     const { location, branch } = job.spec;
     return duringWork(context, { id: job.table, location: String(location) }, async (table) => {
+      const dataset = datasetOf(context, table, textOf(branch));
       const facts = await context.gate.passSlowly(table.path, () =>
-        withData(context, table, { branch: textOf(branch) }, (native) => fill(native, job, signal)),
+        withData(context, table, { branch: textOf(branch) }, async (native) => {
+          const { manifest } = await readVersion(dataset, BigInt(await engineCall(() => native.version())));
+          refuseMisread(await findMisread(dataset, manifest), { all: true });
+          return fill(native, job, signal);
+        }),
       );
-      await syncVersion(datasetOf(context, table, textOf(branch)));
+      await syncVersion(dataset);
       return facts;
     });
   });

@@ -34,9 +34,12 @@ export function createColumnOperations(
     reads: Reads = {},
   ): Promise<bigint> {
     return withGuarded(context, call, { branch }, async ({ table, wait, refuseMisread, commit }) => {
-      await refuseMisread(() => reads);
       const schema = await wait(() => schemaOf(table));
-      return BigInt((await commit(async () => work(table, schema))).version);
+      const refusing = async () => {
+        await refuseMisread(() => reads);
+        return work(table, schema);
+      };
+      return BigInt((await commit(refusing)).version);
     });
   }
 

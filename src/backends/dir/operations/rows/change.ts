@@ -61,14 +61,20 @@ export function createChangeOperations(
           { branch },
           async ({ found, table, schema, safeFilter, rowCount, countRows, refuseMisread, commit }) => {
             const columns = columnsOf(updates, await schema());
-            await refuseMisread(() => ({
-              all: true,
-              without: columns.map(([name]) => name),
-              expressions: [filter, ...columns.map(([, expression]) => expression)],
-            }));
+            const check = () =>
+              refuseMisread(() => ({
+                all: true,
+                without: columns.map(([name]) => name),
+                expressions: [filter, ...columns.map(([, expression]) => expression)],
+              }));
+            await check();
             const safe = await safeFilter(filter);
             await checkSize(updates, () => (safe === undefined ? rowCount() : countRows(safe)));
-            return { result: await commit(() => table.update(safe, columns), endTurn), found };
+            const update = async () => {
+              await check();
+              return table.update(safe, columns);
+            };
+            return { result: await commit(update, endTurn), found };
           },
         ),
       );
@@ -85,9 +91,13 @@ export function createChangeOperations(
       }
       const result = await takeTurn(call, branch, (endTurn) =>
         withGuarded(context, call, { branch }, async ({ table, safeFilter, refuseMisread, commit }) => {
-          await refuseMisread(() => ({ expressions: [filter] }));
+          const check = () => refuseMisread(() => ({ expressions: [filter] }));
+          await check();
           const safe = await safeFilter(filter);
-          return commit(() => table.delete(safe), endTurn);
+          return commit(async () => {
+            await check();
+            return table.delete(safe);
+          }, endTurn);
         }),
       );
       return create(DeleteFromTableResponseSchema, {

@@ -78,16 +78,16 @@ export function createMergeOperations(
       checkCompatible(upload.schema, schema, plan.insert);
       // Rows that bring all columns replace those of the table; others take the rest of their columns from there.
       const all = plan.update !== undefined && upload.schema.fields.length < schema.fields.length;
-      await data.refuseMisread(() => ({
-        all,
-        expressions: [plan.update?.condition, plan.delete?.condition],
-      }));
       const useIndex =
         plan.useIndex !== false && (await canUseIndex(plan, schema, upload, on)) ? plan.useIndex : false;
       const log = await data.wait(() => data.table.getLsmWriteSpec());
       checkWriteLog(plan.useLsm, Boolean(log));
       return answer(
         await data.commit(async () => {
+          await data.refuseMisread(() => ({
+            all,
+            expressions: [plan.update?.condition, plan.delete?.condition],
+          }));
           let builder = data.table.mergeInsert(on);
           if (plan.update) builder = builder.whenMatchedUpdateAll(plan.update.condition);
           if (plan.insert) builder = builder.whenNotMatchedInsertAll();

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { create } from "@bufbuild/protobuf";
 import {
   Field,
   Int32,
@@ -11,11 +12,23 @@ import {
   vectorFromArray,
 } from "apache-arrow";
 import { type TestContext, test } from "vitest";
+import { beginCall } from "../../../../../test/support/caller.ts";
 import { createRandom } from "../../../../../test/support/random.ts";
 import { seedOf } from "../../../../../test/support/seed.ts";
+import { UpdateTableRequestSchema } from "../../../../gen/lance/namespace/v1/data_pb.ts";
+import { QueryTableRequestSchema } from "../../../../gen/lance/namespace/v1/query_pb.ts";
+import { LanceNamespaceService } from "../../../../gen/lance/namespace/v1/service_pb.ts";
 import { isLanceError } from "../../../../namespace/errors.ts";
+import { createTurns } from "../../concurrency/turns.ts";
+import type { WriteGate } from "../../concurrency/write-gate.ts";
 import { ENCODING_KEY, SOUND_ENCODING } from "../../format/files/misread-columns.ts";
-import { failsWith, openClient, temporaryDirectory } from "../../test-support.ts";
+import { openDirectory } from "../../open-directory.ts";
+import { failsWith, openClient, silent, temporaryDirectory } from "../../test-support.ts";
+import { buildQuery, type Run } from "../query/build.ts";
+import { startRun } from "../read/run-query.ts";
+import { createChangeOperations } from "../rows/change.ts";
+import { openGuarded } from "./guarded.ts";
+import { requireTable } from "./lookup.ts";
 
 interface Row {
   readonly id: number;
@@ -175,6 +188,41 @@ test("refuses to search for words in misread values, and to build an index of th
   await assert.rejects(client.call("createTableIndex", "t", { ...request, replace: true }), refused);
   const labels = { column: "s.l", indexType: "LABEL_LIST", name: "labels" };
   await assert.rejects(client.call("createTableIndex", "t", labels), refused);
+});
+
+test("refuses an update, and a query, while which another call stores misread values and moves the shared handle", async (t) => {
+  const root = await temporaryDirectory(t);
+  const client = await openClient(t, root);
+  await client.upload("createTable", "t", {}, ipcOf(nestedRows(50, 5)));
+  const { context, close } = await openDirectory({ root, log: silent, maintenance: false });
+  t.onTestFinished(close);
+  const { path } = await requireTable(context, ["t"]);
+  const store = async () => {
+    await client.upload("insertIntoTable", "t", {}, ipcOf(nestedRows(50, 300)));
+    (await context.engine.acquire(path)).release();
+  };
+  const data = await openGuarded(
+    context,
+    beginCall(LanceNamespaceService.method.queryTable, { id: ["t"] }),
+    {},
+  );
+  await data.refuseMisread(() => ({ all: true }));
+  const pass: WriteGate["pass"] = async (table, change) => {
+    await store();
+    return context.gate.pass(table, change);
+  };
+  const { updateTable } = createChangeOperations({ ...context, gate: { ...context.gate, pass } });
+  const updates = [{ column: "id", expression: "id + 1" }];
+  const call = beginCall(LanceNamespaceService.method.updateTable, { id: ["t"] });
+  await assert.rejects(async () => updateTable(create(UpdateTableRequestSchema, { updates }), call), refused);
+  const built = await buildQuery(data.table, create(QueryTableRequestSchema), await data.schema(), {
+    indexedFields: data.textFields,
+    safeFilter: async (filter) => filter,
+  });
+  const [run] = built.runs as [Run];
+  const options = { data, call, turns: createTurns(1) };
+  await assert.rejects(startRun(built, run, 100, options), refused);
+  data.release();
 });
 
 test("reads and writes rows right whose column has the metadata for the encoding of short values", async (t) => {
