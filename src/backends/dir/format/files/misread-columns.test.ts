@@ -1,13 +1,18 @@
 import assert from "node:assert/strict";
 import { create } from "@bufbuild/protobuf";
 import { test } from "vitest";
-import { ManifestSchema } from "../../../../gen/lance/format/table_pb.ts";
-import { ENCODING_KEY, mayBecomeMisread, SOUND_ENCODING } from "./misread-columns.ts";
+import { type Manifest, ManifestSchema } from "../../../../gen/lance/format/table_pb.ts";
+import { ENCODING_KEY, SOUND_ENCODING, suspectsOf } from "./misread-columns.ts";
 
 /** Returns a manifest with a column in which each type contains the next one. */
 function nested(types: readonly string[], { nullable = true, version = "2.2" } = {}) {
   const fields = types.map((logicalType, id) => ({ id, parentId: id - 1, logicalType, nullable }));
   return create(ManifestSchema, { fields, dataFormat: { fileFormat: "lance", version } });
+}
+
+/** Whether the engine may write files of a table that it then misreads. */
+function mayBecomeMisread(manifest: Manifest): boolean {
+  return suspectsOf(manifest).some(({ isSafe }) => !isSafe);
 }
 
 test("columns with lists of long values in a struct that may be null may become misread, and no others", () => {

@@ -63,8 +63,3 @@ function encodingOf(column: Field | undefined): string {
     .toString()
     .toLowerCase();
 }
-
-/** Whether the engine may write files of a table that it then misreads. */
-export function mayBecomeMisread(manifest: Pick<Manifest, "fields" | "dataFormat">): boolean {
-  return suspectsOf(manifest).some(({ isSafe }) => !isSafe);
-}
