@@ -56,6 +56,8 @@ export interface Api {
   readonly service: Service;
   /** Answers all later calls by other options; resolves when the running calls have ended. */
   replace(options: CallOptions): Promise<void>;
+  /** Resolves when the running calls have ended; there may be no further ones. */
+  ended(): Promise<void>;
   readonly transcoders: readonly Transcoder[];
   readonly refused: NoteRefusal;
   readonly mask: MaskPath;
@@ -80,6 +82,7 @@ export function createApi({ bufferedBytes, log, metrics, ...options }: ApiOption
       budget.resize(next.maxBufferedBytes);
       return replaced;
     },
+    ended: calls.ended,
     transcoders,
     refused: createRefusalNotes(log, mask, metrics?.refuse),
     mask,

@@ -1,5 +1,6 @@
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import type { Authenticator } from "../auth/authenticator.ts";
 import type { Databases } from "../config/configuration.ts";
@@ -110,6 +111,9 @@ export interface GatewayContext extends OpenAnnouncements {
   readonly workers?: Workers | undefined;
 }
 
+/** How long events and logs wait for calls that were cut off, in milliseconds: one may have changed something. */
+const LAST_RECORDS_MS = 1_000;
+
 /** Serves a backend through all wires and the pipeline. Closing the gateway closes the backend, too. */
 export function serveBackend(
   backend: Backend,
@@ -209,8 +213,9 @@ export async function serve(first: State): Promise<ReplaceableGateway> {
       const finished = await server.close({ graceMs, delayMs });
       const { authenticator, authorizer, rates, trail, access } = current.context;
       for (const part of [authenticator, authorizer, rates, tls]) part?.close();
-      await Promise.all([closeAll(current.backends), dispatcher?.close()]);
-      await Promise.all([trail?.close(), access?.close(), tracing?.close()]);
+      await closeAll(current.backends);
+      await Promise.race([api.ended(), sleep(LAST_RECORDS_MS, undefined, { ref: false })]);
+      await Promise.all([dispatcher?.close(), trail?.close(), access?.close(), tracing?.close()]);
       log.info({ finished }, "stopped");
       return finished;
     },

@@ -5,6 +5,8 @@ export interface ServiceSwitch {
   readonly service: Service;
   /** Gives all later calls to another service; resolves when the running calls of the former one have ended. */
   replace(next: Service): Promise<void>;
+  /** Resolves when the running calls of the present service have ended; nothing may call or replace it meanwhile. */
+  ended(): Promise<void>;
 }
 
 /** A service and its running calls. */
@@ -22,6 +24,12 @@ export function createServiceSwitch(first: Service): ServiceSwitch {
   function leave(generation: Generation): void {
     generation.calls -= 1;
     if (generation.calls === 0) generation.over?.();
+  }
+  function ended(generation: Generation): Promise<void> {
+    if (generation.calls === 0) return Promise.resolve();
+    return new Promise((resolve) => {
+      generation.over = resolve;
+    });
   }
   async function counted<T>(run: (service: Service) => Promise<T>): Promise<T> {
     const own = current;
@@ -51,10 +59,8 @@ export function createServiceSwitch(first: Service): ServiceSwitch {
     replace(next) {
       const former = current;
       current = { service: next, calls: 0 };
-      if (former.calls === 0) return Promise.resolve();
-      return new Promise((resolve) => {
-        former.over = resolve;
-      });
+      return ended(former);
     },
+    ended: () => ended(current),
   };
 }
