@@ -70,6 +70,7 @@ describe("results that are not read to their end", () => {
         return memory.held;
       },
       tryEnter: memory.tryEnter,
+      enterForWork: memory.enterForWork,
       count: memory.count,
       async enter(...args) {
         const place = await memory.enter(...args);

@@ -1,4 +1,5 @@
 import { splitIpcFile } from "../../../arrow/stream.ts";
+import { batchRowsOf } from "./batch-rows.ts";
 import { filteredRows } from "./filtered-rows.ts";
 import type { NativeTable } from "./native.ts";
 
@@ -12,6 +13,8 @@ const QUICK = 500_000_000;
 export interface CountOptions {
   /** Number of rows of the table. */
   readonly tableRows: number;
+  /** Number of bytes of a row in the wide columns that the condition reads; 0 if it reads none. */
+  readonly width: number;
   /** Time after which the engine stops, in milliseconds. Default: it does not. */
   readonly timeoutMs: number | undefined;
   /** Asked before each batch; a count that is no longer wanted ends with what it has. */
@@ -20,16 +23,17 @@ export interface CountOptions {
 
 /**
  * Counts the rows that meet a condition, those in the log of a table left out. The engine's own count has no timeout and cannot be
- * stopped, so that one which may take long is a query for row ids. That takes up to twice as long, and up to eight times with
+ * stopped, and it reads thousands of rows at a time, however wide they are, so that one which may take long or reads wide rows is a query for row ids. That takes up to twice as long, and up to eight times with
  * an index that answers the condition.
  */
 export async function countMatching(
   table: Pick<NativeTable, "query" | "countRows">,
   where: string,
-  { tableRows, timeoutMs, isWanted }: CountOptions,
+  { tableRows, width, timeoutMs, isWanted }: CountOptions,
 ): Promise<number> {
-  if (!where.includes("(") && tableRows * where.length <= QUICK) return table.countRows(where);
-  const batches = await filteredRows(table, where).execute(BATCH_ROWS, timeoutMs);
+  const isQuick = !where.includes("(") && tableRows * where.length <= QUICK;
+  if (isQuick && width === 0) return table.countRows(where);
+  const batches = await filteredRows(table, where).execute(batchRowsOf(width, BATCH_ROWS), timeoutMs);
   let rows = 0;
   while (isWanted()) {
     const file = await batches.next();

@@ -1,4 +1,4 @@
-import { formatFieldPath } from "../../../../arrow/field-path.ts";
+import { fieldNamed, formatFieldPath, parseFieldPath } from "../../../../arrow/field-path.ts";
 import type { ArrowSchema } from "../../../../arrow/schema.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import { DEFAULT_SEARCH_ROWS, isSearch } from "../../../../namespace/search-rows.ts";
@@ -57,6 +57,10 @@ export interface BuiltQuery {
   readonly runs: readonly Run[];
   /** The columns that the request names, as a text; undefined if there are too many to keep their width. */
   readonly columns: string | undefined;
+  /** SQL expressions of which the engine reads the columns beside those of the result: the condition, computed columns and keys of the order. */
+  readonly conditions: readonly string[];
+  /** The keys of the order that are not columns of the result. */
+  readonly orders: readonly string[];
   /** Whether the result has row ids that the request did not ask for. */
   readonly hidesRowId: boolean;
   /** The filter that applies after the search, for which the result has the column {@link FOUND_ROW}. */
@@ -160,6 +164,7 @@ export async function buildQuery(
       vectors: isOneSearch ? 1 : Math.max(1, vectors.length),
     })),
     columns: nameOf(columns),
+    ...besideColumns(request, columns, schema),
     hidesRowId,
     filterAfter: filter,
     maxRows: limit,
@@ -239,6 +244,7 @@ function hybridQuery(
     whole: query,
     runs: [{ query, firstVector: 0, vectors: 1 }],
     columns: nameOf(columns),
+    ...besideColumns(request, columns, schema),
     hidesRowId: request.fastSearch === true && !asksForRowId(request, asked),
     filterAfter: undefined,
     maxRows: limit,
@@ -284,6 +290,21 @@ function needsRowId(
 
 function asksForRowId({ withRowId }: QueryFields, columns: Columns | undefined): boolean {
   return withRowId === true || (columns?.entries.some(([name]) => name === ROW_ID) ?? false);
+}
+
+/** Returns what the engine reads beside the columns of a result. */
+function besideColumns(
+  { filter, orderBy, columns: asked }: QueryFields,
+  columns: Columns | undefined,
+  { fields }: ArrowSchema,
+): Pick<BuiltQuery, "conditions" | "orders"> {
+  const named = new Set(columns?.entries.map(([, expression]) => expression));
+  const keys = orderBy.map(({ columnName: path }) => formatFieldPath(parseFieldPath(path)));
+  const orders = columns === undefined ? [] : keys.filter((key) => !named.has(key));
+  const computed = Object.values(asked?.columnAliases ?? {}).filter(
+    (expression) => fieldNamed(fields, expression) === undefined,
+  );
+  return { conditions: [...(filter === undefined ? [] : [filter]), ...computed, ...orders], orders };
 }
 
 /** The engine sorts whole rows in memory; a search reads the columns of its rows when it knows which they are. */

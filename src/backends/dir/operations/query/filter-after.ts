@@ -9,18 +9,20 @@ import type { NativeTable } from "../../engine/native.ts";
  * for words alone, so the rows that it finds are looked up once more. As a column of the search, a filter would have another meaning: only in a
  * filter does the engine convert numbers and texts to the type of the column that they are compared with.
  *
+ * @param batchRows maximum number of rows that the engine reads at a time
  * @param timeoutMs in milliseconds; undefined for no bound
  */
 export async function passingRows(
   table: Pick<NativeTable, "query">,
   filter: string,
   ids: readonly bigint[],
+  batchRows: number,
   timeoutMs: number | undefined,
 ): Promise<ReadonlySet<bigint>> {
   const passing = new Set<bigint>();
   if (ids.length === 0) return passing;
   const query = filteredRows(table, `_rowid IN (${ids.join(",")}) AND (${filter})`);
-  const batches = await query.execute(ids.length, timeoutMs);
+  const batches = await query.execute(Math.min(ids.length, batchRows), timeoutMs);
   for (let file = await batches.next(); file !== null; file = await batches.next()) {
     const { schemaMetadata, data } = splitIpcFile(file);
     const { fields } = decodeSchema(schemaMetadata);

@@ -1,5 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { formatFieldPath, resolveField } from "../../../../arrow/field-path.ts";
+import { freeAtOnce } from "../../../../arrow/memory.ts";
 import {
   PrewarmDataResponseSchema,
   PrewarmIndexResponseSchema,
@@ -7,15 +8,17 @@ import {
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { LanceDbExtensions } from "../../../../namespace/lance-namespace.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
+import { MAX_BATCH_ROWS } from "../../engine/batch-rows.ts";
+import type { ReadContext } from "../context.ts";
 import { withGuarded } from "../tables/guarded.ts";
-
-/** Number of rows that are read at a time and put away. */
-const BATCH_ROWS = 1024;
+import { COLUMN_BYTES, sizeOfColumns } from "./columns-size.ts";
+import { inRoom } from "./in-room.ts";
 
 /** The calls that load indices and columns before they are needed. */
 export function createPrewarmOperations(
-  context: TableContext,
+  context: TableContext & ReadContext,
 ): Pick<LanceDbExtensions, "prewarmIndex" | "prewarmData"> {
+  const { readAhead } = context;
   return {
     async prewarmIndex({ indexName }, call) {
       await withGuarded(context, call, {}, async ({ table, wait }) => {
@@ -29,13 +32,22 @@ export function createPrewarmOperations(
     },
     // The engine has no cache of pages, so the columns are read once: the operating system keeps what it has memory for.
     async prewarmData({ columns }, call) {
-      await withGuarded(context, call, {}, async ({ table, schema, wait }) => {
+      await withGuarded(context, call, {}, async (data) => {
+        const { table, schema, wait } = data;
         const current = await schema();
-        const names = columns.map((column) => formatFieldPath(resolveField(current, column).names));
+        const found = columns.map((column) => resolveField(current, column));
+        const names = found.map((field) => formatFieldPath(field.names));
+        const fields = current.fields.filter(({ name }) => found.some((field) => field.names[0] === name));
         const query = table.query();
         if (names.length > 0) query.selectColumns(names);
-        const batches = await wait(() => query.execute(BATCH_ROWS));
-        while ((await wait(() => batches.next())) !== null);
+        const read = names.length > 0 ? fields : current.fields;
+        const size = await sizeOfColumns(read, data);
+        const bytes = size?.readAheadBytes ?? COLUMN_BYTES;
+        await inRoom(bytes, { call, readAhead }, async () => {
+          const batches = await wait(() => query.execute(size?.batchRows ?? MAX_BATCH_ROWS));
+          const next = () => wait(() => batches.next());
+          for (let file = await next(); file !== null; file = await next()) freeAtOnce(file);
+        });
       });
       return create(PrewarmDataResponseSchema);
     },

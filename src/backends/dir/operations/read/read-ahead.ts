@@ -13,6 +13,11 @@ export interface ReadAhead {
    */
   enter(bytes: number, signal: AbortSignal, cutOff?: (error: LanceError) => void): Promise<Place>;
   /**
+   * Waits for room for other work of the engine, like {@link ReadAhead.enter}. It may take long, and takes half of the total at most, so that
+   * results go on beside it.
+   */
+  enterForWork(bytes: number, signal: AbortSignal): Promise<Place>;
+  /**
    * Counts a result that is in memory already, whether there is room or not; others wait until it is gone.
    *
    * @param bytes its size
@@ -168,17 +173,19 @@ export function createReadAhead(options: ReadAheadOptions): ReadAhead {
     };
   }
 
+  async function enter(bytes: number, signal: AbortSignal, cutOff?: Held["cutOff"]): Promise<Place> {
+    if (signal.aborted) throw cancellationOf(signal);
+    if (queue.length === 0 && fits(bytes)) held += bytes;
+    else await wait(bytes, signal);
+    return placeOf({ bytes, since: undefined, cutOff });
+  }
+
   return {
     get held() {
       return held;
     },
-    async enter(wanted, signal, cutOff) {
-      const bytes = Math.min(wanted, maxBytes);
-      if (signal.aborted) throw cancellationOf(signal);
-      if (queue.length === 0 && fits(bytes)) held += bytes;
-      else await wait(bytes, signal);
-      return placeOf({ bytes, since: undefined, cutOff });
-    },
+    enter: (bytes, signal, cutOff) => enter(Math.min(bytes, maxBytes), signal, cutOff),
+    enterForWork: (bytes, signal) => enter(Math.min(bytes, maxBytes / 2), signal),
     count(bytes, cutOff) {
       held += bytes;
       return placeOf({ bytes, since: undefined, cutOff });

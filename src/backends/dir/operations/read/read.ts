@@ -16,6 +16,7 @@ import type { ReadContext } from "../context.ts";
 import { type BuiltQuery, buildQuery } from "../query/build.ts";
 import type { QueryFields } from "../query/fields.ts";
 import { type Guarded, openGuarded, withGuarded } from "../tables/guarded.ts";
+import { countRows } from "./count-rows.ts";
 import type { Place } from "./read-ahead.ts";
 import { enterResult, resultMessages } from "./result-stream.ts";
 
@@ -64,11 +65,12 @@ export function createReadOperations(
       const filter = await inSlices(predicateSteps(predicate));
       const count = await withGuarded(context, call, { version, branch }, async (data) => {
         if (filter === undefined) return data.rowCount();
-        const check = () => data.refuseMisread(() => ({ expressions: [filter] }));
-        await check();
-        const count = await data.countRows(await data.safeFilter(filter));
-        await check();
-        return count;
+          const check = () => data.refuseMisread(() => ({ expressions: [filter] }));
+          await check();
+          const safe = await data.safeFilter(filter);
+          const count = await countRows(data, safe, { call, readAhead: context.readAhead });
+          await check();
+          return count;
       });
       return create(CountTableRowsResponseSchema, { count: BigInt(count) });
     },

@@ -35,6 +35,8 @@ async function resultOf(
     hidesRowId: false,
     filterAfter: undefined,
     columns,
+    conditions: [],
+    orders: [],
     skipRows,
     hybrid: false,
     gatheredRows: 0,

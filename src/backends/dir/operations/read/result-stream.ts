@@ -10,6 +10,7 @@ import type { NativeBatches } from "../../engine/native-query.ts";
 import type { BuiltQuery } from "../query/build.ts";
 import { createResultEditor } from "../query/edit-result.ts";
 import type { Guarded } from "../tables/guarded.ts";
+import { sizeOfExpressions } from "./columns-size.ts";
 import { expectedWidth } from "./expected-width.ts";
 import type { Place, ReadAhead } from "./read-ahead.ts";
 import { sizeOf } from "./result-size.ts";
@@ -79,9 +80,10 @@ async function* wideResult(
  */
 export async function enterResult(
   built: BuiltQuery,
-  { data, call, readAhead }: Pick<ResultOptions, "data" | "call" | "readAhead">,
+  options: Pick<ResultOptions, "data" | "call" | "readAhead">,
 ): Promise<{ batchRows: number; place: Place }> {
-  const { batchRows, readAheadBytes } = await sizeOf(built, data);
+  const { call, readAhead } = options;
+  const { batchRows, readAheadBytes } = await sizeOf(built, options);
   return { batchRows, place: await readAhead.enter(readAheadBytes, call.signal, call.cutOff) };
 }
 
@@ -162,11 +164,12 @@ async function* editedBatches(
   yield END_OF_STREAM;
 }
 
-/** Whether the engine gives few rows, and they are expected to be narrow. */
+/** Whether the engine gives few rows, they are expected to be narrow, and so is what it reads to find them. */
 async function isSmall(built: BuiltQuery, data: Guarded): Promise<boolean> {
   const { maxRows = Number.POSITIVE_INFINITY, skipRows, runs } = built;
   const [only, ...others] = runs;
   const rows = (maxRows + skipRows) * (only?.vectors ?? 0);
   if (others.length > 0 || rows > SMALL_RESULT_ROWS) return false;
-  return rows * (await expectedWidth(built, data)) <= SMALL_RESULT_BYTES;
+  if (rows * (await expectedWidth(built, data)) > SMALL_RESULT_BYTES) return false;
+  return (await sizeOfExpressions(built.conditions, data)) === undefined;
 }

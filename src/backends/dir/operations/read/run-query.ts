@@ -3,12 +3,14 @@ import type { Call } from "../../../../namespace/call.ts";
 import { callerKey } from "../../../../namespace/caller-key.ts";
 import type { Turns } from "../../concurrency/turns.ts";
 import { timeLimit } from "../../concurrency/wait.ts";
+import { MAX_BATCH_ROWS } from "../../engine/batch-rows.ts";
 import { hasNoNeighbours } from "../../engine/errors.ts";
 import type { NativeBatches } from "../../engine/native-query.ts";
 import type { BuiltQuery, Run } from "../query/build.ts";
 import { createResultEditor, foundRows } from "../query/edit-result.ts";
 import { passingRows } from "../query/filter-after.ts";
 import type { Guarded } from "../tables/guarded.ts";
+import { sizeOfExpressions } from "./columns-size.ts";
 
 /** Options of a result. */
 export interface RunOptions {
@@ -45,9 +47,6 @@ async function execute({ shape, hybrid }: BuiltQuery, { query }: Run, batchRows:
   }
 }
 
-/** Maximum number of rows of a batch. */
-export const MAX_BATCH_ROWS = 8192;
-
 /** Yields the batches of a result as IPC files. From the second one on, each waits for a turn. */
 export async function* batchFiles(
   batches: NativeBatches,
@@ -71,7 +70,9 @@ export async function passingOf(
   { data, call }: RunOptions,
 ): Promise<ReadonlySet<bigint> | undefined> {
   if (filterAfter === undefined) return undefined;
-  return data.wait(() => passingRows(data.table, filterAfter, foundRows(batch), timeLimit(call)));
+  const size = await sizeOfExpressions([filterAfter], data);
+  const batchRows = size?.batchRows ?? MAX_BATCH_ROWS;
+  return data.wait(() => passingRows(data.table, filterAfter, foundRows(batch), batchRows, timeLimit(call)));
 }
 
 /** Asks the engine for the schema of its result. */

@@ -13,17 +13,29 @@ const ROWS = 4;
 /** The places that are read, as parts of the table. A single wide row in one of them does not count. */
 const PLACES = [0, 1 / 2, 1] as const;
 
+/** The data whose rows are read for a width. */
+export type Sampled = Pick<Guarded, "schema" | "rowCount" | "table" | "widths" | "wait">;
+
 /**
- * Returns the number of bytes of a row in memory, in those columns of a result whose types do not say it: the median of three places of the
+ * Returns the number of bytes of a row in memory, in those columns of a result whose types do not say it; see {@link sampleOf}.
+ *
+ * @throws LanceError the errors of `wait`
+ */
+export async function sampledWidth({ columns }: Pick<BuiltQuery, "columns">, data: Sampled): Promise<number> {
+  return sampleOf(columnsOfResult(columns, (await data.schema()).fields), data);
+}
+
+/**
+ * Returns the number of bytes of a row in memory, in those of the columns whose types do not say it: the median of three places of the
  * table. The size of the files says little, because a text that repeats itself has a thousandth of its size there.
  *
  * @throws LanceError the errors of `wait`
  */
-export async function sampledWidth({ columns }: Pick<BuiltQuery, "columns">, data: Guarded): Promise<number> {
-  const { fields } = await data.schema();
-  const names = guessedColumns(columns, fields);
+export async function sampleOf(columns: readonly ArrowField[], data: Sampled): Promise<number> {
+  const names = columns.filter(hasGuess).map(({ name }) => name);
+  if (names.length === 0) return 0;
   const rows = await data.rowCount();
-  if (names.length === 0 || rows === 0) return 0;
+  if (rows === 0) return 0;
   const widthAt = async (place: number) => {
     const query = data.table.query();
     if (names.length <= MANY_NAMES) query.selectColumns(names);
@@ -43,15 +55,23 @@ export async function sampledWidth({ columns }: Pick<BuiltQuery, "columns">, dat
     return middle as number;
   };
   // Rows that the engine cannot read must not fail a query that does not ask for them.
-  return data.wait(() => data.widths.sampled(columns ?? "", read).catch(() => 0));
+  return data.wait(() => data.widths.sampled(keyOf(names, rows), read).catch(() => 0));
 }
 
-/** Returns the columns in a result that have no fixed width; of all columns, if the result has computed ones. */
-function guessedColumns(columns = "", fields: readonly ArrowField[]): string[] {
+/** Names a sample, which is read anew when a table has doubled: the first rows need not be like the later ones. */
+function keyOf(names: readonly string[], rows: number): string {
+  return [Math.floor(Math.log2(rows)), ...(names.length <= MANY_NAMES ? names : [])].join("\n");
+}
+
+/** Whether the type of a column does not say how wide its values are. */
+function hasGuess(field: ArrowField): boolean {
+  return !isBlob(field) && !rowWidth({ fields: [field] }).exact;
+}
+
+/** Returns the columns of the table that are in a result; all columns, if the result has computed ones. */
+function columnsOfResult(columns = "", fields: readonly ArrowField[]): readonly ArrowField[] {
   const names = columns.split("\n").filter((name) => name !== "" && !OF_RESULTS.has(name));
   const named = names.map((name) => fieldNamed(fields, name));
-  const chosen = columns === "" ? fields : named.every((field) => field !== undefined) ? named : fields;
-  return chosen
-    .filter((field) => !isBlob(field) && !rowWidth({ fields: [field] }).exact)
-    .map(({ name }) => name);
+  if (columns === "") return fields;
+  return named.every((field) => field !== undefined) ? named : fields;
 }

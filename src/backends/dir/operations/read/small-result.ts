@@ -1,16 +1,10 @@
 import { ARROW_FILE, ARROW_STREAM, acceptedArrow } from "../../../../arrow/ipc-forms.ts";
 import { dataBytes, END_OF_STREAM, type FileMessages, splitIpcFile } from "../../../../arrow/stream.ts";
+import { MAX_BATCH_ROWS } from "../../engine/batch-rows.ts";
 import type { NativeBatches } from "../../engine/native-query.ts";
 import type { BuiltQuery, Run } from "../query/build.ts";
 import { createResultEditor } from "../query/edit-result.ts";
-import {
-  batchFiles,
-  emptySchema,
-  MAX_BATCH_ROWS,
-  passingOf,
-  type RunOptions,
-  startRun,
-} from "./run-query.ts";
+import { batchFiles, emptySchema, passingOf, type RunOptions, startRun } from "./run-query.ts";
 
 /** Maximum size of a small result, in bytes. */
 export const SMALL_RESULT_BYTES = 1024 * 1024;

@@ -15,7 +15,9 @@ import { sameProperties } from "../../catalog/state/row.ts";
 import { expressionSteps, lengthOf, MAX_EXPRESSIONS_LENGTH, predicateSteps } from "../../engine/predicate.ts";
 import { MAX_VALUE_LENGTH } from "../../engine/sql-functions.ts";
 import { afterChange } from "../../format/changes/after-change.ts";
+import type { ReadContext } from "../context.ts";
 import { checkTableProperties } from "../properties.ts";
+import { countRows } from "../read/count-rows.ts";
 import { withGuarded } from "../tables/guarded.ts";
 import { type FoundTable, findTable, objectIdOf, requireParent } from "../tables/lookup.ts";
 import { requireUnchanged } from "../tables/require-row.ts";
@@ -23,7 +25,7 @@ import { createRowTurns } from "./row-turns.ts";
 
 /** The operations that update and delete rows in place. */
 export function createChangeOperations(
-  context: TableContext,
+  context: TableContext & Pick<ReadContext, "readAhead">,
 ): Pick<LanceNamespace, "updateTable" | "deleteFromTable"> {
   const { catalog } = context;
   const takeTurn = createRowTurns(context);
@@ -55,28 +57,25 @@ export function createChangeOperations(
         checkTableProperties(properties, table?.properties);
       }
       const { result, found } = await takeTurn(call, branch, (endTurn) =>
-        withGuarded(
-          context,
-          call,
-          { branch },
-          async ({ found, table, schema, safeFilter, rowCount, countRows, refuseMisread, commit }) => {
-            const columns = columnsOf(updates, await schema());
-            const check = () =>
-              refuseMisread(() => ({
-                all: true,
-                without: columns.map(([name]) => name),
-                expressions: [filter, ...columns.map(([, expression]) => expression)],
-              }));
+        withGuarded(context, call, { branch }, async (data) => {
+          const { found, table, schema, safeFilter, rowCount, refuseMisread, commit } = data;
+          const waiting = { call, readAhead: context.readAhead };
+          const columns = columnsOf(updates, await schema());
+          const check = () =>
+            refuseMisread(() => ({
+              all: true,
+              without: columns.map(([name]) => name),
+              expressions: [filter, ...columns.map(([, expression]) => expression)],
+            }));
+          await check();
+          const safe = await safeFilter(filter);
+          await checkSize(updates, () => (safe === undefined ? rowCount() : countRows(data, safe, waiting)));
+          const update = async () => {
             await check();
-            const safe = await safeFilter(filter);
-            await checkSize(updates, () => (safe === undefined ? rowCount() : countRows(safe)));
-            const update = async () => {
-              await check();
-              return table.update(safe, columns);
-            };
-            return { result: await commit(update, endTurn), found };
-          },
-        ),
+            return table.update(safe, columns);
+          };
+          return { result: await commit(update, endTurn), found };
+        }),
       );
       return create(UpdateTableResponseSchema, {
         updatedRows: BigInt(result.rowsUpdated),

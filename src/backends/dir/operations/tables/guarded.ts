@@ -32,8 +32,13 @@ export interface Guarded {
   schema(): Promise<ArrowSchema>;
   /** Returns the number of the table's rows when the call began, or later. @throws LanceError the errors of `wait` */
   rowCount(): Promise<number>;
-  /** Returns the number of rows that meet a checked condition, before the deadline of the call. @throws LanceError the errors of `wait` */
-  countRows(where: string): Promise<number>;
+  /**
+   * Returns the number of rows that meet a checked condition, before the deadline of the call.
+   *
+   * @param width number of bytes of a row in the wide columns that the condition reads; 0 if it reads none
+   * @throws LanceError the errors of `wait`
+   */
+  countRows(where: string, width: number): Promise<number>;
   /**
    * Returns the paths of the fields that had a full-text index when the call began, or later.
    *
@@ -110,9 +115,10 @@ export async function openGuarded(
     found,
     schema: () => wait(lease.schema),
     rowCount: () => wait(lease.rowCount),
-    countRows: (where) =>
+    countRows: (where, width) =>
       wait(async () =>
         countMatching(lease.table, where, {
+          width,
           tableRows: await lease.rowCount(),
           timeoutMs: timeLimit(call),
           isWanted: () => !call.signal.aborted,

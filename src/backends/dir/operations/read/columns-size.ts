@@ -1,0 +1,58 @@
+import { rowWidth } from "../../../../arrow/row-width.ts";
+import type { ArrowField } from "../../../../arrow/schema.ts";
+import { batchRowsOf, MAX_BATCH_ROWS } from "../../engine/batch-rows.ts";
+import { namedColumns } from "../../engine/named-columns.ts";
+import { type Sampled, sampleOf } from "./sampled-width.ts";
+
+/**
+ * Memory that the engine holds for each column that it reads, in bytes: the pages of 8 MiB that it reads and decodes at a time.
+ * The figure was measured, because the engine has no option for it.
+ */
+export const COLUMN_BYTES = 16 * 1024 * 1024;
+
+/** Memory that a large result holds in addition, in bytes: batches that are decoded or on their way. */
+export const RESULT_BYTES = 8 * 1024 * 1024;
+
+/** Size of the pieces in which a result is read. */
+export interface ResultSize {
+  /** Number of rows of a batch. */
+  readonly batchRows: number;
+  /** Maximum number of bytes that the engine holds for the result while it is open. */
+  readonly readAheadBytes: number;
+}
+
+/** Size of the pieces in which the engine reads wide columns. */
+export interface ColumnsSize extends ResultSize {
+  /** That of a row in these columns, in bytes. */
+  readonly width: number;
+}
+
+/**
+ * Returns how columns are read in addition to those of a result; undefined if a batch of the most rows has little of them.
+ *
+ * @throws LanceError the errors of `wait`
+ */
+export async function sizeOfColumns(
+  columns: readonly ArrowField[],
+  data: Sampled,
+): Promise<ColumnsSize | undefined> {
+  const exact = columns.filter((field) => rowWidth({ fields: [field] }).exact);
+  const width = rowWidth({ fields: exact }).bytes + (await sampleOf(columns, data));
+  if (width === 0) return undefined;
+  const rows = await data.rowCount();
+  if (Math.min(rows, MAX_BATCH_ROWS) * width <= COLUMN_BYTES) return undefined;
+  return {
+    width,
+    batchRows: batchRowsOf(width, MAX_BATCH_ROWS),
+    readAheadBytes: Math.min(2 * rows * width, columns.length * COLUMN_BYTES + RESULT_BYTES),
+  };
+}
+
+/** Returns how the columns are read that SQL expressions name, as {@link sizeOfColumns} does. */
+export async function sizeOfExpressions(
+  expressions: readonly string[],
+  data: Sampled,
+): Promise<ColumnsSize | undefined> {
+  if (expressions.length === 0) return undefined;
+  return sizeOfColumns(namedColumns(expressions, (await data.schema()).fields), data);
+}

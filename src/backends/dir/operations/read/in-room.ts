@@ -1,0 +1,47 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { ReadAhead } from "./read-ahead.ts";
+
+/** A call that waits for room in the memory of results. */
+export interface WaitingCall {
+  readonly call: { readonly signal: AbortSignal };
+  readonly readAhead: ReadAhead;
+}
+
+/**
+ * Runs engine work in room of the memory for results, until the engine has ended it: a call that is cancelled cannot stop the engine.
+ *
+ * @param bytes number of bytes that the engine holds; for 0 the work needs no room
+ * @throws LanceError the errors of {@link ReadAhead.enterForWork} and of the work
+ */
+export async function inRoom<T>(
+  bytes: number,
+  { call, readAhead }: WaitingCall,
+  work: () => Promise<T>,
+): Promise<T> {
+  if (bytes === 0) return work();
+  const place = await readAhead.enterForWork(bytes, call.signal);
+  try {
+    return await work();
+  } finally {
+    place.leave();
+  }
+}
+
+/** Interval at which a job looks for room, in milliseconds. */
+const LOOK_MS = 250;
+
+/** Runs the engine work of a job like {@link inRoom}. A job waits as long as there is no room, and lets waiting results go first. */
+export async function inRoomOfJob<T>(
+  bytes: number,
+  { call: { signal }, readAhead }: WaitingCall,
+  work: () => Promise<T>,
+): Promise<T> {
+  if (bytes === 0) return work();
+  let place = readAhead.tryEnter(bytes);
+  for (; place === undefined; place = readAhead.tryEnter(bytes)) await sleep(LOOK_MS, undefined, { signal });
+  try {
+    return await work();
+  } finally {
+    place.leave();
+  }
+}

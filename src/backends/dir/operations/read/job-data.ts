@@ -1,0 +1,31 @@
+import { countMatching } from "../../engine/count-matching.ts";
+import { engineCall } from "../../engine/errors.ts";
+import type { NativeTable } from "../../engine/native.ts";
+import { createRowWidths } from "../../engine/row-widths.ts";
+import { createVersionAnswers } from "../../engine/version-answers.ts";
+import type { Guarded } from "../tables/guarded.ts";
+import type { Sampled } from "./sampled-width.ts";
+
+/** Data whose rows are counted and read for a width. */
+export type Measured = Sampled & Pick<Guarded, "countRows">;
+
+/** Returns the data of a table for work without a call, until a signal ends it. */
+export function dataOfJob(table: NativeTable, signal: AbortSignal): Measured {
+  const { schema, rowCount } = createVersionAnswers(table);
+  return {
+    table,
+    schema: () => engineCall(schema),
+    rowCount: () => engineCall(rowCount),
+    countRows: (where, width) =>
+      engineCall(async () =>
+        countMatching(table, where, {
+          width,
+          tableRows: await rowCount(),
+          timeoutMs: undefined,
+          isWanted: () => !signal.aborted,
+        }),
+      ),
+    widths: createRowWidths(),
+    wait: engineCall,
+  };
+}

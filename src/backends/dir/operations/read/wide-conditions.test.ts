@@ -1,0 +1,64 @@
+import assert from "node:assert/strict";
+import { tableFromIPC } from "apache-arrow";
+import { type TestContext, test } from "vitest";
+import { openTexts, ROWS, SCAN_BYTES, TEXT_BYTES } from "../../wide-rows-fixture.ts";
+
+async function tableOf(t: TestContext, textBytes?: number) {
+  const opened = await openTexts(t, textBytes);
+  const batchesOf = async (request: Parameters<typeof opened.client.query>[1]) =>
+    tableFromIPC(await opened.client.query("t", request)).batches.map(({ numRows }) => numRows);
+  return { ...opened, batchesOf };
+}
+
+const ID = { columnNames: ["id"] };
+
+test("a result of narrow columns comes in small batches, and takes memory, if its condition reads wide ones", async (t) => {
+  const { batchesOf, entered } = await tableOf(t);
+  for (const request of [
+    { columns: ID, filter: "text LIKE '%x%'" },
+    { columns: ID, filter: "`text` LIKE '%x%'" },
+    { columns: { columnAliases: { length: "length(text)" } } },
+  ]) {
+    const batches = await batchesOf(request);
+    assert.ok(Math.max(...batches) <= 16, `${JSON.stringify(request)}: ${batches}`);
+    assert.ok(Number(entered()[0]) >= SCAN_BYTES);
+  }
+});
+
+test("a result of few rows takes memory if its condition reads wide columns of many", async (t) => {
+  const { batchesOf, entered } = await tableOf(t);
+  assert.deepEqual(await batchesOf({ columns: ID, k: 1n, filter: "text LIKE '199 %'" }), [1]);
+  assert.ok(Number(entered()[0]) >= SCAN_BYTES);
+});
+
+test("a result with an order by a wide column, which it does not have, takes memory for all its values", async (t) => {
+  const { batchesOf, entered } = await tableOf(t);
+  await batchesOf({ columns: ID, orderBy: [{ columnName: "text" }] });
+  assert.ok(Number(entered()[0]) >= 2 * ROWS * TEXT_BYTES);
+});
+
+test("a condition on narrow columns of a table with wide ones changes nothing", async (t) => {
+  const { client, batchesOf, entered } = await tableOf(t);
+  assert.deepEqual(await batchesOf({ columns: ID, filter: "id <> 2" }), [199]);
+  assert.deepEqual(entered(), [2 * ROWS * 4]);
+  assert.deepEqual(await batchesOf({ columns: ID, k: 5n, filter: "id >= 0 OR 'text' = 'a'" }), [5]);
+  assert.equal((await client.call("countTableRows", "t", { predicate: "id > 198" })).count, 1n);
+  assert.deepEqual(entered(), []);
+});
+
+test("a condition on texts that are short changes nothing", async (t) => {
+  const { client, batchesOf, entered } = await tableOf(t, 100);
+  assert.deepEqual(await batchesOf({ columns: ID, k: 64n, filter: "text LIKE '%x%'" }), [64]);
+  assert.equal((await client.call("countTableRows", "t", { predicate: "text LIKE '%x'" })).count, 200n);
+  assert.deepEqual(entered(), []);
+});
+
+test("a count whose condition reads wide columns takes memory until it ends", async (t) => {
+  const { client, entered, held } = await tableOf(t);
+  for (const predicate of ["text LIKE '1%'", "text <> 'a'", "length(text) > 5"]) {
+    const { count } = await client.call("countTableRows", "t", { predicate });
+    assert.equal(count, predicate.includes("LIKE") ? 111n : 200n);
+    assert.deepEqual(entered(), [SCAN_BYTES]);
+  }
+  assert.equal(held(), 0);
+});
