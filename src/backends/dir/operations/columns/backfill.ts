@@ -19,6 +19,10 @@ import { findMisread } from "../../format/files/misread-pages.ts";
 import { syncVersion } from "../../format/versions/sync-version.ts";
 import { readVersion } from "../../format/versions/version-files.ts";
 import type { Job, JobFacts } from "../../jobs/job.ts";
+import type { ReadContext } from "../context.ts";
+import { inRoomOfJob } from "../read/in-room.ts";
+import { dataOfJob } from "../read/job-data.ts";
+import { checkChange, memoryOfReads, memoryOfUpdate } from "../rows/change-memory.ts";
 import { withGuarded } from "../tables/guarded.ts";
 import { duringWork } from "../tables/long-work.ts";
 import { datasetOf, isMain, requireTable, withData } from "../tables/lookup.ts";
@@ -36,7 +40,7 @@ export const EXPRESSION_KEY = "lance_gateway.expression";
 
 /** The operation that fills a column from the expression that is stored with it. */
 export function createBackfillOperations(
-  context: ChangeContext,
+  context: ChangeContext & Pick<ReadContext, "readAhead">,
 ): Pick<LanceNamespace, "alterTableBackfillColumns"> {
   const { jobs } = context;
 
@@ -48,7 +52,7 @@ export function createBackfillOperations(
         withData(context, table, { branch: textOf(branch) }, async (native) => {
           const { manifest } = await readVersion(dataset, BigInt(await engineCall(() => native.version())));
           refuseMisread(await findMisread(dataset, manifest), { all: true });
-          return fill(native, job, signal);
+          return fill(native, job, context, signal);
         }),
       );
       await syncVersion(dataset);
@@ -162,14 +166,24 @@ async function check(native: NativeTable, expression: string, where: string | un
   await query.explainPlan(false);
 }
 
-async function fill(native: NativeTable, job: Job, signal: AbortSignal): Promise<JobFacts> {
+async function fill(
+  native: NativeTable,
+  job: Job,
+  { readAhead }: Pick<ReadContext, "readAhead">,
+  signal: AbortSignal,
+): Promise<JobFacts> {
   const { spec } = job;
+  const data = dataOfJob(native, signal);
+  const waiting = { call: { signal }, readAhead };
   const [column, expression] = [String(spec["column"]), textOf(spec["expression"])];
   const sourceVersion = await engineCall(() => native.version());
   // The job may be older than these checks, and the column's metadata may be newer than the job.
   if (expression === undefined) {
-    for (const { metadata } of (await schemaOf(native)).fields) checkComputed(metadata);
-    const refresh = () => native.refreshColumn(column);
+    const { fields } = await schemaOf(native);
+    for (const { metadata } of fields) checkComputed(metadata);
+    const computed = fields.map(({ metadata }) => metadata["computed_column.expression"]);
+    const bytes = await memoryOfReads(data, { expressions: computed });
+    const refresh = () => inRoomOfJob(bytes, waiting, () => native.refreshColumn(column));
     const { rowsFilled, version } = await repeatConflicts(native, refresh, () => !signal.aborted);
     return { rows: rowsFilled, sourceVersion, version };
   }
@@ -177,7 +191,9 @@ async function fill(native: NativeTable, job: Job, signal: AbortSignal): Promise
   if (mentions(expression, [column])) refuseSecondStart(job, column);
   const condition = onePredicate(textOf(spec["where"]));
   const where = condition && exactWithAnyIndex(condition);
-  const update = () => native.update(where, [[column, expression]]);
+  const bytes = await memoryOfUpdate(data, where, waiting);
+  checkChange(bytes);
+  const update = () => inRoomOfJob(bytes, waiting, () => native.update(where, [[column, expression]]));
   const { rowsUpdated, version } = await repeatConflicts(native, update, () => !signal.aborted);
   return { rows: rowsUpdated, sourceVersion, version };
 }

@@ -17,6 +17,9 @@ import { engineCall } from "../../engine/errors.ts";
 import type { NativeAlteration, NativeTable } from "../../engine/native.ts";
 import { checkExpressions } from "../../engine/predicate.ts";
 import { readSchema } from "../../engine/version-answers.ts";
+import type { ReadContext } from "../context.ts";
+import { inRoom } from "../read/in-room.ts";
+import { checkChange, memoryOfReads } from "../rows/change-memory.ts";
 import { withGuarded } from "../tables/guarded.ts";
 import type { Reads } from "../tables/misread.ts";
 import { checkName } from "./column-name.ts";
@@ -24,7 +27,7 @@ import { engineType } from "./data-type.ts";
 
 /** The operations that add, alter and drop columns of a table. */
 export function createColumnOperations(
-  context: TableContext,
+  context: TableContext & Pick<ReadContext, "readAhead">,
 ): Pick<LanceNamespace, "alterTableAddColumns" | "alterTableAlterColumns" | "alterTableDropColumns"> {
   /** Makes one new version from the newest one. */
   function change(
@@ -33,11 +36,15 @@ export function createColumnOperations(
     work: (native: NativeTable, schema: ArrowSchema) => Promise<{ version: number }>,
     reads: Reads = {},
   ): Promise<bigint> {
-    return withGuarded(context, call, { branch }, async ({ table, wait, refuseMisread, commit }) => {
+    return withGuarded(context, call, { branch }, async (data) => {
+      const { table, wait, refuseMisread, commit } = data;
       const schema = await wait(() => schemaOf(table));
+      const bytes = await memoryOfReads(data, { expressions: reads.expressions ?? [] });
+      checkChange(bytes);
+      const waiting = { call, readAhead: context.readAhead };
       const refusing = async () => {
         await refuseMisread(() => reads);
-        return work(table, schema);
+        return inRoom(bytes, waiting, () => work(table, schema));
       };
       return BigInt((await commit(refusing)).version);
     });

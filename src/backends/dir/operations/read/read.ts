@@ -65,12 +65,12 @@ export function createReadOperations(
       const filter = await inSlices(predicateSteps(predicate));
       const count = await withGuarded(context, call, { version, branch }, async (data) => {
         if (filter === undefined) return data.rowCount();
-          const check = () => data.refuseMisread(() => ({ expressions: [filter] }));
-          await check();
-          const safe = await data.safeFilter(filter);
-          const count = await countRows(data, safe, { call, readAhead: context.readAhead });
-          await check();
-          return count;
+        const check = () => data.refuseMisread(() => ({ expressions: [filter] }));
+        await check();
+        const safe = await data.safeFilter(filter);
+        const count = await countRows(data, safe, { call, readAhead: context.readAhead });
+        await check();
+        return count;
       });
       return create(CountTableRowsResponseSchema, { count: BigInt(count) });
     },

@@ -18,9 +18,11 @@ import { afterChange } from "../../format/changes/after-change.ts";
 import type { ReadContext } from "../context.ts";
 import { checkTableProperties } from "../properties.ts";
 import { countRows } from "../read/count-rows.ts";
+import { inRoom } from "../read/in-room.ts";
 import { withGuarded } from "../tables/guarded.ts";
 import { type FoundTable, findTable, objectIdOf, requireParent } from "../tables/lookup.ts";
 import { requireUnchanged } from "../tables/require-row.ts";
+import { checkChange, memoryOfReads, memoryOfUpdate } from "./change-memory.ts";
 import { createRowTurns } from "./row-turns.ts";
 
 /** The operations that update and delete rows in place. */
@@ -70,9 +72,11 @@ export function createChangeOperations(
           await check();
           const safe = await safeFilter(filter);
           await checkSize(updates, () => (safe === undefined ? rowCount() : countRows(data, safe, waiting)));
+          const bytes = await memoryOfUpdate(data, safe, waiting);
+          checkChange(bytes);
           const update = async () => {
             await check();
-            return table.update(safe, columns);
+            return inRoom(bytes, waiting, () => table.update(safe, columns));
           };
           return { result: await commit(update, endTurn), found };
         }),
@@ -89,13 +93,17 @@ export function createChangeOperations(
         throw new LanceError("InvalidInput", "predicate must not be blank; `true` deletes all rows");
       }
       const result = await takeTurn(call, branch, (endTurn) =>
-        withGuarded(context, call, { branch }, async ({ table, safeFilter, refuseMisread, commit }) => {
+        withGuarded(context, call, { branch }, async (data) => {
+          const { table, safeFilter, refuseMisread, commit } = data;
+          const waiting = { call, readAhead: context.readAhead };
           const check = () => refuseMisread(() => ({ expressions: [filter] }));
           await check();
           const safe = await safeFilter(filter);
+          const bytes = await memoryOfReads(data, { expressions: [safe] });
+          checkChange(bytes);
           return commit(async () => {
             await check();
-            return table.delete(safe);
+            return inRoom(bytes, waiting, () => table.delete(safe));
           }, endTurn);
         }),
       );

@@ -16,11 +16,13 @@ import type { ChangeContext } from "../../batch/change-context.ts";
 import { untilEarlyEnd } from "../../concurrency/early-end.ts";
 import { cancellationOf, timeLimit } from "../../concurrency/wait.ts";
 import { onePredicate } from "../../engine/predicate.ts";
-import type { UploadContext } from "../context.ts";
+import type { ReadContext, UploadContext } from "../context.ts";
+import { inRoom } from "../read/in-room.ts";
 import { openGuarded } from "../tables/guarded.ts";
 import { type FoundTable, isMain, requireTable } from "../tables/lookup.ts";
 import { isWritten } from "../tables/table-data.ts";
 import { checkWriteLog } from "../tables/write-log.ts";
+import { memoryOfReads } from "./change-memory.ts";
 import { checkBlobs } from "./check-blobs.ts";
 import { checkTypes } from "./check-types.ts";
 import { parseDuration } from "./duration.ts";
@@ -42,9 +44,9 @@ interface Plan {
 
 /** The operation that merges rows into a table by key. */
 export function createMergeOperations(
-  context: ChangeContext & Pick<UploadContext, "maxUploadBytes">,
+  context: ChangeContext & Pick<UploadContext, "maxUploadBytes"> & Pick<ReadContext, "readAhead">,
 ): Pick<LanceNamespace, "mergeInsertIntoTable"> {
-  const { maxUploadBytes } = context;
+  const { maxUploadBytes, readAhead } = context;
   const takeTurn = createRowTurns(context);
   const locks = context.createLocks("merges");
 
@@ -78,16 +80,16 @@ export function createMergeOperations(
       checkCompatible(upload.schema, schema, plan.insert);
       // Rows that bring all columns replace those of the table; others take the rest of their columns from there.
       const all = plan.update !== undefined && upload.schema.fields.length < schema.fields.length;
+      const expressions = [plan.update?.condition, plan.delete?.condition];
+      // With an index the engine may read less, so that the memory is no reason to refuse a merge.
+      const bytes = await memoryOfReads(data, { expressions, whole: all });
       const useIndex =
         plan.useIndex !== false && (await canUseIndex(plan, schema, upload, on)) ? plan.useIndex : false;
       const log = await data.wait(() => data.table.getLsmWriteSpec());
       checkWriteLog(plan.useLsm, Boolean(log));
       return answer(
         await data.commit(async () => {
-          await data.refuseMisread(() => ({
-            all,
-            expressions: [plan.update?.condition, plan.delete?.condition],
-          }));
+          await data.refuseMisread(() => ({ all, expressions }));
           let builder = data.table.mergeInsert(on);
           if (plan.update) builder = builder.whenMatchedUpdateAll(plan.update.condition);
           if (plan.insert) builder = builder.whenNotMatchedInsertAll();
@@ -96,7 +98,7 @@ export function createMergeOperations(
           if (log) builder = builder.useLsm(false);
           const limit = timeLimit(call, plan.timeout);
           if (limit !== undefined) builder.setTimeout(limit);
-          return builder.execute(upload.file);
+          return inRoom(bytes, { call, readAhead }, () => builder.execute(upload.file));
         }, onCommitted),
       );
     } finally {

@@ -1,0 +1,66 @@
+import { checkMemory } from "../read/check-memory.ts";
+import { COLUMN_BYTES, sizeOfColumns, sizeOfExpressions } from "../read/columns-size.ts";
+import { countRows } from "../read/count-rows.ts";
+import type { WaitingCall } from "../read/in-room.ts";
+import type { Measured } from "../read/job-data.ts";
+
+/** Number of rows that the engine reads at a time when it changes rows; its Node API has no option for it. */
+const BATCH_ROWS = 8192;
+
+/** How often the engine holds each row: as read, and decoded. */
+const TIMES = 2;
+
+/** What the engine reads for a change. */
+export interface ChangeReads {
+  /** SQL expressions, which it evaluates for all rows. */
+  readonly expressions: readonly (string | undefined)[];
+  /** Whether it reads all columns of all rows. */
+  readonly whole?: boolean;
+}
+
+/**
+ * Returns the number of bytes that the engine holds while it reads all rows for a change; 0 for narrow rows, and for few wide ones.
+ *
+ * @throws LanceError the errors of `wait`
+ */
+export async function memoryOfReads(
+  data: Measured,
+  { expressions, whole = false }: ChangeReads,
+): Promise<number> {
+  const named = expressions.filter((expression) => expression !== undefined);
+  const size = whole
+    ? await sizeOfColumns((await data.schema()).fields, data)
+    : await sizeOfExpressions(named, data);
+  return size === undefined ? 0 : worthRoom(bytesOf(await data.rowCount(), size.width));
+}
+
+/**
+ * Returns the number of bytes that the engine holds for an update, as {@link memoryOfReads} does. In a table with wide rows it costs a count of the rows
+ * that are written again.
+ *
+ * @param where the checked condition; undefined for all rows
+ * @throws LanceError the errors of `wait` and of {@link countRows}
+ */
+export async function memoryOfUpdate(
+  data: Measured,
+  where: string | undefined,
+  waiting: WaitingCall,
+): Promise<number> {
+  const written = await sizeOfColumns((await data.schema()).fields, data);
+  if (written === undefined) return 0;
+  const found = where === undefined ? await data.rowCount() : await countRows(data, where, waiting);
+  return worthRoom((await memoryOfReads(data, { expressions: [where] })) + bytesOf(found, written.width));
+}
+
+/** Refuses a change for which the engine might run out of memory. @throws LanceError InvalidInput */
+export function checkChange(bytes: number): void {
+  checkMemory(bytes, "change fewer rows at a time, and find them by narrow columns");
+}
+
+function bytesOf(rows: number, width: number): number {
+  return TIMES * Math.min(rows, BATCH_ROWS) * width;
+}
+
+function worthRoom(bytes: number): number {
+  return bytes > COLUMN_BYTES ? bytes : 0;
+}
