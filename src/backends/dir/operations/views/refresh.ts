@@ -10,11 +10,14 @@ import type { DatasetRef } from "../../format/dataset.ts";
 import { findMisread } from "../../format/files/misread-pages.ts";
 import { readVersion } from "../../format/versions/version-files.ts";
 import type { Job, JobFacts } from "../../jobs/job.ts";
-import type { UploadContext } from "../context.ts";
+import type { ReadContext, UploadContext } from "../context.ts";
+import { sizeOfExpressions } from "../read/columns-size.ts";
+import { inRoomOfJob } from "../read/in-room.ts";
+import { dataOfJob } from "../read/job-data.ts";
 import { type ReceivedRows, receiveRows } from "../rows/received-rows.ts";
 import type { AlsoChange } from "../rows/staged-write.ts";
 import { datasetOf, type FoundTable, requireTable, withData } from "../tables/lookup.ts";
-import { type Reads, refuseMisread } from "../tables/misread.ts";
+import { refuseMisread } from "../tables/misread.ts";
 import { addedRows } from "./added-rows.ts";
 import { checkResult, type OutputSchema, readDefinition, readOutputSchema } from "./definition.ts";
 import { keepsRows } from "./kept-rows.ts";
@@ -40,9 +43,12 @@ export interface ViewState {
   readonly query: string;
 }
 
+/** Tables, and the memory in which rows are read and written. */
+export type RefreshContext = TableContext & UploadContext & Pick<ReadContext, "readAhead">;
+
 /** A refresh with everything that it works with. */
 interface Refresh {
-  readonly context: TableContext & UploadContext;
+  readonly context: RefreshContext;
   readonly view: FoundTable;
   /** The version of the view that the refresh follows. */
   readonly before: Manifest;
@@ -66,7 +72,7 @@ const MAX_ATTEMPTS = 5;
  * It can be repeated at any point: the next refresh rebuilds a view whose last refresh did not finish.
  */
 export async function refreshView(
-  context: TableContext & UploadContext,
+  context: RefreshContext,
   view: FoundTable,
   job: Job,
   signal: AbortSignal,
@@ -83,7 +89,7 @@ export async function refreshView(
 
 /** @throws LanceError ConcurrentModification if another writer has changed the view so that the rows must not follow */
 async function tryRefresh(
-  context: TableContext & UploadContext,
+  context: RefreshContext,
   view: FoundTable,
   job: Job,
   signal: AbortSignal,
@@ -99,7 +105,9 @@ async function tryRefresh(
   const output = await readOutputSchema(outputSchema, context.maxUploadBytes);
   // Before the table is opened: if another takes its place in between, the next refresh finds another identity.
   const { manifest: origin } = await readVersion(datasetOf(context, source), sourceVersion);
-  refuseMisread(await findMisread(datasetOf(context, source), origin), readsOf(query, output));
+  refuseMisread(await findMisread(datasetOf(context, source), origin), {
+    expressions: readsOf(query, output),
+  });
   return withData(context, source, { version: sourceVersion }, async (native) => {
     checkResult(await resultSchema(buildSourceQuery(native, query, output, {})), output.schema);
     const refresh = { context, view, before, source, origin, native, text, query, output, signal };
@@ -109,10 +117,11 @@ async function tryRefresh(
   });
 }
 
-function readsOf({ columns, where }: ViewQuery, { schema }: OutputSchema): Reads {
+/** Returns the expressions of a view's query. */
+function readsOf({ columns, where }: ViewQuery, { schema }: OutputSchema): string[] {
   const names = schema.fields.map(({ name }) => formatFieldPath([name]));
   const read = columns.length === 0 ? names : columns.map(([, expression]) => expression);
-  return { expressions: [...read, where] };
+  return where === undefined ? read : [...read, where];
 }
 
 /** Returns the part of the source that the view lacks; undefined when it cannot be determined. */
@@ -173,15 +182,22 @@ function recording(refresh: Refresh, mayFollow: (newest: Manifest) => boolean): 
   };
 }
 
-function receive<T>(
+/** Maximum number of rows that the engine reads at a time. */
+const BATCH_ROWS = 4096;
+
+async function receive<T>(
   { context, view, native, query, output, signal }: Refresh,
   part: Part,
   overwrite: boolean,
   work: (received: ReceivedRows) => Promise<T>,
 ): Promise<T> {
-  const rows = resultStream(buildSourceQuery(native, query, output, part), output, signal);
+  const size = await sizeOfExpressions(readsOf(query, output), dataOfJob(native, signal));
+  const batchRows = Math.min(size?.batchRows ?? BATCH_ROWS, BATCH_ROWS);
   const call = { signal, holdBody() {}, releaseBody() {} };
-  return receiveRows(context, rows, call, { table: view, overwrite }, work);
+  return inRoomOfJob(size?.readAheadBytes ?? 0, { call, readAhead: context.readAhead }, () => {
+    const rows = resultStream(buildSourceQuery(native, query, output, part), output, batchRows, signal);
+    return receiveRows(context, rows, call, { table: view, overwrite }, work);
+  });
 }
 
 /** Commits the source of the rows that a version of the view has. */

@@ -52,21 +52,21 @@ export async function derivedSchema(source: NativeTable, { columns }: ViewQuery)
   return splitIpcFile(file).schema;
 }
 
-/** Maximum number of rows of a batch. */
-const BATCH_ROWS = 4096;
-
 /**
  * Yields the result of a query as an IPC stream with the schema of the view. That schema differs from the result's only
  * in nullability and metadata, which do not change a buffer.
+ *
+ * @param batchRows number of rows that the engine reads at a time
  */
 export async function* resultStream(
   query: NativeQuery,
   { message }: OutputSchema,
+  batchRows: number,
   signal: AbortSignal,
 ): AsyncIterable<Uint8Array> {
   const wait = <T>(work: () => Promise<T>) => engineCall(() => untilAborted(work(), signal));
   yield message;
-  const batches = await wait(() => query.execute(BATCH_ROWS));
+  const batches = await wait(() => query.execute(batchRows));
   for (;;) {
     const batch = await wait(() => batches.next());
     if (batch === null) break;

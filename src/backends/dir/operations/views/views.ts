@@ -12,7 +12,6 @@ import { type Identifier, joinIdentifier, sameIdentifier } from "../../../../nam
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import type { ChangeContext } from "../../batch/change-context.ts";
 import { afterChange } from "../../format/changes/after-change.ts";
-import type { UploadContext } from "../context.ts";
 import { tableOf } from "../jobs.ts";
 import { checkProperties } from "../properties.ts";
 import { openGuarded } from "../tables/guarded.ts";
@@ -29,7 +28,7 @@ import {
   type ViewDefinition,
 } from "./definition.ts";
 import { parseViewQuery, type ViewQuery } from "./query-text.ts";
-import { refreshView } from "./refresh.ts";
+import { type RefreshContext, refreshView } from "./refresh.ts";
 import { buildSourceQuery, derivedSchema, resultSchema } from "./source.ts";
 import { REFRESH_VIEW, submitRefresh } from "./submit.ts";
 
@@ -40,7 +39,7 @@ import { REFRESH_VIEW, submitRefresh } from "./submit.ts";
  * @param noteWrite gets each view after its refresh
  */
 export function createViewOperations(
-  context: ChangeContext & UploadContext,
+  context: ChangeContext & RefreshContext,
   createTable: LanceNamespace["createTable"],
   noteWrite: (view: Identifier) => void,
 ): Pick<LanceNamespace, "createMaterializedView" | "refreshMaterializedView"> {
