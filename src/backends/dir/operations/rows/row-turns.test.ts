@@ -1,16 +1,10 @@
 import assert from "node:assert/strict";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { createLocalStore } from "../../format/local/local-store.ts";
 import { idsOf, rows } from "../../rows-fixture.ts";
 import { openClient, temporaryDirectory } from "../../test-support.ts";
-
-// Changes wait for one that takes long on a busy machine, too.
-vi.mock(import("../../concurrency/in-turn.ts"), async (original) => {
-  const { inTurn } = await original();
-  return { inTurn: (locks, name, _limitMs, work) => inTurn(locks, name, 60_000, work) };
-});
 
 test("updates, deletes and merges at the same time leave no file of deleted rows that no version needs", async (t) => {
   const root = await temporaryDirectory(t);
