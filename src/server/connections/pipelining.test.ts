@@ -24,6 +24,11 @@ test("a client that sends thousands of requests at once is read as far as it is 
   assert.ok(held.length > 0 && read < REQUESTS.length / 4, `${read} bytes were read`);
   isHolding = false;
   for (const response of held) response.end("answer");
-  while (received().split("answer").length - 1 < COUNT) await once(socket, "data");
+  let [answers, end] = [0, 0];
+  while (answers < COUNT) {
+    const at = received().indexOf("answer", end);
+    if (at === -1) await once(socket, "data");
+    else [answers, end] = [answers + 1, at + 1];
+  }
   socket.destroy();
 });
