@@ -4,6 +4,7 @@ import { connect } from "node:net";
 import { text } from "node:stream/consumers";
 import { AS_FIRST } from "./first-process.ts";
 import { MAIN, NODE } from "./node-command.ts";
+import { until } from "./until.ts";
 
 /** The outcome of a run of the program. */
 export interface Ending {
@@ -99,16 +100,16 @@ function spawnProgram(
 }
 
 /** Resolves when a port refuses connections. */
-export async function refusing(port: number): Promise<void> {
-  for (;;) {
+export function refusing(port: number): Promise<void> {
+  return until(async () => {
     const socket = connect({ host: "127.0.0.1", port });
     const accepted = await new Promise<boolean>((resolve) => {
       socket.once("connect", () => resolve(true));
       socket.once("error", () => resolve(false));
     });
     socket.destroy();
-    if (!accepted) return;
-  }
+    return !accepted;
+  });
 }
 
 /** Returns what a program has written to standard error, except for lines of the log up to the level info. */
