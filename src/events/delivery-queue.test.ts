@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { describe, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { createDeliveryQueue, type Delivery, type DeliveryQueueOptions } from "./delivery-queue.ts";
 import type { Attempt } from "./send.ts";
 
@@ -45,7 +45,7 @@ describe("the queue of deliveries", () => {
       id === "a1" && attempt < 3 ? FAILED : "delivered",
     );
     for (const id of ["a1", "a2", "a3"]) add(id, "a");
-    await vi.waitFor(() => assert.equal(ended.length, 3));
+    await expect.poll(() => ended.length).toBe(3);
     assert.deepEqual(attempts, ["a1", "a1", "a1", "a2", "a3"]);
   });
 
@@ -53,7 +53,7 @@ describe("the queue of deliveries", () => {
     const { queue, add, ended } = queueOf((id) => (id.startsWith("bad") ? FAILED : "delivered"));
     for (let i = 0; i < 20; i++) add(`bad${i}`, `bad${i}`);
     for (let i = 0; i < 20; i++) add(`good${i}`, "good");
-    await vi.waitFor(() => assert.equal(ended.length, 20));
+    await expect.poll(() => ended.length).toBe(20);
     assert.deepEqual(
       ended,
       Array.from({ length: 20 }, (_, i) => `good${i} after 1`),
@@ -69,7 +69,7 @@ describe("the queue of deliveries", () => {
     add("b1", "b");
     add("rename", "a", "b");
     add("b2", "b");
-    await vi.waitFor(() => assert.equal(ended.length, 4));
+    await expect.poll(() => ended.length).toBe(4);
     assert.deepEqual(attempts.slice(-3), ["rename", "rename", "b2"]);
   });
 
@@ -80,7 +80,7 @@ describe("the queue of deliveries", () => {
     queue.add(deliveryOf("late", ["a"], Date.now() - RETRY.totalMs));
     queue.add(deliveryOf("gone", ["a"]));
     queue.add(deliveryOf("next", ["a"]));
-    await vi.waitFor(() => assert.equal(ended.length, 3));
+    await expect.poll(() => ended.length).toBe(3);
     assert.deepEqual(ended, ["late after 1: 500", "gone after 1: 410", "next after 1"]);
   });
 
@@ -90,7 +90,7 @@ describe("the queue of deliveries", () => {
       return "delivered" as const;
     });
     for (let i = 0; i < 50; i++) add(`${i}`, `${i}`);
-    await vi.waitFor(() => assert.equal(ended.length, 50));
+    await expect.poll(() => ended.length).toBe(50);
     assert.equal(most.running, 4);
   });
 

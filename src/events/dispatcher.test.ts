@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pino } from "pino";
-import { describe, it, type TestContext, vi } from "vitest";
+import { describe, expect, it, type TestContext } from "vitest";
 import { temporaryDirectory } from "../../test/support/directory.ts";
 import { createAddressGuard } from "./addresses.ts";
 import { openDeadLetters } from "./dead-letters.ts";
@@ -66,7 +66,7 @@ describe("the delivery of events", () => {
     const wanted = { ...dropped, id: "wanted", data: { ...dropped.data, database: "sales" } };
     const events = [eventOf("t"), dropped, elsewhere, wanted];
     for (const event of events) await announce([event]);
-    await vi.waitFor(() => assert.equal(all.received.length + some.received.length, 5));
+    await expect.poll(() => all.received.length + some.received.length).toBe(5);
     assert.deepEqual(
       some.received.map(({ event }) => event.id),
       ["wanted"],
@@ -76,7 +76,7 @@ describe("the delivery of events", () => {
       ofObject.map(({ event }) => event.id),
       events.slice(0, 2).map(({ id }) => id),
     );
-    await vi.waitFor(() => assert.deepEqual(counts, { delivered: 5, waiting: 0 }));
+    await expect.poll(() => counts).toEqual({ delivered: 5, waiting: 0 });
   });
 
   it("goes on after a restart with what was not delivered, in order and with the same ids", async (context) => {
@@ -86,12 +86,12 @@ describe("the delivery of events", () => {
     const receiver = await startReceiver(context, (response) => void response.writeHead(answers).end());
     const first = await open([{ url: receiver.url }]);
     await first.announce(events);
-    await vi.waitFor(() => assert.ok((counts["failed"] ?? 0) >= 2));
+    await expect.poll(() => counts["failed"] ?? 0).toBeGreaterThanOrEqual(2);
     await first.close();
     const before = receiver.received.length;
     answers = 204;
     await open([{ url: receiver.url }]);
-    await vi.waitFor(() => assert.equal(counts["delivered"], 3));
+    await expect.poll(() => counts["delivered"]).toBe(3);
     const after = receiver.received.slice(before).map(({ event }) => event.id);
     assert.deepEqual([...after].sort(), events.map(({ id }) => id).sort());
     assert.ok(after.indexOf(events[0]?.id ?? "") < after.indexOf(events[1]?.id ?? ""));
@@ -105,7 +105,7 @@ describe("the delivery of events", () => {
     const { announce } = await open([{ url: `${GONE}?token=secret-1` }], { retry });
     const event = eventOf("t");
     await announce([event]);
-    await vi.waitFor(() => assert.equal(counts["buried"], 1));
+    await expect.poll(() => counts["buried"]).toBe(1);
     const [{ time, reason, ...letter }, ...rest] = await deadLetters();
     assert.ok(Date.parse(time) > 0);
     assert.match(reason, /ECONNREFUSED/);
@@ -133,17 +133,17 @@ describe("the delivery of events", () => {
     const { announce, replace } = await open([{ url: stays.url }, { url: GONE }]);
     const [first, second, third] = [eventOf("t"), eventOf("t"), eventOf("t", "table.dropped")];
     await announce([first, second]);
-    await vi.waitFor(() => assert.ok((counts["failed"] ?? 0) >= 2));
+    await expect.poll(() => counts["failed"] ?? 0).toBeGreaterThanOrEqual(2);
     const receivers = [{ url: stays.url, types: ["table.created" as const] }, { url: comes.url }];
     replace(receivers.map((setting) => createWebhook(setting, () => parseSecrets(SECRET))));
-    await vi.waitFor(() => assert.equal(counts["buried"], 2));
+    await expect.poll(() => counts["buried"]).toBe(2);
     assert.deepEqual(
       (await deadLetters()).map(({ webhook, reason, event }) => [webhook, reason, event.id]),
       [first, second].map(({ id }) => [GONE, "the webhook is not configured any more", id]),
     );
     answers = 204;
     await announce([third]);
-    await vi.waitFor(() => assert.deepEqual([counts["delivered"], counts["waiting"]], [3, 0]));
+    await expect.poll(() => [counts["delivered"], counts["waiting"]]).toEqual([3, 0]);
     const ids = stays.received.map(({ event }) => event.id);
     assert.deepEqual([...new Set(ids)], [first.id, second.id]);
     assert.deepEqual(
@@ -159,7 +159,7 @@ describe("the delivery of events", () => {
     await first.close();
     const { url, received } = await startReceiver(context);
     await open([{ url }]);
-    await vi.waitFor(() => assert.equal(counts["buried"], 1));
+    await expect.poll(() => counts["buried"]).toBe(1);
     const [{ reason }] = await deadLetters();
     assert.equal(reason, "the webhook is not configured any more");
     assert.deepEqual(received, []);
@@ -171,10 +171,10 @@ describe("the delivery of events", () => {
     const retry = { firstPauseMs: 1, maxPauseMs: 1, totalMs: 0 };
     const first = await open([{ url: GONE }], { deadLetters, retry });
     await first.announce([eventOf("t")]);
-    await vi.waitFor(() => assert.equal(counts["lost"], 1));
+    await expect.poll(() => counts["lost"]).toBe(1);
     await first.close();
     await open([{ url: GONE }], { retry });
-    await vi.waitFor(() => assert.equal(counts["buried"], 1));
+    await expect.poll(() => counts["buried"]).toBe(1);
   });
 
   it("keeps a bounded number of events for the next run while dead letters cannot be written", async (context) => {
@@ -187,7 +187,7 @@ describe("the delivery of events", () => {
     await first.close();
     // Three that waited, and three of those that were given up.
     await open([], options);
-    await vi.waitFor(() => assert.equal(counts["buried"], 6));
+    await expect.poll(() => counts["buried"]).toBe(6);
   });
 
   it("ends although a receiver never answers", async (context) => {
@@ -195,7 +195,7 @@ describe("the delivery of events", () => {
     const { open } = await directoryFor(context);
     const { announce, close } = await open([{ url }], { lastCallMs: 50 });
     await announce([eventOf("t")]);
-    await vi.waitFor(() => assert.equal(received.length, 1));
+    await expect.poll(() => received.length).toBe(1);
     await close();
   });
 });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { create } from "@bufbuild/protobuf";
-import { test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { createProtocolClients } from "../../test/support/protocols.ts";
 import { fakeBackend } from "../../test/support/server.ts";
 import { webhookTo } from "../../test/support/webhook.ts";
@@ -54,7 +54,7 @@ test("sends events of changes to webhooks, and gives up their directory when it 
       body: "{}",
     });
     assert.equal(status, 200);
-    await vi.waitFor(() => assert.equal(received.at(-1)?.event.subject, object));
+    await expect.poll(() => received.at(-1)?.event.subject).toBe(object);
     assert.match(String(received.at(-1)?.headers["webhook-signature"]), /^v1,/);
     await gateway.close();
   }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pino } from "pino";
-import { describe, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { sourcesOf } from "../../test/support/command-line.ts";
 import { temporaryDirectory } from "../../test/support/directory.ts";
 import { accessTo, allowing, ann, startOpa } from "../auth/opa/fixture.ts";
@@ -68,7 +68,7 @@ describe("the options of a policy server", () => {
       usual?.close();
       other?.close();
     });
-    await vi.waitFor(() => assert.equal(asked.length, 2));
+    await expect.poll(() => asked.length).toBe(2);
     assert.deepEqual(
       asked.map(({ input }) => input),
       [{ accesses: [] }, { accesses: [] }],
@@ -99,7 +99,7 @@ describe("the options of a policy server", () => {
       const authorizer = await open([...AUTH, "--opa-url", url], lines);
       context.onTestFinished(() => authorizer?.close());
     }
-    await vi.waitFor(() => assert.equal(lines.length, 2));
+    await expect.poll(() => lines.length).toBe(2);
     assert.match(lines.join("\n"), /cannot be asked yet/);
     assert.match(lines.join("\n"), /has no value/);
   });

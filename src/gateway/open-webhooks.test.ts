@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pino } from "pino";
-import { describe, it, type TestContext, vi } from "vitest";
+import { describe, expect, it, type TestContext, vi } from "vitest";
 import { sourcesOf } from "../../test/support/command-line.ts";
 import { temporaryDirectory } from "../../test/support/directory.ts";
 import { readConfiguration } from "../config/configuration.ts";
@@ -120,7 +120,7 @@ describe("the options of webhooks", () => {
     const signatures = async () => {
       const before = received.length;
       await dispatcher?.announce([eventOf("t")]);
-      await vi.waitFor(() => assert.equal(received.length, before + 1));
+      await expect.poll(() => received.length).toBe(before + 1);
       return String(received[before]?.headers["webhook-signature"]).split(" ").length;
     };
     assert.equal(await signatures(), 1);

@@ -197,7 +197,7 @@ test("calls of REST are answered without Fastify, and with the same bytes", asyn
     expect(received, title).toBe(expected);
     expect(received, title).toMatch(/^HTTP\/1\.1 \d{3} /);
     expect(handled, title).toBe(0);
-    await vi.waitFor(() => expect(direct.notes.at(-1)).toEqual(other.notes.at(-1)));
+    await vi.waitFor(() => expect(direct.notes.at(-1)).toEqual(other.notes.at(-1)), { timeout: 60_000 });
     expect(direct.notes.splice(0), title).toEqual(other.notes.splice(0));
   }
 });
@@ -210,7 +210,7 @@ test("a request that is not a plain call of REST is answered as where a hook see
     );
     expect(received, title).toMatch(/^HTTP\/1\.1 \d{3} /);
     expect(received, title).toBe(expected);
-    await vi.waitFor(() => expect(direct.notes.length).toBe(other.notes.length));
+    await vi.waitFor(() => expect(direct.notes.length).toBe(other.notes.length), { timeout: 60_000 });
     expect(direct.notes.splice(0), title).toEqual(other.notes.splice(0));
   }
 });

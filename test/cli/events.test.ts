@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { describe, it, type TestContext, vi } from "vitest";
+import { describe, expect, it, type TestContext } from "vitest";
 import { SECRET, startReceiver } from "../../src/events/fixture.ts";
 import { temporaryDirectory } from "../support/directory.ts";
 import { startProgram } from "../support/program.ts";
@@ -47,14 +47,14 @@ describe("lance-gateway serve --webhook-url", () => {
       await change(port, "a", "drop");
     }
     await change(port, "b", "create");
-    await vi.waitFor(() => assert.ok(received.length > 0));
+    await expect.poll(() => received.length).toBeGreaterThan(0);
     first.child.kill("SIGKILL");
     await first.ended;
     const before = received.length;
     status = 204;
     const second = start();
     const secondPort = await second.listening();
-    await vi.waitFor(() => assert.equal(received.length, before + 17), { timeout: 60_000 });
+    await expect.poll(() => received.length).toBe(before + 17);
     const ofA = received.slice(before).filter(({ event }) => event.subject === "a");
     assert.deepEqual(
       ofA.map(({ event }) => event.data.operation),

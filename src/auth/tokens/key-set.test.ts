@@ -62,7 +62,7 @@ describe("the keys of an issuer", () => {
     shown.keys = [b()];
     vi.advanceTimersByTime(MINUTE);
     assert.equal(set.current(), before);
-    await vi.waitFor(() => assert.notEqual(set.current(), before));
+    await vi.waitFor(() => assert.notEqual(set.current(), before), { timeout: 60_000 });
     await assert.rejects(set.find(header("first")), isUnknown);
   });
 

@@ -49,7 +49,7 @@ describe("the writer of lines", () => {
     await assert.rejects(writer.append(Buffer.from("first\n")), /within 1 ms/);
     await assert.rejects(writer.append(Buffer.from("second\n")), /has not ended/);
     release(6);
-    await vi.waitFor(() => writer.append(Buffer.from("third\n")));
+    await vi.waitFor(() => writer.append(Buffer.from("third\n")), { timeout: 60_000 });
     assert.equal(text(), "first\nthird\n");
   });
 });

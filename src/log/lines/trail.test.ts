@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { pino } from "pino";
-import { describe, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { isLanceError } from "../../namespace/errors.ts";
 import { createTrail } from "./trail.ts";
 
@@ -128,7 +128,7 @@ describe("the audit trail", () => {
     for (const count of [1, 2, 3, 4, 5]) {
       trail.note(`line ${count} é`);
       if (count === 2) open();
-      await vi.waitFor(() => assert.equal(given.length, count));
+      await expect.poll(() => given.length).toBe(count);
     }
     await trail.close();
     const texts = given.slice(0, 2).map((bytes) => bytes.toString());
