@@ -4,12 +4,16 @@ import { constants } from "node:fs";
 import { open, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { Agent } from "node:http";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { people, personStream } from "../support/arrow.ts";
 import { temporaryDirectory } from "../support/directory.ts";
 import { sendHttp } from "../support/http.ts";
 import { startProgram } from "../support/program.ts";
+
+/** Time between connections while a worker is missing, in milliseconds. */
+const ATTEMPTS_MS = 10;
 
 /** Names the thread that serves a connection, and blocks it during a call once a file exists. */
 const blockingPlugin = (file: string) => `
@@ -65,6 +69,9 @@ test("a worker that is blocked while the engine works for it loses its own conne
       );
       assert.equal(program.child.exitCode ?? program.child.signalCode, null, stderr);
       if (thread?.bytes.toString() === "worker 2") return agent;
+      agent.destroy();
+      // A worker that starts needs the time that thousands of connections would take from it.
+      await sleep(ATTEMPTS_MS);
     }
   }
   const replaced = () => stderr.match(/"reason":"blocked".*"msg":"a worker is replaced"/g)?.length ?? 0;
