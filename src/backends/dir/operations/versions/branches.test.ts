@@ -217,3 +217,24 @@ test("jobs of a branch end with it, and those of a branch that gets its name do 
   ]);
   assert.deepEqual((await client.call("listTableIndices", "t", { branch: "b" })).indexes, []);
 });
+
+test("a branch of a branch uses the indices that both have inherited", async (t) => {
+  const root = await temporaryDirectory(t);
+  const client = await openClient(t, root);
+  await client.upload("createTable", "t", {}, rows([1, 2, 3]));
+  await client.call("createTableScalarIndex", "t", { column: "id", indexType: "BITMAP", name: "by_id" });
+  await client.call("createTableBranch", "t", { name: "outer" });
+  await client.call("createTableBranch", "t", { name: "inner", fromBranch: "outer" });
+  // The engine of the first backend may remember the index.
+  await client.close();
+  const next = await openClient(t, root);
+  const branch = "inner";
+  assert.equal((await next.call("countTableRows", "t", { branch, predicate: "id = 2" })).count, 1n);
+  assert.equal((await next.call("deleteFromTable", "t", { branch, predicate: "id = 2" })).numDeletedRows, 1n);
+  assert.deepEqual(idsOf(await next.query("t", { branch, filter: "id > 0" })), [1, 3]);
+  const { indexes } = await next.call("listTableIndices", "t", { branch });
+  assert.deepEqual(
+    indexes.map(({ indexName }) => indexName),
+    ["by_id"],
+  );
+});

@@ -12,6 +12,7 @@ import type { TableContext } from "../../catalog/catalog-context.ts";
 import { engineCall } from "../../engine/errors.ts";
 import type { NativeTable } from "../../engine/native.ts";
 import { afterChange } from "../../format/changes/after-change.ts";
+import { locateInherited } from "../../format/changes/inherited-indices.ts";
 import { type DatasetRef, normalizeBranch } from "../../format/dataset.ts";
 import {
   type Branch,
@@ -79,6 +80,7 @@ export function createBranchOperations(
         }
         await afterChange(async () => {
           await syncVersion(created);
+          if (source.branch !== undefined) await locateInherited(source, version, created);
           await syncBranches(main);
         });
         // A version that is pruned at this moment may have lost its files. Pruning looks for branches after it has deleted
