@@ -24,9 +24,12 @@ const REPLACED: Readonly<Record<string, string>> = {
     const found = new Set(nulls);
     return (value) => !found.has(value);
   }`,
-  // Files are imported as a whole, and only conditions on rows ask these filters.
+  // Files are imported as a whole, and only conditions on rows need these functions.
   "hyparquet/src/bloom.js": `const none = () => undefined;
-  export { none as bloomEligibleColumns, none as hashParquetValue, none as readBloomFilter, none as sbbfContains };`,
+  export { none as bloomEligibleColumns, none as readBloomFilter };`,
+  "hyparquet/src/filter.js": `const [none, columns] = [() => undefined, () => []];
+  export { none as canSkipRowGroup, none as filterPageRanges, none as matchFilter };
+  export { columns as columnsNeededForFilter, columns as pathsNeededForFilter };`,
 };
 
 const replacedModules: Plugin = {

@@ -39,7 +39,7 @@ export function createCrewMetrics(
 
   async function read(worker: MeasuredWorker): Promise<void> {
     const metrics = await worker.readMetrics();
-    // One that has ended meanwhile has retired with what it had before.
+    // A worker that has ended meanwhile has retired with what it had before.
     if (metrics !== undefined && serving().includes(worker)) last.set(worker, metrics);
   }
   async function addUp(): Promise<void> {

@@ -10,7 +10,7 @@ export const ROWS = 200;
 /** Number of bytes of each text. */
 export const TEXT_BYTES = 128 * 1024;
 
-/** What a scan takes for a wide column, and for its batches. */
+/** Number of bytes that a scan takes for a wide column and its batches. */
 export const SCAN_BYTES = 24 * 1024 * 1024;
 
 /** Opens a table `t` with ids and texts; `entered` returns the sizes of the places that were taken since the last look. */

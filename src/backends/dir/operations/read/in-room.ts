@@ -30,7 +30,7 @@ export async function inRoom<T>(
 /** Interval at which a job looks for room, in milliseconds. */
 const LOOK_MS = 250;
 
-/** Runs the engine work of a job like {@link inRoom}. A job waits as long as there is no room, and lets waiting results go first. */
+/** Runs the engine work of a job like {@link inRoom}. A job waits until there is room, and lets waiting results go first. */
 export async function inRoomOfJob<T>(
   bytes: number,
   { call: { signal }, readAhead }: WaitingCall,

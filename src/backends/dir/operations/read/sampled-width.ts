@@ -58,7 +58,7 @@ export async function sampleOf(columns: readonly ArrowField[], data: Sampled): P
   return data.wait(() => data.widths.sampled(keyOf(names, rows), read).catch(() => 0));
 }
 
-/** Names a sample, which is read anew when a table has doubled: the first rows need not be like the later ones. */
+/** Names a sample, which is read again when a table has doubled: the first rows need not be like the later ones. */
 function keyOf(names: readonly string[], rows: number): string {
   return [Math.floor(Math.log2(rows)), ...(names.length <= MANY_NAMES ? names : [])].join("\n");
 }

@@ -4,7 +4,7 @@ import { test, vi } from "vitest";
 import { failsWith } from "../../test-support.ts";
 import { openTexts, ROWS, SCAN_BYTES, TEXT_BYTES } from "../../wide-rows-fixture.ts";
 
-/** What the engine holds of all texts, which it reads at once. */
+/** Number of bytes that the engine holds of all texts, which it reads at once. */
 const ALL_BYTES = 2 * ROWS * TEXT_BYTES;
 
 const atLeast = (bytes: readonly number[], least: number) =>

@@ -10,7 +10,7 @@ const BATCH_ROWS = 8192;
 /** How often the engine holds each row: as read, and decoded. */
 const TIMES = 2;
 
-/** What the engine reads for a change. */
+/** The parts of a table that the engine reads for a change. */
 export interface ChangeReads {
   /** SQL expressions, which it evaluates for all rows. */
   readonly expressions: readonly (string | undefined)[];

@@ -81,7 +81,7 @@ export function createMergeOperations(
       // Rows that bring all columns replace those of the table; others take the rest of their columns from there.
       const all = plan.update !== undefined && upload.schema.fields.length < schema.fields.length;
       const expressions = [plan.update?.condition, plan.delete?.condition];
-      // With an index the engine may read less, so that the memory is no reason to refuse a merge.
+      // A merge is not refused for its memory, because the engine may read less with an index.
       const bytes = await memoryOfReads(data, { expressions, whole: all });
       const useIndex =
         plan.useIndex !== false && (await canUseIndex(plan, schema, upload, on)) ? plan.useIndex : false;
