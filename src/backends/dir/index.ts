@@ -26,6 +26,7 @@ import { createRenameOperations } from "./operations/tables/rename.ts";
 import { createStatsOperations } from "./operations/tables/stats.ts";
 import { rootTableAt, tableAt } from "./operations/tables/table-at.ts";
 import { createBranchOperations } from "./operations/versions/branches.ts";
+import { besideDeletions } from "./operations/versions/delete-alone.ts";
 import { createManagedVersionOperations } from "./operations/versions/managed-versions.ts";
 import { createTagOperations } from "./operations/versions/tags.ts";
 import { createTransactionOperations } from "./operations/versions/transactions.ts";
@@ -131,7 +132,7 @@ export async function createDirectoryBackend(options: DirectoryBackendOptions): 
   return {
     name: "dir",
     readOnly,
-    ...onlyReads(readOnly, noteWrites(note, served)),
+    ...onlyReads(readOnly, noteWrites(note, besideDeletions(context, served))),
     idempotency:
       readOnly === undefined
         ? createIdempotencyRecords({ ...context, base: context.layout.baseKey })

@@ -37,13 +37,14 @@ function ofThread() {
     ofPurpose.set(purpose, locks);
     return locks;
   };
-  return { gate: createWriteGate(), createLocks };
+  return { gate: createWriteGate(), histories: createWriteGate(), createLocks };
 }
 
 /** Exclusion within a process whose workers serve a directory together. */
 function ofProcess(directory: string) {
   return {
     gate: createThreadGate(directory),
+    histories: createThreadGate(`${directory} histories`),
     createLocks: (purpose: string) => createThreadLocks(`${directory} ${purpose}`),
   };
 }

@@ -13,6 +13,8 @@ export interface WorkNotes {
   begin(location: string): Promise<() => Promise<void>>;
   /** Whether any process may be at work at a location. */
   isAtWork(location: string): Promise<boolean>;
+  /** Whether any process is at work at a location, or fell silent a moment ago. */
+  isActive(location: string): Promise<boolean>;
   /** Whether another process is at work at a location, or fell silent a moment ago. */
   isOtherAtWork(location: string): Promise<boolean>;
   /** Returns the keys of the notes of processes that have ended. */
@@ -100,6 +102,7 @@ export function createWorkNotes(base: string, store: ObjectStore, clock: Storage
       };
     },
     isAtWork: (location) => isAtWork(location, STALE_AFTER, () => true),
+    isActive: (location) => isAtWork(location, SILENT_MS, () => true),
     isOtherAtWork: (location) =>
       isAtWork(location, SILENT_MS, (owner) => owner.process !== THIS_PROCESS.process),
     async stale() {

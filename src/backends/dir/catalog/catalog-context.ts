@@ -30,9 +30,16 @@ export interface TableContext extends CatalogContext {
   readonly work: {
     /** Notes work at a location; the returned function ends it. */
     begin(location: string): Promise<() => Promise<void>>;
+    /** Whether any process is at work at a location, or fell silent a moment ago. */
+    isActive(location: string): Promise<boolean>;
   };
   /** Keeps changes of tables and their upkeep apart; its keys are the paths of tables. */
   readonly gate: WriteGate;
+  /**
+   * Keeps everything that makes versions of a table and deletions of its newest versions apart; its keys are the names of
+   * tables as `$` joins them.
+   */
+  readonly histories: WriteGate;
   /** Paths of tables of which upkeep has taken rows out of an index, to add them again. */
   readonly reindexed: Set<string>;
   /** Returns the locks of a purpose, which hold for the whole process. */

@@ -100,6 +100,7 @@ export function createThreadGate(scope: string): WriteGate {
     pass: (table, change) => run(table, "running", change),
     passSlowly: (table, change) => run(table, "slow", change),
     isBusy: (table) => isThreadLockHeld(nameOf("slow", table)),
+    isRunning: (table) => isThreadLockHeld(nameOf("running", table)),
     async close(table, drainMs) {
       const opened = Promise.withResolvers<void>();
       const entered = Promise.withResolvers<void>();

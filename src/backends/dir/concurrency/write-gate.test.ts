@@ -38,8 +38,11 @@ for (const [extent, create] of [
       await expect.poll(() => gate.isBusy("t")).toBe(true);
       assert.equal(await gate.isBusy("other"), false);
       (await gate.close("t", 60_000))();
+      assert.equal(await gate.isRunning("t"), false);
       void gate.pass("t", () => endless);
+      await expect.poll(() => gate.isRunning("t")).toBe(true);
       (await gate.close("t", 1))();
+      assert.equal(await gate.isRunning("t"), true);
       await gate.pass("t", async () => {});
     });
 

@@ -9,6 +9,8 @@ export interface WriteGate {
   passSlowly<T>(table: string, change: () => Promise<T>): Promise<T>;
   /** Whether a change runs that takes long. */
   isBusy(table: string): Promise<boolean>;
+  /** Whether a change runs that does not take long; it may also have outlasted the patience of a closing gate. */
+  isRunning(table: string): Promise<boolean>;
   /**
    * Closes the gate and waits for the running changes to end, but not for long ones.
    *
@@ -63,6 +65,7 @@ export function createWriteGate(): WriteGate {
     pass: (table, change) => run(table, "running", change),
     passSlowly: (table, change) => run(table, "slow", change),
     isBusy: async (table) => (states.get(table)?.slow ?? 0) > 0,
+    isRunning: async (table) => (states.get(table)?.running ?? 0) > 0,
     async close(table, drainMs) {
       const state = stateOf(table);
       if (state.closed !== undefined) throw new Error(`the gate of ${table} is closed already`);

@@ -2,7 +2,7 @@ import { LanceError } from "../../../../namespace/errors.ts";
 import { forEachOf } from "../../concurrency/for-each.ts";
 import type { DatasetRef } from "../dataset.ts";
 import { versionHintKey } from "../dataset.ts";
-import { findVersions, newestOf, type VersionName } from "./version-files.ts";
+import { findVersions, latestVersion, newestOf, type VersionName } from "./version-files.ts";
 import { writeVersionHint } from "./version-hint.ts";
 
 /** A range of versions: from `start` to before `end`, or to the newest if `end` is negative. */
@@ -57,6 +57,13 @@ export async function deleteVersions(
     else if (!isLast.has(found)) deleted += Number(await dataset.store.delete(key));
   }
   return deleted;
+}
+
+/** Whether ranges reach the newest version, or later ones. */
+export async function reachNewest(dataset: DatasetRef, ranges: readonly VersionRange[]): Promise<boolean> {
+  if (ranges.some(({ end }) => end < 0n)) return true;
+  const { version = 0n } = (await latestVersion(dataset)) ?? {};
+  return ranges.some(({ end }) => end > version);
 }
 
 /** Selects the versions to delete, the newest first. */

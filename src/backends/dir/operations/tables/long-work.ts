@@ -1,5 +1,5 @@
 import { LanceError } from "../../../../namespace/errors.ts";
-import { type Identifier, parseIdentifier } from "../../../../namespace/identifier.ts";
+import { type Identifier, joinIdentifier, parseIdentifier } from "../../../../namespace/identifier.ts";
 import type { ChangeContext } from "../../batch/change-context.ts";
 import { resolveAbandoned } from "../../batch/resolve.ts";
 import { type FoundTable, findTable, tableNotFound } from "./lookup.ts";
@@ -15,11 +15,19 @@ export interface WorkPlace {
 /**
  * Does work on a table that takes long and commits. A drop of the table does not wait for the work, but its directory
  * stays until the work ends, also in other processes: otherwise the engine would commit to a new table that was created
- * in the same place.
+ * in the same place. A deletion of the table's newest versions waits for it.
  *
  * @throws LanceError TableNotFound, if the table was dropped or replaced; the errors of `work`
  */
 export async function duringWork<T>(
+  context: ChangeContext,
+  place: WorkPlace,
+  work: (table: FoundTable) => Promise<T>,
+): Promise<T> {
+  return context.histories.pass(joinIdentifier(place.id), () => noted(context, place, work));
+}
+
+async function noted<T>(
   context: ChangeContext,
   { id, location }: WorkPlace,
   work: (table: FoundTable) => Promise<T>,

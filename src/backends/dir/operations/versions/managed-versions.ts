@@ -26,6 +26,7 @@ import { type BatchOutcome, checkNotCancelled, runBatch } from "../../batch/run.
 import { afterChange } from "../../format/changes/after-change.ts";
 import { createVersion } from "../../format/changes/staged-version.ts";
 import { normalizeBranch } from "../../format/dataset.ts";
+import { reachNewest } from "../../format/versions/delete-versions.ts";
 import type { PreparedVersion } from "../../format/versions/prepared-version.ts";
 import { describeVersion } from "../../format/versions/version-files.ts";
 import type { DirectAccessContext } from "../context.ts";
@@ -35,8 +36,9 @@ import { deregisteredTable } from "../tables/drop.ts";
 import { datasetOf, requireTable } from "../tables/lookup.ts";
 import { isWritten } from "../tables/table-data.ts";
 import { adoptVersions } from "./adopt.ts";
+import { type Deletion, deleteAlone, withReachedNewest } from "./delete-alone.ts";
 import { createPlanner, type Planner, toRanges, toStaged } from "./plan-batch.ts";
-import { requireDataset, toTableVersion } from "./versions.ts";
+import { openDataset, toTableVersion } from "./versions.ts";
 
 type Operations = Pick<
   LanceNamespace,
@@ -58,15 +60,17 @@ export function createManagedVersionOperations(context: ChangeContext & DirectAc
     ids: readonly Identifier[],
     call: Call,
     plan: (planner: Planner) => Promise<T>,
+    deletions: readonly Deletion[] = [],
   ): Promise<{ readonly planned: T; readonly outcome: BatchOutcome }> {
     await resolveAbandoned(context);
     return locks.withLocks(
       ids.map((id) => joinIdentifier(id)),
-      async () => {
-        const planner = await createPlanner(context);
-        const planned = await plan(planner);
-        return { planned, outcome: await runBatch(context, planner.batch, call.signal) };
-      },
+      async () =>
+        deleteAlone(context, await withReachedNewest(context, deletions), async () => {
+          const planner = await createPlanner(context);
+          const planned = await plan(planner);
+          return { planned, outcome: await runBatch(context, planner.batch, call.signal) };
+        }),
     );
   }
   const committed = async ({ dataset, version }: PreparedVersion) =>
@@ -90,7 +94,10 @@ export function createManagedVersionOperations(context: ChangeContext & DirectAc
       const checked = toRanges(ranges);
       return locks.withLocks([joinIdentifier(id)], async () => {
         checkNotCancelled(signal);
-        const deleted = await dropVersions(context, await requireDataset(context, id, branch), checked);
+        const table = await requireTable(context, id);
+        const dataset = await openDataset(context, table, branch);
+        const changed = (await reachNewest(dataset, checked)) ? [table] : [];
+        const deleted = await deleteAlone(context, changed, () => dropVersions(context, dataset, checked));
         return create(BatchDeleteTableVersionsResponseSchema, { deletedCount: BigInt(deleted) });
       });
     },
@@ -116,6 +123,9 @@ export function createManagedVersionOperations(context: ChangeContext & DirectAc
         async (planner) => {
           return inTurn(operations, ({ id, operation }) => plan(planner, id, operation));
         },
+        operations.flatMap(({ id, operation }) =>
+          operation.case === "deleteTableVersions" ? [{ id, request: operation.value }] : [],
+        ),
       );
       const results = await afterChange(() => Promise.all(planned.map((answer) => answer(outcome))));
       return create(BatchCommitTablesResponseSchema, { results: results.map((result) => ({ result })) });

@@ -120,7 +120,12 @@ export async function requireDataset(
   return openDataset(context, await requireTable(context, id), branch);
 }
 
-async function openDataset(context: TableContext, table: FoundTable, branch?: string): Promise<DatasetRef> {
+/** Opens a branch of a table, by default the main one, as a dataset. @throws LanceError TableBranchNotFound */
+export async function openDataset(
+  context: TableContext,
+  table: FoundTable,
+  branch?: string,
+): Promise<DatasetRef> {
   await context.layout.checkNoEscape(table.location);
   return openBranch(datasetOf(context, table), isMain(branch) ? undefined : branch);
 }
