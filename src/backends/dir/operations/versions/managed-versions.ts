@@ -38,6 +38,7 @@ import { isWritten } from "../tables/table-data.ts";
 import { adoptVersions } from "./adopt.ts";
 import { type Deletion, deleteAlone, withReachedNewest } from "./delete-alone.ts";
 import { createPlanner, type Planner, toRanges, toStaged } from "./plan-batch.ts";
+import { refuseReferred } from "./refuse-referred.ts";
 import { openDataset, toTableVersion } from "./versions.ts";
 
 type Operations = Pick<
@@ -97,7 +98,10 @@ export function createManagedVersionOperations(context: ChangeContext & DirectAc
         const table = await requireTable(context, id);
         const dataset = await openDataset(context, table, branch);
         const changed = (await reachNewest(dataset, checked)) ? [table] : [];
-        const deleted = await deleteAlone(context, changed, () => dropVersions(context, dataset, checked));
+        const deleted = await deleteAlone(context, changed, async () => {
+          await refuseReferred(dataset, checked);
+          return dropVersions(context, dataset, checked);
+        });
         return create(BatchDeleteTableVersionsResponseSchema, { deletedCount: BigInt(deleted) });
       });
     },

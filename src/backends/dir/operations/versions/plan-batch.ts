@@ -39,6 +39,7 @@ import {
 import { planClaim } from "../tables/plan-claim.ts";
 import { isWritten } from "../tables/table-data.ts";
 import { adoptVersions } from "./adopt.ts";
+import { refuseReferred } from "./refuse-referred.ts";
 
 /** Collects the parts of a batch and checks each as if the parts before it were done. It writes nothing. */
 export interface Planner {
@@ -132,6 +133,7 @@ export async function createPlanner(
       const end = ((await newestOf(dataset))?.version ?? 0n) + 1n;
       const bounded = checked.map((range) => (range.end < 0n ? { start: range.start, end } : range));
       checkRanges(bounded);
+      await refuseReferred(dataset, bounded);
       const last = await digestsOfLast(dataset, bounded);
       return deletions.push({ dataset, ranges: bounded, last }) - 1;
     },

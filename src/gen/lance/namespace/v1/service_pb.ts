@@ -238,8 +238,9 @@ export const LanceNamespaceService: GenService<{
   },
   /**
    * Deletes the records of versions, not their data files. Fails with NamespaceNotFound,
-   * TableNotFound, TableBranchNotFound, and ConcurrentModification if changes of the table go on
-   * that may have read its newest version and that version is among those to delete.
+   * TableNotFound, TableBranchNotFound, InvalidInput if a tag names one of the versions or a
+   * branch begins on it, and ConcurrentModification if changes of the table go on that may have
+   * read its newest version and that version is among those to delete.
    *
    * @generated from rpc lance.namespace.v1.LanceNamespaceService.BatchDeleteTableVersions
    */
