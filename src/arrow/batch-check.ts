@@ -13,6 +13,8 @@ export interface LayoutSize {
   readonly neededBytes: number;
   /** Size of the texts to which the indices of dictionaries refer, which plain columns would store. */
   readonly textBytes: number;
+  /** Whether the batch's metadata has changed, because booleans that are all null got the buffer that they lacked; it must be checked again. */
+  readonly isCompleted: boolean;
 }
 
 /**
@@ -29,6 +31,9 @@ const FIXED_LIST_VALUE_BYTES = 1;
  *
  * The engine trusts these sizes. A wrong one, above all a wrong unpacked size of a compressed buffer, makes it
  * allocate so much that the process ends.
+ *
+ * apache-arrow for JavaScript writes booleans that are all null without a buffer of values, which the engine refuses. They get the buffer of their
+ * validity, which is as large, by a change of the batch's metadata in place.
  *
  * @param batch the table of the record batch
  * @param body the message's body
@@ -66,6 +71,8 @@ interface Cursor {
   node(): { length: number; nulls: number };
   /** Returns the unpacked size of the next buffer, in bytes. */
   buffer(): number;
+  /** Makes the next buffer the last one, if it has no bytes; it may then share those of the last one. */
+  repeat(): void;
   /** Returns the unpacked contents of the last buffer. */
   contents(): Uint8Array;
   /** Returns the next count of variadic buffers, for view types. */
@@ -103,6 +110,7 @@ function createCursor(batch: FlatTable, body: Uint8Array, texts: DictionaryTexts
   const bytes = new DataView(body.buffer, body.byteOffset, body.byteLength);
   let last: { readonly start: number; readonly size: number; readonly unpacked: number } | undefined;
   let [node, buffer, count, total, packed, needed, read, textBytes, indices] = [0, 0, 0, 0, 0, 0, 0, 0, 0];
+  let [sharedBytes, isCompleted] = [0, false];
 
   /** A compressed buffer begins with its unpacked size, or with -1 if it is stored uncompressed. */
   function unpackedSize(start: number, size: number): number {
@@ -110,7 +118,7 @@ function createCursor(batch: FlatTable, body: Uint8Array, texts: DictionaryTexts
     if (size < 8) throw new RangeError("a compressed buffer is shorter than its header");
     // Each is read by itself, so a short body that all of them share would be read without an end.
     packed += size;
-    if (packed > body.byteLength) throw new RangeError("compressed buffers share their bytes");
+    if (packed > body.byteLength + sharedBytes) throw new RangeError("compressed buffers share their bytes");
     if (bytes.getBigInt64(start, true) === -1n) return size - 8;
     const unpacked = readLength(bytes, start);
     if (isLz4 && unpacked > 0) checkLz4Frame(body.subarray(start + 8, start + size), unpacked);
@@ -143,6 +151,17 @@ function createCursor(batch: FlatTable, body: Uint8Array, texts: DictionaryTexts
       total += unpacked;
       return unpacked;
     },
+    repeat() {
+      if (last === undefined || buffer >= buffers.length) return;
+      const at = buffers.at + buffer * STRUCT_BYTES;
+      if (readLength(view, at + 8) === 0) {
+        view.setBigInt64(at, BigInt(last.start), true);
+        view.setBigInt64(at + 8, BigInt(last.size), true);
+        isCompleted = true;
+      }
+      if (readLength(view, at) === last.start && readLength(view, at + 8) === last.size)
+        sharedBytes += last.size;
+    },
     contents,
     variadic() {
       if (count >= counts.length) throw new RangeError("a count of variadic buffers is missing");
@@ -170,7 +189,7 @@ function createCursor(batch: FlatTable, body: Uint8Array, texts: DictionaryTexts
         throw new RangeError("there are more arrays or buffers than the schema has");
       }
       if (!Number.isSafeInteger(total)) throw new RangeError("the buffers are too large");
-      return { unpackedBytes: total, neededBytes: total + needed, textBytes };
+      return { unpackedBytes: total, neededBytes: total + needed, textBytes, isCompleted };
     },
   };
 }
@@ -211,6 +230,7 @@ function checkField(field: ArrowField, expected: number, cursor: Cursor, least: 
   const width = bitWidth(type);
   if (width !== undefined) {
     if (width === 0) cursor.free(length, least);
+    if (type.name === "bool" && nulls === length && length > 0) cursor.repeat();
     need(Math.ceil((length * width) / 8));
     if (length > 0) cursor.refer(field, length);
     countValues();

@@ -2,8 +2,8 @@ import { isDeepStrictEqual } from "node:util";
 import { LanceError } from "../namespace/errors.ts";
 import { checkLayout, textsIn } from "./batch-check.ts";
 import { createDictionaryTexts } from "./dictionary-texts.ts";
-import { readTable, rootTable } from "./flatbuffer.ts";
-import { type MessageHead, malformed } from "./message.ts";
+import { type FlatTable, readTable, rootTable } from "./flatbuffer.ts";
+import { MAX_UPLOAD_BUFFERS, type MessageHead, malformed, parseMessageHead } from "./message.ts";
 import type { ArrowField, ArrowSchema } from "./schema.ts";
 
 /** Checks the messages of an upload and counts their contents. */
@@ -18,7 +18,7 @@ export interface BodyCheck {
   /** Size of the texts to which indices of dictionaries refer so far, in bytes. */
   readonly textBytes: number;
   /**
-   * Checks a dictionary or a record batch.
+   * Checks a dictionary or a record batch, and completes its metadata in place as {@link checkLayout} does.
    *
    * @param position start of the message, for the text of an error
    * @param headBytes size of its prefix and metadata; the engine reads values at their given positions
@@ -56,15 +56,22 @@ export function createBodyCheck(schema: ArrowSchema, maxBytes: number): BodyChec
       if (headBytes % 8 !== 0 && body.byteLength > 0) {
         throw malformed(position, "the body of a message is not aligned to eight bytes");
       }
-      const message = readTable(rootTable(metadata), 2);
       const isDictionary = head.kind === "dictionary";
       const values = dictionaries.get(head.dictionaryId ?? -1n);
-      const batch = isDictionary ? message && readTable(message, 1) : message;
       const fields = isDictionary ? values && [values] : schema.fields;
+      const find = () => {
+        const message = readTable(rootTable(metadata), 2);
+        return isDictionary ? message && readTable(message, 1) : message;
+      };
+      const batch = find();
       if (batch === undefined || fields === undefined)
         throw malformed(position, "no field has this dictionary");
       try {
-        const size = checkLayout(fields, batch, body, texts);
+        let size = checkLayout(fields, batch, body, texts);
+        if (size.isCompleted) {
+          size = checkLayout(fields, unchanged(find(), head, metadata, position), body, texts);
+          if (size.isCompleted) throw new RangeError("its metadata shares bytes");
+        }
         unpacked += size.unpackedBytes;
         needed += size.neededBytes;
         textBytes += size.textBytes;
@@ -80,6 +87,22 @@ export function createBodyCheck(schema: ArrowSchema, maxBytes: number): BodyChec
       if (rows > maxBytes) throw new LanceError("PayloadTooLarge", `the body has more than ${maxBytes} rows`);
     },
   };
+}
+
+/**
+ * Returns the table of a batch whose buffers have got other positions in place.
+ *
+ * @throws RangeError, if that changed something else, too, because parts of the metadata share bytes.
+ */
+function unchanged(
+  batch: FlatTable | undefined,
+  head: MessageHead,
+  metadata: Uint8Array,
+  position: number,
+): FlatTable {
+  const now = parseMessageHead(metadata, position, MAX_UPLOAD_BUFFERS);
+  if (batch === undefined || !isDeepStrictEqual(now, head)) throw new RangeError("its metadata shares bytes");
+  return batch;
 }
 
 function collectDictionaries(fields: readonly ArrowField[], found: Map<bigint, ArrowField>): void {

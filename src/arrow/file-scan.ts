@@ -45,7 +45,7 @@ export async function scanIpcFile(bytes: Buffer, maxBytes: number): Promise<Scan
   const schema = await inSlices(schemaSteps(find, MAX_METADATA_ENTRIES));
   const check = createBodyCheck(schema, maxBytes);
   const [dictionaries, batches] = [readBlocks(footer, 2), readBlocks(footer, 3)];
-  checkApart([...dictionaries, ...batches]);
+  checkApart([...dictionaries, ...batches], footer.view.byteOffset - bytes.byteOffset);
   const pace = createPace();
   for (const [kind, blocks] of [
     ["dictionary", dictionaries],
@@ -73,14 +73,18 @@ function checkBlock(bytes: Buffer, kind: MessageKind, block: Block, check: BodyC
   check.add(head, metadata, bytes.subarray(bodyAt, bodyAt + bodyLength), offset, metadataLength);
 }
 
-/** Checks that no two messages share bytes: otherwise a small file could repeat rows without end. */
-function checkApart(blocks: Block[]): void {
+/**
+ * Checks that no two messages share bytes, and none with the footer: a small file could repeat rows without end, and a change of a message's
+ * metadata would change what has been checked before.
+ */
+function checkApart(blocks: Block[], footerAt: number): void {
   blocks.sort((a, b) => a.offset - b.offset);
   let end = 0;
   for (const { offset, metadataLength, bodyLength } of blocks) {
     if (offset < end) throw malformed(offset, "the footer has messages that overlap");
     end = offset + metadataLength + bodyLength;
   }
+  if (end > footerAt) throw malformed(footerAt, "the footer has messages that overlap it");
 }
 
 /** Whether top-level columns of a checked IPC file may have nulls; the values of a dictionary are not looked at. */

@@ -61,7 +61,7 @@ export const tables = fc.integer({ min: 0, max: 20 }).chain((length) => {
       uint16: column(fc.integer({ min: 0, max: 65_535 })),
       int64: column(fc.bigInt({ min: -(2n ** 62n), max: 2n ** 62n })),
       float: column(fc.double({ noNaN: true })),
-      bool: full(fc.boolean()),
+      bool: column(fc.boolean()),
       text: column(fc.string()),
       bytes: column(fc.uint8Array()),
       word: column(fc.uint8Array({ minLength: 4, maxLength: 4 })),

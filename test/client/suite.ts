@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import {
   Field as ArrowField,
+  Bool,
   type DataType,
   type Field,
   FixedSizeList,
@@ -188,6 +189,7 @@ export function clientSuite(name: string, open: () => Promise<ClientFixture>): v
         id: new Int64(),
         small: new Uint8(),
         score: new Float32(),
+        flag: new Bool(),
         tags: new List(item(new Utf8())),
         vector: new FixedSizeList(2, item(new Float32())),
         place: new Struct([
@@ -199,19 +201,28 @@ export function clientSuite(name: string, open: () => Promise<ClientFixture>): v
         ([name, type]) => new ArrowField(name, type as DataType, true),
       );
       await ns.createTable({ id }, new Table(new Schema(fields)));
-      const row = { small: 200, score: 1, tags: ["a", "b"], vector: [1, 2], place: { name: "x", zip: 7 } };
+      const row = {
+        small: 200,
+        score: 1,
+        flag: true,
+        tags: ["a", "b"],
+        vector: [1, 2],
+        place: { name: "x", zip: 7 },
+      };
       await ns.insertIntoTable({ id }, [
         { id: 1, ...row },
         { id: 2n, small: null, tags: [] },
       ]);
+      await ns.insertIntoTable({ id }, [{ id: 4, ...row, flag: null }]);
       await ns.mergeInsertIntoTable({ id, on: ["id"], whenNotMatchedInsertAll: true }, [{ id: 3, ...row }]);
       const rows = await ns.queryTable({ id, vector: undefined }).toArray();
-      const absent = { small: null, score: null, tags: [], vector: null, place: null };
+      const absent = { small: null, score: null, flag: null, tags: [], vector: null, place: null };
       const byId = rows.toSorted((a, b) => Number(a["id"]) - Number(b["id"]));
       assert.deepEqual(byId, [
         { id: 1n, ...row },
         { id: 2n, ...absent },
         { id: 3n, ...row },
+        { id: 4n, ...row, flag: null },
       ]);
       for (const wrong of [
         { id: 1.5 },

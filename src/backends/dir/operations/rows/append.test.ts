@@ -2,12 +2,16 @@ import assert from "node:assert/strict";
 import { create } from "@bufbuild/protobuf";
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import {
+  Bool,
   type Data,
   Field,
+  FixedSizeList,
   Int32,
+  List,
   makeData,
   Struct,
   Table,
+  tableFromIPC,
   tableToIPC,
   Vector,
   vectorFromArray,
@@ -100,4 +104,28 @@ test("a null in a struct whose field must not have one is a mistake of the calle
   const insertion = client.upload("insertIntoTable", "t", {}, file(true, [2, null]));
   await assert.rejects(insertion, failsWith("TableSchemaValidationError"));
   assert.equal((await client.call("countTableRows", "t")).count, 1n);
+});
+
+test("booleans that are all null, which apache-arrow writes without their buffer, are inserted, merged and read", async (t) => {
+  const client = await openClient(t, await temporaryDirectory(t));
+  const flag = new Field("flag", new Bool(), true);
+  const columns = (id: number, value: boolean | null) => ({
+    id: vectorFromArray([id], new Int32()),
+    flag: vectorFromArray([value], new Bool()),
+    s: vectorFromArray([{ flag: value }], new Struct([flag])),
+    list: vectorFromArray([[value, value]], new List(flag)),
+    fixed: vectorFromArray([[value, value]], new FixedSizeList(2, flag)),
+  });
+  const file = (id: number, value: boolean | null, form: "stream" | "file") =>
+    tableToIPC(new Table(columns(id, value)), form);
+  await client.upload("createTable", "t", {}, file(1, null, "stream"));
+  await client.upload("insertIntoTable", "t", {}, file(2, true, "file"));
+  await client.upload("insertIntoTable", "t", {}, file(3, null, "file"));
+  const merge = { on: ["id"], whenMatchedUpdateAll: true };
+  await client.upload("mergeInsertIntoTable", "t", merge, file(2, null, "stream"));
+  const rows = tableFromIPC(await client.query("t"))
+    .toArray()
+    .map(String);
+  const expected = [1, 2, 3].map((id) => String(new Table(columns(id, null)).get(0)));
+  assert.deepEqual(rows.toSorted(), expected);
 });
