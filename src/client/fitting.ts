@@ -45,14 +45,23 @@ export function fittingVector(
   return vectorOf(arrow, fitting, type);
 }
 
-/** Returns a column of fitting values; the builder of fixed-size lists omits the items of nulls at the end. */
+/** Returns a column of fitting values; the builder of fixed-size lists omits the items of nulls at the end, so a value without nulls follows. */
 function vectorOf(arrow: Arrow, values: readonly unknown[], type: DataType): Vector {
   const stored = storedType(arrow, type);
-  const isCut = arrow.DataType.isFixedSizeList(type);
-  const whole = isCut ? [...values, new Array(type.listSize).fill(null)] : values;
+  const last = lastOf(arrow, type);
+  const isCut = last !== null;
+  const whole = isCut ? [...values, last] : values;
   const { data } = arrow.vectorFromArray(whole, stored);
   const vector = arrow.makeVector(data.map((each) => retyped(each, type)) as never) as Vector;
   return isCut ? vector.slice(0, values.length) : vector;
+}
+
+/** Returns a value whose lists of fixed size are complete; null for a type without them. */
+function lastOf(arrow: Arrow, type: DataType): unknown {
+  if (arrow.DataType.isFixedSizeList(type)) return new Array(type.listSize).fill(null);
+  if (!arrow.DataType.isStruct(type)) return null;
+  const members = type.children.map((child) => [child.name, lastOf(arrow, child.type)] as const);
+  return members.some(([, value]) => value !== null) ? Object.fromEntries(members) : null;
 }
 
 /** Returns a type with integers for its times: the builders of times count in numbers, which have too few digits. */

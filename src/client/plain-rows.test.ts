@@ -1,8 +1,11 @@
 import assert from "node:assert/strict";
 import {
+  type DataType,
   DateDay,
   Decimal,
   Field,
+  FixedSizeList,
+  Float32,
   Int64,
   List,
   Schema,
@@ -14,6 +17,8 @@ import {
   tableToIPC,
 } from "apache-arrow";
 import { test } from "vitest";
+import { collectUpload } from "../arrow/upload.ts";
+import { LIMIT, split } from "../arrow/upload-fixture.ts";
 import { createQueryResult } from "./query-result.ts";
 import { type Row, rowsToTable } from "./rows.ts";
 
@@ -62,4 +67,18 @@ test("a time that no Date holds is a number of nanoseconds", async () => {
   const late = 2n ** 60n * 1_000_000n;
   const rows = await stored([{ at: late }], new Schema([new Field("at", new TimestampMillisecond(), true)]));
   assert.deepEqual(rows, [{ at: late }]);
+});
+
+test("vectors in structs are complete, also if the last ones are null", async () => {
+  const item = <T extends DataType>(type: T) => new Field("item", type, true);
+  const vector = new Field("v", new FixedSizeList(2, item(new Float32())), true);
+  const inner = new Field("s", new Struct([vector]), true);
+  const schema = new Schema([new Field("x", new Struct([vector, inner]), true)]);
+  const full = { x: { v: [1, 2], s: { v: [3, 4] } } };
+  const none = { x: { v: null, s: { v: null } } };
+  for (const rows of [[full, none], [none], [full, { x: null }, { x: null }], [none, full]]) {
+    const stream = tableToIPC(await rowsToTable(rows, schema), "stream");
+    assert.equal((await collectUpload(split(stream, []), LIMIT)).rows, rows.length);
+    assert.deepEqual(await stored(rows, schema), rows);
+  }
 });
