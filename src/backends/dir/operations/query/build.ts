@@ -57,7 +57,10 @@ export interface BuiltQuery {
   readonly runs: readonly Run[];
   /** The columns that the request names, as a text; undefined if there are too many to keep their width. */
   readonly columns: string | undefined;
-  /** SQL expressions of which the engine reads the columns beside those of the result: the condition, computed columns and keys of the order. */
+  /**
+   * SQL expressions of which the engine reads the columns beside those of the result: the condition, computed columns, keys of the order, and fields
+   * without an index that are searched for words.
+   */
   readonly conditions: readonly string[];
   /** The keys of the order that are not columns of the result. */
   readonly orders: readonly string[];
@@ -84,7 +87,7 @@ export interface BuiltQuery {
 /**
  * Builds the engine's query from a request.
  *
- * @param indexedFields called only for a search for words that names no column
+ * @param indexedFields called only for a search for words
  * @param safeFilter returns a checked condition in the form in which the engine evaluates it correctly
  * @throws LanceError InvalidInput, TableColumnNotFound, Unsupported
  */
@@ -108,6 +111,7 @@ export async function buildQuery(
   const request = isSearch(checked) ? await withinTable(table, checked) : checked;
   const vector = vectorSearch(request, schema);
   const text = await textSearch(request, { schema, indexedFields });
+  const scanned = text === undefined ? [] : await withoutIndex(text, indexedFields);
   const reads = async () => ({
     all: columns === undefined,
     expressions: [
@@ -119,7 +123,7 @@ export async function buildQuery(
     ],
   });
   if (vector !== undefined && text !== undefined) {
-    return { ...hybridQuery(table, request, columns, schema, vector, text), reads };
+    return { ...hybridQuery(table, request, columns, schema, vector, text, scanned), reads };
   }
 
   const { limit, offset } = rowsOf(request, vector !== undefined || text !== undefined);
@@ -164,7 +168,7 @@ export async function buildQuery(
       vectors: isOneSearch ? 1 : Math.max(1, vectors.length),
     })),
     columns: nameOf(columns),
-    ...besideColumns(request, columns, schema),
+    ...besideColumns(request, columns, schema, scanned),
     hidesRowId,
     filterAfter: filter,
     maxRows: limit,
@@ -202,6 +206,7 @@ function hybridQuery(
   schema: ArrowSchema,
   vector: VectorSearch,
   text: TextSearch,
+  scanned: readonly string[],
 ): Omit<BuiltQuery, "reads"> {
   if (vector.vectors.length > 1) {
     throw new LanceError("InvalidInput", "a hybrid search takes one query vector, not several");
@@ -244,7 +249,7 @@ function hybridQuery(
     whole: query,
     runs: [{ query, firstVector: 0, vectors: 1 }],
     columns: nameOf(columns),
-    ...besideColumns(request, columns, schema),
+    ...besideColumns(request, columns, schema, scanned),
     hidesRowId: request.fastSearch === true && !asksForRowId(request, asked),
     filterAfter: undefined,
     maxRows: limit,
@@ -292,11 +297,18 @@ function asksForRowId({ withRowId }: QueryFields, columns: Columns | undefined):
   return withRowId === true || (columns?.entries.some(([name]) => name === ROW_ID) ?? false);
 }
 
+/** Returns the paths of the fields that a search for words scans: the engine reads all values of a field without an index. */
+async function withoutIndex(text: TextSearch, indexedFields: TextTarget["indexedFields"]): Promise<string[]> {
+  const indexed = new Set(await indexedFields());
+  return (await text.fields()).filter((field) => !indexed.has(field));
+}
+
 /** Returns what the engine reads beside the columns of a result. */
 function besideColumns(
   { filter, orderBy, columns: asked }: QueryFields,
   columns: Columns | undefined,
   { fields }: ArrowSchema,
+  scanned: readonly string[],
 ): Pick<BuiltQuery, "conditions" | "orders"> {
   const named = new Set(columns?.entries.map(([, expression]) => expression));
   const keys = orderBy.map(({ columnName: path }) => formatFieldPath(parseFieldPath(path)));
@@ -304,7 +316,8 @@ function besideColumns(
   const computed = Object.values(asked?.columnAliases ?? {}).filter(
     (expression) => fieldNamed(fields, expression) === undefined,
   );
-  return { conditions: [...(filter === undefined ? [] : [filter]), ...computed, ...orders], orders };
+  const conditions = [...(filter === undefined ? [] : [filter]), ...computed, ...orders, ...scanned];
+  return { conditions, orders };
 }
 
 /** The engine sorts whole rows in memory; a search reads the columns of its rows when it knows which they are. */

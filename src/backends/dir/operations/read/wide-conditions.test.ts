@@ -62,3 +62,18 @@ test("a count whose condition reads wide columns takes memory until it ends", as
   }
   assert.equal(held(), 0);
 });
+
+test("a search for words takes memory, and comes in small batches, if it reads a wide column without an index", async (t) => {
+  const { client, batchesOf, entered } = await tableOf(t);
+  const stringQuery = { query: "7", columns: ["text"] };
+  const search = { columns: ID, k: 5n, fullTextQuery: { stringQuery } };
+  const structuredQuery = { query: { match: { terms: "7", column: "text" } } };
+  for (const request of [search, { ...search, fullTextQuery: { structuredQuery } }]) {
+    assert.deepEqual(await batchesOf(request), [1]);
+    assert.ok(Number(entered()[0]) >= SCAN_BYTES);
+  }
+  await client.call("createTableIndex", "t", { column: "text", indexType: "FTS" });
+  entered();
+  assert.deepEqual(await batchesOf(search), [1]);
+  assert.ok(Number(entered()[0] ?? 0) < SCAN_BYTES);
+});
