@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { create } from "@bufbuild/protobuf";
-import { Int32 } from "apache-arrow";
+import { ValueSchema } from "@bufbuild/protobuf/wkt";
+import { Int32, Table, tableToIPC, vectorFromArray } from "apache-arrow";
 import { test } from "vitest";
 import { beginCall } from "../../../../../test/support/caller.ts";
 import { streamOf } from "../../../../../test/support/rows.ts";
@@ -96,4 +97,21 @@ test("no column has a backtick in its name, by which no query could read it", as
   const alterations = [{ path: "id", rename: "ti`ck" }];
   await assert.rejects(client.call("alterTableAlterColumns", "t", { alterations }), refused);
   assert.deepEqual(idsOf(await client.query("t")), [1]);
+});
+
+test("a column whose name is no SQL gets another type, with its path in backticks or not", async (t) => {
+  const client = await openClient(t, await temporaryDirectory(t));
+  const names = ["it's", "a--b"];
+  const columns = names.map((name) => [name, vectorFromArray([1], new Int32())]);
+  await client.upload("createTable", "t", {}, tableToIPC(new Table(Object.fromEntries(columns)), "stream"));
+  for (const type of ["int64", "int32"]) {
+    const dataType = create(ValueSchema, { kind: { case: "stringValue", value: type } });
+    const alterations = names.map((name) => ({ path: type === "int64" ? name : `\`${name}\``, dataType }));
+    await client.call("alterTableAlterColumns", "t", { alterations });
+  }
+  const { schema } = await client.call("describeTable", "t", { loadDetailedMetadata: true });
+  assert.deepEqual(
+    schema?.fields.map((field) => field.type?.type),
+    ["int32", "int32"],
+  );
 });

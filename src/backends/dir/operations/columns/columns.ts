@@ -75,7 +75,9 @@ export function createColumnOperations(
         return native.alterColumns(resolved);
       };
       // Another type means new values of the whole column.
-      const rewritten = changes.filter(({ dataType }) => dataType !== undefined).map(({ path }) => path);
+      const rewritten = changes
+        .filter(({ dataType }) => dataType !== undefined)
+        .map(({ path }) => formatFieldPath(parseFieldPath(path)));
       const version = await change(call, branch, alter, { expressions: rewritten });
       return create(AlterTableAlterColumnsResponseSchema, { version });
     },

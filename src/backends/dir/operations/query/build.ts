@@ -116,7 +116,7 @@ export async function buildQuery(
     all: columns === undefined,
     expressions: [
       ...(columns?.entries ?? []).map(([, expression]) => expression),
-      ...asked.orderBy.map(({ columnName }) => columnName),
+      ...keysOf(asked),
       ...((await text?.fields()) ?? []),
       vector?.field,
       asked.filter,
@@ -297,6 +297,11 @@ function asksForRowId({ withRowId }: QueryFields, columns: Columns | undefined):
   return withRowId === true || (columns?.entries.some(([name]) => name === ROW_ID) ?? false);
 }
 
+/** Returns the paths of the keys of an order, in the form in which SQL has them. */
+function keysOf({ orderBy }: Pick<QueryFields, "orderBy">): string[] {
+  return orderBy.map(({ columnName: path }) => formatFieldPath(parseFieldPath(path)));
+}
+
 /** Returns the paths of the fields that a search for words scans: the engine reads all values of a field without an index. */
 async function withoutIndex(text: TextSearch, indexedFields: TextTarget["indexedFields"]): Promise<string[]> {
   const indexed = new Set(await indexedFields());
@@ -311,8 +316,7 @@ function besideColumns(
   scanned: readonly string[],
 ): Pick<BuiltQuery, "conditions" | "orders"> {
   const named = new Set(columns?.entries.map(([, expression]) => expression));
-  const keys = orderBy.map(({ columnName: path }) => formatFieldPath(parseFieldPath(path)));
-  const orders = columns === undefined ? [] : keys.filter((key) => !named.has(key));
+  const orders = columns === undefined ? [] : keysOf({ orderBy }).filter((key) => !named.has(key));
   const computed = Object.values(asked?.columnAliases ?? {}).filter(
     (expression) => fieldNamed(fields, expression) === undefined,
   );

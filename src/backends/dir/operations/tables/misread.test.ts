@@ -15,6 +15,7 @@ import { type TestContext, test } from "vitest";
 import { beginCall } from "../../../../../test/support/caller.ts";
 import { createRandom } from "../../../../../test/support/random.ts";
 import { seedOf } from "../../../../../test/support/seed.ts";
+import { formatFieldPath } from "../../../../arrow/field-path.ts";
 import { UpdateTableRequestSchema } from "../../../../gen/lance/namespace/v1/data_pb.ts";
 import { QueryTableRequestSchema } from "../../../../gen/lance/namespace/v1/query_pb.ts";
 import { LanceNamespaceService } from "../../../../gen/lance/namespace/v1/service_pb.ts";
@@ -155,6 +156,31 @@ test("refuses every call that would answer with misread values or write them", a
   await assert.rejects(client.call("deleteFromTable", "t", { predicate: "s.l IS NULL" }), refused);
   const updates = [{ column: "id", expression: "id + 1" }];
   await assert.rejects(client.call("updateTable", "t", { updates }), refused);
+});
+
+test("orders by columns whose names are no SQL, and refuses misread values only", async (t) => {
+  const client = await openClient(t, await temporaryDirectory(t));
+  const rows = nestedRows(50, 300);
+  const names = ["it's", "a--b", "a /* b", "l"];
+  const ids = rows.map(({ id }) => id);
+  const columns = names.map((name) => [name, vectorFromArray(ids, new Int32())] as const);
+  const structs = vectorFromArray(
+    rows.map(({ s }) => s),
+    TYPE,
+  );
+  const table = new Table({ ...Object.fromEntries(columns), s: structs });
+  await client.upload("createTable", "t", {}, tableToIPC(table, "stream"));
+  for (const name of names) {
+    const path = formatFieldPath([name]);
+    const columns = { columnNames: [path] };
+    const ordered = await client.query("t", { columns, orderBy: [{ columnName: name, ascending: false }] });
+    const values = [...(tableFromIPC(ordered).getChildAt(0) ?? [])].map(Number);
+    assert.deepEqual(
+      values,
+      ids.toSorted((a, b) => b - a),
+      name,
+    );
+  }
 });
 
 test("keeps the values of rows when a client asks for an index that the engine builds with a compaction", async (t) => {
