@@ -1,3 +1,7 @@
+import { LanceError } from "../../../namespace/errors.ts";
+import { atOnce, inSlices } from "../../../runtime/pace.ts";
+import { apartSteps, NEVER } from "./in-lists.ts";
+
 /*
  * The engine looks conditions up in indices, and computes wrong rows in two cases. When it negates a result and joins it
  * with that of a zone map or a Bloom filter, which only exclude rows, the other rows of the second one are missing:
@@ -8,9 +12,6 @@
  * optimizer does not know. Within `(…) IS TRUE`, the engine looks nothing up either, but it does not convert a number to the type of its
  * column there: no 32-bit float equals the 64-bit 0.3.
  */
-
-/** A condition that no row meets, as only its evaluation shows. */
-const NEVER = "random() > 2";
 
 const NOT = /\bnot\b/i;
 const TRUTH = /\bis\s+(?:not\s+)?(?:true|false)\b/i;
@@ -29,15 +30,41 @@ export async function exactFilter(
   filter: string,
   indexTypes: () => Promise<readonly (string | undefined)[] | undefined>,
 ): Promise<string> {
-  if (negatesTruth(filter)) return rowByRow(filter);
-  if (!joinsNegation(filter)) return filter;
+  const apart = await inSlices(apartSteps(filter, "condition"));
+  if (negatesTruth(filter)) return rowByRow(apart);
+  if (!joinsNegation(filter)) return apart;
   const types = await indexTypes();
-  return types?.every((type) => !EXCLUDING.has(type)) ? filter : rowByRow(filter);
+  return types?.every((type) => !EXCLUDING.has(type)) ? apart : rowByRow(apart);
 }
 
 /** Returns a condition as {@link exactFilter} does, whatever indices the table has. */
 export function exactWithAnyIndex(filter: string): string {
-  return negatesTruth(filter) || joinsNegation(filter) ? rowByRow(filter) : filter;
+  const apart = atOnce(apartSteps(filter, "condition"));
+  return negatesTruth(filter) || joinsNegation(filter) ? rowByRow(apart) : apart;
+}
+
+/** Returns the condition of a merge, which no index answers, in the form in which the engine evaluates it correctly. */
+export function exactMatch(condition: string): string {
+  return atOnce(apartSteps(condition, "condition"));
+}
+
+/** Returns an expression in the form in which the engine computes its value correctly. */
+export function exactValue(expression: string): string {
+  return atOnce(apartSteps(expression, "value"));
+}
+
+/**
+ * Refuses an expression that the engine keeps as it is, and computes wrongly.
+ *
+ * @param what names it in errors
+ * @throws LanceError Unsupported
+ */
+export function refuseInexact(expression: string, what: string): void {
+  if (exactValue(expression) === expression) return;
+  throw new LanceError(
+    "Unsupported",
+    `${what} joins several conditions with IN, = or LIKE on the same value, and the engine would compute false or true where it is null; use a plain column with this expression in place of a computed one`,
+  );
 }
 
 function negatesTruth(filter: string): boolean {

@@ -10,7 +10,7 @@ import { LanceError } from "../../../../namespace/errors.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import type { ChangeContext } from "../../batch/change-context.ts";
 import { engineCall } from "../../engine/errors.ts";
-import { exactWithAnyIndex } from "../../engine/exact-filter.ts";
+import { exactValue, exactWithAnyIndex, refuseInexact } from "../../engine/exact-filter.ts";
 import type { NativeTable } from "../../engine/native.ts";
 import { checkExpressions, onePredicate } from "../../engine/predicate.ts";
 import { repeatConflicts } from "../../engine/repeat-conflicts.ts";
@@ -129,7 +129,9 @@ function planFill(
 /** Checks the expression of a computed column, which clients can set as metadata of the field. */
 function checkComputed(metadata: ArrowField["metadata"]): void {
   const expression = metadata["computed_column.expression"];
-  if (expression !== undefined) checkExpressions([[expression, "computed_column.expression"]]);
+  if (expression === undefined) return;
+  checkExpressions([[expression, "computed_column.expression"]]);
+  refuseInexact(expression, "computed_column.expression");
 }
 
 /** Whether a condition is `column IS NULL`, which selects the rows that the engine fills anyway. */
@@ -193,7 +195,8 @@ async function fill(
   const where = condition && exactWithAnyIndex(condition);
   const bytes = await memoryOfUpdate(data, where, waiting);
   checkChange(bytes);
-  const update = () => inRoomOfJob(bytes, waiting, () => native.update(where, [[column, expression]]));
+  const update = () =>
+    inRoomOfJob(bytes, waiting, () => native.update(where, [[column, exactValue(expression)]]));
   const { rowsUpdated, version } = await repeatConflicts(native, update, () => !signal.aborted);
   return { rows: rowsUpdated, sourceVersion, version };
 }

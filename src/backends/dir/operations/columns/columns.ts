@@ -14,6 +14,7 @@ import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import { firstRepeated } from "../../../../runtime/repeated.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
 import { engineCall } from "../../engine/errors.ts";
+import { exactValue, refuseInexact } from "../../engine/exact-filter.ts";
 import type { NativeAlteration, NativeTable } from "../../engine/native.ts";
 import { checkExpressions } from "../../engine/predicate.ts";
 import { readSchema } from "../../engine/version-answers.ts";
@@ -138,7 +139,14 @@ function checkNewColumns(entries: readonly AddColumnsEntry[]) {
       "new_columns has some with expression and some with computed; the two cannot be one version",
     );
   }
-  return { computed: computed > 0, columns };
+  if (computed === 0)
+    return {
+      computed: false,
+      columns: columns.map(({ name, valueSql }) => ({ name, valueSql: exactValue(valueSql) })),
+    };
+  for (const { name, valueSql } of columns)
+    refuseInexact(valueSql, `the expression of column ${JSON.stringify(name)}`);
+  return { computed: true, columns };
 }
 
 /** Returns the expression of a new column. */

@@ -1,6 +1,7 @@
 import { fieldNamed, formatFieldPath, parseFieldPath } from "../../../../arrow/field-path.ts";
 import type { ArrowSchema } from "../../../../arrow/schema.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
+import { exactValue } from "../../engine/exact-filter.ts";
 import type { NativeQueryBase } from "../../engine/native-query.ts";
 import { checkExpressions } from "../../engine/predicate.ts";
 import type { QueryFields } from "./fields.ts";
@@ -41,7 +42,9 @@ export function columnsOf({ columns }: QueryFields, { fields }: ArrowSchema): Co
   checkExpressions(
     aliases.map(([alias, expression]) => [expression, `the expression of alias ${JSON.stringify(alias)}`]),
   );
-  if (aliases.length > 0) return { entries: aliases, plain: false };
+  if (aliases.length > 0) {
+    return { entries: aliases.map(([alias, expression]) => [alias, exactValue(expression)]), plain: false };
+  }
   if (columns.columnNames.length === 0) return undefined;
   const entries = columns.columnNames.map(
     (path) => [columnName(path), formatFieldPath(parseFieldPath(path))] as const,

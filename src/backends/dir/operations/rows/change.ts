@@ -12,6 +12,7 @@ import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import { inSlices, type Steps } from "../../../../runtime/pace.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
 import { sameProperties } from "../../catalog/state/row.ts";
+import { exactValue } from "../../engine/exact-filter.ts";
 import { expressionSteps, lengthOf, MAX_EXPRESSIONS_LENGTH, predicateSteps } from "../../engine/predicate.ts";
 import { MAX_VALUE_LENGTH } from "../../engine/sql-functions.ts";
 import { afterChange } from "../../format/changes/after-change.ts";
@@ -160,7 +161,7 @@ function columnsOf(updates: readonly ColumnUpdate[], schema: ArrowSchema): [stri
     if (columns.has(name)) {
       throw new LanceError("InvalidInput", `column ${JSON.stringify(name)} is updated more than once`);
     }
-    columns.set(name, castToVector(expression, field));
+    columns.set(name, castToVector(exactValue(expression), field));
   }
   return [...columns];
 }

@@ -15,6 +15,7 @@ import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import type { ChangeContext } from "../../batch/change-context.ts";
 import { untilEarlyEnd } from "../../concurrency/early-end.ts";
 import { cancellationOf, timeLimit } from "../../concurrency/wait.ts";
+import { exactMatch } from "../../engine/exact-filter.ts";
 import { onePredicate } from "../../engine/predicate.ts";
 import type { ReadContext, UploadContext } from "../context.ts";
 import { inRoom } from "../read/in-room.ts";
@@ -166,7 +167,7 @@ function conditional(name: string, wanted: boolean | undefined, filter: string |
   const condition = onePredicate(filter);
   if (wanted && condition === undefined && filter !== undefined)
     throw new LanceError("InvalidInput", `${name}_filt must not be blank; without it, all rows are meant`);
-  if (wanted) return { condition };
+  if (wanted) return { condition: condition && exactMatch(condition) };
   if (condition === undefined) return undefined;
   throw new LanceError("InvalidInput", `${name}_filt has no effect without ${name}`);
 }

@@ -2,7 +2,7 @@ import { type ArrowSchema, decodeSchema } from "../../../../arrow/schema.ts";
 import { END_OF_STREAM, splitIpcFile } from "../../../../arrow/stream.ts";
 import { untilAborted } from "../../concurrency/wait.ts";
 import { engineCall } from "../../engine/errors.ts";
-import { exactWithAnyIndex } from "../../engine/exact-filter.ts";
+import { exactValue, exactWithAnyIndex } from "../../engine/exact-filter.ts";
 import type { NativeTable } from "../../engine/native.ts";
 import type { NativeQuery } from "../../engine/native-query.ts";
 import type { RowRange } from "./added-rows.ts";
@@ -29,7 +29,7 @@ export function buildSourceQuery(
 ): NativeQuery {
   const query = source.query();
   if (columns.length === 0) query.selectColumns(schema.fields.map(({ name }) => name));
-  else query.select(columns.map(([name, expression]) => [name, expression]));
+  else query.select(columns.map(([name, expression]) => [name, exactValue(expression)]));
   const ranges = rows?.map(({ from, to }) => `_rowaddr >= ${from} AND _rowaddr < ${to}`);
   const added = ranges === undefined ? [] : [`(${ranges.join(" OR ") || "false"})`];
   const conditions = [...added, ...(where === undefined ? [] : [`(${exactWithAnyIndex(where)})`])];

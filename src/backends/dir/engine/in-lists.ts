@@ -1,0 +1,84 @@
+import type { Steps } from "../../../runtime/pace.ts";
+import { expressionCheck } from "./sql.ts";
+import { MAX_CONDITIONS } from "./sql-bounds.ts";
+import { type Member, readConditions, wordOf } from "./sql-conditions.ts";
+import { invalidSql, type SqlToken, tokenSteps } from "./sql-tokens.ts";
+
+/*
+ * The engine's optimizer joins two lists that AND or OR put beside each other if they are compared with the same value, and takes a list
+ * that becomes empty for false, or for true if it is negated. If the value is null, both are wrong: `a NOT IN (1) OR a NOT IN (2)` becomes
+ * true. It also drops nulls from lists, and compares items by their text. Comparisons that OR joins become lists, too, and so does
+ * `array_has([1, 2], a)`.
+ *
+ * It joins only neighbours, so that a condition between the two keeps them apart. That condition is always true beside AND and always false
+ * beside OR, as only its evaluation shows, and the result is the same, also if it is null.
+ */
+
+/** A condition that no row meets, as only its evaluation shows. */
+export const NEVER = "random() > 2";
+const ALWAYS = "random() <= 2";
+
+/** Where an expression is evaluated: as a condition of rows, for which null is the same as false, or for its value. */
+export type Use = "condition" | "value";
+
+const LISTS = /\b(?:in|array_has|array_contains|list_has|list_contains)\s*\(/gi;
+const COMPARISONS = /[=>]|\blike\b|\bilike\b/gi;
+
+/**
+ * Returns an expression whose lists the engine does not join wrongly, in steps; the same text if it would not.
+ *
+ * The steps throw LanceError InvalidInput if that takes more conditions than an expression may have.
+ */
+export function* apartSteps(text: string, use: Use): Steps<string> {
+  if (!/\b(?:and|or)\b/i.test(text)) return text;
+  if (2 * occurrences(LISTS, text) + occurrences(COMPARISONS, text) < 4) return text;
+  const tokens = yield* tokenSteps(text);
+  const { members, joints, isNegated } = yield* readConditions(tokens);
+  const isValue = use === "value" || tokens.some((token) => wordOf(token) === "case");
+  // Lists that are joined by the other word alone become one with the items of both.
+  const misjoining = isNegated ? "and" : "or";
+  const misjoins = joints.some((at) => wordOf(tokens[at]) === misjoining);
+  const isWrong = (group: readonly Member[]) => isMisjoined(group, { isValue, isNegated, misjoins });
+  if (joints.length === 0 || !groupsOf(members).some(isWrong)) return text;
+  if (2 * joints.length >= MAX_CONDITIONS) {
+    throw invalidSql(
+      `AND and OR join more than ${MAX_CONDITIONS / 2} conditions, several of which compare one value by IN, = or LIKE; use fewer, longer lists`,
+    );
+  }
+  yield;
+  let [apart, done] = ["", 0];
+  for (const at of joints) {
+    const { start, end, text: joint } = tokens[at] as SqlToken;
+    apart += `${text.slice(done, start)}${joint} ${wordOf(tokens[at]) === "or" ? NEVER : ALWAYS} ${text.slice(start, end)}`;
+    done = end;
+  }
+  apart += text.slice(done);
+  yield* expressionCheck(apart);
+  return apart;
+}
+
+function occurrences(pattern: RegExp, text: string): number {
+  return text.match(pattern)?.length ?? 0;
+}
+
+/** Whether the engine may join members of a group, and the result may be wrong. */
+function isMisjoined(
+  group: readonly Member[],
+  { isValue, isNegated, misjoins }: { isValue: boolean; isNegated: boolean; misjoins: boolean },
+): boolean {
+  if (group.reduce((sum, { halves }) => sum + halves, 0) < 4) return false;
+  if (isValue || group.some(({ decides, plain }) => !decides || !plain)) return true;
+  const negates = group.some(({ negated, halves }) => negated && halves === 2);
+  return isNegated ? misjoins || negates : misjoins && negates;
+}
+
+/** Returns the members that may be compared with the same value. */
+function groupsOf(members: readonly Member[]): Member[][] {
+  const groups = new Map<string, Member[]>();
+  const others: Member[] = [];
+  for (const member of members) {
+    if (member.column === undefined) others.push(member);
+    else if (groups.get(member.column)?.push(member) === undefined) groups.set(member.column, [member]);
+  }
+  return groups.size === 0 ? [others] : [...groups.values()].map((group) => [...group, ...others]);
+}
