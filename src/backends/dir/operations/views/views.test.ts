@@ -201,6 +201,16 @@ test("a limit is kept by full refreshes and by those of added rows", async (t) =
   assert.equal((await ids()).length, 12);
 });
 
+test("a view has no rows for which several lists of its condition make null, also of those that are added", async (t) => {
+  const { client, refresh } = await openView(
+    t,
+    "SELECT * FROM t WHERE id IN (1, 11) AND id NOT IN (3, NULL)",
+  );
+  assert.deepEqual(await refresh(), ["full", 0]);
+  await client.upload("insertIntoTable", "t", {}, rows(10, 12));
+  assert.deepEqual(await refresh(), ["incremental", 0]);
+});
+
 test("a view that is larger than a part is written part by part, as one version", async (t) => {
   const { root, client, refresh, ids } = await openView(t, "SELECT id FROM t", { uploadPartBytes: 20_000 });
   await client.upload("insertIntoTable", "t", {}, rows(10, 20_000));
