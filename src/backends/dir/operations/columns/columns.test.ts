@@ -99,7 +99,7 @@ test("no column has a backtick in its name, by which no query could read it", as
   assert.deepEqual(idsOf(await client.query("t")), [1]);
 });
 
-test("a column whose name is no SQL gets another type, with its path in backticks or not", async (t) => {
+test("a column whose name is not valid SQL gets another type, with its path in backticks or not", async (t) => {
   const client = await openClient(t, await temporaryDirectory(t));
   const names = ["it's", "a--b"];
   const columns = names.map((name) => [name, vectorFromArray([1], new Int32())]);

@@ -158,7 +158,7 @@ test("refuses every call that would answer with misread values or write them", a
   await assert.rejects(client.call("updateTable", "t", { updates }), refused);
 });
 
-test("orders by columns whose names are no SQL, and refuses misread values only", async (t) => {
+test("orders by columns whose names are not valid SQL, and refuses misread values only", async (t) => {
   const client = await openClient(t, await temporaryDirectory(t));
   const rows = nestedRows(50, 300);
   const names = ["it's", "a--b", "a /* b", "l"];
