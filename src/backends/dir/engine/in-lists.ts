@@ -38,7 +38,7 @@ export function* apartSteps(text: string, use: Use): Steps<string> {
   // Lists that are joined by the other word alone become one with the items of both.
   const misjoining = isNegated ? "and" : "or";
   const misjoins = joints.some((at) => wordOf(tokens[at]) === misjoining);
-  const isWrong = (group: readonly Member[]) => isMisjoined(group, { isValue, isNegated, misjoins });
+  const isWrong = (group: Group) => isMisjoined(group, { isValue, isNegated, misjoins });
   if (joints.length === 0 || !groupsOf(members).some(isWrong)) return text;
   if (2 * joints.length >= MAX_CONDITIONS) {
     throw invalidSql(
@@ -61,24 +61,43 @@ function occurrences(pattern: RegExp, text: string): number {
   return text.match(pattern)?.length ?? 0;
 }
 
+/** What is known of all members that may be compared with the same value. */
+interface Group {
+  readonly halves: number;
+  /** Whether all of them only decide, and have no nulls. */
+  readonly certain: boolean;
+  /** Whether one of them is a negated list. */
+  readonly negates: boolean;
+}
+
+const NOBODY: Group = { halves: 0, certain: true, negates: false };
+
 /** Whether the engine may join members of a group, and the result may be wrong. */
 function isMisjoined(
-  group: readonly Member[],
+  { halves, certain, negates }: Group,
   { isValue, isNegated, misjoins }: { isValue: boolean; isNegated: boolean; misjoins: boolean },
 ): boolean {
-  if (group.reduce((sum, { halves }) => sum + halves, 0) < 4) return false;
-  if (isValue || group.some(({ decides, plain }) => !decides || !plain)) return true;
-  const negates = group.some(({ negated, halves }) => negated && halves === 2);
+  if (halves < 4) return false;
+  if (isValue || !certain) return true;
   return isNegated ? misjoins || negates : misjoins && negates;
 }
 
-/** Returns the members that may be compared with the same value. */
-function groupsOf(members: readonly Member[]): Member[][] {
-  const groups = new Map<string, Member[]>();
-  const others: Member[] = [];
-  for (const member of members) {
-    if (member.column === undefined) others.push(member);
-    else if (groups.get(member.column)?.push(member) === undefined) groups.set(member.column, [member]);
+/** Returns a group for each column, each with the members that may prove to compare it. */
+function groupsOf(members: readonly Member[]): Group[] {
+  const groups = new Map<string, Group>();
+  let others = NOBODY;
+  for (const { column, halves, decides, plain, negated } of members) {
+    const own = { halves, certain: decides && plain, negates: negated && halves === 2 };
+    if (column === undefined) others = together(others, own);
+    else groups.set(column, together(groups.get(column) ?? NOBODY, own));
   }
-  return groups.size === 0 ? [others] : [...groups.values()].map((group) => [...group, ...others]);
+  return groups.size === 0 ? [others] : [...groups.values()].map((group) => together(group, others));
+}
+
+function together(a: Group, b: Group): Group {
+  return {
+    halves: a.halves + b.halves,
+    certain: a.certain && b.certain,
+    negates: a.negates || b.negates,
+  };
 }
