@@ -7,7 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { expect, type TestContext, test } from "vitest";
 import { people, personStream } from "../support/arrow.ts";
 import { temporaryDirectory } from "../support/directory.ts";
-import { jsonOf, sendHttp } from "../support/http.ts";
+import { ignoreReset, jsonOf, sendHttp } from "../support/http.ts";
 import { startProgram } from "../support/program.ts";
 
 /** Time between connections while a worker is missing, in milliseconds. */
@@ -148,10 +148,9 @@ async function startGateway(t: TestContext, ...args: readonly string[]) {
     for (;;) {
       const agent = new Agent({ keepAlive: true, maxSockets: 1 });
       agents.push(agent);
-      const name = String(
-        jsonOf(await sendHttp(port, { method: "GET", path: "/test/thread", agent }))["name"],
-      );
-      if (wanted === undefined || name === wanted) return { agent, name };
+      const answer = await sendHttp(port, { method: "GET", path: "/test/thread", agent }).catch(ignoreReset);
+      const name = answer && String(jsonOf(answer)["name"]);
+      if (name !== undefined && (wanted === undefined || name === wanted)) return { agent, name };
       agent.destroy();
       // A worker that starts needs the time that thousands of connections would take from it.
       await sleep(ATTEMPTS_MS);

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { people, personStream } from "../support/arrow.ts";
 import { temporaryDirectory } from "../support/directory.ts";
-import { jsonOf, type RawRequest, sendHttp } from "../support/http.ts";
+import { ignoreReset, jsonOf, type RawRequest, sendHttp } from "../support/http.ts";
 import { type Program, startProgram } from "../support/program.ts";
 
 const WORKERS = 2;
@@ -91,11 +91,11 @@ describe("a gateway with workers", () => {
   async function connectToAll(): Promise<readonly Connection[]> {
     const found = new Map<number, Connection>();
     while (found.size < WORKERS) {
-      const connection = await connect();
-      const again = found.get(connection.thread);
-      found.set(connection.thread, connection);
-      if (again === undefined) continue;
-      again.agent.destroy();
+      const connection = await connect().catch(ignoreReset);
+      const again = connection && found.get(connection.thread);
+      if (connection !== undefined) found.set(connection.thread, connection);
+      if (connection !== undefined && again === undefined) continue;
+      again?.agent.destroy();
       // A worker that starts needs the time that thousands of connections would take from it.
       await sleep(ATTEMPTS_MS);
     }

@@ -42,3 +42,8 @@ export function jsonOf(answer: RawAnswer): Record<string, unknown> {
 function isIterable(body: NonNullable<RawRequest["body"]>): body is AsyncIterable<Uint8Array> {
   return typeof body === "object" && Symbol.asyncIterator in body;
 }
+
+/** Takes a reset for no answer, because the system resets connections that wait for a worker that ends at this moment. */
+export function ignoreReset(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== "ECONNRESET") throw error;
+}

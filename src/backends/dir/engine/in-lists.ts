@@ -61,7 +61,7 @@ function occurrences(pattern: RegExp, text: string): number {
   return text.match(pattern)?.length ?? 0;
 }
 
-/** What is known of all members that may be compared with the same value. */
+/** Facts about all members that may be compared with the same value. */
 interface Group {
   readonly halves: number;
   /** Whether all of them only decide, and have no nulls. */
