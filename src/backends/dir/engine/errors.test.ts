@@ -30,6 +30,11 @@ const SAID: readonly (readonly [text: string, name: ErrorName, message?: string]
     "InvalidInput",
     "the engine cannot order by a column of this type",
   ],
+  [
+    "Invalid input, Expression 'CASE WHEN a IN (1) OR random() > 2 OR a IN (2) THEN 1 END' is not supported SQL in lance",
+    "InvalidInput",
+    "Expression 'CASE WHEN a IN (1) OR a IN (2) THEN 1 END' is not supported SQL in lance",
+  ],
   ["Invalid input, Blob row address 99 references missing fragment 7", "InvalidInput"],
   [
     "Invalid input, Failed to deserialize FTS query from JSON: expected value at line 1 column 1",

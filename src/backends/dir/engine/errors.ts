@@ -1,5 +1,6 @@
 import { LanceError } from "../../../namespace/errors.ts";
 import { DAMAGE, DAMAGE_BELOW_LANCE } from "./damage.ts";
+import { withoutSeparators } from "./in-lists.ts";
 import { FIRST_MEANINGS, MEANINGS, type Meaning, UNKNOWN } from "./meanings.ts";
 
 /**
@@ -67,10 +68,10 @@ export async function engineCall<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Returns the first sentence of a text, without internal columns. */
+/** Returns the first sentence of a text, without internal columns and conditions. */
 function summary(bare: string): string {
   const [first = ""] = bare.split(/, \/\S+\.rs:\d|Caused by:|\n/);
-  return first
+  return withoutSeparators(first)
     .trimEnd()
     .replace(/, (?:(?:source|target)\.)?(?:_rowid|_rowaddr|_rowoffset|_row_\w+|__merge_\w+)/g, "")
     .slice(0, 500);
