@@ -48,7 +48,19 @@ export async function openDirectory(properties: Properties): Promise<NamespaceIm
     );
   }
   const { createDirectoryBackend } = await import("../backends/dir/index.ts");
+  const { findEngine } = await import("../backends/dir/engine/native.ts");
   const directoryNow = () => tableDirectory ?? (isGatewayRoot(root) ? "data" : ".");
+  const refuse = (cause: unknown): never => {
+    throw cause instanceof Error && !(cause instanceof LanceError)
+      ? new LanceError("InvalidInput", cause.message, { cause })
+      : cause;
+  };
+  try {
+    // A directory that does not exist yet needs the engine only later.
+    findEngine();
+  } catch (error) {
+    refuse(error);
+  }
   const open = () =>
     createDirectoryBackend({
       root,
@@ -56,9 +68,7 @@ export async function openDirectory(properties: Properties): Promise<NamespaceIm
       managedVersioning,
       storageOptions,
       log: SILENT_LOG,
-    }).catch((cause: Error) => {
-      throw cause instanceof LanceError ? cause : new LanceError("InvalidInput", cause.message, { cause });
-    });
+    }).catch(refuse);
   const directory = directoryNow();
   const place = directory === "." ? root : `${root.replace(/\/$/, "")}/${directory}`;
   const isMissing = () => isNowhere(root);
