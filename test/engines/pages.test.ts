@@ -11,6 +11,10 @@ test("docs/how-to/ray.md does what it says", async () => {
   await runPage("docs/how-to/ray.md", { path: path() });
 });
 
+test("docs/how-to/langchain-and-llamaindex.md does what it says", async () => {
+  await runPage("docs/how-to/langchain-and-llamaindex.md", { path: path() });
+});
+
 test("docs/how-to/spark.md does what it says", async () => {
   const jars = await sparkJars();
   await runPage("docs/how-to/spark.md", {
