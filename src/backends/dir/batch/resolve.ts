@@ -1,3 +1,4 @@
+import { rootName } from "../catalog/base/location-names.ts";
 import type { CatalogContext, TableContext } from "../catalog/catalog-context.ts";
 import { isHiddenUnder, ownerOf, updateMark } from "../catalog/table-marks.ts";
 import type { DatasetRef } from "../format/dataset.ts";
@@ -121,12 +122,37 @@ export async function resolveAbandoned(context: ChangeContext): Promise<void> {
   }
 }
 
-/** Takes a version back if it is this manifest and the newest version, and restores the staged manifest. */
+/** Longest wait for the changes of a table that may have read a version to take back, in milliseconds. */
+const DRAIN_MS = 5_000;
+
+/**
+ * Takes a version back if it is this manifest and the newest version, and restores the staged manifest. Changes that may have read it
+ * end first: the engine does not notice that it is gone, and the version that they make would bring its rows back.
+ */
 async function takeVersionBack(context: ChangeContext, intended: IntendedVersion): Promise<void> {
+  const bytes = intended.exists ? undefined : await context.store.get(intended.key);
+  if (bytes === undefined || digestOf(bytes) !== intended.digest) return;
+  const open = await context.histories.close(nameAt(context, intended.dataset), DRAIN_MS);
+  try {
+    await takeNewestBack(context, intended, bytes);
+  } finally {
+    open();
+  }
+}
+
+/** Returns the name of the table that has a dataset, as `$` joins it. */
+function nameAt({ catalog, layout, store }: TableContext, { root }: IntendedDataset): string {
+  const location = layout.relativeTo(store.uriOf(root)) ?? root;
+  return catalog.known().ownerOf(location) ?? rootName(location);
+}
+
+async function takeNewestBack(
+  context: ChangeContext,
+  intended: IntendedVersion,
+  bytes: Uint8Array,
+): Promise<void> {
   const { store, log } = context;
-  const { key, stagedKey, digest, exists } = intended;
-  const bytes = exists ? undefined : await store.get(key);
-  if (bytes === undefined || digestOf(bytes) !== digest) return;
+  const { key, stagedKey, digest } = intended;
   const dataset = refOf(context, intended.dataset);
   const version = BigInt(intended.version);
   const latest = await latestVersion(dataset);

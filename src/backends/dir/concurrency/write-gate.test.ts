@@ -46,6 +46,19 @@ for (const [extent, create] of [
       await gate.pass("t", async () => {});
     });
 
+    test("of several callers that close a gate, each has it alone", async () => {
+      const gate = create();
+      let inside = 0;
+      const alone = async () => {
+        const open = await gate.close("t", 60_000);
+        assert.equal(++inside, 1);
+        await turn();
+        inside--;
+        open();
+      };
+      await Promise.all([alone(), alone(), gate.pass("t", turn), alone()]);
+    });
+
     test("a failed change leaves the gate usable", async () => {
       const gate = create();
       await assert.rejects(gate.pass("t", () => Promise.reject(new Error("no"))));

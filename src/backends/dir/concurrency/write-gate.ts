@@ -12,7 +12,7 @@ export interface WriteGate {
   /** Whether a change runs that does not take long; it may also have outlasted the patience of a closing gate. */
   isRunning(table: string): Promise<boolean>;
   /**
-   * Closes the gate and waits for the running changes to end, but not for long ones.
+   * Closes the gate, once it is open, and waits for the running changes to end, but not for long ones.
    *
    * @param drainMs longest wait, in milliseconds
    * @returns the function that opens the gate
@@ -67,8 +67,11 @@ export function createWriteGate(): WriteGate {
     isBusy: async (table) => (states.get(table)?.slow ?? 0) > 0,
     isRunning: async (table) => (states.get(table)?.running ?? 0) > 0,
     async close(table, drainMs) {
-      const state = stateOf(table);
-      if (state.closed !== undefined) throw new Error(`the gate of ${table} is closed already`);
+      let state = stateOf(table);
+      while (state.closed !== undefined) {
+        await state.closed;
+        state = stateOf(table);
+      }
       const { promise, resolve } = Promise.withResolvers<void>();
       state.closed = promise;
       if (state.running > 0) {

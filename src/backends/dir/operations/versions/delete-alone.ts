@@ -5,6 +5,7 @@ import { LanceError } from "../../../../namespace/errors.ts";
 import { type Identifier, joinIdentifier } from "../../../../namespace/identifier.ts";
 import type { Backend } from "../../../../namespace/lance-namespace.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
+import type { WriteGate } from "../../concurrency/write-gate.ts";
 import { normalizeBranch } from "../../format/dataset.ts";
 import { reachNewest } from "../../format/versions/delete-versions.ts";
 import { datasetOf, type FoundTable, findTable } from "../tables/lookup.ts";
@@ -15,8 +16,12 @@ type Operations = Pick<Backend, "operations" | "extensions">;
 /** Longest wait for the running changes of a table, in milliseconds. */
 const DRAIN_MS = 5_000;
 
-/** The operations by which clients commit through the catalog; locks of their own keep them apart. */
-const LOCKED: ReadonlySet<string> = new Set([
+/**
+ * The operations that do not pass: those by which clients commit through the catalog, which locks of their own keep apart, and
+ * CreateTable, which builds on no rows, and takes a version back itself if its row is refused.
+ */
+const APART: ReadonlySet<string> = new Set([
+  "createTable",
   "createTableVersion",
   "batchDeleteTableVersions",
   "batchCreateTableVersions",
@@ -29,7 +34,7 @@ export function besideDeletions({ histories }: Pick<TableContext, "histories">, 
     Object.fromEntries(
       Object.entries(handlers).map(([localName, handler]) => [
         localName,
-        isRead({ localName }) || LOCKED.has(localName) ? handler : passed(handler),
+        isRead({ localName }) || APART.has(localName) ? handler : passed(handler),
       ]),
     );
   const passed =
@@ -45,19 +50,22 @@ type Handler = (...args: [...unknown[], Call]) => Promise<unknown>;
  * Deletes the newest versions of tables while nothing makes a version of them. The engine computes a change on the version that it has
  * read, and does not notice at its commit that this version is gone: the new version would bring its rows back.
  *
- * @param work deletes; the caller holds the locks of the tables
+ * @param work deletes; the caller holds the locks of the tables. It gets the gates as they are for it: those of the tables need not be
+ *   closed once more
  * @throws LanceError ConcurrentModification if changes go on for too long, or a process has a note of long work; the errors of `work`
  */
 export async function deleteAlone<T>(
   context: Pick<TableContext, "gate" | "histories" | "work">,
   tables: readonly Pick<FoundTable, "id" | "path" | "location">[],
-  work: () => Promise<T>,
+  work: (histories: WriteGate) => Promise<T>,
 ): Promise<T> {
   const { gate, histories } = context;
   const opens: (() => void)[] = [];
+  const closed = new Set<string>();
   try {
     for (const { id, path, location } of tables) {
       const key = joinIdentifier(id);
+      closed.add(key);
       opens.push(await histories.close(key, DRAIN_MS));
       const isBusy =
         (await histories.isRunning(key)) ||
@@ -67,7 +75,9 @@ export async function deleteAlone<T>(
         (await context.work.isActive(location));
       if (isBusy) throw beingChanged(id);
     }
-    return await work();
+    const close: WriteGate["close"] = async (key, drainMs) =>
+      closed.has(key) ? () => {} : histories.close(key, drainMs);
+    return await work({ ...histories, close });
   } finally {
     for (const open of opens) open();
   }

@@ -67,10 +67,10 @@ export function createManagedVersionOperations(context: ChangeContext & DirectAc
     return locks.withLocks(
       ids.map((id) => joinIdentifier(id)),
       async () =>
-        deleteAlone(context, await withReachedNewest(context, deletions), async () => {
+        deleteAlone(context, await withReachedNewest(context, deletions), async (histories) => {
           const planner = await createPlanner(context);
           const planned = await plan(planner);
-          return { planned, outcome: await runBatch(context, planner.batch, call.signal) };
+          return { planned, outcome: await runBatch({ ...context, histories }, planner.batch, call.signal) };
         }),
     );
   }

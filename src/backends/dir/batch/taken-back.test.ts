@@ -1,0 +1,93 @@
+import assert from "node:assert/strict";
+import { setTimeout as sleep } from "node:timers/promises";
+import { create } from "@bufbuild/protobuf";
+import { type TestContext, test } from "vitest";
+import { beginCall } from "../../../../test/support/caller.ts";
+import { LanceNamespaceService } from "../../../gen/lance/namespace/v1/service_pb.ts";
+import { engineCall } from "../engine/errors.ts";
+import type { ObjectStore } from "../format/storage.ts";
+import { openDirectory } from "../open-directory.ts";
+import { duringWork } from "../operations/tables/long-work.ts";
+import { datasetOf, requireTable, withData } from "../operations/tables/lookup.ts";
+import { createManagedVersionOperations } from "../operations/versions/managed-versions.ts";
+import { rows } from "../rows-fixture.ts";
+import { failsWith, openClient, silent, temporaryDirectory } from "../test-support.ts";
+import { stageNext } from "./fixture.ts";
+
+/** Opens tables `a` and `b`, and a batch on both that another writer of `b` has refused. */
+async function openTables(t: TestContext) {
+  const root = await temporaryDirectory(t);
+  const client = await openClient(t, root);
+  for (const name of ["a", "b"]) await client.upload("createTable", name, {}, rows([1]));
+  const { context, close } = await openDirectory({ root, log: silent });
+  t.onTestFinished(close);
+  const { store } = context;
+  const tables = await Promise.all(["a", "b"].map((name) => requireTable(context, [name])));
+  const staged = await Promise.all(tables.map((table) => stageNext(datasetOf(context, table), "x")));
+  const method = LanceNamespaceService.method.batchCommitTables;
+  const creations = staged.map(({ version, manifestPath }, i) => ({
+    operation: {
+      case: "createTableVersion",
+      value: { id: tables[i]?.id as string[], version, manifestPath },
+    },
+  }));
+  return {
+    context,
+    location: tables[0]?.location as string,
+    /** Commits the batch, behind other operations. @param happens is called when readers see the version of `a` */
+    refused(happens: () => Promise<void>, before: object[] = []) {
+      const key = staged[1]?.key as string;
+      const hooked: ObjectStore = {
+        ...store,
+        async putIfAbsent(each, ...rest) {
+          if (each === key) {
+            await happens();
+            await store.putIfAbsent(key, Buffer.from("of another writer"));
+          }
+          return store.putIfAbsent(each, ...rest);
+        },
+      };
+      const { batchCommitTables } = createManagedVersionOperations({ ...context, store: hooked });
+      const request = create(method.input, { operations: [...before, ...creations] as never });
+      return batchCommitTables(request, beginCall(method, { id: [] }));
+    },
+    versions: async () =>
+      (await client.call("listTableVersions", "a")).versions.map(({ version }) => Number(version)),
+  };
+}
+
+test("a version of a refused batch that a running change has read is not taken back before the change ends", async (t) => {
+  const { context, location, refused, versions } = await openTables(t);
+  const [opened, goesOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  let work: Promise<void> | undefined;
+  const batch = refused(async () => {
+    work = duringWork(context, { id: ["a"], location }, (table) =>
+      withData(context, table, {}, async (native) => {
+        assert.equal(await engineCall(() => native.version()), 2);
+        opened.resolve();
+        await goesOn.promise;
+        await engineCall(() => native.delete("id = 1"));
+      }),
+    );
+    await opened.promise;
+  });
+  const failed = assert.rejects(batch, failsWith("ConcurrentModification"));
+  await opened.promise;
+  // Without the wait, the version would be gone long before.
+  await Promise.race([failed, sleep(300)]);
+  goesOn.resolve();
+  await work;
+  await failed;
+  assert.deepEqual(await versions(), [1, 2, 3]);
+});
+
+test("a refused batch that also deletes the newest version of a table takes its version of that table back", async (t) => {
+  const { refused, versions } = await openTables(t);
+  const ranges = [{ startVersion: 2n, endVersion: -1n }];
+  const deletion = { operation: { case: "deleteTableVersions", value: { id: ["a"], ranges } } };
+  await assert.rejects(
+    refused(async () => {}, [deletion]),
+    failsWith("ConcurrentModification"),
+  );
+  assert.deepEqual(await versions(), [1]);
+});
