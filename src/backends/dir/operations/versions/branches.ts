@@ -6,6 +6,7 @@ import {
   ListTableBranchesResponseSchema,
 } from "../../../../gen/lance/namespace/v1/branch_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
+import { joinIdentifier } from "../../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import { dropVersions } from "../../batch/resolve.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
@@ -33,13 +34,14 @@ import {
 import type { JobContext, PageContext } from "../context.ts";
 import { pageOfNames } from "../paging.ts";
 import { datasetOf, requireTable, withData } from "../tables/lookup.ts";
+import { REFERENCES } from "./refuse-referred.ts";
 import { refuseLost, requireDataset } from "./versions.ts";
 
 /** The operations on branches: histories that begin at a version of another branch. */
 export function createBranchOperations(
   context: TableContext & PageContext & JobContext,
 ): Pick<LanceNamespace, "listTableBranches" | "createTableBranch" | "deleteTableBranch"> {
-  const locks = context.createLocks("branches");
+  const locks = context.createLocks(REFERENCES);
   return {
     async listTableBranches(request, { id }) {
       const branches = await listBranches(await requireDataset(context, id));
@@ -90,7 +92,7 @@ export function createBranchOperations(
           throw error;
         });
       };
-      await locks.withLocks([main.root], () => withData(context, table, {}, make));
+      await locks.withLocks([joinIdentifier(id)], () => withData(context, table, {}, make));
       return create(CreateTableBranchResponseSchema);
     },
     async deleteTableBranch({ name }, { id }) {
@@ -111,7 +113,7 @@ export function createBranchOperations(
           await context.jobs.cancelAt(table.location, (spec) => spec["branch"] === branch);
         });
       };
-      await locks.withLocks([main.root], () => withData(context, table, {}, remove));
+      await locks.withLocks([joinIdentifier(id)], () => withData(context, table, {}, remove));
       return create(DeleteTableBranchResponseSchema);
     },
   };

@@ -38,7 +38,7 @@ import { isWritten } from "../tables/table-data.ts";
 import { adoptVersions } from "./adopt.ts";
 import { type Deletion, deleteAlone, withReachedNewest } from "./delete-alone.ts";
 import { createPlanner, type Planner, toRanges, toStaged } from "./plan-batch.ts";
-import { refuseReferred } from "./refuse-referred.ts";
+import { REFERENCES, refuseReferred } from "./refuse-referred.ts";
 import { openDataset, toTableVersion } from "./versions.ts";
 
 type Operations = Pick<
@@ -51,6 +51,7 @@ type CommitResult = ReturnType<typeof create<typeof CommitTableResultSchema>>["r
 /** The operations by which clients commit through the catalog. */
 export function createManagedVersionOperations(context: ChangeContext & DirectAccessContext): Operations {
   const locks = context.createLocks("versions");
+  const references = context.createLocks(REFERENCES);
   const { engine, layout } = context;
 
   /**
@@ -67,11 +68,17 @@ export function createManagedVersionOperations(context: ChangeContext & DirectAc
     return locks.withLocks(
       ids.map((id) => joinIdentifier(id)),
       async () =>
-        deleteAlone(context, await withReachedNewest(context, deletions), async (histories) => {
-          const planner = await createPlanner(context);
-          const planned = await plan(planner);
-          return { planned, outcome: await runBatch({ ...context, histories }, planner.batch, call.signal) };
-        }),
+        deleteAlone(context, await withReachedNewest(context, deletions), (histories) =>
+          references.withLocks(
+            deletions.map(({ id }) => joinIdentifier(id)),
+            async () => {
+              const planner = await createPlanner(context);
+              const planned = await plan(planner);
+              const outcome = await runBatch({ ...context, histories }, planner.batch, call.signal);
+              return { planned, outcome };
+            },
+          ),
+        ),
     );
   }
   const committed = async ({ dataset, version }: PreparedVersion) =>
@@ -98,10 +105,12 @@ export function createManagedVersionOperations(context: ChangeContext & DirectAc
         const table = await requireTable(context, id);
         const dataset = await openDataset(context, table, branch);
         const changed = (await reachNewest(dataset, checked)) ? [table] : [];
-        const deleted = await deleteAlone(context, changed, async () => {
-          await refuseReferred(dataset, checked);
-          return dropVersions(context, dataset, checked);
-        });
+        const deleted = await deleteAlone(context, changed, () =>
+          references.withLocks([joinIdentifier(id)], async () => {
+            await refuseReferred(dataset, checked);
+            return dropVersions(context, dataset, checked);
+          }),
+        );
         return create(BatchDeleteTableVersionsResponseSchema, { deletedCount: BigInt(deleted) });
       });
     },

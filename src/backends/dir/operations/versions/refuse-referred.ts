@@ -5,8 +5,15 @@ import { listBranches, listTags } from "../../format/versions/refs.ts";
 import { findVersions } from "../../format/versions/version-files.ts";
 
 /**
+ * Purpose of the locks, by the names of tables, that keep deletions of versions apart from calls that make tags or branches: both look
+ * for the version first, and would not notice each other.
+ */
+export const REFERENCES = "references";
+
+/**
  * Refuses to delete versions that tags name, or on which branches begin, as the cleanup of Lance does: a tag would name nothing
- * afterwards, and a table with a branch whose first version is gone is never pruned.
+ * afterwards, and a table with a branch whose first version is gone is never pruned. The caller holds the lock of the table's
+ * {@link REFERENCES}.
  *
  * @throws LanceError InvalidInput
  */

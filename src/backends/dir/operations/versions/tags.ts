@@ -8,6 +8,7 @@ import {
   UpdateTableTagResponseSchema,
 } from "../../../../gen/lance/namespace/v1/tag_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
+import { joinIdentifier } from "../../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
 import {
@@ -22,6 +23,7 @@ import {
 } from "../../format/versions/refs.ts";
 import type { PageContext } from "../context.ts";
 import { pageOfNames } from "../paging.ts";
+import { REFERENCES } from "./refuse-referred.ts";
 import { refuseLost, requireDataset, unlessLost } from "./versions.ts";
 
 type Operations = Pick<
@@ -31,6 +33,7 @@ type Operations = Pick<
 
 /** The operations on tags: names for versions of a table, on any of its branches. */
 export function createTagOperations(context: TableContext & PageContext): Operations {
+  const locks = context.createLocks(REFERENCES);
   return {
     async listTableTags(request, { id }) {
       const tags = await listTags(await requireDataset(context, id));
@@ -49,11 +52,16 @@ export function createTagOperations(context: TableContext & PageContext): Operat
     },
     async createTableTag({ tag, ...target }, { id }) {
       const dataset = await requireDataset(context, id);
-      await unlessLost(context, id, createTag(dataset, tag, checkTarget(target)));
+      const wanted = checkTarget(target);
+      await locks.withLocks([joinIdentifier(id)], () =>
+        unlessLost(context, id, createTag(dataset, tag, wanted)),
+      );
       return create(CreateTableTagResponseSchema);
     },
     async updateTableTag({ tag, ...target }, { id }) {
-      await updateTag(await requireDataset(context, id), tag, checkTarget(target));
+      const dataset = await requireDataset(context, id);
+      const wanted = checkTarget(target);
+      await locks.withLocks([joinIdentifier(id)], () => updateTag(dataset, tag, wanted));
       return create(UpdateTableTagResponseSchema);
     },
     async deleteTableTag({ tag }, { id }) {
