@@ -70,6 +70,19 @@ test("a version takes along what an earlier one did not sync, also when a later 
   for (const file of shared) assert.ok(synced.has(file), file);
 });
 
+test("a version with the number of a deleted one takes all files along that it needs", async (t) => {
+  const { client, dataset, synced, filesAt } = await openTable(t);
+  await syncVersion(dataset, 3n);
+  await client.call("batchDeleteTableVersions", "t", { ranges: [{ startVersion: 2n, endVersion: -1n }] });
+  await client.upload("insertIntoTable", "t", {}, rows([4]));
+  await client.upload("insertIntoTable", "t", {}, rows([5]));
+  synced.clear();
+  await syncVersion(dataset, 2n);
+  await syncVersion(dataset, 3n);
+  const first = await filesAt(1n);
+  for (const file of await filesAt(3n)) assert.ok(first.includes(file) || synced.has(file), file);
+});
+
 test("a version is not durable that needs a file whose sync has failed", async (t) => {
   const { dataset } = await openTable(t);
   const { files } = dataset.store;

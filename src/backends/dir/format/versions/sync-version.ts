@@ -6,7 +6,7 @@ import { blobDirectories } from "../files/blob-files.ts";
 import { readSegmentIds } from "../files/index-section.ts";
 import type { ManifestFile } from "../files/manifest-file.ts";
 import { createDatasetMemory } from "./dataset-memory.ts";
-import { durableVersion, forgetDurable, noteDurable } from "./durable-versions.ts";
+import { durableVersion, noteDurable } from "./durable-versions.ts";
 import { syncUnlessFailed } from "./unsynced-files.ts";
 import { describeVersion, readVersion, versionNotFound } from "./version-files.ts";
 import { noteOwnVersion } from "./version-ledger.ts";
@@ -173,10 +173,7 @@ async function readDurable(dataset: DatasetRef, version: bigint): Promise<Manife
   if (durable === undefined) return undefined;
   // Everything that this version shares with the one before it is durable, too.
   if (durable === version) return readVersion(dataset, version - 1n).catch(ifGone);
-  const file = await readVersion(dataset, durable).catch(ifGone);
-  // Another table may be where the known one was.
-  if (file === undefined) forgetDurable(dataset);
-  return file;
+  return readVersion(dataset, durable).catch(ifGone);
 }
 
 function ifGone(error: unknown): undefined {
