@@ -1,5 +1,6 @@
 import { type ArrowSchema, decodeSchema } from "../../../arrow/schema.ts";
 import { splitIpcFile } from "../../../arrow/stream.ts";
+import { once } from "../../../runtime/once.ts";
 import type { NativeTable } from "./native.ts";
 
 /**
@@ -24,10 +25,10 @@ const TEXT_INDEX = "FTS";
 /** Creates the answers about the version at which a table is now. */
 export function createVersionAnswers(table: Source): VersionAnswers {
   return {
-    schema: askOnce(() => readSchema(table)),
-    rowCount: askOnce(() => table.countRows()),
-    textFields: askOnce(() => readTextFields(table)),
-    averageRow: askOnce(() => readAverageRow(table)),
+    schema: once(() => readSchema(table)),
+    rowCount: once(() => table.countRows()),
+    textFields: once(() => readTextFields(table)),
+    averageRow: once(() => readAverageRow(table)),
   };
 }
 
@@ -49,15 +50,4 @@ export async function readTextFields(table: Pick<NativeTable, "listIndices">): P
 export async function readAverageRow(table: Pick<NativeTable, "stats">): Promise<number> {
   const { totalBytes, numRows } = await table.stats();
   return numRows === 0 ? 0 : totalBytes / numRows;
-}
-
-function askOnce<T>(ask: () => Promise<T>): () => Promise<T> {
-  let answer: Promise<T> | undefined;
-  return () => {
-    answer ??= ask().catch((error: unknown) => {
-      answer = undefined;
-      throw error;
-    });
-    return answer;
-  };
 }
