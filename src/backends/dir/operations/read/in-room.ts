@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { ReadAhead } from "./read-ahead.ts";
+import type { Place, ReadAhead } from "./read-ahead.ts";
 
 /** A call that waits for room in the memory of results. */
 export interface WaitingCall {
@@ -13,32 +13,36 @@ export interface WaitingCall {
  * @param bytes number of bytes that the engine holds; for 0 the work needs no room
  * @throws LanceError the errors of {@link ReadAhead.enterForWork} and of the work
  */
-export async function inRoom<T>(
+export function inRoom<T>(
   bytes: number,
   { call, readAhead }: WaitingCall,
   work: () => Promise<T>,
 ): Promise<T> {
-  if (bytes === 0) return work();
-  const place = await readAhead.enterForWork(bytes, call.signal);
-  try {
-    return await work();
-  } finally {
-    place.leave();
-  }
+  return inPlace(bytes, () => readAhead.enterForWork(bytes, call.signal), work);
 }
 
 /** Interval at which a job looks for room, in milliseconds. */
 const LOOK_MS = 250;
 
 /** Runs the engine work of a job like {@link inRoom}. A job waits until there is room, and lets waiting results go first. */
-export async function inRoomOfJob<T>(
+export function inRoomOfJob<T>(
   bytes: number,
   { call: { signal }, readAhead }: WaitingCall,
   work: () => Promise<T>,
 ): Promise<T> {
+  const enter = async () => {
+    for (;;) {
+      const place = readAhead.tryEnter(bytes);
+      if (place !== undefined) return place;
+      await sleep(LOOK_MS, undefined, { signal });
+    }
+  };
+  return inPlace(bytes, enter, work);
+}
+
+async function inPlace<T>(bytes: number, enter: () => Promise<Place>, work: () => Promise<T>): Promise<T> {
   if (bytes === 0) return work();
-  let place = readAhead.tryEnter(bytes);
-  for (; place === undefined; place = readAhead.tryEnter(bytes)) await sleep(LOOK_MS, undefined, { signal });
+  const place = await enter();
   try {
     return await work();
   } finally {
