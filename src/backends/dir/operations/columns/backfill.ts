@@ -20,6 +20,7 @@ import { syncVersion } from "../../format/versions/sync-version.ts";
 import { readVersion } from "../../format/versions/version-files.ts";
 import type { Job, JobFacts } from "../../jobs/job.ts";
 import type { ReadContext } from "../context.ts";
+import { countRows } from "../read/count-rows.ts";
 import { inRoomOfJob } from "../read/in-room.ts";
 import { dataOfJob } from "../read/job-data.ts";
 import { checkChange, memoryOfReads, memoryOfUpdate } from "../rows/change-memory.ts";
@@ -193,7 +194,7 @@ async function fill(
   if (mentions(expression, [column])) refuseSecondStart(job, column);
   const condition = onePredicate(textOf(spec["where"]));
   const where = condition && exactWithAnyIndex(condition);
-  const bytes = await memoryOfUpdate(data, where, waiting);
+  const bytes = await memoryOfUpdate(data, where, () => countRows(data, where, waiting));
   checkChange(bytes);
   const update = () =>
     inRoomOfJob(bytes, waiting, () => native.update(where, [[column, exactValue(expression)]]));

@@ -1,7 +1,5 @@
 import { checkMemory } from "../read/check-memory.ts";
 import { COLUMN_BYTES, sizeOfColumns, sizeOfExpressions } from "../read/columns-size.ts";
-import { countRows } from "../read/count-rows.ts";
-import type { WaitingCall } from "../read/in-room.ts";
 import type { Measured } from "../read/job-data.ts";
 
 /** Number of rows that the engine reads at a time when it changes rows; its Node API has no option for it. */
@@ -35,21 +33,21 @@ export async function memoryOfReads(
 }
 
 /**
- * Returns the number of bytes that the engine holds for an update, as {@link memoryOfReads} does. In a table with wide rows it costs a count of the rows
- * that are written again.
+ * Returns the number of bytes that the engine holds for an update, as {@link memoryOfReads} does.
  *
  * @param where the checked condition; undefined for all rows
- * @throws LanceError the errors of `wait` and of {@link countRows}
+ * @param countFound counts the rows that are written again; called for a table with wide rows
+ * @throws LanceError the errors of `wait` and of `countFound`
  */
 export async function memoryOfUpdate(
   data: Measured,
   where: string | undefined,
-  waiting: WaitingCall,
+  countFound: () => Promise<number>,
 ): Promise<number> {
   const written = await sizeOfColumns((await data.schema()).fields, data);
   if (written === undefined) return 0;
-  const found = where === undefined ? await data.rowCount() : await countRows(data, where, waiting);
-  return worthRoom((await memoryOfReads(data, { expressions: [where] })) + bytesOf(found, written.width));
+  const found = bytesOf(await countFound(), written.width);
+  return worthRoom((await memoryOfReads(data, { expressions: [where] })) + found);
 }
 
 /** Refuses a change for which the engine might run out of memory. @throws LanceError InvalidInput */

@@ -9,6 +9,7 @@ import {
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { Identifier } from "../../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
+import { once } from "../../../../runtime/once.ts";
 import { inSlices, type Steps } from "../../../../runtime/pace.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
 import { sameProperties } from "../../catalog/state/row.ts";
@@ -61,7 +62,7 @@ export function createChangeOperations(
       }
       const { result, found } = await takeTurn(call, branch, (endTurn) =>
         withGuarded(context, call, { branch }, async (data) => {
-          const { found, table, schema, safeFilter, rowCount, refuseMisread, commit } = data;
+          const { found, table, schema, safeFilter, refuseMisread, commit } = data;
           const waiting = { call, readAhead: context.readAhead };
           const columns = columnsOf(updates, await schema());
           const check = () =>
@@ -72,8 +73,9 @@ export function createChangeOperations(
             }));
           await check();
           const safe = await safeFilter(filter);
-          await checkSize(updates, () => (safe === undefined ? rowCount() : countRows(data, safe, waiting)));
-          const bytes = await memoryOfUpdate(data, safe, waiting);
+          const countFound = once(() => countRows(data, safe, waiting));
+          await checkSize(updates, countFound);
+          const bytes = await memoryOfUpdate(data, safe, countFound);
           checkChange(bytes);
           const update = async () => {
             await check();
