@@ -55,12 +55,6 @@ export async function openDirectory(properties: Properties): Promise<NamespaceIm
       ? new LanceError("InvalidInput", cause.message, { cause })
       : cause;
   };
-  try {
-    // A directory that does not exist yet needs the engine only later.
-    findEngine();
-  } catch (error) {
-    refuse(error);
-  }
   const open = () =>
     createDirectoryBackend({
       root,
@@ -72,8 +66,16 @@ export async function openDirectory(properties: Properties): Promise<NamespaceIm
   const directory = directoryNow();
   const place = directory === "." ? root : `${root.replace(/\/$/, "")}/${directory}`;
   const isMissing = () => isNowhere(root);
+  const openLater = () => {
+    try {
+      findEngine();
+    } catch (error) {
+      refuse(error);
+    }
+    return lateDirectory(root, isMissing, open);
+  };
   return {
-    ...(isMissing() ? lateDirectory(root, isMissing, open) : await open()),
+    ...(isMissing() ? openLater() : await open()),
     name: "dir",
     description: root,
     lancedb: { implementation: "dir", properties: { root: place, ...prefixed(storageOptions) } },
