@@ -249,6 +249,9 @@ describe("a metadata commit is refused", () => {
 
   it("for more metadata than anyone writes, unless the table had more before", async () => {
     const dataset = openFixture("new");
+    await alterNewest(dataset, ({ fields }) => {
+      for (const field of fields) field.metadata = {};
+    });
     const most = 8 * 1024 * 1024;
     const numbered = (count: number) =>
       Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${i}`, ""]));
@@ -267,6 +270,8 @@ describe("a metadata commit is refused", () => {
     const [name = ""] = (await readVersion(dataset)).manifest.fields.map((field) => field.name);
     const both = { schemaMetadata: long(most), fieldMetadata: { [name]: long(10) } };
     await tooMuch(both, /8388618 bytes/);
+    await commitMetadata(dataset, { schemaMetadata: long(most) });
+    await tooMuch({ fieldMetadata: { [name]: long(10) } }, /8388618 bytes/);
 
     await alterNewest(dataset, (manifest) => {
       manifest.schemaMetadata = { a: Buffer.alloc(most + 9, "x"), b: Buffer.from("y") };

@@ -17,8 +17,8 @@ import { ITEMS_PER_STEP, type Steps } from "../../../../runtime/pace.ts";
 import { createFieldFinder, FLAG_TABLE_CONFIG, textOf } from "../files/manifest.ts";
 
 /**
- * Most metadata that the changed schema and fields may have together after a change, in bytes. The request, the
- * transaction, the version and the answer contain it, and each of them is read and written in a single step.
+ * Most metadata that the schema and all fields may have together after a change, in bytes. The transaction, the version and the schema of each result
+ * contain it, and nothing reads a schema of more than 16 MiB.
  */
 const MAX_METADATA_LENGTH = 8 * 1024 * 1024;
 
@@ -42,12 +42,6 @@ export interface MetadataChange {
   readonly fieldMetadata?: Readonly<Record<string, MapChange>> | undefined;
 }
 
-/** Lengths of the changed metadata, in bytes. */
-interface Lengths {
-  before: number;
-  after: number;
-}
-
 /**
  * Applies a change to a manifest in place, in steps, because a request may name thousands of fields.
  *
@@ -57,7 +51,8 @@ interface Lengths {
 export function* applyChange(manifest: Manifest, change: MetadataChange): Steps<Transaction["operation"]> {
   const operation = create(Transaction_UpdateConfigSchema);
   const { config, tableMetadata, schemaMetadata, fieldMetadata } = change;
-  const lengths: Lengths = { before: 0, after: 0 };
+  const changesSchema = schemaMetadata !== undefined || fieldMetadata !== undefined;
+  const before = changesSchema ? yield* metadataLength(manifest) : 0;
   if (config) {
     manifest.config = applyToMap(manifest.config, config);
     const otherFlags = manifest.writerFeatureFlags & ~FLAG_TABLE_CONFIG;
@@ -73,7 +68,6 @@ export function* applyChange(manifest: Manifest, change: MetadataChange): Steps<
     manifest.schemaMetadata = yield* applyToBytes(
       manifest.schemaMetadata,
       schemaMetadata,
-      lengths,
       isReservedInSchema,
     );
   }
@@ -81,11 +75,10 @@ export function* applyChange(manifest: Manifest, change: MetadataChange): Steps<
   for (const [index, [path, fieldChange]] of Object.entries(fieldMetadata ?? {}).entries()) {
     if (index % ITEMS_PER_STEP === 0) yield;
     const field = findField(path);
-    field.metadata = yield* applyToBytes(field.metadata, fieldChange, lengths, isReservedInField);
+    field.metadata = yield* applyToBytes(field.metadata, fieldChange, isReservedInField);
   }
-  checkMost("bytes", lengths.after, lengths.before, MAX_METADATA_LENGTH);
-  if (schemaMetadata === undefined && fieldMetadata === undefined)
-    return { case: "updateConfig", value: operation };
+  if (!changesSchema) return { case: "updateConfig", value: operation };
+  checkMost("bytes", yield* metadataLength(manifest), before, MAX_METADATA_LENGTH);
   return { case: "project", value: projectionTo(manifest) };
 }
 
@@ -113,11 +106,9 @@ function applyToMap(
 function* applyToBytes(
   map: Readonly<Record<string, Uint8Array>>,
   { entries, replace = false }: MapChange,
-  lengths: Lengths,
   isReserved: (key: string, values: readonly (string | undefined)[]) => boolean,
 ): Steps<Record<string, Uint8Array>> {
   const result = new Map(Object.entries(map));
-  lengths.before += lengthOf(result);
   const change = (key: string, value: string | undefined) => {
     const bytes = result.get(key);
     const before = bytes && textOf(bytes);
@@ -136,7 +127,6 @@ function* applyToBytes(
     change(key, value ?? undefined);
   }
   yield;
-  lengths.after += lengthOf(result);
   checkMost("entries", result.size, Object.keys(map).length, MAX_METADATA_ENTRIES);
   return Object.fromEntries(result);
 }
@@ -147,10 +137,18 @@ function checkMost(what: string, after: number, before: number, most: number): v
   throw new LanceError("InvalidInput", `metadata would have ${after} ${what}; ${most} are the most`);
 }
 
-function lengthOf(map: ReadonlyMap<string, Uint8Array>): number {
-  let sum = 0;
-  for (const [key, { byteLength }] of map) sum += key.length + byteLength;
+/** Returns the length of the metadata of the schema and of all fields, in bytes. */
+function* metadataLength({ schemaMetadata, fields }: Manifest): Steps<number> {
+  let sum = lengthOf(schemaMetadata);
+  for (const [index, { metadata }] of fields.entries()) {
+    if (index % ITEMS_PER_STEP === 0) yield;
+    sum += lengthOf(metadata);
+  }
   return sum;
+}
+
+function lengthOf(map: Readonly<Record<string, Uint8Array>>): number {
+  return Object.entries(map).reduce((sum, [key, { byteLength }]) => sum + key.length + byteLength, 0);
 }
 
 /** Whether a key switches the storage of blobs, which also needs feature flags. */
