@@ -61,6 +61,9 @@ const LANGUAGES =
 /** Tokenizers that need no files beside the engine. */
 const TOKENIZERS = ["simple", "whitespace", "raw", "ngram", "icu", "icu/split"];
 
+/** Maximum length of the stop words of an index, with one character more for each. The engine reads them with each search, and each list of indices has them. */
+const MAX_STOP_WORDS_LENGTH = 64 * 1024;
+
 /** The parameters that a kind of index has. */
 export interface ParameterList {
   /** The name of the kind. */
@@ -87,7 +90,14 @@ export function checkIndexFields(kind: ParameterList, fields: IndexFields): Inde
     }
   }
   distanceOf(fields);
-  const { language, baseTokenizer } = fields;
+  const { language, baseTokenizer, customStopWords } = fields;
+  const stopWordsLength = customStopWords.reduce((sum, { length }) => sum + length + 1, 0);
+  if (stopWordsLength > MAX_STOP_WORDS_LENGTH) {
+    throw new LanceError(
+      "InvalidInput",
+      `custom_stop_words have ${stopWordsLength} characters; ${MAX_STOP_WORDS_LENGTH} are the most`,
+    );
+  }
   const known = LANGUAGES.find((name) => name.toLowerCase() === language?.toLowerCase());
   if (language !== undefined && known === undefined) throw noneOf("language", language, LANGUAGES);
   if (baseTokenizer !== undefined && !TOKENIZERS.includes(baseTokenizer)) {

@@ -1,0 +1,12 @@
+import assert from "node:assert/strict";
+import { test } from "vitest";
+import { failsWith } from "../../test-support.ts";
+import { checkIndexFields } from "./index-fields.ts";
+import { indexKind } from "./index-kinds.ts";
+
+test("the stop words of a full-text index have at most 65,536 characters, with one more for each", () => {
+  const check = (customStopWords: string[]) => checkIndexFields(indexKind("FTS"), { customStopWords });
+  const most = Array.from({ length: 32_768 }, () => "a");
+  assert.deepEqual(check(most).customStopWords, most);
+  assert.throws(() => check([...most, ""]), failsWith("InvalidInput"));
+});
