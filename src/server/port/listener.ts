@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import type { ByteBudget } from "../../namespace/byte-budget.ts";
 import type { ConnectionFigures } from "../../namespace/connection-figures.ts";
-import { type ErrorName, LanceError } from "../../namespace/errors.ts";
+import { LanceError } from "../../namespace/errors.ts";
 import type { NoteRefusal } from "../../pipeline/records/refusals.ts";
 import type { GrpcHandler } from "../../wires/grpc/handler.ts";
 import { carrierOf } from "../../wires/peer.ts";
@@ -21,9 +21,11 @@ import { createProxyCheck } from "../requests/clients.ts";
 import { readTarget } from "../requests/target.ts";
 import type { TlsIdentity } from "../tls/identity.ts";
 import { createAddressShares } from "./address-shares.ts";
+import { createNoteBroken } from "./broken-connections.ts";
 import { type ConnectionLimits, limitsOf } from "./connection-limits.ts";
 import { createEntrance, NEEDS_TLS } from "./entrance.ts";
 import { type ListenAddress, listenOn } from "./listen.ts";
+import { createRoomMaker, type Http1State } from "./make-room.ts";
 import { createSpareConnections, SPARE_FIRST_BYTES_MS } from "./spare-connections.ts";
 
 /** Answers a request of node:http, or of node:http2 through its compatibility API; it uses only what both have. */
@@ -68,24 +70,11 @@ export interface Listener {
   figures(): ConnectionFigures;
 }
 
-/**
- * Number of connections that may be about to end, and beyond the maximum for that long, because their addresses have more than their
- * shares.
- */
-const MAX_PARTING = 64;
-
 const TCP_KEEP_ALIVE_MS = 30_000;
 const GRPC_CONTENT_TYPE = /^application\/grpc(?!-web)/i;
 
 /** How long a client that was answered early may continue its body after the server shuts down, in milliseconds. */
 const REFUSED_BODY_MS = 250;
-
-/** Node's codes for requests that it cannot read, and the error rows nearest to its answers. */
-const NO_HTTP: readonly (readonly [RegExp, ErrorName])[] = [
-  [/^HPE_(?:HEADER|CHUNK_EXTENSIONS)_OVERFLOW$/, "PayloadTooLarge"],
-  [/^ERR_HTTP_REQUEST_TIMEOUT$/, "DeadlineExceeded"],
-  [/^(?:HPE_|ERR_HTTP2_|ERR_SSL_)/, "InvalidInput"],
-];
 
 /** Creates a listener: the first bytes of a connection, encrypted or not, decide between HTTP/1.1 and HTTP/2. */
 export function createListener(options: ListenerOptions): Listener {
@@ -96,14 +85,12 @@ export function createListener(options: ListenerOptions): Listener {
   // Each socket with its last response of HTTP/1.1, and then with the time from which on it is idle. A set of responses would
   // cost the collector much: when the set makes room, its old table refers to the new one, and a chain of them keeps every
   // response alive.
-  const sockets = new Map<Socket, ServerResponse | number | undefined>();
+  const sockets = new Map<Socket, Http1State>();
   const undecided = new Map<Socket, NodeJS.Timeout>();
-  const told = new WeakSet<Error>();
   const ended = { connections: 0, received: 0, sent: 0 };
   const spare = createSpareConnections();
   const shares = createAddressShares(createProxyCheck(options.trustedProxies ?? []));
-  /** Connections that make room for others, and have not ended yet. */
-  const parting = new Set<Socket>();
+  const onBroken = createNoteBroken(log, refused);
   /** Connections of HTTP/1.1 that end with their answers under way. */
   const retired = new WeakSet<Socket>();
   /** Whether clients are told to reconnect, and whether idle connections are closed. */
@@ -137,6 +124,13 @@ export function createListener(options: ListenerOptions): Listener {
       } else compatibility.emit("stream", stream, headers, flags, rawHeaders);
     },
   });
+  const room = createRoomMaker({
+    ...{ sockets, undecided, sessions, shares, replaceableMs, farewellMs },
+    retire(socket) {
+      retired.add(socket);
+      tellToClose(sockets.get(socket));
+    },
+  });
   const entrance = createEntrance({
     tls: options.tls,
     ...{ log, refused, serveHttp1, serveHttp2, retire },
@@ -152,7 +146,7 @@ export function createListener(options: ListenerOptions): Listener {
     sockets.set(socket, undefined);
     connections.publish(sockets.size);
     const isFull = sockets.size + connections.others > maxConnections;
-    const isSpare = isFull && !makeRoom() && !makeRoomFor(peer);
+    const isSpare = isFull && !room.endIdle() && !room.takeFromLargest(peer);
     if (isSpare) spare.add(socket);
     else shares.add(socket, peer);
     socket.setKeepAlive(true, TCP_KEEP_ALIVE_MS);
@@ -164,7 +158,6 @@ export function createListener(options: ListenerOptions): Listener {
     socket.on("error", (error) => onBroken(error, "a connection broke", peer));
     socket.on("close", () => {
       sockets.delete(socket);
-      parting.delete(socket);
       ended.connections += 1;
       ended.received += socket.bytesRead;
       ended.sent += socket.bytesWritten;
@@ -173,59 +166,6 @@ export function createListener(options: ListenerOptions): Listener {
       if (sockets.size === 0) lastSocketGone?.();
     });
     entrance.admit(socket);
-  }
-
-  /** Ends a connection that waits for its next request; returns false if there is none that has waited long enough. */
-  function makeRoom(): boolean {
-    const before = performance.now() - replaceableMs;
-    for (const [socket, state] of sockets) {
-      if (typeof state !== "number" || state >= before || socket.destroyed || parting.has(socket)) continue;
-      socket.destroy();
-      return true;
-    }
-    return sessions.endIdle(before);
-  }
-
-  /**
-   * Has a connection of the address that holds the most make room for a client whose address holds fewer; returns false if there is
-   * none, or if many are about to end. A call that runs on the connection may end, and the client is told to reconnect.
-   */
-  function makeRoomFor(peer: string | undefined): boolean {
-    if (parting.size >= MAX_PARTING) return false;
-    const largest = shares.largestBeside(peer);
-    if (largest === undefined) return false;
-    const socket = leastMissed(largest);
-    shares.take(socket);
-    parting.add(socket);
-    if (undecided.has(socket)) {
-      socket.destroy();
-      return true;
-    }
-    if (!sessions.retire(socket)) {
-      retired.add(socket);
-      tellToClose(sockets.get(socket));
-    }
-    const ifIdle = setTimeout(() => {
-      if (isIdle(socket)) socket.destroy();
-    }, replaceableMs);
-    const anyway = setTimeout(() => socket.destroy(), farewellMs);
-    socket.on("close", () => {
-      clearTimeout(ifIdle);
-      clearTimeout(anyway);
-    });
-    return true;
-  }
-
-  /** Returns the oldest connection that has not sent anything yet, or has no call, or any. */
-  function leastMissed(some: ReadonlySet<Socket>): Socket {
-    for (const socket of undecided.keys()) if (some.has(socket)) return socket;
-    for (const socket of some) if (isIdle(socket)) return socket;
-    const [oldest] = some;
-    return oldest as Socket;
-  }
-
-  function isIdle(socket: Socket): boolean {
-    return typeof sockets.get(socket) === "number" || sessions.isIdle(socket);
   }
 
   function decided(carrier: Socket): void {
@@ -256,18 +196,8 @@ export function createListener(options: ListenerOptions): Listener {
   }
 
   /** Tells the client of HTTP/1.1 with an answer to reconnect, unless its head is on its way. */
-  function tellToClose(response: ServerResponse | number | undefined): void {
+  function tellToClose(response: Http1State): void {
     if (typeof response === "object" && !response.headersSent) response.setHeader("connection", "close");
-  }
-
-  /** A client that sends bytes other than HTTP is refused; one that has disconnected is not. */
-  function onBroken(error: NodeJS.ErrnoException, text: string, peer?: string): void {
-    const { code: fault = "" } = error;
-    const code = NO_HTTP.find(([pattern]) => pattern.test(fault))?.[1];
-    if (code === undefined) log.debug({ err: error }, text);
-    // A session and its socket fail with the same error.
-    else if (!told.has(error)) refused?.({ protocol: "http", code, fault, peer });
-    told.add(error);
   }
 
   function onHttp1Request(request: IncomingMessage, response: ServerResponse): void {
