@@ -65,6 +65,13 @@ describe("shared memory", () => {
     assert.equal(two.counter(0, "catalogVersion").value, 5);
   });
 
+  test("a version beyond 32 bits stays the newest, as in a catalog of many years", () => {
+    const [one, two] = openViews();
+    const version = one.counter(1, "catalogVersion");
+    for (const next of [2 ** 31 - 1, 2 ** 31, 2 ** 40, 3]) version.raise(next);
+    assert.equal(two.counter(1, "catalogVersion").value, 2 ** 40);
+  });
+
   test("budgets of all workers together never admit more than the bound", () => {
     const views = openViews();
     const budgets = views.map((view, worker) =>

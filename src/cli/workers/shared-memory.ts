@@ -54,10 +54,12 @@ const LARGEST = 2 ** 31 - 1;
  */
 export function openSharedMemory(shape: MemoryShape, buffer?: SharedArrayBuffer): SharedMemory {
   const block = Math.ceil((FIRST_DATABASE + 2 * shape.databases) / LINE) * LINE;
-  const counters = block * shape.workers;
-  const size = (counters + 2 * shape.databases) * Int32Array.BYTES_PER_ELEMENT;
-  const memory = buffer ?? new SharedArrayBuffer(size);
-  const cells = new Int32Array(memory);
+  const bytes = block * shape.workers * Int32Array.BYTES_PER_ELEMENT;
+  const numbers = 2 * shape.databases;
+  const memory = buffer ?? new SharedArrayBuffer(bytes + numbers * BigInt64Array.BYTES_PER_ELEMENT);
+  const cells = new Int32Array(memory, 0, block * shape.workers);
+  // They count for as long as a catalog exists.
+  const counters = new BigInt64Array(memory, bytes, numbers);
 
   /** @param unit what a cell counts by: parts are rounded up to it */
   function quantityAt(worker: number | undefined, offset: number, unit: number): SharedQuantity {
@@ -91,19 +93,20 @@ export function openSharedMemory(shape: MemoryShape, buffer?: SharedArrayBuffer)
     databaseQuantity: (worker, database, name) =>
       quantityAt(worker, FIRST_DATABASE + 2 * database + DATABASE_QUANTITIES[name], 1),
     counter(database, name) {
-      const cell = counters + 2 * database + COUNTERS[name];
+      const at = 2 * database + COUNTERS[name];
       return {
         get value() {
-          return Atomics.load(cells, cell);
+          return Number(Atomics.load(counters, at));
         },
         raise(to) {
-          for (let seen = Atomics.load(cells, cell); seen < to; ) {
-            const found = Atomics.compareExchange(cells, cell, seen, to);
+          const wanted = BigInt(to);
+          for (let seen = Atomics.load(counters, at); seen < wanted; ) {
+            const found = Atomics.compareExchange(counters, at, seen, wanted);
             if (found === seen) return;
             seen = found;
           }
         },
-        increment: () => Atomics.add(cells, cell, 1),
+        increment: () => Number(Atomics.add(counters, at, 1n)),
       };
     },
     beat(worker) {
