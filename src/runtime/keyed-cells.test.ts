@@ -56,6 +56,35 @@ describe("numbers by key", () => {
     assert.deepEqual(read("b"), [0, 0, 0]);
   });
 
+  it("keep the rank that another worker gives a key while the part of one that has ended is taken back", async () => {
+    const shape: CellShape = { numbers: "worker", keys: 16 };
+    const memory = allocateCells(shape, 2);
+    const gate = new Int32Array(new SharedArrayBuffer(4));
+    const module = new URL("./keyed-cells.ts", import.meta.url).href;
+    const program = `
+      const { workerData: { module, memory, shape, gate } } = require("node:worker_threads");
+      import(module).then(({ openCells }) => {
+        openCells(shape, { worker: 1, workers: 2 }, memory).change("a", (numbers, at) => {
+          numbers[at] = Infinity;
+          Atomics.store(gate, 0, 1);
+          Atomics.notify(gate, 0);
+          // Long enough for a thread that does not wait for this one.
+          Atomics.wait(gate, 0, 1, 200);
+          numbers[at + 2] = 1;
+        });
+      });`;
+    const thread = new Worker(program, { eval: true, workerData: { module, memory, shape, gate } });
+    const ended = new Promise((resolve, reject) => thread.once("error", reject).once("exit", resolve));
+    while (Atomics.load(gate, 0) === 0) await new Promise(setImmediate);
+    clearWorker(shape, { worker: 0, workers: 2 }, memory);
+    await ended;
+    const cells = openCells(shape, { worker: 0, workers: 2 }, memory);
+    assert.deepEqual(
+      cells.look("a", (numbers, at) => [...numbers.subarray(at, at + 3)]),
+      [Number.POSITIVE_INFINITY, 0, 1],
+    );
+  });
+
   it("lose no change of several threads at once", async () => {
     const memory = allocateCells(SHAPE, 4);
     const module = new URL("./keyed-cells.ts", import.meta.url).href;

@@ -44,6 +44,9 @@ const SPINS = 100;
 /** Longest sleep between attempts, in milliseconds: the lock is held for a microsecond. */
 const SLEEP_MS = 1;
 
+/** Attempts after which a lock counts as that of a thread that has ended in it. */
+const LAST_TRY = SPINS + 20;
+
 /** The place of a worker among those of its process. */
 export interface CellsOwner {
   readonly worker: number;
@@ -74,14 +77,6 @@ export function openCells(
     memory ?? allocateCells(shape, workers),
   );
   const hashOf = rememberHashes(locks.length);
-
-  function lock(set: number): void {
-    for (let tries = 1; ; tries++) {
-      const holder = Atomics.compareExchange(locks, set, FREE, worker + 1);
-      if (holder === FREE) return;
-      if (tries > SPINS) Atomics.wait(locks, set, holder, SLEEP_MS);
-    }
-  }
 
   const hasTag = (place: number, { low, high }: KeyHash) =>
     tags[2 * place] === low && tags[2 * place + 1] === high;
@@ -118,7 +113,7 @@ export function openCells(
     use: ChangeCells<T>,
   ): T | undefined {
     const key = hashOf(text);
-    lock(key.set);
+    lock(locks, key.set, worker);
     try {
       const place = find(key);
       return place === undefined ? undefined : use(cells, place * stride);
@@ -161,6 +156,16 @@ function rememberHashes(sets: number): (key: string) => KeyHash {
   };
 }
 
+/** Takes the lock of a set; returns false if it is not free after some attempts. */
+function lock(locks: Int32Array, set: number, worker: number, attempts = Number.POSITIVE_INFINITY): boolean {
+  for (let tries = 1; tries <= attempts; tries++) {
+    const holder = Atomics.compareExchange(locks, set, FREE, worker + 1);
+    if (holder === FREE) return true;
+    if (tries > SPINS) Atomics.wait(locks, set, holder, SLEEP_MS);
+  }
+  return false;
+}
+
 /** Takes back what a worker has counted and locked that has ended. */
 export function clearWorker(
   shape: CellShape,
@@ -170,9 +175,16 @@ export function clearWorker(
   const { locks, cells, stride } = viewsOf(shape, workers, memory);
   for (let set = 0; set < locks.length; set++) Atomics.compareExchange(locks, set, worker + 1, FREE);
   if (shape.numbers !== "worker") return;
-  for (let at = 0; at < cells.length; at += stride) {
+  for (let place = 0; place < cells.length / stride; place++) {
+    const at = place * stride;
+    if (cells[at + 1 + worker] === 0) continue;
+    const set = Math.floor(place / WAYS);
+    // Another thread that has ended may have left the lock, too. The key then keeps its place until it is used again.
+    const isLocked = lock(locks, set, worker, LAST_TRY);
     cells[at + 1 + worker] = 0;
+    if (!isLocked) continue;
     if (cells.subarray(at + 1, at + stride).every((number) => number === 0)) cells[at] = 0;
+    Atomics.store(locks, set, FREE);
   }
 }
 
