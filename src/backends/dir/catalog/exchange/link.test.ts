@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { MessageChannel } from "node:worker_threads";
 import { expect, test } from "vitest";
+import { inFastTime } from "../../../../../test/support/fast-time.ts";
 import { now } from "./instant.ts";
 import { openLink } from "./link.ts";
 
@@ -38,4 +39,12 @@ test("a link that is closed gets the answers to what it has asked, and asks noth
   assert.equal(await asked, "committed");
   await once(port2, "close");
   await expect.poll(() => port1.listenerCount("message")).toBe(0);
+});
+
+test("a worker that does not answer for its storage is not waited for when the newest version is asked for", async (t) => {
+  const { port1, port2 } = new MessageChannel();
+  t.onTestFinished(() => port2.close());
+  const nothing = () => {};
+  const link = openLink(port1, nothing, nothing);
+  assert.equal(await inFastTime(() => link.share()), undefined);
 });

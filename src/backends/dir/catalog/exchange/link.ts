@@ -1,4 +1,5 @@
 import type { MessagePort } from "node:worker_threads";
+import { within } from "../../../../runtime/within.ts";
 import type {
   Decided,
   FromCommitter,
@@ -14,6 +15,7 @@ export interface Link {
   commit(decided: Decided): Promise<RemoteOutcome | "lost">;
   /** Waits until the versions that are being made have been told. */
   catchUp(): Promise<void>;
+  /** Returns the newest version; undefined if the worker does not have it in time, or has ended. */
   share(): Promise<SharedVersion | undefined>;
   forget(changeId: string): void;
   /** Closes the port after the last answer. An open port keeps both catalogs in memory. */
@@ -22,6 +24,12 @@ export interface Link {
 
 /** A message that answers another one. */
 type Reply = Extract<FromCommitter, { readonly id: number }>;
+
+/**
+ * Longest wait for the newest version, in milliseconds: the worker may read the storage for it. Its supervisor notices that its event loop
+ * is blocked, and not that its storage hangs.
+ */
+const MAX_SHARE_MS = 30_000;
 
 /**
  * Talks to the committing worker at the other end of a port, until it ends.
@@ -71,7 +79,8 @@ export function openLink(port: MessagePort, onMade: (made: MadeVersion) => void,
       await ask((id) => ({ type: "catch up", id }));
     },
     async share() {
-      const reply = await ask((id) => ({ type: "share", id }));
+      const asked = ask((id) => ({ type: "share", id }));
+      const reply = await within(MAX_SHARE_MS, asked, () => new Error("late")).catch(() => undefined);
       return reply?.type === "shared" ? reply.shared : undefined;
     },
     forget: (changeId) => post({ type: "forget", changeId }),
