@@ -21,7 +21,7 @@ import type { ChangeForWorker } from "./messages.ts";
 import { clearAll } from "./shared-cells.ts";
 import { openSharedMemory } from "./shared-memory.ts";
 import { watchBeats } from "./watch-beats.ts";
-import { startWorker, type WorkerThread } from "./worker-thread.ts";
+import { type StartedThread, startWorker, type WorkerThread } from "./worker-thread.ts";
 
 /** Longest pause before a worker is replaced that ends again and again, in milliseconds; the first is none. */
 const MAX_PAUSE_MS = 30_000;
@@ -30,8 +30,10 @@ const FIRST_PAUSE_MS = 500;
 const PROVED_MS = 10_000;
 /** Longest time that a blocked worker takes to be interrupted, and then to say that it leaves, in milliseconds. */
 const INTERRUPTION_MS = 2_000;
-/** Longest time that a worker that was interrupted waits for the engine, in milliseconds; nobody watches its event loop. */
+/** Longest time that a worker that was asked to leave waits for the engine, in milliseconds; nobody watches its event loop. */
 const LEAVING_MS = 60_000;
+/** Longest wait for the threads of a start that has failed, in milliseconds. */
+const FAILED_START_MS = 1_000;
 /** Longest time that a blocked worker takes to end, in milliseconds. */
 const TERMINATION_MS = 10_000;
 /** Pause before workers are held again of which one was busy, in milliseconds. */
@@ -67,6 +69,8 @@ export async function startWorkers(
   });
   let current = allocate(withSecret(configuration));
   const crew: (WorkerThread | undefined)[] = Array.from({ length: size }, () => undefined);
+  /** The threads of the crew, also those that do not listen yet. */
+  const threads: (StartedThread | undefined)[] = [];
   const running = new Set<HoldableThread>();
   const serving = () => crew.filter((thread) => thread !== undefined);
   const tally = createEventTallies();
@@ -90,7 +94,7 @@ export async function startWorkers(
       ...{ ...shares, configuration: own },
       ...{ worker, workers: size, isReplacement, memory: memory.buffer, commitPorts },
     };
-    const thread = await startWorker(
+    const starting = startWorker(
       begin,
       (started) => ({
         onReadiness() {
@@ -111,6 +115,9 @@ export async function startWorkers(
       }),
       running,
     );
+    threads[worker] = starting;
+    if (isReplacement) beats.begin(worker, true);
+    const thread = await starting.listening;
     // The drain has begun, or the configuration has changed, while it started.
     if (signal.aborted || shares !== current) {
       dismiss(thread);
@@ -160,14 +167,23 @@ export async function startWorkers(
       await former;
       former = thread?.gone ?? former;
       if (signal.aborted) return;
-      thread = await start(worker, port, true).catch((cause: unknown) => {
-        log.error({ err: cause, worker: worker + 1 }, "a worker cannot be started");
-        return undefined;
-      });
+      thread = await start(worker, port, true).catch((cause: unknown) => giveUp(worker, cause));
     }
+  }
+  /** Ends the thread of a worker that cannot start. */
+  async function giveUp(worker: number, cause: unknown): Promise<undefined> {
+    const thread = threads[worker];
+    threads[worker] = undefined;
+    beats.end(worker);
+    const reason = blocked.delete(worker) ? "blocked" : "failed";
+    if (!signal.aborted) log.error({ err: cause, worker: worker + 1, reason }, "a worker cannot be started");
+    // Another replacement could wait, too, for what keeps this one from its end.
+    if (thread !== undefined) await release(thread);
+    clear(worker);
   }
   async function forget(worker: number, thread: WorkerThread): Promise<void> {
     crew[worker] = undefined;
+    threads[worker] = undefined;
     beats.end(worker);
     clear(worker);
     readiness.update();
@@ -185,8 +201,14 @@ export async function startWorkers(
     dismissed.add(thread);
     thread.send({ type: "leave" });
   }
+  /** Has a thread leave, and terminates it if that takes long; resolves when it has ended. */
+  async function release(thread: StartedThread): Promise<void> {
+    thread.send({ type: "leave" });
+    await Promise.race([thread.gone, sleep(LEAVING_MS, undefined, { ref: false })]);
+    await thread.terminate();
+  }
   async function endBlocked(worker: number): Promise<void> {
-    const thread = crew[worker];
+    const thread = threads[worker];
     if (thread === undefined) return;
     blocked.add(worker);
     if (memory.unbrokenOf(worker) > 0 && (await leaves(thread))) return;
@@ -195,28 +217,34 @@ export async function startWorkers(
       sleep(TERMINATION_MS, false, { ref: false }),
     ]);
     if (isOver) return;
+    if (crew[worker] === undefined && serving().length > 0) {
+      log.error(
+        { worker: worker + 1 },
+        "a worker that is blocked in its start cannot be ended, so the others serve without it",
+      );
+      return;
+    }
     log.fatal({ worker: worker + 1 }, "a blocked worker cannot be ended, so the process ends");
     onLost();
   }
   /** Has a blocked worker leave, because the engine would abort the process if it worked for a thread that is terminated; returns whether it does. */
-  async function leaves(thread: WorkerThread): Promise<boolean> {
+  async function leaves(thread: StartedThread): Promise<boolean> {
     if (!(await thread.interrupt(INTERRUPTION_MS))) return false;
-    thread.send({ type: "leave" });
     const atOnce = thread.ended.then(() => true);
-    void Promise.race([thread.gone, sleep(LEAVING_MS, undefined, { ref: false })]).then(thread.terminate);
+    void release(thread);
     return Promise.race([atOnce, sleep(INTERRUPTION_MS, false, { ref: false })]);
   }
   async function prepare(changed: Configuration): Promise<PreparedChange> {
     const former = current;
     const next = allocate(withSecret(changed), former);
-    const threads = serving();
+    const asked = serving();
     const events = await webhooks.prepare(changed);
     const abort = async () => {
-      for (const thread of threads) thread.send({ type: "abort" });
+      for (const thread of asked) thread.send({ type: "abort" });
       await events.abort();
     };
     // The first one creates and repairs what the others then find.
-    const [first, ...others] = threads;
+    const [first, ...others] = asked;
     const failure =
       (await first?.prepare(next)) ??
       (await Promise.all(others.map((thread) => thread.prepare(next)))).find((each) => each !== undefined);
@@ -228,17 +256,17 @@ export async function startWorkers(
       commit() {
         // They announce events from their commit on.
         events.commit();
-        commit(threads, former, next);
+        commit(asked, former, next);
       },
       abort,
     };
   }
-  function commit(threads: readonly WorkerThread[], former: ChangeForWorker, next: ChangeForWorker): void {
+  function commit(asked: readonly WorkerThread[], former: ChangeForWorker, next: ChangeForWorker): void {
     current = next;
     const { logLevel } = next.configuration.options;
     if (logLevel !== former.configuration.options.logLevel) log.level = logLevel;
     for (const thread of serving()) {
-      if (threads.includes(thread)) thread.send({ type: "commit" });
+      if (asked.includes(thread)) thread.send({ type: "commit" });
       // It began by the former configuration while the others prepared.
       else dismiss(thread);
     }
@@ -252,9 +280,9 @@ export async function startWorkers(
   async function whileHeld(work: () => void): Promise<void> {
     let patienceMs = FIRST_HOLD_MS;
     for (let isDone = false; !isDone && !signal.aborted; patienceMs = Math.min(2 * patienceMs, MAX_HOLD_MS)) {
-      const threads = [...running];
-      await holdThreads(threads, patienceMs, () => {
-        isDone = running.size === threads.length && threads.every((thread) => running.has(thread));
+      const held = [...running];
+      await holdThreads(held, patienceMs, () => {
+        isDone = running.size === held.length && held.every((thread) => running.has(thread));
         if (isDone) work();
       });
       if (!isDone) await sleep(HOLD_PAUSE_MS, undefined, { signal }).catch(() => {});
@@ -266,6 +294,8 @@ export async function startWorkers(
   }
   async function close(atOnce?: boolean): Promise<boolean> {
     stop.abort();
+    for (const [worker, thread] of threads.entries())
+      if (thread !== undefined && crew[worker] === undefined) thread.send({ type: "leave" });
     // A worker that is blocked does not end by itself.
     const finished = await Promise.all(serving().map((thread) => thread.close(atOnce)));
     beats.close();
@@ -304,8 +334,10 @@ export async function startWorkers(
       close,
     };
   } catch (error) {
+    stop.abort();
     // They end with the process, which would not end while one of them waits for a file.
-    for (const thread of serving()) void thread.terminate();
+    const ends = threads.flatMap((thread) => thread && release(thread));
+    await Promise.race([Promise.all(ends), sleep(FAILED_START_MS, undefined, { ref: false })]);
     await webhooks.close();
     throw error;
   }

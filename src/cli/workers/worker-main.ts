@@ -89,7 +89,9 @@ try {
     else if (message.type === "abort") void takePending()?.abort();
   });
   trimHeapWhenIdle(log);
-  post({ type: "listening", address: gateway.address, readOnly: gateway.readOnly });
+  if (!hasThreadLeft()) post({ type: "listening", address: gateway.address, readOnly: gateway.readOnly });
+  // It was asked to leave while it started.
+  else await gateway.close(true);
 } catch (error) {
   post({ type: "start failed", failure: toFailure(error) });
 }

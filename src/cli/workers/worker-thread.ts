@@ -10,8 +10,25 @@ import type { HoldableThread } from "./hold-threads.ts";
 import { interruptThread, startInterruptible } from "./interrupt-thread.ts";
 import type { ChangeForWorker, StartFailure, ToSupervisor, ToWorker, WorkerStart } from "./messages.ts";
 
-/** A worker as the supervisor sees it. */
-export interface WorkerThread extends Pick<Gateway, "address" | "readOnly" | "close"> {
+/** The thread of a worker, which may not listen yet. */
+export interface StartedThread extends HoldableThread {
+  /** Resolves when it listens. @throws the error for which it cannot start */
+  readonly listening: Promise<WorkerThread>;
+  /** Resolves when it serves no more, to the error that ended it. */
+  readonly ended: Promise<Error | undefined>;
+  /** Resolves when the thread has ended, which may wait for calls of the engine. */
+  readonly gone: Promise<void>;
+  /** @param ports the ports in the message */
+  send(message: ToWorker, ports?: readonly MessagePort[]): void;
+  /** Ends what it runs right now, so that its event loop goes on; returns whether it could within so many milliseconds. */
+  interrupt(longestMs: number): Promise<boolean>;
+  terminate(): Promise<void>;
+}
+
+/** A worker that listens, as the supervisor sees it. */
+export interface WorkerThread
+  extends Omit<StartedThread, "listening">,
+    Pick<Gateway, "address" | "readOnly" | "close"> {
   /** Has it open what a changed configuration needs; returns the error for which it cannot. */
   prepare(change: ChangeForWorker): Promise<Error | undefined>;
   /** Has it read files that have changed; resolves when it has, or has ended. */
@@ -20,19 +37,10 @@ export interface WorkerThread extends Pick<Gateway, "address" | "readOnly" | "cl
   heapSnapshot(): Promise<Readable>;
   /** Returns a CPU profile; undefined if it cannot be made. */
   cpuProfile(milliseconds: number): Promise<string | undefined>;
-  /** Resolves when it serves no more, to the error that ended it. */
-  readonly ended: Promise<Error | undefined>;
-  /** Resolves when the thread has ended, which may wait for calls of the engine. */
-  readonly gone: Promise<void>;
   /** Whether its backend can answer calls. */
   readonly ready: boolean;
-  /** @param ports the ports in the message */
-  send(message: ToWorker, ports?: readonly MessagePort[]): void;
   /** Returns its metrics; undefined if it does not answer in time. */
   readMetrics(): Promise<Snapshot | undefined>;
-  /** Ends what it runs right now, so that its event loop goes on; returns whether it could within so many milliseconds. */
-  interrupt(longestMs: number): Promise<boolean>;
-  terminate(): Promise<void>;
 }
 
 /** Events of a worker. */
@@ -55,16 +63,15 @@ const METRICS_PATIENCE_MS = 1_000;
 const YOUNG_GENERATION_MIB = 24;
 
 /**
- * Starts a worker and waits until it listens.
+ * Starts a worker.
  *
  * @param running gets the thread for as long as it runs
- * @throws the error for which it cannot start
  */
-export async function startWorker(
+export function startWorker(
   start: WorkerStart,
   events: (thread: WorkerThread) => WorkerEvents,
   running: Set<HoldableThread>,
-) {
+): StartedThread {
   const { worker, isInterruptible } = startInterruptible(WORKER_PROGRAM, {
     workerData: start,
     transferList: start.commitPorts.map(({ port }) => port),
@@ -131,21 +138,19 @@ export async function startWorker(
     closed.resolve(false);
     for (const answer of [...reading.values(), ...profiling.values()]) answer(undefined);
   });
-  const { address, readOnly } = await listening.promise.catch(async (error: unknown) => {
-    const terminated = worker.terminate();
-    // Another replacement could wait, too, for what keeps this one from its end. Otherwise the process ends.
-    if (start.isReplacement) await terminated;
-    throw error;
-  });
-  const thread: WorkerThread = {
-    address,
-    readOnly,
-    ended,
-    gone,
+  const own = {
+    ...{ ended, gone, send },
+    interrupt: async (longestMs: number) =>
+      isInterruptible && (await interruptThread(worker.threadId, longestMs)),
+    async terminate() {
+      await worker.terminate();
+    },
+  };
+  const threadAt = ({ address, readOnly }: Pick<Gateway, "address" | "readOnly">): WorkerThread => ({
+    ...{ ...own, address, readOnly },
     get ready() {
       return isReady;
     },
-    send,
     async close(atOnce = false) {
       send({ type: "close", atOnce });
       return closed.promise;
@@ -186,14 +191,14 @@ export async function startWorker(
       send({ type: "profile", id, milliseconds });
       return promise.finally(() => profiling.delete(id));
     },
-    interrupt: async (longestMs) => isInterruptible && (await interruptThread(worker.threadId, longestMs)),
-    async terminate() {
-      await worker.terminate();
-    },
-  };
-  handlers = events(thread);
-  if (isReady) handlers.onReadiness();
-  return thread;
+  });
+  const whenListening = listening.promise.then((where) => {
+    const thread = threadAt(where);
+    handlers = events(thread);
+    if (isReady) handlers.onReadiness();
+    return thread;
+  });
+  return { ...own, listening: whenListening };
 }
 
 function toError({ message, code, isUsage }: StartFailure): Error {
