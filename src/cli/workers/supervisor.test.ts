@@ -97,3 +97,15 @@ test("a replacement that is blocked before it listens is replaced", async () => 
     (await gateway.metrics?.read())?.text.match(/^lance_gateway_workers (\d+)$/m)?.[1];
   await expect.poll(workers).toBe("2");
 });
+
+test("a changed configuration is refused while no worker runs that could open it", async () => {
+  const { start, make, remove, text, configurationWith } = await prepare();
+  const gateway = await start();
+  await make("hang");
+  for (const worker of [1, 2]) await make(`end worker ${worker}`);
+  await expect.poll(() => text().match(/"msg":"a worker is replaced"/g)).toHaveLength(2);
+  const changed = configurationWith("--max-query-rows", "7");
+  await assert.rejects(gateway.prepare(changed), /no worker runs/);
+  await remove("hang");
+  await expect.poll(() => gateway.prepare(changed).then((change) => change.commit())).toBeUndefined();
+});

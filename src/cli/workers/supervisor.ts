@@ -238,6 +238,8 @@ export async function startWorkers(
     const former = current;
     const next = allocate(withSecret(changed), former);
     const asked = serving();
+    // A later start would find its mistakes, when nothing can go back.
+    if (asked.length === 0) throw new Error("no worker runs that could open what the configuration needs");
     const events = await webhooks.prepare(changed);
     const abort = async () => {
       for (const thread of asked) thread.send({ type: "abort" });
