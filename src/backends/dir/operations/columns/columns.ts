@@ -19,7 +19,7 @@ import type { NativeAlteration, NativeTable } from "../../engine/native.ts";
 import { checkExpressions } from "../../engine/predicate.ts";
 import { readSchema } from "../../engine/version-answers.ts";
 import type { ReadContext } from "../context.ts";
-import { inRoom } from "../read/in-room.ts";
+import { inRoomOfChange } from "../read/in-room.ts";
 import { checkChange, memoryOfReads } from "../rows/change-memory.ts";
 import { withGuarded } from "../tables/guarded.ts";
 import type { Reads } from "../tables/misread.ts";
@@ -45,7 +45,7 @@ export function createColumnOperations(
       const waiting = { call, readAhead: context.readAhead };
       const refusing = async () => {
         await refuseMisread(() => reads);
-        return inRoom(bytes, waiting, () => work(table, schema));
+        return inRoomOfChange(bytes, waiting, () => work(table, schema));
       };
       return BigInt((await commit(refusing)).version);
     });

@@ -8,12 +8,21 @@ export interface WaitingCall {
 }
 
 /**
- * Runs engine work in room of the memory for results, until the engine has ended it: a call that is cancelled cannot stop the engine.
+ * Reads in room of the memory for results, until the engine has ended it: a call that is cancelled cannot stop the engine.
  *
  * @param bytes number of bytes that the engine holds; for 0 the work needs no room
- * @throws LanceError the errors of {@link ReadAhead.enterForWork} and of the work
+ * @throws LanceError the errors of {@link ReadAhead.enter} and of the work
  */
 export function inRoom<T>(
+  bytes: number,
+  { call, readAhead }: WaitingCall,
+  work: () => Promise<T>,
+): Promise<T> {
+  return inPlace(bytes, () => readAhead.enter(bytes, call.signal), work);
+}
+
+/** Runs the engine work of a change like {@link inRoom}, in the share of {@link ReadAhead.enterForWork}. */
+export function inRoomOfChange<T>(
   bytes: number,
   { call, readAhead }: WaitingCall,
   work: () => Promise<T>,
@@ -24,7 +33,7 @@ export function inRoom<T>(
 /** Interval at which a job looks for room, in milliseconds. */
 const LOOK_MS = 250;
 
-/** Runs the engine work of a job like {@link inRoom}. A job waits until there is room, and lets waiting results go first. */
+/** Runs the engine work of a job like {@link inRoomOfChange}. A job waits until there is room, and lets waiting results go first. */
 export function inRoomOfJob<T>(
   bytes: number,
   { call: { signal }, readAhead }: WaitingCall,

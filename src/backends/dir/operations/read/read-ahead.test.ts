@@ -64,6 +64,30 @@ describe("createReadAhead", () => {
     assert.equal(readAhead.held, 0);
   });
 
+  it("gives all work together at most half of the room, and results do not wait behind work that waits for it", {
+    timeout,
+  }, async () => {
+    const readAhead = createReadAhead({ maxBytes: 10 });
+    const change = await readAhead.enterForWork(4, signal());
+    let entered = false;
+    const another = readAhead.enterForWork(1000, signal()).finally(() => {
+      entered = true;
+    });
+    const small = readAhead.enterForWork(1, signal());
+    assert.equal(readAhead.tryEnter(1), undefined);
+    const result = await readAhead.enter(6, signal());
+    assert.equal(readAhead.held, 10);
+    const waiting = readAhead.enter(2, signal());
+    result.leave();
+    (await waiting).leave();
+    assert.equal(entered, false);
+    change.leave();
+    (await another).leave();
+    (await small).leave();
+    readAhead.tryEnter(5)?.leave();
+    assert.equal(readAhead.held, 0);
+  });
+
   it("throttles a result that waits for too long, and forgets a result whose call ends", {
     timeout,
   }, async () => {

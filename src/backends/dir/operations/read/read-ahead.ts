@@ -13,8 +13,10 @@ export interface ReadAhead {
    */
   enter(bytes: number, signal: AbortSignal, cutOff?: (error: LanceError) => void): Promise<Place>;
   /**
-   * Waits for room for other work of the engine, like {@link ReadAhead.enter}. It may take long, and takes half of the total at most, so that
-   * results go on beside it.
+   * Waits for room for other work of the engine, like {@link ReadAhead.enter}. It may take long, so that all such work together, with that of
+   * {@link ReadAhead.tryEnter}, takes half of the total at most, and results go on beside it.
+   *
+   * @param bytes a larger number than half of the total counts as that half
    */
   enterForWork(bytes: number, signal: AbortSignal): Promise<Place>;
   /**
@@ -25,9 +27,9 @@ export interface ReadAhead {
    */
   count(bytes: number, cutOff?: (error: LanceError) => void): Place;
   /**
-   * Takes room for background work, which yields to results: returns undefined if one waits, or if there is too little.
+   * Takes room for background work, which yields to results and to other work: returns undefined if they wait, or if there is too little.
    *
-   * @param bytes as in {@link ReadAhead.enter}, but half of the total at most
+   * @param bytes as in {@link ReadAhead.enterForWork}
    */
   tryEnter(bytes: number): Place | undefined;
   /** Number of bytes in use. */
@@ -65,13 +67,18 @@ export interface ReadAheadOptions {
 /** Default size of the memory of a process, in bytes. */
 export const DEFAULT_READ_AHEAD_BYTES = 128 * 1024 * 1024;
 
-interface Waiting {
+/** What takes room. */
+interface Demand {
   readonly bytes: number;
+  /** Whether it is other work than a result. */
+  readonly isWork: boolean;
+}
+
+interface Waiting extends Demand {
   admit(): void;
 }
 
-interface Held {
-  readonly bytes: number;
+interface Held extends Demand {
   /** The time at which the reader's turn began, by `performance.now`. */
   since: number | undefined;
   cutOff: ((error: LanceError) => void) | undefined;
@@ -87,18 +94,28 @@ export function createReadAhead(options: ReadAheadOptions): ReadAhead {
   const { maxBytes, patienceMs = 20_000, stallMs = 5_000, everyMs = 250 } = options;
   const queue: Waiting[] = [];
   const places = new Set<Held>();
-  let [held, abandoned] = [0, 0];
+  let [held, work, abandoned] = [0, 0, 0];
   let timer: NodeJS.Timeout | undefined;
-  const uncollected = new FinalizationRegistry<number>((bytes) => {
-    abandoned -= bytes;
-    free(bytes);
+  const uncollected = new FinalizationRegistry<Demand>((demand) => {
+    abandoned -= demand.bytes;
+    free(demand);
   });
 
-  function free(bytes: number): void {
+  function take({ bytes, isWork }: Demand): void {
+    held += bytes;
+    if (isWork) work += bytes;
+  }
+
+  function free({ bytes, isWork }: Demand): void {
     held -= bytes;
-    for (let first = queue[0]; first !== undefined && fits(first.bytes); first = queue[0]) {
-      queue.shift();
-      first.admit();
+    if (isWork) work -= bytes;
+    admitNext();
+  }
+
+  function admitNext(): void {
+    for (let next = nextInLine(); next !== undefined && fits(next); next = nextInLine()) {
+      queue.splice(queue.indexOf(next), 1);
+      next.admit();
     }
     if (queue.length === 0) {
       clearInterval(timer);
@@ -106,8 +123,18 @@ export function createReadAhead(options: ReadAheadOptions): ReadAhead {
     }
   }
 
-  function fits(bytes: number): boolean {
-    return held + bytes <= maxBytes;
+  /** Returns the first that waits for room; results do not wait behind work that waits for other work to end. */
+  function nextInLine(): Waiting | undefined {
+    const firstWork = queue.find(({ isWork }) => isWork);
+    return queue.find((entry) => !entry.isWork || (entry === firstWork && isInShare(entry)));
+  }
+
+  function isInShare({ bytes, isWork }: Demand): boolean {
+    return !isWork || work + bytes <= maxBytes / 2;
+  }
+
+  function fits(demand: Demand): boolean {
+    return isInShare(demand) && held + demand.bytes <= maxBytes;
   }
 
   function makeRoom(): void {
@@ -118,7 +145,7 @@ export function createReadAhead(options: ReadAheadOptions): ReadAhead {
       ({ since, cutOff }) => cutOff !== undefined && (since ?? before) < before,
     );
     stalled.sort((a, b) => (a.since ?? 0) - (b.since ?? 0));
-    let missing = (queue[0]?.bytes ?? 0) - (maxBytes - held) - abandoned;
+    let missing = (nextInLine()?.bytes ?? 0) - (maxBytes - held) - abandoned;
     for (const place of stalled) {
       if (missing <= 0) return;
       missing -= place.bytes;
@@ -127,12 +154,12 @@ export function createReadAhead(options: ReadAheadOptions): ReadAhead {
     }
   }
 
-  function wait(bytes: number, signal: AbortSignal): Promise<void> {
+  function wait(demand: Demand, signal: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
       const entry: Waiting = {
-        bytes,
+        ...demand,
         admit() {
-          held += bytes;
+          take(demand);
           end();
           resolve();
         },
@@ -140,7 +167,7 @@ export function createReadAhead(options: ReadAheadOptions): ReadAhead {
       const giveUp = (error: unknown) => {
         queue.splice(queue.indexOf(entry), 1);
         end();
-        free(0);
+        admitNext();
         reject(error);
       };
       const onAbort = () => giveUp(cancellationOf(signal));
@@ -166,41 +193,57 @@ export function createReadAhead(options: ReadAheadOptions): ReadAhead {
       },
       leave(rest) {
         if (!places.delete(place)) return;
-        if (rest === undefined) return free(place.bytes);
+        if (rest === undefined) return free(place);
         abandoned += place.bytes;
-        uncollected.register(rest, place.bytes);
+        const { bytes, isWork } = place;
+        uncollected.register(rest, { bytes, isWork });
       },
     };
   }
 
-  async function enter(bytes: number, signal: AbortSignal, cutOff?: Held["cutOff"]): Promise<Place> {
+  function mayEnter(demand: Demand): boolean {
+    const first = demand.isWork ? queue[0] : nextInLine();
+    return first === undefined && fits(demand);
+  }
+
+  async function enter(demand: Demand, signal: AbortSignal, cutOff?: Held["cutOff"]): Promise<Place> {
     if (signal.aborted) throw cancellationOf(signal);
-    if (queue.length === 0 && fits(bytes)) held += bytes;
-    else await wait(bytes, signal);
-    return placeOf({ bytes, since: undefined, cutOff });
+    if (mayEnter(demand)) take(demand);
+    else await wait(demand, signal);
+    return placeOf({ ...demand, since: undefined, cutOff });
+  }
+
+  function workOf(bytes: number): Demand {
+    return { bytes: Math.min(bytes, maxBytes / 2), isWork: true };
   }
 
   return {
     get held() {
       return held;
     },
-    enter: (bytes, signal, cutOff) => enter(Math.min(bytes, maxBytes), signal, cutOff),
-    enterForWork: (bytes, signal) => enter(Math.min(bytes, maxBytes / 2), signal),
+    enter: (bytes, signal, cutOff) =>
+      enter({ bytes: Math.min(bytes, maxBytes), isWork: false }, signal, cutOff),
+    enterForWork: (bytes, signal) => enter(workOf(bytes), signal),
     count(bytes, cutOff) {
-      held += bytes;
-      return placeOf({ bytes, since: undefined, cutOff });
+      const demand = { bytes, isWork: false };
+      take(demand);
+      return placeOf({ ...demand, since: undefined, cutOff });
     },
-    tryEnter(wanted) {
-      const bytes = Math.min(wanted, maxBytes / 2);
-      if (queue.length > 0 || !fits(bytes)) return undefined;
-      held += bytes;
-      return placeOf({ bytes, since: undefined, cutOff: undefined });
+    tryEnter(bytes) {
+      const demand = workOf(bytes);
+      if (!mayEnter(demand)) return undefined;
+      take(demand);
+      return placeOf({ ...demand, since: undefined, cutOff: undefined });
     },
   };
 }
 
 function crowded(): LanceError {
-  return new LanceError("Throttling", "the results that are open use all memory that is set aside for them", {
-    headers: { "retry-after": "5" },
-  });
+  return new LanceError(
+    "Throttling",
+    "the results and changes under way use all memory that is set aside for them",
+    {
+      headers: { "retry-after": "5" },
+    },
+  );
 }

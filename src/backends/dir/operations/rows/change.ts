@@ -20,7 +20,7 @@ import { afterChange } from "../../format/changes/after-change.ts";
 import type { ReadContext } from "../context.ts";
 import { checkTableProperties } from "../properties.ts";
 import { countRows } from "../read/count-rows.ts";
-import { inRoom } from "../read/in-room.ts";
+import { inRoomOfChange } from "../read/in-room.ts";
 import { withGuarded } from "../tables/guarded.ts";
 import { type FoundTable, findTable, objectIdOf, requireParent } from "../tables/lookup.ts";
 import { requireUnchanged } from "../tables/require-row.ts";
@@ -79,7 +79,7 @@ export function createChangeOperations(
           checkChange(bytes);
           const update = async () => {
             await check();
-            return inRoom(bytes, waiting, () => table.update(safe, columns));
+            return inRoomOfChange(bytes, waiting, () => table.update(safe, columns));
           };
           return { result: await commit(update, endTurn), found };
         }),
@@ -106,7 +106,7 @@ export function createChangeOperations(
           checkChange(bytes);
           return commit(async () => {
             await check();
-            return inRoom(bytes, waiting, () => table.delete(safe));
+            return inRoomOfChange(bytes, waiting, () => table.delete(safe));
           }, endTurn);
         }),
       );

@@ -18,7 +18,7 @@ import { cancellationOf, timeLimit } from "../../concurrency/wait.ts";
 import { exactMatch } from "../../engine/exact-filter.ts";
 import { onePredicate } from "../../engine/predicate.ts";
 import type { ReadContext, UploadContext } from "../context.ts";
-import { inRoom } from "../read/in-room.ts";
+import { inRoomOfChange } from "../read/in-room.ts";
 import { openGuarded } from "../tables/guarded.ts";
 import { type FoundTable, isMain, requireTable } from "../tables/lookup.ts";
 import { isWritten } from "../tables/table-data.ts";
@@ -99,7 +99,7 @@ export function createMergeOperations(
           if (log) builder = builder.useLsm(false);
           const limit = timeLimit(call, plan.timeout);
           if (limit !== undefined) builder.setTimeout(limit);
-          return inRoom(bytes, { call, readAhead }, () => builder.execute(upload.file));
+          return inRoomOfChange(bytes, { call, readAhead }, () => builder.execute(upload.file));
         }, onCommitted),
       );
     } finally {
