@@ -1,4 +1,4 @@
-import { bitWidth } from "./batch-check.ts";
+import { bitWidth } from "./bit-width.ts";
 import { isSet } from "./bits.ts";
 import { type FlatTable, readVector } from "./flatbuffer.ts";
 import type { ArrowField } from "./schema.ts";

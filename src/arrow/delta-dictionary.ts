@@ -1,5 +1,5 @@
 import { LanceError } from "../namespace/errors.ts";
-import { bitWidth } from "./batch-check.ts";
+import { bitWidth } from "./bit-width.ts";
 import { readInt64, readTable, readVector, rootTable } from "./flatbuffer.ts";
 import { CONTINUATION } from "./message.ts";
 import type { ArrowField } from "./schema.ts";

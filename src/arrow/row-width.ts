@@ -1,4 +1,4 @@
-import { bitWidth } from "./batch-check.ts";
+import { bitWidth } from "./bit-width.ts";
 import type { ArrowField, ArrowSchema } from "./schema.ts";
 
 /** Assumed width of a value without a fixed length, in bits: a text of some words. */

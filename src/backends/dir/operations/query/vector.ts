@@ -1,4 +1,4 @@
-import { bitWidth } from "../../../../arrow/batch-check.ts";
+import { bitWidth } from "../../../../arrow/bit-width.ts";
 import { type FoundField, formatFieldPath, resolveField } from "../../../../arrow/field-path.ts";
 import type { ArrowField, ArrowSchema } from "../../../../arrow/schema.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
