@@ -22,10 +22,13 @@ import { createHeaderPolicy } from "../upstream-identity/headers.ts";
 import type { UpstreamIdentity, UpstreamIdentityOptions } from "../upstream-identity/identity.ts";
 import { keyOfCaller } from "../upstream-identity/key-of-caller.ts";
 import type { UpstreamTls } from "../upstream-identity/tls.ts";
-import { downloadHandler, type Upstream, unaryHandler, uploadHandler } from "./calls.ts";
+import { downloadHandler } from "./download-handler.ts";
 import { isServing } from "./health.ts";
 import type { TimeLimits } from "./patience.ts";
 import { createServers } from "./servers.ts";
+import { unaryHandler } from "./unary-handler.ts";
+import { uploadHandler } from "./upload-handler.ts";
+import type { Upstream } from "./upstream.ts";
 
 /** Options of {@link createGrpcBackend}. */
 export interface GrpcBackendOptions {

@@ -1,0 +1,102 @@
+import type { DescMethod } from "@bufbuild/protobuf";
+import type { CallOptions, Client, Metadata } from "@grpc/grpc-js";
+import type { Call } from "../../namespace/call.ts";
+import { isLanceError } from "../../namespace/errors.ts";
+import type { Ending } from "../../runtime/late-signal.ts";
+import type { Resilience } from "../resilience/resilience.ts";
+import type { HeaderPolicy } from "../upstream-identity/headers.ts";
+import type { UpstreamCredentials, UpstreamIdentity } from "../upstream-identity/identity.ts";
+import { toldToClient } from "../upstream-identity/refusal.ts";
+import type { Channel } from "./channels.ts";
+import { toMetadata } from "./metadata.ts";
+import { definitionOf, knownFieldsWriter } from "./method-definition.ts";
+import type { TimeLimits } from "./patience.ts";
+
+/** Context that the calls of a backend share. */
+export interface Upstream {
+  /** Chooses the address for each call, and retries the call. */
+  readonly resilience: Pick<Resilience<Channel>, "run">;
+  readonly policy: HeaderPolicy;
+  readonly identity: UpstreamIdentity;
+  /** Longest duration of a call with a single answer, including all its attempts, in milliseconds. */
+  readonly timeoutMs: number | undefined;
+  readonly limits: TimeLimits;
+}
+
+/** Returns the function that finds the encoder of a call's requests: what nobody knows passes only where nothing decides about callers. */
+export function createWriterOf(method: DescMethod) {
+  const { requestSerialize } = definitionOf(method);
+  const writeKnown = knownFieldsWriter(method);
+  return ({ principal }: Call) => (principal === undefined ? requestSerialize : writeKnown);
+}
+
+/** Takes a slot among the calls of a connected channel; without a promise if nothing has to be waited for. */
+export function enter(channel: Channel, signal: Ending, endsAt?: number): Client | Promise<Client> {
+  const enterGate = (client: Client) => {
+    const limitMs = endsAt === undefined ? 0 : Math.max(1, endsAt - Date.now());
+    const entering = channel.gate.enter(signal, limitMs);
+    return entering === undefined ? client : entering.then(() => client);
+  };
+  try {
+    const client = channel.connected();
+    return client instanceof Promise ? client.then(enterGate) : enterGate(client);
+  } catch (error) {
+    return Promise.reject(error);
+  }
+}
+
+/** Makes a call with credentials; without a promise of its own if nothing has to be fetched for them. */
+export function authorized<T>(
+  upstream: Upstream,
+  pairs: readonly string[],
+  call: Call,
+  make: (metadata: Metadata) => Promise<T>,
+): Promise<T> {
+  const found = upstream.identity.credentials(call);
+  const makeWith = (credentials: UpstreamCredentials) =>
+    make(metadataOf(upstream, pairs, credentials)).catch((error: unknown) =>
+      again({ upstream, pairs, call, make }, credentials, error),
+    );
+  return found instanceof Promise ? found.then(makeWith) : makeWith(found);
+}
+
+/** A call that is made with credentials. */
+interface Authorized<T> {
+  readonly upstream: Upstream;
+  readonly pairs: readonly string[];
+  readonly call: Call;
+  readonly make: (metadata: Metadata) => Promise<T>;
+}
+
+/** Retries a call once with other credentials if there are any and the upstream has refused the first. */
+async function again<T>(
+  { upstream, pairs, call, make }: Authorized<T>,
+  refused: UpstreamCredentials,
+  error: unknown,
+): Promise<T> {
+  const { identity } = upstream;
+  if (!isLanceError(error, "Unauthenticated") || !identity.refused(call, refused)) {
+    throw toldToClient(error, identity);
+  }
+  const others = await identity.credentials(call);
+  return make(metadataOf(upstream, pairs, others)).catch((failure: unknown) => {
+    throw toldToClient(failure, identity);
+  });
+}
+
+/** Returns the metadata of a call with its credentials. */
+export function metadataOf(
+  { policy }: Upstream,
+  pairs: readonly string[],
+  credentials: UpstreamCredentials,
+): Metadata {
+  if (typeof credentials === "function") throw new Error("signatures of requests are for REST upstreams");
+  const all = [...pairs];
+  policy.addCredentials(all, credentials);
+  return toMetadata(all);
+}
+
+/** Returns the deadline of a client as an option of the library. */
+export function deadlineOf(deadline: number | undefined): CallOptions {
+  return deadline === undefined ? {} : { deadline };
+}
