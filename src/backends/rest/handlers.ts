@@ -1,22 +1,20 @@
-import { create, type DescMethod, type Message, type MessageInitShape } from "@bufbuild/protobuf";
+import { create, type Message, type MessageInitShape } from "@bufbuild/protobuf";
 import { ARROW_FILE, ARROW_STREAM, acceptedArrow, isIpcFile } from "../../arrow/ipc-forms.ts";
-import { freeAtOnce, WORTH_FREEING_BYTES } from "../../arrow/memory.ts";
-import { type HttpBody, HttpBodySchema } from "../../gen/google/api/httpbody_pb.ts";
+import { HttpBodySchema } from "../../gen/google/api/httpbody_pb.ts";
 import { isRead } from "../../namespace/actions.ts";
-import { bodyFieldOf } from "../../namespace/body-field.ts";
 import type { ByteBudget } from "../../namespace/byte-budget.ts";
 import type { Call } from "../../namespace/call.ts";
-import { LanceError } from "../../namespace/errors.ts";
-import { DEFAULT_DELIMITER, type Identifier, joinIdentifier } from "../../namespace/identifier.ts";
 import { mayPass, passedBody } from "../../namespace/passed-answer.ts";
 import type { ClientBinding } from "../../transcode/client-binding.ts";
 import { FREE_ANSWER_BYTES } from "../resilience/answer-budget.ts";
 import { lostAnswer } from "../resilience/resilience.ts";
 import type { HeaderPolicy } from "../upstream-identity/headers.ts";
+import { createAddresser } from "./addressed-request.ts";
 import { BYTES, rangeHeader, readsBytes, tellRange } from "./byte-ranges.ts";
 import { errorOfFailure } from "./errors.ts";
 import type { LongReader } from "./long-answers.ts";
 import type { UpstreamResponse } from "./transport.ts";
+import { mediaTypeOf, released } from "./upload-body.ts";
 import type { CallUpstream, UpstreamCall } from "./upstream-call.ts";
 import { tellCache } from "./validation.ts";
 
@@ -31,12 +29,6 @@ export interface HandlerOptions {
   /** Default: every answer is read in a single step. */
   readonly long?: LongReader;
 }
-
-/**
- * Upper bound on the bytes in transit when a connection requests the next piece: it does so when its buffer is not
- * full.
- */
-const CONNECTION_BYTES = 1024 * 1024;
 
 const JSON_TYPE = "application/json";
 
@@ -159,72 +151,6 @@ export function createHandler(binding: ClientBinding, options: HandlerOptions): 
       return readsBytes(binding) ? bytes : download;
     default:
       throw new Error(`${method} streams both ways, which no operation does`);
-  }
-}
-
-interface Addressed extends Message {
-  id?: readonly string[];
-  identifier?: string;
-  delimiter?: string;
-}
-
-/** Returns a function that writes the resolved object into the request, in the upstream's spelling. */
-function createAddresser({ input }: DescMethod, delimiter: string): (request: Message, call: Call) => void {
-  const names = new Set(input.fields.map(({ localName }) => localName));
-  if (!names.has("identifier")) {
-    // The client's delimiter joins the names in the answer.
-    return (request: Addressed) => {
-      request.delimiter ??= DEFAULT_DELIMITER;
-    };
-  }
-  return (request: Addressed, { id }) => {
-    const identifier = joinIdentifier(id, delimiter);
-    // A name may have the delimiter in it, or make one with its neighbor: `a~` and `b` joined with `~~`.
-    if (delimiter !== DEFAULT_DELIMITER && !isSplitInto(identifier, delimiter, id)) {
-      const text = JSON.stringify(delimiter);
-      throw new LanceError(
-        "InvalidInput",
-        `names joined with ${text}, as the upstream catalog has them, would be split into others`,
-      );
-    }
-    request.id = id;
-    request.identifier = identifier;
-    request.delimiter = delimiter;
-  };
-}
-
-/** Whether an identifier, split at a delimiter, has the given names; the root is the delimiter itself. */
-function isSplitInto(identifier: string, delimiter: string, names: Identifier): boolean {
-  if (names.length === 0) return true;
-  const split = identifier.split(delimiter);
-  return split.length === names.length && split.every((name, index) => name === names[index]);
-}
-
-/** Media types are short, and servers cut connections off over long or malformed headers. */
-const MEDIA_TYPE = /^[\t\x20-\x7e]{1,1024}$/;
-
-/** Returns the media type of an upload; messages of gRPC and Connect may have any text there. */
-function mediaTypeOf(request: Message, { input }: DescMethod): string {
-  const body = (request as unknown as Record<string, HttpBody | undefined>)[bodyFieldOf(input) ?? ""];
-  const type = body?.contentType || ARROW_STREAM;
-  if (MEDIA_TYPE.test(type)) return type;
-  throw new LanceError("InvalidInput", "the content type of the body is not a media type");
-}
-
-/** Reports every piece when the connection has taken it, and frees its memory some time later. */
-async function* released(data: AsyncIterable<Uint8Array>, call: Call): AsyncIterable<Uint8Array> {
-  const taken: Uint8Array[] = [];
-  let size = 0;
-  for await (const piece of data) {
-    yield piece;
-    call.releaseBody(piece.byteLength);
-    if (call.ownsBody !== true || piece.byteLength < WORTH_FREEING_BYTES) continue;
-    taken.push(piece);
-    for (size += piece.byteLength; size > CONNECTION_BYTES; ) {
-      const oldest = taken.shift() as Uint8Array;
-      size -= oldest.byteLength;
-      freeAtOnce(oldest);
-    }
   }
 }
 
