@@ -6,7 +6,8 @@ import { isEarlier, type TakenKey } from "../../../namespace/idempotency.ts";
 import { createLocalStore } from "../format/local/local-store.ts";
 import { listNames, type ObjectStore } from "../format/storage.ts";
 import { failsWith, silent, temporaryDirectory } from "../test-support.ts";
-import { createIdempotencyRecords, IDEMPOTENCY_DIRECTORY } from "./records.ts";
+import { IDEMPOTENCY_DIRECTORY } from "./record-days.ts";
+import { createIdempotencyRecords } from "./records.ts";
 
 const DAY = 24 * 60 * 60 * 1000;
 const NOON = 20_000 * DAY + DAY / 2;

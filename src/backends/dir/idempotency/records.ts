@@ -1,37 +1,29 @@
-import { randomUUID } from "node:crypto";
 import type { Logger } from "pino";
-import { type ErrorName, LanceError } from "../../../namespace/errors.ts";
+import { LanceError } from "../../../namespace/errors.ts";
 import {
   type EarlierCall,
   type IdempotencyRecords,
   isEarlier,
-  type KeptOutcome,
   type TakenKey,
 } from "../../../namespace/idempotency.ts";
-import { hasEnded, identifyProcess, type Owner } from "../batch/owner.ts";
-import { damagedFile } from "../format/files/damaged-file.ts";
-import { parseJsonFile } from "../format/files/json-file.ts";
-import { keyIn, listNames, type ObjectStore } from "../format/storage.ts";
+import { keyIn, type ObjectStore } from "../format/storage.ts";
 import type { StorageClock } from "../format/storage-clock.ts";
-
-/** Directory of the records in the base of a catalog; implementations of the public format ignore it. */
-export const IDEMPOTENCY_DIRECTORY = ".idempotency";
-
-const DAY_MS = 24 * 60 * 60 * 1000;
+import { dayOf, daysIn, directoryOf, isOld } from "./record-days.ts";
+import {
+  beginCall,
+  forget,
+  giveBack,
+  readCall,
+  type StoredCall,
+  takenKey,
+  writeCall,
+} from "./stored-call.ts";
 
 /** Time before midnight from which on another server's day may already be the next, in milliseconds. */
 const MARGIN_MS = 60 * 60 * 1000;
 
 /** Tries to take a key that others give back meanwhile. */
 const MAX_TRIES = 5;
-
-const OWNER = identifyProcess();
-
-/** The calls of this process that are under way. The record of any other says that it runs only if its end could not be written. */
-const underWay = new Set<string>();
-
-/** The calls of this process whose records a bucket may write once more, also after a deletion: an attempt had no answer. */
-const unanswered = new Set<string>();
 
 /** Options of {@link createIdempotencyRecords}. */
 export interface IdempotencyOptions {
@@ -40,20 +32,6 @@ export interface IdempotencyOptions {
   readonly store: ObjectStore;
   readonly clock: StorageClock;
   readonly log: Logger;
-}
-
-/** A record as it is stored. */
-interface StoredCall {
-  /** Distinguishes calls that compete for a key. */
-  readonly call: string;
-  readonly owner: Owner;
-  readonly request: string;
-  /** A released record counts as none; it stays where a deletion could let an earlier one come back. */
-  readonly state: EarlierCall["state"] | "released";
-  readonly body?: string | undefined;
-  /** In base64. */
-  readonly answer?: string | undefined;
-  readonly error?: { readonly kind: ErrorName; readonly message: string } | undefined;
 }
 
 /**
@@ -70,21 +48,8 @@ export function createIdempotencyRecords(options: IdempotencyOptions): Idempoten
 
   const keyOf = (day: number, key: string) => keyIn(directoryOf(base, day), key);
 
-  async function read(at: string): Promise<EarlierCall | undefined> {
-    const bytes = await store.get(at);
-    return bytes && earlierCall(parse(at, bytes));
-  }
-  /** Writes the record of a call unless another call has the key. */
-  async function write(own: string, call: StoredCall): Promise<boolean> {
-    const noteUnclear = () => void unanswered.add(call.call);
-    if (await store.putIfAbsent(own, encode(call), undefined, noteUnclear)) return true;
-    const found = await store.getTagged(own);
-    if (found === undefined || parse(own, found.bytes).state !== "released") return false;
-    noteUnclear();
-    return store.replace(own, encode(call), found.tag);
-  }
   async function find(key: string, days: readonly number[]): Promise<EarlierCall | undefined> {
-    const found = await Promise.all(days.map((day) => read(keyOf(day, key))));
+    const found = await Promise.all(days.map((day) => readCall(store, keyOf(day, key))));
     return found.find((each) => each !== undefined);
   }
   function daysAfter(today: number): Promise<readonly number[]> {
@@ -115,7 +80,7 @@ export function createIdempotencyRecords(options: IdempotencyOptions): Idempoten
     call: StoredCall,
   ): Promise<TakenKey | EarlierCall | undefined> {
     const later = await daysAfter(day);
-    if (!(await write(own, call))) return read(own);
+    if (!(await writeCall(store, own, call))) return readCall(store, own);
     const now = await clock.now();
     const others = new Set([day - 1, ...(dayOf(now + MARGIN_MS) === day ? [] : [day + 1]), ...later]);
     const earlier = await find(key, [...others]);
@@ -128,9 +93,7 @@ export function createIdempotencyRecords(options: IdempotencyOptions): Idempoten
       for (let attempt = 0; attempt < MAX_TRIES; attempt++) {
         const day = dayOf(await clock.now());
         const own = keyOf(day, key);
-        const call: StoredCall = { call: randomUUID(), owner: OWNER, request, state: "running" };
-        // Before others can see its record.
-        underWay.add(call.call);
+        const call = beginCall(request);
         let result: TakenKey | EarlierCall | undefined;
         try {
           result = await tryToTake(key, own, day, call);
@@ -147,95 +110,4 @@ export function createIdempotencyRecords(options: IdempotencyOptions): Idempoten
       throw new LanceError("ConcurrentModification", "other calls take and give back the idempotency key");
     },
   };
-}
-
-/**
- * Returns the directories of days that no call looks at any more.
- *
- * @param now a time that the storage's clock has reached, in milliseconds since 1970
- */
-export async function findOldDays(base: string, store: ObjectStore, now: number): Promise<string[]> {
-  const today = dayOf(now);
-  const days = await daysIn(base, store);
-  return days.filter((day) => isOld(day, today)).map((day) => directoryOf(base, day));
-}
-
-async function daysIn(base: string, store: ObjectStore): Promise<number[]> {
-  const names = await listNames(store, keyIn(base, IDEMPOTENCY_DIRECTORY));
-  return names.filter((name) => /^\d+$/.test(name)).map(Number);
-}
-
-function isOld(day: number, today: number): boolean {
-  return day < today - 1;
-}
-
-function directoryOf(base: string, day: number): string {
-  return keyIn(base, `${IDEMPOTENCY_DIRECTORY}/${day}`);
-}
-
-function dayOf(time: number): number {
-  return Math.floor(time / DAY_MS);
-}
-
-function encode(call: StoredCall): Uint8Array {
-  return Buffer.from(JSON.stringify(call));
-}
-
-function parse(key: string, bytes: Uint8Array): StoredCall {
-  const call = parseJsonFile(key, bytes) as Partial<StoredCall>;
-  if (call.owner === undefined || call.state === undefined) throw damagedFile(key, "holds no call");
-  return call as StoredCall;
-}
-
-function takenKey(store: ObjectStore, own: string, stored: StoredCall): TakenKey {
-  const end = (writing: Promise<unknown>) => writing.then(() => {}).finally(() => forget(stored));
-  return {
-    keep: (outcome, body) =>
-      end(store.put(own, encode({ ...stored, state: "done", body, ...storedOutcome(outcome) }))),
-    lose: () => end(store.put(own, encode({ ...stored, state: "ended" }))),
-    release: () => end(giveBack(store, own, stored)),
-  };
-}
-
-/**
- * Removes the record of a call that changes nothing, so that a repetition may run. Its own record only: what a storage
- * carries out late does not take the key from the repetition.
- */
-async function giveBack(store: ObjectStore, own: string, stored: StoredCall): Promise<void> {
-  const found = await store.getTagged(own);
-  const there = found && parse(own, found.bytes);
-  const isOwn = there?.call === stored.call;
-  if (!unanswered.has(stored.call)) {
-    if (found !== undefined && isOwn) await store.deleteTagged(own, found.tag);
-    return;
-  }
-  // A write that the storage has not answered meets this record, even if it is carried out only now.
-  const released = encode({ ...stored, state: "released" });
-  if (found === undefined) {
-    if (!(await store.putIfAbsent(own, released))) await giveBack(store, own, stored);
-  } else if (isOwn || there?.state === "released") await store.replace(own, released, found.tag);
-}
-
-/** Forgets a call that this process does not carry out any longer. */
-function forget({ call }: StoredCall): void {
-  underWay.delete(call);
-  unanswered.delete(call);
-}
-
-function storedOutcome(outcome: KeptOutcome): Pick<StoredCall, "answer" | "error"> {
-  if ("error" in outcome) return { error: outcome.error };
-  return { answer: outcome.answer && Buffer.from(outcome.answer).toString("base64") };
-}
-
-/** Returns what a record says of an earlier call; undefined if the key is free. */
-async function earlierCall(stored: StoredCall): Promise<EarlierCall | undefined> {
-  const { call, owner, request, state, body, answer, error } = stored;
-  if (state === "released") return undefined;
-  if (state !== "done") {
-    const isHere = owner.process === OWNER.process;
-    const isOver = state === "ended" || (isHere ? !underWay.has(call) : await hasEnded(owner));
-    return { request, state: isOver ? "ended" : "running" };
-  }
-  const kept = answer === undefined ? undefined : Buffer.from(answer, "base64");
-  return { request, state, body, outcome: error === undefined ? { answer: kept } : { error } };
 }

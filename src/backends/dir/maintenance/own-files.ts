@@ -5,7 +5,7 @@ import { WORK_DIRECTORY } from "../batch/work-notes.ts";
 import type { TableContext } from "../catalog/catalog-context.ts";
 import { MANIFEST_NAME } from "../catalog/manifest/manifest-table.ts";
 import { keyIn, listNames } from "../format/storage.ts";
-import { findOldDays } from "../idempotency/records.ts";
+import { findOldDays } from "../idempotency/record-days.ts";
 import { findJobFiles, JOBS_DIRECTORY } from "../jobs/store.ts";
 import { findGoneLeases } from "../upkeep/gone-leases.ts";
 import { UPKEEP_DIRECTORY } from "../upkeep/lease.ts";
