@@ -1,11 +1,12 @@
 import type { Readable } from "node:stream";
 import type { BlobItem } from "@azure/storage-blob";
+import { forEachOf } from "../concurrency/for-each.ts";
 import type { ObjectInfo } from "../format/storage.ts";
 import { failureOf, MAX_TRIES, openAzure, toAzureError } from "./azure-client.ts";
 import { bounded } from "./bounded-requests.ts";
-import type { Bucket, ListedObject } from "./bucket.ts";
+import { type Bucket, boundsOf, type ListedObject } from "./bucket.ts";
 import type { Outcome } from "./conditional-put.ts";
-import { isTransient } from "./failure.ts";
+import { isTransient, withErrors } from "./failure.ts";
 import { pacedBody, readPaced } from "./paced-body.ts";
 import { inPieces } from "./pieces.ts";
 import { createRemoteStore, type RemoteStorage } from "./remote-store.ts";
@@ -53,7 +54,9 @@ export async function createAzureStore(name: string, options: StorageOptions): P
   async function read(...part: Parameters<typeof open>) {
     const found = await open(...part);
     if (found === undefined) return undefined;
-    const bytes = await readPaced(found.body, limits.longest, part[3]).catch(refuseBody);
+    const bytes = await readPaced(found.body, limits.longest, part[3]).catch((error: unknown) => {
+      throw toBodyError(error);
+    });
     return { tag: found.tag, bytes };
   }
   const bucket: Bucket = {
@@ -64,14 +67,13 @@ export async function createAzureStore(name: string, options: StorageOptions): P
     getTagged: (key, signal) => read(key, signal),
     async getStream(key) {
       const found = await open(key);
-      return found && withErrors(pacedBody(found.body, limits.longest));
+      return found && withErrors(pacedBody(found.body, limits.longest), toBodyError);
     },
     async getPart(key, range, signal) {
       const info = await head(key, signal);
       if (info === undefined) return undefined;
       const { size } = info;
-      const start = "length" in range ? Math.max(0, size - range.length) : range.start;
-      const end = "length" in range ? size : Math.min(range.end, size);
+      const { start, end } = boundsOf(range, size);
       if (start >= end) return { size, bytes: new Uint8Array() };
       const found = await read(key, signal, start, end - start);
       return found && { size, bytes: found.bytes };
@@ -110,11 +112,7 @@ export async function createAzureStore(name: string, options: StorageOptions): P
       await known(done).finally(() => copy.stopPolling());
     },
     async delete(keys) {
-      const rest = keys.values();
-      const worker = async () => {
-        for (const key of rest) await known(repeated(() => blobOf(key).deleteIfExists()));
-      };
-      await Promise.all(Array.from({ length: Math.min(DELETES, keys.length) }, worker));
+      await forEachOf(keys, DELETES, (key) => known(repeated(() => blobOf(key).deleteIfExists())));
     },
     deleteTagged(key, tag, attempts) {
       const remove = () => single.getBlockBlobClient(key).delete({ conditions: { ifMatch: tag } });
@@ -202,15 +200,7 @@ function orMissing<T>(request: Promise<T>): Promise<T | undefined> {
   });
 }
 
-async function* withErrors(bytes: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
-  try {
-    yield* bytes;
-  } catch (error) {
-    refuseBody(error);
-  }
-}
-
-/** Throws the error of a body; the library says of one that was cut that somebody has cancelled it. */
-function refuseBody(error: unknown): never {
-  throw toAzureError((error as Error).name === "AbortError" ? { code: "ECONNRESET" } : error);
+/** Converts the failure of a body; the library says of one that was cut that somebody has cancelled it. */
+function toBodyError(thrown: unknown): unknown {
+  return toAzureError((thrown as Error).name === "AbortError" ? { code: "ECONNRESET" } : thrown);
 }

@@ -4,6 +4,12 @@ import type { Outcome } from "./conditional-put.ts";
 /** A part of an object: from `start` to before `end`, or the last `length` bytes. */
 export type ByteRange = { readonly start: number; readonly end: number } | { readonly length: number };
 
+/** Returns the bounds of a part of an object of a size, in bytes; no byte is between them if the part begins beyond the end. */
+export function boundsOf(range: ByteRange, size: number): { readonly start: number; readonly end: number } {
+  if ("length" in range) return { start: Math.max(0, size - range.length), end: size };
+  return { start: range.start, end: Math.min(range.end, size) };
+}
+
 /** An object in a listing. */
 export interface ListedObject extends ObjectInfo {
   /** The tag that {@link Bucket.deleteTagged} takes; undefined if the listing lacks it. */

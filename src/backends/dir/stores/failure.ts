@@ -65,6 +65,18 @@ export function toStoreError(service: string, { status, code, requestId }: Store
   return new Kind(name, message, { cause, ...(name === "Throttling" && RETRY_LATER) });
 }
 
+/** Passes a body on, and throws its failure as the error to which `toError` converts it. */
+export async function* withErrors(
+  bytes: AsyncIterable<Uint8Array>,
+  toError: (thrown: unknown) => unknown,
+): AsyncIterable<Uint8Array> {
+  try {
+    yield* bytes;
+  } catch (error) {
+    throw toError(error);
+  }
+}
+
 /** Whether the request may succeed later. */
 export function isTransient({ status, code }: StoreFailure): boolean {
   return status === undefined

@@ -1,11 +1,12 @@
 import type { File, StorageOptions as GcsOptions } from "@google-cloud/storage";
 import { LanceError } from "../../../namespace/errors.ts";
 import { loadLibrary } from "../../load-library.ts";
+import { forEachOf } from "../concurrency/for-each.ts";
 import type { ObjectInfo } from "../format/storage.ts";
 import { bounded } from "./bounded-requests.ts";
-import type { ListedObject } from "./bucket.ts";
+import { boundsOf, type ListedObject } from "./bucket.ts";
 import type { Outcome } from "./conditional-put.ts";
-import { isTransient, toStoreError } from "./failure.ts";
+import { isTransient, toStoreError, withErrors } from "./failure.ts";
 import { failureOf, openBody, optionReader, readServiceAccount } from "./gcs-access.ts";
 import { uploadStream } from "./gcs-upload.ts";
 import { pacedBody, readPaced } from "./paced-body.ts";
@@ -78,14 +79,13 @@ export async function createGcsStore(name: string, options: StorageOptions): Pro
     async getStream(key) {
       const file = bucket.file(key);
       const [found] = await known(repeated(() => file.exists()));
-      return found ? withErrors(pacedBody(openBody({ host, file }), limits.longest)) : undefined;
+      return found ? withErrors(pacedBody(openBody({ host, file }), limits.longest), toGcsError) : undefined;
     },
     async getPart(key, range, signal) {
       const metadata = await metadataOf(bucket.file(key), signal);
       if (metadata === undefined) return undefined;
       const size = Number(metadata[0].size ?? 0);
-      const start = "length" in range ? Math.max(0, size - range.length) : range.start;
-      const end = "length" in range ? size : Math.min(range.end, size);
+      const { start, end } = boundsOf(range, size);
       if (start >= end) return { size, bytes: new Uint8Array() };
       const bytes = await read(key, signal, { start, end: end - 1 });
       return bytes && { size, bytes };
@@ -118,12 +118,9 @@ export async function createGcsStore(name: string, options: StorageOptions): Pro
       await known(repeated(() => bucket.file(from).copy(bucket.file(to)), limits.longest));
     },
     async delete(keys) {
-      const rest = keys.values();
-      const worker = async () => {
-        for (const key of rest)
-          await known(repeated(() => bucket.file(key).delete({ ignoreNotFound: true })));
-      };
-      await Promise.all(Array.from({ length: Math.min(DELETES, keys.length) }, worker));
+      await forEachOf(keys, DELETES, (key) =>
+        known(repeated(() => bucket.file(key).delete({ ignoreNotFound: true }))),
+      );
     },
     deleteTagged(key, ifGenerationMatch, attempts) {
       const remove = () => single.file(key).delete({ ifGenerationMatch });
@@ -213,12 +210,4 @@ function orMissing<T>(request: Promise<T>): Promise<T | undefined> {
     if (failureOf(error).status === 404) return undefined;
     throw toGcsError(error);
   });
-}
-
-async function* withErrors(bytes: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
-  try {
-    yield* bytes;
-  } catch (error) {
-    throw toGcsError(error);
-  }
 }

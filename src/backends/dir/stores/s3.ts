@@ -1,6 +1,7 @@
 import type { Readable } from "node:stream";
 import type { ListObjectsV2CommandOutput } from "@aws-sdk/client-s3";
 import type { Bucket, BucketPage } from "./bucket.ts";
+import { withErrors } from "./failure.ts";
 import { pacedBody } from "./paced-body.ts";
 import { createRemoteStore, type RemoteStorage } from "./remote-store.ts";
 import { isListing, noResult } from "./s3-answers.ts";
@@ -42,7 +43,7 @@ function s3Bucket(Bucket: string, access: S3Access): Bucket {
     async getStream(key) {
       const command = new sdk.GetObjectCommand({ Bucket, Key: key });
       const body = (await orMissing(client.send(command, { requestTimeout: limits.small })))?.Body;
-      return body && withErrors(pacedBody(body as Readable, limits.longest));
+      return body && withErrors(pacedBody(body as Readable, limits.longest), toS3Error);
     },
     async page({ prefix: Prefix, recursive, limit: MaxKeys, from: ContinuationToken }, abortSignal) {
       const options = { requestTimeout: limits.small, ...(abortSignal && { abortSignal }) };
@@ -90,12 +91,4 @@ function pageOf(page: ListObjectsV2CommandOutput): BucketPage {
     prefixes: CommonPrefixes.map(({ Prefix = "" }) => Prefix),
     next: IsTruncated ? NextContinuationToken : undefined,
   };
-}
-
-async function* withErrors(bytes: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
-  try {
-    yield* bytes;
-  } catch (error) {
-    throw toS3Error(error);
-  }
 }
