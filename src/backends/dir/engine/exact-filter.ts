@@ -1,6 +1,7 @@
 import { LanceError } from "../../../namespace/errors.ts";
-import { atOnce, inSlices } from "../../../runtime/pace.ts";
+import { atOnce, inSlices, type Steps } from "../../../runtime/pace.ts";
 import { apartSteps, NEVER } from "./in-lists.ts";
+import { matchListSteps } from "./match-lists.ts";
 
 /*
  * The engine looks conditions up in indices, and computes wrong rows in two cases. When it negates a result and joins it
@@ -30,7 +31,7 @@ export async function exactFilter(
   filter: string,
   indexTypes: () => Promise<readonly (string | undefined)[] | undefined>,
 ): Promise<string> {
-  const apart = await inSlices(apartSteps(filter, "condition"));
+  const apart = await inSlices(conditionSteps(filter));
   if (negatesTruth(filter)) return rowByRow(apart);
   if (!joinsNegation(filter)) return apart;
   const types = await indexTypes();
@@ -39,13 +40,13 @@ export async function exactFilter(
 
 /** Returns a condition as {@link exactFilter} does, whatever indices the table has. */
 export function exactWithAnyIndex(filter: string): string {
-  const apart = atOnce(apartSteps(filter, "condition"));
+  const apart = atOnce(conditionSteps(filter));
   return negatesTruth(filter) || joinsNegation(filter) ? rowByRow(apart) : apart;
 }
 
 /** Returns the condition of a merge, which no index answers, in the form in which the engine evaluates it correctly. */
 export function exactMatch(condition: string): string {
-  return atOnce(apartSteps(condition, "condition"));
+  return atOnce(conditionSteps(condition));
 }
 
 /** Returns an expression in the form in which the engine computes its value correctly. */
@@ -65,6 +66,10 @@ export function refuseInexact(expression: string, what: string): void {
     "Unsupported",
     `${what} joins several conditions with IN, = or LIKE on the same value, and the engine would compute false or true where it is null; use a plain column with this expression in place of a computed one`,
   );
+}
+
+function* conditionSteps(condition: string): Steps<string> {
+  return yield* apartSteps(yield* matchListSteps(condition), "condition");
 }
 
 function negatesTruth(filter: string): boolean {

@@ -148,7 +148,7 @@ function areConstants(tokens: readonly SqlToken[], from: number, to: number): bo
 }
 
 /** Returns the bracket that closes each opening one, by their indices. */
-function closingsOf(tokens: readonly SqlToken[]): Map<number, number> {
+export function closingsOf(tokens: readonly SqlToken[]): Map<number, number> {
   const closings = new Map<number, number>();
   const open: number[] = [];
   for (const [at, { kind, text }] of tokens.entries()) {
