@@ -206,6 +206,13 @@ test("a BETWEEN keeps its AND, also beside lists that are kept apart", () => {
   );
 });
 
+test("only the conditions from the first list to the last one are kept apart, so that indices answer the others", () => {
+  assert.equal(
+    apart("(k = 1 OR t = 'x') AND (a NOT IN (1) OR b = 2 OR a NOT IN (2)) AND (k = 3 OR t = 'y')"),
+    "(k = 1 OR t = 'x') AND random() <= 2 AND (a NOT IN (1) OR random() > 2 OR b = 2 OR random() > 2 OR a NOT IN (2)) AND random() <= 2 AND (k = 3 OR t = 'y')",
+  );
+});
+
 test("an expression that has too many conditions to keep its lists apart is refused", () => {
   const text = Array.from({ length: 4001 }, (_, i) => `a NOT IN (${i})`).join(" OR ");
   assert.throws(

@@ -11,7 +11,8 @@ import { invalidSql, type SqlToken, tokenSteps } from "./sql-tokens.ts";
  * `array_has([1, 2], a)`.
  *
  * It joins only neighbours, so that a condition between the two keeps them apart. That condition is always true beside AND and always false
- * beside OR, as only its evaluation shows, and the result is the same, also if it is null.
+ * beside OR, as only its evaluation shows, and the result is the same, also if it is null. No index answers it, so that conditions before the
+ * first list and after the last one remain without it.
  */
 
 /** A condition that no row meets, as only its evaluation shows. */
@@ -44,22 +45,26 @@ export function* apartSteps(text: string, use: Use): Steps<string> {
   const misjoining = isNegated ? "and" : "or";
   const misjoins = joints.some((at) => wordOf(tokens[at]) === misjoining);
   const isWrong = (group: Group) => isMisjoined(group, { isValue, isNegated, misjoins });
-  if (joints.length === 0 || !groupsOf(members).some(isWrong)) return text;
-  if (2 * joints.length >= MAX_CONDITIONS) {
+  const { first, last } = groupsOf(members).filter(isWrong).reduce(together, NOBODY);
+  const apart = joints.filter(
+    (_, i) => (joints[i + 1] ?? tokens.length) > first && (joints[i - 1] ?? -1) < last,
+  );
+  if (apart.length === 0) return text;
+  if (joints.length + apart.length >= MAX_CONDITIONS) {
     throw invalidSql(
       `AND and OR join more than ${MAX_CONDITIONS / 2} conditions, several of which compare one value by IN, = or LIKE; use fewer, longer lists`,
     );
   }
   yield;
-  let [apart, done] = ["", 0];
-  for (const at of joints) {
+  let [separate, done] = ["", 0];
+  for (const at of apart) {
     const { start, end, text: joint } = tokens[at] as SqlToken;
-    apart += `${text.slice(done, start)}${joint} ${wordOf(tokens[at]) === "or" ? NEVER : ALWAYS} ${text.slice(start, end)}`;
+    separate += `${text.slice(done, start)}${joint} ${wordOf(tokens[at]) === "or" ? NEVER : ALWAYS} ${text.slice(start, end)}`;
     done = end;
   }
-  apart += text.slice(done);
-  yield* expressionCheck(apart);
-  return apart;
+  separate += text.slice(done);
+  yield* expressionCheck(separate);
+  return separate;
 }
 
 function occurrences(pattern: RegExp, text: string): number {
@@ -68,6 +73,9 @@ function occurrences(pattern: RegExp, text: string): number {
 
 /** Facts about all members that may be compared with the same value. */
 interface Group {
+  /** Indices of the tokens by which the first and the last member compare. */
+  readonly first: number;
+  readonly last: number;
   readonly halves: number;
   /** Whether all of them only decide, and have no nulls. */
   readonly certain: boolean;
@@ -75,7 +83,7 @@ interface Group {
   readonly negates: boolean;
 }
 
-const NOBODY: Group = { halves: 0, certain: true, negates: false };
+const NOBODY: Group = { first: Number.MAX_SAFE_INTEGER, last: -1, halves: 0, certain: true, negates: false };
 
 /** Whether the engine may join members of a group, and the result may be wrong. */
 function isMisjoined(
@@ -91,8 +99,8 @@ function isMisjoined(
 function groupsOf(members: readonly Member[]): Group[] {
   const groups = new Map<string, Group>();
   let others = NOBODY;
-  for (const { column, halves, decides, plain, negated } of members) {
-    const own = { halves, certain: decides && plain, negates: negated && halves === 2 };
+  for (const { at, column, halves, decides, plain, negated } of members) {
+    const own = { first: at, last: at, halves, certain: decides && plain, negates: negated && halves === 2 };
     if (column === undefined) others = together(others, own);
     else groups.set(column, together(groups.get(column) ?? NOBODY, own));
   }
@@ -101,6 +109,8 @@ function groupsOf(members: readonly Member[]): Group[] {
 
 function together(a: Group, b: Group): Group {
   return {
+    first: Math.min(a.first, b.first),
+    last: Math.max(a.last, b.last),
     halves: a.halves + b.halves,
     certain: a.certain && b.certain,
     negates: a.negates || b.negates,

@@ -10,6 +10,8 @@ const HAS = new Set(["array_has", "array_contains", "list_has", "list_contains"]
 
 /** A list, or a comparison that may become part of one. */
 export interface Member {
+  /** Index of the token that compares. */
+  readonly at: number;
   /** Its part of a list, in halves: two lists can be joined. */
   readonly halves: 1 | 2;
   /** The column that is compared; undefined for any other value, which may prove to be the same as a column. */
@@ -107,18 +109,18 @@ function memberOf(
   frame: Frame,
 ): Member | undefined {
   if (HAS.has(wordOf(tokens[at])))
-    return { halves: 2, column: undefined, negated: false, plain: false, decides: false };
+    return { at, halves: 2, column: undefined, negated: false, plain: false, decides: false };
   const begins = wordOf(tokens[frame.first]) === "not" ? frame.first + 1 : frame.first;
   const negated = wordOf(tokens[at - 1]) === "not";
   const left = columnIn(tokens, begins, negated ? at - 1 : at);
   const decides = frame.decides && frame.operators === 1 && begins === frame.first;
   if (list !== undefined) {
     const plain = areConstants(tokens, at + 2, list);
-    return { halves: 2, column: left, negated, plain, decides: decides && list + 1 === end };
+    return { at, halves: 2, column: left, negated, plain, decides: decides && list + 1 === end };
   }
   const right = columnIn(tokens, at + 1, end);
   if (left !== undefined && right !== undefined) return undefined;
-  return { halves: 1, column: left ?? right, negated, plain: true, decides };
+  return { at, halves: 1, column: left ?? right, negated, plain: true, decides };
 }
 
 /** Returns the last name of the path that some tokens are; undefined if they are anything else. */
