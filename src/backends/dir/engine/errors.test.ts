@@ -261,6 +261,11 @@ const SAID: readonly (readonly [text: string, name: ErrorName, message?: string]
     "LanceError(IO): Generic S3 error: Error performing GET http://h/b after 1 retries: HTTP error: error sending request",
     "ServiceUnavailable",
   ],
+  ["LanceError(IO): Generic S3 error: non-2xx status code: 502 Bad Gateway: <html>", "ServiceUnavailable"],
+  [
+    "lance error: Invalid user input: Error resolving filter expression a BETWEEN 1.500 AND 'x': Invalid user input: Received literal",
+    "InvalidInput",
+  ],
   ["LanceError(IO): non-2xx status code: 403 Forbidden: <Code>AccessDenied</Code>", "ServiceUnavailable"],
 ];
 

@@ -36,7 +36,7 @@ export const FIRST_MEANINGS: readonly Meaning[] = [
   [/Too many open files|os error (?:23|24)\b/, "ServiceUnavailable", "the server has too many open files"],
   [/NoSuchBucket|ContainerNotFound/, "ServiceUnavailable", "the bucket of the table does not exist"],
   [
-    /error sending request|HTTP error: (?:request or response body error|operation timed out)|after \d+ retries|Connection refused|Error performing token request|os error (?:5|104|111)\b|\b50[0234] [A-Z]/,
+    /error sending request|HTTP error: (?:request or response body error|operation timed out)|after \d+ retries|Connection refused|Error performing token request|os error (?:5|104|111)\b|\b50[0234] [A-Z][a-z]/,
     "ServiceUnavailable",
     "the storage of the table does not answer",
   ],
