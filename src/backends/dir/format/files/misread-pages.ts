@@ -7,6 +7,7 @@ import {
   PageLayoutSchema,
 } from "../../../../gen/lance/format/data_file_pb.ts";
 import type { DataFile, Manifest } from "../../../../gen/lance/format/table_pb.ts";
+import { createPace } from "../../../../runtime/pace.ts";
 import { forEachOf } from "../../concurrency/for-each.ts";
 import { type DatasetRef, dataDirectory } from "../dataset.ts";
 import { withoutEndSlashes } from "../end-slashes.ts";
@@ -47,8 +48,11 @@ export async function findMisread(
   if (suspects.size === 0) return [];
   const found = new Set<readonly string[]>();
   const budget = { bytes: MAX_PAGE_BYTES };
+  const pace = createPace();
   const files = manifest.fragments.flatMap((fragment) => fragment.files);
   await forEachOf(files, FILES, async (file) => {
+    // What is remembered of all files is found without a wait.
+    await pace.pauseIfDue();
     if (file.fileMajorVersion < 2) return;
     const columns = new Map<number, readonly string[]>();
     for (const [at, id] of file.fields.entries()) {

@@ -23,13 +23,15 @@ import { isLanceError } from "../../../../namespace/errors.ts";
 import { createTurns } from "../../concurrency/turns.ts";
 import type { WriteGate } from "../../concurrency/write-gate.ts";
 import { ENCODING_KEY, SOUND_ENCODING } from "../../format/files/misread-columns.ts";
+import { findMisread } from "../../format/files/misread-pages.ts";
+import { readVersion } from "../../format/versions/version-files.ts";
 import { openDirectory } from "../../open-directory.ts";
 import { failsWith, openClient, silent, temporaryDirectory } from "../../test-support.ts";
 import { buildQuery, type Run } from "../query/build.ts";
 import { startRun } from "../read/run-query.ts";
 import { createChangeOperations } from "../rows/change.ts";
 import { openGuarded } from "./guarded.ts";
-import { requireTable } from "./lookup.ts";
+import { datasetOf, requireTable } from "./lookup.ts";
 
 interface Row {
   readonly id: number;
@@ -249,6 +251,34 @@ test("refuses an update, and a query, while which another call stores misread va
   const options = { data, call, turns: createTurns(1) };
   await assert.rejects(startRun(built, run, 100, options), refused);
   data.release();
+});
+
+test("lets other work run while very many files are looked at that are known already", async (t) => {
+  const root = await temporaryDirectory(t);
+  const client = await openClient(t, root);
+  await client.upload("createTable", "t", {}, ipcOf(nestedRows(5, 5)));
+  const { context, close } = await openDirectory({ root, log: silent, maintenance: false });
+  t.onTestFinished(close);
+  const dataset = datasetOf(context, await requireTable(context, ["t"]));
+  const { manifest } = await readVersion(dataset);
+  await findMisread(dataset, manifest);
+  const [fragment] = manifest.fragments;
+  assert.ok(fragment);
+  const files = Array.from({ length: 50 }, () => fragment.files).flatMap((known) =>
+    known.map((file) => ({
+      ...file,
+      get fields() {
+        for (const start = performance.now(); performance.now() - start < 1; );
+        return file.fields;
+      },
+    })),
+  );
+  let turned = false;
+  setImmediate(() => {
+    turned = true;
+  });
+  await findMisread(dataset, { ...manifest, fragments: [{ ...fragment, files }] });
+  assert.ok(turned);
 });
 
 test("reads and writes rows right whose column has the metadata for the encoding of short values", async (t) => {
