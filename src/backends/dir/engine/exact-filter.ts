@@ -1,5 +1,7 @@
+import type { ArrowField } from "../../../arrow/schema.ts";
 import { LanceError } from "../../../namespace/errors.ts";
-import { atOnce, inSlices, type Steps } from "../../../runtime/pace.ts";
+import { inSlices, type Steps } from "../../../runtime/pace.ts";
+import { exactLiteralSteps } from "./exact-literals.ts";
 import { apartSteps, NEVER } from "./in-lists.ts";
 import { matchListSteps } from "./match-lists.ts";
 
@@ -22,54 +24,82 @@ const CONJUNCTION = /\b(?:and|or)\b/i;
 /** Types of indices, in the words of the format, whose results only exclude rows. */
 const EXCLUDING: ReadonlySet<string | undefined> = new Set([undefined, "ZoneMap", "BloomFilter"]);
 
+/** The columns of the tables that an expression may name. */
+type Fields = readonly ArrowField[];
+
 /**
  * Returns a condition in the form in which the engine evaluates it correctly.
  *
  * @param indexTypes returns the types of the table's indices; undefined if they are not known
+ * @throws LanceError InvalidInput
  */
 export async function exactFilter(
   filter: string,
+  fields: Fields,
   indexTypes: () => Promise<readonly (string | undefined)[] | undefined>,
 ): Promise<string> {
-  const apart = await inSlices(conditionSteps(filter));
-  if (negatesTruth(filter)) return rowByRow(apart);
-  if (!joinsNegation(filter)) return apart;
+  const exact = await exactMatch(filter, fields);
+  if (negatesTruth(filter)) return rowByRow(exact);
+  if (!joinsNegation(filter)) return exact;
   const types = await indexTypes();
-  return types?.every((type) => !EXCLUDING.has(type)) ? apart : rowByRow(apart);
+  return types?.every((type) => !EXCLUDING.has(type)) ? exact : rowByRow(exact);
 }
 
-/** Returns a condition as {@link exactFilter} does, whatever indices the table has. */
-export function exactWithAnyIndex(filter: string): string {
-  const apart = atOnce(conditionSteps(filter));
-  return negatesTruth(filter) || joinsNegation(filter) ? rowByRow(apart) : apart;
-}
-
-/** Returns the condition of a merge, which no index answers, in the form in which the engine evaluates it correctly. */
-export function exactMatch(condition: string): string {
-  return atOnce(conditionSteps(condition));
-}
-
-/** Returns an expression in the form in which the engine computes its value correctly. */
-export function exactValue(expression: string): string {
-  return atOnce(apartSteps(expression, "value"));
+/** Returns a condition as {@link exactFilter} does, whatever indices the table has. @throws LanceError InvalidInput */
+export async function exactWithAnyIndex(filter: string, fields: Fields): Promise<string> {
+  const exact = await exactMatch(filter, fields);
+  return negatesTruth(filter) || joinsNegation(filter) ? rowByRow(exact) : exact;
 }
 
 /**
- * Refuses an expression that the engine keeps as it is, and computes wrongly.
+ * Returns the condition of a merge, which no index answers, in the form in which the engine evaluates it correctly.
+ *
+ * @throws LanceError InvalidInput
+ */
+export async function exactMatch(condition: string, fields: Fields): Promise<string> {
+  return inSlices(conditionSteps(condition, fields));
+}
+
+/**
+ * Returns an expression in the form in which the engine computes its value correctly.
+ *
+ * @throws LanceError InvalidInput
+ */
+export async function exactValue(expression: string, fields: Fields): Promise<string> {
+  return inSlices(valueSteps(expression, fields));
+}
+
+/** Returns columns with their expressions as {@link exactValue} does. @throws LanceError InvalidInput */
+export async function exactColumns(
+  columns: readonly (readonly [name: string, expression: string])[],
+  fields: Fields,
+): Promise<[name: string, expression: string][]> {
+  const exact: [string, string][] = [];
+  for (const [name, expression] of columns) exact.push([name, await exactValue(expression, fields)]);
+  return exact;
+}
+
+/**
+ * Refuses an expression with lists that the engine keeps as it is, and computes wrongly.
  *
  * @param what names it in errors
- * @throws LanceError Unsupported
+ * @throws LanceError Unsupported; InvalidInput
  */
-export function refuseInexact(expression: string, what: string): void {
-  if (exactValue(expression) === expression) return;
+export async function refuseInexact(expression: string, what: string): Promise<void> {
+  if ((await inSlices(apartSteps(expression, "value"))) === expression) return;
   throw new LanceError(
     "Unsupported",
     `${what} joins several conditions with IN, = or LIKE on the same value, and the engine would compute false or true where it is null; use a plain column with this expression in place of a computed one`,
   );
 }
 
-function* conditionSteps(condition: string): Steps<string> {
-  return yield* apartSteps(yield* matchListSteps(condition), "condition");
+function* conditionSteps(condition: string, fields: Fields): Steps<string> {
+  const literal = yield* exactLiteralSteps(condition, fields);
+  return yield* apartSteps(yield* matchListSteps(literal), "condition");
+}
+
+function* valueSteps(expression: string, fields: Fields): Steps<string> {
+  return yield* apartSteps(yield* exactLiteralSteps(expression, fields), "value");
 }
 
 function negatesTruth(filter: string): boolean {

@@ -1,9 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, it } from "vitest";
 import { isLanceError } from "../../../namespace/errors.ts";
-import { onePredicate } from "./predicate.ts";
+import { atOnce } from "../../../runtime/pace.ts";
+import { predicateSteps } from "./predicate.ts";
 
-describe("onePredicate", () => {
+const onePredicate = (predicate: string | undefined) => atOnce(predicateSteps(predicate));
+
+describe("predicateSteps", () => {
   it("passes one expression, whatever its literals and quoted names hold", () => {
     for (const predicate of [
       "id > 1",

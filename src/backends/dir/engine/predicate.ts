@@ -3,11 +3,6 @@ import { atOnce, type Steps } from "../../../runtime/pace.ts";
 import { expressionCheck } from "./sql.ts";
 import { MAX_VALUE_LENGTH } from "./sql-functions.ts";
 
-/** Checks a predicate as {@link predicateSteps} does, without a pause. @throws LanceError InvalidInput */
-export function onePredicate(predicate: string | undefined): string | undefined {
-  return atOnce(predicateSteps(predicate));
-}
-
 /**
  * Checks that a predicate is a single expression that the engine can evaluate safely; see {@link expressionCheck}.
  *

@@ -8,11 +8,12 @@ import {
 import { callerKey } from "../../../../namespace/caller-key.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
+import { inSlices } from "../../../../runtime/pace.ts";
 import type { ChangeContext } from "../../batch/change-context.ts";
 import { engineCall } from "../../engine/errors.ts";
 import { exactValue, exactWithAnyIndex, refuseInexact } from "../../engine/exact-filter.ts";
 import type { NativeTable } from "../../engine/native.ts";
-import { checkExpressions, onePredicate } from "../../engine/predicate.ts";
+import { checkExpressions, predicateSteps } from "../../engine/predicate.ts";
 import { repeatConflicts } from "../../engine/repeat-conflicts.ts";
 import { tokenizeSql } from "../../engine/sql-tokens.ts";
 import { findMisread } from "../../format/files/misread-pages.ts";
@@ -68,7 +69,7 @@ export function createBackfillOperations(
       const work = await withGuarded(context, call, { branch }, async ({ table, wait, refuseMisread }) => {
         const { names, field } = resolveField(await wait(() => schemaOf(table)), request.column);
         await checkReach(request, () => wait(() => table.version()));
-        const plan = planFill(names, field, request);
+        const plan = await planFill(names, field, request);
         const { expression } = plan;
         // The engine writes the rows that it fills again.
         await refuseMisread(() => ({ all: true, expressions: [expression, plan.where] }));
@@ -92,15 +93,15 @@ interface Fill {
 }
 
 /** Checks a request and plans its job. @throws LanceError InvalidInput, Unsupported */
-function planFill(
+async function planFill(
   names: readonly string[],
   { metadata }: ArrowField,
   { column, where }: { column: string; where?: string | undefined },
-): Fill {
-  const condition = onePredicate(where);
+): Promise<Fill> {
+  const condition = await inSlices(predicateSteps(where));
   const path = formatFieldPath(names);
   if (metadata["computed_column"] === "true") {
-    checkComputed(metadata);
+    await checkComputed(metadata);
     const kind = metadata["computed_column.kind"] ?? "sql";
     if (kind !== "sql") {
       throw unsupported(
@@ -128,11 +129,11 @@ function planFill(
 }
 
 /** Checks the expression of a computed column, which clients can set as metadata of the field. */
-function checkComputed(metadata: ArrowField["metadata"]): void {
+async function checkComputed(metadata: ArrowField["metadata"]): Promise<void> {
   const expression = metadata["computed_column.expression"];
   if (expression === undefined) return;
   checkExpressions([[expression, "computed_column.expression"]]);
-  refuseInexact(expression, "computed_column.expression");
+  await refuseInexact(expression, "computed_column.expression");
 }
 
 /** Whether a condition is `column IS NULL`, which selects the rows that the engine fills anyway. */
@@ -183,7 +184,7 @@ async function fill(
   // The job may be older than these checks, and the column's metadata may be newer than the job.
   if (expression === undefined) {
     const { fields } = await schemaOf(native);
-    for (const { metadata } of fields) checkComputed(metadata);
+    for (const { metadata } of fields) await checkComputed(metadata);
     const computed = fields.map(({ metadata }) => metadata["computed_column.expression"]);
     const bytes = await memoryOfReads(data, { expressions: computed });
     const refresh = () => inRoomOfJob(bytes, waiting, () => native.refreshColumn(column));
@@ -192,12 +193,13 @@ async function fill(
   }
   checkExpressions([[expression, `${EXPRESSION_KEY} of ${column}`]]);
   if (mentions(expression, [column])) refuseSecondStart(job, column);
-  const condition = onePredicate(textOf(spec["where"]));
-  const where = condition && exactWithAnyIndex(condition);
+  const condition = await inSlices(predicateSteps(textOf(spec["where"])));
+  const { fields } = await schemaOf(native);
+  const where = condition && (await exactWithAnyIndex(condition, fields));
+  const exact = await exactValue(expression, fields);
   const bytes = await memoryOfUpdate(data, where, () => countRows(data, where, waiting));
   checkChange(bytes);
-  const update = () =>
-    inRoomOfJob(bytes, waiting, () => native.update(where, [[column, exactValue(expression)]]));
+  const update = () => inRoomOfJob(bytes, waiting, () => native.update(where, [[column, exact]]));
   const { rowsUpdated, version } = await repeatConflicts(native, update, () => !signal.aborted);
   return { rows: rowsUpdated, sourceVersion, version };
 }

@@ -14,7 +14,7 @@ import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import { firstRepeated } from "../../../../runtime/repeated.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
 import { engineCall } from "../../engine/errors.ts";
-import { exactValue, refuseInexact } from "../../engine/exact-filter.ts";
+import { exactColumns, refuseInexact } from "../../engine/exact-filter.ts";
 import type { NativeAlteration, NativeTable } from "../../engine/native.ts";
 import { checkExpressions } from "../../engine/predicate.ts";
 import { readSchema } from "../../engine/version-answers.ts";
@@ -53,10 +53,15 @@ export function createColumnOperations(
 
   return {
     async alterTableAddColumns({ branch, newColumns }, call) {
-      const { computed, columns } = checkNewColumns(newColumns);
+      const { computed, columns } = await checkNewColumns(newColumns);
       const add = async (native: NativeTable, schema: ArrowSchema) => {
         for (const { name } of columns) requireNewName(schema, name);
-        return computed ? native.addComputedColumns(columns) : native.addColumns(columns);
+        if (computed) return native.addComputedColumns(columns);
+        const exact = await exactColumns(
+          columns.map(({ name, valueSql }) => [name, valueSql]),
+          schema.fields,
+        );
+        return native.addColumns(exact.map(([name, valueSql]) => ({ name, valueSql })));
       };
       const version = await change(call, branch, add, {
         expressions: columns.map(({ valueSql }) => valueSql),
@@ -123,7 +128,7 @@ export function schemaOf(native: NativeTable): Promise<ArrowSchema> {
 /** The sources of a new column's values, by the fields of the request that name them. */
 const SOURCES = ["expression", "computed", "virtualColumn"] as const;
 
-function checkNewColumns(entries: readonly AddColumnsEntry[]) {
+async function checkNewColumns(entries: readonly AddColumnsEntry[]) {
   requireSome(entries, "new_columns");
   const columns = entries.map((entry) => ({ name: checkName(entry.name), valueSql: sourceOf(entry) }));
   checkExpressions(
@@ -139,13 +144,9 @@ function checkNewColumns(entries: readonly AddColumnsEntry[]) {
       "new_columns has some with expression and some with computed; the two cannot be one version",
     );
   }
-  if (computed === 0)
-    return {
-      computed: false,
-      columns: columns.map(({ name, valueSql }) => ({ name, valueSql: exactValue(valueSql) })),
-    };
+  if (computed === 0) return { computed: false, columns };
   for (const { name, valueSql } of columns)
-    refuseInexact(valueSql, `the expression of column ${JSON.stringify(name)}`);
+    await refuseInexact(valueSql, `the expression of column ${JSON.stringify(name)}`);
   return { computed: true, columns };
 }
 

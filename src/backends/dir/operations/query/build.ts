@@ -106,7 +106,7 @@ export async function buildQuery(
   const pace = createPace();
   // Each query of the request has the condition and the columns; they are checked once.
   const checked = { ...asked, filter: await safeFilter(await inSlices(predicateSteps(asked.filter))) };
-  const columns = columnsOf(asked, schema);
+  const columns = await columnsOf(asked, schema);
   await pace.pauseIfDue();
   const request = isSearch(checked) ? await withinTable(table, checked) : checked;
   const vector = vectorSearch(request, schema);

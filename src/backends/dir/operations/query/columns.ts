@@ -1,7 +1,7 @@
 import { fieldNamed, formatFieldPath, parseFieldPath } from "../../../../arrow/field-path.ts";
 import type { ArrowSchema } from "../../../../arrow/schema.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
-import { exactValue } from "../../engine/exact-filter.ts";
+import { exactColumns } from "../../engine/exact-filter.ts";
 import type { NativeQueryBase } from "../../engine/native-query.ts";
 import { checkExpressions } from "../../engine/predicate.ts";
 import type { QueryFields } from "./fields.ts";
@@ -33,7 +33,10 @@ export const OF_RESULTS: ReadonlySet<string> = new Set([
 export const MANY_NAMES = 100;
 
 /** Returns the columns that a request asks for; undefined for all. @throws LanceError InvalidInput */
-export function columnsOf({ columns }: QueryFields, { fields }: ArrowSchema): Columns | undefined {
+export async function columnsOf(
+  { columns }: QueryFields,
+  { fields }: ArrowSchema,
+): Promise<Columns | undefined> {
   if (columns === undefined) return undefined;
   const aliases = Object.entries(columns.columnAliases);
   if (aliases.length > 0 && columns.columnNames.length > 0) {
@@ -43,7 +46,7 @@ export function columnsOf({ columns }: QueryFields, { fields }: ArrowSchema): Co
     aliases.map(([alias, expression]) => [expression, `the expression of alias ${JSON.stringify(alias)}`]),
   );
   if (aliases.length > 0) {
-    return { entries: aliases.map(([alias, expression]) => [alias, exactValue(expression)]), plain: false };
+    return { entries: await exactColumns(aliases, fields), plain: false };
   }
   if (columns.columnNames.length === 0) return undefined;
   const entries = columns.columnNames.map(

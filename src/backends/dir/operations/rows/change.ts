@@ -64,7 +64,7 @@ export function createChangeOperations(
         withGuarded(context, call, { branch }, async (data) => {
           const { found, table, schema, safeFilter, refuseMisread, commit } = data;
           const waiting = { call, readAhead: context.readAhead };
-          const columns = columnsOf(updates, await schema());
+          const columns = await columnsOf(updates, await schema());
           const check = () =>
             refuseMisread(() => ({
               all: true,
@@ -149,7 +149,7 @@ function castToVector(expression: string, { type, children }: ArrowField): strin
   return `arrow_cast(${expression}, 'FixedSizeList(${type.size}, Float${item.bits})')`;
 }
 
-function columnsOf(updates: readonly ColumnUpdate[], schema: ArrowSchema): [string, string][] {
+async function columnsOf(updates: readonly ColumnUpdate[], schema: ArrowSchema): Promise<[string, string][]> {
   const columns = new Map<string, string>();
   for (const { column, expression } of updates) {
     const { names, field } = resolveField(schema, column);
@@ -163,7 +163,7 @@ function columnsOf(updates: readonly ColumnUpdate[], schema: ArrowSchema): [stri
     if (columns.has(name)) {
       throw new LanceError("InvalidInput", `column ${JSON.stringify(name)} is updated more than once`);
     }
-    columns.set(name, castToVector(exactValue(expression), field));
+    columns.set(name, castToVector(await exactValue(expression, schema.fields), field));
   }
   return [...columns];
 }

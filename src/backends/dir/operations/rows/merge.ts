@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { checkCompatible } from "../../../../arrow/compatible.ts";
 import { fieldNamed, resolveField } from "../../../../arrow/field-path.ts";
 import { emptyIpcFile, mayHaveNulls } from "../../../../arrow/file-scan.ts";
-import type { ArrowSchema } from "../../../../arrow/schema.ts";
+import type { ArrowField, ArrowSchema } from "../../../../arrow/schema.ts";
 import { collectUpload, type Upload } from "../../../../arrow/upload.ts";
 import {
   type MergeInsertIntoTableRequest,
@@ -12,11 +12,12 @@ import {
 import type { Call } from "../../../../namespace/call.ts";
 import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
+import { inSlices } from "../../../../runtime/pace.ts";
 import type { ChangeContext } from "../../batch/change-context.ts";
 import { untilEarlyEnd } from "../../concurrency/early-end.ts";
 import { cancellationOf, timeLimit } from "../../concurrency/wait.ts";
 import { exactMatch } from "../../engine/exact-filter.ts";
-import { onePredicate } from "../../engine/predicate.ts";
+import { predicateSteps } from "../../engine/predicate.ts";
 import type { ReadContext, UploadContext } from "../context.ts";
 import { inRoomOfChange } from "../read/in-room.ts";
 import { openGuarded } from "../tables/guarded.ts";
@@ -31,11 +32,16 @@ import { createShared, writeFirst } from "./first-version.ts";
 import { createRowTurns } from "./row-turns.ts";
 
 /** The checked parameters of a merge. */
+/** What a merge does to some rows, and the condition for them. */
+interface Conditional {
+  readonly condition: string | undefined;
+}
+
 interface Plan {
   readonly on: readonly string[];
-  readonly update: { readonly condition: string | undefined } | undefined;
+  readonly update: Conditional | undefined;
   readonly insert: boolean;
-  readonly delete: { readonly condition: string | undefined } | undefined;
+  readonly delete: Conditional | undefined;
   readonly useIndex: boolean | undefined;
   /** Whether the rows go into the log of the table. */
   readonly useLsm: boolean | undefined;
@@ -81,7 +87,9 @@ export function createMergeOperations(
       checkCompatible(upload.schema, schema, plan.insert);
       // Rows that bring all columns replace those of the table; others take the rest of their columns from there.
       const all = plan.update !== undefined && upload.schema.fields.length < schema.fields.length;
-      const expressions = [plan.update?.condition, plan.delete?.condition];
+      const update = await exact(plan.update, bothSides(schema, upload.schema));
+      const remove = await exact(plan.delete, schema.fields);
+      const expressions = [update?.condition, remove?.condition];
       // A merge is not refused for its memory, because the engine may read less with an index.
       const bytes = await memoryOfReads(data, { expressions, whole: all });
       const useIndex =
@@ -92,9 +100,9 @@ export function createMergeOperations(
         await data.commit(async () => {
           await data.refuseMisread(() => ({ all, expressions }));
           let builder = data.table.mergeInsert(on);
-          if (plan.update) builder = builder.whenMatchedUpdateAll(plan.update.condition);
+          if (update) builder = builder.whenMatchedUpdateAll(update.condition);
           if (plan.insert) builder = builder.whenNotMatchedInsertAll();
-          if (plan.delete) builder = builder.whenNotMatchedBySourceDelete(plan.delete.condition);
+          if (remove) builder = builder.whenNotMatchedBySourceDelete(remove.condition);
           if (useIndex !== undefined) builder = builder.useIndex(useIndex);
           if (log) builder = builder.useLsm(false);
           const limit = timeLimit(call, plan.timeout);
@@ -109,7 +117,7 @@ export function createMergeOperations(
 
   return {
     async mergeInsertIntoTable(request, data, call) {
-      const plan = planOf(request);
+      const plan = await planOf(request);
       const table = await requireTable(context, call.id);
       const { signal, holdBody: hold } = call;
       const upload = await collectUpload(data, { maxBytes: maxUploadBytes, signal, hold });
@@ -133,14 +141,14 @@ export function createMergeOperations(
   };
 }
 
-function planOf(request: MergeInsertIntoTableRequest): Plan {
+async function planOf(request: MergeInsertIntoTableRequest): Promise<Plan> {
   const { whenMatchedUpdateAll, whenNotMatchedInsertAll = false, whenNotMatchedBySourceDelete } = request;
-  const update = conditional(
+  const update = await conditional(
     "when_matched_update_all",
     whenMatchedUpdateAll,
     request.whenMatchedUpdateAllFilt,
   );
-  const remove = conditional(
+  const remove = await conditional(
     "when_not_matched_by_source_delete",
     whenNotMatchedBySourceDelete,
     request.whenNotMatchedBySourceDeleteFilt,
@@ -163,13 +171,34 @@ function planOf(request: MergeInsertIntoTableRequest): Plan {
   };
 }
 
-function conditional(name: string, wanted: boolean | undefined, filter: string | undefined) {
-  const condition = onePredicate(filter);
+async function conditional(
+  name: string,
+  wanted: boolean | undefined,
+  filter: string | undefined,
+): Promise<Conditional | undefined> {
+  const condition = await inSlices(predicateSteps(filter));
   if (wanted && condition === undefined && filter !== undefined)
     throw new LanceError("InvalidInput", `${name}_filt must not be blank; without it, all rows are meant`);
-  if (wanted) return { condition: condition && exactMatch(condition) };
+  if (wanted) return { condition };
   if (condition === undefined) return undefined;
   throw new LanceError("InvalidInput", `${name}_filt has no effect without ${name}`);
+}
+
+/** Returns work with its condition in the form in which the engine evaluates it correctly. @throws LanceError InvalidInput */
+async function exact(work: Conditional | undefined, fields: readonly ArrowField[]) {
+  return work && { condition: work.condition && (await exactMatch(work.condition, fields)) };
+}
+
+/** Returns the columns that a condition over the table and the new rows may name. */
+function bothSides(target: ArrowSchema, source: ArrowSchema): ArrowField[] {
+  return Object.entries({ target, source }).map(([name, { fields: children }]) => ({
+    name,
+    nullable: true,
+    type: { name: "struct" },
+    children,
+    dictionary: undefined,
+    metadata: {},
+  }));
 }
 
 /** Returns the columns of the key, which both table and rows must have. */

@@ -136,7 +136,7 @@ export async function openGuarded(
         const paths = await misreadOf(await lease.schema(), find);
         if (paths.length > 0) refuseMisread(paths, await reads());
       }),
-    safeFilter: (filter) => wait(() => safeFilter(filter, dataset(), lease.table)),
+    safeFilter: (filter) => wait(() => safeFilter(filter, dataset(), lease.table, lease.schema)),
     wait,
     commit: (work, onCommitted) =>
       wait(async () => {

@@ -1,3 +1,4 @@
+import type { ArrowSchema } from "../../../../arrow/schema.ts";
 import { exactFilter } from "../../engine/exact-filter.ts";
 import type { NativeTable } from "../../engine/native.ts";
 import type { DatasetRef } from "../../format/dataset.ts";
@@ -9,9 +10,11 @@ export async function safeFilter<T extends string | undefined>(
   filter: T,
   dataset: DatasetRef,
   native: Pick<NativeTable, "version">,
+  schema: () => Promise<ArrowSchema>,
 ): Promise<T | string> {
   if (filter === undefined) return filter;
-  return exactFilter(filter, async () => {
+  const { fields } = await schema();
+  return exactFilter(filter, fields, async () => {
     try {
       const version = BigInt(await native.version());
       return (await readIndices(await readVersion(dataset, version))).map(({ type }) => type);

@@ -109,7 +109,7 @@ async function tryRefresh(
     expressions: readsOf(query, output),
   });
   return withData(context, source, { version: sourceVersion }, async (native) => {
-    checkResult(await resultSchema(buildSourceQuery(native, query, output, {})), output.schema);
+    checkResult(await resultSchema(await buildSourceQuery(native, query, output, {})), output.schema);
     const refresh = { context, view, before, source, origin, native, text, query, output, signal };
     const added = isLast || job.spec["full"] === true ? undefined : await planIncrement(refresh);
     if (added === "nothing") return factsOf(refresh, "none", 0, before.version);
@@ -194,8 +194,9 @@ async function receive<T>(
   const size = await sizeOfExpressions(readsOf(query, output), dataOfJob(native, signal));
   const batchRows = Math.min(size?.batchRows ?? BATCH_ROWS, BATCH_ROWS);
   const call = { signal, holdBody() {}, releaseBody() {} };
-  return inRoomOfJob(size?.readAheadBytes ?? 0, { call, readAhead: context.readAhead }, () => {
-    const rows = resultStream(buildSourceQuery(native, query, output, part), output, batchRows, signal);
+  return inRoomOfJob(size?.readAheadBytes ?? 0, { call, readAhead: context.readAhead }, async () => {
+    const source = await buildSourceQuery(native, query, output, part);
+    const rows = resultStream(source, output, batchRows, signal);
     return receiveRows(context, rows, call, { table: view, overwrite }, work);
   });
 }

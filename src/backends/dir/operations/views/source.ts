@@ -2,9 +2,10 @@ import { type ArrowSchema, decodeSchema } from "../../../../arrow/schema.ts";
 import { END_OF_STREAM, splitIpcFile } from "../../../../arrow/stream.ts";
 import { untilAborted } from "../../concurrency/wait.ts";
 import { engineCall } from "../../engine/errors.ts";
-import { exactValue, exactWithAnyIndex } from "../../engine/exact-filter.ts";
+import { exactColumns, exactWithAnyIndex } from "../../engine/exact-filter.ts";
 import type { NativeTable } from "../../engine/native.ts";
 import type { NativeQuery } from "../../engine/native-query.ts";
+import { readSchema } from "../../engine/version-answers.ts";
 import type { RowRange } from "./added-rows.ts";
 import type { OutputSchema } from "./definition.ts";
 import type { ViewQuery } from "./query-text.ts";
@@ -21,18 +22,22 @@ export interface Part {
 }
 
 /** Builds the engine query of a view. */
-export function buildSourceQuery(
+export async function buildSourceQuery(
   source: NativeTable,
   { columns, where }: ViewQuery,
   { schema }: OutputSchema,
   { rows, limit }: Part,
-): NativeQuery {
+): Promise<NativeQuery> {
+  const { fields } = await engineCall(() => readSchema(source));
   const query = source.query();
   if (columns.length === 0) query.selectColumns(schema.fields.map(({ name }) => name));
-  else query.select(columns.map(([name, expression]) => [name, exactValue(expression)]));
+  else query.select(await exactColumns(columns, fields));
   const ranges = rows?.map(({ from, to }) => `_rowaddr >= ${from} AND _rowaddr < ${to}`);
   const added = ranges === undefined ? [] : [`(${ranges.join(" OR ") || "false"})`];
-  const conditions = [...added, ...(where === undefined ? [] : [`(${exactWithAnyIndex(where)})`])];
+  const conditions = [
+    ...added,
+    ...(where === undefined ? [] : [`(${await exactWithAnyIndex(where, fields)})`]),
+  ];
   if (conditions.length > 0) query.onlyIf(conditions.join(" AND "));
   if (limit !== undefined && limit <= MAX_LIMIT) query.limit(limit);
   return query;

@@ -65,7 +65,9 @@ export function createViewOperations(
   ): Promise<void> {
     const data = await openGuarded(context, call, { version }, await requireTable(context, query.source));
     try {
-      const schema = await data.wait(() => resultSchema(buildSourceQuery(data.table, query, output, {})));
+      const schema = await data.wait(async () =>
+        resultSchema(await buildSourceQuery(data.table, query, output, {})),
+      );
       checkResult(schema, output.schema);
     } finally {
       data.release();
