@@ -2,6 +2,7 @@ import type { ArrowField } from "../../../arrow/schema.ts";
 import { LanceError } from "../../../namespace/errors.ts";
 import { inSlices, type Steps } from "../../../runtime/pace.ts";
 import { exactLiteralSteps } from "./exact-literals.ts";
+import { exactSumSteps } from "./exact-sums.ts";
 import { apartSteps, NEVER } from "./in-lists.ts";
 import { matchListSteps } from "./match-lists.ts";
 
@@ -99,7 +100,8 @@ function* conditionSteps(condition: string, fields: Fields): Steps<string> {
 }
 
 function* valueSteps(expression: string, fields: Fields): Steps<string> {
-  return yield* apartSteps(yield* exactLiteralSteps(expression, fields), "value");
+  const sum = yield* exactSumSteps(expression, fields);
+  return yield* apartSteps(yield* exactLiteralSteps(sum, fields), "value");
 }
 
 function negatesTruth(filter: string): boolean {
