@@ -17,6 +17,7 @@ import { type TestContext, test } from "vitest";
 import { atOnce } from "../../../runtime/pace.ts";
 import { idsOf } from "../rows-fixture.ts";
 import { failsWith, openClient, temporaryDirectory } from "../test-support.ts";
+import { exactMatch } from "./exact-filter.ts";
 import { exactLiteralSteps } from "./exact-literals.ts";
 
 const RATIOS = [0.1, 0.3, null, Number.POSITIVE_INFINITY];
@@ -101,6 +102,16 @@ for (const time of ["TIMESTAMP '1970-01-01 00:00:00.5'", "to_timestamp('1970-01-
     for (const filter of [`seconds < ${time}`, `id = 1 OR NOT (seconds IN (${time}))`])
       await assert.rejects(client.query("t", { filter }), failsWith("InvalidInput"), filter);
   });
+
+test("lets other work run while a condition with very many constants is prepared", async () => {
+  let turned = false;
+  setImmediate(() => {
+    turned = true;
+  });
+  const numbers = Array.from({ length: 49_000 }, (_, i) => i);
+  await exactMatch(`id IN (${numbers.join(", ")}) OR id NOT IN (1, 2)`, []);
+  assert.ok(turned);
+});
 
 test("an expression whose constants the engine converts correctly keeps its text", () => {
   const floats = [{ name: "a", type: { name: "float", bits: 32 } as const }];
