@@ -107,7 +107,8 @@ export interface OutputSchema {
  * @throws LanceError InvalidInput
  */
 export async function readOutputSchema(outputSchema: string, maxBytes: number): Promise<OutputSchema> {
-  if (!/^[A-Za-z0-9+/\s]+={0,2}\s*$/.test(outputSchema)) throw invalid("output_schema is not base64");
+  // With the spaces at the end in the pattern, too, a text of spaces would be read once for each of them.
+  if (!/^[A-Za-z0-9+/\s]+={0,2}$/.test(outputSchema.trimEnd())) throw invalid("output_schema is not base64");
   const bytes = Buffer.from(outputSchema, "base64");
   const ended = bytes.subarray(-END_OF_STREAM.byteLength).equals(END_OF_STREAM);
   if (bytes.subarray(0, 6).toString("latin1") === "ARROW1") {
