@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { type Message, toBinary } from "@bufbuild/protobuf";
+import { type DescField, type DescMessage, isMessage, type Message, toBinary } from "@bufbuild/protobuf";
 import type { Call } from "../namespace/call.ts";
 
 /** Returns the hash of a key and its caller: the same text of another caller is another key. */
@@ -18,8 +18,43 @@ export function hashRequest({ method, database, id }: Call, message: Message): s
     if (field in message) copy[field] = field === "id" ? [...id] : field === "identifier" ? "" : undefined;
   }
   if ("context" in message) copy.context = {};
+  sortMaps(method.input, copy);
   const head = JSON.stringify([method.name, database ?? null, id]);
   return createHash("sha256").update(head).update(toBinary(method.input, copy)).digest("hex");
+}
+
+/** Puts the entries of the maps in a message in order: clients may send them in another with each try. */
+function sortMaps(type: DescMessage, message: Message): void {
+  const values = message as Message & Record<string, unknown>;
+  for (const field of fieldsWithMaps(type)) {
+    const { localName, oneof } = field;
+    if (field.fieldKind === "map")
+      values[localName] = Object.fromEntries(Object.entries(values[localName] as object).sort(byName));
+    const chosen = oneof && (values[oneof.localName] as { readonly case?: string; readonly value?: unknown });
+    const value = oneof === undefined ? values[localName] : chosen?.case === localName && chosen.value;
+    if (field.message === undefined || !value) continue;
+    const inner = field.fieldKind === "map" ? Object.values(value) : [value].flat();
+    for (const each of inner) if (isMessage(each, field.message)) sortMaps(field.message, each);
+  }
+}
+
+const byName = ([a]: readonly [string, unknown], [b]: readonly [string, unknown]) => (a < b ? -1 : 1);
+
+const withMaps = new Map<DescMessage, readonly DescField[]>();
+
+/** Returns the fields of a message that are maps, or whose messages may have some. */
+function fieldsWithMaps(type: DescMessage): readonly DescField[] {
+  const known = withMaps.get(type);
+  if (known !== undefined) return known;
+  const found = type.fields.filter((field) => field.fieldKind === "map" || hasMaps(field.message, new Set()));
+  withMaps.set(type, found);
+  return found;
+}
+
+function hasMaps(type: DescMessage | undefined, seen: Set<DescMessage>): boolean {
+  if (type === undefined || seen.has(type)) return false;
+  seen.add(type);
+  return type.fields.some((field) => field.fieldKind === "map" || hasMaps(field.message, seen));
 }
 
 /** A body that is hashed while it is read. */

@@ -10,7 +10,8 @@ import type { Backend, LanceNamespace } from "../namespace/lance-namespace.ts";
 import { ann } from "../namespace/principal-fixture.ts";
 import { createService } from "./create-service.ts";
 
-const { createTable, insertIntoTable, listTables, registerTable } = LanceNamespaceService.method;
+const { batchCommitTables, createTable, declareTable, insertIntoTable, listTables, registerTable } =
+  LanceNamespaceService.method;
 
 /** Records in memory. */
 function createRecords(): IdempotencyRecords & { readonly calls: Map<string, EarlierCall> } {
@@ -73,6 +74,28 @@ describe("idempotency keys", () => {
     assert.deepEqual(await register("k", "a"), { location: "a", replayed: undefined });
     assert.deepEqual(await register("k", "a"), { location: "a", replayed: "true" });
     assert.equal(state.executed, 1);
+  });
+
+  it("do not depend on the order in which a client sends properties, also inside of a commit", async () => {
+    let executed = 0;
+    const operations: Partial<LanceNamespace> = {
+      async batchCommitTables() {
+        executed += 1;
+        return create(batchCommitTables.output, {});
+      },
+    };
+    const service = serviceOver(operations, createRecords());
+    const commit = (properties: Readonly<Record<string, string>>) => {
+      const value = create(declareTable.input, { id: ["t"], properties });
+      const request = create(batchCommitTables.input, {
+        operations: [{ operation: { case: "declareTable", value } }],
+      });
+      return service.unary(batchCommitTables, request, beginCall(batchCommitTables, keyed("k")));
+    };
+    await commit({ b: "1", a: "2" });
+    await commit({ a: "2", b: "1" });
+    assert.equal(executed, 1);
+    await assert.rejects(commit({ a: "1", b: "2" }), is("IdempotencyKeyReused"));
   });
 
   it("refuse another request", async () => {
