@@ -18,6 +18,14 @@ describe("createResetAllowances", () => {
     assert.deepEqual(allowances.of("10.0.0.1"), full);
   });
 
+  it("reduces the allowance of a whole network of IPv6, whose addresses a client can choose", () => {
+    const allowances = createResetAllowances();
+    const full = allowances.of("2001:db8:0:1::1");
+    allowances.noteBroken("2001:db8:0:1::1");
+    assert.notDeepEqual(allowances.of("2001:db8::1:2:3:4:5"), full);
+    assert.deepEqual(allowances.of("2001:db8:0:2::1"), full);
+  });
+
   it("remembers a bounded number of addresses, those of the last broken connections", () => {
     let now = 0;
     const cells = openCells({ ...RESETS_SHAPE, keys: 16 });

@@ -1,3 +1,4 @@
+import { addressKey } from "../../namespace/caller-key.ts";
 import { type CellShape, type KeyedCells, openCells } from "../../runtime/keyed-cells.ts";
 import { monotonicNow } from "../../runtime/monotonic.ts";
 
@@ -25,12 +26,12 @@ const REMEMBERED_MS = 60_000;
 /** Shape of the numbers of addresses: the rank alone, which is the time of the last broken connection. */
 export const RESETS_SHAPE: CellShape = { numbers: 0 };
 
-/** Allowances of connections by their client's address. */
+/** Allowances of connections by their client's address; networks of IPv6 count as a single one. */
 export interface ResetAllowances {
   /** Returns the allowance of a new connection. */
-  of(address: string | undefined): ResetAllowance;
+  of(peer: string | undefined): ResetAllowance;
   /** Notes that a connection was ended because its client broke the protocol or reset too many streams. */
-  noteBroken(address: string | undefined): void;
+  noteBroken(peer: string | undefined): void;
 }
 
 /**
@@ -45,12 +46,12 @@ export function createResetAllowances(
   now: () => number = monotonicNow,
 ): ResetAllowances {
   return {
-    of(address = "") {
-      const brokenAt = cells.look(address, (times, at) => times[at] as number);
+    of(peer) {
+      const brokenAt = cells.look(addressKey({ peer }), (times, at) => times[at] as number);
       return brokenAt !== undefined && now() - brokenAt < REMEMBERED_MS ? REDUCED : FULL;
     },
-    noteBroken(address = "") {
-      cells.change(address, (times, at) => {
+    noteBroken(peer) {
+      cells.change(addressKey({ peer }), (times, at) => {
         times[at] = now();
       });
     },
