@@ -1,4 +1,5 @@
 import { LanceError } from "../namespace/errors.ts";
+import { ArrivingBytes } from "../runtime/arriving-bytes.ts";
 import { isIpcFile } from "./ipc-forms.ts";
 import { emptyBody, FILE_MAGIC, MAX_UPLOAD_BUFFERS, parseMessageHead, readPrefix } from "./message.ts";
 
@@ -57,27 +58,27 @@ function createFileWatch(): Watch {
 }
 
 function createStreamWatch(): Watch {
-  /** Received pieces of a message up to its body, and the length that is needed to proceed. */
-  let pieces: Uint8Array[] = [];
-  let [arrived, wanted] = [0, 4];
+  /** What has arrived of a message up to its body, and the length that is needed to proceed. */
+  let head = new ArrivingBytes();
+  let wanted = 4;
   /** Length of the message's body that has still to arrive. */
   let bodyLeft = 0;
   let [position, ended, begun] = [0, false, false];
 
   /** Reads the available part of a message's head and sets `wanted` to the length that is needed next. */
-  function read(head: Buffer): void {
-    const prefix = readPrefix(head, 0);
+  function read(bytes: Buffer): void {
+    const prefix = readPrefix(bytes, 0);
     if (prefix === undefined) {
       wanted = 8;
       return;
     }
     wanted = prefix.bytes + prefix.metadataLength;
     if (prefix.metadataLength === 0) ended = true;
-    else if (head.byteLength === wanted) {
+    else if (bytes.byteLength === wanted) {
       begun = true;
-      bodyLeft = parseMessageHead(head.subarray(prefix.bytes), position, MAX_UPLOAD_BUFFERS).bodyLength;
+      bodyLeft = parseMessageHead(bytes.subarray(prefix.bytes), position, MAX_UPLOAD_BUFFERS).bodyLength;
       position += wanted + bodyLeft;
-      [pieces, arrived, wanted] = [[], 0, 4];
+      [head, wanted] = [new ArrivingBytes(), 4];
     }
   }
   return {
@@ -89,16 +90,11 @@ function createStreamWatch(): Watch {
           at += passed;
           continue;
         }
-        const piece = chunk.subarray(at, at + wanted - arrived);
+        const piece = chunk.subarray(at, at + wanted - head.size);
         at += piece.byteLength;
-        arrived += piece.byteLength;
         // A copy: the reader may free the chunk.
-        pieces.push(Buffer.from(piece));
-        if (arrived === wanted) {
-          const head = Buffer.concat(pieces);
-          pieces = [head];
-          read(head);
-        }
+        head.push(Buffer.from(piece));
+        if (head.size === wanted) read(head.whole());
       }
     },
     // Zeros from the start are not a stream that ends, but no stream at all.

@@ -1,8 +1,9 @@
 import type { IncomingMessage } from "node:http";
 import type { ConnectError } from "@connectrpc/connect";
 import type { ByteHold } from "../namespace/byte-budget.ts";
-import { isLanceError, LanceError, toLanceError } from "../namespace/errors.ts";
-import { encodeFrame, type Frame, FrameReader, tooLarge } from "./grpc/frame.ts";
+import { LanceError, toLanceError } from "../namespace/errors.ts";
+import { ArrivingBytes } from "../runtime/arriving-bytes.ts";
+import { encodeFrame, encodeFramePieces, type Frame, FrameReader, tooLarge } from "./grpc/frame.ts";
 import { lateMessage, MESSAGE_MS } from "./limits.ts";
 
 /** How the body of a request is read. */
@@ -66,8 +67,7 @@ export interface CheckOptions {
 }
 
 /**
- * Yields the pieces of a body; the library gets the last piece of each message only after the message has passed a
- * check. Compressed messages are checked where they are unpacked.
+ * Yields the messages of a body, each after it has passed a check. Compressed messages are checked where they are unpacked.
  *
  * The iterable throws ConnectError ResourceExhausted for a message that is too large, and the errors of the check.
  */
@@ -97,19 +97,17 @@ async function* checkedMessage(
   announcedBytes: number,
 ): AsyncGenerator<Uint8Array> {
   admit(announcedBytes);
-  const kept: Uint8Array[] = [];
-  let size = 0;
+  const message = new ArrivingBytes();
   for await (const piece of pieces) {
-    size += piece.byteLength;
-    admit(size);
-    kept.push(piece);
+    admit(message.size + piece.byteLength);
+    message.push(piece);
   }
-  if (kept.length === 0) return;
-  const message = kept.length === 1 ? (kept[0] as Uint8Array) : Buffer.concat(kept, size);
-  await check(message);
-  yield message;
+  if (message.size === 0) return;
+  await check(message.whole());
+  yield message.whole();
 }
 
+/** The library reads messages in time that grows with the square of the number of their pieces, so that it gets whole ones. */
 async function* checkedFrames(
   pieces: AsyncIterable<Uint8Array>,
   check: MessageCheck,
@@ -117,24 +115,20 @@ async function* checkedFrames(
   inWords: (thrown: unknown) => unknown,
 ): AsyncGenerator<Uint8Array> {
   const reader = new FrameReader(maxBytes);
-  let broken = false;
   const next = (): Frame | undefined => {
     try {
       return reader.next();
     } catch (thrown) {
-      if (isLanceError(thrown, "PayloadTooLarge")) throw inWords(thrown);
-      // The library reports any other fault of an envelope itself.
-      broken = true;
-      return undefined;
+      throw inWords(thrown);
     }
   };
   for await (const piece of pieces) {
-    if (!broken) {
-      reader.push(Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength));
-      for (let frame = next(); frame !== undefined; frame = next()) {
-        if (!frame.compressed) await check(frame.data);
-      }
+    reader.push(Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength));
+    for (let frame = next(); frame !== undefined; frame = next()) {
+      if (!frame.compressed) await check(frame.data);
+      yield* encodeFramePieces([frame.data], frame.compressed);
     }
-    yield piece;
   }
+  // The library says what is wrong with a message that has begun.
+  if (reader.partial) yield Buffer.of(0);
 }

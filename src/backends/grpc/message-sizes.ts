@@ -1,3 +1,5 @@
+import { ArrivingBytes } from "../../runtime/arriving-bytes.ts";
+
 /**
  * Size of the pieces of a body in messages, in bytes: a message costs the same whatever its size, upstreams bound
  * their messages, and several messages are in transit at once.
@@ -9,23 +11,16 @@ export const MESSAGE_BYTES = 512 * 1024;
  * ones.
  */
 export async function* inMessageSizes(data: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
-  let waiting: Uint8Array[] = [];
-  let bytes = 0;
+  let waiting = new ArrivingBytes();
   for await (const piece of data) {
     for (let start = 0; start < piece.length; ) {
-      const part = piece.subarray(start, start + MESSAGE_BYTES - bytes);
+      const part = piece.subarray(start, start + MESSAGE_BYTES - waiting.size);
       start += part.length;
-      bytes += part.length;
       waiting.push(part);
-      if (bytes < MESSAGE_BYTES) continue;
-      yield joined(waiting);
-      waiting = [];
-      bytes = 0;
+      if (waiting.size < MESSAGE_BYTES) continue;
+      yield waiting.whole();
+      waiting = new ArrivingBytes();
     }
   }
-  if (bytes > 0) yield joined(waiting);
-}
-
-function joined(parts: readonly Uint8Array[]): Uint8Array {
-  return parts.length === 1 ? (parts[0] as Uint8Array) : Buffer.concat(parts);
+  if (waiting.size > 0) yield waiting.whole();
 }

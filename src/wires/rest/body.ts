@@ -1,6 +1,7 @@
 import { isUtf8 } from "node:buffer";
 import type { ByteHold } from "../../namespace/byte-budget.ts";
 import { LanceError } from "../../namespace/errors.ts";
+import { ArrivingBytes } from "../../runtime/arriving-bytes.ts";
 import { MAX_JSON_DEPTH } from "../../runtime/json.ts";
 import { inSlices } from "../../runtime/pace.ts";
 import { SMALL_JSON_BYTES, scanJson } from "../../transcode/json-scan.ts";
@@ -157,19 +158,17 @@ function collect(
   { maxBytes, hold, onStart }: CollectOptions,
 ): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    const pieces: Buffer[] = [];
-    let size = 0;
+    const body = new ArrivingBytes();
     let ended = false;
     const patience = setTimeout(() => fail(lateMessage()), MESSAGE_MS);
     stream.on("data", take).on("end", end).on("error", broken).on("close", closed);
 
     function take(piece: Buffer): void {
       try {
-        if (size === 0) onStart();
-        size += piece.length;
-        if (size > maxBytes) throw tooLarge(maxBytes);
+        if (body.size === 0) onStart();
+        if (body.size + piece.length > maxBytes) throw tooLarge(maxBytes);
         hold.take(piece.length);
-        pieces.push(piece);
+        body.push(piece);
       } catch (thrown) {
         fail(thrown);
       }
@@ -179,7 +178,7 @@ function collect(
       ended = true;
       clearTimeout(patience);
       if (exchange.done) reject(endOf(exchange));
-      else resolve(pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces, size));
+      else resolve(body.whole());
     }
 
     function broken(cause: Error): void {
