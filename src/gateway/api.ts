@@ -44,10 +44,15 @@ export interface CallOptions
 export interface ApiOptions extends CallOptions {
   /** Memory that the requests of all workers hold. Default: there is a single worker. */
   readonly bufferedBytes?: SharedQuantity | undefined;
+  /** Number of workers, each of which has an equal part of the memory for answers. Default: 1. */
+  readonly workerCount?: number | undefined;
   readonly log: Logger;
   /** Counts the calls. Default: calls are not counted. */
   readonly metrics?: Metrics | undefined;
 }
+
+/** Part of the memory for requests that is set aside for answers that their clients do not take. */
+const UNSENT_PART = 1 / 2;
 
 /**
  * Everything that wires need to answer calls: the pipeline, the REST bindings, and the state that all requests share.
@@ -63,13 +68,18 @@ export interface Api {
   readonly mask: MaskPath;
   /** Memory of requests, across wires and databases. */
   readonly budget: ByteBudget;
+  /** Memory of answers that their clients do not take. */
+  readonly unsentBudget: ByteBudget;
   /** Shares turns of the event loop among the calls of all wires. */
   readonly pace: LoopPace;
 }
 
 /** Creates the pipeline in front of databases, and the REST bindings of every dialect. */
-export function createApi({ bufferedBytes, log, metrics, ...options }: ApiOptions): Api {
+export function createApi({ bufferedBytes, workerCount = 1, log, metrics, ...options }: ApiOptions): Api {
   const budget = createByteBudget(options.maxBufferedBytes, bufferedBytes);
+  const unsentBytesOf = ({ maxBufferedBytes = Number.POSITIVE_INFINITY }: CallOptions) =>
+    (maxBufferedBytes * UNSENT_PART) / workerCount;
+  const unsentBudget = createByteBudget(unsentBytesOf(options));
   const serviceOf = (calls: CallOptions) => createService({ ...calls, metrics: metrics?.calls, budget });
   const calls = createServiceSwitch(serviceOf(options));
   const services = [LanceNamespaceService, LanceDbService];
@@ -80,6 +90,7 @@ export function createApi({ bufferedBytes, log, metrics, ...options }: ApiOption
     replace(next) {
       const replaced = calls.replace(serviceOf(next));
       budget.resize(next.maxBufferedBytes);
+      unsentBudget.resize(unsentBytesOf(next));
       return replaced;
     },
     ended: calls.ended,
@@ -87,6 +98,7 @@ export function createApi({ bufferedBytes, log, metrics, ...options }: ApiOption
     refused: createRefusalNotes(log, mask, metrics?.refuse),
     mask,
     budget,
+    unsentBudget,
     pace: createLoopPace(),
   };
 }

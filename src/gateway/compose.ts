@@ -152,7 +152,7 @@ export async function serve(first: State): Promise<ReplaceableGateway> {
   let current = first;
   const api = createApi({
     ...callOptionsOf(first),
-    ...{ bufferedBytes: workers?.bufferedBytes, log, metrics },
+    ...{ bufferedBytes: workers?.bufferedBytes, workerCount: workers?.count, log, metrics },
   });
   const readiness = createReadiness();
   const own = workers === undefined ? readiness : joinReadiness(readiness, workers);

@@ -2,6 +2,7 @@ import type { AddressInfo } from "node:net";
 import type { FastifyPluginAsync, FastifyPluginCallback } from "fastify";
 import type { Logger } from "pino";
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
+import type { ByteBudget } from "../namespace/byte-budget.ts";
 import type { ConnectionFigures } from "../namespace/connection-figures.ts";
 import { LanceError } from "../namespace/errors.ts";
 import type { Service } from "../namespace/service.ts";
@@ -32,6 +33,8 @@ import type { TlsIdentity } from "./tls/identity.ts";
 export interface ServerOptions extends ConnectionLimits, GrpcLimits {
   /** Answers the calls of gRPC, gRPC-Web and Connect. */
   readonly service: Service;
+  /** Memory budget of answers that their clients do not take. Default: no bound. */
+  readonly unsentBudget?: ByteBudget | undefined;
   /** The REST API, in each dialect of its clients. Default: REST is not served. */
   readonly transcoders?: readonly Transcoder[] | undefined;
   /** Plugins of Fastify beside the API. Default: none. */

@@ -6,12 +6,12 @@ import {
   type ServerHttp2Stream,
 } from "node:http2";
 import type { Socket } from "node:net";
-import type { ByteBudget } from "../../namespace/byte-budget.ts";
 import { carrierOf, peerOf } from "../../wires/peer.ts";
 import { drainSession, LONGEST_ROUND_TRIP_MS } from "./drain.ts";
 import type { ResetAllowances } from "./reset-allowance.ts";
 import { limitIdleness, limitStreamSilence, type SessionCalls, type SessionIdleness } from "./silence.ts";
-import { countUnread } from "./unread-bytes.ts";
+import type { UnreadBytes } from "./unread-bytes.ts";
+import type { UnsentBytes } from "./unsent-bytes.ts";
 
 /** Options of {@link createHttp2Sessions}. */
 export interface Http2SessionsOptions {
@@ -28,8 +28,8 @@ export interface Http2SessionsOptions {
   readonly maxStreams: number;
   /** Allowances of clients that reset streams. */
   readonly resets: ResetAllowances;
-  /** Memory budget of what has arrived and is not read yet. Default: no bound. */
-  readonly budget?: ByteBudget | undefined;
+  readonly unread: Pick<UnreadBytes, "addStream">;
+  readonly unsent: Pick<UnsentBytes, "addStream">;
   /** Answers a stream. */
   onStream(
     stream: ServerHttp2Stream,
@@ -86,8 +86,7 @@ interface OpenSession {
 /** Creates an empty set of sessions. */
 export function createHttp2Sessions(options: Http2SessionsOptions): Http2Sessions {
   const { idleness, silenceMs, sessionWindowBytes, maxConcurrentStreams, maxStreams, resets } = options;
-  const { onStream, onCrowded, onBroken } = options;
-  const watchUnread = countUnread(options.budget);
+  const { unread, unsent, onStream, onCrowded, onBroken } = options;
   /** By the accepted connections. */
   const sessions = new Map<Socket, OpenSession>();
   const toldToGo = new WeakSet<ServerHttp2Session>();
@@ -134,7 +133,8 @@ export function createHttp2Sessions(options: Http2SessionsOptions): Http2Session
           return;
         }
         calls.opened(stream);
-        watchUnread(stream);
+        unread.addStream(stream);
+        unsent.addStream(stream);
         if (goingMs !== undefined && !toldToGo.has(session)) tellToGo(session, goingMs);
         if (silenceMs > 0) limitStreamSilence(stream, silenceMs);
         onStream(stream, headers, flags, rawHeaders);

@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 import { CreateTableResponseSchema } from "../../gen/lance/namespace/v1/data_pb.ts";
 import { createByteBudget } from "../../namespace/byte-budget.ts";
 import { fakeService, METHODS, pathOfMethod } from "../../wires/grpc/fixture.ts";
-import { startServer } from "../fixture.ts";
+import { rawConnection, startServer } from "../fixture.ts";
 
 const MIB = 1024 * 1024;
 
@@ -43,4 +43,65 @@ test("unread bytes of HTTP/2 count for the memory of requests, and the streams w
   answered.resolve();
   session.destroy();
   await expect.poll(() => budget.held).toBe(0);
+});
+
+/** Returns a frame of HTTP/2 on the first stream of a client. */
+function frameOf(type: number, flags: number, payload: Uint8Array, streamId = 1): Buffer {
+  const head = Buffer.alloc(9);
+  head.writeUIntBE(payload.length, 0, 3);
+  head.writeUInt8(type, 3);
+  head.writeUInt8(flags, 4);
+  head.writeUInt32BE(streamId, 5);
+  return Buffer.concat([head, payload]);
+}
+
+/** Returns headers without any compression. */
+function headersOf(headers: Readonly<Record<string, string>>): Buffer {
+  const text = (value: string) => Buffer.from([value.length, ...Buffer.from(value)]);
+  return Buffer.concat(
+    Object.entries(headers).flatMap(([name, value]) => [Buffer.of(0), text(name), text(value)]),
+  );
+}
+
+const [DATA, HEADERS, RST_STREAM, SETTINGS] = [0, 1, 3, 4] as const;
+const END_HEADERS = 4;
+
+test("frames of a byte that nobody reads count for what node takes for each of them", async (t) => {
+  const answered = Promise.withResolvers<void>();
+  t.onTestFinished(() => answered.resolve());
+  const service = fakeService({
+    async upload() {
+      await answered.promise;
+      return create(CreateTableResponseSchema, {});
+    },
+  });
+  await using server = await startServer({ service, budget: createByteBudget(MIB) });
+  const { socket, received } = rawConnection(server.port);
+  t.onTestFinished(() => void socket.destroy());
+  const head = headersOf({
+    ...{ ":method": "POST", ":scheme": "http", ":authority": "localhost" },
+    ...{ ":path": pathOfMethod(METHODS.createTable), "content-type": "application/grpc" },
+  });
+  const emptyMessage = Buffer.alloc(5);
+  socket.write(
+    Buffer.concat([
+      Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
+      frameOf(SETTINGS, 0, Buffer.alloc(0), 0),
+      frameOf(HEADERS, END_HEADERS, head),
+      frameOf(DATA, 0, emptyMessage),
+      ...Array.from({ length: 10_000 }, () => frameOf(DATA, 0, Buffer.of(0))),
+    ]),
+  );
+  const code = Buffer.alloc(4);
+  code.writeUInt32BE(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+  await expect.poll(() => received().includes(frameOf(RST_STREAM, 0, code).toString("latin1"))).toBe(true);
+});
+
+test("chunks of a byte of HTTP/1.1 that nobody reads count alike, and their connection ends", async (t) => {
+  await using server = await startServer({ rest: () => {}, budget: createByteBudget(MIB) });
+  const { socket, closed } = rawConnection(server.port);
+  t.onTestFinished(() => void socket.destroy());
+  socket.write("POST / HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n");
+  socket.write("1\r\na\r\n".repeat(10_000));
+  await closed;
 });

@@ -1,68 +1,65 @@
+import type { IncomingMessage } from "node:http";
 import { constants, type ServerHttp2Stream } from "node:http2";
-import { type ByteBudget, createByteBudget } from "../../namespace/byte-budget.ts";
+import type { Readable } from "node:stream";
+import type { ByteBudget } from "../../namespace/byte-budget.ts";
+import { countStuck } from "./stuck-bytes.ts";
 
-/** Time between two looks at the streams, in milliseconds. */
-const CHECK_MS = 100;
+/** Memory that node takes at least for each piece that waits for a reader: a client may send pieces of a byte. */
+const PIECE_BYTES = 400;
 
-/** The place of a stream among the watched ones. No client can write it. */
-const PLACE = Symbol("place among the watched streams");
-/** Unread bytes at the last look. */
-const BEFORE = Symbol("unread bytes before");
+/** Bytes of a request of HTTP/1.1 that are not counted: beyond 64 KiB and the piece that exceeds them, node reads no further. */
+const FREE_BYTES = 128 * 1024;
 
-type Watched = ServerHttp2Stream & { [PLACE]: number; [BEFORE]?: number };
+/** The part of node's readable streams that tells how many pieces wait. */
+interface ReadableState {
+  readonly _readableState: { readonly buffer: readonly unknown[]; readonly bufferIndex: number };
+}
 
-/** Returns the bytes that nothing has read since the last look. Others may be read by now, and count there. */
-function stuckIn(stream: Watched): number {
-  const { readableLength, [BEFORE]: before = 0 } = stream;
-  stream[BEFORE] = readableLength;
-  return Math.min(readableLength, before);
+function heldBy(body: Readable): number {
+  const { buffer, bufferIndex } = (body as Readable & ReadableState)._readableState;
+  return Math.max(body.readableLength, PIECE_BYTES * (buffer.length - bufferIndex));
+}
+
+/** Counts what has arrived of requests and is not read yet. */
+export interface UnreadBytes {
+  addStream(stream: ServerHttp2Stream): void;
+  addRequest(request: IncomingMessage): void;
+  /** A request of HTTP/1.1 has been answered. */
+  removeRequest(request: IncomingMessage): void;
 }
 
 /**
- * Creates the function that counts what has arrived on a stream of HTTP/2 and is not read yet. Node takes as much as the window of each stream allows,
- * while nothing reads: the window of the connection does not bound it. Where the budget has no room, the streams with the most unread bytes are reset.
+ * Creates the count. Node takes as much of HTTP/2 as the window of each stream allows, while nothing reads: the window of the connection does not
+ * bound it; of HTTP/1.1 it takes few bytes, but these in any number of pieces. Where the budget has no room, streams of HTTP/2 with unread bytes are
+ * reset, and connections of HTTP/1.1 end.
  *
  * @param budget Default: no bound.
  */
-export function countUnread(budget: ByteBudget = createByteBudget()): (stream: ServerHttp2Stream) => void {
-  const streams: Watched[] = [];
-  const hold = budget.open();
-  let timer: NodeJS.Timeout | undefined;
-
-  function leave(this: Watched): void {
-    const last = streams.pop() as Watched;
-    if (last === this) return;
-    streams[this[PLACE]] = last;
-    last[PLACE] = this[PLACE];
-  }
-
-  function fits(bytes: number): boolean {
-    try {
-      hold.take(bytes);
-      return true;
-    } catch {
-      return false;
-    }
-  }
-
-  function check(): void {
-    hold.release();
-    const stuck = streams.map((stream) => ({ stream, bytes: stuckIn(stream) }));
-    let unread = stuck.reduce((sum, { bytes }) => sum + bytes, 0);
-    if (!fits(unread)) {
-      for (const { stream, bytes } of stuck.sort((a, b) => b.bytes - a.bytes)) {
-        unread -= bytes;
-        stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
-        if (fits(unread)) break;
-      }
-    }
-    timer = streams.length === 0 ? undefined : setTimeout(check, CHECK_MS).unref();
-  }
-
-  return (stream) => {
-    if (stream.endAfterHeaders) return;
-    (stream as Watched)[PLACE] = streams.push(stream as Watched) - 1;
-    stream.on("close", leave);
-    if (timer === undefined) timer = setTimeout(check, CHECK_MS).unref();
+export function countUnread(budget?: ByteBudget): UnreadBytes {
+  const streams = countStuck<ServerHttp2Stream>({
+    budget,
+    bytesOf: heldBy,
+    isGone: ({ destroyed }) => destroyed,
+    socketOf: ({ session }) => session?.socket,
+    end: (stream) => stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM),
+  });
+  const requests = countStuck<IncomingMessage>({
+    budget,
+    bytesOf: (request) => Math.max(0, heldBy(request) - FREE_BYTES),
+    isGone: ({ socket }) => socket.destroyed,
+    socketOf: ({ socket }) => socket,
+    end: ({ socket }) => socket.destroy(),
+  });
+  const leave = function (this: ServerHttp2Stream) {
+    streams.remove(this);
+  };
+  return {
+    addStream(stream) {
+      if (stream.endAfterHeaders) return;
+      streams.add(stream);
+      stream.on("close", leave);
+    },
+    addRequest: requests.add,
+    removeRequest: requests.remove,
   };
 }

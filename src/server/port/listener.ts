@@ -15,6 +15,8 @@ import { refuseSpecialRequests } from "../connections/http2-refusals.ts";
 import { createHttp2Sessions } from "../connections/http2-sessions.ts";
 import { noteAnswer, noteRequest } from "../connections/pipelining.ts";
 import { createResetAllowances } from "../connections/reset-allowance.ts";
+import { countUnread } from "../connections/unread-bytes.ts";
+import { countUnsent } from "../connections/unsent-bytes.ts";
 import type { TakeAddress } from "../requests/addressing.ts";
 import type { Arrivals } from "../requests/arrivals.ts";
 import { createProxyCheck } from "../requests/clients.ts";
@@ -39,8 +41,10 @@ export interface ListenerOptions extends ConnectionLimits {
   readonly crowded: HttpHandler;
   /** Answers a request with an error. */
   readonly refuse: (request: IncomingMessage, response: ServerResponse, error: LanceError) => void;
-  /** Memory budget of requests, for what has arrived on HTTP/2 and is not read yet. Default: no bound. */
+  /** Memory budget of requests, for what has arrived and is not read yet. Default: no bound. */
   readonly budget?: ByteBudget | undefined;
+  /** Memory budget of answers that their clients do not take. Default: no bound. */
+  readonly unsentBudget?: ByteBudget | undefined;
   /** Keeps account of the requests. Default: nobody does. */
   readonly arrivals?: (() => Arrivals | undefined) | undefined;
   /** Extracts the database from a request's address. Default: addresses name none. */
@@ -98,6 +102,7 @@ export function createListener(options: ListenerOptions): Listener {
   let isOnPath = false;
   let lastSocketGone: (() => void) | undefined;
 
+  const [unread, unsent] = [countUnread(options.budget), countUnsent(options.unsentBudget)];
   const http1 = createHttp1({ headersMs, keepAliveMs, silenceMs, refused }, onHttp1Request);
   // This server never listens; it makes request and response objects for streams that are not gRPC.
   const compatibility = createHttp2Server((request, response) => {
@@ -110,7 +115,7 @@ export function createListener(options: ListenerOptions): Listener {
     ...limits,
     idleness: { firstCallMs: limits.firstCallMs, idleMs: limits.idleSessionMs },
     resets: createResetAllowances(limits.resetCells),
-    budget: options.budget,
+    ...{ unread, unsent },
     onBroken: (error) => onBroken(error, "an HTTP/2 session broke"),
     onCrowded(stream, headers) {
       arrivals?.()?.stream(stream, headers);
@@ -205,8 +210,12 @@ export function createListener(options: ListenerOptions): Listener {
     const socket = carrierOf(request.socket);
     sockets.set(socket, response);
     noteRequest(request.socket);
+    unread.addRequest(request);
+    unsent.addResponse(response);
     response.on("close", () => {
       noteAnswer(request.socket);
+      unread.removeRequest(request);
+      unsent.removeResponse(response);
       if (sockets.get(socket) === response && request.complete) sockets.set(socket, performance.now());
       // The connection counts as idle only after node has finished the response.
       if (retired.has(socket) && typeof sockets.get(socket) !== "object") request.socket.destroySoon();
