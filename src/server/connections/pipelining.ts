@@ -1,12 +1,19 @@
+import type { ServerResponse } from "node:http";
 import { Socket } from "node:net";
 
 /** Number of requests that a connection of HTTP/1.1 may have under way before no more of it is read. */
 const MAX_UNDER_WAY = 16;
 
-/** The number of requests under way on a connection. No client can write it. */
+/** The number of requests on a connection that are not answered. No client can write it. */
 const UNDER_WAY = Symbol("requests under way");
+/** The responses to those of them that wait for the others. */
+const WAITING = Symbol("waiting responses");
 
-type Http1Socket = Socket & { [UNDER_WAY]?: number; readonly _paused?: boolean };
+type Http1Socket = Socket & {
+  [UNDER_WAY]?: number;
+  [WAITING]?: ServerResponse[];
+  readonly _paused?: boolean;
+};
 
 const ownResume = Socket.prototype.resume;
 
@@ -16,25 +23,32 @@ function resumeLater(this: Socket): Socket {
 }
 
 /**
- * Notes that a request begins. Node reads any number of requests ahead of their answers, so a client that sends them one after the other would
- * take memory without bound, and the turns of the others. Those that came in one piece with the last begin, too.
+ * Notes that a request has arrived. Node reads any number of requests ahead of their answers, so a client that sends them one after the other would
+ * take memory without bound, and the turns of the others. A piece of a few kilobytes has thousands of them.
+ *
+ * @returns whether it begins; otherwise {@link noteAnswer} returns the response once it may.
  */
-export function noteRequest(socket: Http1Socket): void {
+export function noteRequest(socket: Http1Socket, response: ServerResponse): boolean {
   const count = (socket[UNDER_WAY] ?? 0) + 1;
   socket[UNDER_WAY] = count;
-  if (count <= MAX_UNDER_WAY) return;
+  if (count <= MAX_UNDER_WAY) return true;
+  socket[WAITING] ??= [];
+  socket[WAITING].push(response);
   socket.resume = resumeLater as Socket["resume"];
   socket.pause();
   // After the first bytes of a connection, which the listener has put back, node's stream reads on by itself.
   socket.emit("pause");
+  return false;
 }
 
-/** Notes that a request has been answered. */
-export function noteAnswer(socket: Http1Socket): void {
+/** Notes that a request has been answered. Returns the response to a request that begins then. */
+export function noteAnswer(socket: Http1Socket): ServerResponse | undefined {
   const count = (socket[UNDER_WAY] ?? 0) - 1;
   socket[UNDER_WAY] = count;
-  if (count !== MAX_UNDER_WAY) return;
-  socket.resume = ownResume;
-  // Otherwise node resumes when the client has taken enough of its answers.
-  if (socket._paused !== true) socket.resume();
+  if (count === MAX_UNDER_WAY) {
+    socket.resume = ownResume;
+    // Otherwise node resumes when the client has taken enough of its answers.
+    if (socket._paused !== true) socket.resume();
+  }
+  return socket.destroyed ? undefined : socket[WAITING]?.shift();
 }

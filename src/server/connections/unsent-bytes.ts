@@ -3,6 +3,9 @@ import { constants, type ServerHttp2Stream } from "node:http2";
 import type { ByteBudget } from "../../namespace/byte-budget.ts";
 import { countStuck } from "./stuck-bytes.ts";
 
+/** Memory of a request and its response that wait for others of their connection: a client may send any number of them. */
+const WAITING_BYTES = 2 * 1024;
+
 /** Counts what has been written of answers and their clients do not take. */
 export interface UnsentBytes {
   addStream(stream: ServerHttp2Stream): void;
@@ -27,7 +30,8 @@ export function countUnsent(budget?: ByteBudget): UnsentBytes {
   });
   const responses = countStuck<ServerResponse>({
     budget,
-    bytesOf: ({ writableLength }) => writableLength,
+    // Node gives the socket to the response whose turn it is.
+    bytesOf: ({ writableLength, socket }) => writableLength + (socket === null ? WAITING_BYTES : 0),
     // Node does not end the answers that wait for others when their connection breaks.
     isGone: ({ req }) => req.socket.destroyed,
     socketOf: ({ req }) => req.socket,

@@ -209,18 +209,23 @@ export function createListener(options: ListenerOptions): Listener {
     ignoreErrors(request, response);
     const socket = carrierOf(request.socket);
     sockets.set(socket, response);
-    noteRequest(request.socket);
     unread.addRequest(request);
     unsent.addResponse(response);
     response.on("close", () => {
-      noteAnswer(request.socket);
       unread.removeRequest(request);
       unsent.removeResponse(response);
       if (sockets.get(socket) === response && request.complete) sockets.set(socket, performance.now());
       // The connection counts as idle only after node has finished the response.
       if (retired.has(socket) && typeof sockets.get(socket) !== "object") request.socket.destroySoon();
       if (draining) setImmediate(() => http1.closeIdleConnections());
+      const next = noteAnswer(request.socket);
+      if (next !== undefined) answerHttp1(next.req, next);
     });
+    if (noteRequest(request.socket, response)) answerHttp1(request, response);
+  }
+
+  function answerHttp1(request: IncomingMessage, response: ServerResponse): void {
+    const socket = carrierOf(request.socket);
     const isPlain = entrance.isTooPlain(socket);
     if (leaving || isPlain || spare.has(socket) || retired.has(socket))
       response.setHeader("connection", "close");
