@@ -27,11 +27,20 @@ import { failsWith, openClient, silent, type TestClient, temporaryDirectory } fr
 import { requireTable } from "../tables/lookup.ts";
 import { insertRows } from "./insert.ts";
 
-/** Inserts a row while another gateway changes the table, right before the engine adds the row. */
-async function insertBeside(t: TestContext, change: (client: TestClient) => Promise<unknown>) {
+/**
+ * Inserts a row while another gateway changes the table, right before the engine adds the row.
+ *
+ * @param before rows that the table gets one by one after its first version
+ */
+async function insertBeside(
+  t: TestContext,
+  change: (client: TestClient) => Promise<unknown>,
+  before: readonly number[] = [],
+) {
   const root = await temporaryDirectory(t);
   const client = await openClient(t, root);
   await client.upload("createTable", "t", {}, rows([1]));
+  for (const id of before) await client.upload("insertIntoTable", "t", {}, rows([id]));
   const { context, close } = await openDirectory({ root, log: silent });
   t.onTestFinished(close);
   const engine = engineWith(context.engine, "add", () => change(client));
@@ -55,6 +64,18 @@ test("rows that are inserted while a column gets another type are refused, and n
   await assert.rejects(inserting, failsWith("ConcurrentModification"));
   assert.deepEqual(idsOf(await client.query("t")), [1]);
   assert.equal((await client.call("countTableRows", "t")).count, 1n);
+});
+
+test("rows that are inserted while another table takes the place of theirs are refused, and that table stays readable", async (t) => {
+  const replace = async (other: TestClient) => {
+    await other.call("dropTable", "t");
+    await other.upload("createTable", "t", {}, rows([7]));
+  };
+  const { client, inserting } = await insertBeside(t, replace, [3, 4]);
+  await assert.rejects(inserting, failsWith("TableNotFound"));
+  assert.deepEqual(idsOf(await client.query("t")), [7]);
+  await client.upload("insertIntoTable", "t", {}, rows([8]));
+  assert.deepEqual(idsOf(await client.query("t")), [7, 8]);
 });
 
 for (const [what, change] of [

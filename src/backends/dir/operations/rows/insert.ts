@@ -1,5 +1,6 @@
 import type { Call } from "../../../../namespace/call.ts";
 import { isLanceError } from "../../../../namespace/errors.ts";
+import { startStopwatch } from "../../../../runtime/stopwatch.ts";
 import type { ChangeContext } from "../../batch/change-context.ts";
 import type { CatalogContext } from "../../catalog/catalog-context.ts";
 import type { Lease } from "../../engine/handles.ts";
@@ -25,6 +26,12 @@ export interface InsertOutcome {
 }
 
 /**
+ * Longest upload after which rows are added to the table as it was opened, in milliseconds. After a longer one it is opened again: it may
+ * have been dropped, and the engine would bring it back as a table without its files.
+ */
+const FRESH_MS = 1_000;
+
+/**
  * Writes the rows of an Arrow IPC stream to a table as one version; a declared table gets its first version.
  *
  * @throws LanceError the errors of {@link receiveRows}
@@ -35,10 +42,12 @@ export function insertRows(
   data: AsyncIterable<Uint8Array>,
   call: Call,
 ): Promise<InsertOutcome> {
+  const sinceOpen = startStopwatch();
   return receiveRows(context, data, call, { table, branch, overwrite }, async (rows) => {
-    const mayBeFirst = isMain(branch) && opened === undefined;
+    const current = sinceOpen() < FRESH_MS ? opened : undefined;
+    const mayBeFirst = isMain(branch) && current === undefined;
     const first = mayBeFirst ? await firstVersion(context, table, rows) : undefined;
-    const version = first ?? (await (overwrite ? rows.replace(table) : rows.append(table, opened)));
+    const version = first ?? (await (overwrite ? rows.replace(table) : rows.append(table, current)));
     return { rows: BigInt(rows.rows), version: BigInt(version) };
   });
 }

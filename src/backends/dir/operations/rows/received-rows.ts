@@ -181,7 +181,7 @@ function wholeRows(
         const { version } = await versionWork(before, dataset, () =>
           engineCall(() => native.add(file, "append")),
         );
-        await afterChange(refuseDropped, "TableNotFound");
+        await afterChange(() => refuseDropped(dataset, version), "TableNotFound");
         if (version > before + 1) await checkAppended(dataset, BigInt(version));
         return durable(table, Promise.resolve(version));
       };

@@ -149,7 +149,7 @@ export async function openGuarded(
           ),
         );
         onCommitted?.();
-        await afterChange(refuseDropped, "TableNotFound");
+        await afterChange(() => refuseDropped(dataset(), result.version), "TableNotFound");
         await afterChange(() => syncVersion(dataset(), BigInt(result.version)));
         return result;
       }),

@@ -1,6 +1,10 @@
 import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
+import { dropVersions } from "../../batch/resolve.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
 import { ownerOf, updateMark } from "../../catalog/table-marks.ts";
+import { forEachOf } from "../../concurrency/for-each.ts";
+import { type DatasetRef, dataDirectory } from "../../format/dataset.ts";
+import { readVersion } from "../../format/versions/version-files.ts";
 import type { FoundTable } from "./lookup.ts";
 
 /** Failures of the engine when files or the directory of a table are gone. */
@@ -15,11 +19,12 @@ export interface DropWatch {
   orDropped(error: unknown): Promise<never>;
   /**
    * Refuses work that has made a version right after the drop, on a disk: the engine makes the directory again. It hides a directory
-   * of the root, which would show as the dropped table. In a bucket, a look would cost as much as the work.
+   * of the root, which would show as the dropped table. From another table in its place it takes the version away, which nobody could
+   * read because its files are gone. In a bucket, a look would cost as much as the work.
    *
    * @throws LanceError TableNotFound
    */
-  refuseDropped(): Promise<void>;
+  refuseDropped(dataset: DatasetRef, version: number): Promise<void>;
 }
 
 /** Begins to watch a table, before work on it begins. */
@@ -34,13 +39,30 @@ export function watchForDrop(context: TableContext, { path, location, listed }: 
       const mayMiss = OF_MISSING_FILES.some((name) => isLanceError(error, name));
       throw mayMiss && (await isDropped()) ? dropped(error) : error;
     },
-    async refuseDropped() {
-      if (identity() === before || (await hasOwner())) return;
-      await updateMark(context, location);
+    async refuseDropped(dataset, version) {
+      if (identity() === before) return;
+      if (!(await hasOwner())) await updateMark(context, location);
+      else if (await lacksFiles(dataset, BigInt(version)))
+        await dropVersions(context, dataset, [{ start: BigInt(version), end: BigInt(version) + 1n }]);
+      else return;
       throw dropped();
     },
   };
 }
+
+/** Whether a file of rows is gone that a version names in the directory of its table. */
+async function lacksFiles(dataset: DatasetRef, version: bigint): Promise<boolean> {
+  const { manifest } = await readVersion(dataset, version);
+  const own = manifest.fragments.flatMap(({ files }) => files.filter(({ baseId }) => baseId === undefined));
+  let isGone = false;
+  await forEachOf(own, LOOKS, async ({ path }) => {
+    if ((await dataset.store.head(`${dataDirectory(dataset)}/data/${path}`)) === undefined) isGone = true;
+  });
+  return isGone;
+}
+
+/** Number of files that are looked for at a time. */
+const LOOKS = 16;
 
 function dropped(cause?: unknown): LanceError {
   return new LanceError("TableNotFound", "the table was dropped meanwhile", { cause });
