@@ -24,16 +24,16 @@ export interface StagedNext {
   readonly bytes: Uint8Array;
 }
 
-/** Stages the next version of a dataset, which differs from the newest only in a note. */
-export async function stageNext(dataset: DatasetRef, note: string): Promise<StagedNext> {
+/** Stages the next version of a dataset, or a later one, which differs from the newest only in a note. */
+export async function stageNext(dataset: DatasetRef, note: string, ahead = 1n): Promise<StagedNext> {
   const file = await readVersion(dataset);
   const manifest = clone(ManifestSchema, file.manifest);
-  manifest.version += 1n;
+  manifest.version += ahead;
   manifest.tableMetadata = { ...manifest.tableMetadata, note };
   const inherited = await readInheritedPart(file);
   manifest.transactionSection = BigInt(inherited.byteLength);
   manifest.transactionFile = "";
-  const transaction = create(TransactionSchema, { readVersion: file.manifest.version, uuid: note });
+  const transaction = create(TransactionSchema, { readVersion: manifest.version - 1n, uuid: note });
   const bytes = buildManifestFile(
     inherited,
     toBinary(TransactionSchema, transaction),

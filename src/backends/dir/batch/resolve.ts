@@ -55,7 +55,8 @@ function successorOf({ id, isOpen }: PendingIntent): Finisher {
  * @param change the id of the change
  */
 export async function takeBack(context: ChangeContext, change: string, intent: Intent): Promise<void> {
-  for (const version of [...intent.versions].reverse()) await takeVersionBack(context, version);
+  const ofTables = Map.groupBy(intent.versions, ({ dataset }) => dataset.root);
+  for (const [root, versions] of ofTables) await takeVersionsBack(context, root, versions);
   await releaseClaims(context, intent.declared, change);
   await undoDepartures(context, intent.departures, change);
 }
@@ -126,33 +127,39 @@ export async function resolveAbandoned(context: ChangeContext): Promise<void> {
 const DRAIN_MS = 5_000;
 
 /**
- * Takes a version back if it is this manifest and the newest version, and restores the staged manifest. Changes that may have read it
- * end first: the engine does not notice that it is gone, and the version that they make would bring its rows back.
+ * Takes versions of a table back, the newest first. Changes that may have read them end first: the engine does not notice that a version
+ * is gone, and the one that it makes would bring the rows back.
  */
-async function takeVersionBack(context: ChangeContext, intended: IntendedVersion): Promise<void> {
-  const bytes = intended.exists ? undefined : await context.store.get(intended.key);
-  if (bytes === undefined || digestOf(bytes) !== intended.digest) return;
-  const open = await context.histories.close(nameAt(context, intended.dataset), DRAIN_MS);
+async function takeVersionsBack(
+  context: ChangeContext,
+  root: string,
+  versions: readonly IntendedVersion[],
+): Promise<void> {
+  const isPublished = async ({ key, digest, exists }: IntendedVersion) =>
+    !exists && digestOf((await context.store.get(key)) ?? new Uint8Array()) === digest;
+  const published: IntendedVersion[] = [];
+  for (const version of versions) if (await isPublished(version)) published.unshift(version);
+  if (published.length === 0) return;
+  const open = await context.histories.close(nameAt(context, root), DRAIN_MS);
   try {
-    await takeNewestBack(context, intended, bytes);
+    for (const version of published) await takeNewestBack(context, version);
   } finally {
     open();
   }
 }
 
-/** Returns the name of the table that has a dataset, as `$` joins it. */
-function nameAt({ catalog, layout, store }: TableContext, { root }: IntendedDataset): string {
+/** Returns the name of the table in a directory, as `$` joins it. */
+function nameAt({ catalog, layout, store }: TableContext, root: string): string {
   const location = layout.relativeTo(store.uriOf(root)) ?? root;
   return catalog.known().ownerOf(location) ?? rootName(location);
 }
 
-async function takeNewestBack(
-  context: ChangeContext,
-  intended: IntendedVersion,
-  bytes: Uint8Array,
-): Promise<void> {
+/** Takes a version back if it is this manifest and the newest version, and restores the staged manifest. */
+async function takeNewestBack(context: ChangeContext, intended: IntendedVersion): Promise<void> {
   const { store, log } = context;
   const { key, stagedKey, digest } = intended;
+  const bytes = await store.get(key);
+  if (bytes === undefined || digestOf(bytes) !== digest) return;
   const dataset = refOf(context, intended.dataset);
   const version = BigInt(intended.version);
   const latest = await latestVersion(dataset);

@@ -1,12 +1,14 @@
 import assert from "node:assert/strict";
-import { setTimeout as sleep } from "node:timers/promises";
+import { setTimeout as sleep, setImmediate as turn } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
-import { type TestContext, test } from "vitest";
+import { expect, type TestContext, test } from "vitest";
 import { beginCall } from "../../../../test/support/caller.ts";
 import { LanceNamespaceService } from "../../../gen/lance/namespace/v1/service_pb.ts";
 import { engineCall } from "../engine/errors.ts";
+import type { DatasetRef } from "../format/dataset.ts";
 import type { ObjectStore } from "../format/storage.ts";
 import { openDirectory } from "../open-directory.ts";
+import type { DirContext } from "../operations/context.ts";
 import { duringWork } from "../operations/tables/long-work.ts";
 import { datasetOf, requireTable, withData } from "../operations/tables/lookup.ts";
 import { createManagedVersionOperations } from "../operations/versions/managed-versions.ts";
@@ -14,7 +16,7 @@ import { rows } from "../rows-fixture.ts";
 import { failsWith, openClient, silent, temporaryDirectory } from "../test-support.ts";
 import { stageNext } from "./fixture.ts";
 
-/** Opens tables `a` and `b`, and a batch on both that another writer of `b` has refused. */
+/** Opens tables `a` and `b`, and a batch with two versions of `a` that another writer of `b` has refused. */
 async function openTables(t: TestContext) {
   const root = await temporaryDirectory(t);
   const client = await openClient(t, root);
@@ -23,20 +25,21 @@ async function openTables(t: TestContext) {
   t.onTestFinished(close);
   const { store } = context;
   const tables = await Promise.all(["a", "b"].map((name) => requireTable(context, [name])));
-  const staged = await Promise.all(tables.map((table) => stageNext(datasetOf(context, table), "x")));
+  const [a, b] = tables.map((table) => datasetOf(context, table)) as [DatasetRef, DatasetRef];
+  const staged = [await stageNext(a, "x"), await stageNext(a, "y", 2n), await stageNext(b, "x")];
   const method = LanceNamespaceService.method.batchCommitTables;
   const creations = staged.map(({ version, manifestPath }, i) => ({
     operation: {
       case: "createTableVersion",
-      value: { id: tables[i]?.id as string[], version, manifestPath },
+      value: { id: [i < 2 ? "a" : "b"], version, manifestPath },
     },
   }));
   return {
     context,
     location: tables[0]?.location as string,
-    /** Commits the batch, behind other operations. @param happens is called when readers see the version of `a` */
+    /** Commits the batch, behind other operations. @param happens is called when readers see the versions of `a` */
     refused(happens: () => Promise<void>, before: object[] = []) {
-      const key = staged[1]?.key as string;
+      const key = staged[2]?.key as string;
       const hooked: ObjectStore = {
         ...store,
         async putIfAbsent(each, ...rest) {
@@ -63,7 +66,7 @@ test("a version of a refused batch that a running change has read is not taken b
   const batch = refused(async () => {
     work = duringWork(context, { id: ["a"], location }, (table) =>
       withData(context, table, {}, async (native) => {
-        assert.equal(await engineCall(() => native.version()), 2);
+        assert.equal(await engineCall(() => native.version()), 3);
         opened.resolve();
         await goesOn.promise;
         await engineCall(() => native.delete("id = 1"));
@@ -78,8 +81,41 @@ test("a version of a refused batch that a running change has read is not taken b
   goesOn.resolve();
   await work;
   await failed;
-  assert.deepEqual(await versions(), [1, 2, 3]);
+  assert.deepEqual(await versions(), [1, 2, 3, 4]);
 });
+
+test("a change that waits while versions of a refused batch are taken back finds all of them gone", async (t) => {
+  const { context, location, refused, versions } = await openTables(t);
+  const [runs, ends] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  let running: Promise<void> | undefined;
+  const batch = refused(async () => {
+    running = context.histories.pass("a", () => {
+      runs.resolve();
+      return ends.promise;
+    });
+    await runs.promise;
+  });
+  const failed = assert.rejects(batch, failsWith("ConcurrentModification"));
+  await runs.promise;
+  await expect.poll(() => isClosed(context, "a")).toBe(true);
+  const found = duringWork(context, { id: ["a"], location }, (table) =>
+    withData(context, table, {}, (native) => engineCall(() => native.version())),
+  );
+  ends.resolve();
+  await Promise.all([running, failed]);
+  assert.equal(await found, 1);
+  assert.deepEqual(await versions(), [1]);
+});
+
+/** Whether changes of a table wait at its gate. */
+async function isClosed({ histories }: DirContext, table: string): Promise<boolean> {
+  let passes = false;
+  void histories.pass(table, async () => {
+    passes = true;
+  });
+  await turn();
+  return !passes;
+}
 
 test("a refused batch that also deletes the newest version of a table takes its version of that table back", async (t) => {
   const { refused, versions } = await openTables(t);
