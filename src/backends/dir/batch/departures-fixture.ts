@@ -7,6 +7,7 @@ import { beginCall } from "../../../../test/support/caller.ts";
 import { DropNamespaceBehavior } from "../../../gen/lance/namespace/v1/namespace_pb.ts";
 import { LanceNamespaceService } from "../../../gen/lance/namespace/v1/service_pb.ts";
 import { parseIdentifier } from "../../../namespace/identifier.ts";
+import { createWriteGate } from "../concurrency/write-gate.ts";
 import { openDirectory } from "../open-directory.ts";
 import type { DirContext } from "../operations/context.ts";
 import { createNamespaceOperations } from "../operations/namespaces/namespaces.ts";
@@ -31,7 +32,8 @@ export async function createWorld(t: TestContext, ...names: string[]) {
     context,
     drop(id: string, changed: Partial<DirContext>) {
       const call = beginCall(method.dropTable, { id: parseIdentifier(id) });
-      const operations = createDropOperations({ ...context, ...changed });
+      // A second drop beside it does not wait for it, as in another gateway.
+      const operations = createDropOperations({ ...context, histories: createWriteGate(), ...changed });
       return operations.dropTable(create(method.dropTable.input), call);
     },
     deregister(id: string, changed: Partial<DirContext>) {

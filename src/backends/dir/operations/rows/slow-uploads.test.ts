@@ -8,16 +8,16 @@ import { createLocalStore } from "../../format/local/local-store.ts";
 import { createDirectoryBackend } from "../../index.ts";
 import { rows } from "../../rows-fixture.ts";
 import { createRemoteStore } from "../../stores/remote-store.ts";
-import { clientOf, failsWith, silent, temporaryDirectory } from "../../test-support.ts";
+import { failsWith, openClient, silent, temporaryDirectory } from "../../test-support.ts";
 
-test("rows for a bucket whose table is dropped during a slow upload are refused, and the table does not come back", async (t) => {
+test("rows for a bucket whose table another gateway drops during a slow upload are refused, and the table does not come back", async (t) => {
   const root = await temporaryDirectory(t);
   const disk = createLocalStore();
   const store = { ...createRemoteStore(createDiskBucket(disk)), uriOf: disk.uriOf, keyOf: disk.keyOf };
   const storage = { store, root: disk.keyOf(root), engineOptions: {}, clientOptions: {} };
   const backend = await createDirectoryBackend({ root, log: silent, storage });
-  const client = clientOf(backend);
-  t.onTestFinished(client.close);
+  t.onTestFinished(backend.close);
+  const client = await openClient(t, root, { storage });
   await client.upload("createTable", "t", {}, rows([1]));
   t.onTestFinished(() => void vi.useRealTimers());
   vi.useFakeTimers({ toFake: ["Date"] });

@@ -4,13 +4,14 @@ import {
   DeregisterTableResponseSchema,
   DropTableResponseSchema,
 } from "../../../../gen/lance/namespace/v1/table_pb.ts";
-import type { Identifier } from "../../../../namespace/identifier.ts";
+import { type Identifier, joinIdentifier } from "../../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import { type Steps, stepsOf } from "../../../../runtime/pace.ts";
 import type { ChangeContext } from "../../batch/change-context.ts";
 import { refuseWhileRemoved } from "../../batch/journal.ts";
 import { resolveAbandoned } from "../../batch/resolve.ts";
 import { runBatch } from "../../batch/run.ts";
+import { isRootDirectory } from "../../catalog/base/location-names.ts";
 import type { CatalogContext } from "../../catalog/catalog-context.ts";
 import type { Mutation } from "../../catalog/commits/decide.ts";
 import type { Draft } from "../../catalog/state/draft.ts";
@@ -25,8 +26,10 @@ export function createDropOperations(
 
   return {
     async dropTable(_request, { id, signal }) {
-      await requireRow(context, id);
-      const dropped = await mutateAndRemove(context, (draft) => takeRow(context, draft, id), signal);
+      const { location } = await requireRow(context, id);
+      const dropped = await withoutChanges(context, { id, location }, () =>
+        mutateAndRemove(context, (draft) => takeRow(context, draft, id), signal),
+      );
       return create(DropTableResponseSchema, {
         id: [...id],
         location: dropped.path,
@@ -46,6 +49,27 @@ export function createDropOperations(
       return deregisteredTable(id, table);
     },
   };
+}
+
+/** Longest wait of a drop for the changes of its table that run, in milliseconds. */
+const DRAIN_MS = 5_000;
+
+/**
+ * Drops a table while none of its changes runs. In the root, the engine would make the directory again, which shows as the dropped table.
+ * Long work is not waited for, because its note keeps the directory.
+ */
+async function withoutChanges<T>(
+  { histories, work }: Pick<ChangeContext, "histories" | "work">,
+  { id, location }: Pick<FoundTable, "id" | "location">,
+  drop: () => Promise<T>,
+): Promise<T> {
+  if (!isRootDirectory(location)) return drop();
+  const open = await histories.close(joinIdentifier(id), (await work.isActive(location)) ? 0 : DRAIN_MS);
+  try {
+    return await drop();
+  } finally {
+    open();
+  }
 }
 
 /**

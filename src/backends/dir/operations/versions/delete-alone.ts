@@ -17,10 +17,12 @@ type Operations = Pick<Backend, "operations" | "extensions">;
 const DRAIN_MS = 5_000;
 
 /**
- * The operations that do not pass: those by which clients commit through the catalog, which locks of their own keep apart, and
- * CreateTable, which builds on no rows, and takes a version back itself if its row is refused.
+ * The operations that do not pass: those by which clients commit through the catalog, which locks of their own keep apart, drops, which
+ * close the gate themselves, and CreateTable, which builds on no rows, and takes a version back itself if its row is refused.
  */
 const APART: ReadonlySet<string> = new Set([
+  "dropTable",
+  "dropMaterializedView",
   "createTable",
   "createTableVersion",
   "batchDeleteTableVersions",
