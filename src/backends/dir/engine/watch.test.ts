@@ -67,15 +67,15 @@ for (const [where, store] of Object.entries(STORES)) {
       assert.deepEqual([await count(writer, location), await count(reader, location)], [left, left]);
     }
   });
-}
 
-test("open tables on a disk move to another version of the number that they are at", async (t) => {
-  const location = join(await temporaryDirectory(t), "t.lance");
-  const [writer, reader, other] = [open(t, disk), open(t, disk), open(t, disk)];
-  await writer.create(location, await rows(1), "create");
-  await add(writer, location, 2);
-  assert.equal(await count(reader, location), 3);
-  await deleteNewest(location);
-  await add(other, location, 5);
-  assert.deepEqual([await count(writer, location), await count(reader, location)], [6, 6]);
-});
+  test(`open tables on ${where} move to another version of the number that they are at`, async (t) => {
+    const location = join(await temporaryDirectory(t), "t.lance");
+    const [writer, reader, other] = [open(t, store), open(t, store), open(t, store)];
+    await writer.create(location, await rows(1), "create");
+    await add(writer, location, 2);
+    assert.equal(await count(reader, location), 3);
+    await deleteNewest(location);
+    await add(other, location, 5);
+    assert.deepEqual([await count(writer, location), await count(reader, location)], [6, 6]);
+  });
+}

@@ -76,13 +76,15 @@ function watchVersions(store: ObjectStore): Watcher {
     const dataset: DatasetRef = { store, root: store.keyOf(location) };
     let known = await withTag(dataset, await latestVersion(dataset));
     return async (table) => {
-      // The handle answers at once, so the listing need not wait for it; were it late, the table would be opened again.
-      const [version, { newest, earlier }] = await Promise.all([
-        table.version(),
+      // The handle answers at once. A version that it has made itself may be deleted by now, and its number another one's.
+      const at = BigInt(await table.version());
+      const [listed, moved] = await Promise.allSettled([
         latestVersionAnd(dataset, known),
+        at === known.version ? undefined : table.checkoutLatest(),
       ]);
+      if (listed.status === "rejected") throw listed.reason;
+      const { newest, earlier } = listed.value;
       // A version that the handle has made or seen before the listing is missing there only if it was deleted.
-      const at = BigInt(version);
       const now = await withTag(dataset, newest);
       if (now.version < at) return "replaced";
       if (now.version === known.version) return now.eTag === known.eTag ? "same" : "replaced";
@@ -90,8 +92,8 @@ function watchVersions(store: ObjectStore): Watcher {
       if (now.version < known.version || (await eTagOf(dataset, earlier ?? known)) !== known.eTag) {
         return "replaced";
       }
-      // A handle that has made the newest version is there already.
-      if (at !== now.version) await table.checkoutLatest();
+      if (moved.status === "rejected") throw moved.reason;
+      if (BigInt(await table.version()) < now.version) await table.checkoutLatest();
       known = now;
       return "moved";
     };
