@@ -187,7 +187,7 @@ test("the engine answers once for a version, and again when the table has moved 
       assert.ok(failures.length === 0 || failures.length === all.length);
       if (schema.status === "rejected") throw schema.reason;
       assert.ok(rows.status === "fulfilled" && fields.status === "fulfilled");
-      return [schema.value.fields.length, rows.value, ...fields.value];
+      return [schema.value.fields.length, rows.value, ...fields.value.keys()];
     } finally {
       lease.release();
     }

@@ -11,8 +11,8 @@ export interface VersionAnswers {
   schema(): Promise<ArrowSchema>;
   /** Returns the number of rows that are not deleted. */
   rowCount(): Promise<number>;
-  /** Returns the paths of the fields that have a full-text index. */
-  textFields(): Promise<readonly string[]>;
+  /** Returns the paths of the fields that have a full-text index, each with the number of rows that are not in it. */
+  textFields(): Promise<ReadonlyMap<string, number>>;
   /** Returns the size of the data files per row, in bytes; 0 for a table without rows. */
   averageRow(): Promise<number>;
 }
@@ -37,13 +37,17 @@ export async function readSchema(table: Pick<NativeTable, "schema">): Promise<Ar
   return decodeSchema(splitIpcFile(await table.schema()).schemaMetadata);
 }
 
-/** Asks the engine for the fields with a full-text index in a table's version; it opens a file of each such index. */
-export async function readTextFields(table: Pick<NativeTable, "listIndices">): Promise<string[]> {
-  const indices = await table.listIndices();
-  const fields = indices
-    .filter(({ indexType }) => indexType === TEXT_INDEX)
-    .flatMap(({ columns }) => columns);
-  return [...new Set(fields)];
+/**
+ * Asks the engine for the fields with a full-text index in a table's version, each with the number of rows outside of it; the engine opens a file of
+ * each such index.
+ */
+async function readTextFields(table: Pick<NativeTable, "listIndices">): Promise<Map<string, number>> {
+  const fields = new Map<string, number>();
+  for (const { indexType, columns, numUnindexedRows = 0 } of await table.listIndices()) {
+    if (indexType !== TEXT_INDEX) continue;
+    for (const path of columns) fields.set(path, Math.max(numUnindexedRows, fields.get(path) ?? 0));
+  }
+  return fields;
 }
 
 /** Asks the engine for the size of the data files of a table's version per row, in bytes. */

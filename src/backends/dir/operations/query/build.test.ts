@@ -20,7 +20,7 @@ const SCHEMA: ArrowSchema = {
   metadata: {},
 };
 
-const noTextFields = async () => [];
+const noTextFields = async () => new Map<string, number>();
 
 /** A table of the engine that counts the vectors that its queries get. */
 function countingTable() {
@@ -51,7 +51,7 @@ test("a search with thousands of vectors is built a few at a time, when their tu
     table,
     create(QueryTableRequestSchema, { vector: { multiVector } }),
     SCHEMA,
-    { indexedFields: noTextFields, safeFilter: async (filter) => filter },
+    { textFields: noTextFields, safeFilter: async (filter) => filter },
   );
   assert.ok(count() <= 2);
   let searched = 0;

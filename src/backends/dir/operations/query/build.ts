@@ -7,10 +7,11 @@ import { filteredRows } from "../../engine/filtered-rows.ts";
 import type { NativeTable } from "../../engine/native.ts";
 import type { NativeQueryBase, NativeVectorQuery } from "../../engine/native-query.ts";
 import { predicateSteps } from "../../engine/predicate.ts";
+import type { Guarded } from "../tables/guarded.ts";
 import type { Reads } from "../tables/misread.ts";
 import { type Columns, columnName, columnsOf, nameOf, selectColumns, withFoundRow } from "./columns.ts";
 import { checkCounts, type QueryFields, withinTable } from "./fields.ts";
-import { type TextSearch, type TextTarget, textSearch } from "./text.ts";
+import { type TextSearch, textSearch } from "./text.ts";
 import { type QueryVector, type VectorSearch, vectorSearch } from "./vector.ts";
 
 /** Maximum limit that the engine takes. LanceDB's clients send the largest integer for "no limit". */
@@ -49,6 +50,13 @@ export interface Gathered {
   readonly where: string | undefined;
 }
 
+/** Rows that an index does not have yet. */
+export interface Outside {
+  /** The paths of the fields of which the engine reads all values of these rows. */
+  readonly fields: readonly string[];
+  readonly rows: number;
+}
+
 /** An engine query, with the changes that its result still needs. */
 export interface BuiltQuery {
   /** Builds the query for all vectors at once, which takes the square of their number. It serves plans. */
@@ -64,6 +72,8 @@ export interface BuiltQuery {
   readonly conditions: readonly string[];
   /** The keys of the order that are not columns of the result. */
   readonly orders: readonly string[];
+  /** The rows that are searched for words without their index, because they are not in it yet. */
+  readonly outside: Outside;
   /** Whether the result has row ids that the request did not ask for. */
   readonly hidesRowId: boolean;
   /** The filter that applies after the search, for which the result has the column {@link FOUND_ROW}. */
@@ -87,7 +97,7 @@ export interface BuiltQuery {
 /**
  * Builds the engine's query from a request.
  *
- * @param indexedFields called only for a search for words
+ * @param textFields called only for a search for words
  * @param safeFilter returns a checked condition in the form in which the engine evaluates it correctly
  * @throws LanceError InvalidInput, TableColumnNotFound, Unsupported
  */
@@ -96,9 +106,9 @@ export async function buildQuery(
   asked: QueryFields,
   schema: ArrowSchema,
   {
-    indexedFields,
+    textFields,
     safeFilter,
-  }: Pick<TextTarget, "indexedFields"> & {
+  }: Pick<Guarded, "textFields"> & {
     readonly safeFilter: (filter: string | undefined) => Promise<string | undefined>;
   },
 ): Promise<BuiltQuery> {
@@ -110,8 +120,11 @@ export async function buildQuery(
   await pace.pauseIfDue();
   const request = isSearch(checked) ? await withinTable(table, checked) : checked;
   const vector = vectorSearch(request, schema);
-  const text = await textSearch(request, { schema, indexedFields });
-  const scanned = text === undefined ? [] : await withoutIndex(text, indexedFields);
+  const text = await textSearch(request, {
+    schema,
+    indexedFields: async () => [...(await textFields()).keys()],
+  });
+  const scanned = await scannedFor(text, request, textFields);
   const reads = async () => ({
     all: columns === undefined,
     expressions: [
@@ -206,7 +219,7 @@ function hybridQuery(
   schema: ArrowSchema,
   vector: VectorSearch,
   text: TextSearch,
-  scanned: readonly string[],
+  scanned: Scanned,
 ): Omit<BuiltQuery, "reads"> {
   if (vector.vectors.length > 1) {
     throw new LanceError("InvalidInput", "a hybrid search takes one query vector, not several");
@@ -302,10 +315,25 @@ function keysOf({ orderBy }: Pick<QueryFields, "orderBy">): string[] {
   return orderBy.map(({ columnName: path }) => formatFieldPath(parseFieldPath(path)));
 }
 
-/** Returns the paths of the fields that a search for words scans: the engine reads all values of a field without an index. */
-async function withoutIndex(text: TextSearch, indexedFields: TextTarget["indexedFields"]): Promise<string[]> {
-  const indexed = new Set(await indexedFields());
-  return (await text.fields()).filter((field) => !indexed.has(field));
+/** What a search for words reads without an index. */
+interface Scanned {
+  /** The paths of the fields without an index, of which the engine reads all values. */
+  readonly fields: readonly string[];
+  readonly outside: Outside;
+}
+
+async function scannedFor(
+  text: TextSearch | undefined,
+  { fastSearch = false }: QueryFields,
+  textFields: Guarded["textFields"],
+): Promise<Scanned> {
+  if (text === undefined) return { fields: [], outside: { fields: [], rows: 0 } };
+  const [searched, indexed] = [await text.fields(), await textFields()];
+  const stale = fastSearch ? [] : searched.filter((field) => (indexed.get(field) ?? 0) > 0);
+  return {
+    fields: searched.filter((field) => !indexed.has(field)),
+    outside: { fields: stale, rows: Math.max(0, ...stale.map((field) => indexed.get(field) ?? 0)) },
+  };
 }
 
 /** Returns what the engine reads beside the columns of a result. */
@@ -313,15 +341,15 @@ function besideColumns(
   { filter, orderBy, columns: asked }: QueryFields,
   columns: Columns | undefined,
   { fields }: ArrowSchema,
-  scanned: readonly string[],
-): Pick<BuiltQuery, "conditions" | "orders"> {
+  scanned: Scanned,
+): Pick<BuiltQuery, "conditions" | "orders" | "outside"> {
   const named = new Set(columns?.entries.map(([, expression]) => expression));
   const orders = columns === undefined ? [] : keysOf({ orderBy }).filter((key) => !named.has(key));
   const computed = Object.values(asked?.columnAliases ?? {}).filter(
     (expression) => fieldNamed(fields, expression) === undefined,
   );
-  const conditions = [...(filter === undefined ? [] : [filter]), ...computed, ...orders, ...scanned];
-  return { conditions, orders };
+  const conditions = [...(filter === undefined ? [] : [filter]), ...computed, ...orders, ...scanned.fields];
+  return { conditions, orders, outside: scanned.outside };
 }
 
 /** The engine sorts whole rows in memory; a search reads the columns of its rows when it knows which they are. */

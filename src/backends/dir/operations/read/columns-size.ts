@@ -2,6 +2,7 @@ import { rowWidth } from "../../../../arrow/row-width.ts";
 import type { ArrowField } from "../../../../arrow/schema.ts";
 import { batchRowsOf, MAX_BATCH_ROWS } from "../../engine/batch-rows.ts";
 import { namedColumns } from "../../engine/named-columns.ts";
+import type { BuiltQuery } from "../query/build.ts";
 import { type Sampled, sampleOf } from "./sampled-width.ts";
 
 /**
@@ -30,16 +31,18 @@ export interface ColumnsSize extends ResultSize {
 /**
  * Returns how columns are read in addition to those of a result; undefined if a batch of the most rows has little of them.
  *
+ * @param mostRows maximum number of rows of which they are read. Default: all
  * @throws LanceError the errors of `wait`
  */
 export async function sizeOfColumns(
   columns: readonly ArrowField[],
   data: Sampled,
+  mostRows = Number.POSITIVE_INFINITY,
 ): Promise<ColumnsSize | undefined> {
   const exact = columns.filter((field) => rowWidth({ fields: [field] }).exact);
   const width = rowWidth({ fields: exact }).bytes + (await sampleOf(columns, data));
   if (width === 0) return undefined;
-  const rows = await data.rowCount();
+  const rows = Math.min(mostRows, await data.rowCount());
   if (Math.min(rows, MAX_BATCH_ROWS) * width <= COLUMN_BYTES) return undefined;
   return {
     width,
@@ -52,7 +55,23 @@ export async function sizeOfColumns(
 export async function sizeOfExpressions(
   expressions: readonly string[],
   data: Sampled,
+  mostRows?: number,
 ): Promise<ColumnsSize | undefined> {
   if (expressions.length === 0) return undefined;
-  return sizeOfColumns(namedColumns(expressions, (await data.schema()).fields), data);
+  return sizeOfColumns(namedColumns(expressions, (await data.schema()).fields), data, mostRows);
+}
+
+/** Returns how the columns are read beside those of a query's result, as {@link sizeOfColumns} does. */
+export async function sizeBeside(
+  { conditions, outside }: Pick<BuiltQuery, "conditions" | "outside">,
+  data: Sampled,
+): Promise<ColumnsSize | undefined> {
+  const all = await sizeOfExpressions(conditions, data);
+  const rest = await sizeOfExpressions(outside.fields, data, outside.rows);
+  if (all === undefined || rest === undefined) return all ?? rest;
+  return {
+    width: all.width + rest.width,
+    batchRows: Math.min(all.batchRows, rest.batchRows),
+    readAheadBytes: all.readAheadBytes + rest.readAheadBytes,
+  };
 }

@@ -117,5 +117,5 @@ async function build(
 ): Promise<BuiltQuery> {
   const request = asked.fastSearch && reindexed.has(found.path) ? { ...asked, fastSearch: false } : asked;
   const columns = await schema();
-  return wait(async () => buildQuery(table, request, columns, { indexedFields: textFields, safeFilter }));
+  return wait(async () => buildQuery(table, request, columns, { textFields, safeFilter }));
 }

@@ -4,7 +4,13 @@ import { batchRowsOf, MAX_BATCH_ROWS } from "../../engine/batch-rows.ts";
 import type { BuiltQuery, Gathered } from "../query/build.ts";
 import type { Guarded } from "../tables/guarded.ts";
 import { checkMemory } from "./check-memory.ts";
-import { COLUMN_BYTES, RESULT_BYTES, type ResultSize, sizeOfExpressions } from "./columns-size.ts";
+import {
+  COLUMN_BYTES,
+  RESULT_BYTES,
+  type ResultSize,
+  sizeBeside,
+  sizeOfExpressions,
+} from "./columns-size.ts";
 import { countRows } from "./count-rows.ts";
 import type { WaitingCall } from "./in-room.ts";
 import { shapeOf } from "./run-query.ts";
@@ -32,7 +38,7 @@ export async function sizeOf(
   const measured = exact ? 0 : Math.max(await data.averageRow(), await sampledWidth(built, data));
   const usual = Math.max(1, bytes, measured);
   const width = Math.max(usual, data.widths.of(built.columns) ?? 0);
-  const beside = await sizeOfExpressions(built.conditions, data);
+  const beside = await sizeBeside(built, data);
   const ordered = (await sizeOfExpressions(built.orders, data))?.width ?? 0;
   const rows = Math.min(
     built.maxRows ?? Number.POSITIVE_INFINITY,

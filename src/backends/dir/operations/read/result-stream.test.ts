@@ -36,6 +36,7 @@ async function resultOf(
     filterAfter: undefined,
     columns,
     conditions: [],
+    outside: { fields: [], rows: 0 },
     orders: [],
     skipRows,
     hybrid: false,

@@ -10,7 +10,7 @@ import type { NativeBatches } from "../../engine/native-query.ts";
 import type { BuiltQuery } from "../query/build.ts";
 import { createResultEditor } from "../query/edit-result.ts";
 import type { Guarded } from "../tables/guarded.ts";
-import { sizeOfExpressions } from "./columns-size.ts";
+import { sizeBeside } from "./columns-size.ts";
 import { expectedWidth } from "./expected-width.ts";
 import type { Place, ReadAhead } from "./read-ahead.ts";
 import { sizeOf } from "./result-size.ts";
@@ -171,5 +171,5 @@ async function isSmall(built: BuiltQuery, data: Guarded): Promise<boolean> {
   const rows = (maxRows + skipRows) * (only?.vectors ?? 0);
   if (others.length > 0 || rows > SMALL_RESULT_ROWS) return false;
   if (rows * (await expectedWidth(built, data)) > SMALL_RESULT_BYTES) return false;
-  return (await sizeOfExpressions(built.conditions, data)) === undefined;
+  return (await sizeBeside(built, data)) === undefined;
 }

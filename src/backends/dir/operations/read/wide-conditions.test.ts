@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { tableFromIPC } from "apache-arrow";
+import { Int32, Table, tableFromIPC, tableToIPC, Utf8, vectorFromArray } from "apache-arrow";
 import { type TestContext, test } from "vitest";
 import { openTexts, ROWS, SCAN_BYTES, TEXT_BYTES } from "../../wide-rows-fixture.ts";
 
@@ -75,5 +75,25 @@ test("a search for words takes memory, and comes in small batches, if it reads a
   await client.call("createTableIndex", "t", { column: "text", indexType: "FTS" });
   entered();
   assert.deepEqual(await batchesOf(search), [1]);
+  assert.ok(Number(entered()[0] ?? 0) < SCAN_BYTES);
+});
+
+test("a search for words takes memory, and comes in small batches, if it reads many wide rows that are not in the index yet", async (t) => {
+  const { client, batchesOf, entered } = await tableOf(t);
+  await client.call("createTableIndex", "t", { column: "text", indexType: "FTS" });
+  const rowsOf = (count: number) => {
+    const ids = Array.from({ length: count }, (_, id) => 1000 + id);
+    const texts = ids.map((id) => `${id} `.padEnd(TEXT_BYTES, "x"));
+    const rows = { id: vectorFromArray(ids, new Int32()), text: vectorFromArray(texts, new Utf8()) };
+    return tableToIPC(new Table(rows), "stream");
+  };
+  const search = { columns: ID, k: 5n, fullTextQuery: { stringQuery: { query: "1007" } } };
+  await client.upload("insertIntoTable", "t", {}, rowsOf(20));
+  assert.deepEqual(await batchesOf(search), [1]);
+  assert.ok(Number(entered()[0] ?? 0) < SCAN_BYTES);
+  await client.upload("insertIntoTable", "t", {}, rowsOf(ROWS));
+  assert.deepEqual(await batchesOf(search), [2]);
+  assert.ok(Number(entered()[0]) >= SCAN_BYTES);
+  assert.deepEqual(await batchesOf({ ...search, fastSearch: true }), [0]);
   assert.ok(Number(entered()[0] ?? 0) < SCAN_BYTES);
 });

@@ -40,11 +40,11 @@ export interface Guarded {
    */
   countRows(where: string, width: number): Promise<number>;
   /**
-   * Returns the paths of the fields that had a full-text index when the call began, or later.
+   * Returns the paths of the fields that had a full-text index when the call began, or later, each with the number of rows that are not in it.
    *
    * @throws LanceError the errors of `wait`
    */
-  textFields(): Promise<readonly string[]>;
+  textFields(): Promise<ReadonlyMap<string, number>>;
   /** Returns the size of the table's data files per row, in bytes. @throws LanceError the errors of `wait` */
   averageRow(): Promise<number>;
   /** Widths of the rows of the table's recent results. */

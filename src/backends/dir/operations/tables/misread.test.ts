@@ -244,7 +244,7 @@ test("refuses an update, and a query, while which another call stores misread va
   const call = beginCall(LanceNamespaceService.method.updateTable, { id: ["t"] });
   await assert.rejects(async () => updateTable(create(UpdateTableRequestSchema, { updates }), call), refused);
   const built = await buildQuery(data.table, create(QueryTableRequestSchema), await data.schema(), {
-    indexedFields: data.textFields,
+    textFields: data.textFields,
     safeFilter: async (filter) => filter,
   });
   const [run] = built.runs as [Run];
