@@ -12,7 +12,7 @@ import { createWriteGate } from "./concurrency/write-gate.ts";
 import { createEngine } from "./engine/engine.ts";
 import { checkTemporaryDirectory } from "./engine/temporary-directory.ts";
 import { keyIn } from "./format/storage.ts";
-import { createStorageClock } from "./format/storage-clock.ts";
+import { createStorageClock, MACHINE_CLOCK } from "./format/storage-clock.ts";
 import { createJobs } from "./jobs/jobs.ts";
 import { MAX_RUNNING_JOBS } from "./jobs/running-jobs.ts";
 import { createJobStore, JOBS_DIRECTORY } from "./jobs/store.ts";
@@ -50,7 +50,8 @@ function ofProcess(directory: string) {
 }
 
 /**
- * Opens a directory without serving it: it changes nothing and starts no jobs.
+ * Opens a directory without serving it: it starts no jobs and changes nothing, except that it creates a missing base on a disk unless it
+ * only reads.
  *
  * @throws Error with a single line, if the directory cannot be used.
  */
@@ -72,7 +73,7 @@ export async function openDirectory(options: DirectoryBackendOptions): Promise<O
   const { store, engineOptions: storageOptions, clientOptions } = opened;
   const base = await openBase(opened, tableDirectory, options.readOnly);
   const layout = createLayout(store, base.key);
-  const clock = createStorageClock(store, base.key);
+  const clock = base.readOnly === undefined ? createStorageClock(store, base.key) : MACHINE_CLOCK;
   const engine = createEngine({
     log,
     store,

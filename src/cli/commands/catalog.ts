@@ -64,22 +64,24 @@ export async function withCatalog<T>(
   // A server makes a root that is missing; a command that looks after one has been given the wrong place.
   if (!root.includes("://")) {
     await access(root).catch(() => {
+  const { openBase } = await import("../../backends/dir/catalog/base/base.ts");
       throw new Error(`there is no directory ${root}`);
+  const { openStore } = await import("../../backends/dir/stores/open-store.ts");
+  const storage = await openStore(root, storageOptionsOf(root, storageOptions, process.env));
+  const { key } = await openBase(storage, tableDirectory, true);
+  if (!(await storage.store.exists(key)))
+    throw new Error(`there is no catalog in ${root}; --root names the directory that a gateway serves`);
     });
   }
   prepareEngine();
   const log = createLog("warn", storageSecrets(storageOptions));
   const { openDirectory } = await import("../../backends/dir/open-directory.ts");
   const directory = await openDirectory({
-    root,
-    tableDirectory,
-    storageOptions: storageOptionsOf(root, storageOptions, process.env),
+    ...{ root, storage, tableDirectory, log },
+    readOnly: !writes,
     maintenance: false,
-    log,
   });
   try {
-    const { store, layout } = directory.context;
-    if (!(await store.exists(layout.baseKey))) throw new Error(`there is nothing in ${root}`);
     if (writes && directory.readOnly !== undefined) {
       throw new Error(`${root} is for reading only: ${directory.readOnly}`);
     }

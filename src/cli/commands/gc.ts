@@ -67,10 +67,8 @@ export const gc: CommandDefinition = {
     checkAge(options);
     const root = await readRoot(layers, environment);
     const { findLeftovers } = await import("../../backends/dir/maintenance/find-leftovers.ts");
-    const lines = await withCatalog(root, options.delete, async ({ context, readOnly }) => {
-      // `gc` removes nothing from a read-only storage, so the machine's clock suffices there.
-      const now = readOnly === undefined ? await context.clock.now() : Date.now();
-      const before = now - options.olderThan;
+    const lines = await withCatalog(root, options.delete, async ({ context }) => {
+      const before = (await context.clock.now()) - options.olderThan;
       const found: Line[] = [];
       for await (const leftover of findLeftovers(context, before)) {
         const wanted = leftover.kind !== "unlisted data" || options.unlisted;

@@ -126,7 +126,10 @@ describe("the commands that look after a catalog, on a bucket of S3", () => {
     const options = Object.entries(server.options).map(([key, value]) => `--storage-option=${key}=${value}`);
     const { code, stderr } = await startProgram("gc", `--root=s3://${BUCKET}/wrong`, ...options).ended;
     assert.equal(code, 1);
-    assert.equal(stderr, `lance-gateway: there is nothing in s3://${BUCKET}/wrong\n`);
+    assert.equal(
+      stderr,
+      `lance-gateway: there is no catalog in s3://${BUCKET}/wrong; --root names the directory that a gateway serves\n`,
+    );
     const { store } = await openStore(root, server.options);
     assert.equal(await store.exists("wrong"), false);
   });

@@ -26,6 +26,9 @@ const MEASURED_EVERY_MS = 10 * 60_000;
  */
 const MAX_DRIFT_MS = 1_000;
 
+/** Clock of this machine, for a storage that is only read: nothing is removed or taken over by it. */
+export const MACHINE_CLOCK: StorageClock = { now: async () => Date.now() };
+
 /** Creates the key of a short-lived object that probes the storage; `gc` removes it if a crash leaves it behind. */
 export function probeKey(baseKey: string): string {
   return keyIn(baseKey, `.probe-${randomBytes(8).toString("hex")}`);
