@@ -74,6 +74,29 @@ test("refuses a root that is a table, because a prune of the table would remove 
   assert.equal((await openBase(open(store), undefined)).key, "root/data");
 });
 
+test("refuses a directory for tables that is itself a table, because a catalog would be among its files", async (t) => {
+  const root = await temporaryDirectory(t);
+  const local = async (tableDirectory?: string) =>
+    (await openBase(await openStore(root, {}), tableDirectory)).key;
+  await mkdir(join(root, "data", "_versions"), { recursive: true });
+  await assert.rejects(local(), /: its directory data is a single table; choose another table directory$/);
+  await assert.rejects(local("data"), /its directory data is a single table/);
+  assert.deepEqual(await readdir(join(root, "data")), ["_versions"]);
+  assert.equal(await local("."), root.slice(1));
+  await mkdir(join(root, "_versions"));
+  await assert.rejects(local("."), /: it is a single table; give the directory that contains it$/);
+  // A catalog that an earlier release has made there stays within reach.
+  await mkdir(join(root, "data", "__manifest"));
+  assert.equal(await local(), join(root, "data").slice(1));
+
+  const store = createMemoryStore();
+  store.objects.set("root/data/_versions/1.manifest", new Uint8Array());
+  await assert.rejects(openBase(open(store), undefined), /its directory data is a single table/);
+  assert.equal(store.objects.size, 1);
+  store.objects.set("root/data/__manifest/_versions/1.manifest", new Uint8Array());
+  assert.equal((await openBase(open(store), undefined)).key, "root/data");
+});
+
 test("writes to a store only if it refuses to replace objects, and leaves nothing of the trial", async () => {
   const store = createMemoryStore();
   assert.equal((await openBase(open(store), undefined)).readOnly, undefined);

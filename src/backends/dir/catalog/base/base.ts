@@ -49,6 +49,7 @@ export async function openBase(
     const base = resolve("/", root, directory);
     if (!isInside(resolve("/", root), base)) throw new Error("the table directory is outside of it");
     const key = base.slice(1);
+    await refuseTable(store, key, directory);
     return { key, readOnly: onlyReads ? CHOSEN : await probe(store, key) };
   } catch (error) {
     const place = store.files === undefined ? store.uriOf(root) : root;
@@ -87,6 +88,7 @@ async function openDirectory(
     throw new Error(IS_TABLE);
   const base = resolve(root, tableDirectory ?? (holdsCatalog && !hasOwn ? "." : DATA_DIRECTORY));
   if (!isInside(resolve(root), base)) throw new Error("the table directory is outside of it");
+  await refuseTable(store, store.keyOf(base), relative(resolve(root), base));
   const made = await makeDirectory(base);
   const path = made ? await realpath(base) : join(await realpath(root), relative(resolve(root), base));
   const writable = made && (await access(path, constants.W_OK).then(() => true, isDenied));
@@ -119,6 +121,21 @@ async function isServedInPlace(store: ObjectStore, root: string): Promise<boolea
   if (await isCatalog(store, root)) return true;
   if (await store.exists(keyIn(root, VERSIONS_DIRECTORY))) throw new Error(IS_TABLE);
   return false;
+}
+
+/**
+ * Refuses a base that is a table, such as a dataset in the directory `data`: a catalog would be among its files.
+ *
+ * @param name path of the base from the root
+ * @throws Error
+ */
+async function refuseTable(store: ObjectStore, base: string, name: string): Promise<void> {
+  if (!(await store.exists(keyIn(base, VERSIONS_DIRECTORY))) || (await isCatalog(store, base))) return;
+  throw new Error(
+    name === "" || name === "."
+      ? IS_TABLE
+      : `its directory ${name} is a single table; choose another table directory`,
+  );
 }
 
 async function isCatalog(store: ObjectStore, root: string): Promise<boolean> {
