@@ -26,6 +26,8 @@ export interface Surroundings {
   readonly answers?: ByteBudget | undefined;
   /** Whether the gateway looks after the tables of directories in the background. Default: false. */
   readonly looksAfterTables?: boolean;
+  /** Whether a directory takes over the jobs that ended processes have left in it. Default: true. */
+  readonly takesOver?: boolean;
   /** Counts the upkeep of tables. Default: it is not counted. */
   readonly upkeepMetrics?: UpkeepMetrics | undefined;
   /** Counts decisions about an upstream that do not belong to a call. Default: they are not counted. */
@@ -62,7 +64,8 @@ export function prepareEngine(): void {
 type Open = (options: ServeOptions, surroundings: Surroundings) => Promise<Backend>;
 
 const KINDS: Readonly<Record<BackendKind, Open>> = {
-  async dir(options, { log, readAhead, shared, upkeepMetrics: metrics, looksAfterTables = false }) {
+  async dir(options, { upkeepMetrics: metrics, looksAfterTables = false, ...surroundings }) {
+    const { log, readAhead, shared, takesOver } = surroundings;
     const { createDirectoryBackend } = await import("../backends/dir/index.ts");
     const { openVendor } = await import("./open-vendor.ts");
     const storageOptions = storageOptionsOf(options.root, options.storageOptions, process.env);
@@ -77,9 +80,7 @@ const KINDS: Readonly<Record<BackendKind, Open>> = {
         looksAfterTables && !options.noMaintenance
           ? { ...upkeepOptionsOf(options, shared), metrics }
           : undefined,
-      readAhead,
-      shared,
-      log,
+      ...{ readAhead, shared, takesOver, log },
     });
   },
 

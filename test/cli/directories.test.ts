@@ -40,7 +40,7 @@ const READS: readonly (readonly string[])[] = [
   ["migrate", "--dry-run"],
 ];
 
-/** The commands that change a directory. */
+/** The commands that change a directory; those that wait do the jobs that nobody else does. */
 const CHANGES = [
   ...["create", "drop", "rename", "import", "restore", "tags create", "tags update", "tags delete"],
   ...["branches create", "branches delete", "index create", "index drop", "jobs cancel"],
@@ -137,4 +137,16 @@ describe("commands on a directory", () => {
       assert.deepEqual(await readdir(root), []);
     });
   }
+
+  it("leave the jobs of ended processes to gateways, which would else be broken off, or do them to the end", async () => {
+    const jobs = join(catalog, "data", ".jobs");
+    const before = await everythingIn(jobs);
+    for (const command of [
+      ["create", "other"],
+      ["tags create", "t", "second", "2"],
+    ])
+      await run(catalog, command);
+    assert.deepEqual(await everythingIn(jobs), before);
+    await assert.rejects(run(catalog, ["jobs wait", OPEN_JOB]), /is failed: /);
+  });
 });

@@ -59,6 +59,7 @@ export async function createDirectoryBackend(options: DirectoryBackendOptions): 
   const directory = await openDirectory(options);
   const { context, readOnly } = directory;
   const { catalog, engine, jobs, log } = context;
+  const { takesOver = true } = options;
   const writes = createMultipartWrites(context);
   const reserve = createDiskReserve({
     store: context.store,
@@ -70,7 +71,7 @@ export async function createDirectoryBackend(options: DirectoryBackendOptions): 
     readOnly === undefined && options.upkeep !== undefined ? startUpkeep(context, options.upkeep) : undefined;
   const autoRefresh =
     readOnly === undefined
-      ? startAutoRefresh(context, options.autoRefresh, options.shared?.catchesUp)
+      ? startAutoRefresh(context, options.autoRefresh, takesOver && (options.shared?.catchesUp ?? true))
       : undefined;
   const note: NoteWrite = (id, by) => {
     upkeep?.note(id, by);
@@ -123,7 +124,7 @@ export async function createDirectoryBackend(options: DirectoryBackendOptions): 
     ...createViewOperations(context, createOwnTable, note),
   };
   // The operations have registered how jobs run.
-  if (readOnly === undefined) jobs.start();
+  if (readOnly === undefined) jobs.start(takesOver);
   const extensions = {
     ...createLanceDbExtensions(context, writes),
     ...createViewExtensions(context, (request, call) => reserve.spend(() => drops.dropTable(request, call))),

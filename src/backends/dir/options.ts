@@ -66,6 +66,8 @@ export interface DirectoryBackendOptions {
   readonly maintenance?: boolean | undefined;
   /** How tables are looked after in the background, if the directory can be written. Default: they are not. */
   readonly upkeep?: UpkeepOptions | undefined;
+  /** Whether it takes over the jobs of processes that have ended, and the refreshes of views that they have left out. Default: true. */
+  readonly takesOver?: boolean | undefined;
   /** When views with `auto_refresh` are refreshed. Default: {@link AUTO_REFRESH_TIMES}. */
   readonly autoRefresh?: Partial<AutoRefreshTimes> | undefined;
   /** Disk space that is reserved for drops on a full disk, in bytes. Default: 0, none. */

@@ -28,7 +28,7 @@ export interface CatalogCommandOptions<T extends OptionTable> {
   readonly operands: string;
   /** The command's own options, in addition to `--json` and those of the connection. */
   readonly options: T;
-  /** Whether the command reads, or changes a catalog, or also creates a missing directory. Default: it changes. */
+  /** Access to the catalog. Default: the command changes one that exists. */
   readonly access?: CatalogAccess;
   run(work: Work<T>): Promise<void>;
 }

@@ -19,10 +19,11 @@ export const PLACE_OPTIONS: OptionTable = Object.fromEntries(
 export const CONNECTION_OPTIONS: OptionTable = { context: CONTEXT_OPTION, ...PLACE_OPTIONS };
 
 /**
- * Access of a command to a catalog. With `read`, a command leaves a directory as it is: it finishes no interrupted changes, takes no jobs
- * over and creates nothing.
+ * Access of a command to a catalog. With `read`, a command leaves a directory as it is: it finishes no interrupted changes and creates
+ * nothing. With `wait`, it takes over the jobs of processes that have ended, so that it does not wait for ever; any other command would
+ * break them off when it ends.
  */
-export type CatalogAccess = "read" | "change" | "create";
+export type CatalogAccess = "read" | "change" | "create" | "wait";
 
 /** A connection to a catalog. */
 export interface Connected {
@@ -51,7 +52,10 @@ export async function withNamespace<T>(
   prepareEngine();
   try {
     const readOnly = options.readOnly || access === "read";
-    const backend = await openBackend({ ...options, readOnly }, { log: SILENT_LOG });
+    const backend = await openBackend(
+      { ...options, readOnly },
+      { log: SILENT_LOG, takesOver: access === "wait" },
+    );
     await using namespace = createNamespace(backend);
     return await work({ namespace, backend });
   } catch (thrown) {

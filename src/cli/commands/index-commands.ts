@@ -79,6 +79,7 @@ export const TIMEOUT_OPTION = {
 /** `lance-gateway index wait`: waits until indices have all rows of the table. */
 export const indexWait = catalogCommand({
   operands: "<TABLE> [INDEX...]",
+  access: "wait",
   options: { branch: BRANCH_OPTION, timeout: TIMEOUT_OPTION },
   async run({ namespace, operands: [path = "", ...names], options, signal, answer }) {
     const id = parsePath(path);

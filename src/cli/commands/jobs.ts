@@ -89,6 +89,7 @@ const INTERVAL_MS = 500;
 /** `lance-gateway jobs wait`: waits until a job has ended. */
 export const jobsWait = catalogCommand({
   operands: "<JOB>",
+  access: "wait",
   options: { timeout: TIMEOUT_OPTION },
   async run({ backend, operands: [jobId = ""], options: { timeout }, signal, answer }) {
     const ends = timeout === undefined ? Number.POSITIVE_INFINITY : performance.now() + timeout;

@@ -12,8 +12,13 @@ import { createTakeover } from "./takeover.ts";
 export interface Jobs {
   /** Defines how jobs of a kind run; call it before {@link Jobs.start}. */
   define(kind: string, work: JobWork): void;
-  /** Takes over the jobs that earlier processes left, and keeps looking for those of processes that die. */
-  start(): void;
+  /**
+   * Begins to renew the leases of the jobs that this process runs.
+   *
+   * @param takesOver whether it takes over the jobs that earlier processes left, and keeps looking for those of processes that die. Default:
+   *   true
+   */
+  start(takesOver?: boolean): void;
   /**
    * Stores a job, which runs in the background. Callers take turns.
    *
@@ -115,15 +120,17 @@ export function createJobs(options: JobsOptions): Jobs {
     define(kind, work) {
       kinds.set(kind, work);
     },
-    start() {
+    start(takesOver = true) {
       const sweepNext = () => {
         sweeping = sweeping
           .then(sweep)
           .catch((error) => log.warn({ err: error }, "the jobs of the catalog cannot be read"));
         return sweeping;
       };
-      void sweepNext();
-      every(leaseMs / 2, "the jobs of the catalog cannot be read", sweepNext);
+      if (takesOver) {
+        void sweepNext();
+        every(leaseMs / 2, "the jobs of the catalog cannot be read", sweepNext);
+      }
       every(leaseMs / 3, "the lease of a job cannot be renewed", () => running.renew());
       every(60 * 60 * 1000, CANNOT_PRUNE, prune);
     },
