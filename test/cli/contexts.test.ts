@@ -107,10 +107,10 @@ describe("saved connections", () => {
       await refused(choosing(command), /^this command works on a directory, and .* is to http:.*; --root or/);
       await refused(run(command, "--context", "here", "--root", root), /contradict each other/);
     }
-    assert.equal(await naming("migrate", "--root", root), "Every table has its row already.\n");
+    assert.equal(await naming("migrate", "--root", root), "There is no table without a row.\n");
     const given = runWith({ LANCE_GATEWAY_ROOT: root });
     await run("context", "use", "there");
-    assert.equal(await given("migrate"), "Every table has its row already.\n");
+    assert.equal(await given("migrate"), "There is no table without a row.\n");
   });
 
   it("take their key from a file, a variable or standard input", async () => {

@@ -37,7 +37,7 @@ export const migrate: CommandDefinition = {
 };
 
 function tableOf(tables: readonly Migrated[], dryRun: boolean): string {
-  if (tables.length === 0) return "Every table has its row already.\n";
+  if (tables.length === 0) return "There is no table without a row.\n";
   const rows = tables.map(({ table, location, outcome, reason }) => [
     reason === undefined ? (dryRun ? "would register" : outcome) : `${outcome}: ${reason}`,
     table,
