@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { test } from "vitest";
 import { UsageError } from "../config/option-spec.ts";
-import { LanceError } from "../namespace/errors.ts";
+import { LanceError, toLanceError } from "../namespace/errors.ts";
 import { CallFailure, failureJson, failureLine } from "./failure.ts";
 
 const unreached = (cause: unknown) =>
@@ -34,6 +34,17 @@ test("a failure of the connection names the address and the cause, wherever a li
   }
   const { message } = new CallFailure(unreached(new Error("strange")), "http://there");
   assert.equal(message, "http://there cannot be reached (ServiceUnavailable)");
+});
+
+test("an error of a directory names the cause that a server would only log", () => {
+  const error = toLanceError(
+    new Error("1.manifest ends too early, /x/lance-1.0/src/y.rs:7:26\nCaused by: more"),
+  );
+  assert.match(new CallFailure(error, "./data").message, /^internal error; the server's log has it/);
+  assert.equal(
+    new CallFailure(error, "./data", false).message,
+    "internal error; 1.manifest ends too early (Internal)",
+  );
 });
 
 test("an error of the server stays as the server wrote it", () => {

@@ -3,6 +3,7 @@ import type { LanceError } from "../client/exports.ts";
 import { SERVER } from "../client/server-name.ts";
 import { UsageError } from "../config/option-spec.ts";
 import { redactText } from "../log/redact.ts";
+import { IN_LOG } from "../namespace/errors.ts";
 import { escapeInvisible } from "../runtime/line-text.ts";
 import { forTerminal } from "./terminal-text.ts";
 
@@ -21,8 +22,9 @@ interface FailureFacts {
 export class CallFailure extends Error {
   readonly facts: FailureFacts;
 
-  constructor(error: LanceError, address: string) {
-    const facts = factsOf(error, address);
+  /** @param isServed whether a server has answered, whose log has more. Default: true */
+  constructor(error: LanceError, address: string, isServed = true) {
+    const facts = factsOf(isServed ? error.message : fullMessage(error), error, address);
     super(`${facts.message} (${facts.kind})`, { cause: error });
     this.facts = facts;
   }
@@ -88,8 +90,18 @@ const CAUSES: readonly (readonly [code: string, meaning: string, words?: RegExp]
 /** Failures of the connection, of which people need to know the address. */
 const OF_CONNECTION: ReadonlySet<unknown> = new Set(["unreached", "reset", "silent", "broken"]);
 
-function factsOf(error: LanceError, address: string): FailureFacts {
-  const message = error.message.replaceAll(/\s*\n\s*/g, " ");
+/** Returns the message of an error with the cause that a server would only log. */
+function fullMessage({ message, cause }: LanceError): string {
+  if (!(cause instanceof Error)) return message;
+  const [first = ""] = cause.message.split(PLACE_IN_ENGINE, 1);
+  return message.replace(IN_LOG, () => first);
+}
+
+/** Where an error of the engine was made in its sources; its causes follow. */
+const PLACE_IN_ENGINE = /, \/\S+\.rs:\d/;
+
+function factsOf(text: string, error: LanceError, address: string): FailureFacts {
+  const message = text.replaceAll(/\s*\n\s*/g, " ");
   const { kind, fault } = error;
   const isOfServer = OF_CONNECTION.has(fault) || (kind === "DeadlineExceeded" && message.includes(SERVER));
   if (!isOfServer) return { kind, message: message.replace(SERVER, "the server") };

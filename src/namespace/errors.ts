@@ -216,10 +216,11 @@ export function isLanceError(error: unknown, name: ErrorName): error is LanceErr
   return error instanceof LanceError && error.is(name);
 }
 
+/** Where a server tells its operators the cause of an error that clients do not see. */
+export const IN_LOG = "the server's log has it under this request's id";
+
 /** Returns the error that clients see for a thrown value: itself, or an opaque Internal for anything unknown. */
 export function toLanceError(thrown: unknown): LanceError {
   if (thrown instanceof LanceError) return thrown;
-  return new LanceError("Internal", "internal error; the server's log has it under this request's id", {
-    cause: thrown,
-  });
+  return new LanceError("Internal", `internal error; ${IN_LOG}`, { cause: thrown });
 }

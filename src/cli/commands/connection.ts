@@ -59,6 +59,7 @@ export async function withNamespace<T>(
     await using namespace = createNamespace(backend);
     return await work({ namespace, backend });
   } catch (thrown) {
-    throw thrown instanceof LanceError ? new CallFailure(thrown, placeOf(options)) : thrown;
+    if (!(thrown instanceof LanceError)) throw thrown;
+    throw new CallFailure(thrown, placeOf(options), options.backend !== "dir");
   }
 }

@@ -1,3 +1,4 @@
+import { IN_LOG } from "../../../namespace/errors.ts";
 import type { Meaning } from "./meanings.ts";
 
 /**
@@ -57,7 +58,5 @@ export const DAMAGE: readonly Meaning[] = DAMAGED.map(damage);
 export const DAMAGE_BELOW_LANCE: readonly Meaning[] = DAMAGED_BELOW_LANCE.map(damage);
 
 function damage(pattern: RegExp): Meaning {
-  const message =
-    "a file of the table is damaged or missing; the server's log has it under this request's id";
-  return [pattern, "DataLoss", message];
+  return [pattern, "DataLoss", `a file of the table is damaged or missing; ${IN_LOG}`];
 }

@@ -1,14 +1,10 @@
-import type { ErrorName } from "../../../namespace/errors.ts";
+import { type ErrorName, IN_LOG } from "../../../namespace/errors.ts";
 
 /** The error that a text of the engine represents. Default of the message: the text's first sentence. */
 export type Meaning = readonly [pattern: RegExp, name: ErrorName, message?: string];
 
 /** The meaning of texts without another one. */
-export const UNKNOWN: Meaning = [
-  /^/,
-  "Internal",
-  "the engine failed; the server's log has it under this request's id",
-];
+export const UNKNOWN: Meaning = [/^/, "Internal", `the engine failed; ${IN_LOG}`];
 
 /** Failures of the storage, whose texts may appear within any other; and of bodies, whose texts are like those of damage. */
 export const FIRST_MEANINGS: readonly Meaning[] = [
