@@ -1,4 +1,6 @@
+import { stat } from "node:fs/promises";
 import { resolve } from "node:path";
+import { UsageError } from "../config/option-spec.ts";
 import type { ServeOptions } from "../config/options.ts";
 import { redactText } from "../log/redact.ts";
 
@@ -14,6 +16,20 @@ export function placeOf(options: ServeOptions): string {
     default:
       return options.backend;
   }
+}
+
+/**
+ * Checks that the root of a command exists. Opening it finds everything else that is wrong with it.
+ *
+ * @param options the options that name another one, for people
+ * @throws UsageError for a directory that is missing
+ */
+export async function requireRoot(root: string, options: string): Promise<void> {
+  if (root.includes("://")) return;
+  await stat(root).catch(({ code }: NodeJS.ErrnoException) => {
+    if (code === "ENOENT" || code === "ENOTDIR")
+      throw new UsageError(`there is no directory ${root}; ${options} say where to look`);
+  });
 }
 
 function withoutCredentials(uri: string): string {

@@ -1,11 +1,13 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
-import { mkdir, mkdtemp, readdir, readFile, rename, stat, utimes, writeFile } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, readdir, readFile, rename, stat, utimes, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, it } from "vitest";
 import { COMMANDS, type CommandEntry } from "../../src/cli/commands/table.ts";
+import { UsageError } from "../../src/config/option-spec.ts";
 import { people, personStream } from "../support/arrow.ts";
 import { temporaryDirectory } from "../support/directory.ts";
+import { startProgramAs } from "../support/program.ts";
 import { runCommand } from "../support/run-command.ts";
 
 const OPEN_JOB = randomUUID();
@@ -50,6 +52,9 @@ const CHANGES = [
 /** The commands without a directory. */
 const OTHERS = ["serve", "ready", "config", "keys", "policy"];
 const OTHER_GROUPS = ["context"];
+
+/** A user of the system that owns nothing. */
+const NOBODY = 65_534;
 
 /** Everything in a directory: names, times, and contents. */
 async function everythingIn(root: string): Promise<Record<string, string>> {
@@ -137,6 +142,27 @@ describe("commands on a directory", () => {
       assert.deepEqual(await readdir(root), []);
     });
   }
+
+  it("call a directory that is missing wrong usage", async () => {
+    for (const command of [["ls"], ["gc"]]) {
+      const missing = run(join(folder, "missing"), command);
+      await assert.rejects(missing, (error: Error) => {
+        assert.ok(error instanceof UsageError);
+        assert.match(error.message, /^there is no directory .*missing; --root/);
+        return true;
+      });
+    }
+  });
+
+  it("call no directory missing that they may not read", async (t) => {
+    if (process.getuid?.() !== 0) return t.skip("it takes the right to act as another user");
+    await chmod(folder, 0o700);
+    for (const root of [folder, catalog]) {
+      const { code, stderr } = await startProgramAs(NOBODY, "gc", "--root", root).ended;
+      assert.equal(code, 1);
+      assert.match(stderr, /^lance-gateway: cannot use .*: this process may not read it; change its owner/);
+    }
+  });
 
   it("leave the jobs of ended processes to gateways, which would else be broken off, or do them to the end", async () => {
     const jobs = join(catalog, "data", ".jobs");

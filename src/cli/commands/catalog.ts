@@ -1,4 +1,3 @@
-import { access } from "node:fs/promises";
 import type { OpenedDirectory } from "../../backends/dir/open-directory.ts";
 import { environmentLayer, type Layer } from "../../config/layers.ts";
 import { type Environment, type OptionSpec, type OptionTable, UsageError } from "../../config/option-spec.ts";
@@ -9,7 +8,7 @@ import { storageOptionsOf } from "../../config/storage-options.ts";
 import { prepareEngine } from "../../gateway/open-backend.ts";
 import { createLog } from "../../log/log.ts";
 import { CONTEXT_OPTION, readConnection } from "../contexts/connection.ts";
-import { placeOf } from "../place.ts";
+import { placeOf, requireRoot } from "../place.ts";
 
 /** The options that say which directory a command is about; they mean what they mean for `serve`. */
 export const ROOT_OPTIONS = {
@@ -54,7 +53,7 @@ export async function readRoot(layers: readonly Layer[], environment: Environmen
  * Works on a catalog without serving it.
  *
  * @param writes whether the command writes
- * @throws Error with a single line, if the catalog is missing or cannot be written
+ * @throws Error with a single line, for a catalog that is missing or cannot be written; UsageError for a missing directory
  */
 export async function withCatalog<T>(
   { root, tableDirectory, storageOptions }: CatalogChoice,
@@ -62,20 +61,16 @@ export async function withCatalog<T>(
   work: (directory: OpenedDirectory) => Promise<T>,
 ): Promise<T> {
   // A server makes a root that is missing; a command that looks after one has been given the wrong place.
-  if (!root.includes("://")) {
-    await access(root).catch(() => {
+  await requireRoot(root, "--root or --context");
+  prepareEngine();
+  const log = createLog("warn", storageSecrets(storageOptions));
   const { openBase } = await import("../../backends/dir/catalog/base/base.ts");
-      throw new Error(`there is no directory ${root}`);
+  const { openDirectory } = await import("../../backends/dir/open-directory.ts");
   const { openStore } = await import("../../backends/dir/stores/open-store.ts");
   const storage = await openStore(root, storageOptionsOf(root, storageOptions, process.env));
   const { key } = await openBase(storage, tableDirectory, true);
   if (!(await storage.store.exists(key)))
     throw new Error(`there is no catalog in ${root}; --root names the directory that a gateway serves`);
-    });
-  }
-  prepareEngine();
-  const log = createLog("warn", storageSecrets(storageOptions));
-  const { openDirectory } = await import("../../backends/dir/open-directory.ts");
   const directory = await openDirectory({
     ...{ root, storage, tableDirectory, log },
     readOnly: !writes,

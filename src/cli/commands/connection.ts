@@ -1,14 +1,13 @@
-import { stat } from "node:fs/promises";
 import { LanceError } from "../../client/exports.ts";
 import { createNamespace, type Namespace } from "../../client/namespace.ts";
 import { SILENT_LOG } from "../../client/silent-log.ts";
-import { type OptionSpec, type OptionTable, UsageError } from "../../config/option-spec.ts";
+import type { OptionSpec, OptionTable } from "../../config/option-spec.ts";
 import { SERVE_OPTIONS, type ServeOptions } from "../../config/options.ts";
 import { openBackend, prepareEngine } from "../../gateway/open-backend.ts";
 import type { Backend } from "../../namespace/lance-namespace.ts";
 import { CONTEXT_OPTION } from "../contexts/connection.ts";
 import { CallFailure } from "../failure.ts";
-import { placeOf } from "../place.ts";
+import { placeOf, requireRoot } from "../place.ts";
 
 /** The options that say which data a connection is to; they mean what they mean for `serve`. */
 export const PLACE_OPTIONS: OptionTable = Object.fromEntries(
@@ -42,13 +41,8 @@ export async function withNamespace<T>(
   access: CatalogAccess,
   work: (connected: Connected) => Promise<T>,
 ): Promise<T> {
-  if (options.backend === "dir" && access !== "create" && !options.root.includes("://")) {
-    await stat(options.root).catch(() => {
-      throw new UsageError(
-        `there is no directory ${options.root}; --root, --uri, --address or --context say where to look`,
-      );
-    });
-  }
+  if (options.backend === "dir" && access !== "create")
+    await requireRoot(options.root, "--root, --uri, --address or --context");
   prepareEngine();
   try {
     const readOnly = options.readOnly || access === "read";
