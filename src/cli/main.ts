@@ -14,10 +14,13 @@ if (isGateway) {
   endByEarlySignals();
 }
 
-// A reader that stops early, such as `head`, is not a failure.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  // A gateway serves on, also if nobody reads where it listens.
+  if (isGateway) return;
+  // A reader that stops early, such as `head`, is not a failure.
   if (error.code === "EPIPE") process.exit(0);
-  throw error;
+  printFailure(new Error(`standard output cannot be written: ${error.message.split(",")[0]}`));
+  process.exit(1);
 });
 
 /** Exit codes above it mean that a signal ended the program. */
@@ -29,8 +32,12 @@ try {
   if (code > SIGNALS) process.exit(code);
   process.exitCode = code;
 } catch (error) {
-  // A single line: code 2 for wrong usage, 1 for a failure.
+  printFailure(error);
+  await exit(error instanceof UsageError ? 2 : 1);
+}
+
+/** Prints a single line. */
+function printFailure(error: unknown): void {
   const line = args.includes("--json") ? failureJson(error) : `lance-gateway: ${failureLine(error)}`;
   process.stderr.write(`${line}\n`);
-  await exit(error instanceof UsageError ? 2 : 1);
 }

@@ -1,4 +1,4 @@
-import { access } from "node:fs/promises";
+import { stat } from "node:fs/promises";
 import { type OptionTable, UsageError } from "../../config/option-spec.ts";
 import { parseSwitch } from "../../config/parsers.ts";
 import { formatOfName, STANDARD } from "../files/formats.ts";
@@ -41,11 +41,9 @@ export const exportRows = catalogCommand({
       for await (const piece of ENCODERS[format](result.bytes())) await print(piece);
       return;
     }
-    const exists = await access(file).then(
-      () => true,
-      () => false,
-    );
-    if (exists && !force) throw new Error(`${file} exists; --force replaces it`);
+    const found = await stat(file).catch(() => undefined);
+    if (found?.isFile() === false) throw new Error(`${file} is no file; - writes to standard output`);
+    if (found !== undefined && !force) throw new Error(`${file} exists; --force replaces it`);
     const progress = createProgress({ label: pathText(id), total: undefined, unit: "bytes" });
     let written = 0;
     try {

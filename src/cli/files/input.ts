@@ -44,6 +44,10 @@ export async function spooled(input: NodeJS.ReadableStream, signal: AbortSignal)
   const folder = await mkdtemp(join(tmpdir(), "lance-gateway-"));
   process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
   const file = join(folder, "input");
-  await pipeline(input, createWriteStream(file, { mode: 0o600 }), { signal });
+  await pipeline(input, createWriteStream(file, { mode: 0o600 }), { signal }).catch((cause: Error) => {
+    if (signal.aborted) throw cause;
+    const reason = cause.message.split(",")[0];
+    throw new Error(`standard input cannot be copied to ${folder}: ${reason}`, { cause });
+  });
   return file;
 }

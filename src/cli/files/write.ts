@@ -33,30 +33,28 @@ export async function writeRows(
   advanced: (bytes: number) => void,
 ): Promise<void> {
   const part = `${file}.${randomBytes(4).toString("hex")}.part`;
-  const handle = await opened(part, file);
+  const writing = <T>(work: Promise<T>) => work.catch((cause) => refuse(file, cause));
+  const handle = await writing(open(part, "wx"));
   try {
     try {
       for await (const piece of ENCODERS[format](answer)) {
-        await writeAll(handle, piece);
+        await writing(writeAll(handle, piece));
         advanced(piece.byteLength);
       }
-      await handle.sync();
+      await writing(handle.sync());
     } finally {
       await handle.close();
     }
-    await rename(part, file);
+    await writing(rename(part, file));
   } catch (error) {
     await rm(part, { force: true });
     throw error;
   }
 }
 
-async function opened(part: string, file: string): Promise<FileHandle> {
-  try {
-    return await open(part, "wx");
-  } catch (cause) {
-    throw new Error(`${file} cannot be written: ${(cause as Error).message.split(",")[0]}`, { cause });
-  }
+/** @throws Error that names the file, which failures of writes to an open one do not */
+function refuse(file: string, cause: Error): never {
+  throw new Error(`${file} cannot be written: ${cause.message.split(",")[0]}`, { cause });
 }
 
 async function writeAll(handle: FileHandle, piece: Uint8Array): Promise<void> {
