@@ -101,12 +101,14 @@ describe("commands on a table", () => {
     assert.equal(await run("query", "printed", "--filter", "false"), "id  name  vector\n");
   });
 
-  it("carry rows through CSV and lines of JSON, in files and pipes", async () => {
+  it("carry rows through CSV, tabs and lines of JSON, in files and pipes", async () => {
     await run("import", rows, "source");
     const at = (name: string) => join(server.root, name);
     await run("export", "source", at("rows.csv"));
+    await run("export", "source", at("rows.tsv"));
     await run("export", "source", at("rows.jsonl"));
-    for (const name of ["rows.csv", "rows.jsonl"]) {
+    assert.match(await readFile(at("rows.tsv"), "utf8"), /^id\tname\tvector\n0\tp0\t\[0,0\]\n/);
+    for (const name of ["rows.csv", "rows.tsv", "rows.jsonl"]) {
       const table = name.replace(".", "-");
       await run("import", at(name), table);
       await run("import", at(name), "source", "--mode", "append");
@@ -115,7 +117,7 @@ describe("commands on a table", () => {
         await readFile(at("rows.csv"), "utf8"),
       );
     }
-    assert.equal(await run("count", "source"), "900\n");
+    assert.equal(await run("count", "source"), "1200\n");
     const uri = ["--uri", `http://127.0.0.1:${server.port}`];
     const created = startProgram("import", "-", "piped", "--format", "csv", ...uri);
     const appended = startProgram("import", "-", "source", "--format", "jsonl", "--mode", "append", ...uri);
@@ -124,7 +126,7 @@ describe("commands on a table", () => {
     assert.match((await created.ended).stdout, /^imported standard input into piped, version 1\n$/);
     assert.equal((await appended.ended).stderr, "");
     assert.equal(await run("count", "piped", "--filter", "id > 1"), "1\n");
-    assert.equal(await run("count", "source"), "902\n");
+    assert.equal(await run("count", "source"), "1202\n");
     await assert.rejects(run("import", "-", "piped"), /--format says what it is/);
   });
 

@@ -23,7 +23,7 @@ const OPTIONS = {
 } as const satisfies OptionTable;
 
 /** Formats that a terminal can show. */
-const READABLE: ReadonlySet<string> = new Set(["csv", "jsonl"]);
+const READABLE: ReadonlySet<string> = new Set(["csv", "tsv", "jsonl"]);
 
 /** `lance-gateway export`: writes rows of a table to a file, all or none, or to standard output. */
 export const exportRows = catalogCommand({
@@ -37,7 +37,7 @@ export const exportRows = catalogCommand({
     const result = namespace.queryTable({ id, filter, columns, version, branch }, { signal });
     if (file === STANDARD) {
       if (process.stdout.isTTY && !READABLE.has(format))
-        throw new UsageError(`a terminal does not show ${format}; csv and jsonl are texts`);
+        throw new UsageError(`a terminal does not show ${format}; csv, tsv and jsonl are texts`);
       for await (const piece of ENCODERS[format](result.bytes())) await print(piece);
       return;
     }

@@ -14,7 +14,7 @@ import { parsePath, pathText } from "./operands.ts";
 export const FORMAT_OPTION = {
   flag: "format",
   value: "FORMAT",
-  help: "Format of the rows: arrow (an IPC file, or Feather version 2), arrows (an IPC stream), parquet, csv (with names in the first line) or jsonl (an object in each line). Default: by the name of the file.",
+  help: "Format of the rows: arrow (an IPC file, or Feather version 2), arrows (an IPC stream), parquet, csv (with names in the first line), tsv (with tabs) or jsonl (an object in each line). Default: by the name of the file.",
   parse: parseChoice(FILE_FORMATS),
 } as const satisfies OptionSpec;
 
@@ -66,7 +66,7 @@ export const importRows = catalogCommand({
 });
 
 /** Formats whose values take their types from the table. */
-const TEXTS: ReadonlySet<FileFormat> = new Set(["csv", "jsonl"]);
+const TEXTS: ReadonlySet<FileFormat> = new Set(["csv", "tsv", "jsonl"]);
 
 /** Returns the schema of a table; undefined for one that is declared, which gets its columns with the first rows. */
 async function schemaOf(

@@ -2,16 +2,19 @@ import { extname } from "node:path";
 import { UsageError } from "../../config/option-spec.ts";
 
 /** Formats of files that commands read and write. */
-export const FILE_FORMATS = ["arrow", "arrows", "parquet", "csv", "jsonl"] as const;
+export const FILE_FORMATS = ["arrow", "arrows", "parquet", "csv", "tsv", "jsonl"] as const;
 
 /**
  * `arrow`: an Arrow IPC file, which is also Feather version 2. `arrows`: an Arrow IPC stream. `csv`: lines of values, the
- * first with names. `jsonl`: lines with an object of JSON each.
+ * first with names. `tsv`: the same with tabs between the values. `jsonl`: lines with an object of JSON each.
  */
 export type FileFormat = (typeof FILE_FORMATS)[number];
 
 /** Name of standard input and standard output. */
 export const STANDARD = "-";
+
+/** Text between the values of `tsv`. */
+export const TAB = "\t";
 
 const BY_ENDING: Readonly<Record<string, FileFormat>> = {
   ".arrow": "arrow",
@@ -21,7 +24,7 @@ const BY_ENDING: Readonly<Record<string, FileFormat>> = {
   ".parquet": "parquet",
   ".pq": "parquet",
   ".csv": "csv",
-  ".tsv": "csv",
+  ".tsv": "tsv",
   ".jsonl": "jsonl",
   ".ndjson": "jsonl",
 };

@@ -6,7 +6,7 @@ import { CONTINUATION } from "../../arrow/message.ts";
 import { toIpcStream } from "../../arrow/to-stream.ts";
 import { toIpcStream as encodeRows } from "../../client/arrow-input.ts";
 import { LanceError } from "../../namespace/errors.ts";
-import { type FileFormat, STANDARD } from "./formats.ts";
+import { type FileFormat, STANDARD, TAB } from "./formats.ts";
 import { type Advanced, pieces, spooled, textPieces } from "./input.ts";
 
 /** Rows of a file. */
@@ -56,6 +56,7 @@ async function openFile(file: string, options: InputOptions): Promise<FileRows> 
       return { bytes, total: rows, unit: "rows" };
     }
     case "csv":
+    case "tsv":
     case "jsonl":
       return {
         bytes: linesToArrow(file, options),
@@ -75,14 +76,15 @@ async function* linesToArrow(
 ): AsyncIterable<Uint8Array> {
   const text = () => textPieces(source, advanced);
   try {
-    if (format === "csv") {
+    if (format === "csv" || format === "tsv") {
       const open = () => Readable.from(text());
+      const separator = format === "tsv" ? TAB : undefined;
       if (schema === undefined) {
         const { csvToArrow } = await import("../../client/text/csv.ts");
-        yield* csvToArrow(open);
+        yield* csvToArrow(open, { separator });
       } else {
         const { csvForSchema } = await import("../../client/text/csv-for-schema.ts");
-        yield* csvForSchema(open(), schema);
+        yield* csvForSchema(open(), schema, separator);
       }
     } else {
       const { jsonLinesToArrow } = await import("../../client/text/json-lines.ts");

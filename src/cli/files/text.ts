@@ -18,13 +18,21 @@ export async function* toJsonLines(answer: AsyncIterable<Uint8Array>): AsyncIter
     yield Buffer.from(rows.map((row) => `${jsonOfValue(row)}\n`).join(""));
 }
 
-/** Converts an Arrow IPC stream to CSV with a line of names; an empty text is quoted, and null is not. */
-export async function* toCsv(answer: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
-  const text = (lines: readonly (readonly (string | null)[])[]) =>
-    Papa.unparse(lines as (string | null)[][], { newline: "\n", quotes: (value) => value === "" });
+/** Texts in names that readers could take for separators. */
+const SEPARATORS = /[\t,;|]/;
+
+/**
+ * Converts an Arrow IPC stream to CSV with a line of names; an empty text is quoted, and null is not.
+ *
+ * @param separator text between the values of a row. Default: a comma
+ */
+export async function* toCsv(answer: AsyncIterable<Uint8Array>, separator = ","): AsyncIterable<Uint8Array> {
+  const text = (lines: readonly (readonly (string | null)[])[], isQuoted = isEmpty) =>
+    Papa.unparse(lines as (string | null)[][], { delimiter: separator, newline: "\n", quotes: isQuoted });
   let isFirst = true;
   for await (const { names, rows } of slicesOf(answer)) {
-    if (isFirst) yield Buffer.from(`${text([names])}\n`);
+    if (isFirst)
+      yield Buffer.from(`${text([names], (name) => isEmpty(name) || SEPARATORS.test(String(name)))}\n`);
     isFirst = false;
     const lines = rows.map((row) =>
       names.map((name) => (row[name] === null ? null : textOfValue(row[name]))),
@@ -32,6 +40,8 @@ export async function* toCsv(answer: AsyncIterable<Uint8Array>): AsyncIterable<U
     if (lines.length > 0) yield Buffer.from(`${text(lines)}\n`);
   }
 }
+
+const isEmpty = (value: unknown): boolean => value === "";
 
 /** Some rows of a result. */
 export interface RowSlice {

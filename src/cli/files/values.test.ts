@@ -93,3 +93,8 @@ test("a result without rows has a line of names in CSV, and nothing in JSON", as
   assert.deepEqual(await texts(new Table(schema)), ["", "a\n"]);
   assert.deepEqual(await texts(new Table([new RecordBatch(schema, none)])), ["", "a\n"]);
 });
+
+test("names in CSV are quoted where readers could take a part of them for a separator", async () => {
+  const [, csv] = await texts(new Table({ "a;b": vectorFromArray(["x;y"], new Utf8()) }));
+  assert.equal(csv, '"a;b"\nx;y\n');
+});

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { type FileHandle, open, rename, rm } from "node:fs/promises";
 import { toIpcFile } from "../../arrow/file.ts";
 import { toIpcStream } from "../../arrow/to-stream.ts";
-import type { FileFormat } from "./formats.ts";
+import { type FileFormat, TAB } from "./formats.ts";
 import { toCsv, toJsonLines } from "./text.ts";
 
 /** Converts an answer, an Arrow IPC stream or file, to a file of a format. */
@@ -16,6 +16,7 @@ export const ENCODERS: Readonly<
     yield* toParquet(toIpcStream(answer));
   },
   csv: toCsv,
+  tsv: (answer) => toCsv(answer, TAB),
   jsonl: toJsonLines,
 };
 

@@ -8,11 +8,16 @@ import { fieldsNamed, readColumn, valueOfText } from "./fit.ts";
  * Converts CSV, whose first line names its columns, to an Arrow IPC stream for a table, which decides about the types. Without
  * rows the stream has the schema alone.
  *
+ * @param separator as for {@link rowsOf}
  * @throws Error for text that is not CSV, and LanceError InvalidInput for values that the schema does not have.
  */
-export async function* csvForSchema(text: CsvText, schema: Schema): AsyncIterable<Uint8Array> {
+export async function* csvForSchema(
+  text: CsvText,
+  schema: Schema,
+  separator?: string,
+): AsyncIterable<Uint8Array> {
   const arrow = await import("apache-arrow");
-  const chunks = rowsOf(text);
+  const chunks = rowsOf(text, separator);
   const first = await chunks.next();
   if (first.done) throw new Error("the file is empty");
   const fields = fieldsNamed(schema, namesOf(first.value.names));

@@ -16,6 +16,8 @@ export type CsvText = File | NodeJS.ReadableStream;
 
 /** Options of {@link csvToArrow}. */
 export interface CsvOptions {
+  /** Text between the cells of a row. Default: that of the line of names, see {@link rowsOf}. */
+  readonly separator?: string | undefined;
   /** Called with the number of the pass, from 0, and the characters of it that are parsed, which are known for files. */
   onProgress?(pass: number, characters: number): void;
 }
@@ -28,8 +30,9 @@ export interface CsvOptions {
  * @throws Error for text that is not CSV, and LanceError InvalidInput for times beyond those of their column's unit.
  */
 export async function* csvToArrow(open: () => CsvText, options: CsvOptions = {}): AsyncIterable<Uint8Array> {
-  const { onProgress } = options;
-  const pass = (number: number) => rowsOf(open(), (characters) => onProgress?.(number, characters));
+  const { separator, onProgress } = options;
+  const pass = (number: number) =>
+    rowsOf(open(), separator, (characters) => onProgress?.(number, characters));
   const arrow = await import("apache-arrow");
   let guess: TypeGuess | undefined;
   let hasRows = false;
@@ -69,11 +72,18 @@ export function namesOf(names: readonly string[]): readonly string[] {
 /**
  * Yields the rows of a text chunk by chunk, with the first line as names. An empty line is a row without a value in a text with a
  * single column, and nothing elsewhere.
+ *
+ * @param separator text between the cells of a row. Default: a tab if the first line has one outside of quotes, or else a comma, a semicolon
+ *   or a vertical bar, in this order
  */
-export async function* rowsOf(text: CsvText, onProgress: (characters: number) => void = () => {}) {
+export async function* rowsOf(
+  text: CsvText,
+  separator?: string,
+  onProgress: (characters: number) => void = () => {},
+) {
   let names: readonly string[] | undefined;
   let number = 0;
-  for await (const { rows, cursor } of chunksOf(text)) {
+  for await (const { rows, cursor } of chunksOf(text, separator)) {
     const filled: (readonly string[])[] = [];
     for (const row of rows) {
       number += 1;
@@ -85,6 +95,15 @@ export async function* rowsOf(text: CsvText, onProgress: (characters: number) =>
     if (names !== undefined) yield { names, rows: filled };
     onProgress(cursor);
   }
+}
+
+/** Texts that may be between the cells of a row. */
+const SEPARATORS = ["\t", ",", ";", "|"];
+
+/** Only the names decide, because the cells are texts with any characters. */
+function separatorOf(text: string): string {
+  const [names = ""] = text.replaceAll(/"(?:[^"]|"")*"/g, "").split(/[\r\n]/, 1);
+  return SEPARATORS.find((each) => names.includes(each)) ?? ",";
 }
 
 function isEmpty(row: readonly string[] | undefined): boolean {
@@ -106,13 +125,14 @@ interface Chunk {
 }
 
 /** Makes an iteration of the calls of the library, which waits until a chunk is used. */
-async function* chunksOf(text: CsvText): AsyncIterable<Chunk> {
+async function* chunksOf(text: CsvText, separator: string | undefined): AsyncIterable<Chunk> {
   const chunks = new TransformStream<Chunk, Chunk>();
   const writer = chunks.writable.getWriter();
   let parsed = 0;
   let last: string[][] = [];
   Papa.parse<string[]>(text as File, {
     chunkSize: CHUNK_BYTES,
+    delimiter: separator ?? separatorOf,
     chunk({ data, errors, meta }, parser) {
       const [error] = errors.filter(({ type }) => type === "Quotes");
       if (error !== undefined) {

@@ -231,3 +231,20 @@ test("integers in a column of several kinds keep their digits as texts", async (
   const table = await json('{"x":1234567890123456789}\n{"x":"a"}');
   expect(plain(table)).toEqual([{ x: "1234567890123456789" }, { x: "a" }]);
 });
+
+test("CSV has the separator of its line of names, whatever is in its cells", async () => {
+  const texts: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+    "id,text\nx,a|b|c\ny,d|e|f\n": { id: "x", text: "a|b|c" },
+    "id\ttext\nx\ta,b\n": { id: "x", text: "a,b" },
+    "id;text\nx;a,b,c\n": { id: "x", text: "a,b,c" },
+    "id|text\nx|y\n": { id: "x", text: "y" },
+    '"a;b","c|d"\nx;y,z\n': { "a;b": "x;y", "c|d": "z" },
+    '"a;b"\nx;y\n': { "a;b": "x;y" },
+    "text\na;b;c\n": { text: "a;b;c" },
+  };
+  for (const [text, row] of Object.entries(texts)) {
+    expect((await csv(text)).get(0)?.toJSON(), text).toEqual(row);
+    const schema = new Schema(Object.keys(row).map((name) => new Field(name, new Utf8(), true)));
+    expect((await csv(text, schema)).get(0)?.toJSON(), text).toEqual(row);
+  }
+});
