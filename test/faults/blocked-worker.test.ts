@@ -13,7 +13,7 @@ import { sendHttp } from "../support/http.ts";
 import { startProgram } from "../support/program.ts";
 
 /** Time between connections while a worker is missing, in milliseconds. */
-const ATTEMPTS_MS = 10;
+const ATTEMPTS_MS = 50;
 
 /** Names the thread that serves a connection, and blocks it during a call once a file exists. */
 const blockingPlugin = (file: string) => `

@@ -11,7 +11,7 @@ import { ignoreReset, jsonOf, sendHttp } from "../support/http.ts";
 import { startProgram } from "../support/program.ts";
 
 /** Time between connections while a worker is missing, in milliseconds. */
-const ATTEMPTS_MS = 10;
+const ATTEMPTS_MS = 50;
 
 test("a worker that ends during a long call of the engine is replaced at once, and the process goes on", async (t) => {
   const { port, root, program, stderr, connect } = await startGateway(t);

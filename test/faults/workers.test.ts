@@ -12,7 +12,7 @@ import { type Program, startProgram } from "../support/program.ts";
 
 const WORKERS = 2;
 /** Time between connections while a worker is missing, in milliseconds. */
-const ATTEMPTS_MS = 10;
+const ATTEMPTS_MS = 50;
 
 /** Names the thread that serves a connection, and injects faults into it. */
 const PLUGIN = `
