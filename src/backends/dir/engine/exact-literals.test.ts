@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import {
   Field,
+  Float16,
   Float32,
   Int8,
   Int32,
@@ -29,6 +30,7 @@ function ipcOf(ids: readonly number[]): Uint8Array {
     new Table({
       id: vectorFromArray(ids, new Int32()),
       ratio: vectorFromArray(ratios, new Float32()),
+      half: vectorFromArray(ratios, new Float16()),
       inner: vectorFromArray(
         ratios.map((ratio) => ({ ratio })),
         new Struct([new Field("ratio", new Float32(), true)]),
@@ -55,6 +57,7 @@ for (const [filter, ids] of [
   ["NOT (`ratio` BETWEEN 0.1 AND (0.3)) OR id = 2", [2, 3]],
   ["inner.ratio IN (0.3, 0.5)", [1]],
   ["NOT (0.3 <> inner.ratio)", [1]],
+  ["NOT (half IN (0.1, 70000.0))", [1, 3]],
   ["ratio = 1e40", []],
   ["ratio > 1e40", [3]],
   ["small < 100 + 100", [0, 1, 2, 3]],

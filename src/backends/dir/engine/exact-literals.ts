@@ -23,7 +23,7 @@ interface Kind {
 const KINDS: readonly Kind[] = [
   {
     pattern: /\d\.|\.\d|\de/i,
-    editFor: ({ type }) => (type.name === "float" && type.bits === 32 ? roundedNumber : undefined),
+    editFor: ({ type }) => (type.name === "float" ? ROUNDED[type.bits] : undefined),
   },
   {
     pattern: /[\d)]\s*[-+*/%]\s*[-\d(]/,
@@ -67,14 +67,32 @@ function has(fields: readonly ArrowField[], editFor: Kind["editFor"]): boolean {
   return fields.some((field) => editFor(field) !== undefined || has(field.children, editFor));
 }
 
-/** Rounds a number to 32 bits, as the engine does where it converts it. */
-function roundedNumber(tokens: readonly SqlToken[], [from, to]: Span): string | undefined {
+/** What to do with numbers that are compared with floats, by bits: round them as the engine does where it converts them. */
+const ROUNDED: Readonly<Record<16 | 32 | 64, Edit | undefined>> = {
+  16: (tokens, span) => roundedNumber(tokens, span, roundedTo16Bits),
+  32: (tokens, span) => roundedNumber(tokens, span, Math.fround),
+  64: undefined,
+};
+
+/** Rounds to ten binary digits after the first one, or to a multiple of the smallest number of 16 bits. */
+function roundedTo16Bits(value: number): number {
+  const step = 2 ** (Math.max(Math.floor(Math.log2(Math.abs(value))), -14) - 10);
+  const steps = value / step;
+  const whole = Math.abs(steps % 1) === 0.5 ? 2 * Math.round(steps / 2) : Math.round(steps);
+  return Math.abs(whole * step) >= 2 ** 16 ? Math.sign(value) * Number.POSITIVE_INFINITY : whole * step;
+}
+
+function roundedNumber(
+  tokens: readonly SqlToken[],
+  [from, to]: Span,
+  round: (value: number) => number,
+): string | undefined {
   const number = tokens[to - 1]?.text ?? "";
   const isNegative = to - from === 2 && tokens[from]?.text === "-";
   if (tokens[to - 1]?.kind !== "number" || (to - from > 1 && !isNegative)) return undefined;
   // The engine takes a number without these for an integer.
   if (!/[.e]/i.test(number)) return undefined;
-  const rounded = Math.fround(Number(number));
+  const rounded = round(Number(number));
   if (Number.isNaN(rounded) || rounded === Number(number)) return undefined;
   const sign = isNegative ? "-" : "";
   return Number.isFinite(rounded) ? `${sign}${rounded}` : `CAST(${sign}${number} AS DOUBLE)`;
