@@ -78,6 +78,17 @@ describe("the objects of operations", () => {
     assert.deepEqual(same, ["registerTable Table people"]);
   });
 
+  it("are the table that loses its name to a registration, also by a mode that only a newer upstream knows", async () => {
+    const own = "registerTable Table a/t";
+    for (const mode of [0, 1])
+      assert.deepEqual(await reached(method.registerTable, { mode }, ["a", "t"]), [own]);
+    for (const mode of [2, 99])
+      assert.deepEqual(await reached(method.registerTable, { mode }, ["a", "t"]), [
+        own,
+        "deregisterTable Table a/t",
+      ]);
+  });
+
   it("are everything in a namespace for modes that only a newer upstream knows", async () => {
     const everything = ["dropTable Table a/t"];
     const dropped = await reached(method.dropNamespace, { behavior: 99 }, ["a"]);

@@ -1,5 +1,6 @@
 import type { Message, MessageShape } from "@bufbuild/protobuf";
 import { CreateNamespaceMode, DropNamespaceBehavior } from "../gen/lance/namespace/v1/namespace_pb.ts";
+import { RegisterTableMode } from "../gen/lance/namespace/v1/table_pb.ts";
 import { isLanceError, LanceError } from "./errors.ts";
 import { agreedIdentifier, type Identifier, sameIdentifier } from "./identifier.ts";
 import {
@@ -93,6 +94,8 @@ export const OBJECTS: { readonly [K in AnyOperation]: Row<K> } = {
   },
   registerTable: {
     ...TABLE_AND_OTHERS,
+    // The table that has the name until then loses it.
+    more: ({ mode }, id) => (mayDisplace(mode) ? [table("deregisterTable", id)] : []),
     // The table of the root gets another name.
     find: ({ location }, id, lookups) => placeOf("renameTable", location, id, lookups),
   },
@@ -212,6 +215,11 @@ export const OBJECTS: { readonly [K in AnyOperation]: Row<K> } = {
 function mayReplace(mode: CreateNamespaceMode = CreateNamespaceMode.UNSPECIFIED): boolean {
   const { UNSPECIFIED, CREATE, EXIST_OK } = CreateNamespaceMode;
   return mode !== UNSPECIFIED && mode !== CREATE && mode !== EXIST_OK;
+}
+
+/** Whether a registration may replace the table of its name. A mode that only a newer upstream knows may. */
+function mayDisplace(mode: RegisterTableMode = RegisterTableMode.UNSPECIFIED): boolean {
+  return mode !== RegisterTableMode.UNSPECIFIED && mode !== RegisterTableMode.CREATE;
 }
 
 /** Whether a drop may reach what is in a namespace. A behavior that only a newer upstream knows may. */
