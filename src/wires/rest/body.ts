@@ -53,7 +53,7 @@ export async function readJson(
       return textOf(body);
     }
   }
-  const body = await collect(exchange, decodeBody(exchange), { maxBytes, hold, onStart });
+  const body = await collect(exchange, decodeBody(exchange, hold), { maxBytes, hold, onStart });
   if (body.length === 0) return undefined;
   // Most bodies are small, and wait for nothing.
   if (body.length <= FREE_BYTES) return textOf(body);
@@ -82,22 +82,30 @@ function textOf(body: Buffer): string {
  * Yields the pieces of a body that passes through unchanged, decompressed, at a pace. It reads nothing ahead of the
  * reader.
  *
- * The iterable throws LanceError InvalidInput for a body that is not compressed as declared, and the reason of the
- * exchange's end if that is first, for example when the client disconnects.
+ * The iterable throws LanceError InvalidInput for a body that is not compressed as declared, the refusal of the hold for the memory of its
+ * decoder, and the reason of the exchange's end if that is first, for example when the client disconnects.
  */
-export async function* readPieces(exchange: Exchange, pace: LoopPace): AsyncGenerator<Uint8Array> {
+export async function* readPieces(
+  exchange: Exchange,
+  { hold, pace }: Pick<JsonOptions, "hold" | "pace">,
+): AsyncGenerator<Uint8Array> {
   const { request } = exchange;
   if (!hasBody(request)) return;
-  const { stream, failure } = decodeBody(exchange);
+  const { stream, failure, windowBytes } = decodeBody(exchange, hold);
+  let kept = 0;
   try {
     // A reader that stops early must not close the connection, which the answer still needs.
     for await (const piece of stream.iterator({ destroyOnReturn: false })) {
       if (!pace.enter()) await pace.turn(exchange);
       if (exchange.done) break;
+      const more = Math.min((piece as Uint8Array).byteLength, windowBytes - kept);
+      hold.take(more);
+      kept += more;
       yield piece as Uint8Array;
     }
   } catch (thrown) {
-    throw exchange.done ? endOf(exchange) : failure(thrown);
+    if (exchange.done) throw endOf(exchange);
+    throw thrown instanceof LanceError ? thrown : failure(thrown);
   }
   // Over HTTP/2 a stream that the client resets ends like a complete one.
   if (exchange.done) throw endOf(exchange);

@@ -6,6 +6,7 @@ import {
   createInflate,
   createZstdDecompress,
 } from "node:zlib";
+import type { ByteHold } from "../../namespace/byte-budget.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import type { Exchange } from "./exchange.ts";
 
@@ -15,19 +16,38 @@ import type { Exchange } from "./exchange.ts";
  */
 const ZSTD_WINDOW_LOG = 23;
 
-const DECODERS: ReadonlyMap<string, () => Transform> = new Map<string, () => Transform>([
-  ["gzip", createGunzip],
-  ["x-gzip", createGunzip],
-  ["deflate", createInflate],
-  ["br", createBrotliDecompress],
-  ["zstd", () => createZstdDecompress({ params: { [constants.ZSTD_d_windowLogMax]: ZSTD_WINDOW_LOG } })],
+/** A decoder, and the memory that it takes beside its output, in bytes as measured. */
+interface Decoder {
+  readonly create: () => Transform;
+  readonly bytes: number;
+}
+
+const KIB = 1024;
+
+const DECODERS: ReadonlyMap<string, Decoder> = new Map<string, Decoder>([
+  ["gzip", { create: createGunzip, bytes: 80 * KIB }],
+  ["x-gzip", { create: createGunzip, bytes: 80 * KIB }],
+  ["deflate", { create: createInflate, bytes: 80 * KIB }],
+  ["br", { create: createBrotliDecompress, bytes: 64 * KIB }],
+  [
+    "zstd",
+    {
+      create: () => createZstdDecompress({ params: { [constants.ZSTD_d_windowLogMax]: ZSTD_WINDOW_LOG } }),
+      bytes: 224 * KIB,
+    },
+  ],
 ]);
+
+/** Largest window of any encoding, in bytes: that of brotli. The decoder keeps as much of its output. */
+const MAX_WINDOW_BYTES = 16 * KIB * KIB;
 
 const ignore = () => {};
 
 /** A body without its content encoding. */
 export interface DecodedBody {
   readonly stream: Readable;
+  /** Most bytes of the output that the decoder keeps for itself. */
+  readonly windowBytes: number;
   /** Returns the error for a failure of `stream`. */
   failure(cause: unknown): LanceError;
 }
@@ -35,25 +55,28 @@ export interface DecodedBody {
 /**
  * Returns the body of a request without its content encoding.
  *
- * @throws LanceError UnsupportedMediaType for an unknown encoding.
+ * @param hold account from which the memory of the decoder is taken; the caller returns it
+ * @throws LanceError UnsupportedMediaType for an unknown encoding, Throttling
  */
-export function decodeBody(exchange: Exchange): DecodedBody {
+export function decodeBody(exchange: Exchange, hold: ByteHold): DecodedBody {
   const { request } = exchange;
   const encoding = request.headers["content-encoding"]?.trim().toLowerCase() ?? "";
   if (encoding === "" || encoding === "identity") {
     return {
       stream: request,
+      windowBytes: 0,
       failure: (cause) => new LanceError("Cancelled", "the client has gone", { cause }),
     };
   }
-  const create = DECODERS.get(encoding);
-  if (create === undefined) {
+  const found = DECODERS.get(encoding);
+  if (found === undefined) {
     const accepted = [...DECODERS.keys()].filter((name) => !name.startsWith("x-")).join(", ");
     throw new LanceError("UnsupportedMediaType", `content encoding ${encoding} is not one of ${accepted}`, {
       headers: { "accept-encoding": accepted },
     });
   }
-  const decoder = create();
+  hold.take(found.bytes);
+  const decoder = found.create();
   // Its reader may have stopped, and an error without a listener would end the process.
   decoder.on("error", ignore);
   // stream.pipeline would destroy the request, and with it the connection, when decoding fails.
@@ -67,6 +90,7 @@ export function decodeBody(exchange: Exchange): DecodedBody {
   };
   return {
     stream: decoder,
+    windowBytes: MAX_WINDOW_BYTES,
     failure: (cause) => new LanceError("InvalidInput", `request body is not valid ${encoding}`, { cause }),
   };
 }

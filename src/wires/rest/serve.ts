@@ -8,7 +8,12 @@ import {
 import type { Logger } from "pino";
 import type { Dialect } from "../../dialects/dialect.ts";
 import { type HttpBody, HttpBodySchema } from "../../gen/google/api/httpbody_pb.ts";
-import { type ByteBudget, createByteBudget, DEFAULT_MAX_MESSAGE_BYTES } from "../../namespace/byte-budget.ts";
+import {
+  type ByteBudget,
+  type ByteHold,
+  createByteBudget,
+  DEFAULT_MAX_MESSAGE_BYTES,
+} from "../../namespace/byte-budget.ts";
 import { type Call, createCall } from "../../namespace/call.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import { isRefused } from "../../namespace/reception.ts";
@@ -85,7 +90,7 @@ export function createServeCall(options: RestCallOptions): ServeCall {
         await sendPieces(exchange, binding, service.download(method, request, call));
         return;
       }
-      const response = await answerTo(request, binding, call, exchange);
+      const response = await answerTo(request, binding, call, { exchange, hold });
       if (exchange.done) return;
       const answerType = binding.responseBody === "empty" ? undefined : "application/json";
       const steps = binding.encodeLong(response);
@@ -104,13 +109,18 @@ export function createServeCall(options: RestCallOptions): ServeCall {
     }
   };
 
-  function answerTo(request: Message, binding: Binding, call: Call, exchange: Exchange): Promise<Message> {
+  function answerTo(
+    request: Message,
+    binding: Binding,
+    call: Call,
+    { exchange, hold }: { readonly exchange: Exchange; readonly hold: ByteHold },
+  ): Promise<Message> {
     const { rawRequestField } = binding;
     if (rawRequestField === undefined) return service.unary(binding.method as DescMethodUnary, request, call);
     const contentType = exchange.request.headers["content-type"] ?? "";
     (request as MessageFields)[rawRequestField] = create(HttpBodySchema, { contentType });
     const method = binding.method as DescMethodClientStreaming;
-    return service.upload(method, request, readPieces(exchange, pace), call);
+    return service.upload(method, request, readPieces(exchange, { hold, pace }), call);
   }
 }
 
