@@ -32,3 +32,15 @@ test("a large message grows only as its bytes arrive", () => {
   }
   assert.ok(found && data.equals(found));
 });
+
+test("a message that has only begun takes little memory, whatever length it announces", () => {
+  const before = process.memoryUsage().arrayBuffers;
+  const readers = Array.from({ length: 1000 }, () => {
+    const reader = new FrameReader(16 << 20);
+    reader.push(encodeFrame(Buffer.alloc(1), false).fill(0xff, 2, 4));
+    assert.equal(reader.next(), undefined);
+    return reader;
+  });
+  assert.ok(process.memoryUsage().arrayBuffers - before < 100 << 20);
+  assert.ok(readers.every(({ partial }) => partial));
+});

@@ -2,8 +2,11 @@ import { LanceError } from "../../namespace/errors.ts";
 import { bytesIn } from "../pieces.ts";
 
 const HEAD_BYTES = 5;
-/** Memory allocated for a message when only its length is known; it grows as bytes arrive. */
-const FIRST_ALLOCATION_BYTES = 1 << 20;
+/**
+ * Memory allocated for a message when only its length is known, and once it has filled that; it grows as bytes arrive. Memory that stays
+ * empty costs nothing but the garbage collector, which takes it for used and runs the more often.
+ */
+const [FIRST_ALLOCATION_BYTES, SECOND_ALLOCATION_BYTES] = [16 * 1024, 1024 * 1024];
 
 const NOTHING: Buffer = Buffer.alloc(0);
 
@@ -106,7 +109,8 @@ export class FrameReader {
 }
 
 function grow(body: Buffer, filled: number, needed: number, length: number): Buffer {
-  const larger = Buffer.allocUnsafeSlow(Math.min(length, Math.max(needed, body.length * 2)));
+  const wanted = Math.max(needed, body.length * 2, SECOND_ALLOCATION_BYTES);
+  const larger = Buffer.allocUnsafeSlow(Math.min(length, wanted));
   body.copy(larger, 0, 0, filled);
   return larger;
 }
