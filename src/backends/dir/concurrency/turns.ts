@@ -1,3 +1,5 @@
+import { createCallerQueue } from "./caller-queue.ts";
+
 /** Runs a bounded number of tasks at a time; the others wait. */
 export interface Turns {
   /**
@@ -12,29 +14,20 @@ export interface Turns {
 
 /** Creates turns, of which `limit` are taken at a time. */
 export function createTurns(limit: number): Turns {
-  /** Starts of waiting work, by caller. The first caller is next, and goes to the end with what it still has. */
-  const waiting = new Map<string, (() => void)[]>();
+  /** Starts of waiting work. */
+  const waiting = createCallerQueue<() => void>();
   let free = limit;
 
   function wait(caller: string): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
-    const own = waiting.get(caller);
-    if (own === undefined) waiting.set(caller, [resolve]);
-    else own.push(resolve);
+    waiting.push(resolve, caller);
     return promise;
   }
 
   function passOn(): void {
-    const [first] = waiting;
-    if (first === undefined) {
-      free++;
-      return;
-    }
-    const [caller, own] = first;
-    const begin = own.shift();
-    waiting.delete(caller);
-    if (own.length > 0) waiting.set(caller, own);
-    begin?.();
+    const begin = waiting.shift();
+    if (begin === undefined) free++;
+    else begin();
   }
 
   return {

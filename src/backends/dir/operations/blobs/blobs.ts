@@ -7,6 +7,7 @@ import {
   ReadBlobResponseSchema,
 } from "../../../../gen/lance/gateway/v1/lancedb_pb.ts";
 import type { Call } from "../../../../namespace/call.ts";
+import { callerKey } from "../../../../namespace/caller-key.ts";
 import type { LanceDbExtensions } from "../../../../namespace/lance-namespace.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
 import type { ReadContext } from "../context.ts";
@@ -81,11 +82,13 @@ async function* placed(
   pieces: AsyncIterable<Uint8Array>,
   bytes: number,
   readAhead: ReadAhead,
-  { signal, cutOff }: Call,
+  call: Call,
 ): AsyncIterable<Uint8Array> {
+  const { signal, cutOff } = call;
   // The wire still has a piece when the next one is read.
   const held = Math.min(bytes, 2 * PIECE_BYTES);
-  const place = bytes > SMALL_BYTES ? await readAhead.enter(held, signal, cutOff) : undefined;
+  const place =
+    bytes > SMALL_BYTES ? await readAhead.enter(held, signal, cutOff, callerKey(call)) : undefined;
   try {
     for await (const piece of pieces) {
       place?.given();

@@ -20,6 +20,20 @@ describe("createReadAhead", () => {
     assert.equal(readAhead.held, 0);
   });
 
+  it("lets callers take turns, however many results of one of them wait", { timeout }, async () => {
+    const readAhead = createReadAhead({ maxBytes: 10 });
+    const first = await readAhead.enter(10, signal());
+    const order: string[] = [];
+    const waiting = ["a1", "a2", "a3", "b1"].map(async (name) => {
+      const place = await readAhead.enter(10, signal(), undefined, name.slice(0, 1));
+      order.push(name);
+      place.leave();
+    });
+    first.leave();
+    await Promise.all(waiting);
+    assert.deepEqual(order, ["a1", "b1", "a2", "a3"]);
+  });
+
   it("takes a result that is larger than all the memory, alone", { timeout }, async () => {
     const readAhead = createReadAhead({ maxBytes: 10 });
     const large = await readAhead.enter(1000, signal());

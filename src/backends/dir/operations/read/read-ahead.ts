@@ -1,17 +1,24 @@
 import { LanceError } from "../../../../namespace/errors.ts";
 import { v8Collector } from "../../../../runtime/v8-collector.ts";
+import { type CallerQueue, createCallerQueue } from "../../concurrency/caller-queue.ts";
 import { cancellationOf } from "../../concurrency/wait.ts";
 
 /** The memory that the engine may use to read ahead of the readers of its results, over all databases of a process. */
 export interface ReadAhead {
   /**
-   * Waits for room for a result.
+   * Waits for room for a result. Callers take turns, however many results of one of them wait.
    *
    * @param bytes maximum size of what the engine reads ahead; a larger number than the total counts as the total
    * @param cutOff ends the call of the result in a way that its client notices. Default: the call cannot be ended.
+   * @param caller whose result it is. Default: that without a caller
    * @throws LanceError Throttling, when no room is free in time; the signal's reason
    */
-  enter(bytes: number, signal: AbortSignal, cutOff?: (error: LanceError) => void): Promise<Place>;
+  enter(
+    bytes: number,
+    signal: AbortSignal,
+    cutOff?: (error: LanceError) => void,
+    caller?: string,
+  ): Promise<Place>;
   /**
    * Waits for room for other work of the engine, like {@link ReadAhead.enter}. It may take long, so that all such work together, with that of
    * {@link ReadAhead.tryEnter}, takes half of the total at most, and results go on beside it.
@@ -75,6 +82,8 @@ interface Demand {
 }
 
 interface Waiting extends Demand {
+  /** The time from which on it has waited, by `performance.now`. */
+  readonly since: number;
   admit(): void;
 }
 
@@ -92,7 +101,7 @@ interface Held extends Demand {
  */
 export function createReadAhead(options: ReadAheadOptions): ReadAhead {
   const { maxBytes, patienceMs = 20_000, stallMs = 5_000, everyMs = 250 } = options;
-  const queue: Waiting[] = [];
+  const [results, works] = [createCallerQueue<Waiting>(), createCallerQueue<Waiting>()];
   const places = new Set<Held>();
   let [held, work, abandoned] = [0, 0, 0];
   let timer: NodeJS.Timeout | undefined;
@@ -114,19 +123,24 @@ export function createReadAhead(options: ReadAheadOptions): ReadAhead {
 
   function admitNext(): void {
     for (let next = nextInLine(); next !== undefined && fits(next); next = nextInLine()) {
-      queue.splice(queue.indexOf(next), 1);
+      queueOf(next).shift();
       next.admit();
     }
-    if (queue.length === 0) {
+    if (results.size + works.size === 0) {
       clearInterval(timer);
       timer = undefined;
     }
   }
 
+  function queueOf({ isWork }: Demand): CallerQueue<Waiting> {
+    return isWork ? works : results;
+  }
+
   /** Returns the first that waits for room; results do not wait behind work that waits for other work to end. */
   function nextInLine(): Waiting | undefined {
-    const firstWork = queue.find(({ isWork }) => isWork);
-    return queue.find((entry) => !entry.isWork || (entry === firstWork && isInShare(entry)));
+    const [result, job] = [results.first, works.first];
+    if (job === undefined || !isInShare(job)) return result;
+    return result === undefined || job.since < result.since ? job : result;
   }
 
   function isInShare({ bytes, isWork }: Demand): boolean {
@@ -154,10 +168,11 @@ export function createReadAhead(options: ReadAheadOptions): ReadAhead {
     }
   }
 
-  function wait(demand: Demand, signal: AbortSignal): Promise<void> {
+  function wait(demand: Demand, signal: AbortSignal, caller: string): Promise<void> {
     return new Promise((resolve, reject) => {
       const entry: Waiting = {
         ...demand,
+        since: performance.now(),
         admit() {
           take(demand);
           end();
@@ -165,7 +180,7 @@ export function createReadAhead(options: ReadAheadOptions): ReadAhead {
         },
       };
       const giveUp = (error: unknown) => {
-        queue.splice(queue.indexOf(entry), 1);
+        queueOf(demand).remove(entry, caller);
         end();
         admitNext();
         reject(error);
@@ -177,7 +192,7 @@ export function createReadAhead(options: ReadAheadOptions): ReadAhead {
         signal.removeEventListener("abort", onAbort);
       };
       signal.addEventListener("abort", onAbort, { once: true });
-      queue.push(entry);
+      queueOf(demand).push(entry, caller);
       timer ??= setInterval(makeRoom, everyMs);
     });
   }
@@ -202,14 +217,18 @@ export function createReadAhead(options: ReadAheadOptions): ReadAhead {
   }
 
   function mayEnter(demand: Demand): boolean {
-    const first = demand.isWork ? queue[0] : nextInLine();
-    return first === undefined && fits(demand);
+    return nextInLine() === undefined && (!demand.isWork || works.size === 0) && fits(demand);
   }
 
-  async function enter(demand: Demand, signal: AbortSignal, cutOff?: Held["cutOff"]): Promise<Place> {
+  async function enter(
+    demand: Demand,
+    signal: AbortSignal,
+    cutOff?: Held["cutOff"],
+    caller = "",
+  ): Promise<Place> {
     if (signal.aborted) throw cancellationOf(signal);
     if (mayEnter(demand)) take(demand);
-    else await wait(demand, signal);
+    else await wait(demand, signal, caller);
     return placeOf({ ...demand, since: undefined, cutOff });
   }
 
@@ -221,8 +240,7 @@ export function createReadAhead(options: ReadAheadOptions): ReadAhead {
     get held() {
       return held;
     },
-    enter: (bytes, signal, cutOff) =>
-      enter({ bytes: Math.min(bytes, maxBytes), isWork: false }, signal, cutOff),
+    enter: (bytes, ...rest) => enter({ bytes: Math.min(bytes, maxBytes), isWork: false }, ...rest),
     enterForWork: (bytes, signal) => enter(workOf(bytes), signal),
     count(bytes, cutOff) {
       const demand = { bytes, isWork: false };

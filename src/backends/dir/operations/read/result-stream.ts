@@ -6,6 +6,7 @@ import {
   type QueryTableResponse,
   QueryTableResponseSchema,
 } from "../../../../gen/lance/namespace/v1/query_pb.ts";
+import { callerKey } from "../../../../namespace/caller-key.ts";
 import type { NativeBatches } from "../../engine/native-query.ts";
 import type { BuiltQuery } from "../query/build.ts";
 import { createResultEditor } from "../query/edit-result.ts";
@@ -84,7 +85,8 @@ export async function enterResult(
 ): Promise<{ batchRows: number; place: Place }> {
   const { call, readAhead } = options;
   const { batchRows, readAheadBytes } = await sizeOf(built, options);
-  return { batchRows, place: await readAhead.enter(readAheadBytes, call.signal, call.cutOff) };
+  const place = await readAhead.enter(readAheadBytes, call.signal, call.cutOff, callerKey(call));
+  return { batchRows, place };
 }
 
 /** Cuts bytes into messages, of which the first one has the content type. */

@@ -1,0 +1,56 @@
+/** Entries that wait, among which callers take turns; those of each are in order of arrival. */
+export interface CallerQueue<T> {
+  readonly size: number;
+  /** The next entry; undefined if none waits. */
+  readonly first: T | undefined;
+  push(entry: T, caller: string): void;
+  /** Removes the next entry; its caller comes after all others then. */
+  shift(): T | undefined;
+  /** Removes an entry that no longer waits. */
+  remove(entry: T, caller: string): void;
+}
+
+/** Creates an empty queue. */
+export function createCallerQueue<T>(): CallerQueue<T> {
+  /** The first caller is next, and goes to the end with what it still has. */
+  const waiting = new Map<string, T[]>();
+  let size = 0;
+
+  function next(): [caller: string, own: T[]] | undefined {
+    const [first] = waiting;
+    return first;
+  }
+
+  return {
+    get size() {
+      return size;
+    },
+    get first() {
+      return next()?.[1][0];
+    },
+    push(entry, caller) {
+      size += 1;
+      const own = waiting.get(caller);
+      if (own === undefined) waiting.set(caller, [entry]);
+      else own.push(entry);
+    },
+    shift() {
+      const found = next();
+      if (found === undefined) return undefined;
+      const [caller, own] = found;
+      size -= 1;
+      waiting.delete(caller);
+      const entry = own.shift();
+      if (own.length > 0) waiting.set(caller, own);
+      return entry;
+    },
+    remove(entry, caller) {
+      const own = waiting.get(caller) ?? [];
+      const at = own.indexOf(entry);
+      if (at < 0) return;
+      size -= 1;
+      own.splice(at, 1);
+      if (own.length === 0) waiting.delete(caller);
+    },
+  };
+}
