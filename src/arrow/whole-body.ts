@@ -58,7 +58,7 @@ function createFileWatch(): Watch {
 }
 
 function createStreamWatch(): Watch {
-  /** What has arrived of a message up to its body, and the length that is needed to proceed. */
+  /** Received bytes of a message up to its body, and the length that is needed to proceed. */
   let head = new ArrivingBytes();
   let wanted = 4;
   /** Length of the message's body that has still to arrive. */

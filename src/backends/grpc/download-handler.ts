@@ -42,7 +42,7 @@ export function downloadHandler(method: DescMethodServerStreaming, upstream: Ups
       const repeatable = repeatableOf(method, pairs);
       const [first, messages] = await authorized(upstream, pairs, call, (metadata) =>
         resilience.run(call, repeatable, async (channel, _, { onSent }) => {
-          const client = await enter(channel, call.signal);
+          const client = await enter(channel, call.signal, call);
           held = channel;
           call.signal.throwIfAborted();
           let headed = false;

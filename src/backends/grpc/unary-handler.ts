@@ -31,7 +31,7 @@ export function unaryHandler(method: DescMethodUnary, upstream: Upstream) {
             const started = { path, request, metadata: inTrace(metadata), deadline, write, read };
             return channel.unary(started, answer);
           });
-        const entered = enter(channel, signal, endsAt);
+        const entered = enter(channel, signal, call, endsAt);
         return entered instanceof Promise ? entered.then(make) : make();
       }),
     );

@@ -20,7 +20,7 @@ export function uploadHandler(method: DescMethodClientStreaming, upstream: Upstr
     const metadata = metadataOf(upstream, pairs, await identity.credentials(call));
     let failure: unknown;
     const answer = await resilience.run(call, repeatableOf(method, pairs), async (channel, signal) => {
-      const client = await enter(channel, signal);
+      const client = await enter(channel, signal, call);
       const onEnd = () => channel.gate.leave();
       try {
         return await answerOf({ call, signal, bodySent: true, onEnd }, (pending) => {

@@ -31,10 +31,15 @@ export function createWriterOf(method: DescMethod) {
 }
 
 /** Takes a slot among the calls of a connected channel; without a promise if nothing has to be waited for. */
-export function enter(channel: Channel, signal: Ending, endsAt?: number): Client | Promise<Client> {
+export function enter(
+  channel: Channel,
+  signal: Ending,
+  call: Call,
+  endsAt?: number,
+): Client | Promise<Client> {
   const enterGate = (client: Client) => {
     const limitMs = endsAt === undefined ? 0 : Math.max(1, endsAt - Date.now());
-    const entering = channel.gate.enter(signal, limitMs);
+    const entering = channel.gate.enter(signal, limitMs, call);
     return entering === undefined ? client : entering.then(() => client);
   };
   try {

@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { test } from "vitest";
+import type { Call } from "../../namespace/call.ts";
 import { isLanceError, LanceError } from "../../namespace/errors.ts";
+import { ann } from "../../namespace/principal-fixture.ts";
 import { Gate } from "./gate.ts";
 
 const { signal } = new AbortController();
@@ -20,6 +22,23 @@ test("calls enter up to the bound, wait in their order, and are refused at once 
   gate.leave();
   await Promise.all(waiting);
   assert.deepEqual(order, [1, 2]);
+});
+
+test("callers take turns, and the one with the most waiting calls makes room for others", async () => {
+  const gate = new Gate({ places: 1, maxWaiting: 3 });
+  const order: string[] = [];
+  const enter = (name: string) => {
+    const call = { principal: { ...ann, name: name.slice(0, 1) } } as Call;
+    return Promise.resolve(gate.enter(signal, 0, call)).then(
+      () => order.push(name),
+      (error) => order.push(`${name} ${isLanceError(error, "Throttling")}`),
+    );
+  };
+  const calls = ["a1", "a2", "a3", "a4", "a5", "b1", "b2"].map(enter);
+  await Promise.all([calls[0], calls[3], calls[4], calls[6]]);
+  for (let count = 0; count < 4; count++) gate.leave();
+  await Promise.all(calls);
+  assert.deepEqual(order, ["a1", "a5 true", "a4 true", "b2 true", "a2", "b1", "a3"]);
 });
 
 test("a slot that is held is not handed over when its call leaves", async () => {

@@ -1,4 +1,6 @@
+import { callerKey } from "../../namespace/caller-key.ts";
 import { LanceError } from "../../namespace/errors.ts";
+import { createCallerQueue } from "../../runtime/caller-queue.ts";
 import type { Ending } from "../../runtime/late-signal.ts";
 
 /** Bounds of a {@link Gate}. */
@@ -14,12 +16,20 @@ export interface GateLimits {
 interface Waiter {
   /** Hands over a slot. */
   enter(): void;
+  /** Ends the wait, because the place is another caller's. */
+  refuse(): void;
 }
 
-/** Admits a bounded number of calls at once; a bounded number waits, in order of arrival. */
+/** The call that enters, by which callers are told apart. */
+type Entering = Parameters<typeof callerKey>[0];
+
+/**
+ * Admits a bounded number of calls at once; a bounded number waits. Callers take turns, and the calls of each enter in order of arrival. Where no
+ * more may wait, the newest call of the caller with the most makes room for one that has fewer.
+ */
 export class Gate {
   readonly #limits: GateLimits;
-  readonly #waiting = new Set<Waiter>();
+  readonly #waiting = createCallerQueue<Waiter>();
   #inside = 0;
 
   constructor(limits: GateLimits) {
@@ -39,16 +49,22 @@ export class Gate {
    * Takes a slot, which {@link leave} returns.
    *
    * @param limitMs how long the call may wait, in milliseconds; 0 for as long as its signal allows
+   * @param call Default: that of a caller who has no name
    * @returns undefined if there was a free slot
    * @throws LanceError Throttling if too many wait, DeadlineExceeded after the limit; the signal's reason
    */
-  enter(signal: Ending, limitMs = 0): Promise<void> | undefined {
+  enter(signal: Ending, limitMs = 0, call?: Entering): Promise<void> | undefined {
     if (this.#inside < this.#limits.places) {
       this.#inside += 1;
       return undefined;
     }
-    if (this.#waiting.size >= this.#limits.maxWaiting) return Promise.reject(tooMany(this.#name));
-    return this.#wait(signal, limitMs);
+    const caller = call === undefined ? "" : callerKey(call);
+    if (this.#waiting.size >= this.#limits.maxWaiting) {
+      const newest = this.#waiting.newestBeside(caller);
+      if (newest === undefined) return Promise.reject(tooMany(this.#name));
+      newest.refuse();
+    }
+    return this.#wait(signal, limitMs, caller);
   }
 
   /** Takes a slot, which {@link leave} returns, even if none is free: for a call that has a slot, and returns it too early. */
@@ -56,20 +72,19 @@ export class Gate {
     this.#inside += 1;
   }
 
-  /** Returns a slot, to the call that has waited longest. */
+  /** Returns a slot, to the call whose turn it is. */
   leave(): void {
     if (this.#waiting.size === 0 || this.#inside > this.#limits.places) {
       this.#inside -= 1;
       return;
     }
-    const [next] = this.#waiting;
-    next?.enter();
+    this.#waiting.shift()?.enter();
   }
 
-  #wait(signal: Ending, limitMs: number): Promise<void> {
+  #wait(signal: Ending, limitMs: number, caller: string): Promise<void> {
     return new Promise((resolve, reject) => {
       const end = () => {
-        this.#waiting.delete(waiter);
+        this.#waiting.remove(waiter, caller);
         clearTimeout(timer);
         signal.removeEventListener("abort", abort);
       };
@@ -77,10 +92,14 @@ export class Gate {
         end();
         reject(signal.reason);
       };
-      const waiter = {
+      const waiter: Waiter = {
         enter() {
           end();
           resolve();
+        },
+        refuse: () => {
+          end();
+          reject(tooMany(this.#name));
         },
       };
       const expire = () => {
@@ -90,7 +109,7 @@ export class Gate {
       const timer = limitMs === 0 ? undefined : setTimeout(expire, Math.max(0, limitMs));
       if (signal.aborted) return abort();
       signal.addEventListener("abort", abort);
-      this.#waiting.add(waiter);
+      this.#waiting.push(waiter, caller);
     });
   }
 }

@@ -1,4 +1,5 @@
 import type { ByteHold } from "../../namespace/byte-budget.ts";
+import type { Call } from "../../namespace/call.ts";
 import type { Ending } from "../../runtime/late-signal.ts";
 
 /** A request to an upstream, in terms of HTTP, without its meaning. */
@@ -25,6 +26,8 @@ export interface UpstreamRequest {
   readonly elapsedMs: number;
   /** Whether the request is a readiness probe, for which a connection is reserved. Default: false. */
   readonly isProbe?: boolean;
+  /** The call that it is for; callers take turns where requests wait. Default: that of a caller who has no name. */
+  readonly call?: Call | undefined;
   /** Called when the request goes out on a connection. Default: not called. */
   readonly onSent?: (() => void) | undefined;
 }

@@ -102,10 +102,10 @@ export function createHttpTransport(options: HttpTransportOptions, lookup?: Look
   return {
     base: origin + base,
     send(request) {
-      const { signal, elapsedMs, isProbe } = request;
+      const { signal, elapsedMs, isProbe, call } = request;
       if (signal.aborted) return Promise.reject(signal.reason);
       const leftMs = totalMs === UNLIMITED ? undefined : Math.max(1, totalMs - elapsedMs);
-      const waiting = isProbe ? undefined : gate.enter(signal, leftMs);
+      const waiting = isProbe ? undefined : gate.enter(signal, leftMs, call);
       if (waiting === undefined) return dispatch(request, leftMs);
       const startedAt = Date.now();
       return waiting.then(() => dispatch(request, leftMs && leftMs - (Date.now() - startedAt)));

@@ -108,6 +108,7 @@ export function createUpstreamCaller({
         body,
         streams,
         hold,
+        call,
         // An interrupted wire may still be sending.
         releasesPieces: () => call.releasesChunks === true && !endingOf(call).aborted,
         signal,

@@ -32,7 +32,7 @@ export interface StuckBytes<T> {
  */
 export function countStuck<T extends object>(options: StuckOptions<T>): StuckBytes<T> {
   const { budget = createByteBudget(), bytesOf, isGone, socketOf, end } = options;
-  // What somebody else counts about the same holder has symbols of its own, and no client can write any.
+  // Each count has symbols of its own on the same holder, and no client can write any.
   const [PLACE, BEFORE]: [symbol, symbol] = [Symbol("place"), Symbol("bytes before")];
   const notesOf = (holder: T) => holder as Record<symbol, number | undefined>;
   const holders: T[] = [];

@@ -1,4 +1,4 @@
-import { createCallerQueue } from "./caller-queue.ts";
+import { createCallerQueue } from "../../../runtime/caller-queue.ts";
 
 /** Runs a bounded number of tasks at a time; the others wait. */
 export interface Turns {

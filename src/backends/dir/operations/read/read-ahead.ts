@@ -1,6 +1,6 @@
 import { LanceError } from "../../../../namespace/errors.ts";
+import { type CallerQueue, createCallerQueue } from "../../../../runtime/caller-queue.ts";
 import { v8Collector } from "../../../../runtime/v8-collector.ts";
-import { type CallerQueue, createCallerQueue } from "../../concurrency/caller-queue.ts";
 import { cancellationOf } from "../../concurrency/wait.ts";
 
 /** The memory that the engine may use to read ahead of the readers of its results, over all databases of a process. */

@@ -8,6 +8,8 @@ export interface CallerQueue<T> {
   shift(): T | undefined;
   /** Removes an entry that no longer waits. */
   remove(entry: T, caller: string): void;
+  /** Returns the newest entry of the caller that has the most; undefined unless it has more than a caller would have with its next. */
+  newestBeside(caller: string): T | undefined;
 }
 
 /** Creates an empty queue. */
@@ -51,6 +53,11 @@ export function createCallerQueue<T>(): CallerQueue<T> {
       size -= 1;
       own.splice(at, 1);
       if (own.length === 0) waiting.delete(caller);
+    },
+    newestBeside(caller) {
+      let most: readonly T[] = [];
+      for (const own of waiting.values()) if (own.length > most.length) most = own;
+      return most.length > (waiting.get(caller)?.length ?? 0) + 1 ? most.at(-1) : undefined;
     },
   };
 }
