@@ -1,6 +1,6 @@
 import type { CatalogContext } from "../catalog/catalog-context.ts";
 import { keyIn, listNames, type ObjectStore } from "../format/storage.ts";
-import { UPKEEP_DIRECTORY } from "./lease.ts";
+import { isHashed, LOCATION_FILE, UPKEEP_DIRECTORY } from "./lease.ts";
 
 /**
  * Finds the leases of tables that are gone, and yields the keys of their directories.
@@ -14,8 +14,12 @@ export async function* findGoneLeases({
   store,
 }: CatalogContext & { readonly store: ObjectStore }): AsyncGenerator<string> {
   const directory = keyIn(layout.baseKey, UPKEEP_DIRECTORY);
+  const noted = async (lease: string) => {
+    const bytes = await store.get(keyIn(lease, LOCATION_FILE));
+    return bytes && Buffer.from(bytes).toString();
+  };
   for (const name of await listNames(store, directory)) {
-    const location = locationOf(name);
+    const location = isHashed(name) ? await noted(keyIn(directory, name)) : locationOf(name);
     if (location === undefined) continue;
     // A table that is being made has its row or its directory before anything works on it.
     if (await layout.exists(location)) continue;

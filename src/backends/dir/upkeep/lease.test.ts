@@ -40,6 +40,18 @@ describe.each(Object.entries(STORES))("leases on %s", (_, createStore) => {
     return lease;
   };
 
+  test("tables have leases whatever their locations are, also where the name of a file would be too long", async (t) => {
+    const { first, second } = await openLeases(t);
+    for (const location of [`${"\u8868".repeat(80)}.lance`, "a/".repeat(200)]) {
+      const lease = taken(await first.acquire(location));
+      assert.equal(await second.acquire(location), undefined);
+      await first.noteOptimized(location, true);
+      assert.ok(Number.isFinite(await second.sinceOptimized(location)));
+      await lease.release();
+      taken(await second.acquire(location));
+    }
+  });
+
   test("only one process has the lease of a table, until it gives it back", async (t) => {
     const { first, second } = await openLeases(t);
     const lease = taken(await first.acquire("t.lance"));

@@ -1,4 +1,4 @@
-import { randomUUID } from "node:crypto";
+import { hash, randomUUID } from "node:crypto";
 import { createSilence } from "../format/silence.ts";
 import { keyIn, listNames, type ObjectStore } from "../format/storage.ts";
 import type { StorageClock } from "../format/storage-clock.ts";
@@ -43,6 +43,26 @@ const OPTIMIZED = "optimized";
 /** Content of a lease that its owner has given back; any other content is the id of an owner. */
 const RELEASED = Buffer.from("released");
 
+/** Longest name of a directory that all disks take, in characters of ASCII. */
+const MAX_NAME_LENGTH = 255;
+
+/** Begins the names that are hashes. No escaped location has this character. */
+const HASHED = "=";
+
+/** Name of the file with the location of a table, beside the tokens, in a directory whose name is a hash. */
+export const LOCATION_FILE = "location";
+
+/** Returns the name of the directory of a table's lease: the location, or its hash if the location is too long. */
+function leaseName(location: string): string {
+  const escaped = encodeURIComponent(location);
+  return escaped.length <= MAX_NAME_LENGTH ? escaped : HASHED + hash("sha256", location);
+}
+
+/** Whether the name of a directory is a hash. */
+export function isHashed(name: string): boolean {
+  return name.startsWith(HASHED);
+}
+
 /**
  * Opens the leases of a base directory, given by its key.
  *
@@ -58,8 +78,7 @@ export function createUpkeepLeases(
 ): UpkeepLeases {
   const owner = Buffer.from(randomUUID());
   const silence = createSilence(clock);
-  const directoryOf = (location: string) =>
-    keyIn(base, `${UPKEEP_DIRECTORY}/${encodeURIComponent(location)}`);
+  const directoryOf = (location: string) => keyIn(base, `${UPKEEP_DIRECTORY}/${leaseName(location)}`);
 
   const noteOf = (location: string) => keyIn(directoryOf(location), OPTIMIZED);
 
@@ -111,6 +130,8 @@ export function createUpkeepLeases(
       const last = Math.max(0, ...tokens);
       if (last > 0 && !(await isFree(keyIn(directory, String(last))))) return undefined;
       const token = last + 1;
+      if (isHashed(leaseName(location)))
+        await store.put(keyIn(directory, LOCATION_FILE), Buffer.from(location));
       if (!(await store.putIfAbsent(keyIn(directory, String(token)), owner))) return undefined;
       // The first listing misses a token that another process replaces at that moment.
       const found = await tokensOf(location);

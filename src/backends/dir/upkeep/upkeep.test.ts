@@ -182,6 +182,18 @@ test("deletes the leases of tables that are gone, and keeps the others", async (
   await expect.poll(leases).toEqual(["kept.lance"]);
 });
 
+test("looks after a table whose escaped name is too long for a file, and deletes its lease once it is gone", async (t) => {
+  const upkeep = { times: { ...QUICK.times, sweepMs: 50, lookMs: 1, commitQuietMs: 0 } };
+  const { client, root } = await openTable(t, { upkeep });
+  const name = "\u8868".repeat(80);
+  const leases = () => readdirSync(join(root, "data", ".upkeep")).length;
+  await client.upload("createTable", name, {}, rows([0]));
+  await client.upload("insertIntoTable", name, {}, rows([1]));
+  await expect.poll(leases).toBe(2);
+  await client.call("dropTable", name);
+  await expect.poll(leases).toBe(1);
+});
+
 test("leaves a table alone whose property says off", async (t) => {
   const { client } = await openTable(t, { properties: { "lance-gateway.upkeep": "off" } });
   await untilOtherIsJoined(client);
