@@ -54,6 +54,9 @@ export interface ApiOptions extends CallOptions {
 /** Part of the memory for requests that is set aside for answers that their clients do not take. */
 const UNSENT_PART = 1 / 2;
 
+/** Least memory that a worker sets aside for that: results come in pieces of a few megabytes, which a slow reader takes its time for. */
+const LEAST_UNSENT_BYTES = 32 * 1024 * 1024;
+
 /**
  * Everything that wires need to answer calls: the pipeline, the REST bindings, and the state that all requests share.
  */
@@ -78,7 +81,7 @@ export interface Api {
 export function createApi({ bufferedBytes, workerCount = 1, log, metrics, ...options }: ApiOptions): Api {
   const budget = createByteBudget(options.maxBufferedBytes, bufferedBytes);
   const unsentBytesOf = ({ maxBufferedBytes = Number.POSITIVE_INFINITY }: CallOptions) =>
-    (maxBufferedBytes * UNSENT_PART) / workerCount;
+    Math.max((maxBufferedBytes * UNSENT_PART) / workerCount, LEAST_UNSENT_BYTES);
   const unsentBudget = createByteBudget(unsentBytesOf(options));
   const serviceOf = (calls: CallOptions) => createService({ ...calls, metrics: metrics?.calls, budget });
   const calls = createServiceSwitch(serviceOf(options));
