@@ -11,7 +11,7 @@ import { type ManifestFile, manifestFileOf, parseManifestFile } from "../../form
 import { UnsyncedError } from "../../format/local/local-errors.ts";
 import { keyIn, type ObjectStore } from "../../format/storage.ts";
 import { createStorageClock } from "../../format/storage-clock.ts";
-import { readVersion } from "../../format/versions/version-files.ts";
+import { readVersion, readVersionIfThere } from "../../format/versions/version-files.ts";
 import { createHintWriter } from "../../format/versions/version-hint.ts";
 import type { Memory } from "../state/memory.ts";
 import type { Delta } from "../state/row-batch.ts";
@@ -171,13 +171,9 @@ export function createManifestTable(
   }
   async function fileOf(version: number): Promise<ManifestFile | undefined> {
     if (newest?.manifest.version === BigInt(version)) return newest;
-    try {
-      newest = await readVersion(dataset, BigInt(version));
-      return newest;
-    } catch (error) {
-      if (isLanceError(error, "TableVersionNotFound")) return undefined;
-      throw error;
-    }
+    const found = await readVersionIfThere(dataset, BigInt(version));
+    if (found !== undefined) newest = found;
+    return found;
   }
   /** Runs work that needs an unchanged version; returns undefined if the version has disappeared. */
   async function withBase<T>(
@@ -233,9 +229,7 @@ export function createManifestTable(
     },
     async isOther(version, transaction) {
       // Not from memory, where the known version is.
-      const found = await readVersion(dataset, BigInt(version)).catch((error: unknown) => {
-        if (!isLanceError(error, "TableVersionNotFound")) throw error;
-      });
+      const found = await readVersionIfThere(dataset, BigInt(version));
       return found !== undefined && found.manifest.transactionFile !== transaction;
     },
     async ensure() {

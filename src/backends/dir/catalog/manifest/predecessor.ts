@@ -1,8 +1,8 @@
 import type { Manifest } from "../../../../gen/lance/format/table_pb.ts";
-import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
+import { LanceError } from "../../../../namespace/errors.ts";
 import type { DatasetRef } from "../../format/dataset.ts";
 import { readTransactionMessage } from "../../format/versions/transaction-records.ts";
-import { latestVersion, readVersion } from "../../format/versions/version-files.ts";
+import { latestVersion, readVersionIfThere } from "../../format/versions/version-files.ts";
 import { KEEP_VERSIONS } from "./chores.ts";
 
 /** Property of a commit's transaction: the name of the transaction that made the version before. */
@@ -23,9 +23,7 @@ export async function isPartOfHistory(dataset: DatasetRef, made: Manifest): Prom
   const newest = await latestVersion(dataset);
   // Pruning keeps so many versions, so none of this number can have gone.
   if (newest === undefined || newest.version < made.version + BigInt(KEEP_VERSIONS)) return true;
-  const next = await readVersion(dataset, made.version + 1n).catch((error: unknown) => {
-    if (!isLanceError(error, "TableVersionNotFound")) throw error;
-  });
+  const next = await readVersionIfThere(dataset, made.version + 1n);
   const transaction = next && (await readTransactionMessage(dataset, next));
   const follows = transaction?.transactionProperties[FOLLOWS];
   if (follows !== undefined && made.transactionFile !== "") return follows === made.transactionFile;

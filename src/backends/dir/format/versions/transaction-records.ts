@@ -1,13 +1,13 @@
 import { fromBinary } from "@bufbuild/protobuf";
 import type { Transaction } from "../../../../gen/lance/format/transaction_pb.ts";
 import { TransactionSchema } from "../../../../gen/lance/format/transaction_pb.ts";
-import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
+import { LanceError } from "../../../../namespace/errors.ts";
 import type { DatasetRef } from "../dataset.ts";
 import { transactionKey } from "../dataset.ts";
 import { damagedFile } from "../files/damaged-file.ts";
 import type { ManifestFile } from "../files/manifest-file.ts";
 import { readManifestFile, readSection } from "../files/manifest-file.ts";
-import { findVersions, readVersion } from "./version-files.ts";
+import { findVersions, readVersionIfThere } from "./version-files.ts";
 
 /** The transaction that made a version. */
 export interface TransactionRecord {
@@ -70,10 +70,7 @@ export async function readTransactionMessage(
 }
 
 async function findByVersion(dataset: DatasetRef, version: bigint): Promise<TransactionRecord | undefined> {
-  const file = await readVersion(dataset, version).catch((error: unknown) => {
-    if (isLanceError(error, "TableVersionNotFound")) return undefined;
-    throw error;
-  });
+  const file = await readVersionIfThere(dataset, version);
   return file && readTransaction(dataset, file);
 }
 

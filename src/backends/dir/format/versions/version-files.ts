@@ -144,13 +144,28 @@ export async function describeVersion(dataset: DatasetRef, version?: bigint): Pr
  *   corrupt
  */
 export async function readVersion(dataset: DatasetRef, version?: bigint): Promise<ManifestFile> {
+  const file = await readVersionIfThere(dataset, version);
+  if (file === undefined) throw versionNotFound(dataset, version);
+  return file;
+}
+
+/**
+ * Reads the manifest of a version, like {@link readVersion}; returns `undefined` if the version does not exist.
+ *
+ * @param version default: the newest
+ * @throws LanceError Unsupported, DataLoss
+ */
+export async function readVersionIfThere(
+  dataset: DatasetRef,
+  version?: bigint,
+): Promise<ManifestFile | undefined> {
   for (const { key } of await candidates(dataset, version)) {
     const file = await readManifestFile(dataset.store, key);
     if (!file) continue;
     checkReadable(file.manifest);
     return file;
   }
-  throw versionNotFound(dataset, version);
+  return undefined;
 }
 
 /**

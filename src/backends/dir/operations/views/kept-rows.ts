@@ -1,10 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Manifest } from "../../../../gen/lance/format/table_pb.ts";
 import type { Transaction } from "../../../../gen/lance/format/transaction_pb.ts";
-import { isLanceError } from "../../../../namespace/errors.ts";
 import type { DatasetRef } from "../../format/dataset.ts";
 import { readTransactionMessage } from "../../format/versions/transaction-records.ts";
-import { readVersion } from "../../format/versions/version-files.ts";
+import { readVersionIfThere } from "../../format/versions/version-files.ts";
 
 type Operation = Transaction["operation"];
 
@@ -27,14 +26,9 @@ export interface Step {
 
 /** Reads how a version came about; returns undefined if it has been pruned, or its writer recorded nothing. */
 export async function readStep(dataset: DatasetRef, version: bigint): Promise<Step | undefined> {
-  try {
-    const file = await readVersion(dataset, version);
-    const operation = (await readTransactionMessage(dataset, file))?.operation;
-    return operation && { manifest: file.manifest, operation };
-  } catch (error) {
-    if (isLanceError(error, "TableVersionNotFound")) return undefined;
-    throw error;
-  }
+  const file = await readVersionIfThere(dataset, version);
+  const operation = file && (await readTransactionMessage(dataset, file))?.operation;
+  return operation && { manifest: file.manifest, operation };
 }
 
 /** Whether a version of a table has the rows of an older one; false also if that cannot be known. */

@@ -8,7 +8,7 @@ import { commitMetadata } from "../../format/changes/commit.ts";
 import { takesStagedRows } from "../../format/changes/staged-rows.ts";
 import type { DatasetRef } from "../../format/dataset.ts";
 import { findMisread } from "../../format/files/misread-pages.ts";
-import { readVersion } from "../../format/versions/version-files.ts";
+import { readVersion, readVersionIfThere } from "../../format/versions/version-files.ts";
 import type { Job, JobFacts } from "../../jobs/job.ts";
 import type { ReadContext, UploadContext } from "../context.ts";
 import { sizeOfExpressions } from "../read/columns-size.ts";
@@ -275,10 +275,5 @@ async function manifestOf(
   table: FoundTable,
   version: bigint,
 ): Promise<Manifest | undefined> {
-  try {
-    return (await readVersion(datasetOf(context, table), version)).manifest;
-  } catch (error) {
-    if (isLanceError(error, "TableVersionNotFound")) return undefined;
-    throw error;
-  }
+  return (await readVersionIfThere(datasetOf(context, table), version))?.manifest;
 }
