@@ -1,12 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
-import { forEachOf } from "../../concurrency/for-each.ts";
 import type { DatasetRef } from "../dataset.ts";
-import { checkTagName, normalizeBranch, refsDirectory } from "../dataset.ts";
+import { checkTagName, normalizeBranch } from "../dataset.ts";
 import { decisiveRequest } from "../decisive-request.ts";
-import { damagedFile } from "../files/damaged-file.ts";
 import { parseJsonFile } from "../files/json-file.ts";
-import { listNames, type TaggedObject } from "../storage.ts";
+import type { TaggedObject } from "../storage.ts";
+import { encodeRef, listRefs, numberOf, type RefContent, readRef, refKey, textOf } from "./ref-files.ts";
 import { describeVersion, latestVersion } from "./version-files.ts";
 
 /** A tag: a name for a version. */
@@ -70,7 +69,7 @@ export async function createTag(dataset: DatasetRef, name: string, target: TagTa
   const key = tagKey(dataset, name);
   const now = new Date().toISOString();
   const content = { ...(await encodeTarget(dataset, target)), createdAt: now, updatedAt: now, metadata: {} };
-  const put = () => store.putIfAbsent(key, encodeJson(content), undefined, "wait");
+  const put = () => store.putIfAbsent(key, encodeRef(content), undefined, "wait");
   if (!(await decisiveRequest(store, put))) {
     throw new LanceError("TableTagAlreadyExists", `Ref conflict error: tag ${name} already exists`);
   }
@@ -90,7 +89,7 @@ export async function updateTag(dataset: DatasetRef, name: string, target: TagTa
   return changeTag(dataset, name, async ({ bytes, tag }) => {
     const old = parseJsonFile(key, bytes);
     const content = { ...old, ...(await encodeTarget(dataset, target)), updatedAt: new Date().toISOString() };
-    if (!(await decisiveRequest(store, () => store.replace(key, encodeJson(content), tag)))) return undefined;
+    if (!(await decisiveRequest(store, () => store.replace(key, encodeRef(content), tag)))) return undefined;
     await checkStillThere(dataset, key, { content, target }, (found) => store.replace(key, bytes, found.tag));
     return decodeTag(content);
   });
@@ -113,7 +112,7 @@ async function checkStillThere(
   } catch (error) {
     if (!isLanceError(error, "TableVersionNotFound")) return;
     const found = await dataset.store.getTagged(key);
-    if (found !== undefined && Buffer.compare(found.bytes, encodeJson(content)) === 0) await takeBack(found);
+    if (found !== undefined && Buffer.compare(found.bytes, encodeRef(content)) === 0) await takeBack(found);
     throw error;
   }
 }
@@ -130,9 +129,6 @@ export async function deleteTag(dataset: DatasetRef, name: string): Promise<void
     (await decisiveRequest(store, () => store.deleteTagged(key, tag))) ? true : undefined,
   );
 }
-
-/** Number of tags or branches that are read concurrently: one after the other, a thousand in a bucket take half a minute. */
-const READS = 16;
 
 /** Maximum number of attempts to change a tag while others change it. */
 const MAX_ATTEMPTS = 10;
@@ -212,7 +208,7 @@ export async function registerRemains(dataset: DatasetRef, name: string): Promis
     manifestSize,
     metadata: {},
   };
-  await dataset.store.putIfAbsent(refKey(dataset, "branches", name), encodeJson(content));
+  await dataset.store.putIfAbsent(refKey(dataset, "branches", name), encodeRef(content));
   return true;
 }
 
@@ -221,48 +217,14 @@ export function branchNotFound(name: string): LanceError {
   return new LanceError("TableBranchNotFound", `Ref not found error: Branch ${name} does not exist`);
 }
 
-type RefContent = Readonly<Record<string, unknown>>;
-
-/** The engine percent-encodes names in keys, because of slashes and of letters outside ASCII. */
-function refKey(dataset: DatasetRef, kind: "tags" | "branches", name: string): string {
-  return `${refsDirectory(dataset, kind)}/${encodeURIComponent(name)}.json`;
-}
-
 function tagKey(dataset: DatasetRef, name: string): string {
   return refKey(dataset, "tags", checkTagName(name));
-}
-
-async function listRefs<T>(
-  dataset: DatasetRef,
-  kind: "tags" | "branches",
-  read: (dataset: DatasetRef, name: string) => Promise<T | undefined>,
-): Promise<Map<string, T>> {
-  const files = await listNames(dataset.store, refsDirectory(dataset, kind));
-  const names = files.filter((file) => file.endsWith(".json")).map((file) => nameOf(file));
-  const refs = new Map<string, T | undefined>(names.sort().map((name) => [name, undefined]));
-  await forEachOf(names, READS, async (name) => refs.set(name, await read(dataset, name)));
-  // Another process may have deleted some since the listing.
-  return new Map([...refs].filter((entry): entry is [string, T] => entry[1] !== undefined));
-}
-
-async function readRef({ store }: DatasetRef, key: string): Promise<RefContent | undefined> {
-  const bytes = await store.get(key);
-  return bytes && parseJsonFile(key, bytes);
 }
 
 async function encodeTarget(dataset: DatasetRef, target: TagTarget): Promise<RefContent> {
   const tagged = await openBranch(dataset, target.branch);
   const { version, manifestSize } = await describeVersion(tagged, target.version);
   return { branch: tagged.branch ?? null, version: Number(version), manifestSize };
-}
-
-/** Returns the name of a ref that the name of a file encodes. */
-function nameOf(file: string): string {
-  try {
-    return decodeURIComponent(file.slice(0, -5));
-  } catch (error) {
-    throw damagedFile(file, "is not the name of a ref", error);
-  }
 }
 
 function decodeTag(content: RefContent): Tag {
@@ -274,18 +236,6 @@ function decodeTag(content: RefContent): Tag {
     manifestSize: numberOf(content["manifestSize"]),
     metadata: (content["metadata"] ?? {}) as Record<string, string>,
   };
-}
-
-function encodeJson(content: RefContent): Uint8Array {
-  return Buffer.from(JSON.stringify(content, null, 2));
-}
-
-function textOf(value: unknown): string | undefined {
-  return typeof value === "string" ? value : undefined;
-}
-
-function numberOf(value: unknown): number {
-  return typeof value === "number" && Number.isInteger(value) ? value : 0;
 }
 
 /** Creates the error for a missing tag. */
