@@ -48,7 +48,7 @@ export async function openDirectory(properties: Properties): Promise<NamespaceIm
     );
   }
   const { createDirectoryBackend } = await import("../backends/dir/index.ts");
-  const { findEngine } = await import("../backends/dir/engine/native.ts");
+  const { findEngine } = await import("../backends/dir/engine/load-native.ts");
   const directoryNow = () => tableDirectory ?? (isGatewayRoot(root) ? "data" : ".");
   const refuse = (cause: unknown): never => {
     throw cause instanceof Error && !(cause instanceof LanceError)

@@ -1,7 +1,7 @@
 import type { Backend } from "../../namespace/lance-namespace.ts";
 import { resolveAbandoned } from "./batch/resolve.ts";
 import { createDiskReserve } from "./disk-reserve.ts";
-import { findEngine } from "./engine/native.ts";
+import { findEngine } from "./engine/load-native.ts";
 import { createIdempotencyRecords } from "./idempotency/records.ts";
 import { openDirectory } from "./open-directory.ts";
 import { createBackfillOperations } from "./operations/columns/backfill.ts";

@@ -9,7 +9,7 @@ import {
   type PhraseQuery,
 } from "../../../../gen/lance/namespace/v1/query_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
-import { loadNative } from "../../engine/native.ts";
+import { loadNative } from "../../engine/load-native.ts";
 import type { NativeQueryBase, NativeTextQuery } from "../../engine/native-query.ts";
 import type { QueryFields } from "./fields.ts";
 
