@@ -57,6 +57,11 @@ function cannotWrite(why: string): LanceError {
   return new LanceError("Unsupported", `the catalog cannot be written by this version: ${why}`);
 }
 
+/** Returns the name of a plain fragment's file, which is unique. */
+export function fileNameOf({ files }: DataFragment): string {
+  return files[0]?.path ?? "";
+}
+
 /** Encodes a data file of some rows, and describes its fragment, which has no id yet. */
 export function encodeFragment(
   rows: readonly StoredRow[],

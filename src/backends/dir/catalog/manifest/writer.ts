@@ -1,16 +1,17 @@
-import type { DataFragment, Manifest } from "../../../../gen/lance/format/table_pb.ts";
+import type { DataFragment } from "../../../../gen/lance/format/table_pb.ts";
 import { isLanceError } from "../../../../namespace/errors.ts";
 import { buildNextVersion } from "../../format/changes/next-version.ts";
 import { changeRows, type RowsChange } from "../../format/changes/rows-change.ts";
 import { type DatasetRef, dataDirectory } from "../../format/dataset.ts";
-import { deletionKey, newDeletionFile } from "../../format/files/deletion-file.ts";
+import { deletionKey } from "../../format/files/deletion-file.ts";
 import type { ManifestFile } from "../../format/files/manifest-file.ts";
 import { inSlicesOn, StateChanged } from "../state/steps.ts";
 import type { StoredRow } from "../state/stored-row.ts";
 import { NO_VERDICTS, type VerdictChange, withVerdicts } from "../state/verdicts.ts";
 import type { Changes } from "../state/view.ts";
 import type { BaseState, CommitBase } from "./commit-base.ts";
-import { liveRows, planCommit, StateMismatch } from "./commit-plan.ts";
+import { planCommit } from "./commit-plan.ts";
+import { createFragmentRows } from "./fragment-rows.ts";
 import { markGaps } from "./gap-marker.ts";
 import type { FragmentWriter } from "./new-fragment.ts";
 import { propertiesAfter } from "./predecessor.ts";
@@ -21,7 +22,8 @@ import {
   NothingCommitted,
   type PreparedCommit,
 } from "./prepared-commit.ts";
-import { type RowFormat, rowFormatOf } from "./row-fragment.ts";
+import { fileNameOf, type RowFormat, rowFormatOf } from "./row-fragment.ts";
+import { type ThinnedFragment, thinFragment, writeDeletions } from "./thinned-fragment.ts";
 
 /** Writes commits of the manifest table. */
 export interface ManifestWriter {
@@ -60,65 +62,13 @@ export interface PreparedJoin {
   readonly rows: readonly StoredRow[];
 }
 
-/** Maximum number of remembered rows of small fragments, which need not be looked up in the state. */
-const REMEMBERED_ROWS = 16_384;
-
 /** Creates the writer of a manifest table. */
 export function createManifestWriter(dataset: DatasetRef, writeFragment: FragmentWriter): ManifestWriter {
   const { store } = dataset;
   const { create } = store;
   const data = `${dataDirectory(dataset)}/data`;
-  let remembered = new Map<string, readonly StoredRow[]>();
+  const fragmentRows = createFragmentRows();
 
-  /** Returns the rows of fragments, without those that their deletion files list. */
-  function rowsOf(fragments: readonly DataFragment[], state: BaseState) {
-    const found = new Map<bigint, StoredRow[] | readonly StoredRow[]>();
-    const missing = new Map<number, StoredRow[]>();
-    for (const fragment of fragments) {
-      const rows = remembered.get(nameOf(fragment));
-      if (rows !== undefined && fragment.deletionFile === undefined) found.set(fragment.id, rows);
-      else missing.set(Number(fragment.id), []);
-    }
-    if (missing.size > 0) {
-      for (const row of state.rowsIn(new Set(missing.keys()))) missing.get(row.fragment)?.push(row);
-    }
-    for (const [id, rows] of missing) found.set(BigInt(id), rows);
-    for (const fragment of fragments) checkCount(state, fragment, found.get(fragment.id)?.length ?? 0);
-    return found;
-  }
-  function remember({ fragments }: Manifest, added: DataFragment | undefined, rows: readonly StoredRow[]) {
-    const next = new Map<string, readonly StoredRow[]>();
-    let size = 0;
-    if (added !== undefined && rows.length <= REMEMBERED_ROWS) next.set(nameOf(added), rows);
-    for (const fragment of [...fragments].reverse()) {
-      const known = remembered.get(nameOf(fragment));
-      if (known === undefined || size + known.length > REMEMBERED_ROWS) continue;
-      size += known.length;
-      next.set(nameOf(fragment), known);
-    }
-    remembered = next;
-  }
-  /** Describes the file of a fragment's deleted rows: the earlier ones and those of this commit. */
-  function thin(
-    version: bigint,
-    state: BaseState,
-    fragment: DataFragment,
-    lost: ReadonlySet<number>,
-  ): { readonly fragment: DataFragment; readonly offsets: Uint32Array } {
-    const size = Number(fragment.physicalRows);
-    const remaining = state.remainingIn(Number(fragment.id), size);
-    checkCount(state, fragment, countOf(remaining));
-    if (fragment.deletionFile === undefined) remaining.fill(1);
-    for (const offset of lost) remaining[offset] = 0;
-    const offsets = missingIn(remaining);
-    const deletionFile = newDeletionFile(version, offsets.length);
-    return { fragment: { ...fragment, deletionFile }, offsets };
-  }
-  /** Writes the file of a fragment's deleted rows. The encoder, and Arrow with it, is loaded by the first commit that deletes any. */
-  async function writeDeletions({ fragment, offsets }: ReturnType<typeof thin>): Promise<void> {
-    const { encodeDeletions } = await import("../../format/files/deleted-rows.ts");
-    await create(deletionKey(dataset, fragment) as string, encodeDeletions(offsets));
-  }
   /** Removes the files of a commit that is not part of the history. */
   async function discard(
     updated: readonly DataFragment[],
@@ -127,7 +77,7 @@ export function createManifestWriter(dataset: DatasetRef, writeFragment: Fragmen
   ): Promise<void> {
     const keys = updated.map((fragment) => deletionKey(dataset, fragment) as string);
     if (transaction !== undefined) keys.push(transaction);
-    if (added !== undefined) keys.push(`${data}/${nameOf(added)}`);
+    if (added !== undefined) keys.push(`${data}/${fileNameOf(added)}`);
     await Promise.all(keys.map((key) => store.delete(key).catch(() => {})));
   }
   /** Builds the version of a change of rows, whose files are being written, and begins to write its transaction. */
@@ -145,7 +95,7 @@ export function createManifestWriter(dataset: DatasetRef, writeFragment: Fragmen
     const next = await buildNextVersion(dataset, base, marked, { operation, properties });
     const { transaction } = next;
     const files = allDone([written, transaction && create(transaction.key, transaction.bytes)]);
-    remember(manifest, added, rows);
+    fragmentRows.note(manifest, added, rows);
     const fragment = Number(addedId);
     return createPreparedCommit(store, next, {
       rows,
@@ -157,12 +107,12 @@ export function createManifestWriter(dataset: DatasetRef, writeFragment: Fragmen
   /** Plans the parts of a commit; writes nothing. */
   function* plan({ manifest }: ManifestFile, format: RowFormat, state: BaseState, changes: Changes) {
     const commit = yield* planCommit(manifest, format, state, changes, (fragments) =>
-      rowsOf(fragments, state),
+      fragmentRows.of(fragments, state),
     );
     const { rows, removed } = commit;
-    const thinned: ReturnType<typeof thin>[] = [];
+    const thinned: ThinnedFragment[] = [];
     for (const [fragment, lost] of commit.thinned) {
-      thinned.push(thin(manifest.version, state, fragment, lost));
+      thinned.push(thinFragment(manifest.version, state, fragment, lost));
       yield;
     }
     return { rows, removed, thinned };
@@ -175,7 +125,7 @@ export function createManifestWriter(dataset: DatasetRef, writeFragment: Fragmen
         const added = planned.rows.length === 0 ? undefined : await writeFragment(base, planned.rows, format);
         return { ...planned, added };
       });
-      const writes: Promise<unknown>[] = thinned.map(writeDeletions);
+      const writes: Promise<unknown>[] = thinned.map((each) => writeDeletions(dataset, each));
       if (added !== undefined) writes.push(added.written);
       const updated = thinned.map(({ fragment }) => fragment);
       const written = allDone(writes);
@@ -184,14 +134,14 @@ export function createManifestWriter(dataset: DatasetRef, writeFragment: Fragmen
       return build(base, { removed, updated, added: added?.fragment }, rows, written, verdicts);
     },
     async prepareJoin(base, state, from) {
-      const rows = [...rowsOf(from, state).values()].flat();
+      const rows = [...fragmentRows.of(from, state).values()].flat();
       const { fragment, written } = await writeFragment(base, rows, rowFormatOf(base.manifest));
       await written;
       return { from, fragment, rows };
     },
     async join(base, { from, fragment, rows }) {
-      const now = new Map(base.manifest.fragments.map((other) => [nameOf(other), other]));
-      const same = from.every((old) => isSame(old, now.get(nameOf(old))));
+      const now = new Map(base.manifest.fragments.map((other) => [fileNameOf(other), other]));
+      const same = from.every((old) => isSame(old, now.get(fileNameOf(old))));
       if (!same) {
         await discard([], fragment);
         return undefined;
@@ -217,35 +167,7 @@ async function orNothing<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** @throws StateMismatch unless a state knows as many rows of a fragment as exist */
-function checkCount({ duplicates }: BaseState, fragment: DataFragment, known: number): void {
-  const live = liveRows(fragment);
-  // Of an id that a foreign writer has duplicated, only the first row counts.
-  if (known === live || (duplicates > 0 && known < live)) return;
-  throw new StateMismatch(`fragment ${fragment.id} has ${live} rows, of which ${known} are known`);
-}
-
-function countOf(marks: Uint8Array): number {
-  let count = 0;
-  // A fragment may have a million rows, for which a plain loop takes a tenth of the time of callbacks.
-  for (let i = 0; i < marks.length; i++) count += marks[i] as number;
-  return count;
-}
-
 /** Whether a fragment's rows are unchanged. */
 function isSame(a: DataFragment, b: DataFragment | undefined): boolean {
   return b !== undefined && a.id === b.id && a.deletionFile?.id === b.deletionFile?.id;
-}
-
-/** Returns the name of a plain fragment's file, which is unique. */
-function nameOf({ files }: DataFragment): string {
-  return files[0]?.path ?? "";
-}
-
-/** Returns the offsets without a mark. */
-function missingIn(marks: Uint8Array): Uint32Array {
-  const offsets = new Uint32Array(marks.length - countOf(marks));
-  for (let offset = 0, at = 0; offset < marks.length; offset++)
-    if (marks[offset] === 0) offsets[at++] = offset;
-  return offsets;
 }
