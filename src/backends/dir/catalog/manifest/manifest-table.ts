@@ -3,9 +3,6 @@ import type { DataFragment, Manifest } from "../../../../gen/lance/format/table_
 import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
 import { createWorkNotes } from "../../batch/work-notes.ts";
 import type { Engine } from "../../engine/engine.ts";
-import { engineCall } from "../../engine/errors.ts";
-import type { Lease } from "../../engine/handles.ts";
-import type { NativeTable } from "../../engine/native.ts";
 import { afterChange } from "../../format/changes/after-change.ts";
 import { type ManifestFile, manifestFileOf, parseManifestFile } from "../../format/files/manifest-file.ts";
 import { UnsyncedError } from "../../format/local/local-errors.ts";
@@ -22,7 +19,9 @@ import type { Changes } from "../state/view.ts";
 import { createJoining, createOptimizing, createPruning } from "./chores.ts";
 import type { CommitBase } from "./commit-base.ts";
 import { liveRows } from "./commit-plan.ts";
+import { createEngineAccess } from "./engine-access.ts";
 import { createEngineFormat } from "./engine-format.ts";
+import { checkFeatureFlags } from "./feature-flags.ts";
 import { foreignValues } from "./foreign-values.ts";
 import { createFreshness, type Freshness, type Head } from "./freshness.ts";
 import type { Chore } from "./housekeeping.ts";
@@ -133,42 +132,13 @@ export function createManifestTable(
   const dataset = { store, root };
   const { head, headNow, confirm, noteMade } = createFreshness(dataset);
   const engineFormat = createEngineFormat(dataset, engine);
+  const onEngine = createEngineAccess(engine, location, engineFormat);
   const writer = createManifestWriter(dataset, createFragmentWriter(dataset, engine, engineFormat));
   const hint = createHintWriter(dataset);
   const notes = createWorkNotes(store.keyOf(base), store, clock);
   let newest: ManifestFile | undefined;
   let synced: Promise<void> | undefined;
 
-  async function open(): Promise<Lease> {
-    return engine.acquire(location);
-  }
-  async function using<T>(work: (table: NativeTable) => Promise<T>): Promise<T> {
-    const lease = await open();
-    try {
-      return await engineCall(() => work(lease.table));
-    } finally {
-      lease.release();
-    }
-  }
-  async function at<T>(version: number, work: (table: NativeTable) => Promise<T>): Promise<T> {
-    return using(async (shared) => {
-      const table = await engine.atVersion(shared, version);
-      try {
-        return await work(table);
-      } finally {
-        table.close();
-      }
-    });
-  }
-  async function readAt<T>({ manifest }: ManifestFile, work: (table: NativeTable) => Promise<T>): Promise<T> {
-    return at(Number(manifest.version), work).catch(async (error: unknown) => {
-      // An engine that does not know the format fails with errors that explain little.
-      await engineFormat.check(manifest).catch((cause: unknown) => {
-        throw isLanceError(cause, "Unsupported") ? cause : error;
-      });
-      throw error;
-    });
-  }
   async function fileOf(version: number): Promise<ManifestFile | undefined> {
     if (newest?.manifest.version === BigInt(version)) return newest;
     const found = await readVersionIfThere(dataset, BigInt(version));
@@ -182,7 +152,7 @@ export function createManifestTable(
   ): Promise<T | undefined> {
     const base = file ?? (await fileOf(version));
     if (base === undefined) return undefined;
-    checkFlags(base.manifest, "writer");
+    checkFeatureFlags(base.manifest, "writer");
     return work(base);
   }
   function landed(committed: Committed | undefined): Committed | undefined {
@@ -208,23 +178,25 @@ export function createManifestTable(
     async read(version, memory) {
       if (version === 0) return createState([], memory);
       newest = await readVersion(dataset, BigInt(version));
-      checkFlags(newest.manifest, "reader");
+      checkFeatureFlags(newest.manifest, "reader");
       const { fragments } = newest.manifest;
       const facts = factsOf(newest.manifest);
       const rows = Math.min(
         MAX_EXPECTED_ROWS,
         fragments.reduce((sum, fragment) => sum + liveRows(fragment), 0),
       );
-      return Object.assign(await readAt(newest, (table) => readState(table, rows, memory)), { facts });
+      return Object.assign(await onEngine.read(newest.manifest, (table) => readState(table, rows, memory)), {
+        facts,
+      });
     },
     async changes(from, to) {
       // A second read could return the version of another table that has replaced the known one.
       const earlier = newest?.manifest.version === BigInt(from) ? newest : undefined;
       const later = await fileOf(to);
       if (earlier === undefined || later === undefined) return undefined;
-      checkFlags(later.manifest, "reader");
+      checkFeatureFlags(later.manifest, "reader");
       const fragments = [earlier.manifest.fragments, later.manifest.fragments] as const;
-      const delta = await readAt(later, (table) => readDelta(table, ...fragments));
+      const delta = await onEngine.read(later.manifest, (table) => readDelta(table, ...fragments));
       return delta && { ...delta, facts: factsOf(later.manifest) };
     },
     async isOther(version, transaction) {
@@ -246,7 +218,9 @@ export function createManifestTable(
       withBase(base, async ({ manifest }) => {
         const condition = foreignValues(manifest, base.state, changes);
         if (condition === undefined) return [];
-        return base.file === undefined ? at(base.version, (table) => readIds(table, condition)) : undefined;
+        return base.file === undefined
+          ? onEngine.at(base.version, (table) => readIds(table, condition))
+          : undefined;
       }),
     async prepare(base, changes, verdicts) {
       await syncOthers();
@@ -273,7 +247,7 @@ export function createManifestTable(
         const end = await notes.begin(MANIFEST_NAME);
         try {
           // The first of all dates as cutoff disables the engine's own pruning, which would remove too much.
-          await using((table) => table.optimize(0));
+          await onEngine.newest((table) => table.optimize(0));
         } finally {
           await end();
         }
@@ -290,14 +264,4 @@ export function createManifestTable(
       engine.forget(location);
     },
   };
-}
-
-/** Refuses a catalog that needs a feature from a later version of the format; no feature is known yet. */
-function checkFlags({ tableMetadata }: Manifest, role: "reader" | "writer"): void {
-  const flags = tableMetadata[`lance.namespace.manifest.${role}_feature_flags`] ?? "0";
-  if (!/^\d+$/.test(flags) || BigInt(flags) === 0n) return;
-  throw new LanceError(
-    "Unsupported",
-    `the catalog uses features that this version cannot ${role === "reader" ? "read" : "write"} (${role} flags ${flags}); upgrade the server`,
-  );
 }
