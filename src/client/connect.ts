@@ -1,11 +1,4 @@
-import {
-  create,
-  type DescMethodBiDiStreaming,
-  type DescMethodClientStreaming,
-  type DescMethodServerStreaming,
-  type DescMethodUnary,
-  type Message,
-} from "@bufbuild/protobuf";
+import { create, type DescMethodClientStreaming, type Message } from "@bufbuild/protobuf";
 import type { Transport } from "@connectrpc/connect";
 import { createTransport } from "@connectrpc/connect/protocol-connect";
 import { HttpBodySchema } from "../gen/google/api/httpbody_pb.ts";
@@ -13,6 +6,7 @@ import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
 import { bodyFieldOf } from "../namespace/body-field.ts";
 import type { Call } from "../namespace/call.ts";
 import type { LanceNamespace } from "../namespace/lance-namespace.ts";
+import type { AnyMethod } from "../namespace/service.ts";
 import { errorOfConnect } from "./connect-errors.ts";
 import { answerPieces, type Fetch, fetchBody, watchBody } from "./fetch-body.ts";
 import type { NamespaceImplementation } from "./implementation.ts";
@@ -83,12 +77,6 @@ function createFetchTransport(baseUrl: string, send: Fetch): Transport {
     },
   });
 }
-
-type AnyMethod =
-  | DescMethodUnary
-  | DescMethodClientStreaming
-  | DescMethodServerStreaming
-  | DescMethodBiDiStreaming;
 
 function handlerOf(method: AnyMethod, transport: Transport): unknown {
   switch (method.methodKind) {

@@ -1,6 +1,5 @@
 import {
   create,
-  type DescMethodBiDiStreaming,
   type DescMethodClientStreaming,
   type DescMethodServerStreaming,
   type DescMethodUnary,
@@ -16,6 +15,7 @@ import {
 } from "../gen/lance/namespace/v1/data_pb.ts";
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
 import { bodyFieldOf } from "../namespace/body-field.ts";
+import type { AnyMethod } from "../namespace/service.ts";
 import { type ArrowData, toIpcStream } from "./arrow-input.ts";
 import { type Caller, createCaller } from "./caller.ts";
 import type { NamespaceImplementation } from "./implementation.ts";
@@ -35,12 +35,6 @@ export interface Namespace extends Omit<Operations, keyof TableMethods>, TableMe
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
-
-type AnyMethod =
-  | DescMethodUnary
-  | DescMethodClientStreaming
-  | DescMethodServerStreaming
-  | DescMethodBiDiStreaming;
 
 /**
  * Creates the client's interface to an implementation.

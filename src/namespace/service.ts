@@ -1,4 +1,5 @@
 import type {
+  DescMethodBiDiStreaming,
   DescMethodClientStreaming,
   DescMethodServerStreaming,
   DescMethodUnary,
@@ -6,6 +7,13 @@ import type {
 } from "@bufbuild/protobuf";
 import type { Call, CallInit } from "./call.ts";
 import type { Reception } from "./reception.ts";
+
+/** A method of any kind, by which sides of its calls stream. */
+export type AnyMethod =
+  | DescMethodUnary
+  | DescMethodClientStreaming
+  | DescMethodServerStreaming
+  | DescMethodBiDiStreaming;
 
 /**
  * Receives the calls of every wire: the method, the request and the call's context. The pipeline implements it; a

@@ -1,14 +1,9 @@
-import type {
-  DescMethodBiDiStreaming,
-  DescMethodClientStreaming,
-  DescMethodServerStreaming,
-  DescMethodUnary,
-} from "@bufbuild/protobuf";
 import type { Logger } from "pino";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import type { ByteBudget } from "../../namespace/byte-budget.ts";
 import type { NoteDecision } from "../../namespace/decisions.ts";
 import type { Backend, LanceNamespace, StorageAccess } from "../../namespace/lance-namespace.ts";
+import type { AnyMethod } from "../../namespace/service.ts";
 import type { KeyedCells } from "../../runtime/keyed-cells.ts";
 import { createAnswerBudget } from "../resilience/answer-budget.ts";
 import { createResilience } from "../resilience/create-resilience.ts";
@@ -149,12 +144,6 @@ export async function createGrpcBackend(options: GrpcBackendOptions): Promise<Ba
     close: () => servers.close(),
   };
 }
-
-type AnyMethod =
-  | DescMethodUnary
-  | DescMethodClientStreaming
-  | DescMethodServerStreaming
-  | DescMethodBiDiStreaming;
 
 function handlerOf(method: AnyMethod, upstream: Upstream): unknown {
   switch (method.methodKind) {
