@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import type { DataFragment, Manifest } from "../../../gen/lance/format/table_pb.ts";
 import type { BackendFigures } from "../../../namespace/backend-figures.ts";
@@ -12,22 +11,20 @@ import { createSharedCheck } from "../concurrency/shared-check.ts";
 import { UnsyncedError } from "../format/local/local-errors.ts";
 import type { CatalogOptions } from "./catalog-options.ts";
 import { createCommitQueue, MAX_GROUPS } from "./commits/commit-queue.ts";
-import type { Mutation, Outcome } from "./commits/decide.ts";
+import type { Mutation } from "./commits/decide.ts";
 import { createForgettable } from "./commits/forgettable.ts";
 import { createGroupCommits, type TakeTurn } from "./commits/group-commits.ts";
+import { withRetries } from "./commits/retries.ts";
 import { type Exchange, joinExchange } from "./exchange/exchange.ts";
 import type { MadeVersion, SharedVersion } from "./exchange/messages.ts";
+import { createHeldVersion } from "./held-version.ts";
 import { createIntegrity } from "./integrity.ts";
-import { StateMismatch } from "./manifest/commit-plan.ts";
-import type { Head } from "./manifest/freshness.ts";
 import { createHousekeeping } from "./manifest/housekeeping.ts";
 import type { ManifestTable } from "./manifest/manifest-table.ts";
-import { type Committed, NothingCommitted } from "./manifest/prepared-commit.ts";
+import type { Committed } from "./manifest/prepared-commit.ts";
 import { MAX_ROWS_AT_ONCE } from "./manifest/reader.ts";
 import { createSharing } from "./sharing.ts";
-import { type CatalogState, createState } from "./state/state.ts";
-import { StateChanged } from "./state/steps.ts";
-import { factsOf } from "./state/version-facts.ts";
+import type { CatalogState } from "./state/state.ts";
 import type { Changes } from "./state/view.ts";
 
 /** Figures of a catalog. */
@@ -78,10 +75,6 @@ export interface Catalog {
  */
 const SURE_WITHIN_MS = 5_000;
 
-/** The warning when the known versions are gone and others have their numbers. */
-const REPLACED =
-  "the catalog was replaced by another one, as after a restore from a backup, and is read again";
-
 /** Opens the catalog of a manifest table. */
 export function createCatalog(
   manifest: ManifestTable,
@@ -99,21 +92,22 @@ export function createCatalog(
   const sharing = createSharing({
     manifest,
     isFirst: workers?.isFirst ?? false,
-    held: () => (isSound && version > 0 ? { version, state } : undefined),
+    held: () => (held.isSound && held.version > 0 ? { version: held.version, state: held.state } : undefined),
     refresh: () => refresh(),
     ask: async () => exchange?.share(),
   });
-  let state = createState([], sharing.newMemory());
-  let version = 0;
-  let generation = 0;
+  const held = createHeldVersion({
+    manifest,
+    sharing,
+    newestSeen,
+    onLoad: () => exchange?.noteChange(),
+    log,
+  });
   /** The newest version that this process has committed. */
   let made = 0;
   let committing: Promise<boolean> | undefined;
   let looking: Promise<void> | undefined;
   let isClosed = false;
-  let loadsStarted = 0;
-  let newestLoad = 0;
-  let isSound = true;
   /** Whether a loss of power may remove the newest version; the next version repeats everything in it. */
   let isUnsynced = false;
   const integrity = createIntegrity(log);
@@ -125,46 +119,29 @@ export function createCatalog(
   const chores = maintenance ? manifest.chores({ current, join }, log) : [];
   const housekeeping = createHousekeeping(chores, log);
 
-  const queue = createCommitQueue(commitWithRetries, maxWaiting);
   const { commitGroup } = createGroupCommits({
     manifest,
     forgettable,
     inTurn,
-    held: () => ({ version, state, isSound, isUnsynced }),
+    held: () => ({ version: held.version, state: held.state, isSound: held.isSound, isUnsynced }),
     refresh: () => refresh(),
     confirm,
     take,
   });
+  const commit = withRetries(commitGroup, {
+    maxRetries,
+    counts: figures.commits,
+    onMismatch(error) {
+      const { version } = held;
+      log.error({ err: error, version }, "the catalog in memory does not fit the manifest and is read again");
+      held.distrust();
+    },
+  });
+  const queue = createCommitQueue(commit, maxWaiting);
 
   /** Returns the newest version that a worker of the process has seen. */
-  const lastSeen = () => Math.max(version, newestSeen?.value ?? 0);
-  const isNewest = (head: Head) => isSound && head.version === version && head.generation === generation;
+  const lastSeen = () => Math.max(held.version, newestSeen?.value ?? 0);
 
-  async function load({ version: target, generation: targetGeneration }: Head): Promise<void> {
-    const started = ++loadsStarted;
-    const from = version;
-    const isOther =
-      from > 0 && targetGeneration !== generation && (await manifest.isOther(from, state.facts.transaction));
-    const delta =
-      isSound && !isOther && from > 0 && from < target && state.isMergeable
-        ? await manifest.changes(from, target)
-        : undefined;
-    const whole = delta === undefined ? await sharing.read(target, isSound) : undefined;
-    // A load that started later has seen at least as much.
-    if (started < newestLoad) return;
-    newestLoad = started;
-    if (whole !== undefined) [state, isSound] = [whole.state, true];
-    else if (delta !== undefined && version === from) {
-      state.merge(delta);
-      state.facts = delta.facts;
-    } else return;
-    version = whole?.version ?? target;
-    generation = targetGeneration;
-    newestSeen?.raise(version);
-    exchange?.noteChange();
-    if (isOther) log.warn({ version, known: from }, REPLACED);
-    if (whole !== undefined && state.duplicates > 0) log.warn({ version }, "the manifest has duplicate rows");
-  }
   const refresh = createSharedCheck(() => {
     looking = look();
     return looking;
@@ -175,16 +152,16 @@ export function createCatalog(
     let seen = lastSeen();
     let head = await manifest.head();
     // This process is about to apply its own commits, so nothing needs to be read.
-    for (let waits = 0; head.version > version && waits < MAX_GROUPS; waits++) {
+    for (let waits = 0; head.version > held.version && waits < MAX_GROUPS; waits++) {
       const running = committing ?? (waits === 0 ? exchange?.catchUp() : undefined);
       if (running === undefined) break;
       await running.catch(() => {});
-      if (head.generation !== generation) [seen, head] = [lastSeen(), await manifest.head()];
+      if (head.generation !== held.generation) [seen, head] = [lastSeen(), await manifest.head()];
     }
     // A commit of this process that ended during the look has made the state newer.
-    if (head.generation === generation && head.version >= seen && head.version < version) return;
+    if (head.generation === held.generation && head.version >= seen && head.version < held.version) return;
     await integrity.guard(head.version, seen, async () => {
-      if (!isNewest(head)) await load(head);
+      if (!held.isNewest(head)) await held.load(head);
     });
   }
 
@@ -194,6 +171,7 @@ export function createCatalog(
    * @param mayBeFollowed whether this process may be making the next version. Default: false
    */
   function confirm(mayBeFollowed = false): Promise<boolean> | undefined {
+    const { version, generation, isSound } = held;
     if (!isSound || version === 0 || integrity.isDamaged()) return undefined;
     return manifest.confirm?.({ version, generation }, mayBeFollowed);
   }
@@ -211,7 +189,7 @@ export function createCatalog(
     changes: Changes,
     work: () => Promise<Committed | undefined>,
   ): Promise<boolean> {
-    const [base, onto] = [version, state];
+    const { version: base, state: onto } = held;
     async function run(): Promise<boolean> {
       const committed = await work();
       if (committed === undefined) return false;
@@ -219,7 +197,7 @@ export function createCatalog(
       const { manifest: own } = committed.file;
       if (sinceRefresh() > SURE_WITHIN_MS && !(await manifest.isCurrent(own))) return false;
       made = committed.version;
-      if (version === base && state === onto) await takeOver(committed, changes);
+      if (held.version === base && held.state === onto) await takeOver(committed, changes);
       newestSeen?.raise(committed.version);
       housekeeping.noteCommit();
       return true;
@@ -239,71 +217,47 @@ export function createCatalog(
   async function takeOver(committed: Committed, changes: Changes): Promise<void> {
     if (changes.size > MAX_ROWS_AT_ONCE) {
       // The commit has succeeded; if this fails, the next read repeats it.
-      await load({ version: committed.version, generation }).catch((error: unknown) =>
-        log.warn({ err: error, version: committed.version }, "the catalog cannot be read after a commit"),
-      );
+      await held
+        .load({ version: committed.version, generation: held.generation })
+        .catch((error: unknown) =>
+          log.warn({ err: error, version: committed.version }, "the catalog cannot be read after a commit"),
+        );
       return;
     }
-    state.apply(changes, committed.addresses);
-    state.facts = factsOf(committed.file.manifest);
-    exchange?.tell(version, changes, committed);
-    version = committed.version;
+    const { version: base } = held;
+    held.advance(committed.version, changes, committed.addresses, committed.file.manifest);
+    exchange?.tell(base, changes, committed);
   }
 
   /** Reads the manifest of the newest version. */
   async function current(): Promise<Manifest | undefined> {
     await refresh();
-    return version === 0 ? undefined : manifest.manifestOf(version);
+    return held.version === 0 ? undefined : manifest.manifestOf(held.version);
   }
   /** Joins fragments between the commits of two groups; returns false if they have changed meanwhile. */
   async function join(fragments: readonly DataFragment[]): Promise<boolean> {
-    const prepared = await manifest.prepareJoin(version, state, fragments);
+    const prepared = await manifest.prepareJoin(held.version, held.state, fragments);
     return inTurn(async () => {
       const sinceRefresh = startStopwatch();
       await refresh();
-      return take(sinceRefresh, new Map(), () => manifest.join(version, prepared));
+      return take(sinceRefresh, new Map(), () => manifest.join(held.version, prepared));
     });
   }
-  async function commitWithRetries(
-    group: readonly Mutation<unknown>[],
-    mayFollow: () => void,
-  ): Promise<readonly Outcome[]> {
-    figures.commits.groups += 1;
-    figures.commits.changes += group.length;
-    for (let tries = 0; tries <= maxRetries; tries++) {
-      if (tries > 0) figures.commits.retries += 1;
-      if (tries > 0) await sleep(Math.random() * 10 * tries);
-      const outcomes = await commitGroup(group, mayFollow).catch((error: unknown) => {
-        if (error instanceof StateChanged) return undefined;
-        if (tries > 0 || !isMismatch(error)) throw error;
-        log.error(
-          { err: error, version },
-          "the catalog in memory does not fit the manifest and is read again",
-        );
-        isSound = false;
-        return undefined;
-      });
-      if (outcomes !== undefined) return outcomes;
-    }
-    throw new LanceError("ConcurrentModification", "the catalog kept changing; try again");
-  }
-
   /** Applies a version that the committing worker of the process has made, if it follows the state in memory. */
   function adopt({ base, version: next, changes, addresses, file }: MadeVersion): void {
-    if (!isSound || version !== base || committing !== undefined) return;
-    state.apply(changes, addresses);
-    state.facts = factsOf(manifest.adopt(file));
-    version = next;
+    if (!held.isSound || held.version !== base || committing !== undefined) return;
+    held.advance(next, changes, addresses, manifest.adopt(file));
     exchange?.noteChange();
   }
   /** Takes over the memory of the same version in another worker. */
   function replace(shared: SharedVersion): void {
-    if (committing === undefined) state = sharing.sameIn(shared) ?? state;
+    const same = committing === undefined ? sharing.sameIn(shared) : undefined;
+    if (same !== undefined) held.replace(same);
   }
   const exchange: Exchange | undefined =
     workers &&
     joinExchange(workers, {
-      known: () => state,
+      known: () => held.state,
       refresh,
       mutateHere: queue.mutate,
       forgetHere: forgettable.add,
@@ -319,21 +273,22 @@ export function createCatalog(
     async () => {
       figures.freshnessChecks.stamp += 1;
       const head = manifest.headNow();
-      if (head !== undefined && isNewest(head)) return;
+      if (head !== undefined && held.isNewest(head)) return;
       if (!(await confirmed?.())) await refresh();
     },
     maxStalenessMs,
-    () => Math.max(made, lastSeen()) > version,
+    () => Math.max(made, lastSeen()) > held.version,
   );
   return {
     async read() {
       await refreshForRead();
-      return state;
+      return held.state;
     },
-    known: () => state,
+    known: () => held.state,
     figures,
     async rootProperties() {
       await refreshForRead();
+      const { version } = held;
       const { tableMetadata = {} } = (version === 0 ? undefined : await manifest.manifestOf(version)) ?? {};
       return Object.fromEntries(Object.entries(tableMetadata).filter(([key]) => !key.startsWith("lance.")));
     },
@@ -358,8 +313,4 @@ export function createCatalog(
 function oneAtATime(): TakeTurn {
   const { withLocks } = createKeyedLocks();
   return (work) => withLocks([""], work);
-}
-
-function isMismatch(error: unknown): boolean {
-  return error instanceof NothingCommitted && error.cause instanceof StateMismatch;
 }
