@@ -8,8 +8,8 @@ import { datasetOf, type FoundTable, findTable, objectIdOf } from "../tables/loo
 import { type AutoView, createViewRegister } from "./auto-views.ts";
 import { readDefinition } from "./definition.ts";
 import { parseViewQuery } from "./query-text.ts";
-import { hasRefreshedRows, isRecorded, readState } from "./refresh.ts";
 import { REFRESH_VIEW, submitRefresh } from "./submit.ts";
+import { hasRefreshedRows, isRecorded, readState } from "./view-state.ts";
 
 /** Times of automatic refreshes, in milliseconds. */
 export interface AutoRefreshTimes {

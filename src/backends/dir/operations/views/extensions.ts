@@ -14,7 +14,7 @@ import { datasetOf, isNamespace, namespaceNotFound, objectIdOf, requireTable } f
 import { unlessLost } from "../versions/versions.ts";
 import { isView, readDefinition } from "./definition.ts";
 import { parseViewQuery } from "./query-text.ts";
-import { readState } from "./refresh.ts";
+import { readState } from "./view-state.ts";
 
 /** Number of names that are taken from the catalog at a time. */
 const NAMES = 1000;

@@ -6,7 +6,6 @@ import { engineCall } from "../../engine/errors.ts";
 import type { NativeTable } from "../../engine/native.ts";
 import { commitMetadata } from "../../format/changes/commit.ts";
 import { takesStagedRows } from "../../format/changes/staged-rows.ts";
-import type { DatasetRef } from "../../format/dataset.ts";
 import { findMisread } from "../../format/files/misread-pages.ts";
 import { readVersion, readVersionIfThere } from "../../format/versions/version-files.ts";
 import type { Job, JobFacts } from "../../jobs/job.ts";
@@ -20,28 +19,9 @@ import { datasetOf, type FoundTable, requireTable, withData } from "../tables/lo
 import { refuseMisread } from "../tables/misread.ts";
 import { addedRows } from "./added-rows.ts";
 import { checkResult, type OutputSchema, readDefinition, readOutputSchema } from "./definition.ts";
-import { keepsRows } from "./kept-rows.ts";
 import { parseViewQuery, type ViewQuery } from "./query-text.ts";
 import { buildSourceQuery, type Part, resultSchema, resultStream } from "./source.ts";
-
-/** The entry of a view's table metadata that records the source of its rows. */
-const STATE_KEY = "lance_gateway.view.state";
-
-/**
- * The source of a view's rows. A refresh commits this entry with the rows, or after them if the engine replaces all. If others
- * than compactions and the like follow the version of the rows, another writer has changed the view, or a refresh did
- * not finish.
- */
-export interface ViewState {
-  /** The location of the source. */
-  readonly source: string;
-  readonly sourceVersion: string;
-  /** Identity of that version ({@link versionIdentity}); older gateways recorded none. */
-  readonly sourceIdentity?: string | undefined;
-  /** The version of the view that contains the rows. */
-  readonly rowsVersion: string;
-  readonly query: string;
-}
+import { encodeState, hasRefreshedRows, isRecorded, readState, STATE_KEY } from "./view-state.ts";
 
 /** Tables, and the memory in which rows are read and written. */
 export type RefreshContext = TableContext & UploadContext & Pick<ReadContext, "readAhead">;
@@ -153,7 +133,7 @@ async function planIncrement({
 function append(refresh: Refresh, part: Part): Promise<JobFacts> {
   const { view, before } = refresh;
   const also = recording(refresh, ({ version }) => version === before.version);
-  return receive(refresh, part, false, async (received) => {
+  return receive(refresh, part, "append", async (received) => {
     if (received.rows === 0) return record(refresh, "incremental", 0, before.version);
     return factsOf(refresh, "incremental", received.rows, BigInt(await received.appendWith(view, also)));
   });
@@ -166,7 +146,7 @@ function replace(refresh: Refresh, part: Part): Promise<JobFacts> {
     refresh,
     ({ tableMetadata }) => tableMetadata[STATE_KEY] === before.tableMetadata[STATE_KEY],
   );
-  return receive(refresh, part, true, async (received) => {
+  return receive(refresh, part, "replace", async (received) => {
     if (takesStagedRows(before))
       return factsOf(refresh, "full", received.rows, BigInt(await received.replaceWith(view, also)));
     return record(refresh, "full", received.rows, BigInt(await received.replace(view)));
@@ -178,19 +158,21 @@ function recording(refresh: Refresh, mayFollow: (newest: Manifest) => boolean): 
   return (manifest) => {
     if (!mayFollow(manifest))
       throw new LanceError("ConcurrentModification", "another writer has changed the view");
-    manifest.tableMetadata[STATE_KEY] = stateOf(refresh, manifest.version + 1n);
+    manifest.tableMetadata[STATE_KEY] = stateAfter(refresh, manifest.version + 1n);
   };
 }
 
 /** Maximum number of rows that the engine reads at a time. */
 const BATCH_ROWS = 4096;
 
+/** Receives a part of the rows of the source, to append them to those of the view or to replace them all. */
 async function receive<T>(
   { context, view, native, query, output, signal }: Refresh,
   part: Part,
-  overwrite: boolean,
+  mode: "append" | "replace",
   work: (received: ReceivedRows) => Promise<T>,
 ): Promise<T> {
+  const overwrite = mode === "replace";
   const size = await sizeOfExpressions(readsOf(query, output), dataOfJob(native, signal));
   const batchRows = Math.min(size?.batchRows ?? BATCH_ROWS, BATCH_ROWS);
   const call = { signal, holdBody() {}, releaseBody() {} };
@@ -204,65 +186,19 @@ async function receive<T>(
 /** Commits the source of the rows that a version of the view has. */
 async function record(refresh: Refresh, mode: string, rows: number, rowsVersion: bigint): Promise<JobFacts> {
   const { context, view, signal } = refresh;
-  const entries = { [STATE_KEY]: stateOf(refresh, rowsVersion) };
+  const entries = { [STATE_KEY]: stateAfter(refresh, rowsVersion) };
   const change = { tableMetadata: { entries } };
   const { version } = await commitMetadata(datasetOf(context, view), change, { signal });
   return factsOf(refresh, mode, rows, version);
 }
 
-function stateOf({ source, origin, text }: Refresh, rowsVersion: bigint): string {
-  const state: ViewState = {
-    source: source.location,
-    sourceVersion: String(origin.version),
-    sourceIdentity: versionIdentity(origin),
-    rowsVersion: String(rowsVersion),
-    query: text,
-  };
-  return JSON.stringify(state);
+/** Returns the entry for a version of the view that has the rows of a refresh. */
+function stateAfter({ source, origin, text }: Refresh, rowsVersion: bigint): string {
+  return encodeState({ source: source.location, origin, query: text, rowsVersion });
 }
 
 function factsOf({ origin }: Refresh, mode: string, rows: number, version: bigint): JobFacts {
   return { mode, rows, sourceVersion: Number(origin.version), version: Number(version) };
-}
-
-/** Returns where a view's rows come from; undefined before the first refresh, and if another program changed the entry. */
-export function readState({ tableMetadata }: Manifest): ViewState | undefined {
-  try {
-    const state = JSON.parse(tableMetadata[STATE_KEY] ?? "null") as ViewState | null;
-    return state !== null && isState(state) ? state : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-function isState({ source, sourceVersion, rowsVersion, query }: ViewState): boolean {
-  const versions = [sourceVersion, rowsVersion];
-  return (
-    versions.every((version) => typeof version === "string" && /^[1-9]\d{0,18}$/.test(version)) &&
-    typeof source === "string" &&
-    typeof query === "string"
-  );
-}
-
-/** Whether a version of a view has the rows of the refresh that it records, and no other writer's. */
-export function hasRefreshedRows(
-  dataset: DatasetRef,
-  { rowsVersion }: ViewState,
-  { version }: Manifest,
-): Promise<boolean> {
-  return keepsRows(dataset, BigInt(rowsVersion), version);
-}
-
-/** Whether the version with the recorded number is the one from which the view's rows come, and not another of that number. */
-export function isRecorded({ sourceIdentity }: ViewState, version: Manifest): boolean {
-  return sourceIdentity === undefined || sourceIdentity === versionIdentity(version);
-}
-
-/**
- * Distinguishes a version from others of its number, which a table has that was created again or restored from a backup.
- */
-function versionIdentity({ transactionFile, timestamp }: Manifest): string {
-  return `${transactionFile} ${timestamp?.seconds}.${timestamp?.nanos}`;
 }
 
 function newestVersion(context: TableContext, table: FoundTable): Promise<bigint> {
