@@ -1,33 +1,22 @@
-import { fieldNamed, formatFieldPath, parseFieldPath } from "../../../../arrow/field-path.ts";
+import { fieldNamed } from "../../../../arrow/field-path.ts";
 import type { ArrowSchema } from "../../../../arrow/schema.ts";
-import { LanceError } from "../../../../namespace/errors.ts";
 import { DEFAULT_SEARCH_ROWS, isSearch } from "../../../../namespace/search-rows.ts";
-import { createPace, inSlices } from "../../../../runtime/pace.ts";
+import { createPace, inSlices, type Pace } from "../../../../runtime/pace.ts";
 import { filteredRows } from "../../engine/filtered-rows.ts";
 import type { NativeTable } from "../../engine/native.ts";
 import type { NativeQueryBase, NativeVectorQuery } from "../../engine/native-query.ts";
 import { predicateSteps } from "../../engine/predicate.ts";
 import type { Guarded } from "../tables/guarded.ts";
 import type { Reads } from "../tables/misread.ts";
-import { type Columns, columnName, columnsOf, nameOf, selectColumns, withFoundRow } from "./columns.ts";
+import { applyClauses, keysOf, MAX_LIMIT, orderRows, rowsOf } from "./clauses.ts";
+import { type Columns, columnsOf, nameOf, ROW_ID, selectColumns, withFoundRow } from "./columns.ts";
 import { checkCounts, type QueryFields, withinTable } from "./fields.ts";
+import { hybridQueries, withoutScores } from "./hybrid.ts";
 import { type TextSearch, textSearch } from "./text.ts";
 import { type QueryVector, type VectorSearch, vectorSearch } from "./vector.ts";
 
-/** Maximum limit that the engine takes. LanceDB's clients send the largest integer for "no limit". */
-const MAX_LIMIT = 0x7fff_ffff;
-
 /** Maximum number of rows that the engine reads at a time for the result of a search. */
 const GATHERED_ROWS = 8192;
-
-/** The column of row ids. */
-export const ROW_ID = "_rowid";
-
-/** The column of the fused ranks of a hybrid search. */
-export const RELEVANCE = "_relevance_score";
-
-/** Scores that the engine adds to the columns of a hybrid search by itself. */
-const HYBRID_SCORES = ["_score", RELEVANCE];
 
 /** An engine query for some of the vectors of a request. */
 export interface Run {
@@ -135,12 +124,52 @@ export async function buildQuery(
       asked.filter,
     ],
   });
-  if (vector !== undefined && text !== undefined) {
-    return { ...hybridQuery(table, request, columns, schema, vector, text, scanned), reads };
-  }
+  const search = { table, schema, request, columns, vector, text, scanned };
+  if (vector !== undefined && text !== undefined) return { ...hybrid({ ...search, vector, text }), reads };
+  return { ...(await plain(search, pace)), reads };
+}
 
+/** A request that has been checked against its table. */
+interface CheckedSearch {
+  readonly table: NativeTable;
+  readonly schema: ArrowSchema;
+  readonly request: QueryFields;
+  readonly columns: Columns | undefined;
+  readonly vector: VectorSearch | undefined;
+  readonly text: TextSearch | undefined;
+  readonly scanned: Scanned;
+}
+
+/** Builds a search for vectors and words. */
+function hybrid(
+  search: CheckedSearch & { readonly vector: VectorSearch; readonly text: TextSearch },
+): Omit<BuiltQuery, "reads"> {
+  const { schema, request, vector, scanned } = search;
+  const columns = search.columns && withoutScores(search.columns);
+  const { limit = DEFAULT_SEARCH_ROWS, offset } = rowsOf(request, true);
+  const rows = Math.min(limit + offset, MAX_LIMIT);
+  const { query, shape, steps } = hybridQueries({ ...search, columns, rows });
+  return {
+    whole: query,
+    runs: [{ query, firstVector: 0, vectors: 1 }],
+    columns: nameOf(columns),
+    ...besideColumns(request, columns, schema, scanned),
+    hidesRowId: request.fastSearch === true && !asksForRowId(request, search.columns),
+    filterAfter: undefined,
+    maxRows: limit,
+    gathered: gatheredOf(request, vector, limit, offset),
+    skipRows: offset,
+    shape,
+    hybrid: true,
+    steps,
+  };
+}
+
+/** Builds a scan, or a search for vectors or for words. */
+async function plain(search: CheckedSearch, pace: Pace): Promise<Omit<BuiltQuery, "reads">> {
+  const { table, schema, request, columns, vector, text, scanned } = search;
   const { limit, offset } = rowsOf(request, vector !== undefined || text !== undefined);
-  const hidesRowId = needsRowId(request, columns, vector, text) && !asksForRowId(request, columns);
+  const hidesRowId = needsRowId(search) && !asksForRowId(request, columns);
   // The engine's Node API always filters before a search for words alone.
   const after = vector === undefined && text !== undefined && request.prefilter === false;
   const filter = after ? request.filter : undefined;
@@ -151,7 +180,7 @@ export async function buildQuery(
   const make = (vectors: readonly QueryVector[]) => {
     const query = vector === undefined ? table.query() : vector.apply(table.query(), vectors);
     text?.apply(query);
-    applyShared(query, searched);
+    applyClauses(query, searched);
     selectColumns(query, selected);
     if (limit !== undefined) query.limit(filter === undefined ? limit : Math.min(limit + offset, MAX_LIMIT));
     if (offset > 0 && filter === undefined) query.offset(offset);
@@ -186,7 +215,6 @@ export async function buildQuery(
     filterAfter: filter,
     maxRows: limit,
     gathered: gatheredOf(request, vector, limit, offset),
-    reads,
     skipRows: filter === undefined ? 0 : offset,
     // Results for two vectors have the same columns as results for more.
     shape: () => make(all.slice(0, 2)),
@@ -208,99 +236,8 @@ function inRuns(vectors: readonly QueryVector[]) {
   }));
 }
 
-/**
- * Builds a search for vectors and words whose ranks are fused by reciprocal rank. The engine would apply an offset
- * before the fusion, and an order to the ranks.
- */
-function hybridQuery(
-  table: NativeTable,
-  request: QueryFields,
-  asked: Columns | undefined,
-  schema: ArrowSchema,
-  vector: VectorSearch,
-  text: TextSearch,
-  scanned: Scanned,
-): Omit<BuiltQuery, "reads"> {
-  if (vector.vectors.length > 1) {
-    throw new LanceError("InvalidInput", "a hybrid search takes one query vector, not several");
-  }
-  if (request.orderBy.length > 0) {
-    throw new LanceError(
-      "Unsupported",
-      "the rows of a hybrid search come by relevance; order_by is not supported",
-    );
-  }
-  const { limit = DEFAULT_SEARCH_ROWS, offset } = rowsOf(request, true);
-  const columns = asked && {
-    ...asked,
-    entries: asked.entries.filter(([name]) => !HYBRID_SCORES.includes(name)),
-  };
-  const start = (of: { vector?: boolean; text?: boolean }) => {
-    const query = of.vector ? vector.apply(table.query()) : table.query();
-    if (of.text) text.apply(query);
-    applyShared(query, request);
-    query.limit(Math.min(limit + offset, MAX_LIMIT));
-    return query;
-  };
-  const finish = (query: NativeQueryBase) => {
-    if (request.withRowId) query.withRowId();
-    selectColumns(query, columns);
-    return query;
-  };
-  const shape = () => {
-    const query = start({ text: true });
-    query.select([
-      ...(columns?.entries ?? schema.fields.map(({ name }) => [name, formatFieldPath([name])])),
-      ["_score", "_score"],
-      ...(request.withRowId ? ([[ROW_ID, ROW_ID]] as const) : []),
-      [RELEVANCE, "CAST(_score AS FLOAT)"],
-    ] as [string, string][]);
-    return query;
-  };
-  const query = async () => finish(start({ vector: true, text: true }));
-  return {
-    whole: query,
-    runs: [{ query, firstVector: 0, vectors: 1 }],
-    columns: nameOf(columns),
-    ...besideColumns(request, columns, schema, scanned),
-    hidesRowId: request.fastSearch === true && !asksForRowId(request, asked),
-    filterAfter: undefined,
-    maxRows: limit,
-    gathered: gatheredOf(request, vector, limit, offset),
-    skipRows: offset,
-    shape,
-    hybrid: true,
-    steps: [
-      ["vector search", finish(start({ vector: true }))],
-      ["full-text search", finish(start({ text: true }))],
-    ],
-  };
-}
-
-function applyShared(query: NativeQueryBase, request: QueryFields): void {
-  if (request.filter !== undefined) query.onlyIf(request.filter);
-  if (request.fastSearch) query.fastSearch();
-  if (request.useLsm !== undefined) query.useLsm(request.useLsm);
-}
-
-function orderRows(query: NativeQueryBase, { orderBy }: QueryFields): void {
-  if (orderBy.length === 0) return;
-  query.orderBy(
-    orderBy.map(({ columnName: path, ascending = true, nullsFirst = false }) => ({
-      columnName: columnName(path),
-      ascending,
-      nullsFirst,
-    })),
-  );
-}
-
 /** Whether the engine needs row ids: to order by a column outside of the result, or to search an index alone. */
-function needsRowId(
-  request: QueryFields,
-  columns: Columns | undefined,
-  vector: VectorSearch | undefined,
-  text: TextSearch | undefined,
-): boolean {
+function needsRowId({ request, columns, vector, text }: CheckedSearch): boolean {
   const scan = vector === undefined && text === undefined;
   const orders = scan && request.orderBy.length > 0 && columns !== undefined;
   return orders || (text !== undefined && request.fastSearch === true);
@@ -308,11 +245,6 @@ function needsRowId(
 
 function asksForRowId({ withRowId }: QueryFields, columns: Columns | undefined): boolean {
   return withRowId === true || (columns?.entries.some(([name]) => name === ROW_ID) ?? false);
-}
-
-/** Returns the paths of the keys of an order, in the form in which SQL has them. */
-function keysOf({ orderBy }: Pick<QueryFields, "orderBy">): string[] {
-  return orderBy.map(({ columnName: path }) => formatFieldPath(parseFieldPath(path)));
 }
 
 /** What a search for words reads without an index. */
@@ -366,11 +298,4 @@ function gatheredOf(
     keptBytes: vector?.vectorBytes ?? 0,
     where: search ? undefined : request.filter,
   };
-}
-
-function rowsOf({ k = 0n, offset = 0n }: QueryFields, search: boolean) {
-  const skipped = Number(offset > BigInt(MAX_LIMIT) ? MAX_LIMIT : offset);
-  if (k > BigInt(MAX_LIMIT)) return { limit: search ? MAX_LIMIT : undefined, offset: skipped };
-  if (k > 0n) return { limit: Number(k), offset: skipped };
-  return { limit: search ? DEFAULT_SEARCH_ROWS : undefined, offset: skipped };
 }

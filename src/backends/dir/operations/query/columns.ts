@@ -6,6 +6,12 @@ import type { NativeQueryBase } from "../../engine/native-query.ts";
 import { checkExpressions } from "../../engine/predicate.ts";
 import type { QueryFields } from "./fields.ts";
 
+/** The column of row ids. */
+export const ROW_ID = "_rowid";
+
+/** The column of the fused ranks of a hybrid search. */
+export const RELEVANCE = "_relevance_score";
+
 /** A column of the ids of rows, for the filter that applies after a search; results do not have it. */
 export const FOUND_ROW = "__lance_gateway_row";
 
@@ -19,11 +25,11 @@ export interface Columns {
 
 /** Columns that no table has and that results may have. */
 export const OF_RESULTS: ReadonlySet<string> = new Set([
-  "_rowid",
+  ROW_ID,
   "_rowaddr",
   "_distance",
   "_score",
-  "_relevance_score",
+  RELEVANCE,
 ]);
 
 /**
@@ -74,7 +80,7 @@ export function nameOf(columns: Columns | undefined): string | undefined {
 /** Adds the column {@link FOUND_ROW}. */
 export function withFoundRow(columns: Columns | undefined, { fields }: ArrowSchema): Columns {
   const entries = columns?.entries ?? fields.map(({ name }) => [name, formatFieldPath([name])] as const);
-  return { entries: [...entries, [FOUND_ROW, "_rowid"]], plain: false };
+  return { entries: [...entries, [FOUND_ROW, ROW_ID]], plain: false };
 }
 
 /** Returns a column's name for the engine, which takes a top-level name literally and therefore without quotes. */

@@ -5,8 +5,8 @@ import { test } from "vitest";
 import { createRandom } from "../../../../../test/support/random.ts";
 import { columns, randomTable, streamOf } from "../../../../arrow/random-table-fixture.ts";
 import { END_OF_STREAM, type FileMessages } from "../../../../arrow/stream.ts";
-import { type BuiltQuery, RELEVANCE, ROW_ID } from "./build.ts";
-import { FOUND_ROW } from "./columns.ts";
+import type { BuiltQuery } from "./build.ts";
+import { FOUND_ROW, RELEVANCE, ROW_ID } from "./columns.ts";
 import { createResultEditor, foundRows } from "./edit-result.ts";
 
 /** Edits of a result. */

@@ -11,8 +11,8 @@ import {
 import { parseMessageHead, readPrefix } from "../../../../arrow/message.ts";
 import { type ArrowField, decodeSchema } from "../../../../arrow/schema.ts";
 import type { FileMessages } from "../../../../arrow/stream.ts";
-import { type BuiltQuery, RELEVANCE, ROW_ID } from "./build.ts";
-import { FOUND_ROW } from "./columns.ts";
+import type { BuiltQuery } from "./build.ts";
+import { FOUND_ROW, RELEVANCE, ROW_ID } from "./columns.ts";
 
 /** The constant of reciprocal rank fusion: the row of rank r scores 1 / (60 + r). */
 const FUSION_CONSTANT = 60;
