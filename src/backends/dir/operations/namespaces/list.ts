@@ -37,23 +37,23 @@ export function createListOperations(
       if (id.length > 0) return listed;
       // A full page needs no look beyond its end.
       const end = listed.length === count ? listed.at(-1) : undefined;
-      return mergeNames(
-        listed,
-        await unlistedTables(context, state, await directories(), after, end, count),
-        count,
-      );
+      const range = { after, end, limit: count };
+      return mergeNames(listed, await unlistedTables(context, state, await directories(), range), count);
     };
-    const limit = pageSize(context, request.limit);
-    if (request.includeDeclared ?? true) return pageOf(source, request.pageToken, limit);
-    return pageOfWritten(context, state, id, source, request.pageToken, limit);
+    const place = { after: request.pageToken ?? "", limit: pageSize(context, request.limit) };
+    if (request.includeDeclared ?? true) return pageOf(source, place);
+    return pageOfSome(source, place, async (name) => {
+      const row = state.get(objectIdOf([...id, name]));
+      const location = row === undefined ? rootLocation([name]) : row.location;
+      return location !== undefined && layout.hasData(location);
+    });
   }
 
   return {
-    async listNamespaces({ pageToken, limit }, { id }) {
+    async listNamespaces({ pageToken: after = "", limit }, { id }) {
       const state = await stateWith(id);
-      const source: Source = async (after, count) =>
-        state.children(objectIdOf(id), "namespace", after, count);
-      const { names, ...page } = await pageOf(source, pageToken, pageSize(context, limit));
+      const source: Source = async (from, count) => state.children(objectIdOf(id), "namespace", from, count);
+      const { names, ...page } = await pageOf(source, { after, limit: pageSize(context, limit) });
       return create(ListNamespacesResponseSchema, { namespaces: names, ...page });
     },
     async listTables(request, { id }) {
@@ -86,57 +86,52 @@ interface Page {
 /** Returns up to `limit` names after a given name, in order. */
 type Source = (after: string, limit: number) => Promise<string[]>;
 
-async function pageOf(source: Source, token = "", limit: number): Promise<Page> {
-  const names = await source(token, limit + 1);
+/** Where a page begins, and its length. */
+interface Place {
+  /** The last name before it. */
+  readonly after: string;
+  readonly limit: number;
+}
+
+async function pageOf(source: Source, { after, limit }: Place): Promise<Page> {
+  return cut(await source(after, limit + 1), limit);
+}
+
+/** Returns a page of the names that meet a condition which only the storage knows. */
+async function pageOfSome(
+  source: Source,
+  { after: start, limit }: Place,
+  isMeant: (name: string) => Promise<boolean>,
+): Promise<Page> {
+  const names: string[] = [];
+  for (let after = start; ; ) {
+    const batch = await source(after, PROBES);
+    const meant = await Promise.all(batch.map(isMeant));
+    names.push(...batch.filter((_, i) => meant[i]));
+    const last = batch.at(-1);
+    if (names.length > limit || last === undefined || batch.length < PROBES) return cut(names, limit);
+    after = last;
+  }
+}
+
+/** Returns a page of names, of which any beyond its length shows that another page follows. */
+function cut(names: string[], limit: number): Page {
   if (names.length <= limit) return { names };
   const page = names.slice(0, limit);
   return { names: page, pageToken: page.at(-1) ?? "" };
-}
-
-/** Returns a page of tables that have data, which only the storage knows. */
-async function pageOfWritten(
-  { layout }: CatalogContext,
-  state: CatalogState,
-  id: Identifier,
-  source: Source,
-  token = "",
-  limit: number,
-): Promise<Page> {
-  const names: string[] = [];
-  for (let after = token; ; ) {
-    const batch = await source(after, PROBES);
-    const written = await Promise.all(
-      batch.map(async (name) => {
-        const row = state.get(objectIdOf([...id, name]));
-        const location = row === undefined ? rootLocation([name]) : row.location;
-        return location !== undefined && layout.hasData(location);
-      }),
-    );
-    names.push(...batch.filter((_, i) => written[i]));
-    const last = batch.at(-1);
-    if (names.length > limit) {
-      const page = names.slice(0, limit);
-      return { names: page, pageToken: page.at(-1) ?? "" };
-    }
-    if (last === undefined || batch.length < PROBES) return { names };
-    after = last;
-  }
 }
 
 /**
  * Returns up to `limit` names of root tables that have a directory but no row, in order.
  *
  * @param names the names of all directories, in order
- * @param after leaves out the names up to this one
- * @param end leaves out the names past this one; undefined leaves out none
+ * @param range `after` leaves out the names up to this one, and `end` those past this one; undefined leaves out none
  */
 async function unlistedTables(
   context: CatalogContext,
   state: CatalogState,
   names: readonly string[],
-  after: string,
-  end: string | undefined,
-  limit: number,
+  { after, end, limit }: Place & { readonly end: string | undefined },
 ): Promise<string[]> {
   const found: string[] = [];
   let waiting: string[] = [];
