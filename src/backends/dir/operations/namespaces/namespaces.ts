@@ -17,14 +17,8 @@ import type { Draft } from "../../catalog/state/draft.ts";
 import { parentId, type Row } from "../../catalog/state/row.ts";
 import { checkProperties } from "../properties.ts";
 import { mutateAndRemove } from "../tables/drop.ts";
-import {
-  isNamespace,
-  isUnlistedTable,
-  mayBeUnlisted,
-  namespaceNotFound,
-  objectIdOf,
-  requireParent,
-} from "../tables/lookup.ts";
+import { isNamespace, namespaceNotFound, objectIdOf, requireParent } from "../tables/lookup.ts";
+import { isUnlistedTable, mayBeUnlisted } from "../tables/unlisted-table.ts";
 
 type Operations = Pick<
   LanceNamespace,

@@ -19,9 +19,10 @@ import type { DirectAccessContext } from "../context.ts";
 import { checkTableProperties } from "../properties.ts";
 import { credentialsFor, directAccess } from "./direct-access.ts";
 import { checkFree, checkOutsideOfTables } from "./free-location.ts";
-import { checkNewIdentifier, isUnlistedTable, objectIdOf, requireParent, tableExists } from "./lookup.ts";
+import { checkNewIdentifier, objectIdOf, requireParent, tableExists } from "./lookup.ts";
 import { planClaim } from "./plan-claim.ts";
 import { takeName } from "./take-name.ts";
+import { isUnlistedTable } from "./unlisted-table.ts";
 
 /** The operations that add a table's name to the catalog without data. */
 export function createDeclareOperations(

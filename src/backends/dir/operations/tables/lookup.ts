@@ -11,6 +11,7 @@ import { type DatasetRef, normalizeBranch } from "../../format/dataset.ts";
 import { readSegments } from "../../format/files/index-section.ts";
 import { readVersion, versionNotFound } from "../../format/versions/version-files.ts";
 import { isWritten } from "./table-data.ts";
+import { isUnlistedTable } from "./unlisted-table.ts";
 
 /** A table as the catalog knows it. */
 export interface FoundTable {
@@ -60,30 +61,6 @@ export async function findTable(
   if (!(await isUnlistedTable(context, state, id))) return undefined;
   const location = rootLocation(id);
   return { id, location, path: layout.pathOf(location), properties: {}, listed: false };
-}
-
-/**
- * Whether the root has a table of this name that has a directory but no row.
- *
- * The rows are read again after the directory, because the directory may belong to a table that was declared after the
- * first look. The directory of a table that is being dropped may show for a moment, but does not count: its note ends
- * after it has gone, so it is looked for once more after the notes.
- */
-export async function isUnlistedTable(
-  { layout, catalog, journal }: CatalogContext,
-  state: CatalogView,
-  id: Identifier,
-): Promise<boolean> {
-  if (!mayBeUnlisted(id)) return false;
-  const location = rootLocation(id);
-  if (state.ownerOf(location) !== undefined || !(await layout.isUnlistedTable(location))) return false;
-  if ((await catalog.read()).ownerOf(location) !== undefined) return false;
-  return !(await journal.removing()).has(location) && layout.isUnlistedTable(location);
-}
-
-/** Whether a directory alone can be a table of this name: only in the root, and only under the name of a directory. */
-export function mayBeUnlisted(id: Identifier): boolean {
-  return id.length === 1 && !/[/\\\0]/.test(id[0] ?? "");
 }
 
 /**

@@ -11,15 +11,9 @@ import type { CatalogContext } from "../../catalog/catalog-context.ts";
 import type { CatalogView } from "../../catalog/state/view.ts";
 import { expireClaim, isHiddenUnder } from "../../catalog/table-marks.ts";
 import { checkFree, checkOutsideOfTables, isFree } from "./free-location.ts";
-import {
-  checkNewIdentifier,
-  isUnlistedTable,
-  mayBeUnlisted,
-  objectIdOf,
-  requireParent,
-  tableExists,
-} from "./lookup.ts";
+import { checkNewIdentifier, objectIdOf, requireParent, tableExists } from "./lookup.ts";
 import type { Claim } from "./take-name.ts";
+import { isUnlistedTable, mayBeUnlisted } from "./unlisted-table.ts";
 
 /**
  * Plans to take a name for a new table: chooses its location, and writes nothing except that it takes an old claim away.

@@ -8,15 +8,9 @@ import { resolveAbandoned } from "../../batch/resolve.ts";
 import { runBatch } from "../../batch/run.ts";
 import { isRootDirectory } from "../../catalog/base/location-names.ts";
 import type { Draft } from "../../catalog/state/draft.ts";
-import {
-  checkNewIdentifier,
-  isUnlistedTable,
-  objectIdOf,
-  requireParent,
-  tableExists,
-  tableNotFound,
-} from "./lookup.ts";
+import { checkNewIdentifier, objectIdOf, requireParent, tableExists, tableNotFound } from "./lookup.ts";
 import { requireRow } from "./require-row.ts";
+import { isUnlistedTable } from "./unlisted-table.ts";
 
 /**
  * Renames tables. The row of the catalog changes and the directory stays where it is (docs/adr/0012), so open tables

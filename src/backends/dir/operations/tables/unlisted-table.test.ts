@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
 import { createState } from "../../catalog/state/state.ts";
-import { isUnlistedTable } from "./lookup.ts";
+import { isUnlistedTable } from "./unlisted-table.ts";
 
 test("a table whose drop ends during the look at its directory is not a table without a row", async () => {
   const state = createState([]);
