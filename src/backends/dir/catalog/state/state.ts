@@ -1,9 +1,10 @@
 import { atOnce, ITEMS_PER_STEP, type Steps } from "../../../../runtime/pace.ts";
+import { descendantsOf } from "./descendants.ts";
 import { createIndexedRows, type IndexedRows, type SharedRows } from "./indexed-rows.ts";
 import { createMemory, type Memory } from "./memory.ts";
 import type { Row } from "./row.ts";
 import { type Delta, NO_FRAGMENT, parseProperties, type RowBatch, toBatch } from "./row-batch.ts";
-import { compareBytes, compareKeys, isChild, parentEnd, type RowKey } from "./row-key.ts";
+import { compareKeys, isChild } from "./row-key.ts";
 import type { PlacedRow, RowAddress } from "./stored-row.ts";
 import { NO_FACTS, type VersionFacts } from "./version-facts.ts";
 import type { CatalogView, Changes } from "./view.ts";
@@ -134,7 +135,7 @@ function stateOf(rows: IndexedRows, memory: Memory): CatalogState {
         properties: metadata === "" ? NO_PROPERTIES : parseProperties(metadata),
       };
     },
-    descendants: (objectId) => (objectId === "" ? everything(rows) : below(rows, objectId)),
+    descendants: (objectId) => descendantsOf(rows, objectId),
     hasChildren(objectId) {
       const place = rows.place(objectId, "", -1);
       const row = rows.first((key) => compareKeys(key, place) < 0);
@@ -229,41 +230,4 @@ function toAddressColumn(rows: readonly Row[], addresses: ReadonlyMap<string, Ro
     column[i * 2 + 1] = fragment;
   }
   return column;
-}
-
-function* everything({ store }: IndexedRows): IterableIterator<string> {
-  for (const row of store.rows()) {
-    const id = store.id(row);
-    if (id !== "") yield id;
-  }
-}
-
-/** Yields the ids below a namespace: its children, and rows whose parent's id begins with its own id and a `$`. */
-function* below(rows: IndexedRows, objectId: string): IterableIterator<string> {
-  const own = Buffer.from(objectId);
-  yield* withParent(rows, own, (key) => parentEnd(key) - key.start === own.byteLength);
-  yield* withParent(rows, Buffer.from(`${objectId}$`), () => true);
-}
-
-/** Yields the ids of the rows from a parent on, as long as their parents begin with its id and meet a condition. */
-function* withParent(
-  rows: IndexedRows,
-  prefix: Buffer,
-  isMeant: (key: RowKey) => boolean,
-): IterableIterator<string> {
-  const length = prefix.byteLength;
-  // An empty name after the prefix: the place before all of its children.
-  const place = {
-    bytes: Buffer.concat([prefix, Buffer.from("$")]),
-    start: 0,
-    end: length + 1,
-    nameStart: length + 1,
-    kind: -1,
-  };
-  for (const row of rows.from((key) => compareKeys(key, place) < 0)) {
-    const key = rows.key(row);
-    if (parentEnd(key) - key.start < length || !isMeant(key)) return;
-    if (compareBytes(key.bytes, key.start, key.start + length, prefix, 0, length) !== 0) return;
-    yield rows.store.id(row);
-  }
 }
