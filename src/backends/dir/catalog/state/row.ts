@@ -24,8 +24,3 @@ export function parentId(objectId: string): string {
   const at = objectId.lastIndexOf("$");
   return at < 0 ? "" : objectId.slice(0, at);
 }
-
-/** Returns an object's own name. */
-export function ownName(objectId: string): string {
-  return objectId.slice(objectId.lastIndexOf("$") + 1);
-}

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { ownName, parentId, type Row } from "./row.ts";
+import { parentId, type Row } from "./row.ts";
 import type { CatalogState } from "./state.ts";
 
 /** Names that are easily confused: separators, prefixes of others, several scripts, the empty name. */
@@ -36,7 +36,9 @@ export function check(state: CatalogState, model: ReadonlyMap<string, Row>): voi
     const children = rows.filter((row) => parentId(row.objectId) === id);
     assert.equal(state.hasChildren(id), children.length > 0, `children of ${id}`);
     for (const kind of ["namespace", "table"] as const) {
-      const names = children.filter((row) => row.objectType === kind).map((row) => ownName(row.objectId));
+      const names = children
+        .filter((row) => row.objectType === kind)
+        .map(({ objectId }) => objectId.slice(objectId.lastIndexOf("$") + 1));
       names.sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
       // A page starts after a name, and the empty name is not after any name.
       const listed = names.filter((name) => name !== "");
