@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { test } from "vitest";
 import { rows } from "../rows-fixture.ts";
 import { openClient, temporaryDirectory } from "../test-support.ts";
-import { openAzure } from "./azure-client.ts";
+import { openAzure } from "./azure/client.ts";
 import { clientOptionsOf } from "./client-options.ts";
 import { openStore } from "./open-store.ts";
 

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import { failureOf as ofAzure } from "./azure-client.ts";
+import { failureOf as ofAzure } from "./azure/client.ts";
 import { toStoreError } from "./failure.ts";
-import { failureOf as ofGoogle } from "./gcs-access.ts";
-import { failureOf as ofS3 } from "./s3-client.ts";
+import { failureOf as ofGoogle } from "./gcs/access.ts";
+import { failureOf as ofS3 } from "./s3/client.ts";
 
 /** Errors of the libraries for credentials that are revoked, expired or gone, with a part of the message for clients. */
 const REFUSALS = [

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import type { TestContext } from "vitest";
 import { bodyOf } from "../../../../test/support/request-body.ts";
 import type { ObjectStore } from "../format/storage.ts";
-import { createS3Store } from "./s3.ts";
+import { createS3Store } from "./s3/s3.ts";
 
 /** An answer of a server that speaks a little S3; `hang` means no answer, `reset` the end of the connection. */
 export type Answer =

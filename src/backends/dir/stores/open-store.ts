@@ -14,9 +14,9 @@ type Opener = (bucket: string, options: StorageOptions) => Promise<RemoteStorage
 
 /** The stores by the scheme of their URIs; their libraries are loaded on first use. */
 const SCHEMES: ReadonlyMap<string, Opener> = new Map<string, Opener>([
-  ["s3", async (...place) => (await import("./s3.ts")).createS3Store(...place)],
-  ["gs", async (...place) => (await import("./gcs.ts")).createGcsStore(...place)],
-  ["az", async (...place) => (await import("./azure.ts")).createAzureStore(...place)],
+  ["s3", async (...place) => (await import("./s3/s3.ts")).createS3Store(...place)],
+  ["gs", async (...place) => (await import("./gcs/gcs.ts")).createGcsStore(...place)],
+  ["az", async (...place) => (await import("./azure/azure.ts")).createAzureStore(...place)],
 ]);
 
 /**

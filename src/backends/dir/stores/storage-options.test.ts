@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import { toConfig } from "./s3-client.ts";
+import { toConfig } from "./s3/client.ts";
 import { createOptionReader } from "./storage-options.ts";
 
 test("an option is found with or without its prefix, in any case", () => {

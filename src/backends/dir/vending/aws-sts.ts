@@ -1,6 +1,6 @@
 import { loadLibrary } from "../../load-library.ts";
 import { toStoreError } from "../stores/failure.ts";
-import { failureOf, toConfig } from "../stores/s3-client.ts";
+import { failureOf, toConfig } from "../stores/s3/client.ts";
 import type { StorageOptions } from "../stores/storage-options.ts";
 import { sessionPolicy } from "./session-policy.ts";
 import type { CredentialSource } from "./vendor.ts";

@@ -1,7 +1,7 @@
 import type { GoogleAuthOptions } from "google-auth-library";
 import { loadLibrary } from "../../load-library.ts";
 import { toStoreError } from "../stores/failure.ts";
-import { failureOf, readServiceAccount } from "../stores/gcs-access.ts";
+import { failureOf, readServiceAccount } from "../stores/gcs/access.ts";
 import type { StorageOptions } from "../stores/storage-options.ts";
 import { accessBoundary } from "./access-boundary.ts";
 import type { CredentialSource } from "./vendor.ts";

@@ -1,10 +1,10 @@
 import type { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { GetObjectCommandOutput, S3Client } from "@aws-sdk/client-s3";
-import type { ObjectInfo, ObjectTail, TaggedObject } from "../format/storage.ts";
-import type { Bucket, ByteRange } from "./bucket.ts";
-import type { Outcome } from "./conditional-put.ts";
-import { readPaced } from "./paced-body.ts";
+import type { ObjectInfo, ObjectTail, TaggedObject } from "../../format/storage.ts";
+import type { Bucket, ByteRange } from "../bucket.ts";
+import type { Outcome } from "../conditional-put.ts";
+import { readPaced } from "../paced-body.ts";
 import {
   failureOf,
   isMissing,
@@ -14,8 +14,8 @@ import {
   mayRepeat,
   type S3Access,
   toS3Error,
-} from "./s3-client.ts";
-import { createPlainWay, type PlainAnswer, type PlainRequest } from "./s3-plain.ts";
+} from "./client.ts";
+import { createPlainWay, type PlainAnswer, type PlainRequest } from "./plain.ts";
 
 /** Size from which a body goes through the library, in bytes: its transfer takes longer than what the library adds. */
 const MAX_PLAIN_BYTES = 2 ** 20;

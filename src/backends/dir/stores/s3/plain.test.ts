@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, type TestContext, test } from "vitest";
-import { type Answer, openFakeS3, type Seen } from "./fixture.ts";
-import { openS3 } from "./s3-client.ts";
+import { type Answer, openFakeS3, type Seen } from "../fixture.ts";
+import { openS3 } from "./client.ts";
 
 const bytes = new Uint8Array(Buffer.from("ours"));
 

@@ -1,16 +1,16 @@
 import type { Readable } from "node:stream";
 import type { BlobItem } from "@azure/storage-blob";
-import { forEachOf } from "../concurrency/for-each.ts";
-import type { ObjectInfo } from "../format/storage.ts";
-import { failureOf, MAX_TRIES, openAzure, toAzureError } from "./azure-client.ts";
-import { bounded } from "./bounded-requests.ts";
-import { type Bucket, boundsOf, type ListedObject } from "./bucket.ts";
-import type { Outcome } from "./conditional-put.ts";
-import { isTransient, withErrors } from "./failure.ts";
-import { pacedBody, readPaced } from "./paced-body.ts";
-import { inPieces } from "./pieces.ts";
-import { createRemoteStore, type RemoteStorage } from "./remote-store.ts";
-import type { StorageOptions } from "./storage-options.ts";
+import { forEachOf } from "../../concurrency/for-each.ts";
+import type { ObjectInfo } from "../../format/storage.ts";
+import { bounded } from "../bounded-requests.ts";
+import { type Bucket, boundsOf, type ListedObject } from "../bucket.ts";
+import type { Outcome } from "../conditional-put.ts";
+import { isTransient, withErrors } from "../failure.ts";
+import { pacedBody, readPaced } from "../paced-body.ts";
+import { inPieces } from "../pieces.ts";
+import { createRemoteStore, type RemoteStorage } from "../remote-store.ts";
+import type { StorageOptions } from "../storage-options.ts";
+import { failureOf, MAX_TRIES, openAzure, toAzureError } from "./client.ts";
 
 /** Size of a block of a long object, in bytes. */
 const BLOCK_BYTES = 16 * 2 ** 20;

@@ -1,10 +1,10 @@
 import type { EventEmitter } from "node:events";
 import { addAbortSignal, type Readable } from "node:stream";
 import type { ApiError, CreateReadStreamOptions, File } from "@google-cloud/storage";
-import { inBounds } from "./bounded-requests.ts";
-import type { StoreFailure } from "./failure.ts";
-import { tooLong } from "./paced-body.ts";
-import { createOptionReader, type OptionReader, type StorageOptions } from "./storage-options.ts";
+import { inBounds } from "../bounded-requests.ts";
+import type { StoreFailure } from "../failure.ts";
+import { tooLong } from "../paced-body.ts";
+import { createOptionReader, type OptionReader, type StorageOptions } from "../storage-options.ts";
 
 /** Creates a reader for the options of Google Cloud Storage. */
 export function optionReader(options: StorageOptions): OptionReader {

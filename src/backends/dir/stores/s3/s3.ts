@@ -1,14 +1,14 @@
 import type { Readable } from "node:stream";
 import type { ListObjectsV2CommandOutput } from "@aws-sdk/client-s3";
-import type { Bucket, BucketPage } from "./bucket.ts";
-import { withErrors } from "./failure.ts";
-import { pacedBody } from "./paced-body.ts";
-import { createRemoteStore, type RemoteStorage } from "./remote-store.ts";
-import { isListing, noResult } from "./s3-answers.ts";
-import { isMissing, known, openS3, type S3Access, toS3Error } from "./s3-client.ts";
-import { createSmallRequests, infoOf } from "./s3-small.ts";
-import { uploadStream } from "./s3-upload.ts";
-import type { StorageOptions } from "./storage-options.ts";
+import type { Bucket, BucketPage } from "../bucket.ts";
+import { withErrors } from "../failure.ts";
+import { pacedBody } from "../paced-body.ts";
+import { createRemoteStore, type RemoteStorage } from "../remote-store.ts";
+import type { StorageOptions } from "../storage-options.ts";
+import { isListing, noResult } from "./answers.ts";
+import { isMissing, known, openS3, type S3Access, toS3Error } from "./client.ts";
+import { createSmallRequests, infoOf } from "./small.ts";
+import { uploadStream } from "./upload.ts";
 
 /** Maximum number of objects that a request deletes. */
 const DELETE_BATCH = 1000;

@@ -1,11 +1,11 @@
 import type { S3Client, S3ClientConfig } from "@aws-sdk/client-s3";
-import { LanceError } from "../../../namespace/errors.ts";
-import { loadLibrary } from "../../load-library.ts";
-import { clientOptionsOf } from "./client-options.ts";
-import { isTransient, type StoreFailure, toStoreError } from "./failure.ts";
-import { limitAnswers } from "./s3-answers.ts";
-import { createOptionReader, type StorageOptions } from "./storage-options.ts";
-import { createTimeLimits, type TimeLimits } from "./time-limits.ts";
+import { LanceError } from "../../../../namespace/errors.ts";
+import { loadLibrary } from "../../../load-library.ts";
+import { clientOptionsOf } from "../client-options.ts";
+import { isTransient, type StoreFailure, toStoreError } from "../failure.ts";
+import { createOptionReader, type StorageOptions } from "../storage-options.ts";
+import { createTimeLimits, type TimeLimits } from "../time-limits.ts";
+import { limitAnswers } from "./answers.ts";
 
 /** The library and its clients. */
 export interface S3Access {

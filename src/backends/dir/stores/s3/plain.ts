@@ -1,7 +1,7 @@
 import type { S3Client } from "@aws-sdk/client-s3";
-import { MAX_ANSWER_BYTES, readPaced } from "./paced-body.ts";
-import { hasTag, noResult } from "./s3-answers.ts";
-import type { S3Access } from "./s3-client.ts";
+import { MAX_ANSWER_BYTES, readPaced } from "../paced-body.ts";
+import { hasTag, noResult } from "./answers.ts";
+import type { S3Access } from "./client.ts";
 
 /** A request of the S3 protocol about an object. */
 export interface PlainRequest {

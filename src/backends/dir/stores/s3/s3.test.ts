@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { inspect } from "node:util";
 import { describe, type TestContext, test } from "vitest";
-import type { ErrorName } from "../../../namespace/errors.ts";
-import { isLanceError } from "../../../namespace/errors.ts";
-import { createDirectoryBackend } from "../index.ts";
-import { failsWith, openClient, silent } from "../test-support.ts";
-import { type Answer, NOTHING, openFakeS3, SECRET, type Seen } from "./fixture.ts";
+import type { ErrorName } from "../../../../namespace/errors.ts";
+import { isLanceError } from "../../../../namespace/errors.ts";
+import { createDirectoryBackend } from "../../index.ts";
+import { failsWith, openClient, silent } from "../../test-support.ts";
+import { type Answer, NOTHING, openFakeS3, SECRET, type Seen } from "../fixture.ts";
 
 const bytes = new Uint8Array(Buffer.from("ours"));
 

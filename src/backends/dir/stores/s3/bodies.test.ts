@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { type TestContext, test } from "vitest";
-import type { ObjectStore } from "../format/storage.ts";
-import { failsWith } from "../test-support.ts";
-import { drain, pour, READS, readSlowly, SIZE, STALLS, testRedirects } from "./bodies-fixture.ts";
-import { openFakeS3, startFake } from "./fixture.ts";
+import type { ObjectStore } from "../../format/storage.ts";
+import { failsWith } from "../../test-support.ts";
+import { drain, pour, READS, readSlowly, SIZE, STALLS, testRedirects } from "../bodies-fixture.ts";
+import { openFakeS3, startFake } from "../fixture.ts";
 import { createS3Store } from "./s3.ts";
 
 /** Opens a store on a fake service. */

@@ -1,6 +1,6 @@
 import type { ClientSecretCredentialOptions, TokenCredential } from "@azure/identity";
-import { loadLibrary } from "../../load-library.ts";
-import type { OptionReader } from "./storage-options.ts";
+import { loadLibrary } from "../../../load-library.ts";
+import type { OptionReader } from "../storage-options.ts";
 
 type PipelinePolicy = NonNullable<ClientSecretCredentialOptions["additionalPolicies"]>[number]["policy"];
 

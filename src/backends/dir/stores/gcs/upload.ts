@@ -1,6 +1,6 @@
 import type { File } from "@google-cloud/storage";
-import { inPieces } from "./pieces.ts";
-import type { TimeLimits } from "./time-limits.ts";
+import { inPieces } from "../pieces.ts";
+import type { TimeLimits } from "../time-limits.ts";
 
 /** Size of a piece, in bytes: a multiple of 256 KiB, except at the end. */
 const PIECE_BYTES = 16 * 2 ** 20;

@@ -3,11 +3,11 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type TestContext, test } from "vitest";
-import type { ObjectStore } from "../format/storage.ts";
-import { failsWith } from "../test-support.ts";
+import type { ObjectStore } from "../../format/storage.ts";
+import { failsWith } from "../../test-support.ts";
+import { drain, pour, READS, readSlowly, SIZE, STALLS, testRedirects } from "../bodies-fixture.ts";
+import { startFake } from "../fixture.ts";
 import { createAzureStore } from "./azure.ts";
-import { drain, pour, READS, readSlowly, SIZE, STALLS, testRedirects } from "./bodies-fixture.ts";
-import { startFake } from "./fixture.ts";
 
 /** Opens a store on a fake service, whose answers have the facts of a blob. */
 async function openFake(

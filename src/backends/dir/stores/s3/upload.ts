@@ -1,7 +1,7 @@
 import type { CompletedPart } from "@aws-sdk/client-s3";
-import { inPieces } from "./pieces.ts";
-import { noResult } from "./s3-answers.ts";
-import type { S3Access } from "./s3-client.ts";
+import { inPieces } from "../pieces.ts";
+import { noResult } from "./answers.ts";
+import type { S3Access } from "./client.ts";
 
 /** S3 takes parts of at least 5 MiB, except for the last, and at most 10,000 of them. */
 const PART_BYTES = 16 * 2 ** 20;

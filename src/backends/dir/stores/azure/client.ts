@@ -1,11 +1,11 @@
 import type { ContainerClient, StoragePipelineOptions } from "@azure/storage-blob";
-import { LanceError } from "../../../namespace/errors.ts";
-import { loadLibrary } from "../../load-library.ts";
-import { identityOf } from "./azure-identity.ts";
-import { clientOptionsOf } from "./client-options.ts";
-import { type StoreFailure, toStoreError } from "./failure.ts";
-import { createOptionReader, type OptionReader, type StorageOptions } from "./storage-options.ts";
-import { createTimeLimits, type TimeLimits } from "./time-limits.ts";
+import { LanceError } from "../../../../namespace/errors.ts";
+import { loadLibrary } from "../../../load-library.ts";
+import { clientOptionsOf } from "../client-options.ts";
+import { type StoreFailure, toStoreError } from "../failure.ts";
+import { createOptionReader, type OptionReader, type StorageOptions } from "../storage-options.ts";
+import { createTimeLimits, type TimeLimits } from "../time-limits.ts";
+import { identityOf } from "./identity.ts";
 
 /** Maximum number of attempts of the library for a request. */
 export const MAX_TRIES = 4;

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import { inFastTime } from "../../../../test/support/fast-time.ts";
-import { identityOf } from "./azure-identity.ts";
-import { createOptionReader } from "./storage-options.ts";
+import { inFastTime } from "../../../../../test/support/fast-time.ts";
+import { createOptionReader } from "../storage-options.ts";
+import { identityOf } from "./identity.ts";
 
 for (const [header, value] of [
   ["retry-after", "3600"],

@@ -1,18 +1,18 @@
 import type { File, StorageOptions as GcsOptions } from "@google-cloud/storage";
-import { LanceError } from "../../../namespace/errors.ts";
-import { loadLibrary } from "../../load-library.ts";
-import { forEachOf } from "../concurrency/for-each.ts";
-import type { ObjectInfo } from "../format/storage.ts";
-import { bounded } from "./bounded-requests.ts";
-import { boundsOf, type ListedObject } from "./bucket.ts";
-import type { Outcome } from "./conditional-put.ts";
-import { isTransient, toStoreError, withErrors } from "./failure.ts";
-import { failureOf, openBody, optionReader, readServiceAccount } from "./gcs-access.ts";
-import { uploadStream } from "./gcs-upload.ts";
-import { pacedBody, readPaced } from "./paced-body.ts";
-import { createRemoteStore, type RemoteStorage } from "./remote-store.ts";
-import type { StorageOptions } from "./storage-options.ts";
-import { createTimeLimits } from "./time-limits.ts";
+import { LanceError } from "../../../../namespace/errors.ts";
+import { loadLibrary } from "../../../load-library.ts";
+import { forEachOf } from "../../concurrency/for-each.ts";
+import type { ObjectInfo } from "../../format/storage.ts";
+import { bounded } from "../bounded-requests.ts";
+import { boundsOf, type ListedObject } from "../bucket.ts";
+import type { Outcome } from "../conditional-put.ts";
+import { isTransient, toStoreError, withErrors } from "../failure.ts";
+import { pacedBody, readPaced } from "../paced-body.ts";
+import { createRemoteStore, type RemoteStorage } from "../remote-store.ts";
+import type { StorageOptions } from "../storage-options.ts";
+import { createTimeLimits } from "../time-limits.ts";
+import { failureOf, openBody, optionReader, readServiceAccount } from "./access.ts";
+import { uploadStream } from "./upload.ts";
 
 /** Longest duration of a request with its retries, in seconds, and their number. */
 const TOTAL_SECONDS = 60;

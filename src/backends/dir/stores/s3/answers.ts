@@ -1,7 +1,7 @@
 import type { Readable } from "node:stream";
 import type { ListObjectsV2CommandOutput, S3Client } from "@aws-sdk/client-s3";
-import { MAX_ANSWER_BYTES, readPaced } from "./paced-body.ts";
-import type { TimeLimits } from "./time-limits.ts";
+import { MAX_ANSWER_BYTES, readPaced } from "../paced-body.ts";
+import type { TimeLimits } from "../time-limits.ts";
 
 /** Number of times that the longest limit is that of a copy and of joining parts, which the service may hold open. */
 const LONG_WAITS = 4;
