@@ -73,7 +73,7 @@ test("a reload while a worker starts neither replaces nor counts it again", asyn
   await expect.poll(() => stderr()).toContain("the configuration has changed");
   await rm(held);
   const ready = async () => (await sendHttp(port, { method: "GET", path: "/readyz" })).status;
-  await expect.poll(() => stderr().match(/"msg":"listening"/g)).toHaveLength(4);
+  await expect.poll(() => stderr().match(/"msg":"listening"/g)).toHaveLength(3);
   await expect.poll(ready).toBe(200);
   const metrics = await sendHttp(port, { method: "GET", path: "/metrics" });
   assert.match(

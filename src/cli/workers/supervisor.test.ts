@@ -1,17 +1,18 @@
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
-import { rm, writeFile } from "node:fs/promises";
+import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pino } from "pino";
 import { expect, onTestFinished, test } from "vitest";
 import { sourcesOf } from "../../../test/support/command-line.ts";
 import { temporaryDirectory } from "../../../test/support/directory.ts";
 import { readServeOptions } from "../../config/serve-options.ts";
+import type { RunningGateway } from "../../gateway/start-gateway.ts";
 import { startWorkers } from "./supervisor.ts";
 
-/** A backend whose files say what goes wrong: it hangs, or fails while the engine works; or its worker ends. */
+/** A backend whose files say what goes wrong: it hangs, waits after its files are read, or fails while the engine works; or its worker ends. */
 const backendIn = (directory: string) => `
-  import { existsSync, rmSync, writeFileSync } from "node:fs";
+  import { appendFileSync, existsSync, rmSync, writeFileSync } from "node:fs";
   import { join } from "node:path";
   import { setTimeout as sleep } from "node:timers/promises";
   import { threadName } from "node:worker_threads";
@@ -28,12 +29,16 @@ const backendIn = (directory: string) => `
     while (!has("go")) await sleep(10);
     writeFileSync(pathOf("worked"), "");
   }
-  export default () => {
+  export default async () => {
     while (has("hang")) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10);
     if (has("fail")) {
       countUnbroken(work());
       throw new Error("it cannot be opened");
     }
+    const text = threadName + (has("changed") ? " has read the change\\n" : " has read nothing\\n");
+    if (has("hold")) writeFileSync(pathOf("held"), "");
+    while (has("hold")) await sleep(10);
+    appendFileSync(pathOf("opened"), text);
     return { name: "files", operations: {}, ready: async () => true, async close() {} };
   };
 `;
@@ -63,8 +68,13 @@ async function prepare() {
     make: (name: string) => writeFile(join(path, name), ""),
     remove: (name: string) => rm(join(path, name)),
     has: (name: string) => existsSync(join(path, name)),
+    read: (name: string) => readFile(join(path, name), "utf8"),
     text: () => lines.join(""),
   };
+}
+
+async function workersOf({ metrics }: RunningGateway): Promise<string | undefined> {
+  return (await metrics?.read())?.text.match(/^lance_gateway_workers (\d+)$/m)?.[1];
 }
 
 test("a replacement that cannot start ends after the engine's calls in it", async () => {
@@ -93,9 +103,7 @@ test("a replacement that is blocked before it listens is replaced", async () => 
   await make("end worker 1");
   await expect.poll(text).toMatch(/"reason":"blocked".*"msg":"a worker cannot be started"/);
   await remove("hang");
-  const workers = async () =>
-    (await gateway.metrics?.read())?.text.match(/^lance_gateway_workers (\d+)$/m)?.[1];
-  await expect.poll(workers).toBe("2");
+  await expect.poll(() => workersOf(gateway)).toBe("2");
 });
 
 test("a changed configuration is refused while no worker runs that could open it", async () => {
@@ -108,4 +116,18 @@ test("a changed configuration is refused while no worker runs that could open it
   await assert.rejects(gateway.prepare(changed), /no worker runs/);
   await remove("hang");
   await expect.poll(() => gateway.prepare(changed).then((change) => change.commit())).toBeUndefined();
+});
+
+test("a worker that has read its files before they change reads them again, although it does not listen yet", async () => {
+  const { start, make, remove, has, read, text } = await prepare();
+  const gateway = await start();
+  await make("hold");
+  await make("end worker 2");
+  await expect.poll(() => has("held")).toBe(true);
+  await make("changed");
+  await gateway.refresh();
+  await remove("hold");
+  await expect.poll(() => workersOf(gateway)).toBe("2");
+  assert.match(await read("opened"), /worker 2 has read the change\n$/);
+  assert.doesNotMatch(text(), /a worker cannot be started/);
 });

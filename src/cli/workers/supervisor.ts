@@ -79,7 +79,8 @@ export async function startWorkers(
     for (const thread of serving()) thread.send({ type: "readiness", ready });
   });
   const blocked = new Set<number>();
-  const dismissed = new WeakSet<WorkerThread>();
+  /** The ends of threads that left to start again. */
+  const dismissed = new WeakSet<Promise<void>>();
   const beats = watchBeats(memory, options.workerTimeoutMs, (worker) => void endBlocked(worker));
   const stop = new AbortController();
   const { signal } = stop;
@@ -117,13 +118,16 @@ export async function startWorkers(
     );
     threads[worker] = starting;
     if (isReplacement) beats.begin(worker, true);
-    const thread = await starting.listening;
-    // The drain has begun, or the configuration has changed, while it started.
-    if (signal.aborted || shares !== current) {
-      dismiss(thread);
-      await thread.ended;
+    const thread = await starting.listening.catch((cause: unknown) => {
+      if (signal.aborted || !dismissed.has(starting.gone)) throw cause;
+    });
+    // The drain has begun, or the configuration or a file has changed, while it started.
+    if (thread === undefined || signal.aborted || shares !== current || dismissed.has(starting.gone)) {
+      dismiss(starting);
+      await starting.ended;
       clear(worker);
       if (!signal.aborted) return start(worker, port, isReplacement);
+      throw new Error("the process drains");
     }
     thread.send({ type: "readiness", ready: readiness.ready });
     thread.send({ type: "log level", level: log.level });
@@ -153,7 +157,7 @@ export async function startWorkers(
       const error = await thread?.ended;
       if (thread !== undefined) await forget(worker, thread);
       if (signal.aborted) return;
-      const isDismissed = thread !== undefined && dismissed.has(thread);
+      const isDismissed = thread !== undefined && dismissed.has(thread.gone);
       if (thread !== undefined && !isDismissed) {
         const reason = blocked.delete(worker) ? "blocked" : "ended";
         log.error({ err: error, worker: worker + 1, reason }, "a worker is replaced");
@@ -196,9 +200,9 @@ export async function startWorkers(
       openSharedMemory({ workers: size, databases: 1 }, own).clear(worker);
     clearAll(current.cells, { worker, workers: size });
   }
-  /** Has a worker leave that began by a former configuration: its engine would abort the process if it were terminated. */
-  function dismiss(thread: WorkerThread): void {
-    dismissed.add(thread);
+  /** Has a worker leave that began by former files: its engine would abort the process if it were terminated. */
+  function dismiss(thread: Pick<StartedThread, "gone" | "send">): void {
+    dismissed.add(thread.gone);
     thread.send({ type: "leave" });
   }
   /** Has a thread leave, and terminates it if that takes long; resolves when it has ended. */
@@ -278,6 +282,15 @@ export async function startWorkers(
     for (const other of others)
       if (first !== undefined && other !== undefined) linkCommits(first, other, added);
   }
+  async function refresh(): Promise<void> {
+    // A worker that starts may have read the files before they changed.
+    const starting = threads.flatMap((thread, worker) => (crew[worker] === undefined ? (thread ?? []) : []));
+    for (const thread of starting) dismiss(thread);
+    const left = starting.map(({ ended }) =>
+      Promise.race([ended, sleep(INTERRUPTION_MS, undefined, { ref: false })]),
+    );
+    await Promise.all([lookNow(), ...serving().map((thread) => thread.refresh()), ...left]);
+  }
   /** Calls back once all threads can wait meanwhile. Patience grows, because code that is not compiled may be why they are busy. */
   async function whileHeld(work: () => void): Promise<void> {
     let patienceMs = FIRST_HOLD_MS;
@@ -330,9 +343,7 @@ export async function startWorkers(
       }),
       setLogLevel,
       prepare,
-      async refresh() {
-        await Promise.all([lookNow(), ...serving().map((thread) => thread.refresh())]);
-      },
+      refresh,
       close,
     };
   } catch (error) {
