@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { create } from "@bufbuild/protobuf";
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
-import { test } from "vitest";
+import { test, vi } from "vitest";
 import { until } from "../../../../../test/support/until.ts";
 import { engineWith } from "../../engine-fixture.ts";
 import { createLocalStore } from "../../format/local/local-store.ts";
@@ -9,6 +9,7 @@ import { createJobStore, JOBS_DIRECTORY } from "../../jobs/store.ts";
 import { openDirectory } from "../../open-directory.ts";
 import { rows } from "../../rows-fixture.ts";
 import { failsWith, openClient, silent, temporaryDirectory } from "../../test-support.ts";
+import { openTexts, SCAN_BYTES } from "../../wide-rows-fixture.ts";
 import { CREATE_INDEX, createIndexBuilds } from "./index-build.ts";
 
 for (const [indexType, column] of [
@@ -63,4 +64,16 @@ test("an index whose column is dropped or gets another type while it is built is
     assert.deepEqual((await client.call("listTableIndices", name)).indexes, []);
     await client.query(name, { filter: "name = 'row 2'" });
   }
+});
+
+test("an index of texts for which the engine would need more than half of the free memory is refused", async (t) => {
+  const { client } = await openTexts(t);
+  const memory = vi.spyOn(process, "availableMemory").mockReturnValue(SCAN_BYTES);
+  t.onTestFinished(() => memory.mockRestore());
+  const build = (column: string, indexType: string) =>
+    client.call("createTableIndex", "t", { column, indexType });
+  await assert.rejects(build("text", "FTS"), failsWith("InvalidInput"));
+  await build("id", "BTREE");
+  memory.mockRestore();
+  await build("text", "FTS");
 });
