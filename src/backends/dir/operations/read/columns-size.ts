@@ -29,21 +29,34 @@ export interface ColumnsSize extends ResultSize {
 }
 
 /**
+ * Size up to which a batch of the most rows takes no room for a condition. Queries and counts run in any number at once, each with about ten such
+ * batches: 60 with a condition on texts of 1 kB took 4 GiB.
+ */
+const CONDITION_BYTES = 1024 * 1024;
+
+/** Bounds of {@link sizeOfColumns}. */
+interface SizeBounds {
+  /** Maximum number of rows of which the columns are read. Default: all */
+  readonly mostRows?: number | undefined;
+  /** Size up to which a batch of the most rows has little of them. Default: {@link COLUMN_BYTES} */
+  readonly littleBytes?: number | undefined;
+}
+
+/**
  * Returns how columns are read in addition to those of a result; undefined if a batch of the most rows has little of them.
  *
- * @param mostRows maximum number of rows of which they are read. Default: all
  * @throws LanceError the errors of `wait`
  */
 export async function sizeOfColumns(
   columns: readonly ArrowField[],
   data: Sampled,
-  mostRows = Number.POSITIVE_INFINITY,
+  { mostRows = Number.POSITIVE_INFINITY, littleBytes = COLUMN_BYTES }: SizeBounds = {},
 ): Promise<ColumnsSize | undefined> {
   const exact = columns.filter((field) => rowWidth({ fields: [field] }).exact);
   const width = rowWidth({ fields: exact }).bytes + (await sampleOf(columns, data));
   if (width === 0) return undefined;
   const rows = Math.min(mostRows, await data.rowCount());
-  if (Math.min(rows, MAX_BATCH_ROWS) * width <= COLUMN_BYTES) return undefined;
+  if (Math.min(rows, MAX_BATCH_ROWS) * width <= littleBytes) return undefined;
   return {
     width,
     batchRows: batchRowsOf(width, MAX_BATCH_ROWS),
@@ -55,10 +68,19 @@ export async function sizeOfColumns(
 export async function sizeOfExpressions(
   expressions: readonly string[],
   data: Sampled,
-  mostRows?: number,
+  bounds?: SizeBounds,
 ): Promise<ColumnsSize | undefined> {
   if (expressions.length === 0) return undefined;
-  return sizeOfColumns(namedColumns(expressions, (await data.schema()).fields), data, mostRows);
+  return sizeOfColumns(namedColumns(expressions, (await data.schema()).fields), data, bounds);
+}
+
+/** Returns how the columns are read that the conditions of a query or a count name, as {@link sizeOfColumns} does. */
+export function sizeOfConditions(
+  conditions: readonly string[],
+  data: Sampled,
+  mostRows?: number,
+): Promise<ColumnsSize | undefined> {
+  return sizeOfExpressions(conditions, data, { mostRows, littleBytes: CONDITION_BYTES });
 }
 
 /** Returns how the columns are read beside those of a query's result, as {@link sizeOfColumns} does. */
@@ -66,8 +88,8 @@ export async function sizeBeside(
   { conditions, outside }: Pick<BuiltQuery, "conditions" | "outside">,
   data: Sampled,
 ): Promise<ColumnsSize | undefined> {
-  const all = await sizeOfExpressions(conditions, data);
-  const rest = await sizeOfExpressions(outside.fields, data, outside.rows);
+  const all = await sizeOfConditions(conditions, data);
+  const rest = await sizeOfConditions(outside.fields, data, outside.rows);
   if (all === undefined || rest === undefined) return all ?? rest;
   return {
     width: all.width + rest.width,

@@ -1,4 +1,4 @@
-import { sizeOfExpressions } from "./columns-size.ts";
+import { sizeOfConditions } from "./columns-size.ts";
 import { inRoom, type WaitingCall } from "./in-room.ts";
 import type { Measured } from "./job-data.ts";
 
@@ -14,6 +14,6 @@ export async function countRows(
   waiting: WaitingCall,
 ): Promise<number> {
   if (where === undefined) return data.rowCount();
-  const size = await sizeOfExpressions([where], data);
+  const size = await sizeOfConditions([where], data);
   return inRoom(size?.readAheadBytes ?? 0, waiting, () => data.countRows(where, size?.width ?? 0));
 }

@@ -53,6 +53,14 @@ test("a condition on texts that are short changes nothing", async (t) => {
   assert.deepEqual(entered(), []);
 });
 
+test("a query and a count whose conditions read longer texts take memory for them", async (t) => {
+  const { client, batchesOf, entered } = await tableOf(t, 8192);
+  assert.deepEqual(await batchesOf({ columns: ID, k: 1n, filter: "text LIKE '199 %'" }), [1]);
+  assert.ok(Number(entered()[0]) >= 2 * ROWS * 8192);
+  await client.call("countTableRows", "t", { predicate: "text LIKE '1%'" });
+  assert.ok(Number(entered()[0]) >= 2 * ROWS * 8192);
+});
+
 test("a count whose condition reads wide columns takes memory until it ends", async (t) => {
   const { client, entered, held } = await tableOf(t);
   for (const predicate of ["text LIKE '1%'", "text <> 'a'", "length(text) > 5"]) {
