@@ -33,6 +33,9 @@ export interface CatalogCommandOptions<T extends OptionTable> {
   run(work: Work<T>): Promise<void>;
 }
 
+/** A server, or the storage, may have carried out a request that is cancelled. */
+const UNCLEAR = "cancelled; the change may have been made, so look before you repeat it";
+
 /** Exit codes of a command that a signal ended, as in shells. */
 const EXIT_CODES = { SIGINT: 130, SIGTERM: 143 } as const;
 
@@ -63,10 +66,11 @@ export function catalogCommand<const T extends OptionTable>(
         return 0;
       } catch (thrown) {
         if (!signal.aborted) throw thrown;
-        const cancelled = options.json
-          ? JSON.stringify({ error: { kind: "Cancelled", message: "cancelled" } })
-          : "lance-gateway: cancelled";
-        process.stderr.write(`${cancelled}\n`);
+        const message = ["read", "wait"].includes(command.access ?? "change") ? "cancelled" : UNCLEAR;
+        const line = options.json
+          ? JSON.stringify({ error: { kind: "Cancelled", message } })
+          : `lance-gateway: ${message}`;
+        process.stderr.write(`${line}\n`);
         return EXIT_CODES[signal.reason as keyof typeof EXIT_CODES];
       }
     },
