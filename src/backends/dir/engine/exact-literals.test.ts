@@ -106,6 +106,19 @@ for (const time of ["TIMESTAMP '1970-01-01 00:00:00.5'", "to_timestamp('1970-01-
       await assert.rejects(client.query("t", { filter }), failsWith("InvalidInput"), filter);
   });
 
+test("a number between two columns is rounded once", () => {
+  const type = { name: "float", bits: 32 } as const;
+  const fields = ["a", "b"].map((name) => ({
+    name,
+    type,
+    nullable: true,
+    children: [],
+    dictionary: undefined,
+    metadata: {},
+  }));
+  assert.equal(atOnce(exactLiteralSteps("a = 0.1 = b", fields)), "a = 0.10000000149011612 = b");
+});
+
 test("lets other work run while a condition with very many constants is prepared", async () => {
   let turned = false;
   setImmediate(() => {

@@ -57,6 +57,8 @@ export function* exactLiteralSteps(text: string, fields: readonly ArrowField[]):
   }
   let [exact, done] = ["", 0];
   for (const [start, end, edited] of edits.sort(([a], [b]) => a - b)) {
+    // In a = 0.1 = b, both comparisons have the number.
+    if (start < done) continue;
     exact += text.slice(done, start) + edited;
     done = end;
   }
