@@ -3,7 +3,7 @@ import type { Socket } from "node:net";
 import type { Http2Sessions } from "../connections/http2-sessions.ts";
 import type { AddressShares } from "./address-shares.ts";
 
-/** What a connection of HTTP/1.1 is at: its last response, then the time from which on it is idle. Default: it has had no request. */
+/** The last response of a connection of HTTP/1.1, then the time from which on it is idle. Default: it has had no request. */
 export type Http1State = ServerResponse | number | undefined;
 
 /** The connections of a port, as {@link createRoomMaker} looks at them. */

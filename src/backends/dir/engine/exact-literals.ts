@@ -69,7 +69,7 @@ function has(fields: readonly ArrowField[], editFor: Kind["editFor"]): boolean {
   return fields.some((field) => editFor(field) !== undefined || has(field.children, editFor));
 }
 
-/** What to do with numbers that are compared with floats, by bits: round them as the engine does where it converts them. */
+/** Edits of numbers that are compared with floats, by bits: they round as the engine does where it converts numbers. */
 const ROUNDED: Readonly<Record<16 | 32 | 64, Edit | undefined>> = {
   16: (tokens, span) => roundedNumber(tokens, span, roundedTo16Bits),
   32: (tokens, span) => roundedNumber(tokens, span, Math.fround),

@@ -51,7 +51,7 @@ export async function findMisread(
   const pace = createPace();
   const files = manifest.fragments.flatMap((fragment) => fragment.files);
   await forEachOf(files, FILES, async (file) => {
-    // What is remembered of all files is found without a wait.
+    // Files that the memory knows are looked up without a wait, in which other calls would run.
     await pace.pauseIfDue();
     if (file.fileMajorVersion < 2) return;
     const columns = new Map<number, readonly string[]>();

@@ -247,7 +247,7 @@ function asksForRowId({ withRowId }: QueryFields, columns: Columns | undefined):
   return withRowId === true || (columns?.entries.some(([name]) => name === ROW_ID) ?? false);
 }
 
-/** What a search for words reads without an index. */
+/** The values that a search for words reads without an index. */
 interface Scanned {
   /** The paths of the fields without an index, of which the engine reads all values. */
   readonly fields: readonly string[];

@@ -74,7 +74,7 @@ export interface ReadAheadOptions {
 /** Default size of the memory of a process, in bytes. */
 export const DEFAULT_READ_AHEAD_BYTES = 128 * 1024 * 1024;
 
-/** What takes room. */
+/** A wish for room. */
 interface Demand {
   readonly bytes: number;
   /** Whether it is other work than a result. */

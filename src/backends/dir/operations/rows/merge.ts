@@ -31,12 +31,12 @@ import { parseDuration } from "./duration.ts";
 import { createShared, writeFirst } from "./first-version.ts";
 import { createRowTurns } from "./row-turns.ts";
 
-/** The checked parameters of a merge. */
-/** What a merge does to some rows, and the condition for them. */
+/** A part of a merge: an action on rows, and the condition for them. */
 interface Conditional {
   readonly condition: string | undefined;
 }
 
+/** The checked parameters of a merge. */
 interface Plan {
   readonly on: readonly string[];
   readonly update: Conditional | undefined;
