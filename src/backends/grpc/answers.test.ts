@@ -8,8 +8,8 @@ import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.t
 import { DescribeTableResponseSchema } from "../../gen/lance/namespace/v1/table_pb.ts";
 import { isLanceError, LanceError } from "../../namespace/errors.ts";
 import { createAnswerBudget } from "../resilience/answer-budget.ts";
-import { describeOn, failsWith, MIB } from "./fixture.ts";
-import { answerWith, plain, upstreamOf } from "./http2-upstream-fixture.ts";
+import { describeOn, failsWith, MIB, queryTable } from "./fixture.ts";
+import { type Answer, answerWith, plain, upstreamOf } from "./http2-upstream-fixture.ts";
 
 const { dropTable } = LanceNamespaceService.method;
 
@@ -62,6 +62,39 @@ describe("answers of a gRPC upstream that are collected", () => {
     const packed = answerWith([{ flag: 1, data: gzipSync(LARGE) }], "gzip");
     const { backend } = await upstreamOf(t, packed, { answers });
     await assert.rejects(describeOn(backend), isCrowded);
+    await expect.poll(() => answers.held).toBe(0);
+  });
+
+  it("count what has arrived ahead of a reader that takes nothing, and the one with the most is cut off", async (t) => {
+    const answers = createAnswerBudget(3 * MIB);
+    const message = toBinary(
+      queryTable.output,
+      create(queryTable.output, { data: { data: new Uint8Array(MIB / 4) } }),
+    );
+    const ofMessages = (count: number) => answerWith(Array(count).fill({ flag: 0, data: message }));
+    const streams: ServerHttp2Stream[] = [];
+    const answer: Answer = (stream, headers) => {
+      streams.push(stream);
+      ofMessages(Number(headers["x-messages"]))(stream, headers);
+    };
+    const { backend } = await upstreamOf(t, answer, { answers, passHeaders: ["x-messages"] });
+    const begin = async (messages: number) => {
+      const call = beginCall(queryTable, { headers: { "x-messages": String(messages) } });
+      const result = backend.operations.queryTable?.(create(queryTable.input, { id: ["t"] }), call);
+      const iterator = (result as AsyncIterable<unknown>)[Symbol.asyncIterator]();
+      await iterator.next();
+      return iterator;
+    };
+    const restOf = async (iterator: AsyncIterator<unknown>) => {
+      for (let next = await iterator.next(); !next.done; next = await iterator.next());
+    };
+    const small = await begin(8);
+    await expect.poll(() => answers.held).toBeGreaterThan(MIB / 2);
+    // More than its window, so that it cannot end by itself.
+    const large = await begin(40);
+    await expect.poll(() => streams[1]?.closed).toBe(true);
+    await assert.rejects(restOf(large), isCrowded);
+    await restOf(small);
     await expect.poll(() => answers.held).toBe(0);
   });
 

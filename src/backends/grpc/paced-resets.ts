@@ -6,7 +6,8 @@ import {
   status,
 } from "@grpc/grpc-js";
 import type { ByteBudget, ByteHold } from "../../namespace/byte-budget.ts";
-import { FREE_ANSWER_BYTES } from "../resilience/answer-budget.ts";
+import { createUnreadBytes, type UnreadBytes } from "../../namespace/unread-bytes.ts";
+import { ANSWERS_CROWDED, FREE_ANSWER_BYTES } from "../resilience/answer-budget.ts";
 import type { Gate } from "../resilience/gate.ts";
 import { ResetPace } from "./reset-pace.ts";
 
@@ -22,6 +23,8 @@ export type ConnectionCall = ReturnType<CallMaker["createCall"]>;
 /** The part of a call of the library that puts the pieces of messages together; it ends the call with the text of an error. */
 interface Assembling {
   readonly decoder?: { write(piece: Buffer): Buffer[] };
+  /** The pieces that it has not got yet. */
+  readonly http2Stream?: { readonly readableLength: number };
 }
 
 /** Counts the pieces of a call's messages as they arrive; the library would keep any number of them. */
@@ -41,7 +44,7 @@ const paced = new WeakSet<CallMaker>();
  * Has a connection reset its calls at the pace that peers allow, those that this backend cancels, and those that the library does.
  *
  * @param slots slots of the calls, which they keep while they wait for their reset
- * @param answers memory of messages from their first bytes until they are whole
+ * @param answers memory of messages from their first bytes until they are whole, and of what has arrived ahead of the readers of long answers
  */
 export function paceResets(
   connection: Connection,
@@ -52,9 +55,13 @@ export function paceResets(
   if (paced.has(maker)) return connection;
   paced.add(maker);
   const pace = new ResetPace(slots);
+  const unread = createUnreadBytes<PacedCall>(answers, {
+    unreadOf: (call) => call.unreadBytes,
+    cutOff: (call) => call.cancelWithStatus(status.RESOURCE_EXHAUSTED, ANSWERS_CROWDED),
+  });
   const make = maker.createCall.bind(maker);
   maker.createCall = (metadata, host, method, listener, id) =>
-    new PacedCall(pace, answers, listener, (own) => make(metadata, host, method, own, id));
+    new PacedCall(pace, { answers, unread }, listener, (own) => make(metadata, host, method, own, id));
   return connection;
 }
 
@@ -66,6 +73,7 @@ export class PacedCall implements ConnectionCall, InterceptingListener {
   readonly #pace: ResetPace;
   readonly #call: ConnectionCall;
   readonly #hold: ByteHold;
+  readonly #unread: UnreadBytes<PacedCall>;
   /** Gets the answer; undefined once the call is over or cancelled. */
   #listener: InterceptingListener | undefined;
   /** Ends a cancelled call for its caller. */
@@ -74,18 +82,27 @@ export class PacedCall implements ConnectionCall, InterceptingListener {
   #untaken = 0;
   #isAnswered = false;
   #isReset = false;
+  /** Number of messages of the answer. */
+  #messages = 0;
 
   constructor(
     pace: ResetPace,
-    answers: ByteBudget,
+    { answers, unread }: { readonly answers: ByteBudget; readonly unread: UnreadBytes<PacedCall> },
     listener: InterceptingListener,
     make: (listener: InterceptingListener) => ConnectionCall,
   ) {
     this.#pace = pace;
     this.#listener = listener;
     this.#hold = answers.open(FREE_ANSWER_BYTES);
+    this.#unread = unread;
     this.#call = make(this);
     countPieces(this.#call, this.#hold);
+  }
+
+  /** Number of bytes that have arrived and are not read yet. */
+  get unreadBytes(): number {
+    const { http2Stream } = this.#call as Partial<ConnectionCall> as Assembling;
+    return http2Stream?.readableLength ?? 0;
   }
 
   cancelWithStatus(code: status, details: string): void {
@@ -126,6 +143,9 @@ export class PacedCall implements ConnectionCall, InterceptingListener {
 
   onReceiveMessage(message: Buffer): void {
     this.#hold.release(message.byteLength);
+    this.#messages += 1;
+    // An answer with a single message is read at once.
+    if (this.#messages === 2) this.#unread.watch(this);
     if (this.#listener === undefined) this.#call.startRead();
     else this.#listener.onReceiveMessage(message);
   }
@@ -134,6 +154,7 @@ export class PacedCall implements ConnectionCall, InterceptingListener {
     const listener = this.#listener;
     this.#listener = undefined;
     this.#hold.release();
+    this.#unread.leave(this);
     if (!this.#isReset) this.#pace.end(this);
     listener?.onReceiveStatus(given);
     this.#leave();

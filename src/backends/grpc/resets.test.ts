@@ -79,7 +79,7 @@ function openCall(pace: ResetPace) {
   let listener: InterceptingListener | undefined;
   const call = new PacedCall(
     pace,
-    createAnswerBudget(),
+    { answers: createAnswerBudget(), unread: { watch() {}, leave() {} } },
     { onReceiveMetadata() {}, onReceiveMessage() {}, onReceiveStatus: ({ code }) => void codes.push(code) },
     (own) => {
       listener = own;
