@@ -70,7 +70,6 @@ async function readUri(child: ChildProcess): Promise<string> {
   const lines = createInterface({ input: child.stdout as NonNullable<ChildProcess["stdout"]> });
   for await (const line of lines) {
     const uri = /^\s*REST\s+(http:\/\/\S+)\/v1\s*$/.exec(line)?.[1];
-    // The reader is left open: a closed pipe would end the gateway at its next line.
     if (uri !== undefined) return uri;
   }
   throw new Error("the gateway ended before it listened");
