@@ -6,7 +6,7 @@ import {
   status,
 } from "@grpc/grpc-js";
 import type { ByteBudget, ByteHold } from "../../namespace/byte-budget.ts";
-import { createUnreadBytes, type UnreadBytes } from "../../namespace/unread-bytes.ts";
+import { countStuck, type StuckBytes } from "../../namespace/stuck-bytes.ts";
 import { ANSWERS_CROWDED, FREE_ANSWER_BYTES } from "../resilience/answer-budget.ts";
 import type { Gate } from "../resilience/gate.ts";
 import { ResetPace } from "./reset-pace.ts";
@@ -55,9 +55,13 @@ export function paceResets(
   if (paced.has(maker)) return connection;
   paced.add(maker);
   const pace = new ResetPace(slots);
-  const unread = createUnreadBytes<PacedCall>(answers, {
-    unreadOf: (call) => call.unreadBytes,
-    cutOff: (call) => call.cancelWithStatus(status.RESOURCE_EXHAUSTED, ANSWERS_CROWDED),
+  const unread = countStuck<PacedCall>({
+    budget: answers,
+    bytesOf: (call) => call.unreadBytes,
+    isGone: () => false,
+    // The upstream does not know whose calls they are, and the largest end first.
+    clientOf: () => "",
+    end: (call) => call.cancelWithStatus(status.RESOURCE_EXHAUSTED, ANSWERS_CROWDED),
   });
   const make = maker.createCall.bind(maker);
   maker.createCall = (metadata, host, method, listener, id) =>
@@ -73,7 +77,7 @@ export class PacedCall implements ConnectionCall, InterceptingListener {
   readonly #pace: ResetPace;
   readonly #call: ConnectionCall;
   readonly #hold: ByteHold;
-  readonly #unread: UnreadBytes<PacedCall>;
+  readonly #unread: StuckBytes<PacedCall>;
   /** Gets the answer; undefined once the call is over or cancelled. */
   #listener: InterceptingListener | undefined;
   /** Ends a cancelled call for its caller. */
@@ -87,7 +91,7 @@ export class PacedCall implements ConnectionCall, InterceptingListener {
 
   constructor(
     pace: ResetPace,
-    { answers, unread }: { readonly answers: ByteBudget; readonly unread: UnreadBytes<PacedCall> },
+    { answers, unread }: { readonly answers: ByteBudget; readonly unread: StuckBytes<PacedCall> },
     listener: InterceptingListener,
     make: (listener: InterceptingListener) => ConnectionCall,
   ) {
@@ -145,7 +149,7 @@ export class PacedCall implements ConnectionCall, InterceptingListener {
     this.#hold.release(message.byteLength);
     this.#messages += 1;
     // An answer with a single message is read at once.
-    if (this.#messages === 2) this.#unread.watch(this);
+    if (this.#messages === 2) this.#unread.add(this);
     if (this.#listener === undefined) this.#call.startRead();
     else this.#listener.onReceiveMessage(message);
   }
@@ -154,7 +158,7 @@ export class PacedCall implements ConnectionCall, InterceptingListener {
     const listener = this.#listener;
     this.#listener = undefined;
     this.#hold.release();
-    this.#unread.leave(this);
+    this.#unread.remove(this);
     if (!this.#isReset) this.#pace.end(this);
     listener?.onReceiveStatus(given);
     this.#leave();

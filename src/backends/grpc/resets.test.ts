@@ -79,7 +79,7 @@ function openCall(pace: ResetPace) {
   let listener: InterceptingListener | undefined;
   const call = new PacedCall(
     pace,
-    { answers: createAnswerBudget(), unread: { watch() {}, leave() {} } },
+    { answers: createAnswerBudget(), unread: { add() {}, remove() {} } },
     { onReceiveMetadata() {}, onReceiveMessage() {}, onReceiveStatus: ({ code }) => void codes.push(code) },
     (own) => {
       listener = own;

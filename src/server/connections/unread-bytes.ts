@@ -2,7 +2,8 @@ import type { IncomingMessage } from "node:http";
 import { constants, type ServerHttp2Stream } from "node:http2";
 import type { Readable } from "node:stream";
 import type { ByteBudget } from "../../namespace/byte-budget.ts";
-import { countStuck } from "./stuck-bytes.ts";
+import { countStuck } from "../../namespace/stuck-bytes.ts";
+import { clientAddress } from "./client-address.ts";
 
 /** Memory that node takes at least for each piece that waits for a reader: a client may send pieces of a byte. */
 const PIECE_BYTES = 400;
@@ -40,14 +41,14 @@ export function countUnread(budget?: ByteBudget): UnreadBytes {
     budget,
     bytesOf: heldBy,
     isGone: ({ destroyed }) => destroyed,
-    socketOf: ({ session }) => session?.socket,
+    clientOf: ({ session }) => clientAddress(session?.socket),
     end: (stream) => stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM),
   });
   const requests = countStuck<IncomingMessage>({
     budget,
     bytesOf: (request) => Math.max(0, heldBy(request) - FREE_BYTES),
     isGone: ({ socket }) => socket.destroyed,
-    socketOf: ({ socket }) => socket,
+    clientOf: ({ socket }) => clientAddress(socket),
     end: ({ socket }) => socket.destroy(),
   });
   const leave = function (this: ServerHttp2Stream) {

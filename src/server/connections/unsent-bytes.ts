@@ -1,7 +1,8 @@
 import type { ServerResponse } from "node:http";
 import { constants, type ServerHttp2Stream } from "node:http2";
 import type { ByteBudget } from "../../namespace/byte-budget.ts";
-import { countStuck } from "./stuck-bytes.ts";
+import { countStuck } from "../../namespace/stuck-bytes.ts";
+import { clientAddress } from "./client-address.ts";
 
 /** Memory of a request and its response that wait for others of their connection: a client may send any number of them. */
 const WAITING_BYTES = 2 * 1024;
@@ -25,7 +26,7 @@ export function countUnsent(budget?: ByteBudget): UnsentBytes {
     budget,
     bytesOf: ({ writableLength }) => writableLength,
     isGone: ({ destroyed }) => destroyed,
-    socketOf: ({ session }) => session?.socket,
+    clientOf: ({ session }) => clientAddress(session?.socket),
     end: (stream) => stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM),
   });
   const responses = countStuck<ServerResponse>({
@@ -34,7 +35,7 @@ export function countUnsent(budget?: ByteBudget): UnsentBytes {
     bytesOf: ({ writableLength, socket }) => writableLength + (socket === null ? WAITING_BYTES : 0),
     // Node does not end the answers that wait for others when their connection breaks.
     isGone: ({ req }) => req.socket.destroyed,
-    socketOf: ({ req }) => req.socket,
+    clientOf: ({ req }) => clientAddress(req.socket),
     end: ({ req }) => req.socket.destroy(),
   });
   const leave = function (this: ServerHttp2Stream) {

@@ -1,7 +1,4 @@
-import type { Socket } from "node:net";
-import { type ByteBudget, createByteBudget } from "../../namespace/byte-budget.ts";
-import { addressKey } from "../../namespace/caller-key.ts";
-import { peerOf } from "../../wires/peer.ts";
+import { type ByteBudget, createByteBudget } from "./byte-budget.ts";
 
 /** Time between two looks at what holds bytes, in milliseconds. */
 const CHECK_MS = 100;
@@ -14,8 +11,8 @@ export interface StuckOptions<T> {
   bytesOf(holder: T): number;
   /** Whether it holds no bytes any more, and nobody removes it. */
   isGone(holder: T): boolean;
-  /** Returns the socket of its connection; undefined after the connection has ended. */
-  socketOf(holder: T): Socket | undefined;
+  /** Returns the name of the client that it belongs to. */
+  clientOf(holder: T): string;
   /** Ends it, so that its bytes become free. */
   end(holder: T): void;
 }
@@ -31,7 +28,7 @@ export interface StuckBytes<T> {
  * room for them, those of the client with the most bytes end, the largest first.
  */
 export function countStuck<T extends object>(options: StuckOptions<T>): StuckBytes<T> {
-  const { budget = createByteBudget(), bytesOf, isGone, socketOf, end } = options;
+  const { budget = createByteBudget(), bytesOf, isGone, clientOf, end } = options;
   // Each count has symbols of its own on the same holder, and no client can write any.
   const [PLACE, BEFORE]: [symbol, symbol] = [Symbol("place"), Symbol("bytes before")];
   const notesOf = (holder: T) => holder as Record<symbol, number | undefined>;
@@ -64,7 +61,7 @@ export function countStuck<T extends object>(options: StuckOptions<T>): StuckByt
       .filter(({ bytes }) => bytes > 0);
     let all = stuck.reduce((sum, { bytes }) => sum + bytes, 0);
     if (!fits(all)) {
-      for (const { holder, bytes } of inOrder(stuck, socketOf)) {
+      for (const { holder, bytes } of inOrder(stuck, clientOf)) {
         all -= bytes;
         end(holder);
         if (fits(all)) break;
@@ -97,19 +94,9 @@ interface Stuck<T> {
   readonly bytes: number;
 }
 
-/** Addresses of clients by their sockets: thousands of streams may have the same one. */
-const addresses = new WeakMap<Socket, string>();
-
-function addressOf(socket: Socket | undefined): string {
-  if (socket === undefined) return "";
-  const address = addresses.get(socket) ?? addressKey(peerOf(socket));
-  addresses.set(socket, address);
-  return address;
-}
-
-/** Returns first what belongs to the address with the most bytes: many small things of one client keep no others out. */
-function inOrder<T>(stuck: readonly Stuck<T>[], socketOf: (holder: T) => Socket | undefined): Stuck<T>[] {
-  const clients = [...Map.groupBy(stuck, ({ holder }) => addressOf(socketOf(holder))).values()];
+/** Returns first what belongs to the client with the most bytes: many small things of one client keep no others out. */
+function inOrder<T>(stuck: readonly Stuck<T>[], clientOf: (holder: T) => string): Stuck<T>[] {
+  const clients = [...Map.groupBy(stuck, ({ holder }) => clientOf(holder)).values()];
   return clients
     .map((own) => ({ own, bytes: own.reduce((sum, { bytes }) => sum + bytes, 0) }))
     .sort((a, b) => b.bytes - a.bytes)
