@@ -16,30 +16,31 @@ import type { Exchange } from "./exchange.ts";
  */
 const ZSTD_WINDOW_LOG = 23;
 
-/** A decoder, and the memory that it takes beside its output, in bytes as measured. */
+/** A decoder, and its memory. */
 interface Decoder {
   readonly create: () => Transform;
+  /** Memory before there is an output, in bytes as measured. */
   readonly bytes: number;
+  /** Largest window, of which it keeps the last output, in bytes; 0 where the memory above has the window. */
+  readonly windowBytes: number;
 }
 
 const KIB = 1024;
 
 const DECODERS: ReadonlyMap<string, Decoder> = new Map<string, Decoder>([
-  ["gzip", { create: createGunzip, bytes: 80 * KIB }],
-  ["x-gzip", { create: createGunzip, bytes: 80 * KIB }],
-  ["deflate", { create: createInflate, bytes: 80 * KIB }],
-  ["br", { create: createBrotliDecompress, bytes: 64 * KIB }],
+  ["gzip", { create: createGunzip, bytes: 80 * KIB, windowBytes: 0 }],
+  ["x-gzip", { create: createGunzip, bytes: 80 * KIB, windowBytes: 0 }],
+  ["deflate", { create: createInflate, bytes: 80 * KIB, windowBytes: 0 }],
+  ["br", { create: createBrotliDecompress, bytes: 64 * KIB, windowBytes: 16 * KIB * KIB }],
   [
     "zstd",
     {
       create: () => createZstdDecompress({ params: { [constants.ZSTD_d_windowLogMax]: ZSTD_WINDOW_LOG } }),
       bytes: 224 * KIB,
+      windowBytes: 2 ** ZSTD_WINDOW_LOG,
     },
   ],
 ]);
-
-/** Largest window of any encoding, in bytes: that of brotli. The decoder keeps as much of its output. */
-const MAX_WINDOW_BYTES = 16 * KIB * KIB;
 
 const ignore = () => {};
 
@@ -90,7 +91,7 @@ export function decodeBody(exchange: Exchange, hold: ByteHold): DecodedBody {
   };
   return {
     stream: decoder,
-    windowBytes: MAX_WINDOW_BYTES,
+    windowBytes: found.windowBytes,
     failure: (cause) => new LanceError("InvalidInput", `request body is not valid ${encoding}`, { cause }),
   };
 }

@@ -76,13 +76,13 @@ function watchVersions(store: ObjectStore): Watcher {
     const dataset: DatasetRef = { store, root: store.keyOf(location) };
     let known = await withTag(dataset, await latestVersion(dataset));
     return async (table) => {
-      // The handle answers at once. A version that it has made itself may be deleted by now, and its number another one's.
-      const at = BigInt(await table.version());
-      const [listed, moved] = await Promise.allSettled([
-        latestVersionAnd(dataset, known),
-        at === known.version ? undefined : table.checkoutLatest(),
-      ]);
+      // The handle answers at once, so the listing need not wait for it; were it late, the table would be opened again. A version that
+      // it has made itself may be deleted by now, and its number another one's.
+      const version = table.version().then(BigInt);
+      const checked = version.then((at) => (at === known.version ? undefined : table.checkoutLatest()));
+      const [listed, moved] = await Promise.allSettled([latestVersionAnd(dataset, known), checked]);
       if (listed.status === "rejected") throw listed.reason;
+      const at = await version;
       const { newest, earlier } = listed.value;
       // A version that the handle has made or seen before the listing is missing there only if it was deleted.
       const now = await withTag(dataset, newest);
