@@ -50,7 +50,8 @@ test("a worker that is blocked while the engine works for it loses its own conne
   await writeFile(plugin, blockingPlugin(signal));
   const program = startProgram(
     ...["serve", "--root", root, "--port", "0", "--plugin", plugin],
-    ...["--workers", "2", "--worker-timeout", "1s"],
+    // Shorter pauses are those of a busy machine.
+    ...["--workers", "2", "--worker-timeout", "2s"],
   );
   onTestFinished(() => void program.child.kill("SIGKILL"));
   let stderr = "";
@@ -77,7 +78,9 @@ test("a worker that is blocked while the engine works for it loses its own conne
   const replaced = () => stderr.match(/"reason":"blocked".*"msg":"a worker is replaced"/g)?.length ?? 0;
 
   const stream = { "content-type": "application/vnd.apache.arrow.stream" };
-  await sendHttp(port, { path: "/v1/table/t/create", body: personStream(people(10)), headers: stream });
+  const table = { path: "/v1/table/t/create", body: personStream(people(10)), headers: stream };
+  const made = await sendHttp(port, table);
+  assert.equal(made.status, 200, `${made.bytes}${stderr}`);
   const pipe = await replaceByPipe(root);
   // A worker is replaced again only when the thread that it was before has ended.
   for (const [index, way] of ["timer", "immediate", "timer"].entries()) {
