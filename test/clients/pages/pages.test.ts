@@ -7,7 +7,9 @@ import { GROUNDS, withPython } from "./grounds.ts";
 import { runPage } from "./session.ts";
 
 /** Pages that run with the engines, in `test/engines/pages.test.ts`. */
-const OF_ENGINES: ReadonlySet<string> = new Set(["docs/how-to/ray.md", "docs/how-to/spark.md"]);
+const OF_ENGINES: ReadonlySet<string> = new Set(
+  ["langchain-and-llamaindex", "ray", "spark"].map((name) => `docs/how-to/${name}.md`),
+);
 
 const PAGES = globSync(["README.md", "CONTRIBUTING.md", "SECURITY.md", "docs/**/*.md"], { cwd: ROOT })
   .filter((page) => !OF_ENGINES.has(page) && hasSnippets(readFileSync(join(ROOT, page), "utf8")))
