@@ -21,6 +21,12 @@ function heldBy(body: Readable): number {
   return Math.max(body.readableLength, PIECE_BYTES * (buffer.length - bufferIndex));
 }
 
+/** Whether a request of HTTP/1.1 may hold bytes that count, which a short body in pieces of a byte does not. Most have none, and counting takes time. */
+function mayHold({ headers }: IncomingMessage): boolean {
+  if (headers["transfer-encoding"] !== undefined) return true;
+  return Number(headers["content-length"] ?? 0) * PIECE_BYTES > FREE_BYTES;
+}
+
 /** Counts what has arrived of requests and is not read yet. */
 export interface UnreadBytes {
   addStream(stream: ServerHttp2Stream): void;
@@ -60,7 +66,9 @@ export function countUnread(budget?: ByteBudget): UnreadBytes {
       streams.add(stream);
       stream.on("close", leave);
     },
-    addRequest: requests.add,
+    addRequest(request) {
+      if (mayHold(request)) requests.add(request);
+    },
     removeRequest: requests.remove,
   };
 }
