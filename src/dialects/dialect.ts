@@ -16,6 +16,8 @@ export type FieldTexts = Readonly<Record<string, string>>;
 export interface MessageForm {
   /** Converts the client's JSON to the specification's. It must not change its argument. */
   readonly read?: ((json: unknown) => unknown) | undefined;
+  /** Names that the client gives to query parameters, each with the specification's name. Default: none. */
+  readonly parameters?: Readonly<Record<string, string>> | undefined;
   /** Fills in values that a client implies, whether the message comes from a body or a query. */
   readonly settle?: ((message: Message) => void) | undefined;
   /** Converts the specification's fields to the client's, or to the text of the whole answer. */

@@ -1,4 +1,7 @@
-import { GetLsmWriteSpecResponseSchema } from "../gen/lance/gateway/v1/lancedb_pb.ts";
+import {
+  GetLsmStatsResponseSchema,
+  GetLsmWriteSpecResponseSchema,
+} from "../gen/lance/gateway/v1/lancedb_pb.ts";
 import {
   CreateTableBranchRequestSchema,
   DeleteTableBranchRequestSchema,
@@ -18,7 +21,10 @@ import {
   QueryTableRequestSchema,
   QueryVectorSchema,
 } from "../gen/lance/namespace/v1/query_pb.ts";
-import { JsonArrowDataTypeSchema } from "../gen/lance/namespace/v1/schema_pb.ts";
+import {
+  AlterTableAddColumnsRequestSchema,
+  JsonArrowDataTypeSchema,
+} from "../gen/lance/namespace/v1/schema_pb.ts";
 import {
   DescribeTableRequestSchema,
   RenameTableRequestSchema,
@@ -39,6 +45,11 @@ import { writeLanceType } from "./lance-types.ts";
 import { readColumns, readFullText, readMatch, readMultiMatch, readVector } from "./lancedb-query.ts";
 import { readMaterializedView } from "./lancedb-view.ts";
 import { absentAs, alsoNamed, bare, defaulted, renamed, without } from "./shapes.ts";
+
+/** The name that clients from 0.41 on give to the log of a table. */
+const LOG = { use_rte: "use_lsm" };
+
+const readQuery = (json: unknown) => renamed(LOG)(without(["search_effort"])(json));
 
 const DELIMITER = /(?:^|&)delimiter=/;
 
@@ -70,10 +81,10 @@ export const lancedb: Dialect = {
       status: ({ jobId }) => (jobId === undefined ? undefined : 202),
     }),
     form(RefreshMaterializedViewRequestSchema, {
-      read: (json) => renamed({ source_version: "src_version" })(without("expected_incarnation")(json)),
+      read: (json) => renamed({ source_version: "src_version" })(without(["expected_incarnation"])(json)),
     }),
-    form(QueryTableRequestSchema, { read: without("search_effort", "use_rte") }),
-    form(AnalyzeTableQueryPlanRequestSchema, { read: without("search_effort", "use_rte") }),
+    form(QueryTableRequestSchema, { read: readQuery }),
+    form(AnalyzeTableQueryPlanRequestSchema, { read: readQuery }),
     form(RenameTableRequestSchema, { read: renamed({ new_namespace: "new_namespace_id" }) }),
     form(CreateTableIndexRequestSchema, {
       read: renamed({ metric_type: "distance_type" }),
@@ -91,13 +102,26 @@ export const lancedb: Dialect = {
       },
     }),
     form(MergeInsertIntoTableRequestSchema, {
+      parameters: LOG,
       settle(request) {
         request.useIndex ??= true;
       },
     }),
+    // The clients always say whether computed columns may be refreshed by themselves; here only a call does it, which
+    // both answers allow.
+    form(AlterTableAddColumnsRequestSchema, {
+      read: without({
+        auto_refresh_interval_seconds:
+          "not supported: a computed column is refreshed by refresh_column_async only, and the interval would be without effect",
+        function: "not supported: functions are Python, which this server does not run",
+      }),
+    }),
     form(JsonArrowDataTypeSchema, { write: writeLanceType }),
     form(ListTableTagsResponseSchema, { write: bare("tags") }),
-    form(GetLsmWriteSpecResponseSchema, { write: defaulted({ lsm_write_spec: "null" }) }),
+    form(GetLsmWriteSpecResponseSchema, {
+      write: (fields) => alsoNamed({ lsm_write_spec: "rte_spec" })({ lsm_write_spec: "null", ...fields }),
+    }),
+    form(GetLsmStatsResponseSchema, { write: defaulted({ lsm_stats: "null", rte_stats: "null" }) }),
     form(UpdateTableResponseSchema, { write: alsoNamed({ updated_rows: "rows_updated" }) }),
   ]),
 

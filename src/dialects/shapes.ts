@@ -15,19 +15,24 @@ export function renamed(names: Readonly<Record<string, string>>): (json: unknown
   };
 }
 
+/** Reason to refuse a field that newer clients send. */
+const NEWER = "a field of newer servers, and would be without effect here";
+
 /**
  * Reads fields as they are, and refuses those that newer clients send and that would be without effect.
  *
+ * @param names the fields, or the fields with the reason for each: what it is
  * @throws LanceError Unsupported
  */
-export function without(...names: readonly string[]): (json: unknown) => unknown {
+export function without(
+  names: readonly string[] | Readonly<Record<string, string>>,
+): (json: unknown) => unknown {
+  const reasons = Array.isArray(names) ? names.map((name) => [name, NEWER] as const) : Object.entries(names);
   return (json) => {
-    const found = isJsonObject(json) ? names.find((name) => (json[name] ?? null) !== null) : undefined;
+    const found = isJsonObject(json) ? reasons.find(([name]) => (json[name] ?? null) !== null) : undefined;
     if (found === undefined) return json;
-    throw new LanceError(
-      "Unsupported",
-      `${found} is a field of newer servers, and would be without effect here`,
-    );
+    const [name, reason] = found;
+    throw new LanceError("Unsupported", `${name} is ${reason}`);
   };
 }
 

@@ -19,6 +19,7 @@ const OPERATIONS: Readonly<Record<Action, readonly (Operation | keyof LanceDbExt
     "listTableBranches",
     "describeTransaction",
     "getLsmWriteSpec",
+    "getLsmStats",
     "describeMaterializedView",
     "describeJob",
     "queryJobEvents",
@@ -83,7 +84,14 @@ const OPERATIONS: Readonly<Record<Action, readonly (Operation | keyof LanceDbExt
     // It can hold any change of the catalog.
     "batchCommitTables",
   ],
-  admin: ["manageLsm", "manageFunctions", "manageViews", "manageSecrets", "manageJobs"],
+  admin: [
+    "manageLsm",
+    "manageFunctions",
+    "manageViews",
+    "manageSecrets",
+    "manageAuthorization",
+    "manageJobs",
+  ],
 };
 
 const OF_OPERATION: ReadonlyMap<string, Action> = new Map(

@@ -16,7 +16,7 @@ const { method } = LanceNamespaceService;
 /** Operations that are writes by the rights that they need, and change nothing that others see. */
 const UNSEEN = [
   ...["createMultipartWrite", "abortMultipartWrite", "diffBranch", "cancelJob"],
-  ...["manageLsm", "manageFunctions", "manageViews", "manageSecrets", "manageJobs"],
+  ...["manageLsm", "manageFunctions", "manageViews", "manageSecrets", "manageAuthorization", "manageJobs"],
 ];
 
 /** Returns the changes of a request, as texts. */

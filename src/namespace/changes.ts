@@ -107,6 +107,7 @@ export const CHANGES: { readonly [K in AnyOperation]: ChangeType | undefined } =
   queryJobEvents: undefined,
 
   getLsmWriteSpec: undefined,
+  getLsmStats: undefined,
   setLsmWriteSpec: "table.settings_changed",
   unsetLsmWriteSpec: "table.settings_changed",
   // These belong to services of LanceDB, and to no object of a catalog.
@@ -114,6 +115,7 @@ export const CHANGES: { readonly [K in AnyOperation]: ChangeType | undefined } =
   manageFunctions: undefined,
   manageViews: undefined,
   manageSecrets: undefined,
+  manageAuthorization: undefined,
   manageJobs: undefined,
 };
 

@@ -202,12 +202,14 @@ export const OBJECTS: { readonly [K in AnyOperation]: Row<K> } = {
   queryJobEvents: JOB("queryJobEvents"),
 
   getLsmWriteSpec: TABLE_AND_OTHERS,
+  getLsmStats: TABLE_AND_OTHERS,
   setLsmWriteSpec: TABLE_AND_OTHERS,
   unsetLsmWriteSpec: TABLE_AND_OTHERS,
   manageLsm: TABLE_AND_OTHERS,
   manageFunctions: NAMESPACE_AND_OTHERS,
   manageViews: NAMESPACE_AND_OTHERS,
   manageSecrets: NAMESPACE_AND_OTHERS,
+  manageAuthorization: DATABASE,
   manageJobs: DATABASE,
 };
 

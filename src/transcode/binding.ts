@@ -98,7 +98,11 @@ function compile(
   });
   const elsewhere = variables.map((variable) => variable.field);
   if (bodyField !== undefined) elsewhere.push(bodyField);
-  const queryBinder = createQueryBinder(input, new Set(elsewhere.map((field) => field.localName)), decoders);
+  const queryBinder = createQueryBinder(input, {
+    excluded: new Set(elsewhere.map((field) => field.localName)),
+    decoders,
+    renamed: forms.get(input.typeName)?.parameters ?? {},
+  });
   const inPath = new Set(variables.map((variable) => variable.name));
   const readBody =
     rule.body !== "" && rawRequest === undefined ? createBodyReader(input, bodyField, decoders) : undefined;

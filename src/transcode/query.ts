@@ -38,18 +38,26 @@ export interface QueryBinder {
   apply(message: MessageRecord, values: readonly QueryValue[]): void;
 }
 
+/** Properties of the query strings of a kind of request. */
+export interface QueryBinding {
+  /** Local names of the fields that are bound elsewhere. */
+  readonly excluded: ReadonlySet<string>;
+  readonly decoders: JsonDecoders;
+  /** Further names of parameters, each with the name of its field in REST. */
+  readonly renamed: Readonly<Record<string, string>>;
+}
+
 const NONE: readonly QueryValue[] = [];
 
 /**
  * Compiles the query binding of a message: its scalars and enums, repeated ones by repeated parameters, and maps as a
  * JSON object. A query cannot set messages.
  *
- * @param excluded local names of the fields that are bound elsewhere.
+ * @throws Error for a renamed parameter without a field.
  */
 export function createQueryBinder(
   message: DescMessage,
-  excluded: ReadonlySet<string>,
-  decoders: JsonDecoders,
+  { excluded, decoders, renamed }: QueryBinding,
 ): QueryBinder {
   const fields = new Map<string, QueryField>();
   for (const descriptor of message.fields) {
@@ -66,6 +74,11 @@ export function createQueryBinder(
           ? mapFromText(descriptor, decoders)
           : textDecoder(descriptor, decoders),
     });
+  }
+  for (const [also, name] of Object.entries(renamed)) {
+    const field = fields.get(name);
+    if (field === undefined) throw new Error(`${message.typeName} has no parameter "${name}"`);
+    fields.set(also, field);
   }
 
   function parse(query: string): readonly QueryValue[] {

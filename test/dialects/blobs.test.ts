@@ -108,6 +108,13 @@ describe("blobs of LanceDB's clients", () => {
     assert.deepEqual([whole.status, whole.bytes.byteLength], [200, 0]);
   });
 
+  it("are not read through the descriptor of another table", async () => {
+    const source = "source_uri=file%3A%2F%2F%2Ftmp%2Fother.lance&row_is_address=false&source_commit_micros=1";
+    const answer = await server.get(`blob/blob/0/bytes?version=1&${source}`);
+    assert.equal(answer.status, 406);
+    assert.match(String(jsonOf(answer)["error"]), /another table/);
+  });
+
   it("refuse a range behind the end, and say how many bytes there are", async () => {
     const answer = await server.get("blob/blob/0/bytes", { range: "bytes=5-" });
     assert.deepEqual([answer.status, answer.headers["content-range"]], [416, "bytes */5"]);

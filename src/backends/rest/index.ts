@@ -81,16 +81,14 @@ const SHARED = new Set(["id", "identifier", "delimiter", "identity", "context"])
 const COMPLETE = new Set(["describeMaterializedView", "dropMaterializedView"]);
 
 /**
- * Whether a message determines the route of its request: it has fields of its own or needs none, and the method has a single route
- * whose last segment is fixed.
+ * Whether a message determines the route of its request: it has fields of its own or needs none, and the last segments of its
+ * routes are fixed.
  */
 function isForwardable(method: DescMethod): boolean {
   const rule = optionOf(method, http);
-  const path = rule.pattern.value ?? "";
-  const single =
-    !path.endsWith("}") && rule.additionalBindings.every(({ pattern }) => pattern.value === path);
+  const fixed = [rule, ...rule.additionalBindings].every(({ pattern }) => !pattern.value?.endsWith("}"));
   return (
-    single && (COMPLETE.has(method.localName) || method.input.fields.some(({ name }) => !SHARED.has(name)))
+    fixed && (COMPLETE.has(method.localName) || method.input.fields.some(({ name }) => !SHARED.has(name)))
   );
 }
 

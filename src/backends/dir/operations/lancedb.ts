@@ -23,15 +23,29 @@ import { withGuarded } from "./tables/guarded.ts";
 import { requireTable } from "./tables/lookup.ts";
 import { createWriteLogOperations } from "./tables/write-log.ts";
 
-/**
- * Calls of LanceDB's remote clients beyond the contract. For the rest of them the engine has no call on a local disk.
- */
+/** Reasons why services of LanceDB are not served, by the operation. */
+const REFUSED = {
+  manageFunctions: "functions are Python, which this server does not run",
+  manageViews: "the engine has no SQL over views; materialized views are served",
+  manageSecrets: "secrets belong to functions, which this server does not run",
+  manageAuthorization:
+    "roles and policies of this server decide who may do what; they are files of its operator, which no call reads or changes",
+  manageJobs: "the work of the engine has no step at which it could pause; a job can be cancelled",
+} satisfies Partial<Record<keyof LanceDbExtensions, string>>;
+
+/** Calls of LanceDB's remote clients beyond the contract; {@link REFUSED} has those without a meaning here. */
 export function createLanceDbExtensions(
   context: ChangeContext & ReadContext & Pick<UploadContext, "maxUploadBytes"> & JobContext & PageContext,
   writes: MultipartWrites,
 ): Partial<LanceDbExtensions> {
   const { maxUploadBytes } = context;
+  const refuse = (reason: string) => () => Promise.reject(new LanceError("Unsupported", reason));
   return {
+    manageFunctions: refuse(REFUSED.manageFunctions),
+    manageViews: refuse(REFUSED.manageViews),
+    manageSecrets: refuse(REFUSED.manageSecrets),
+    manageAuthorization: refuse(REFUSED.manageAuthorization),
+    manageJobs: refuse(REFUSED.manageJobs),
     ...createWriteLogOperations(context),
     ...createJobExtensions(context),
     ...createBlobOperations(context),

@@ -8,6 +8,7 @@ import {
 } from "../../../../gen/lance/gateway/v1/lancedb_pb.ts";
 import type { Call } from "../../../../namespace/call.ts";
 import { callerKey } from "../../../../namespace/caller-key.ts";
+import { LanceError } from "../../../../namespace/errors.ts";
 import type { LanceDbExtensions } from "../../../../namespace/lance-namespace.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
 import type { ReadContext } from "../context.ts";
@@ -49,7 +50,13 @@ export function createBlobOperations(
         data.release();
       }
     },
-    async *readBlob({ column, rowId, version, branch }, call) {
+    async *readBlob({ column, rowId, version, branch, sourceUri }, call) {
+      if (sourceUri !== undefined) {
+        throw new LanceError(
+          "Unsupported",
+          "a blob of another table is not read through the descriptor of this one; read it from that table",
+        );
+      }
       const data = await openGuarded(context, call, { version, branch });
       try {
         const [blob] = await openBlobs(data, column, [rowId]);

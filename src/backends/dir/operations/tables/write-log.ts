@@ -1,5 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import {
+  GetLsmStatsResponseSchema,
   GetLsmWriteSpecResponseSchema,
   LsmWriteSpecSchema,
   UnsetLsmWriteSpecResponseSchema,
@@ -11,10 +12,15 @@ import type { NativeLsmWriteSpec } from "../../engine/native-lsm.ts";
 import { withGuarded } from "./guarded.ts";
 import { requireTable } from "./lookup.ts";
 
+const NO_MOVE = "the engine cannot move rows from the log of a table into the table";
+
 /** The operations on the log through which a table may take writes (LanceDB's MemWAL). */
 export function createWriteLogOperations(
   context: TableContext,
-): Pick<LanceDbExtensions, "getLsmWriteSpec" | "setLsmWriteSpec" | "unsetLsmWriteSpec"> {
+): Pick<
+  LanceDbExtensions,
+  "getLsmWriteSpec" | "setLsmWriteSpec" | "unsetLsmWriteSpec" | "getLsmStats" | "manageLsm"
+> {
   return {
     getLsmWriteSpec: ({ branch }, call) =>
       withGuarded(context, call, { branch }, async ({ table, wait }) => {
@@ -23,10 +29,17 @@ export function createWriteLogOperations(
       }),
     async setLsmWriteSpec(_request, { id }) {
       await requireTable(context, id);
-      throw new LanceError(
-        "Unsupported",
-        "the engine cannot move rows from the log of a table into the table, so no log can be set",
-      );
+      throw new LanceError("Unsupported", `${NO_MOVE}, so no log can be set`);
+    },
+    getLsmStats: (_request, call) =>
+      withGuarded(context, call, {}, async ({ table, wait }) => {
+        const spec = await wait(() => table.getLsmWriteSpec());
+        if (!spec) return create(GetLsmStatsResponseSchema);
+        throw new LanceError("Unsupported", "the engine cannot tell the state of the log of a table");
+      }),
+    async manageLsm(_request, { id }) {
+      await requireTable(context, id);
+      throw new LanceError("Unsupported", NO_MOVE);
     },
     unsetLsmWriteSpec: ({ branch }, call) =>
       withGuarded(context, call, { branch }, async ({ table, commit }) => {
