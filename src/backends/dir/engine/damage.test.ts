@@ -31,6 +31,16 @@ const SAID: readonly string[] = [
   "lance error: Encountered internal error. Please file a bug report at https://example.com/issues. RowAddrTreeMap::from_sorted_iter called with non-sorted input, /cargo/flat.rs:60:29",
   "lance error: LanceError(Arrow): Invalid argument error: Last offset 67977 of LargeBinary is larger than values length 2441, /cargo/x.rs:1:2",
   "Table 't' exists but could not be loaded (it may be corrupt or incomplete): secret",
+  "Failed to get next batch from stream: lance error: LanceError(IO): unknown cookie value, /cargo/index.rs:1:2",
+  "lance error: LanceError(IO): size is greater than supported, /cargo/index.rs:1:2",
+  "Failed to get next batch from stream: lance error: LanceError(IO): An element was out of order at index: 3, /cargo/x.rs:1:2",
+  "Failed to get next batch from stream: lance error: LanceError(Index): unsupported token set format dst, /cargo/x.rs:1:2",
+  "Failed to get next batch from stream: lance error: LanceError(Index): failed to load fst tokens: FST error, /cargo/x.rs:1:2",
+  "Failed to get next batch from stream: Invalid input, cannot read Range(0..600) from columns with 88 rows",
+  "Invalid input, Data file 'a.lance' (fragment 0) has 11 field ids but 12 column indices. These must be the same length",
+  'Failed to get next batch from stream: task 9 panicked with message "not implemented: Bitpacking word size must be 8, 16, 32, or 64"',
+  "Failed to get next batch from stream: lance error: LanceError(Arrow): Invalid argument error: Max offset of 999 exceeds length of values 6, /cargo/x.rs:1:2",
+  "Failed to get next batch from stream: lance error: A prerequisite task failed: LanceError(Arrow): Parser error: Unable to get root as footer: Unaligned",
 ];
 
 test("texts about files that cannot be read mean damage, and do not show paths", () => {
@@ -99,6 +109,19 @@ const DAMAGES: Readonly<Record<string, Damage>> = {
   "a deletion file with a broken footer": {
     file: ["_deletions", ".arrow"],
     change: (bytes) => Buffer.concat([bytes.subarray(0, -60), Buffer.alloc(50, 255), bytes.subarray(-10)]),
+    fails: [...READS, ...WRITES],
+  },
+  // The engine allocates this before it compares it with the file, and the process ends.
+  "a deletion file with a length of 128 TiB": {
+    file: ["_deletions", ".arrow"],
+    change(bytes) {
+      const damaged = Buffer.from(bytes);
+      // The length of the last batch, in front of the footer's padding, its length and the magic.
+      const bodyLength = damaged.length - 26;
+      assert.ok(damaged.readBigInt64LE(bodyLength) < 1024n);
+      damaged.writeUInt8(0x80, bodyLength + 5);
+      return damaged;
+    },
     fails: [...READS, ...WRITES],
   },
   "an index with a broken page": {

@@ -44,11 +44,16 @@ const DAMAGED: readonly RegExp[] = [
   /^Failed to deserialize (?:VectorIndexDetails|bitmap|bloom|existing)|^(?:lance:\w+|storage_metadata) not found/,
   /^HNSW (?:graph has|level-0|entry_point)|^Reading (?:PQ|SQ|Rabit)|^Codebook not found|^No partition metadata/,
   /^IVF (?:index has|prewarm|index parse|meta)|^partition (?:id|centroid) \d|^auxiliary |^legacy IVF/,
+  /^(?:unknown cookie value|size is greater than supported|An element was out of order at index)/,
+  /^unsupported (?:token set format|FTS format version) |^invalid posting_block_size metadata|^failed to load fst/,
+  /^cannot read Range\(|^cannot read columns of differing lengths|^Unexpected inner encoding type in FSL/,
+  /^Data file '[^']*' \(fragment \d+\) has \d+ field ids/,
+  /^task \d+ panicked with message "(?:not implemented: Bitpacking|the offset \+ length of the sliced Buffer)/,
 ];
 
 /** Texts of Arrow's readers in Lance. Without Lance before them, they are about the rows that a caller sent. */
 const DAMAGED_BELOW_LANCE: readonly RegExp[] = [
-  /^lance error: LanceError\(Arrow\): (?:Parser error: Unable to get root as |Invalid argument error: Last offset \d)/,
+  /^lance error: (?:A prerequisite task failed: )?LanceError\(Arrow\): (?:Parser error: Unable to get root as |Invalid argument error: (?:(?:First|Last|Max) offset (?:of )?\d|Invalid scalar value buffer))/,
 ];
 
 /** Meanings of texts without their wrappings. */

@@ -11,6 +11,7 @@ import type { NativeTable } from "./native.ts";
 import { createReadVersions, type ReadVersions } from "./read-versions.ts";
 import { createResolver, tableName } from "./resolver.ts";
 import { createWatcher } from "./watch.ts";
+import { createDeletionFiles } from "./workarounds/deletion-lengths/deletion-files.ts";
 
 /** Options of {@link createEngine}. */
 export interface EngineOptions {
@@ -88,7 +89,13 @@ export function createEngine(options: EngineOptions): Engine {
     return connecting;
   }
   const handles = createHandles(
-    { max: maxHandles, idleMs, watch: createWatcher(store), useMs: options.useMs },
+    {
+      max: maxHandles,
+      idleMs,
+      watch: createWatcher(store),
+      deletionsOf: (location) => createDeletionFiles({ store, root: store.keyOf(location) }),
+      useMs: options.useMs,
+    },
     async (location) => {
       const { connection } = await connected();
       return connection.openTable(tableName(location), []);

@@ -11,8 +11,11 @@ import { failsWith, temporaryDirectory } from "../test-support.ts";
 import { createHandles } from "./handles.ts";
 import type { NativeTable } from "./native.ts";
 import { createWatcher } from "./watch.ts";
+import { createDeletionFiles } from "./workarounds/deletion-lengths/deletion-files.ts";
 
-const watch = createWatcher(createLocalStore());
+const store = createLocalStore();
+const watch = createWatcher(store);
+const deletionsOf = (location: string) => createDeletionFiles({ store, root: store.keyOf(location) });
 
 /** Returns tables that record whether they are open; a closed one cannot be used, one in use cannot be closed. */
 function fakeTables(checkout: () => Promise<void> = async () => {}) {
@@ -47,7 +50,7 @@ async function makeTable(root: string, name: string): Promise<string> {
 test("handles stay open up to their number, and those in use beyond it", async (t) => {
   const root = await temporaryDirectory(t);
   const tables = fakeTables();
-  const handles = createHandles({ max: 2, idleMs: 60_000, watch }, tables.openTable);
+  const handles = createHandles({ max: 2, idleMs: 60_000, watch, deletionsOf }, tables.openTable);
   t.onTestFinished(handles.closeAll);
   const paths = await Promise.all(["a", "b", "c", "d"].map((name) => makeTable(root, name)));
   const leases = [];
@@ -62,7 +65,7 @@ test("handles stay open up to their number, and those in use beyond it", async (
 
 test("the use of a handle counts until its end, also when another call has made the handle be forgotten", async (t) => {
   const root = await temporaryDirectory(t);
-  const handles = createHandles({ max: 10, idleMs: 60_000, watch }, fakeTables().openTable);
+  const handles = createHandles({ max: 10, idleMs: 60_000, watch, deletionsOf }, fakeTables().openTable);
   t.onTestFinished(handles.closeAll);
   const [path, other] = [await makeTable(root, "t"), await makeTable(root, "other")];
   const lease = await handles.acquire(path);
@@ -79,7 +82,7 @@ test("the use of a handle counts until its end, also when another call has made 
 test("a handle that nobody uses is closed after a time, one in use is not", async (t) => {
   const root = await temporaryDirectory(t);
   const tables = fakeTables();
-  const handles = createHandles({ max: 10, idleMs: 40, watch }, tables.openTable);
+  const handles = createHandles({ max: 10, idleMs: 40, watch, deletionsOf }, tables.openTable);
   t.onTestFinished(handles.closeAll);
   const [idle, used] = [await makeTable(root, "idle"), await makeTable(root, "used")];
   const lease = await handles.acquire(used);
@@ -94,7 +97,7 @@ test("a handle that nobody uses is closed after a time, one in use is not", asyn
 
 test("a location is checked before it is opened, and not again while the same directory is there", async (t) => {
   const root = await temporaryDirectory(t);
-  const handles = createHandles({ max: 10, idleMs: 60_000, watch }, fakeTables().openTable);
+  const handles = createHandles({ max: 10, idleMs: 60_000, watch, deletionsOf }, fakeTables().openTable);
   t.onTestFinished(handles.closeAll);
   const path = await makeTable(root, "t");
   let checks = 0;
@@ -119,7 +122,7 @@ test("a table that is forgotten while it is brought up to date is closed when th
     begun.resolve();
     await gate.promise;
   });
-  const handles = createHandles({ max: 10, idleMs: 60_000, watch }, tables.openTable);
+  const handles = createHandles({ max: 10, idleMs: 60_000, watch, deletionsOf }, tables.openTable);
   t.onTestFinished(handles.closeAll);
   const path = await makeTable(root, "t");
   (await handles.acquire(path)).release();
@@ -137,7 +140,7 @@ test("a table that is forgotten while it is brought up to date is closed when th
 test("a table whose directory is gone is TableNotFound, and its handle is closed", async (t) => {
   const root = await temporaryDirectory(t);
   const tables = fakeTables();
-  const handles = createHandles({ max: 10, idleMs: 60_000, watch }, tables.openTable);
+  const handles = createHandles({ max: 10, idleMs: 60_000, watch, deletionsOf }, tables.openTable);
   t.onTestFinished(handles.closeAll);
   const path = await makeTable(root, "t");
   (await handles.acquire(path)).release();
@@ -176,7 +179,10 @@ test("the engine answers once for a version, and again when the table has moved 
       ];
     },
   };
-  const handles = createHandles({ max: 10, idleMs: 60_000, watch }, async () => table as NativeTable);
+  const handles = createHandles(
+    { max: 10, idleMs: 60_000, watch, deletionsOf },
+    async () => table as NativeTable,
+  );
   t.onTestFinished(handles.closeAll);
   async function answers() {
     const lease = await handles.acquire(path);

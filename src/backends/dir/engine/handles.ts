@@ -7,6 +7,7 @@ import type { NativeTable } from "./native.ts";
 import { createRowWidths, type RowWidths } from "./row-widths.ts";
 import { createVersionAnswers, type VersionAnswers } from "./version-answers.ts";
 import type { Movement, Watcher } from "./watch.ts";
+import type { DeletionFiles } from "./workarounds/deletion-lengths/deletion-files.ts";
 
 /** A handle that is in use; it stays open until it is released. Its answers are as of the acquisition, or later. */
 export interface Lease extends VersionAnswers {
@@ -14,6 +15,8 @@ export interface Lease extends VersionAnswers {
   readonly table: NativeTable;
   /** Widths of the rows of recent results, of any version and branch. */
   readonly widths: RowWidths;
+  /** The table's files of deleted rows; those of the newest version have been looked at. */
+  readonly deletions: DeletionFiles;
   release(): void;
 }
 
@@ -45,6 +48,7 @@ interface Handle {
   readonly refresh: () => Promise<Movement>;
   answers: VersionAnswers;
   readonly widths: RowWidths;
+  readonly deletions: DeletionFiles;
   readonly users: Set<symbol>;
   /** When it was last acquired, in milliseconds of `performance.now`. */
   lastUsed: number;
@@ -59,6 +63,8 @@ export interface HandleOptions {
   readonly idleMs: number;
   /** Detects whether an open table is still the one at its location. */
   readonly watch: Watcher;
+  /** Finds the files of deleted rows of the table at a location. */
+  readonly deletionsOf: (location: string) => DeletionFiles;
   /** How long the longest use of a handle takes already, in each worker. Default: there is a single worker. */
   readonly useMs?: SharedQuantity | undefined;
 }
@@ -74,7 +80,7 @@ const PUBLISH_SLACK_MS = 15_000;
  * @param open opens the table at a location
  */
 export function createHandles(
-  { max, idleMs, watch, useMs = UNSHARED }: HandleOptions,
+  { max, idleMs, watch, deletionsOf, useMs = UNSHARED }: HandleOptions,
   open: (location: string) => Promise<NativeTable>,
 ): Handles {
   const handles = new Map<string, Promise<Handle>>();
@@ -117,11 +123,13 @@ export function createHandles(
 
   async function openHandle(location: string, check?: () => Promise<void>): Promise<Handle> {
     await check?.();
-    const moveOn = await watch(location);
+    const deletions = deletionsOf(location);
+    const [moveOn] = await Promise.all([watch(location), deletions.look()]);
     const table = await open(location);
     async function refresh(): Promise<Movement> {
       const movement = await moveOn(table);
-      if (movement === "moved") handle.answers = createVersionAnswers(table);
+      if (movement === "moved") await deletions.look();
+      if (movement === "moved" || movement === "made") handle.answers = createVersionAnswers(table);
       return movement;
     }
     const handle: Handle = {
@@ -129,6 +137,7 @@ export function createHandles(
       refresh: createSharedCheck(refresh),
       answers: createVersionAnswers(table),
       widths: createRowWidths(),
+      deletions,
       users: new Set(),
       lastUsed: performance.now(),
       forgotten: false,
@@ -221,6 +230,7 @@ function createLease(handle: Handle, user: symbol, onRelease: () => void): Lease
     textFields: () => handle.answers.textFields(),
     averageRow: () => handle.answers.averageRow(),
     widths: handle.widths,
+    deletions: handle.deletions,
     release() {
       if (handle.users.delete(user)) onRelease();
     },

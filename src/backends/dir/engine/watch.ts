@@ -11,8 +11,11 @@ import {
 } from "../format/versions/version-files.ts";
 import type { NativeTable } from "./native.ts";
 
-/** State of an open table: unchanged, perhaps a newer version, or replaced by another table at its location. */
-export type Movement = "same" | "moved" | "replaced";
+/**
+ * State of an open table: unchanged, a newer version that its own handle made, perhaps a newer version, or replaced by another table at
+ * its location.
+ */
+export type Movement = "same" | "made" | "moved" | "replaced";
 
 /**
  * Starts to watch a table, before it is opened.
@@ -95,7 +98,7 @@ function watchVersions(store: ObjectStore): Watcher {
       if (moved.status === "rejected") throw moved.reason;
       if (BigInt(await table.version()) < now.version) await table.checkoutLatest();
       known = now;
-      return "moved";
+      return at === now.version ? "made" : "moved";
     };
   };
 }

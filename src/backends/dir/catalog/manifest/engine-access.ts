@@ -2,6 +2,7 @@ import type { Manifest } from "../../../../gen/lance/format/table_pb.ts";
 import { isLanceError } from "../../../../namespace/errors.ts";
 import type { Engine } from "../../engine/engine.ts";
 import { engineCall } from "../../engine/errors.ts";
+import type { Lease } from "../../engine/handles.ts";
 import type { NativeTable } from "../../engine/native.ts";
 import type { EngineFormat } from "./engine-format.ts";
 
@@ -22,16 +23,23 @@ export interface EngineAccess {
 /** Gives access to the table at a location through the engine. */
 export function createEngineAccess(engine: Engine, location: string, format: EngineFormat): EngineAccess {
   async function newest<T>(work: (table: NativeTable) => Promise<T>): Promise<T> {
+    return withLease(async ({ table, deletions }) => {
+      await deletions.refuseDamaged();
+      return work(table);
+    });
+  }
+  async function withLease<T>(work: (lease: Lease) => Promise<T>): Promise<T> {
     const lease = await engine.acquire(location);
     try {
-      return await engineCall(() => work(lease.table));
+      return await engineCall(() => work(lease));
     } finally {
       lease.release();
     }
   }
   async function at<T>(version: number, work: (table: NativeTable) => Promise<T>): Promise<T> {
-    return newest(async (shared) => {
-      const table = await engine.atVersion(shared, version);
+    return withLease(async (shared) => {
+      await shared.deletions.refuseDamaged(BigInt(version));
+      const table = await engine.atVersion(shared.table, version);
       try {
         return await work(table);
       } finally {

@@ -161,7 +161,7 @@ function wholeRows(
     create: (table) => createShared(context, table, file),
     replace(table) {
       if (isMain(branch)) return durable(table, engine.create(table.path, file, "overwrite"));
-      const replaced = withData(context, table, { branch }, (native) =>
+      const replaced = withData(context, table, { branch, readsNoRows: true }, (native) =>
         engineCall(async () => (await native.add(file, "overwrite")).version),
       );
       return durable(table, replaced);

@@ -53,7 +53,8 @@ export function createDescribeOperations(
     },
     async tableExists({ version }, { id }) {
       const table = await requireTable(context, id);
-      if (version !== undefined) await withData(context, table, { version }, async () => {});
+      if (version !== undefined)
+        await withData(context, table, { version, readsNoRows: true }, async () => {});
       return create(TableExistsResponseSchema);
     },
   };
@@ -72,7 +73,7 @@ async function describeData(
   detailed: boolean,
 ) {
   const reference = tag === undefined ? { version, branch } : await referenceOfTag(context, table, tag);
-  return withData(context, table, reference, async (native) => {
+  return withData(context, table, { ...reference, readsNoRows: true }, async (native) => {
     if (!detailed) return { version: BigInt(await native.version()) };
     // The shared handle may move to a newer version between two calls; a copy does not.
     const current = await native.checkoutCurrent();

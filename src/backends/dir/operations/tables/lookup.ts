@@ -110,6 +110,8 @@ export interface Reference {
   readonly version?: bigint | undefined;
   /** `main`, the empty text and undefined are the main branch. */
   readonly branch?: string | undefined;
+  /** Whether the work reads no rows, so that damaged files of deleted rows do not matter. Default: false. */
+  readonly readsNoRows?: boolean;
 }
 
 /**
@@ -142,7 +144,7 @@ export async function withData<T>(
 export async function openData(
   context: TableContext,
   found: FoundTable,
-  { version, branch }: Reference,
+  { version, branch, readsNoRows = false }: Reference,
   opened?: Lease,
 ): Promise<Lease> {
   const { location, path, listed } = found;
@@ -156,30 +158,39 @@ export async function openData(
       });
   const lease = opened ?? (await open());
   const named = isMain(branch) ? undefined : branch;
-  if (version === undefined && named === undefined) return lease;
-  const dataset = datasetOf(context, found, named);
   let endRead: (() => void) | undefined;
+  let table: NativeTable | undefined;
   try {
+    const dataset = datasetOf(context, found, named);
+    const looked = named === undefined ? undefined : lease.deletions.look(dataset);
+    looked?.catch(() => {});
     const number = version === undefined ? undefined : checkVersion(dataset, version);
-    // Pruning does not touch branches.
-    if (named === undefined) endRead = engine.readVersions.begin(path, number as number);
-    const table =
-      named === undefined
-        ? await engine.atVersion(lease.table, number as number)
-        : await engine.onBranch(lease.table, named, number);
+    if (named !== undefined) {
+      table = await engine.onBranch(lease.table, named, number);
+    } else if (number !== undefined) {
+      // Pruning does not touch branches.
+      endRead = engine.readVersions.begin(path, number);
+      table = await engine.atVersion(lease.table, number);
+    }
+    await looked;
+    if (!readsNoRows) await lease.deletions.refuseDamaged(version, dataset);
+    if (table === undefined) return lease;
+    const own = table;
     return {
-      table,
-      ...createVersionAnswers(table),
-      widths: lease.widths,
+      ...lease,
+      table: own,
+      ...createVersionAnswers(own),
       release() {
-        table.close();
+        own.close();
         endRead?.();
         lease.release();
       },
     };
   } catch (error) {
+    table?.close();
     endRead?.();
     lease.release();
+    const dataset = datasetOf(context, found, named);
     // The engine's own error does not say which version.
     if (isLanceError(error, "TableVersionNotFound") && version !== undefined)
       throw versionNotFound(dataset, version);

@@ -92,7 +92,9 @@ export function createBranchOperations(
           throw error;
         });
       };
-      await locks.withLocks([joinIdentifier(id)], () => withData(context, table, {}, make));
+      await locks.withLocks([joinIdentifier(id)], () =>
+        withData(context, table, { readsNoRows: true }, make),
+      );
       return create(CreateTableBranchResponseSchema);
     },
     async deleteTableBranch({ name }, { id }) {
@@ -113,7 +115,9 @@ export function createBranchOperations(
           await context.jobs.cancelAt(table.location, (spec) => spec["branch"] === branch);
         });
       };
-      await locks.withLocks([joinIdentifier(id)], () => withData(context, table, {}, remove));
+      await locks.withLocks([joinIdentifier(id)], () =>
+        withData(context, table, { readsNoRows: true }, remove),
+      );
       return create(DeleteTableBranchResponseSchema);
     },
   };
