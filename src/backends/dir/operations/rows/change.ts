@@ -1,6 +1,4 @@
 import { create } from "@bufbuild/protobuf";
-import { resolveField } from "../../../../arrow/field-path.ts";
-import type { ArrowField, ArrowSchema } from "../../../../arrow/schema.ts";
 import {
   type ColumnUpdate,
   DeleteFromTableResponseSchema,
@@ -10,11 +8,10 @@ import { LanceError } from "../../../../namespace/errors.ts";
 import type { Identifier } from "../../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import { once } from "../../../../runtime/once.ts";
-import { inSlices, type Steps } from "../../../../runtime/pace.ts";
+import { inSlices } from "../../../../runtime/pace.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
 import { sameProperties } from "../../catalog/state/row.ts";
-import { exactValue } from "../../engine/exact-filter.ts";
-import { expressionSteps, lengthOf, MAX_EXPRESSIONS_LENGTH, predicateSteps } from "../../engine/predicate.ts";
+import { lengthOf, predicateSteps } from "../../engine/predicate.ts";
 import { MAX_VALUE_LENGTH } from "../../engine/sql-functions.ts";
 import { afterChange } from "../../format/changes/after-change.ts";
 import type { ReadContext } from "../context.ts";
@@ -26,6 +23,7 @@ import { type FoundTable, findTable, objectIdOf, requireParent } from "../tables
 import { requireUnchanged } from "../tables/require-row.ts";
 import { checkChange, memoryOfReads, memoryOfUpdate } from "./change-memory.ts";
 import { createRowTurns } from "./row-turns.ts";
+import { checkUpdates, updatedColumns } from "./updated-columns.ts";
 
 /** The operations that update and delete rows in place. */
 export function createChangeOperations(
@@ -64,7 +62,7 @@ export function createChangeOperations(
         withGuarded(context, call, { branch }, async (data) => {
           const { found, table, schema, safeFilter, refuseMisread, commit } = data;
           const waiting = { call, readAhead: context.readAhead };
-          const columns = await columnsOf(updates, await schema());
+          const columns = await updatedColumns(updates, await schema());
           const check = () =>
             refuseMisread(() => ({
               all: true,
@@ -92,9 +90,6 @@ export function createChangeOperations(
     },
     async deleteFromTable({ predicate, branch }, call) {
       const filter = await inSlices(predicateSteps(predicate));
-      if (filter === undefined) {
-        throw new LanceError("InvalidInput", "predicate must not be blank; `true` deletes all rows");
-      }
       const result = await takeTurn(call, branch, (endTurn) =>
         withGuarded(context, call, { branch }, async (data) => {
           const { table, safeFilter, refuseMisread, commit } = data;
@@ -118,14 +113,6 @@ export function createChangeOperations(
   };
 }
 
-function* checkUpdates(updates: readonly ColumnUpdate[]): Steps<void> {
-  if (updates.length === 0) throw new LanceError("InvalidInput", "updates must have at least one column");
-  yield* expressionSteps(
-    updates.map(({ column, expression }) => [expression, `the update of column ${JSON.stringify(column)}`]),
-    MAX_EXPRESSIONS_LENGTH,
-  );
-}
-
 /** Number of rows that the engine updates at a time, and maximum size of the constants that they may get, in bytes. */
 const BATCH_ROWS = 8192;
 const BATCH_BYTES = BATCH_ROWS * MAX_VALUE_LENGTH;
@@ -140,30 +127,4 @@ async function checkSize(updates: readonly ColumnUpdate[], countRows: () => Prom
     "InvalidInput",
     `the expressions of updates have ${length} characters, too many for ${rows} rows; update fewer rows at a time`,
   );
-}
-
-/** Casts the values of a column of vectors. Without it, the engine sets a vector of another length to null. */
-function castToVector(expression: string, { type, children }: ArrowField): string {
-  const item = children[0]?.type;
-  if (type.name !== "fixed_size_list" || item?.name !== "float") return expression;
-  return `arrow_cast(${expression}, 'FixedSizeList(${type.size}, Float${item.bits})')`;
-}
-
-async function columnsOf(updates: readonly ColumnUpdate[], schema: ArrowSchema): Promise<[string, string][]> {
-  const columns = new Map<string, string>();
-  for (const { column, expression } of updates) {
-    const { names, field } = resolveField(schema, column);
-    const [name = "", ...rest] = names;
-    if (rest.length > 0) {
-      throw new LanceError(
-        "Unsupported",
-        `${column} is a field inside a struct; update the struct as a whole`,
-      );
-    }
-    if (columns.has(name)) {
-      throw new LanceError("InvalidInput", `column ${JSON.stringify(name)} is updated more than once`);
-    }
-    columns.set(name, castToVector(await exactValue(expression, schema.fields), field));
-  }
-  return [...columns];
 }
