@@ -9,6 +9,7 @@ import { ARROW_STREAM } from "../arrow/ipc-forms.ts";
 import { type Call, createCall } from "../namespace/call.ts";
 import { LanceError, toLanceError } from "../namespace/errors.ts";
 import type { LanceNamespace } from "../namespace/lance-namespace.ts";
+import { checkBlankTexts } from "../pipeline/call/blank-texts.ts";
 import { resolveRequest, shareContext } from "../pipeline/call/resolve.ts";
 import { beforeEnd } from "../runtime/before-end.ts";
 import { withServerName } from "./server-name.ts";
@@ -86,7 +87,7 @@ export function createCaller(
     const { call, aborted, end } = begin(method, headers, options);
     try {
       call.signal.throwIfAborted();
-      resolveRequest(request, call);
+      prepare(request, call);
       const run = handlerOf<Handler<[Call], AsyncIterable<Message>>>(method);
       yield* endedBy(aborted, run(request, call));
     } catch (thrown) {
@@ -99,17 +100,23 @@ export function createCaller(
   return {
     unary: (method, request, options) =>
       once(method, options, (call) => {
-        resolveRequest(request, call);
+        prepare(request, call);
         return handlerOf<Handler<[Call], Promise<Message>>>(method)(request, call);
       }),
     upload: (method, request, data, options) =>
       once(method, options, (call, aborted) => {
-        resolveRequest(request, call);
+        prepare(request, call);
         const run = handlerOf<Handler<[AsyncIterable<Uint8Array>, Call], Promise<Message>>>(method);
         return run(request, endedBy(aborted, data), call);
       }),
     download,
   };
+}
+
+/** Checks a request and resolves its object as servers do. @throws LanceError InvalidInput */
+function prepare(request: Message, call: Call): void {
+  checkBlankTexts(call.method.input, request);
+  resolveRequest(request, call);
 }
 
 function begin(method: DescMethod, headers: Readonly<Record<string, string>>, options: CallOptions): Begun {

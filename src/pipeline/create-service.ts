@@ -6,6 +6,7 @@ import { type ByteBudget, createByteBudget } from "../namespace/byte-budget.ts";
 import { keepSignal } from "../namespace/call.ts";
 import type { Service } from "../namespace/service.ts";
 import type { Tracing } from "../runtime/tracing.ts";
+import { refuseBlankTexts } from "./call/blank-texts.ts";
 import { callBackend, type Databases } from "./call/databases.ts";
 import { identify } from "./call/identify.ts";
 import { compose, type Interceptor, type Next, type OperationRequest } from "./call/interceptor.ts";
@@ -86,6 +87,7 @@ export function createService(options: ServiceOptions): Service {
     ...(authenticator === undefined ? [] : [withholdCredentials(databases)]),
     ...(options.readOnly ? [readOnly] : []),
     tellPermissions(options.readOnly === true),
+    refuseBlankTexts,
     limitConcurrency(databases),
     admitUploads(databases, budget, callerBytes(options)),
     fitResponse,

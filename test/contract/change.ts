@@ -34,13 +34,21 @@ export function changeTests(world: World): void {
       );
     });
 
-    test("changes all rows without a predicate, and with a blank one", async () => {
+    test("changes all rows without a predicate", async () => {
+      const id = await world.table();
       const updates = [{ column: "name", expression: "NULL" }];
-      for (const options of [{}, { predicate: "" }, { predicate: "  " }]) {
-        const id = await world.table();
-        assert.equal((await world.client.updateTable({ id, updates, ...options })).updatedRows, 5n);
-        assert.deepEqual(await valuesOf(id, "name"), [null, null, null, null, null]);
-      }
+      assert.equal((await world.client.updateTable({ id, updates })).updatedRows, 5n);
+      assert.deepEqual(await valuesOf(id, "name"), [null, null, null, null, null]);
+    });
+
+    test("changes several columns whose expressions read themselves and columns that stay", async () => {
+      const id = await world.table();
+      const updates = [
+        { column: "id", expression: "id + CAST(vector[1] AS BIGINT) + length('name')" },
+        { column: "name", expression: "lower(concat(`name`, 'ID'))" },
+      ];
+      await world.client.updateTable({ id, updates });
+      assert.deepEqual(await valuesOf(id, "name"), ["p0id", "p1id", "p2id", "p3id", "p4id"]);
     });
 
     test("changes no rows where none match, and none of an empty table", async () => {
@@ -90,6 +98,9 @@ export function changeTests(world: World): void {
     });
 
     const one = (column: string, expression: string): Update => ({ updates: [{ column, expression }] });
+    const two = (...columns: readonly [string, string][]): Update => ({
+      updates: columns.map(([column, expression]) => ({ column, expression })),
+    });
     const wrong: Record<string, [Update, ErrorName | readonly ErrorName[]]> = {
       "no column": [{ updates: [] }, "InvalidInput"],
       "a column without a name": [one("", "1"), "InvalidInput"],
@@ -97,8 +108,18 @@ export function changeTests(world: World): void {
         { updates: [...(one("id", "1").updates ?? []), ...(one("`id`", "2").updates ?? [])] },
         "InvalidInput",
       ],
+      "an expression that reads another updated column": [
+        two(["id", "id * 2"], ["name", "concat(name, CAST(id AS STRING))"]),
+        "Unsupported",
+      ],
+      "an exchange of two columns": [
+        two(["name", "CAST(`id` AS STRING)"], ["id", "length(NAME)"]),
+        "Unsupported",
+      ],
       "a missing column": [one("nothing", "1"), "TableColumnNotFound"],
       "a blank expression": [one("id", " "), "InvalidInput"],
+      "an empty predicate": [{ ...one("id", "1"), predicate: "" }, "InvalidInput"],
+      "a blank predicate": [{ ...one("id", "1"), predicate: " \t\n" }, "InvalidInput"],
       "an expression that is cut off": [one("id", "1 +"), "InvalidInput"],
       "two expressions": [one("id", "1; 2"), "InvalidInput"],
       "an expression of a missing column": [one("id", "nothing + 1"), "TableColumnNotFound"],

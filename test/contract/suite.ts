@@ -1,5 +1,6 @@
 import { describe } from "vitest";
 import { FIRST_CUT } from "../support/operations.ts";
+import { blankTextTests } from "./blank-texts.ts";
 import { changeTests } from "./change.ts";
 import { columnTests } from "./columns.ts";
 import { concurrencyTests } from "./concurrency.ts";
@@ -46,6 +47,7 @@ export function contractSuite(name: string, { open, capabilities }: ContractOpti
     textSearchTests(world);
     mergeTests(world);
     changeTests(world);
+    blankTextTests(world);
     identifierTests(world);
     concurrencyTests(world);
     versionTests(world);

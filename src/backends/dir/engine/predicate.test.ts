@@ -19,9 +19,14 @@ describe("predicateSteps", () => {
     }
   });
 
-  it("takes a blank predicate for none", () => {
+  it("passes a missing predicate, and refuses a blank one", () => {
     assert.equal(onePredicate(undefined), undefined);
-    assert.equal(onePredicate("  "), undefined);
+    for (const blank of ["", "  ", "\t\n"]) {
+      assert.throws(
+        () => onePredicate(blank),
+        (error) => isLanceError(error, "InvalidInput"),
+      );
+    }
   });
 
   it("refuses a semicolon outside of quotes", () => {

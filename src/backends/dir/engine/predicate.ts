@@ -6,10 +6,13 @@ import { MAX_VALUE_LENGTH } from "./sql-functions.ts";
 /**
  * Checks that a predicate is a single expression that the engine can evaluate safely; see {@link expressionCheck}.
  *
- * The steps return the predicate; undefined if it is missing or blank. They throw LanceError InvalidInput.
+ * The steps return the predicate; undefined if it is missing. They throw LanceError InvalidInput, also for a blank predicate, which must not
+ * select all rows.
  */
-export function* predicateSteps(predicate: string | undefined): Steps<string | undefined> {
-  if (!predicate?.trim()) return undefined;
+export function* predicateSteps<T extends string | undefined>(predicate: T): Steps<T> {
+  if (predicate === undefined) return predicate;
+  if (isBlank(predicate))
+    throw new LanceError("InvalidInput", "the condition must not be blank; `true` selects all rows");
   yield* expressionCheck(predicate);
   return predicate;
 }
@@ -45,9 +48,13 @@ export function* expressionSteps(
   }
   for (const [expression, what] of expressions) {
     yield;
-    if ((yield* predicateSteps(expression)) === undefined)
-      throw new LanceError("InvalidInput", `${what} is empty`);
+    if (isBlank(expression)) throw new LanceError("InvalidInput", `${what} is empty`);
+    yield* expressionCheck(expression);
   }
+}
+
+function isBlank(text: string): boolean {
+  return text.trim() === "";
 }
 
 /** Returns the length of all texts, in characters. */

@@ -177,8 +177,6 @@ async function conditional(
   filter: string | undefined,
 ): Promise<Conditional | undefined> {
   const condition = await inSlices(predicateSteps(filter));
-  if (wanted && condition === undefined && filter !== undefined)
-    throw new LanceError("InvalidInput", `${name}_filt must not be blank; without it, all rows are meant`);
   if (wanted) return { condition };
   if (condition === undefined) return undefined;
   throw new LanceError("InvalidInput", `${name}_filt has no effect without ${name}`);

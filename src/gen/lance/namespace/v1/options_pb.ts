@@ -12,7 +12,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file lance/namespace/v1/options.proto.
  */
 export const file_lance_namespace_v1_options: GenFile = /*@__PURE__*/
-  fileDesc("CiBsYW5jZS9uYW1lc3BhY2UvdjEvb3B0aW9ucy5wcm90bxISbGFuY2UubmFtZXNwYWNlLnYxIlIKClJlc3RNZXRob2QSFgoOc3VjY2Vzc19zdGF0dXMYASABKAUSFgoOZW1wdHlfcmVzcG9uc2UYAiABKAgSFAoMcXVlcnlfZmllbGRzGAMgAygJKk8KCFJlc3RGb3JtEhkKFVJFU1RfRk9STV9VTlNQRUNJRklFRBAAEhMKD1JFU1RfRk9STV9WQUxVRRABEhMKD1JFU1RfRk9STV9UVVBMRRACOmEKC3Jlc3RfbWV0aG9kEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMYqYsDIAEoCzIeLmxhbmNlLm5hbWVzcGFjZS52MS5SZXN0TWV0aG9kUgpyZXN0TWV0aG9kOlwKCXJlc3RfZm9ybRIfLmdvb2dsZS5wcm90b2J1Zi5NZXNzYWdlT3B0aW9ucxiqiwMgASgOMhwubGFuY2UubmFtZXNwYWNlLnYxLlJlc3RGb3JtUghyZXN0Rm9ybTo8CglyZXN0X25hbWUSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGKuLAyABKAlSCHJlc3ROYW1lOkIKCnJlc3RfdmFsdWUSIS5nb29nbGUucHJvdG9idWYuRW51bVZhbHVlT3B0aW9ucxisiwMgASgJUglyZXN0VmFsdWViBnByb3RvMw", [file_google_protobuf_descriptor]);
+  fileDesc("CiBsYW5jZS9uYW1lc3BhY2UvdjEvb3B0aW9ucy5wcm90bxISbGFuY2UubmFtZXNwYWNlLnYxIlIKClJlc3RNZXRob2QSFgoOc3VjY2Vzc19zdGF0dXMYASABKAUSFgoOZW1wdHlfcmVzcG9uc2UYAiABKAgSFAoMcXVlcnlfZmllbGRzGAMgAygJKk8KCFJlc3RGb3JtEhkKFVJFU1RfRk9STV9VTlNQRUNJRklFRBAAEhMKD1JFU1RfRk9STV9WQUxVRRABEhMKD1JFU1RfRk9STV9UVVBMRRACOmEKC3Jlc3RfbWV0aG9kEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMYqYsDIAEoCzIeLmxhbmNlLm5hbWVzcGFjZS52MS5SZXN0TWV0aG9kUgpyZXN0TWV0aG9kOlwKCXJlc3RfZm9ybRIfLmdvb2dsZS5wcm90b2J1Zi5NZXNzYWdlT3B0aW9ucxiqiwMgASgOMhwubGFuY2UubmFtZXNwYWNlLnYxLlJlc3RGb3JtUghyZXN0Rm9ybTo8CglyZXN0X25hbWUSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGKuLAyABKAlSCHJlc3ROYW1lOjwKCW5vdF9ibGFuaxIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMYrYsDIAEoCFIIbm90Qmxhbms6QgoKcmVzdF92YWx1ZRIhLmdvb2dsZS5wcm90b2J1Zi5FbnVtVmFsdWVPcHRpb25zGKyLAyABKAlSCXJlc3RWYWx1ZWIGcHJvdG8z", [file_google_protobuf_descriptor]);
 
 /**
  * The parts of a REST answer that the HTTP rule has no words for.
@@ -116,10 +116,18 @@ export const rest_name: GenExtension<FieldOptions, string> = /*@__PURE__*/
   extDesc(file_lance_namespace_v1_options, 2);
 
 /**
+ * Whether a blank text is refused, because it would mean the same as no text: all rows, the main branch, any column.
+ *
+ * @generated from extension: bool not_blank = 50605;
+ */
+export const not_blank: GenExtension<FieldOptions, boolean> = /*@__PURE__*/
+  extDesc(file_lance_namespace_v1_options, 3);
+
+/**
  * The REST API's spelling of a value, where it is not the value's name in PascalCase.
  *
  * @generated from extension: string rest_value = 50604;
  */
 export const rest_value: GenExtension<EnumValueOptions, string> = /*@__PURE__*/
-  extDesc(file_lance_namespace_v1_options, 3);
+  extDesc(file_lance_namespace_v1_options, 4);
 

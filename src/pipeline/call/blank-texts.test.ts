@@ -1,0 +1,59 @@
+import assert from "node:assert/strict";
+import { create, type DescField, type DescMessage, hasOption } from "@bufbuild/protobuf";
+import { describe, it } from "vitest";
+import { LanceDbService } from "../../gen/lance/gateway/v1/lancedb_pb.ts";
+import { not_blank } from "../../gen/lance/namespace/v1/options_pb.ts";
+import {
+  AnalyzeTableQueryPlanRequestSchema,
+  QueryTableRequestSchema,
+} from "../../gen/lance/namespace/v1/query_pb.ts";
+import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
+import { isLanceError } from "../../namespace/errors.ts";
+import { checkBlankTexts } from "./blank-texts.ts";
+
+/** Names of fields in which a blank text would mean as much as none. */
+const NEVER_BLANK = /^(?:predicate|filter|where|\w+_filt|branch|from_branch|source_tag|vector_column)$/;
+
+/** Returns the text fields of a message, and of those in it. */
+function textsIn(type: DescMessage, seen = new Set<DescMessage>()): DescField[] {
+  if (seen.has(type)) return [];
+  seen.add(type);
+  return type.fields.flatMap((field) => (field.message ? textsIn(field.message, seen) : [field]));
+}
+
+describe("checkBlankTexts", () => {
+  const requests = [LanceNamespaceService, LanceDbService].flatMap(({ methods }) =>
+    methods.map(({ input }) => input),
+  );
+  for (const type of new Set(requests)) {
+    const fields = textsIn(type).filter(({ name }) => NEVER_BLANK.test(name));
+    if (fields.length === 0) continue;
+    it(`looks at each condition and branch of ${type.name}`, () => {
+      assert.deepEqual(fields.filter((field) => !hasOption(field, not_blank)).map(String), []);
+    });
+  }
+
+  it("passes texts and missing ones, and refuses blank ones in messages of any depth", () => {
+    const query = (init: object) =>
+      checkBlankTexts(QueryTableRequestSchema, create(QueryTableRequestSchema, init));
+    const match = (column?: string) => ({ match: { terms: "", column } });
+    const words = (column?: string) => ({
+      fullTextQuery: { structuredQuery: { query: { boolean: { should: [match("a"), match(column)] } } } },
+    });
+    query({});
+    query({ filter: "a", branch: "b", ...words("c") });
+    query(words());
+    for (const init of [{ filter: "" }, { branch: " " }, { vectorColumn: "\n" }, words("")]) {
+      assert.throws(
+        () => query(init),
+        (error) => isLanceError(error, "InvalidInput"),
+        JSON.stringify(init),
+      );
+    }
+    const analyzed = create(AnalyzeTableQueryPlanRequestSchema, { filter: " " });
+    assert.throws(
+      () => checkBlankTexts(AnalyzeTableQueryPlanRequestSchema, analyzed),
+      /filter must not be blank; leave it out if none is meant$/,
+    );
+  });
+});
