@@ -103,6 +103,14 @@ export const DIRECTORY_OPTIONS = {
     parse: parseInteger(1, 1_000_000),
     backends: ["dir"],
   },
+  maxSearchExpansions: {
+    flag: "max-search-expansions",
+    value: "N",
+    help: "Maximum number of words to which the fuzzy conditions of a search may expand together.",
+    fallback: "500",
+    parse: parseInteger(0, 1_000_000),
+    backends: ["dir"],
+  },
   uploadPartBytes: {
     flag: "upload-part-size",
     value: "SIZE",

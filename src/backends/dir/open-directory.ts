@@ -121,6 +121,7 @@ export async function openDirectory(options: DirectoryBackendOptions): Promise<O
     uploadBuffers: createPartBufferPool(maxUploadBytes),
     readAhead: options.readAhead ?? createReadAhead({ maxBytes: DEFAULT_READ_AHEAD_BYTES }),
     maxPageSize: options.maxPageSize ?? 10_000,
+    maxSearchExpansions: options.maxSearchExpansions ?? 500,
     managedVersioning: options.managedVersioning ?? false,
     clientStorageOptions: { ...clientOptions, ...options.clientStorageOptions },
     vendor: options.vendor,

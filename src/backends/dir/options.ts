@@ -62,6 +62,8 @@ export interface DirectoryBackendOptions {
    * are always visible. Default: 0, a read sees every commit that finished before it.
    */
   readonly maxStalenessMs?: number | undefined;
+  /** Maximum number of words to which the fuzzy conditions of a search may expand together. Default: 500. */
+  readonly maxSearchExpansions?: number | undefined;
   /** Whether the manifest of the catalog is compacted and pruned in the background. Default: true. */
   readonly maintenance?: boolean | undefined;
   /** How tables are looked after in the background, if the directory can be written. Default: they are not. */

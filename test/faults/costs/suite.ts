@@ -98,6 +98,16 @@ const DEADLY: readonly string[] = [
   "repeat(name, 1000000000) = 'x'",
   "array_length(range(id, 4000000000)) = 1",
   "array_length(array_repeat(name, 1000000000)) = 1",
+  "regexp_like(name, name || '(a{0,60}){0,60}')",
+  "regexp_count(name, name) > 0",
+  "regexp_like(name, '(a{0,60}){0,60}')",
+  "name like name || '%'",
+  `name like '${"%a_".repeat(200)}'`,
+  Array.from({ length: 7000 }, (_, i) => `name like '%q${i}%'`).join(" or "),
+  Array.from({ length: 1000 }, (_, i) => `left(name, ${i}) = 'a'`).join(" or "),
+  `length(concat(${Array(1000).fill("name").join(",")})) > 1`,
+  `array_length(make_array(${Array(1000).fill("name").join(",")})) > 1`,
+  "regexp_replace(name, 'a*', 'bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb', 'g') = 'x'",
   `replace(replace('${"a".repeat(10_000)}', 'a', '${"b".repeat(10_000)}'), 'b', '${"c".repeat(1000)}') = name`,
 ];
 
@@ -138,6 +148,26 @@ export function costTests(what: string, { expressions, numbers, seed }: CostCoun
       for (const offset of [300n, 2n ** 31n - 1n, 2n ** 63n - 1n]) {
         const sent = { ...all, k: 1n, offset };
         assert.ok("answer" in (await target.send(sent, (client) => client.queryTable({ id, ...sent }))));
+      }
+      await target.check();
+    });
+
+    test("searches for words that once held the engine's threads are refused", async () => {
+      const match = { terms: "p1", column: "name", fuzziness: 2 };
+      for (const query of [
+        { match: { ...match, terms: "p12 ".repeat(4096), maxExpansions: 2 ** 31 - 1 } },
+        { match: { ...match, maxExpansions: 2 ** 31 - 1 } },
+        { boolean: { should: Array.from({ length: 1000 }, () => ({ match })) } },
+        { boolean: { should: Array.from({ length: 1000 }, () => ({ match: { ...match, fuzziness: 0 } })) } },
+        { multiMatch: { matchQueries: Array.from({ length: 1000 }, () => match) } },
+      ]) {
+        const request = { id, fullTextQuery: { structuredQuery: { query } } };
+        const refusal = { code: errorEntry("InvalidInput").code };
+        assert.deepEqual(await target.send(query, (client) => client.queryTable(request as never)), refusal);
+        assert.deepEqual(
+          await target.send(query, (client) => client.analyzeTableQueryPlan(request as never)),
+          refusal,
+        );
       }
       await target.check();
     });

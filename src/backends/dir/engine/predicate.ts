@@ -1,6 +1,7 @@
 import { LanceError } from "../../../namespace/errors.ts";
 import { atOnce, type Steps } from "../../../runtime/pace.ts";
 import { expressionCheck } from "./sql.ts";
+import { MAX_STEPS } from "./sql-costs.ts";
 import { MAX_VALUE_LENGTH } from "./sql-functions.ts";
 
 /**
@@ -46,10 +47,17 @@ export function* expressionSteps(
   if (length > most) {
     throw new LanceError("InvalidInput", `the expressions have ${length} characters, and may have ${most}`);
   }
+  let steps = 0;
   for (const [expression, what] of expressions) {
     yield;
     if (isBlank(expression)) throw new LanceError("InvalidInput", `${what} is empty`);
-    yield* expressionCheck(expression);
+    steps += yield* expressionCheck(expression);
+    if (steps > MAX_STEPS) {
+      throw new LanceError(
+        "InvalidInput",
+        `the calls and patterns of all expressions take more than ${MAX_STEPS} steps for each row`,
+      );
+    }
   }
 }
 

@@ -56,7 +56,7 @@ type Argument = (tokens: readonly SqlToken[], list: readonly (readonly SqlToken[
 const anything: Argument = () => undefined;
 
 /** Returns the text of a constant as written; undefined for any other expression. */
-function constantOf(tokens: readonly SqlToken[] = []): string | undefined {
+export function constantOf(tokens: readonly SqlToken[] = []): string | undefined {
   const plain = tokens.every(
     ({ kind, text }) => kind === "number" || text === "-" || (kind === "quoted" && !text.startsWith("`")),
   );
@@ -123,7 +123,7 @@ const CHECKED: Readonly<Record<string, readonly Argument[] | undefined>> = {
   array_to_string: [anything, textUpTo(64)],
   range: [upTo(1024)],
   encode: [anything, textUpTo(16)],
-  to_char: [anything, textUpTo(256)],
+  to_char: [anything, textUpTo(64)],
   arrow_cast: [anything, typeName],
   arrow_try_cast: [anything, typeName],
   get_field: [oneOfTwo],
@@ -164,8 +164,7 @@ export function checkFunctions(tokens: readonly SqlToken[]): void {
       else if (token.text === "(" && isQuery(tokens[i + 1]))
         throw invalidSql("it must not have a query inside", token.start);
     }
-    const opens =
-      token.text === "[" && token.kind === "symbol" ? i : calls(token, tokens[i + 1]) ? i + 1 : undefined;
+    const opens = callAt(tokens, i);
     if (opens === undefined) continue;
     if (token.start >= madeTo) {
       madeTo = endOf(tokens, opens);
@@ -192,6 +191,17 @@ export function checkFunctions(tokens: readonly SqlToken[]): void {
   if (made > MAX_VALUE_LENGTH) {
     throw invalidSql(`operands of || have more than ${MAX_VALUE_LENGTH} characters`);
   }
+}
+
+/**
+ * Returns the index of the bracket that opens the values of an array, or the arguments of the function of that name; undefined for any other token.
+ *
+ * @throws LanceError InvalidInput, for an unknown function
+ */
+export function callAt(tokens: readonly SqlToken[], index: number): number | undefined {
+  const token = tokens[index] as SqlToken;
+  if (token.text === "[" && token.kind === "symbol") return index;
+  return calls(token, tokens[index + 1]) ? index + 1 : undefined;
 }
 
 /**
@@ -228,7 +238,7 @@ function endOf(tokens: readonly SqlToken[], open: number): number {
 }
 
 /** Returns the arguments of a call, by its opening bracket. */
-function argumentsOf(tokens: readonly SqlToken[], open: number): SqlToken[][] {
+export function argumentsOf(tokens: readonly SqlToken[], open: number): SqlToken[][] {
   const { depth } = tokens[open] as SqlToken;
   const list: SqlToken[][] = [[]];
   for (let i = open + 1; i < tokens.length; i++) {

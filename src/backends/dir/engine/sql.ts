@@ -1,5 +1,6 @@
 import { atOnce, type Steps } from "../../../runtime/pace.ts";
 import { createBounds } from "./sql-bounds.ts";
+import { stepsOf } from "./sql-costs.ts";
 import { checkFunctions } from "./sql-functions.ts";
 import { invalidSql, isClosing, type SqlToken, tokenSteps } from "./sql-tokens.ts";
 
@@ -26,9 +27,9 @@ export function checkExpression(text: string): void {
  * The engine reads the first expression and ignores the rest, so that `a, b`, `a; more` and `a LIMIT 5` would
  * silently mean `a`.
  *
- * The steps throw LanceError InvalidInput.
+ * The steps return how many steps the engine takes for each character of a row; see {@link stepsOf}. They throw LanceError InvalidInput.
  */
-export function* expressionCheck(text: string): Steps<void> {
+export function* expressionCheck(text: string): Steps<number> {
   const bounds = createBounds();
   const tokens = yield* tokenSteps(text, (read, index) => {
     checkOneExpression(read, index);
@@ -37,6 +38,7 @@ export function* expressionCheck(text: string): Steps<void> {
   bounds.end();
   yield;
   checkFunctions(tokens);
+  return yield* stepsOf(tokens);
 }
 
 /** Checks that a token does not end the expression. */

@@ -23,6 +23,8 @@ export interface ReadContext {
   readonly readAhead: ReadAhead;
   /** Number of batches of long results that are read at a time. */
   readonly resultTurns: number;
+  /** Maximum number of words to which the fuzzy conditions of a search may expand together. */
+  readonly maxSearchExpansions: number;
 }
 
 /** The limit of listings. */

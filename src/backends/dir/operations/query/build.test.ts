@@ -51,7 +51,7 @@ test("a search with thousands of vectors is built a few at a time, when their tu
     table,
     create(QueryTableRequestSchema, { vector: { multiVector } }),
     SCHEMA,
-    { textFields: noTextFields, safeFilter: async (filter) => filter },
+    { textFields: noTextFields, maxExpansions: 0, safeFilter: async (filter) => filter },
   );
   assert.ok(count() <= 2);
   let searched = 0;

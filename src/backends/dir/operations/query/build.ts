@@ -87,6 +87,7 @@ export interface BuiltQuery {
  * Builds the engine's query from a request.
  *
  * @param textFields called only for a search for words
+ * @param maxExpansions maximum number of words to which the fuzzy conditions of the search may expand
  * @param safeFilter returns a checked condition in the form in which the engine evaluates it correctly
  * @throws LanceError InvalidInput, TableColumnNotFound, Unsupported
  */
@@ -97,7 +98,9 @@ export async function buildQuery(
   {
     textFields,
     safeFilter,
+    maxExpansions,
   }: Pick<Guarded, "textFields"> & {
+    readonly maxExpansions: number;
     readonly safeFilter: (filter: string | undefined) => Promise<string | undefined>;
   },
 ): Promise<BuiltQuery> {
@@ -112,6 +115,7 @@ export async function buildQuery(
   const text = await textSearch(request, {
     schema,
     indexedFields: async () => [...(await textFields()).keys()],
+    maxExpansions,
   });
   const scanned = await scannedFor(text, request, textFields);
   const reads = async () => ({

@@ -25,6 +25,8 @@ export interface TextTarget {
   readonly schema: ArrowSchema;
   /** The paths of the fields that have a full-text index. */
   indexedFields(): Promise<readonly string[]>;
+  /** Maximum number of words to which the fuzzy conditions of a search may expand together. */
+  readonly maxExpansions: number;
 }
 
 /** Maximum depth of a tree of conditions. */
@@ -33,7 +35,18 @@ const MAX_DEPTH = 32;
 /** Maximum length of all search terms together, in characters; each term costs a search. */
 const MAX_TERMS_LENGTH = 16 * 1024;
 
+/** Maximum number of conditions, each of which costs a search in each of its columns. */
+const MAX_CONDITIONS = 500;
+
 const DEFAULT_EXPANSIONS = 50;
+/** The distance up to which the engine finds words if the request leaves it to the engine. */
+const AUTO_FUZZINESS = 2;
+/**
+ * Number of characters of a word that cost as much as an expansion to another one, for a fuzziness of 1: the engine builds an automaton of its
+ * characters and that many distances, and looks for each word that it accepts, even if there is none.
+ */
+const CHARACTERS_PER_EXPANSION = 16;
+
 const DEFAULT_NEGATIVE_BOOST = 0.5;
 
 /**
@@ -53,6 +66,7 @@ export async function textSearch(
   if (stringQuery !== undefined) {
     const { query: text } = stringQuery;
     checkLength(text.length * Math.max(1, stringQuery.columns.length));
+    checkConditions(stringQuery.columns.length);
     const columns = stringQuery.columns.map((path) => searchedField(target, path));
     return {
       fields: async () => (columns.length > 0 ? columns : target.indexedFields()),
@@ -112,13 +126,30 @@ function leavesColumnOpen(node: FtsQuery | undefined, depth: number): boolean {
 /** @param found gets the fields of the trees that are read */
 function createTreeReader(target: TextTarget, defaults: readonly string[], found: Set<string>) {
   const make = loadNative().JsFullTextQuery;
-  let length = 0;
+  let [length, conditions, expansions] = [0, 0, 0];
 
   function spend(terms: string, fields: readonly string[]): readonly string[] {
     length += terms.length * fields.length;
     checkLength(length);
+    conditions += fields.length;
+    checkConditions(conditions);
     for (const field of fields) found.add(field);
     return fields;
+  }
+  /** Counts what a fuzzy condition costs beyond its words. */
+  function expand(
+    { terms, maxExpansions = DEFAULT_EXPANSIONS }: MatchQuery,
+    edits: number,
+    columns: number,
+  ): void {
+    if (edits === 0) return;
+    expansions +=
+      columns * (maxExpansions + Math.ceil((terms.length * edits ** 2) / CHARACTERS_PER_EXPANSION));
+    if (expansions <= target.maxExpansions) return;
+    throw invalid(
+      `the fuzzy conditions of full_text_query expand to ${expansions} words, and may expand to ${target.maxExpansions}: ` +
+        `each counts max_expansions (${DEFAULT_EXPANSIONS} by default), and its characters times the square of fuzziness divided by ${CHARACTERS_PER_EXPANSION}, for each of its columns`,
+    );
   }
   function fieldsOf(column: string | undefined): readonly string[] {
     if (column) return [searchedField(target, column)];
@@ -134,7 +165,9 @@ function createTreeReader(target: TextTarget, defaults: readonly string[], found
     checkCounts({ fuzziness, max_expansions: maxExpansions, prefix_length: prefixLength });
     checkFactor("boost", boost);
     const operator = operatorOf(query.operator);
-    return spend(terms, fieldsOf(query.column)).map((column) =>
+    const fields = spend(terms, fieldsOf(query.column));
+    expand(query, edits ?? AUTO_FUZZINESS, fields.length);
+    return fields.map((column) =>
       make.matchQuery(terms, column, boost, edits, maxExpansions, operator, prefixLength),
     );
   }
@@ -211,6 +244,13 @@ function checkGranularity(granularity: string | undefined): void {
 function checkLength(length: number): void {
   if (length <= MAX_TERMS_LENGTH) return;
   throw invalid(`full_text_query must not search for more than ${MAX_TERMS_LENGTH} characters`);
+}
+
+function checkConditions(conditions: number): void {
+  if (conditions <= MAX_CONDITIONS) return;
+  throw invalid(
+    `full_text_query must not have more than ${MAX_CONDITIONS} conditions, which count once for each column`,
+  );
 }
 
 function checkCounts(counts: Readonly<Record<string, number>>): void {

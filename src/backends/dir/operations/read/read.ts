@@ -111,11 +111,11 @@ export function createReadOperations(
  * the client has seen there.
  */
 async function build(
-  { reindexed }: TableContext,
+  { reindexed, maxSearchExpansions: maxExpansions }: TableContext & ReadContext,
   { table, found, schema, textFields, safeFilter, wait }: Guarded,
   asked: QueryFields,
 ): Promise<BuiltQuery> {
   const request = asked.fastSearch && reindexed.has(found.path) ? { ...asked, fastSearch: false } : asked;
   const columns = await schema();
-  return wait(async () => buildQuery(table, request, columns, { textFields, safeFilter }));
+  return wait(async () => buildQuery(table, request, columns, { textFields, safeFilter, maxExpansions }));
 }

@@ -245,6 +245,7 @@ test("refuses an update, and a query, while which another call stores misread va
   await assert.rejects(async () => updateTable(create(UpdateTableRequestSchema, { updates }), call), refused);
   const built = await buildQuery(data.table, create(QueryTableRequestSchema), await data.schema(), {
     textFields: data.textFields,
+    maxExpansions: 0,
     safeFilter: async (filter) => filter,
   });
   const [run] = built.runs as [Run];
