@@ -44,6 +44,11 @@ export interface Dialect {
   readonly errors: readonly ErrorForm[];
   /** The `prefer` header (RFC 7240) that a request implies unless it has one, by the full name of its type. */
   readonly preferences: ReadonlyMap<string, string>;
+  /** Returns entries of the context that a request implies, by its type and what reveals its client. Default: none. */
+  contextOf?(
+    request: string,
+    facts: Pick<RequestFacts, "headers">,
+  ): Readonly<Record<string, string>> | undefined;
   /** Headers of every answer. */
   readonly headers: Readonly<Record<string, string>>;
 }

@@ -13,6 +13,11 @@ import {
 } from "../gen/lance/namespace/v1/data_pb.ts";
 import { CreateTableIndexRequestSchema } from "../gen/lance/namespace/v1/index_pb.ts";
 import {
+  CreateNamespaceRequestSchema,
+  DescribeNamespaceRequestSchema,
+  ListNamespacesRequestSchema,
+} from "../gen/lance/namespace/v1/namespace_pb.ts";
+import {
   AnalyzeTableQueryPlanRequestSchema,
   FullTextQuerySchema,
   MatchQuerySchema,
@@ -40,6 +45,8 @@ import {
   CreateMaterializedViewResponseSchema,
   RefreshMaterializedViewRequestSchema,
 } from "../gen/lance/namespace/v1/view_pb.ts";
+import { databaseOfRegion } from "../namespace/local-region.ts";
+import { OF_DATABASES } from "../namespace/root-databases.ts";
 import { type Dialect, form } from "./dialect.ts";
 import { writeLanceType } from "./lance-types.ts";
 import { readColumns, readFullText, readMatch, readMultiMatch, readVector } from "./lancedb-query.ts";
@@ -50,6 +57,13 @@ import { absentAs, alsoNamed, bare, defaulted, renamed, without } from "./shapes
 const LOG = { use_rte: "use_lsm" };
 
 const readQuery = (json: unknown) => renamed(LOG)(without(["search_effort"])(json));
+
+/** Requests by which catalogs manage databases. */
+const OF_CATALOGS: ReadonlySet<string> = new Set(
+  [CreateNamespaceRequestSchema, DescribeNamespaceRequestSchema, ListNamespacesRequestSchema].map(
+    ({ typeName }) => typeName,
+  ),
+);
 
 const DELIMITER = /(?:^|&)delimiter=/;
 
@@ -146,6 +160,14 @@ export const lancedb: Dialect = {
   // The clients cannot say whether they wait for an index: `create_index` returns when the answer comes, and takes an
   // index without a job for one that is built. Their requests time out after 300 s.
   preferences: new Map([[CreateTableIndexRequestSchema.typeName, "respond-async, wait=60"]]),
+
+  // A connection to a catalog is one to the root, whose namespaces are databases to it; any other one names its database.
+  contextOf(request, { headers }) {
+    const isNamed =
+      headers["x-lancedb-database"] !== undefined ||
+      databaseOfRegion(headers["host"] as string | undefined) !== undefined;
+    return isNamed || !OF_CATALOGS.has(request) ? undefined : OF_DATABASES;
+  },
 
   // Features that the clients may use: several vectors in a query, structured full-text queries, multipart writes,
   // blobs. From 0.6.0 on they would also ask for the granularity of documents in full-text search.

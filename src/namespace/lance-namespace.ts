@@ -12,6 +12,7 @@ import type { Call } from "./call.ts";
 import type { IdempotencyRecords } from "./idempotency.ts";
 import type { Identifier } from "./identifier.ts";
 import type { Action } from "./principal.ts";
+import type { RootDatabases } from "./root-databases.ts";
 
 type Methods = typeof LanceNamespaceService.method;
 
@@ -85,6 +86,8 @@ export interface Backend {
    * anything, also what comes next.
    */
   readonly hasPlainPageTokens?: boolean | undefined;
+  /** Namespaces of the root that are databases of their own. Default: it has none, and headers name none. */
+  readonly rootDatabases?: RootDatabases | undefined;
   /** Whether calls can be answered now, for readiness. It is asked every few seconds. */
   ready(): Promise<boolean>;
   close(): Promise<void>;

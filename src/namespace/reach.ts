@@ -1,11 +1,23 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { Identifier } from "./identifier.ts";
 import { DATABASE, OBJECTS, type Row } from "./objects.ts";
-import { type AnyOperation, type Lookups, objectOf, type Touch, type Touches } from "./touch.ts";
+import {
+  type AnyOperation,
+  type Lookups,
+  type ObjectKind,
+  objectOf,
+  type Touch,
+  type Touches,
+} from "./touch.ts";
 
 /** Whether an operation reaches only objects that its request names; one that the table does not have may reach others. */
 export function isConfined(operation: string): boolean {
   return Object.hasOwn(OBJECTS, operation) && OBJECTS[operation as AnyOperation].confined;
+}
+
+/** Returns the kind of the object of an operation. */
+export function kindOf(operation: string): ObjectKind {
+  return rowOf(operation).kind;
 }
 
 /** Objects that a request reaches, with the operation on each. */

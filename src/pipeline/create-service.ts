@@ -13,6 +13,7 @@ import { compose, type Interceptor, type Next, type OperationRequest } from "./c
 import { fitResponse } from "./call/negotiate.ts";
 import { createReceive, refuseUnread } from "./call/receive.ts";
 import { resolve } from "./call/resolve.ts";
+import { enterDatabase } from "./call/root-databases.ts";
 import { chooseDatabase, type Route } from "./call/route.ts";
 import { keepAnswers } from "./idempotency.ts";
 import {
@@ -83,6 +84,8 @@ export function createService(options: ServiceOptions): Service {
     authenticator === undefined ? refuseUnread : identify(authenticator),
     ...limitKnownCallers(options),
     ...(routes === undefined ? [] : [chooseDatabase(databases, routes)]),
+    // A header names a database once.
+    ...(routes?.some(({ by }) => by === "header") ? [] : [enterDatabase(databases)]),
     ...(authenticator === undefined ? [] : [keepToScope(databases), ...decideBy(options)]),
     ...(authenticator === undefined ? [] : [withholdCredentials(databases)]),
     ...(options.readOnly ? [readOnly] : []),

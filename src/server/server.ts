@@ -120,7 +120,7 @@ export function createServer(given: ServerOptions): GatewayServer {
     refuse: app.refuse,
     crowded: (request, response) => app.refuse(request, response, crowded(), true),
     accepted: pace.noteConnection,
-    takeAddress: (target, headers) => takeAddress?.(target, headers) ?? target,
+    takeAddress: (target, headers) => takeAddress(target, headers),
   });
   return {
     figures: listener.figures,

@@ -29,21 +29,26 @@ export interface JobDescription {
   readonly failure?: { readonly message: string; readonly retryable: boolean };
 }
 
-/** Makes calls to the gateway at a port. */
-export function remoteCalls(port: number): RemoteCalls {
+/** Returns the headers of a connection to a database; undefined for a connection to the catalog. */
+export function headersOf(database: string | undefined): Readonly<Record<string, string>> {
+  const { "x-lancedb-database": _, ...catalog } = LANCEDB;
+  return database === undefined ? catalog : { ...catalog, "x-lancedb-database": database };
+}
+
+/** Makes calls to the gateway at a port. @param headers Default: {@link LANCEDB} */
+export function remoteCalls(port: number, headers: Readonly<Record<string, string>> = LANCEDB): RemoteCalls {
   const send = (path: string, json?: unknown) =>
     sendHttp(port, {
       path: `/v1/${path}`,
-      headers: LANCEDB,
+      headers,
       ...(json !== undefined && { body: JSON.stringify(json) }),
     });
   const calls: RemoteCalls = {
     post: async (path, json) => answered(await send(path, json)),
-    get: async (path) =>
-      answered(await sendHttp(port, { method: "GET", path: `/v1/${path}`, headers: LANCEDB })),
+    get: async (path) => answered(await sendHttp(port, { method: "GET", path: `/v1/${path}`, headers })),
     upload: async (path, body) => {
-      const headers = { ...LANCEDB, "content-type": "application/vnd.apache.arrow.stream" };
-      return answered(await sendHttp(port, { path: `/v1/${path}`, headers, body }));
+      const own = { ...headers, "content-type": "application/vnd.apache.arrow.stream" };
+      return answered(await sendHttp(port, { path: `/v1/${path}`, headers: own, body }));
     },
     async refused(name, path, json, status) {
       const answer = await send(path, json);

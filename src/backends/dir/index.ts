@@ -10,6 +10,7 @@ import { createMetadataOperations } from "./operations/columns/schema-metadata.t
 import { createIndexOperations } from "./operations/indices/indices.ts";
 import { tableOf } from "./operations/jobs.ts";
 import { createLanceDbExtensions } from "./operations/lancedb.ts";
+import { hasDatabase } from "./operations/namespaces/databases.ts";
 import { createListOperations } from "./operations/namespaces/list.ts";
 import { createNamespaceOperations } from "./operations/namespaces/namespaces.ts";
 import { createReadOperations } from "./operations/read/read.ts";
@@ -34,7 +35,7 @@ import { createVersionOperations } from "./operations/versions/versions.ts";
 import { startAutoRefresh } from "./operations/views/auto-refresh.ts";
 import { checkDefinition } from "./operations/views/definition.ts";
 import { createViewExtensions } from "./operations/views/extensions.ts";
-import { parseViewQuery } from "./operations/views/query-text.ts";
+import { parseViewQuery, withoutSourceIn, withSourceIn } from "./operations/views/query-text.ts";
 import { createViewOperations } from "./operations/views/views.ts";
 import type { DirectoryBackendOptions } from "./options.ts";
 import { type NoteWrite, noteWrites } from "./upkeep/note-writes.ts";
@@ -153,6 +154,11 @@ export async function createDirectoryBackend(options: DirectoryBackendOptions): 
       return job && tableOf(await catalog.read(), job);
     },
     hasPlainPageTokens: true,
+    rootDatabases: {
+      has: (name) => hasDatabase(catalog, name),
+      enterQuery: withSourceIn,
+      leaveQuery: withoutSourceIn,
+    },
     async ready() {
       try {
         await engine.warmUp();

@@ -17,6 +17,7 @@ import { createHeaderPolicy } from "../upstream-identity/headers.ts";
 import type { UpstreamIdentity, UpstreamIdentityOptions } from "../upstream-identity/identity.ts";
 import { keyOfCaller } from "../upstream-identity/key-of-caller.ts";
 import type { UpstreamTls } from "../upstream-identity/tls.ts";
+import { databasesOfUpstream } from "../upstream-identity/upstream-databases.ts";
 import { downloadHandler } from "./download-handler.ts";
 import { isServing } from "./health.ts";
 import type { TimeLimits } from "./patience.ts";
@@ -136,10 +137,12 @@ export async function createGrpcBackend(options: GrpcBackendOptions): Promise<Ba
     handlerOf(method, upstream),
   ]);
   const cached = createUpstreamCache(options.cache, { ...upstream, noteDecision });
+  const operations = cached(LanceNamespaceService.methods, Object.fromEntries(handlers)) as LanceNamespace;
   return {
     name: "grpc",
     handsOut: options.handsOut ?? "manage",
-    operations: cached(LanceNamespaceService.methods, Object.fromEntries(handlers)) as LanceNamespace,
+    operations,
+    rootDatabases: databasesOfUpstream(upstream.policy, operations.describeNamespace),
     ready: () => isServing(servers.endpoints, outages),
     close: () => servers.close(),
   };

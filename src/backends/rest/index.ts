@@ -14,6 +14,7 @@ import { createUpstreamCache } from "../upstream-cache/create-cache.ts";
 import { createIdentity } from "../upstream-identity/create-identity.ts";
 import { createHeaderPolicy } from "../upstream-identity/headers.ts";
 import { keyOfCaller } from "../upstream-identity/key-of-caller.ts";
+import { databasesOfUpstream } from "../upstream-identity/upstream-databases.ts";
 import { createHandler } from "./handlers.ts";
 import { createLongReader } from "./long-answers.ts";
 import type { RestBackendOptions } from "./options.ts";
@@ -61,11 +62,13 @@ export async function createRestBackend(options: RestBackendOptions): Promise<Ba
     return cached(methods, Object.fromEntries(handlers));
   }
 
+  const operations = handlersOf(LanceNamespaceService.methods) as LanceNamespace;
   return {
     name: "rest",
     handsOut: options.handsOut ?? "manage",
-    operations: handlersOf(LanceNamespaceService.methods) as LanceNamespace,
+    operations,
     extensions: handlersOf(LanceDbService.methods.filter(isForwardable)) as Partial<LanceDbExtensions>,
+    rootDatabases: databasesOfUpstream(policy, operations.describeNamespace),
     async ready() {
       const answering = await Promise.all(pools.endpoints.map((endpoint) => isAnswering(endpoint, outages)));
       return answering.some(Boolean);

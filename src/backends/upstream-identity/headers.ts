@@ -85,6 +85,8 @@ export interface HeaderPolicy {
    * single call. It does not change the request.
    */
   varying(call: Call): string[];
+  /** Whether the upstream gets the name of a database that a client's header has, and chooses the database by it. */
+  passesDatabase(call: Call): boolean;
   /**
    * Adds credentials to the headers of a request, unless fixed ones override them.
    *
@@ -163,6 +165,13 @@ export function createHeaderPolicy(options: HeaderPolicyOptions): HeaderPolicy {
     varying(call) {
       const pairs = addClients([], call);
       return pairs.filter((_, at) => !A_CALLS_OWN.has(pairs[at & ~1] as string));
+    },
+    passesDatabase(call) {
+      const isOwn = endsHere(call.headers);
+      return DATABASE_HEADERS.some(
+        (name) =>
+          call.headers[name] !== undefined && passes(name) && !isOwn(name) && !isOperators(name, call),
+      );
     },
     addCredentials(pairs, credentials) {
       for (const name in credentials) {

@@ -1,7 +1,8 @@
 import type { DescMethod, Message } from "@bufbuild/protobuf";
+import { isRead } from "../../namespace/actions.ts";
 import type { Call } from "../../namespace/call.ts";
 import { LanceError } from "../../namespace/errors.ts";
-import { DATABASE_HEADERS } from "../../namespace/header-names.ts";
+import { kindOf } from "../../namespace/reach.ts";
 import type { Databases } from "./databases.ts";
 import {
   type Interceptor,
@@ -10,11 +11,12 @@ import {
   type OperationRequest,
   type OperationResponse,
 } from "./interceptor.ts";
-import { createScope, type Scope } from "./scope.ts";
+import { databaseNamed } from "./named-database.ts";
+import { createScopes, type Scope } from "./scope.ts";
 
 /** A way in which a call names its database. */
 export type Route =
-  /** `x-service-database` and `x-lancedb-database`; with a `…-prefix`, the database is `NAME/PREFIX`. */
+  /** `x-service-database`, `x-lancedb-database` or the host of the region `local`, as {@link databaseNamed} reads them. */
   | { readonly by: "header" }
   /** The path, from which the server has taken the name. */
   | { readonly by: "path" }
@@ -27,26 +29,21 @@ export type Route =
  * Chooses the database of each call by the first route that names one. A later step refuses a name without a database
  * with NamespaceNotFound; a call that names none is InvalidInput, unless there is a database for these calls.
  *
- * A route by namespace removes the database's name from the request and puts it back into the response.
+ * A route by namespace removes the database's name from the request and puts it back into the response. A call that creates or drops
+ * a database is for the list of them.
  */
 export function chooseDatabase(databases: Databases, routes: readonly Route[]): Interceptor {
-  const scopes = new Map<DescMethod, Scope>();
+  const scopeOf = createScopes();
   const selectors = routes.map((route) => ({
     select: selectorOf(route, scopeOf),
     scoped: route.by === "namespace",
   }));
 
-  function scopeOf(method: DescMethod): Scope {
-    const scope = scopes.get(method) ?? createScope(method);
-    scopes.set(method, scope);
-    return scope;
-  }
-
   /** Returns the name that the database does not see, and that its answers get back. */
   function choose(request: Message, call: Call): string | undefined {
     for (const { select, scoped } of selectors) {
       const name = select(request, call);
-      if (name === undefined) continue;
+      if (name === undefined || (scoped && isAboutList(call))) continue;
       // Before the call has the name, which may be any text and must not get into the metrics by a failure.
       if (scoped) scopeOf(call.method).strip(request, name);
       call.database = name;
@@ -80,12 +77,17 @@ async function refuseUnknown(call: Call, request: OperationRequest, next: Next):
   }
 }
 
+/** Whether a call is about a database as an entry of the root's list: it creates or drops one. */
+function isAboutList({ id, method }: Call): boolean {
+  return id.length === 1 && kindOf(method.localName) === "Namespace" && !isRead(method);
+}
+
 type Selector = (request: Message, call: Call) => string | undefined;
 
 function selectorOf(route: Route, scopeOf: (method: DescMethod) => Scope): Selector {
   switch (route.by) {
     case "header":
-      return (_, { headers }) => namedByHeaders(headers);
+      return (_, call) => databaseNamed(call);
     case "path":
       return (_, { address }) => address?.database;
     case "host":
@@ -93,15 +95,6 @@ function selectorOf(route: Route, scopeOf: (method: DescMethod) => Scope): Selec
     case "namespace":
       return (request, { id, method }) => id[0] ?? scopeOf(method).find(request);
   }
-}
-
-function namedByHeaders(headers: Readonly<Record<string, string>>): string | undefined {
-  for (const header of DATABASE_HEADERS) {
-    const [name, prefix] = [headers[header], headers[`${header}-prefix`]];
-    if (name) return prefix ? `${name}/${prefix}` : name;
-    if (prefix) throw new LanceError("InvalidInput", `${header}-prefix needs ${header} beside it`);
-  }
-  return undefined;
 }
 
 function databaseOfHost(hosts: Readonly<Record<string, string>>, host = ""): string | undefined {

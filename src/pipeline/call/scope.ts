@@ -1,8 +1,8 @@
 import type { DescField, DescMessage, DescMethod, Message } from "@bufbuild/protobuf";
 import { LanceError } from "../../namespace/errors.ts";
-import { agreedIdentifier } from "../../namespace/identifier.ts";
+import { agreedIdentifier, type Identifier } from "../../namespace/identifier.ts";
 
-/** Removes the name of a database from the messages of a method, and puts it back. */
+/** Changes between names in a database and names that begin with its own, in the messages of a method. */
 export interface Scope {
   /** Returns the first name of the first object that a request names. */
   find(request: Message): string | undefined;
@@ -14,6 +14,15 @@ export interface Scope {
   strip(request: Message, database: string): void;
   /** Puts the name of the database before all names in an answer. */
   restore(answer: Message, database: string): void;
+  /**
+   * Puts the name of a database before all names in a request; those of other objects than the call's stay without it where the
+   * request leaves them out.
+   *
+   * @param id names of the object of the call, with the database.
+   */
+  enter(request: Message, database: string, id: Identifier): void;
+  /** Removes the name of the database from all names in an answer. */
+  leave(answer: Message, database: string): void;
 }
 
 type Edit = (names: readonly string[], field: string, holder: Fields) => string[];
@@ -25,7 +34,7 @@ export type Fields = Message & Record<string, unknown>;
 /** Fields of requests that lead to an object from the root. */
 const IN_REQUESTS: ReadonlySet<string> = new Set(["id", "new_namespace_id"]);
 /** Fields of answers that lead to an object from the root. */
-const IN_ANSWERS: ReadonlySet<string> = new Set(["id", "namespace"]);
+const IN_ANSWERS: ReadonlySet<string> = new Set(["id", "namespace", "source_namespace"]);
 
 /** Finds the fields with names in the messages of a method. */
 export function createScope({ input, output }: DescMethod): Scope {
@@ -55,6 +64,32 @@ export function createScope({ input, output }: DescMethod): Scope {
         isSaid(names, field, holder) ? [database, ...names] : [],
       );
     },
+
+    enter(request, database, id) {
+      inRequest?.(request, (names, field, holder) => {
+        if (field === "id" && holder === request) {
+          holder["identifier"] = "";
+          return [...id];
+        }
+        const own = field === "id" ? settled(names, holder, request) : names;
+        if ("identifier" in holder) holder["identifier"] = "";
+        return own.length === 0 ? [] : [database, ...own];
+      });
+    },
+
+    leave(answer, database) {
+      inAnswer?.(answer, (names) => (names[0] === database ? names.slice(1) : [...names]));
+    },
+  };
+}
+
+/** Returns the scopes of methods, each created once. */
+export function createScopes(): (method: DescMethod) => Scope {
+  const scopes = new Map<DescMethod, Scope>();
+  return (method) => {
+    const scope = scopes.get(method) ?? createScope(method);
+    scopes.set(method, scope);
+    return scope;
   };
 }
 
@@ -79,7 +114,11 @@ function stripped(names: readonly string[], field: string, database: string): st
 
 /** Whether a list is present: an empty list is the root if the field names the object. */
 function isSaid(names: readonly string[], field: string, holder: Fields): boolean {
-  return names.length > 0 || (field === "namespace" && holder["table"] !== undefined);
+  return (
+    names.length > 0 ||
+    (field === "namespace" && holder["table"] !== undefined) ||
+    field === "source_namespace"
+  );
 }
 
 /** Compiles the walk over the lists of names in fields with the given names; undefined if a type has none. */

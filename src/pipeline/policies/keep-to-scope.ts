@@ -15,7 +15,8 @@ export function keepToScope(databases: Databases): Interceptor {
   const unnamed = nameOfUnnamed(databases);
   return (call, request, next) => {
     const { principal, method, id, database = unnamed } = call;
-    const root = database === undefined ? [] : [database];
+    // The names of the list of databases begin with those of databases.
+    const root = database === undefined || database === "" ? [] : [database];
     if (principal?.scope !== undefined && !isWithin(principal.scope, root, call, request))
       throw refusal(call, method.name, actionOf(method), id);
     return next(call, request);

@@ -44,13 +44,21 @@ export function createPermissions(authorizer: Authorizer, databases: Databases):
     return database ?? unnamed;
   }
 
+  /** Returns the object of a touch; an entry of the list of databases is the database itself. */
+  function objectOf(call: Call, { kind, id, database = databaseOf(call) }: Touch): Access["object"] {
+    const [name] = id;
+    return database === "" && name !== undefined && name !== ""
+      ? { kind: "Database", database: name, id: id.slice(1) }
+      : { kind, database, id };
+  }
+
   function accessOf(call: Call, touch: Touch): Access {
-    const { operation, kind, id, database = databaseOf(call) } = touch;
+    const { operation } = touch;
     const method = METHODS[operation];
     return {
       operation: method.name,
       action: actionOf(method),
-      object: { kind, database, id },
+      object: objectOf(call, touch),
       properties: () => propertiesOf(call, touch),
     };
   }

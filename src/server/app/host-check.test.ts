@@ -8,6 +8,8 @@ const EVIL = [
   "localhost.evil.example",
   "127.0.0.1.nip.io",
   "evillocalhost",
+  "local.api.lancedb.com",
+  "a.local.api.lancedb.com.evil.example",
 ];
 const LOCAL = [
   "localhost",
@@ -16,6 +18,8 @@ const LOCAL = [
   "app.localhost:80",
   "127.0.0.1:2333",
   "[::1]:2333",
+  "sales.local.api.lancedb.com",
+  "team.events.local.api.lancedb.com:2333",
 ];
 
 function listening(host: string, address: string, ...allowed: readonly string[]) {

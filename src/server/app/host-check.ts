@@ -1,4 +1,5 @@
 import { isIP } from "node:net";
+import { LOCAL_REGION } from "../../namespace/local-region.ts";
 import { isLoopbackAddress } from "../../runtime/loopback.ts";
 
 /** Decides which hosts the server serves. */
@@ -8,8 +9,8 @@ export interface HostCheck {
   /** Replaces the further hosts that are served. */
   serveAlso(own: readonly string[]): void;
   /**
-   * Whether a request for a host is served. IP addresses, `localhost` and all names below it always are, and so is a
-   * request without a host: a page of another site cannot have them as its own.
+   * Whether a request for a host is served. IP addresses, `localhost` and all names below it always are, the hosts of LanceDB's
+   * region `local`, and a request without a host: a page of another site cannot have them as its own.
    *
    * @param host the host with or without a port, as in a `host` header.
    */
@@ -52,7 +53,10 @@ export function createHostCheck(allowed: readonly string[], own: readonly string
 /** Returns single names, and the endings of the names below others. */
 function namesOf(hosts: readonly string[]) {
   const names = new Set(["localhost", ...hosts.map((name) => name.toLowerCase())]);
-  return { names, endings: [".localhost", ...[...names].filter(isPattern).map((name) => name.slice(1))] };
+  return {
+    names,
+    endings: [".localhost", LOCAL_REGION, ...[...names].filter(isPattern).map((name) => name.slice(1))],
+  };
 }
 
 function isPattern(name: string): boolean {

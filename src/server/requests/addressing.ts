@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
+import { databaseOfRegion } from "../../namespace/local-region.ts";
 import { setAddress } from "../../wires/address.ts";
 
 /** The parts of a request's address that name a database. */
@@ -17,17 +18,17 @@ export interface Addressing {
  */
 export type TakeAddress = (target: string, headers: IncomingHttpHeaders) => string;
 
-/** Compiles {@link TakeAddress}; returns undefined if there is nothing to extract. */
-export function createTakeAddress({ pathPrefix, hosts = [] }: Addressing): TakeAddress | undefined {
-  if (pathPrefix === undefined && hosts.length === 0) return undefined;
+/** Compiles {@link TakeAddress}. Hosts of the region `local` always name a database. */
+export function createTakeAddress({ pathPrefix, hosts = [] }: Addressing): TakeAddress {
   const start = pathPrefix === undefined ? undefined : `${pathPrefix}/`;
 
   return (target, headers) => {
     // HTTP/2 has the host in a header of its own, which overrides this one.
-    const host = hosts.length > 0 ? hostOf(headers) : undefined;
+    const requested = hostOf(headers);
+    const host = hosts.length > 0 || databaseOfRegion(requested) !== undefined ? requested : undefined;
     const end = start !== undefined && target.startsWith(start) ? target.indexOf("/", start.length) : -1;
     const database = end < 0 ? undefined : decoded(target.slice(start?.length, end));
-    setAddress(headers, { host, database });
+    if (host !== undefined || database !== undefined) setAddress(headers, { host, database });
     return end < 0 ? target : target.slice(end);
   };
 }

@@ -84,6 +84,7 @@ export function createServeCall(options: RestCallOptions): ServeCall {
           : undefined;
       if (exchange.done) return;
       const request = binding.decode(segments, exchange.query, json);
+      addContext(request, dialect.contextOf?.(binding.method.input.typeName, exchange.request));
       call.begun = true;
       if (binding.responseBody === "raw") {
         const method = binding.method as DescMethodServerStreaming;
@@ -137,6 +138,11 @@ export function refusalOf({ requestId, path, request: { headers } }: Exchange, t
 }
 
 type MessageFields = Message & Record<string, unknown>;
+
+/** Adds entries to the context of a request, which override the client's own. */
+function addContext(request: Message, entries: Readonly<Record<string, string>> | undefined): void {
+  if (entries !== undefined) Object.assign((request as MessageFields)["context"] as object, entries);
+}
 
 const NO_CONTENT = 204;
 const PARTIAL_CONTENT = 206;

@@ -6,6 +6,7 @@ import {
 } from "../../../../gen/lance/namespace/v1/table_pb.ts";
 import type { Identifier } from "../../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
+import { concernsDatabases } from "../../../../namespace/root-databases.ts";
 import { createBaseListing } from "../../catalog/base/base-listing.ts";
 import { rootLocation, rootName } from "../../catalog/base/location-names.ts";
 import type { CatalogContext, TableContext } from "../../catalog/catalog-context.ts";
@@ -15,6 +16,7 @@ import { PROBES, unlistedAmong } from "../../catalog/unlisted.ts";
 import type { DirContext, PageContext } from "../context.ts";
 import { pageSize } from "../paging.ts";
 import { isNamespace, namespaceNotFound, objectIdOf } from "../tables/lookup.ts";
+import { isDatabaseIn } from "./databases.ts";
 
 /** The operations that list children, page by page. */
 export function createListOperations(
@@ -50,10 +52,13 @@ export function createListOperations(
   }
 
   return {
-    async listNamespaces({ pageToken: after = "", limit }, { id }) {
+    async listNamespaces({ pageToken: after = "", limit, context: facts }, { id }) {
       const state = await stateWith(id);
       const source: Source = async (from, count) => state.children(objectIdOf(id), "namespace", from, count);
-      const { names, ...page } = await pageOf(source, { after, limit: pageSize(context, limit) });
+      const place = { after, limit: pageSize(context, limit) };
+      const { names, ...page } = await (id.length === 0 && concernsDatabases(facts)
+        ? pageOfSome(source, place, async (name) => isDatabaseIn(state, name))
+        : pageOf(source, place));
       return create(ListNamespacesResponseSchema, { namespaces: names, ...page });
     },
     async listTables(request, { id }) {

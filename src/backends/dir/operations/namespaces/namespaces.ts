@@ -11,6 +11,7 @@ import {
 import { LanceError } from "../../../../namespace/errors.ts";
 import { checkNewName, type Identifier, joinIdentifier } from "../../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
+import { isDatabase } from "../../../../namespace/root-databases.ts";
 import { ITEMS_PER_STEP, type Steps } from "../../../../runtime/pace.ts";
 import type { ChangeContext } from "../../batch/change-context.ts";
 import type { Draft } from "../../catalog/state/draft.ts";
@@ -19,6 +20,7 @@ import { checkProperties } from "../properties.ts";
 import { mutateAndRemove } from "../tables/drop.ts";
 import { isNamespace, namespaceNotFound, objectIdOf, requireParent } from "../tables/lookup.ts";
 import { isUnlistedTable, mayBeUnlisted } from "../tables/unlisted-table.ts";
+import { newProperties, noDatabase, wantsDatabase } from "./databases.ts";
 
 type Operations = Pick<
   LanceNamespace,
@@ -36,9 +38,10 @@ export function createNamespaceOperations(context: ChangeContext): Operations {
   }
 
   return {
-    async createNamespace({ mode, properties }, { id, signal, removable }) {
+    async createNamespace({ mode, properties: given, context: facts }, { id, signal, removable }) {
       if (id.length === 0) throw alreadyExists(id);
       for (const name of id) checkNewName(name);
+      const properties = newProperties(facts, id, given);
       checkProperties(properties);
       if (mayBeUnlisted(id) && (await isUnlistedTable(context, await catalog.read(), id)))
         throw alreadyExists(id);
@@ -47,6 +50,7 @@ export function createNamespaceOperations(context: ChangeContext): Operations {
         const existing = draft.get(objectIdOf(id));
         if (existing !== undefined && existing.objectType !== "namespace") throw alreadyExists(id);
         if (existing !== undefined && mode === CreateNamespaceMode.EXIST_OK) {
+          if (wantsDatabase(facts, id) && !isDatabase(existing.properties)) throw noDatabase(id);
           return existing.properties;
         }
         if (mode === CreateNamespaceMode.OVERWRITE) yield* deleteBelow(draft, objectIdOf(id), removable);
@@ -58,8 +62,9 @@ export function createNamespaceOperations(context: ChangeContext): Operations {
       const answer = await mutateAndRemove(context, createIn, signal);
       return create(CreateNamespaceResponseSchema, { properties: { ...answer } });
     },
-    async describeNamespace(_request, { id }) {
+    async describeNamespace({ context: facts }, { id }) {
       const row = await requireNamespace(id);
+      if (wantsDatabase(facts, id) && !isDatabase(row?.properties)) throw noDatabase(id);
       const properties = id.length === 0 ? await catalog.rootProperties() : row?.properties;
       return create(DescribeNamespaceResponseSchema, { properties: { ...properties } });
     },

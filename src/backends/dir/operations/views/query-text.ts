@@ -33,9 +33,7 @@ export function parseViewQuery(text: string): ViewQuery {
   if (!isKeyword(tokens[0], "SELECT")) throw invalid("it does not begin with SELECT");
   if (isKeyword(tokens[1], "DISTINCT")) throw invalid("DISTINCT is not understood");
   const limit = takeLimit(tokens);
-  const from = tokens.findIndex(
-    (token, i) => isClause(token, "FROM") && !isKeyword(tokens[i - 1], "DISTINCT"),
-  );
+  const from = findFrom(tokens);
   if (from < 0) throw invalid("FROM is missing");
   const where = tokens.findIndex((token, i) => i > from && isClause(token, "WHERE"));
   const source = tokens.slice(from + 1, where < 0 ? undefined : where);
@@ -45,6 +43,37 @@ export function parseViewQuery(text: string): ViewQuery {
     where: where < 0 ? undefined : expressionOf(text, tokens.slice(where + 1)),
     limit,
   };
+}
+
+/**
+ * Returns a query of the table below a namespace of the root.
+ *
+ * @throws LanceError InvalidInput for a text that is not a {@link ViewQuery}
+ */
+export function withSourceIn(text: string, namespace: string): string {
+  parseViewQuery(text);
+  const at = startOfSource(text);
+  return text.slice(0, at) + prefixOf(namespace) + text.slice(at);
+}
+
+/** Returns a query of a table as it was before {@link withSourceIn}; any other query stays as it is. */
+export function withoutSourceIn(text: string, namespace: string): string {
+  const at = startOfSource(text);
+  const prefix = prefixOf(namespace);
+  return text.startsWith(prefix, at) ? text.slice(0, at) + text.slice(at + prefix.length) : text;
+}
+
+function startOfSource(text: string): number {
+  const tokens = tokenizeSql(text);
+  return tokens[findFrom(tokens) + 1]?.start ?? text.length;
+}
+
+function prefixOf(namespace: string): string {
+  return `"${namespace.replaceAll('"', '""')}".`;
+}
+
+function findFrom(tokens: readonly SqlToken[]): number {
+  return tokens.findIndex((token, i) => isClause(token, "FROM") && !isKeyword(tokens[i - 1], "DISTINCT"));
 }
 
 function isKeyword(token: SqlToken | undefined, keyword: string): boolean {

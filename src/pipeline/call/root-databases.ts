@@ -1,0 +1,132 @@
+import { create, type Message } from "@bufbuild/protobuf";
+import type { ListJobsResponse } from "../../gen/lance/gateway/v1/job_pb.ts";
+import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
+import { isRead } from "../../namespace/actions.ts";
+import { type Call, copyCall } from "../../namespace/call.ts";
+import { LanceError } from "../../namespace/errors.ts";
+import { DATABASE_HEADERS } from "../../namespace/header-names.ts";
+import { DEFAULT_DELIMITER } from "../../namespace/identifier.ts";
+import type { Backend } from "../../namespace/lance-namespace.ts";
+import { kindOf } from "../../namespace/reach.ts";
+import { concernsDatabases, type RootDatabases } from "../../namespace/root-databases.ts";
+import type { Databases } from "./databases.ts";
+import { type Interceptor, isStream, type Next, type OperationInterceptors } from "./interceptor.ts";
+import { databaseNamed } from "./named-database.ts";
+import { createScopes } from "./scope.ts";
+
+/**
+ * Lets calls that name a database of the root enter it: the object of the call becomes the one below the database's namespace,
+ * about which everything later decides and which the backend executes. The client sees the names without the database. A
+ * name that no database of the root has is ignored, as by a server with a single database.
+ */
+export function enterDatabase(databases: Databases): Interceptor {
+  const scopeOf = createScopes();
+
+  return async (call, request, next) => {
+    const backend = databases.get(call.database)?.backend;
+    const name = backend?.rootDatabases === undefined ? undefined : databaseNamed(call);
+    if (backend?.rootDatabases === undefined || name === undefined) return next(call, request);
+    // A name with the delimiter would be that of a namespace further down.
+    if (name.includes(DEFAULT_DELIMITER) || !(await backend.rootDatabases.has(name, call)))
+      return next(call, request);
+    refuseNested(call);
+    // An upstream must not enter it again.
+    for (const header of DATABASE_HEADERS) {
+      delete call.headers[header];
+      delete call.headers[`${header}-prefix`];
+    }
+    call.takes = undefined;
+    const scope = scopeOf(call.method);
+    if (call.id.length > 0 || hasRoot(call)) call.id = [name, ...call.id];
+    scope.enter(request.message, name, call.id);
+    const own = interceptorsIn({ name, backend, texts: backend.rootDatabases })[request.operation];
+    const response = await (own === undefined ? next(call, request) : own(call, request, next));
+    if (!isStream(response)) scope.leave(response, name);
+    return response;
+  };
+}
+
+/** Whether the root of the database is an object of the operation, which only reads it. */
+function hasRoot({ method }: Call): boolean {
+  return kindOf(method.localName) === "Namespace" && isRead(method);
+}
+
+/** @throws LanceError Unsupported for a database that would be in another one */
+function refuseNested({ id, context = {} }: Call): void {
+  if (id.length !== 1 || !concernsDatabases(context)) return;
+  throw new LanceError("Unsupported", "databases are namespaces of the root, and a database has none in it");
+}
+
+/** A database that a call has entered. */
+interface Entered {
+  readonly name: string;
+  readonly backend: Backend;
+  readonly texts: RootDatabases;
+}
+
+/** The operations whose requests or answers name objects in another way than by lists of names. */
+function interceptorsIn({
+  name,
+  backend,
+  texts,
+}: Entered): Readonly<Record<string, Interceptor | undefined>> {
+  const prefix = `${name}${DEFAULT_DELIMITER}`;
+
+  const ownJob: Interceptor = async (call, request, next) => {
+    const { jobId } = request.message as Message & { readonly jobId: string };
+    if (backend.tableOfJob === undefined) throw unsupported("jobs");
+    const table = await backend.tableOfJob(jobId);
+    if (table?.[0] === name && table.length > 1) return next(call, request);
+    throw new LanceError("TransactionNotFound", `there is no job ${JSON.stringify(jobId)}`);
+  };
+
+  const unsupported = (what: string) =>
+    new LanceError("Unsupported", `the ${backend.name} backend has no ${what} in databases of the root`);
+
+  const interceptors: OperationInterceptors = {
+    async listAllTables(call, { message }, next) {
+      const { pageToken, limit, includeDeclared } = message;
+      const { listTables } = LanceNamespaceService.method;
+      call.id = [name];
+      const own = copyCall(call, { method: listTables });
+      const asked = create(listTables.input, { id: [name], pageToken, limit, includeDeclared });
+      const list = next as unknown as Next<"listTables">;
+      try {
+        const page = await list(own, { kind: "unary", operation: "listTables", message: asked });
+        return create(call.method.output, { ...page }) as never;
+      } finally {
+        call.admitted = own.admitted === true;
+      }
+    },
+    async listJobs(call, request, next) {
+      const answer = (await next(call, request)) as ListJobsResponse;
+      answer.jobs = answer.jobs.filter(({ table }) => table.startsWith(prefix));
+      for (const job of answer.jobs) job.table = job.table.slice(prefix.length);
+      return answer;
+    },
+    async cloneTable(call, request, next) {
+      const { message } = request;
+      // A location leads to the same table from everywhere.
+      if (!message.sourceLocation.includes("/")) message.sourceLocation = prefix + message.sourceLocation;
+      return next(call, request);
+    },
+    async createMaterializedView(call, request, next) {
+      const { message } = request;
+      if (texts.enterQuery === undefined) {
+        throw new LanceError(
+          "Unsupported",
+          `the ${backend.name} backend has no views in databases of the root`,
+        );
+      }
+      message.sourceQuery = texts.enterQuery(message.sourceQuery, name);
+      return next(call, request);
+    },
+    async describeMaterializedView(call, request, next) {
+      const answer = await next(call, request);
+      answer.query = texts.leaveQuery?.(answer.query, name) ?? answer.query;
+      return answer;
+    },
+  };
+  const others = { describeJob: ownJob, cancelJob: ownJob, queryJobEvents: ownJob };
+  return { ...(interceptors as object), ...others };
+}
