@@ -17,6 +17,7 @@ import { createReadOperations } from "./operations/read/read.ts";
 import { onlyReads } from "./operations/read-only.ts";
 import { createChangeOperations } from "./operations/rows/change.ts";
 import { createMergeOperations } from "./operations/rows/merge.ts";
+import { createMergeLocks } from "./operations/rows/merge-locks.ts";
 import { createMultipartWrites } from "./operations/rows/multipart.ts";
 import { startStagingSweep } from "./operations/rows/staging-sweep.ts";
 import { createWriteOperations } from "./operations/rows/write.ts";
@@ -78,9 +79,11 @@ export async function createDirectoryBackend(options: DirectoryBackendOptions): 
     upkeep?.note(id, by);
     autoRefresh?.note(id);
   };
+  const mergeLocks = createMergeLocks(context.layout.baseKey, context.store, context.clock);
   let endSweep = async () => {};
   const close = async () => {
     await endSweep();
+    await mergeLocks.close();
     await reserve.close();
     await autoRefresh?.close();
     await upkeep?.close();
@@ -109,7 +112,7 @@ export async function createDirectoryBackend(options: DirectoryBackendOptions): 
     dropTable: (request, call) => reserve.spend(() => drops.dropTable(request, call)),
     ...writeOperations,
     ...createReadOperations(context),
-    ...createMergeOperations(context),
+    ...createMergeOperations(context, mergeLocks),
     ...createChangeOperations(context),
     ...createStatsOperations(context),
     ...createVersionOperations(context),

@@ -58,6 +58,11 @@ function leaseName(location: string): string {
   return escaped.length <= MAX_NAME_LENGTH ? escaped : HASHED + hash("sha256", location);
 }
 
+/** Returns the directory for the tokens of a table, and for what is noted beside them. */
+export function upkeepDirectory(base: string, location: string): string {
+  return keyIn(base, `${UPKEEP_DIRECTORY}/${leaseName(location)}`);
+}
+
 /** Whether the name of a directory is a hash. */
 export function isHashed(name: string): boolean {
   return name.startsWith(HASHED);
@@ -78,8 +83,7 @@ export function createUpkeepLeases(
 ): UpkeepLeases {
   const owner = Buffer.from(randomUUID());
   const silence = createSilence(clock);
-  const directoryOf = (location: string) => keyIn(base, `${UPKEEP_DIRECTORY}/${leaseName(location)}`);
-
+  const directoryOf = (location: string) => upkeepDirectory(base, location);
   const noteOf = (location: string) => keyIn(directoryOf(location), OPTIMIZED);
 
   async function tokensOf(location: string): Promise<number[]> {

@@ -29,6 +29,7 @@ import { checkBlobs } from "./check-blobs.ts";
 import { checkTypes } from "./check-types.ts";
 import { parseDuration } from "./duration.ts";
 import { createShared, writeFirst } from "./first-version.ts";
+import type { MergeLocks } from "./merge-locks.ts";
 import { createRowTurns } from "./row-turns.ts";
 
 /** A part of a merge: an action on rows, and the condition for them. */
@@ -52,6 +53,7 @@ interface Plan {
 /** The operation that merges rows into a table by key. */
 export function createMergeOperations(
   context: ChangeContext & Pick<UploadContext, "maxUploadBytes"> & Pick<ReadContext, "readAhead">,
+  { withLock }: Pick<MergeLocks, "withLock">,
 ): Pick<LanceNamespace, "mergeInsertIntoTable"> {
   const { maxUploadBytes, readAhead } = context;
   const takeTurn = createRowTurns(context);
@@ -126,17 +128,20 @@ export function createMergeOperations(
       const branch = isMain(request.branch) ? undefined : request.branch;
       // The engine would commit two concurrent merges that both insert the same new key.
       const alone = (held: () => Promise<void>) => locks.withLocks([`${table.path}\0${branch ?? ""}`], held);
-      return takeTurn(call, branch, (endTurn) =>
-        untilEarlyEnd(alone, async (end) => {
-          if (call.signal.aborted) throw cancellationOf(call.signal);
-          const first = branch === undefined ? await firstVersion(table, upload, plan) : undefined;
-          const onCommitted = () => {
-            end();
-            endTurn();
-          };
-          return first ?? (await merge(call, table, branch, upload, plan, onCommitted));
-        }),
-      );
+      const run = () =>
+        takeTurn(call, branch, (endTurn) =>
+          untilEarlyEnd(alone, async (end) => {
+            if (call.signal.aborted) throw cancellationOf(call.signal);
+            const first = branch === undefined ? await firstVersion(table, upload, plan) : undefined;
+            const onCommitted = () => {
+              end();
+              endTurn();
+            };
+            return first ?? (await merge(call, table, branch, upload, plan, onCommitted));
+          }),
+        );
+      // Only after the upload, so that no slow client has the lock.
+      return plan.insert ? withLock(table.location, call.signal, run) : run();
     },
   };
 }

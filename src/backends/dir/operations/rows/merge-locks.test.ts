@@ -1,0 +1,108 @@
+import assert from "node:assert/strict";
+import { setTimeout as sleep } from "node:timers/promises";
+import { tableFromIPC } from "apache-arrow";
+import { expect, type TestContext, test } from "vitest";
+import { createLocalStore } from "../../format/local/local-store.ts";
+import { createStorageClock } from "../../format/storage-clock.ts";
+import { rows } from "../../rows-fixture.ts";
+import { failsWith, openClient, temporaryDirectory } from "../../test-support.ts";
+import { createMergeLocks, type MergeLockTimes } from "./merge-locks.ts";
+
+const ON = { on: ["id"], whenMatchedUpdateAll: true, whenNotMatchedInsertAll: true };
+const ROUNDS = 6;
+
+test("gateways that merge the same new keys at the same time insert each of them once", async (t) => {
+  const root = await temporaryDirectory(t);
+  const clients = [await openClient(t, root), await openClient(t, root), await openClient(t, root)];
+  await clients[0]?.upload("createTable", "t", {}, rows([0]));
+  let inserted = 0n;
+  for (let round = 1; round <= ROUNDS; round++) {
+    const keys = [3 * round, 3 * round + 1, 3 * round + 2];
+    const merged = await Promise.all(
+      clients.map((client) => client.upload("mergeInsertIntoTable", "t", ON, rows(keys))),
+    );
+    for (const { numInsertedRows = 0n } of merged) inserted += numInsertedRows;
+  }
+  const ids = [...(tableFromIPC((await clients[1]?.query("t", { k: 999n })) as Buffer).getChild("id") ?? [])];
+  assert.deepEqual(ids.length, new Set(ids).size);
+  assert.deepEqual([ids.length, inserted], [1 + 3 * ROUNDS, BigInt(3 * ROUNDS)]);
+});
+
+async function openLocks(t: TestContext, times: Partial<MergeLockTimes> = {}) {
+  const root = await temporaryDirectory(t);
+  const store = createLocalStore();
+  const base = store.keyOf(root);
+  const all = { leaseMs: 10_000, renewMs: 100, keepMs: 30, turnMs: 300, pollMs: 5, ...times };
+  const open = () => {
+    const locks = createMergeLocks(base, store, createStorageClock(store, base), all);
+    t.onTestFinished(locks.close);
+    return locks;
+  };
+  return { open, key: `${base}/.upkeep/t.lance/merging`, store };
+}
+
+const forever = new AbortController().signal;
+
+test("processes take turns, and a busy one lets the others have theirs", async (t) => {
+  const { open } = await openLocks(t);
+  const [a, b] = [open(), open()];
+  let [inside, mostInside, turnsOfB] = [0, 0, 0];
+  const end = performance.now() + 2_000;
+  async function work(locks: typeof a, count: () => void): Promise<void> {
+    while (performance.now() < end) {
+      await locks.withLock("t.lance", forever, async () => {
+        inside++;
+        mostInside = Math.max(mostInside, inside);
+        await sleep(2);
+        inside--;
+        count();
+      });
+    }
+  }
+  await Promise.all([work(a, () => {}), work(b, () => turnsOfB++)]);
+  assert.equal(mostInside, 1);
+  assert.ok(turnsOfB > 0);
+});
+
+test("several calls of a process share its lock, and a call that ends does not wait", async (t) => {
+  const { open } = await openLocks(t);
+  const [a, b] = [open(), open()];
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const both = [0, 1].map(() => a.withLock("t.lance", forever, () => promise));
+  await a.withLock("t.lance", forever, async () => {});
+  await assert.rejects(
+    b.withLock("t.lance", AbortSignal.timeout(50), async () => {}),
+    failsWith("Cancelled"),
+  );
+  await b.withLock("other.lance", forever, async () => {});
+  resolve();
+  await Promise.all(both);
+  await b.withLock("t.lance", forever, async () => {});
+});
+
+test("the lock of a process that died is taken over, and a live one keeps it", async (t) => {
+  const { open, key, store } = await openLocks(t, { leaseMs: 2_000 });
+  await store.put(key, Buffer.from("a dead process"));
+  const startedAt = performance.now();
+  const [a, b] = [open(), open()];
+  let done = false;
+  await a.withLock("t.lance", forever, async () => {
+    assert.ok(performance.now() - startedAt > 1_900);
+    const other = b.withLock("t.lance", forever, async () => {
+      done = true;
+    });
+    await sleep(2_500);
+    assert.equal(done, false);
+    void other;
+  });
+  await expect.poll(() => done).toBe(true);
+});
+
+test("closing gives the locks back", async (t) => {
+  const { open, key, store } = await openLocks(t, { keepMs: 60_000 });
+  const locks = open();
+  await locks.withLock("t.lance", forever, async () => {});
+  assert.ok(await store.head(key));
+  await locks.close();
+  assert.equal(await store.head(key), undefined);
+});

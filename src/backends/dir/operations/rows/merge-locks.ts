@@ -1,0 +1,182 @@
+import { randomUUID } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import { cancellationOf, untilAborted } from "../../concurrency/wait.ts";
+import { createSilence } from "../../format/silence.ts";
+import type { ObjectStore } from "../../format/storage.ts";
+import type { StorageClock } from "../../format/storage-clock.ts";
+import { upkeepDirectory } from "../../upkeep/lease.ts";
+
+/** Times of the locks, in milliseconds. */
+export interface MergeLockTimes {
+  /** Silence after which another process takes a lock over. */
+  readonly leaseMs: number;
+  /** Interval between renewals. */
+  readonly renewMs: number;
+  /** Time for which a lock is kept after its last use, so that merges that follow each other need no requests. */
+  readonly keepMs: number;
+  /** Time of use after which a process lets others have their turn. */
+  readonly turnMs: number;
+  /** Interval at which a process looks for a lock of another one. */
+  readonly pollMs: number;
+}
+
+const TIMES: MergeLockTimes = { leaseMs: 20_000, renewMs: 5_000, keepMs: 300, turnMs: 2_000, pollMs: 20 };
+
+/** Name of the object beside the upkeep's tokens of a table. */
+const NAME = "merging";
+
+/** Locks of tables for merges that insert, which hold for all gateways of a root. */
+export interface MergeLocks {
+  /**
+   * Runs work while no other process runs such work for the table. Several calls of this process run it at a time.
+   *
+   * @throws LanceError Cancelled, or the signal's own reason, while another process has the lock; the errors of the storage
+   */
+  withLock<T>(location: string, signal: AbortSignal, work: () => Promise<T>): Promise<T>;
+  /** Gives the locks back that are kept, and waits for those in use. */
+  close(): Promise<void>;
+}
+
+/** A lock that this process has. */
+interface Held {
+  users: number;
+  readonly takenAt: number;
+  /** Resolves when it is given back. */
+  readonly released: Promise<void>;
+  /** Begins or ends a use of it. */
+  use(): void;
+  endUse(): void;
+  /** Gives it back, unless it is in use. */
+  giveBack(): void;
+}
+
+/**
+ * Opens the merge locks of a base directory, given by its key.
+ *
+ * Two engines that insert the same new key at the same time do not notice each other. A lock is an object that its owner creates, renews
+ * and deletes. After a crash it is taken over once its owner has been silent for long enough. An owner that was paused for that time, for
+ * example with its machine, loses the lock without noticing while its merge runs.
+ */
+export function createMergeLocks(
+  base: string,
+  store: ObjectStore,
+  clock: StorageClock,
+  { leaseMs, renewMs, keepMs, turnMs, pollMs }: MergeLockTimes = TIMES,
+): MergeLocks {
+  const silence = createSilence(clock);
+  const held = new Map<string, Promise<Held>>();
+  let isClosed = false;
+
+  function hold(location: string, key: string, owner: Uint8Array, writtenAt: number): Held {
+    const { promise: released, resolve } = Promise.withResolvers<void>();
+    let renewedAt = writtenAt;
+    let last = Promise.resolve();
+    // A late owner leaves the lock to the next one.
+    const isFresh = () => performance.now() - renewedAt < leaseMs;
+    const renewal = setInterval(() => {
+      const startedAt = performance.now();
+      if (!isFresh()) return;
+      const renew = async () => {
+        await store.put(key, owner);
+        renewedAt = startedAt;
+      };
+      last = last.then(renew).catch(() => {});
+    }, renewMs).unref();
+    let idle: NodeJS.Timeout | undefined;
+    const giveBack = () => {
+      if (lock.users > 0 || !held.delete(location)) return;
+      clearTimeout(idle);
+      clearInterval(renewal);
+      // Without the deletion, others wait until the lock is silent.
+      last = last.then(async () => void (isFresh() && (await store.delete(key)))).catch(() => {});
+      last.then(resolve);
+    };
+    const lock: Held = {
+      users: 0,
+      takenAt: performance.now(),
+      released,
+      use() {
+        clearTimeout(idle);
+        lock.users++;
+      },
+      endUse() {
+        lock.users--;
+        if (lock.users === 0) idle = setTimeout(giveBack, isClosed || isTurnOver(lock) ? 0 : keepMs);
+      },
+      giveBack,
+    };
+    return lock;
+  }
+  const isTurnOver = ({ takenAt }: Held) => performance.now() - takenAt > turnMs;
+
+  async function take(location: string, signal: AbortSignal): Promise<Held> {
+    const key = `${upkeepDirectory(base, location)}/${NAME}`;
+    const owner = Buffer.from(randomUUID());
+    while (!signal.aborted) {
+      const startedAt = performance.now();
+      if (await store.putIfAbsent(key, owner)) return hold(location, key, owner, startedAt);
+      const info = await store.head(key);
+      if (info !== undefined && (await silence.isLonger(key, info.modifiedMillis, leaseMs))) {
+        if (await takeOver(key, owner)) return hold(location, key, owner, startedAt);
+      }
+      if (info !== undefined) await sleep(pollMs * (0.5 + Math.random()));
+    }
+    throw cancellationOf(signal);
+  }
+  /** Replaces the lock of a silent owner. On a disk two processes may do so at the same moment, and the last one counts. */
+  async function takeOver(key: string, owner: Uint8Array): Promise<boolean> {
+    const silent = await store.getTagged(key);
+    if (silent === undefined || !(await store.replace(key, owner, silent.tag))) return false;
+    await sleep(10 * pollMs);
+    const now = await store.get(key);
+    return now !== undefined && Buffer.from(now).equals(owner);
+  }
+  async function use(location: string, signal: AbortSignal): Promise<Held> {
+    for (;;) {
+      const known = held.get(location);
+      const lock = known === undefined ? await takeFor(location, signal) : await othersLock(known, signal);
+      if (lock === undefined) continue;
+      if (!isTurnOver(lock)) {
+        lock.use();
+        return lock;
+      }
+      await untilAborted(lock.released, signal);
+      await sleep(3 * pollMs);
+    }
+  }
+  async function takeFor(location: string, signal: AbortSignal): Promise<Held> {
+    const taking = take(location, signal);
+    held.set(location, taking);
+    try {
+      return await taking;
+    } catch (error) {
+      held.delete(location);
+      throw error;
+    }
+  }
+  /** Waits for a lock that another call takes; returns undefined if that call does not wait any more. */
+  function othersLock(taking: Promise<Held>, signal: AbortSignal): Promise<Held | undefined> {
+    return untilAborted(
+      taking.catch(() => undefined),
+      signal,
+    );
+  }
+  return {
+    async withLock(location, signal, work) {
+      const lock = await use(location, signal);
+      try {
+        return await work();
+      } finally {
+        lock.endUse();
+      }
+    },
+    async close() {
+      isClosed = true;
+      for (const taking of [...held.values()]) {
+        const lock = await taking.catch(() => undefined);
+        lock?.giveBack();
+        await lock?.released;
+      }
+    },
+  };
+}
