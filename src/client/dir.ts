@@ -1,19 +1,15 @@
-import { existsSync, statSync } from "node:fs";
-import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { LanceError } from "../namespace/errors.ts";
 import type { NamespaceImplementation } from "./implementation.ts";
-import { lateDirectory } from "./late-directory.ts";
 import { type Properties, readProperties } from "./properties.ts";
 import { SILENT_LOG } from "./silent-log.ts";
 
 /** Properties of `connect("dir", …)`. */
 export interface DirProperties {
-  /** Directory of the catalog, or its URI in an object store. */
+  /** Directory of the catalog, which is created if it does not exist, or its URI in an object store. */
   readonly root: string;
   /**
-   * Directory below the root that holds the tables; `.` is the root, where the libraries of other languages have
-   * them. Default: `data` if a gateway keeps a catalog there, otherwise the root.
+   * Directory below the root that holds the tables; `.` is the root. Default: `data`, or the root if it already is a Lance
+   * catalog, as for a gateway.
    */
   readonly table_directory?: string | undefined;
   /** Whether clients are told to commit versions through the namespace. Default: false. */
@@ -31,7 +27,7 @@ const OTHERS = [
   "ops_metrics_enabled",
 ];
 
-/** Opens a directory in this process, and loads the engine. */
+/** Opens a directory in this process, which creates it, and loads the engine. */
 export async function openDirectory(properties: Properties): Promise<NamespaceImplementation> {
   const reader = readProperties("dir", properties);
   const root = reader.required("root");
@@ -48,58 +44,19 @@ export async function openDirectory(properties: Properties): Promise<NamespaceIm
     );
   }
   const { createDirectoryBackend } = await import("../backends/dir/index.ts");
-  const { findEngine } = await import("../backends/dir/engine/load-native.ts");
-  const directoryNow = () => tableDirectory ?? (isGatewayRoot(root) ? "data" : ".");
-  const refuse = (cause: unknown): never => {
-    throw cause instanceof Error && !(cause instanceof LanceError)
-      ? new LanceError("InvalidInput", cause.message, { cause })
-      : cause;
-  };
-  const open = () =>
-    createDirectoryBackend({
-      root,
-      tableDirectory: directoryNow(),
-      managedVersioning,
-      storageOptions,
-      log: SILENT_LOG,
-    }).catch(refuse);
-  const directory = directoryNow();
-  const place = directory === "." ? root : `${root.replace(/\/$/, "")}/${directory}`;
-  const isMissing = () => isNowhere(root);
-  const openLater = () => {
-    try {
-      findEngine();
-    } catch (error) {
-      refuse(error);
-    }
-    return lateDirectory(root, isMissing, open);
-  };
+  const options = { root, tableDirectory, managedVersioning, storageOptions, log: SILENT_LOG };
+  const backend = await createDirectoryBackend(options).catch((cause: unknown) => {
+    if (!(cause instanceof Error) || cause instanceof LanceError) throw cause;
+    throw new LanceError("InvalidInput", cause.message, { cause });
+  });
   return {
-    ...(isMissing() ? openLater() : await open()),
+    ...backend,
     name: "dir",
     description: root,
-    lancedb: { implementation: "dir", properties: { root: place, ...prefixed(storageOptions) } },
+    lancedb: { implementation: "dir", properties: { root: backend.base, ...prefixed(storageOptions) } },
   };
 }
 
 function prefixed(storageOptions: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(Object.entries(storageOptions).map(([key, value]) => [`storage.${key}`, value]));
-}
-
-/** Whether there is nothing at the path of a root; a bucket has no directories that could be missing. */
-function isNowhere(root: string): boolean {
-  const isFile = /^file:\/\//i.test(root);
-  if (root.includes("://") && !isFile) return false;
-  try {
-    statSync(isFile ? fileURLToPath(root) : root);
-    return false;
-  } catch (error) {
-    // The directory itself says what else is wrong with it.
-    return (error as NodeJS.ErrnoException).code === "ENOENT";
-  }
-}
-
-/** Whether a gateway was started on the directory while it was empty. */
-function isGatewayRoot(root: string): boolean {
-  return existsSync(join(root, "data", "__manifest")) && !existsSync(join(root, "__manifest"));
 }

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { readdir } from "node:fs/promises";
+import { readdir, realpath, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { test } from "vitest";
-import { connect, LanceError } from "../../src/client/index.ts";
+import { connect, isInvalidInput } from "../../src/client/index.ts";
 import { temporaryDirectory } from "../support/directory.ts";
 import { clientSuite } from "./suite.ts";
 
@@ -19,23 +19,35 @@ clientSuite("dir", async () => {
   };
 });
 
-test("a read of a directory that does not exist fails and creates none, and a change creates it", async (t) => {
+test("a connection creates the data directory of a root, and every connection finds its catalog there", async (t) => {
   const { path, remove } = await temporaryDirectory();
   t.onTestFinished(remove);
-  const root = join(path, "mistake");
-  for (const spelling of [root, pathToFileURL(root).href]) {
-    await using namespace = await connect("dir", { root: spelling });
-    const isMissing = (error: unknown) =>
-      error instanceof LanceError &&
-      error.entry.name === "NamespaceNotFound" &&
-      error.message.includes(spelling);
-    await assert.rejects(async () => namespace.listTables(), isMissing);
-    await assert.rejects(namespace.queryTable({ id: ["t"] }).toArray(), isMissing);
-    await assert.rejects(namespace.describeTable({ id: ["t"] }), isMissing);
-    assert.deepEqual(await readdir(path), []);
-  }
+  const root = join(path, "new");
   await using first = await connect("dir", { root });
-  await using second = await connect("dir", { root });
+  assert.deepEqual(await readdir(root), ["data"]);
+  assert.deepEqual((await first.listTables()).tables, []);
   await first.createNamespace({ id: ["n"] });
-  for (const each of [first, second]) assert.deepEqual((await each.listNamespaces()).namespaces, ["n"]);
+  await using second = await connect("dir", { root: pathToFileURL(root).href });
+  assert.deepEqual((await second.listNamespaces()).namespaces, ["n"]);
+  const { location } = await second.declareTable({ id: ["t"] });
+  assert.equal(location, join(await realpath(root), "data", "t.lance"));
+});
+
+test("a root that already is a catalog stays one, and the table directory can be chosen", async (t) => {
+  const { path, remove } = await temporaryDirectory();
+  t.onTestFinished(remove);
+  await using other = await connect("dir", { root: path, table_directory: "." });
+  await other.createTable("t", [{ id: 1 }]);
+  await using namespace = await connect("dir", { root: path });
+  assert.deepEqual((await namespace.listTables()).tables, ["t"]);
+  assert.ok(!(await readdir(path)).includes("data"));
+  const table = await namespace.openTable("t");
+  assert.equal(await table.countRows(), 1);
+});
+
+test("a root that cannot be a directory is InvalidInput", async (t) => {
+  const { path, remove } = await temporaryDirectory();
+  t.onTestFinished(remove);
+  await writeFile(join(path, "file"), "");
+  await assert.rejects(connect("dir", { root: join(path, "file") }), isInvalidInput);
 });

@@ -44,6 +44,8 @@ import { startUpkeep } from "./upkeep/upkeep.ts";
 
 /** The backend of a directory. */
 export interface DirectoryBackend extends Backend {
+  /** Path of the directory that contains the manifest and the tables, or its URI in an object store. */
+  readonly base: string;
   /** Reason why the catalog is served read-only; undefined if it is writable. */
   readonly readOnly: string | undefined;
 }
@@ -136,6 +138,7 @@ export async function createDirectoryBackend(options: DirectoryBackendOptions): 
   const served = { operations, extensions };
   return {
     name: "dir",
+    base: context.layout.base,
     readOnly,
     ...onlyReads(readOnly, noteWrites(note, besideDeletions(context, served))),
     idempotency:
