@@ -61,7 +61,7 @@ export async function openRest(
   }
   checkAddress(uri);
   const transport = await openTransport(uri, files);
-  const policy = createHeaderPolicy({ passHeaders: ["*"], returnHeaders: ["*"] });
+  const policy = createHeaderPolicy({ passHeaders: ["*"], returnHeaders: ["*", "set-cookie"] });
   const upstream = callOnce(transport);
   const callUpstream = createUpstreamCaller({ form, upstream, policy, identity: passthroughIdentity });
   const handlers = [...createClientBindings(LanceNamespaceService.methods, form)].map(([method, binding]) => [

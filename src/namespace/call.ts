@@ -129,6 +129,11 @@ export interface Call extends CallInit {
   releaseBody: (bytes: number) => void;
   /** Headers of the answer by lower-case name; they are also returned in the response's `context`. */
   readonly responseHeaders: Record<string, string>;
+  /**
+   * Headers of an upstream's answer that belong to its connection or message, by lower-case name. They are returned in the
+   * response's `context` alone. Default: none.
+   */
+  messageHeaders?: Readonly<Record<string, string>> | undefined;
   /** Size of a download in bytes, if it is known before it begins; the wire announces it. Default: it is not known. */
   responseBytes?: number;
   /** Trailers of the answer by lower-case name, for protocols that have them. Default: none. */

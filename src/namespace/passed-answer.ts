@@ -18,14 +18,18 @@ interface Passing {
   readonly takes?: keyof PassedBodies | undefined;
   readonly validation?: object;
   readonly responseHeaders: Readonly<Record<string, string>>;
+  readonly messageHeaders?: Readonly<Record<string, string>> | undefined;
 }
 
 /**
  * Whether an answer of a form may pass through: the wire takes the form, and neither a step of the pipeline, nor a cache,
  * nor a header that the answer's context repeats needs the message.
  */
-export function mayPass({ takes, validation, responseHeaders }: Passing, form: keyof PassedBodies): boolean {
-  if (takes !== form || validation !== undefined) return false;
+export function mayPass(
+  { takes, validation, responseHeaders, messageHeaders }: Passing,
+  form: keyof PassedBodies,
+): boolean {
+  if (takes !== form || validation !== undefined || messageHeaders !== undefined) return false;
   for (const _name in responseHeaders) return false;
   return true;
 }

@@ -10,7 +10,7 @@ import {
 import { isLanceError } from "../../namespace/errors.ts";
 import type { Principal } from "../../namespace/principal.ts";
 import { ann } from "../../namespace/principal-fixture.ts";
-import { resolveRequest } from "../../pipeline/call/resolve.ts";
+import { resolveRequest, shareContext } from "../../pipeline/call/resolve.ts";
 import { callOf } from "../rest/fixture.ts";
 import { createHeaderPolicy, type HeaderPolicyOptions } from "./headers.ts";
 import { keyOfCaller } from "./key-of-caller.ts";
@@ -218,6 +218,22 @@ describe("headers from the upstream", () => {
     const all = callOf(describeTable);
     createHeaderPolicy({ returnHeaders: ["*"] }).returned(answered, all);
     assert.deepEqual(Object.keys(all.responseHeaders), ["etag", "x-lance-b", "server"]);
+  });
+
+  test("those of its message and connection that the list permits are entries of the context alone, cookies by name", () => {
+    const entriesOf = (returnHeaders?: readonly string[]) => {
+      const call = callOf(describeTable);
+      createHeaderPolicy({ returnHeaders }).returned({ ...answered, "content-length": "2" }, call);
+      const response = create(DescribeTableResponseSchema);
+      shareContext(response, call);
+      assert.ok(!("content-length" in call.responseHeaders || "set-cookie" in call.responseHeaders));
+      return Object.keys(response.context);
+    };
+    const plain = ["header.etag", "header.x-lance-b"];
+    assert.deepEqual(entriesOf(), plain);
+    const all = [...plain, "header.server", "header.x-request-id", "header.content-length"];
+    assert.deepEqual(entriesOf(["*"]), all);
+    assert.deepEqual(entriesOf(["*", "Set-Cookie"]).toSorted(), [...all, "header.set-cookie"].toSorted());
   });
 
   test("permissions that an upstream gives the gateway are not told to its callers, who may have fewer", () => {

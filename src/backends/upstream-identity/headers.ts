@@ -93,7 +93,7 @@ export interface HeaderPolicy {
    * @throws LanceError InvalidInput for a credential that is not a header's value.
    */
   addCredentials(pairs: string[], credentials: CredentialHeaders): void;
-  /** Passes the headers of an answer to the client. */
+  /** Passes the headers of an answer to the client; those of the message or the connection reach its context alone. */
   returned(headers: Readonly<Record<string, string | string[] | undefined>>, call: Call): void;
   /** Removes the headers that the list does not name, no header can have, or are too long from the context of an answer. */
   filterContext(response: Message, call: Call): void;
@@ -116,6 +116,7 @@ export function createHeaderPolicy(options: HeaderPolicyOptions): HeaderPolicy {
   }
   const fixedPairs = [...fixed].flat();
   const listed = new Set(options.passHeaders?.map((name) => name.toLowerCase()));
+  const isNamed = new Set(options.returnHeaders?.map((name) => name.toLowerCase()));
   const choosesDatabase = [...fixed.keys()].some((name) => DATABASE.has(name));
 
   function isOperators(name: string, { principal }: Call): boolean {
@@ -126,7 +127,13 @@ export function createHeaderPolicy(options: HeaderPolicyOptions): HeaderPolicy {
 
   /** Whether a client gets a header of an answer. */
   function isReturned(name: string, { principal }: Call): boolean {
-    return returns(name) && !isOwnAnswers(name) && (principal === undefined || !ABOUT_CALLER.test(name));
+    if (COOKIES.test(name)) return isNamed.has(name);
+    return returns(name) && (principal === undefined || !ABOUT_CALLER.test(name));
+  }
+
+  /** Whether a client gets an entry of an answer's context, which may become a header of the gateway's answer. */
+  function isEntryReturned(name: string, call: Call): boolean {
+    return isReturned(name, call) && !isOwnAnswers(name);
   }
 
   function filter({ context }: Contextual, call: Call): void {
@@ -138,7 +145,7 @@ export function createHeaderPolicy(options: HeaderPolicyOptions): HeaderPolicy {
       const isGiven =
         length <= left &&
         VALUE.test(value) &&
-        isReturned(key.slice(CONTEXT_PREFIX.length).toLowerCase(), call);
+        isEntryReturned(key.slice(CONTEXT_PREFIX.length).toLowerCase(), call);
       if (isGiven) left -= length;
       else delete context[key];
     }
@@ -184,11 +191,15 @@ export function createHeaderPolicy(options: HeaderPolicyOptions): HeaderPolicy {
       }
     },
     returned(headers, call) {
+      let own: Record<string, string> | undefined;
       for (const name in headers) {
-        if (!isReturned(name, call)) continue;
         const value = headers[name];
-        if (value !== undefined) call.responseHeaders[name] = String(value);
+        if (value === undefined || !isReturned(name, call)) continue;
+        const text = typeof value === "string" ? value : value.join(", ");
+        if (!isOwnAnswers(name)) call.responseHeaders[name] = text;
+        else (own ??= {})[name] = text;
       }
+      call.messageHeaders = own;
     },
     filterContext(response, call) {
       filter(response, call);
@@ -200,7 +211,10 @@ export function createHeaderPolicy(options: HeaderPolicyOptions): HeaderPolicy {
 /** Headers in which a gateway tells what its caller may do. To an upstream, the caller may be this gateway. */
 const ABOUT_CALLER = /^x-lance-gateway-/;
 
-/** Decides which headers of answers are not returned. */
+/** Headers with which a proxy or a server would recognise the gateway; they are returned if the list names them. */
+const COOKIES = /^set-cookie2?$/;
+
+/** Decides which headers of answers belong to their connection or message. */
 const isOwnAnswers = endsHere({});
 
 /** Removes identity and header entries from a request; the call has the headers by now. */

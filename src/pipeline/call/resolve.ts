@@ -123,7 +123,10 @@ export function credentialsIn(
   };
 }
 
-/** Copies the context of a response to the headers of its answer, and the headers to the context. */
+/**
+ * Copies the context of a response to the headers of its answer, and the headers to the context. The headers of the
+ * upstream's message are entries only, because the answer has its own.
+ */
 export function shareContext(response: Message, call: Call): void {
   const { context } = response as Addressed;
   if (context === undefined) return;
@@ -131,5 +134,7 @@ export function shareContext(response: Message, call: Call): void {
     const name = headerName(key);
     if (name !== undefined) call.responseHeaders[name] ??= context[key] as string;
   }
-  for (const name in call.responseHeaders) context[`header.${name}`] ??= call.responseHeaders[name] as string;
+  const { responseHeaders, messageHeaders } = call;
+  for (const name in responseHeaders) context[`header.${name}`] = responseHeaders[name] as string;
+  for (const name in messageHeaders) context[`header.${name}`] = messageHeaders[name] as string;
 }
