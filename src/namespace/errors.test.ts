@@ -1,6 +1,17 @@
 import assert from "node:assert/strict";
 import { describe, it } from "vitest";
-import { ERROR_TABLE, errorEntryOfCode, LanceError, PUBLIC_ERROR_COUNT, toLanceError } from "./errors.ts";
+import {
+  ERROR_TABLE,
+  type ErrorName,
+  errorEntry,
+  errorEntryNamed,
+  errorEntryOfCode,
+  LanceError,
+  PUBLIC_ERROR_COUNT,
+  problemOf,
+  statusOfType,
+  toLanceError,
+} from "./errors.ts";
 
 describe("the error table", () => {
   it("has the 24 public codes first, in order", () => {
@@ -11,15 +22,30 @@ describe("the error table", () => {
     );
   });
 
-  it("gives every row a name and a type of its own", () => {
+  it("gives every row a name of its own, and each status one type for all rows that the specification lists", () => {
     assert.equal(new Set(ERROR_TABLE.map((entry) => entry.name)).size, ERROR_TABLE.length);
-    assert.equal(new Set(ERROR_TABLE.map((entry) => entry.type)).size, ERROR_TABLE.length);
+    const statuses = Map.groupBy(ERROR_TABLE, ({ httpStatus }) => httpStatus);
+    for (const [status, rows] of statuses)
+      assert.equal(new Set(rows.map(({ type }) => type)).size, 1, String(status));
   });
 
-  it("spells type and title from the name", () => {
-    const { entry } = new LanceError("TableAlreadyExists", "t");
-    assert.equal(entry.type, "/errors/table-already-exists");
-    assert.equal(entry.title, "Table already exists");
+  it("spells type and title as the specification does, and those of other statuses from the name", () => {
+    const shown = (name: ErrorName, status?: number) => {
+      const { httpStatus } = errorEntry(name);
+      return Object.values(problemOf(name, status ?? httpStatus));
+    };
+    assert.deepEqual(shown("TableNotFound"), ["/errors/not-found-error", "Not found Error"]);
+    assert.deepEqual(shown("TableAlreadyExists", 400), ["/errors/bad-request", "Malformed request"]);
+    assert.deepEqual(shown("PayloadTooLarge"), ["/errors/payload-too-large", "Payload too large"]);
+    assert.deepEqual(shown("DeadlineExceeded", 408), ["/errors/deadline-exceeded", "Deadline exceeded"]);
+  });
+
+  it("finds a row by its name, and by the type and the title of earlier gateways", () => {
+    for (const text of ["DataLoss", "/errors/data-loss", "Data loss"])
+      assert.equal(errorEntryNamed(undefined, "other", text)?.name, "DataLoss");
+    assert.equal(errorEntryNamed("/errors/not-found-error", "Not found Error"), undefined);
+    assert.equal(statusOfType("/errors/not-found-error"), 404);
+    assert.equal(statusOfType("/errors/data-loss"), undefined);
   });
 
   it("takes an unknown code for Internal", () => {

@@ -1,5 +1,5 @@
 /**
- * The error table: Lance error code, HTTP status, gRPC code, `type` and `title`.
+ * The error table: Lance error code, HTTP status, gRPC code, `type` and `title`. The last two follow from the status.
  *
  * Rows 0 to 23 are the public API's codes. The rows after them are failures for which the public API has no codes, most
  * of them of the transport: they borrow the nearest code and keep their own HTTP status and gRPC code.
@@ -14,11 +14,28 @@ export interface ErrorEntry {
   readonly httpStatus: number;
   /** Numeric gRPC status code. */
   readonly grpcCode: number;
-  /** Stable relative URI in the manner of RFC 9457, for example `/errors/table-not-found`. */
+  /** Relative URI in the manner of RFC 9457, for example `/errors/not-found-error`. */
   readonly type: string;
-  /** The name in words. */
+  /** Short title of the `type`. */
   readonly title: string;
 }
+
+/** Type and title of an error body. */
+type Problem = Pick<ErrorEntry, "type" | "title">;
+
+/** Types and titles that the specification lists for statuses. Errors that share a status differ in `code` and `kind`. */
+const SPECIFIED: Readonly<Record<number, Problem>> = {
+  400: { type: "/errors/bad-request", title: "Malformed request" },
+  401: {
+    type: "/errors/unauthorized-request",
+    title: "No valid authentication credentials for the operation",
+  },
+  403: { type: "/errors/forbidden-request", title: "Not authorized to make this request" },
+  404: { type: "/errors/not-found-error", title: "Not found Error" },
+  409: { type: "/errors/conflict", title: "The namespace has been concurrently modified" },
+  500: { type: "/errors/server-error", title: "Internal Server Error" },
+  503: { type: "/errors/service-unavailable", title: "Slow down" },
+};
 
 const GRPC = {
   cancelled: 1,
@@ -84,10 +101,20 @@ export type ErrorName = (typeof rows)[number][0];
 export const PUBLIC_ERROR_COUNT = 24;
 
 const entries = rows.map(([name, code, httpStatus, grpcCode]): ErrorEntry => {
+  return { name, code, httpStatus, grpcCode, ...problemOf(name, httpStatus) };
+});
+
+/**
+ * Returns the type and the title of an error that is answered with an HTTP status: those that the specification lists for
+ * the status, or else the name in words.
+ */
+export function problemOf(name: string, status: number): Problem {
+  const specified = SPECIFIED[status];
+  if (specified !== undefined) return specified;
   const words = name.replaceAll(/(?<=[a-z])(?=[A-Z])/g, " ").toLowerCase();
   const title = words.charAt(0).toUpperCase() + words.slice(1);
-  return { name, code, httpStatus, grpcCode, type: `/errors/${words.replaceAll(" ", "-")}`, title };
-});
+  return { type: `/errors/${words.replaceAll(" ", "-")}`, title };
+}
 
 /** All rows, the public codes first and in their order. */
 export const ERROR_TABLE: readonly ErrorEntry[] = entries;
@@ -97,6 +124,34 @@ const byName = new Map(entries.map((entry) => [entry.name, entry]));
 /** Returns the row of a Lance error code; an unknown code is Internal, as in the public clients. */
 export function errorEntryOfCode(code: number): ErrorEntry {
   return entries.slice(0, PUBLIC_ERROR_COUNT).find((entry) => entry.code === code) ?? errorEntry("Internal");
+}
+
+/** Rows by their names in letters. */
+const bySlug = new Map(entries.map((entry) => [slugOf(entry.name), entry]));
+
+/**
+ * Returns the row that the first of several texts names that names any: `TableNotFound`, or the type and the title that earlier gateways
+ * wrote, `/errors/table-not-found` and `Table not found`.
+ */
+export function errorEntryNamed(...texts: readonly (string | undefined)[]): ErrorEntry | undefined {
+  for (const text of texts) {
+    const entry = text === undefined ? undefined : bySlug.get(slugOf(text));
+    if (entry !== undefined) return entry;
+  }
+  return undefined;
+}
+
+/** Returns the status for which the specification lists a type. */
+export function statusOfType(type: string): number | undefined {
+  const found = Object.entries(SPECIFIED).find(([, problem]) => problem.type === type);
+  return found && Number(found[0]);
+}
+
+function slugOf(text: string): string {
+  return text
+    .slice(text.lastIndexOf("/") + 1)
+    .replaceAll(/[^A-Za-z]/g, "")
+    .toLowerCase();
 }
 
 /** Returns the row of a name. */

@@ -1,7 +1,13 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { http } from "../gen/google/api/annotations_pb.ts";
 import type { ErrorResponse } from "../gen/lance/namespace/v1/common_pb.ts";
-import { ERROR_TABLE, type ErrorName, errorEntryOfCode, LanceError, type UpstreamFault } from "./errors.ts";
+import {
+  type ErrorName,
+  errorEntryNamed,
+  errorEntryOfCode,
+  LanceError,
+  type UpstreamFault,
+} from "./errors.ts";
 import { optionOf } from "./option.ts";
 
 /** Rows for gRPC codes of servers, and of proxies in front of them, that carry no details. */
@@ -47,7 +53,7 @@ export interface StatusFailure {
 /**
  * Returns the error that a failed call over gRPC or Connect represents.
  *
- * The details of the status count first: the row that their `type` names, then that of their code. Without details,
+ * The details of the status count first: the row that their `kind` or `type` names, then that of their code. Without details,
  * the code of the status decides; for missing or existing objects, the method's resource decides.
  */
 export function errorOfStatus(failure: StatusFailure, method: DescMethod): LanceError {
@@ -62,9 +68,9 @@ export function errorOfStatus(failure: StatusFailure, method: DescMethod): Lance
   });
 }
 
-function rowOfDetail({ type, code }: ErrorResponse): ErrorName {
-  const named = ERROR_TABLE.find((entry) => entry.type === type && entry.code === code);
-  return (named ?? errorEntryOfCode(code)).name as ErrorName;
+function rowOfDetail({ kind, type, code }: ErrorResponse): ErrorName {
+  const named = errorEntryNamed(kind, type);
+  return (named?.code === code ? named : errorEntryOfCode(code)).name as ErrorName;
 }
 
 function rowOfCode(code: number, method: DescMethod): ErrorName {

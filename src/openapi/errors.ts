@@ -54,6 +54,7 @@ function namesOf(rows: readonly ErrorEntry[]): string {
   return rows.map(({ name, code }) => `${name} (code ${code})`).join(", ");
 }
 
-function exampleOf({ code, type, title, httpStatus: status }: ErrorEntry): unknown {
-  return { error: title, code, type, title, status, instance: "/v1/table/a%24b/describe" };
+function exampleOf({ code, name, type, title, httpStatus: status }: ErrorEntry): unknown {
+  const instance = "/v1/table/a%24b/describe";
+  return { error: "what was wrong, and where", code, kind: name, type, title, status, detail: "", instance };
 }

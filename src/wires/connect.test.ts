@@ -256,7 +256,7 @@ test("a method that there is not is answered in the caller's own protocol", asyn
   assert.equal(web.headers.get("content-type"), "application/grpc-web+proto");
   assert.match((await web.text()) + web.headers.get("grpc-status"), /grpc-status: ?12|^12$/);
   const rest = await post({ "content-type": "application/json" });
-  assert.match(await rest.text(), /"type":"\/errors\/route-not-found"/);
+  assert.match(await rest.text(), /"kind":"RouteNotFound"/);
 });
 
 test("JSON of Connect is protobuf JSON, and other paths are not taken", async () => {

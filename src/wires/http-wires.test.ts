@@ -159,7 +159,7 @@ test("the wires live below a prefix of an application that has routes, parsers a
   expect(JSON.parse(describe.payload).index_type).toBe('["a$b","i"]');
   expect((await post("/lance/api/v1/table/a/index/i/stats/")).statusCode).toBe(200);
   expect((await post(`/lance/api${RPC}`)).statusCode).toBe(200);
-  expect(JSON.parse((await post("/lance/api/v1/nothing")).payload).type).toBe("/errors/route-not-found");
+  expect(JSON.parse((await post("/lance/api/v1/nothing")).payload).kind).toBe("RouteNotFound");
   expect((await post("/nothing")).payload).toBe("theirs");
   expect((await app.inject("/fail")).payload).toBe("theirs");
   expect(JSON.parse((await post("/echo", { a: 1 })).payload)).toEqual({ a: 1 });

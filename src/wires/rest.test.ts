@@ -143,6 +143,7 @@ test("an error has both shapes, its headers and its status", async () => {
   assert.deepEqual(JSON.parse(text), {
     error: "slow down",
     code: 21,
+    kind: "Throttling",
     type: "/errors/throttling",
     title: "Throttling",
     status: 429,

@@ -91,15 +91,15 @@ describe("errors on every wire", () => {
     assert.equal(answer.headers["content-type"]?.split(";")[0], "application/json");
     assert.equal(answer.headers["x-request-id"], "my-id");
     assert.equal(answer.headers["retry-after"], "7");
-    const { instance, ...body } = jsonOf(answer);
-    assert.equal(typeof instance, "string");
-    assert.deepEqual(body, {
+    assert.deepEqual(jsonOf(answer), {
       error: MESSAGE,
       code: 4,
-      type: "/errors/table-not-found",
-      title: "Table not found",
+      kind: "TableNotFound",
+      type: "/errors/not-found-error",
+      title: "Not found Error",
       status: 404,
       detail: "a longer text",
+      instance: "/v1/table/TableNotFound/describe",
     });
   });
 
@@ -112,7 +112,7 @@ describe("errors on every wire", () => {
     assert.deepEqual([status.code, status.message, status.details.length], [5, MESSAGE, 1]);
     const detail = errorDetail(error);
     assert.deepEqual([detail?.code, detail?.error, detail?.status], [4, MESSAGE, 404]);
-    assert.deepEqual([detail?.type, detail?.title], ["/errors/table-not-found", "Table not found"]);
+    assert.deepEqual([detail?.kind, detail?.type], ["TableNotFound", "/errors/not-found-error"]);
     assert.deepEqual(error.metadata.get("retry-after"), ["7"]);
   });
 

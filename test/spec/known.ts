@@ -48,6 +48,7 @@ export const KNOWN_ADDITIONS: Readonly<Record<string, string>> = {
   "ErrorResponse.type": "the document's examples of error bodies have it",
   "ErrorResponse.title": "the document's examples of error bodies have it",
   "ErrorResponse.status": "the document's examples of error bodies have it",
+  "ErrorResponse.kind": "errors of our own borrow a code and share a status",
   "ListAllTablesRequest.identity": "every other request has it",
   "ListAllTablesRequest.context": "every other request has it",
   "QueryTableRequest.minimum_nprobes": LATER,

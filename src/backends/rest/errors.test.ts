@@ -82,9 +82,36 @@ const cases: readonly Case[] = [
     error: "ConcurrentModification",
   },
   {
+    what: "a type of the specification before the status",
+    status: 500,
+    body: { type: "/errors/bad-request", detail: "d" },
+    error: "InvalidInput",
+    message: "d",
+  },
+  {
+    what: "a type of the specification that several errors share",
+    status: 404,
+    body: { type: "/errors/not-found-error", title: "Not found Error" },
+    error: "TableNotFound",
+    message: "Not found Error",
+  },
+  {
+    what: "the code before a type of the specification",
+    status: 404,
+    body: { code: 8, type: "/errors/not-found-error", error: "m" },
+    error: "TableTagNotFound",
+    message: "m",
+  },
+  {
+    what: "the kind of an error of our own",
+    status: 500,
+    body: { code: 18, kind: "DataLoss", type: "/errors/server-error" },
+    error: "DataLoss",
+  },
+  {
     what: "an unknown type",
     status: 400,
-    body: { type: "/errors/bad-request", detail: "d" },
+    body: { type: "/errors/other", detail: "d" },
     error: "InvalidInput",
     message: "d",
   },
@@ -197,8 +224,15 @@ describe("the error of an answer: ", () => {
   });
 
   test("every row that a gateway of our own writes", () => {
-    for (const { code, name, type, title, httpStatus: status } of ERROR_TABLE) {
-      assert.equal(read({ status, body: { code, type, title, error: "m" } }).entry.name, name);
+    for (const { code, name: kind, type, title, httpStatus: status } of ERROR_TABLE) {
+      assert.equal(read({ status, body: { code, kind, type, title, error: "m" } }).entry.name, kind);
+    }
+  });
+
+  test("every row that an earlier gateway wrote", () => {
+    for (const { code, name, httpStatus: status } of ERROR_TABLE) {
+      const words = name.replaceAll(/(?<=[a-z])(?=[A-Z])/g, "-").toLowerCase();
+      assert.equal(read({ status, body: { code, type: `/errors/${words}`, error: "m" } }).entry.name, name);
     }
   });
 

@@ -4,8 +4,10 @@ import {
   ERROR_TABLE,
   type ErrorEntry,
   type ErrorName,
+  errorEntryNamed,
   LanceError,
   PUBLIC_ERROR_COUNT,
+  statusOfType,
   type UpstreamFault,
 } from "../../namespace/errors.ts";
 import { type FailureKind, UpstreamFailure, type UpstreamResponse } from "./transport.ts";
@@ -76,14 +78,11 @@ const MAX_TEXT_CHARACTERS = 500;
 const WORDS_CHARACTERS = 4096;
 const MARKUP = /^\s*<|^text\/html/i;
 
-/** Rows by the ending of their `type`; the titles of the specification's examples have these words, too. */
-const BY_SLUG = new Map(ERROR_TABLE.map((entry) => [slugOf(entry.name), entry]));
-
 /**
  * Returns the error that an answer other than a success represents. It never throws.
  *
- * The deviations of the kind of upstream count first, then the body's code, then its `type` or `title`, then the HTTP
- * status.
+ * The deviations of the kind of upstream count first, then the body's code, then the error that its `kind`, `type` or
+ * `title` names, then the status of a `type` that the specification lists, then the HTTP status.
  */
 export function errorOfAnswer(response: UpstreamResponse, facts: ErrorFacts): LanceError {
   const { status, headers } = response;
@@ -99,7 +98,8 @@ export function errorOfAnswer(response: UpstreamResponse, facts: ErrorFacts): La
       form.text.test(beginning),
   );
   const named = known?.error ?? (entryOfBody(body, code)?.name as ErrorName | undefined);
-  const name = named ?? nameOfStatus(response, text, facts);
+  const name =
+    named ?? nameOfStatus(response, statusOfType(textOf(body, "type") ?? "") ?? status, text, facts);
   const detail = textOf(body, "detail");
   const instance = single(headers["x-request-id"]) ?? textOf(body, "instance");
   return new LanceError(name, messageOf(body, text, response), {
@@ -148,22 +148,19 @@ function codeOf({ code }: Body): number | undefined {
 }
 
 function entryOfBody(body: Body, code: number | undefined): ErrorEntry | undefined {
-  const named = BY_SLUG.get(slugOf(textOf(body, "type"))) ?? BY_SLUG.get(slugOf(textOf(body, "title")));
+  const named = errorEntryNamed(textOf(body, "kind"), textOf(body, "type"), textOf(body, "title"));
   if (code === undefined) return named;
   // Failures of the transport borrow a code and have a name of their own.
   if (named?.code === code) return named;
   return ERROR_TABLE.slice(0, PUBLIC_ERROR_COUNT).find((entry) => entry.code === code);
 }
 
-/** Reduces `TableNotFound`, `/errors/table-not-found` and `Table not found` to the same text. */
-function slugOf(text: string | undefined): string {
-  return (text ?? "")
-    .slice((text ?? "").lastIndexOf("/") + 1)
-    .replaceAll(/[^A-Za-z]/g, "")
-    .toLowerCase();
-}
-
-function nameOfStatus({ status, headers }: UpstreamResponse, text: string, facts: ErrorFacts): ErrorName {
+function nameOfStatus(
+  { headers }: UpstreamResponse,
+  status: number,
+  text: string,
+  facts: ErrorFacts,
+): ErrorName {
   if (status !== 404)
     return BY_STATUS[status] ?? (status < 500 && status >= 400 ? "InvalidInput" : "ServiceUnavailable");
   const silent = text === "" && !facts.asksExistence;

@@ -38,7 +38,8 @@ test("a Lance error becomes a status with the error response in its details", as
   assert.equal(response?.error, "no täble 100%");
   assert.equal(response?.detail, "looked");
   assert.equal(response?.status, 404);
-  assert.equal(response?.type, "/errors/table-not-found");
+  assert.equal(response?.type, "/errors/not-found-error");
+  assert.equal(response?.kind, "TableNotFound");
   assert.equal(response?.instance, "r1");
   assert.equal(server.lines.length, 0);
 });

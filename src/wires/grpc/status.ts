@@ -28,12 +28,13 @@ export const lanceDetails: ErrorDetails = (error, requestId) => [
 
 /** Returns the detail of an error; its `instance` is the upstream's, or the request id. */
 function errorResponse(error: LanceError, requestId: string): MessageInitShape<typeof ErrorResponseSchema> {
-  const { code, type, title, httpStatus } = error.entry;
+  const { code, name, type, title, httpStatus } = error.entry;
   const detail = error.detail === undefined ? undefined : cut(error.detail, MAX_DETAIL_CHARACTERS);
   const text = cut(error.message, MAX_MESSAGE_CHARACTERS);
   return {
     code,
     error: text,
+    kind: name,
     type,
     title,
     status: httpStatus,

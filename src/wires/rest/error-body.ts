@@ -1,17 +1,17 @@
 import type { FastifyError } from "fastify";
-import { LanceError, toLanceError } from "../../namespace/errors.ts";
+import { LanceError, problemOf, toLanceError } from "../../namespace/errors.ts";
 
 /**
  * Returns the JSON of an error. It has both shapes that clients know: the public API's `error` and `code`, and the
- * `type`, `title` and `status` of RFC 9457.
+ * `type`, `title`, `status`, `detail` and `instance` of RFC 9457. `kind` is the name of the row of the error table.
  *
  * @param status HTTP status of the answer.
- * @param path path of the request, which is the `instance` of an error without its own.
+ * @param path path of the request's resource.
  */
 export function errorText(error: LanceError, status: number, path: string): string {
-  const { entry, message, detail, instance = path } = error;
-  const { code, type, title } = entry;
-  return JSON.stringify({ error: message, code, type, title, status, detail, instance });
+  const { code, kind, message, detail = "" } = error;
+  const { type, title } = problemOf(kind, status);
+  return JSON.stringify({ error: message, code, kind, type, title, status, detail, instance: path });
 }
 
 /**

@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file lance/namespace/v1/common.proto.
  */
 export const file_lance_namespace_v1_common: GenFile = /*@__PURE__*/
-  fileDesc("Ch9sYW5jZS9uYW1lc3BhY2UvdjEvY29tbW9uLnByb3RvEhJsYW5jZS5uYW1lc3BhY2UudjEiVAoISWRlbnRpdHkSFAoHYXBpX2tleRgBIAEoCUgAiAEBEhcKCmF1dGhfdG9rZW4YAiABKAlIAYgBAUIKCghfYXBpX2tleUINCgtfYXV0aF90b2tlbiLPAgoNRXJyb3JSZXNwb25zZRI/Cgdjb250ZXh0GAEgAygLMi4ubGFuY2UubmFtZXNwYWNlLnYxLkVycm9yUmVzcG9uc2UuQ29udGV4dEVudHJ5EhIKBWVycm9yGAIgASgJSACIAQESEQoEY29kZRgDIAEoBUID4EECEhEKBHR5cGUYBCABKAlIAYgBARISCgV0aXRsZRgFIAEoCUgCiAEBEhMKBnN0YXR1cxgGIAEoBUgDiAEBEhMKBmRldGFpbBgHIAEoCUgEiAEBEhUKCGluc3RhbmNlGAggASgJSAWIAQEaLgoMQ29udGV4dEVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCCAoGX2Vycm9yQgcKBV90eXBlQggKBl90aXRsZUIJCgdfc3RhdHVzQgkKB19kZXRhaWxCCwoJX2luc3RhbmNlIn4KCVN0cmluZ01hcBI7CgdlbnRyaWVzGAEgAygLMioubGFuY2UubmFtZXNwYWNlLnYxLlN0cmluZ01hcC5FbnRyaWVzRW50cnkaLgoMRW50cmllc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAE6BNDaGAEiNAoOTnVsbGFibGVTdHJpbmcSEgoFdmFsdWUYASABKAlIAIgBAToE0NoYAUIICgZfdmFsdWViBnByb3RvMw", [file_google_api_field_behavior, file_lance_namespace_v1_options]);
+  fileDesc("Ch9sYW5jZS9uYW1lc3BhY2UvdjEvY29tbW9uLnByb3RvEhJsYW5jZS5uYW1lc3BhY2UudjEiVAoISWRlbnRpdHkSFAoHYXBpX2tleRgBIAEoCUgAiAEBEhcKCmF1dGhfdG9rZW4YAiABKAlIAYgBAUIKCghfYXBpX2tleUINCgtfYXV0aF90b2tlbiLrAgoNRXJyb3JSZXNwb25zZRI/Cgdjb250ZXh0GAEgAygLMi4ubGFuY2UubmFtZXNwYWNlLnYxLkVycm9yUmVzcG9uc2UuQ29udGV4dEVudHJ5EhIKBWVycm9yGAIgASgJSACIAQESEQoEY29kZRgDIAEoBUID4EECEhEKBHR5cGUYBCABKAlIAYgBARISCgV0aXRsZRgFIAEoCUgCiAEBEhMKBnN0YXR1cxgGIAEoBUgDiAEBEhMKBmRldGFpbBgHIAEoCUgEiAEBEhUKCGluc3RhbmNlGAggASgJSAWIAQESEQoEa2luZBgJIAEoCUgGiAEBGi4KDENvbnRleHRFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQggKBl9lcnJvckIHCgVfdHlwZUIICgZfdGl0bGVCCQoHX3N0YXR1c0IJCgdfZGV0YWlsQgsKCV9pbnN0YW5jZUIHCgVfa2luZCJ+CglTdHJpbmdNYXASOwoHZW50cmllcxgBIAMoCzIqLmxhbmNlLm5hbWVzcGFjZS52MS5TdHJpbmdNYXAuRW50cmllc0VudHJ5Gi4KDEVudHJpZXNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBOgTQ2hgBIjQKDk51bGxhYmxlU3RyaW5nEhIKBXZhbHVlGAEgASgJSACIAQE6BNDaGAFCCAoGX3ZhbHVlYgZwcm90bzM", [file_google_api_field_behavior, file_lance_namespace_v1_options]);
 
 /**
  * The credentials of a caller, for those who cannot send them as headers.
@@ -83,14 +83,15 @@ export type ErrorResponse = Message<"lance.namespace.v1.ErrorResponse"> & {
   code: number;
 
   /**
-   * A URI reference that names the kind of the error, as in RFC 9457.
+   * A URI reference as in RFC 9457, which the specification lists for the HTTP status, such as
+   * `/errors/not-found-error`. Errors of other statuses have types of their own.
    *
    * @generated from field: optional string type = 4;
    */
   type?: string | undefined;
 
   /**
-   * A few words for the kind of the error, the same for each occurrence.
+   * A few words for the type, the same for each occurrence.
    *
    * @generated from field: optional string title = 5;
    */
@@ -104,18 +105,26 @@ export type ErrorResponse = Message<"lance.namespace.v1.ErrorResponse"> & {
   status?: number | undefined;
 
   /**
-   * More about this occurrence, as far as a caller may know it.
+   * More about this occurrence, as far as a caller may know it; often empty.
    *
    * @generated from field: optional string detail = 7;
    */
   detail?: string | undefined;
 
   /**
-   * What identifies this occurrence: the request's path or its id.
+   * In REST the path of the request's resource, otherwise the request's id.
    *
    * @generated from field: optional string instance = 8;
    */
   instance?: string | undefined;
+
+  /**
+   * The error's own name, which tells errors that share a code and a status apart, such as
+   * `TableNotFound`.
+   *
+   * @generated from field: optional string kind = 9;
+   */
+  kind?: string | undefined;
 };
 
 /**
