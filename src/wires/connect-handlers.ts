@@ -24,6 +24,7 @@ import { earlyAnswer } from "./connect-early.ts";
 import { connectErrorOf } from "./connect-error.ts";
 import { brokenOff, type ConnectExchange, EXCHANGE } from "./connect-exchange.ts";
 import { withFrame, withMessage } from "./connect-long-answer.ts";
+import { binaryType, decodeText, inTextMode, isTextMode } from "./grpc/web-text.ts";
 import { createLoopPace, type LoopPace, UNPACED } from "./loop-pace.ts";
 import { contentLength, flattenHeaders, hasBody, isHttp2 } from "./rest/http.ts";
 import { hasLongRest } from "./rest/linger.ts";
@@ -110,7 +111,7 @@ function createHandler(rpc: Rpc, options: ConnectHandlersOptions, pace: LoopPace
     if (refusal !== undefined) return failing(inWords(refusal));
     if (isRefused(reception)) return emptyBody(codecOf(request) === "json", isBare(request));
     const held = heldBody(request, { hold, errorOf: inWords, isMessage: rpc.kind === "unary" });
-    return checkedBody(held, {
+    return checkedBody(isTextMode(request) ? decodeText(held, inWords) : held, {
       isBare: isBare(request),
       check: isPacked(request) ? async () => {} : check,
       maxBytes: maxMessageBytes,
@@ -121,10 +122,12 @@ function createHandler(rpc: Rpc, options: ConnectHandlersOptions, pace: LoopPace
 
   async function answer(universal: UniversalServerRequest, exchange: ConnectExchange) {
     const { request, response, hold, refusal } = exchange;
-    const codec = codecOf(request);
+    const [codec, isText] = [codecOf(request), isTextMode(request)];
     const { check, handle } = mayBePacked(request) ? codecHandler(codec, hold) : handlerOf(codec);
     if (refusal === undefined) exchange.reception = await receive(exchange);
     const body = bodyOf(exchange, check);
+    // The library knows text mode, and answers that it does not support it.
+    if (isText) universal.header.set("content-type", binaryType(universal.header.get("content-type") ?? ""));
     // The library would refuse a length without the details of the error.
     universal.header.delete("content-length");
     // The message of a refused caller is not packed.
@@ -133,7 +136,8 @@ function createHandler(rpc: Rpc, options: ConnectHandlersOptions, pace: LoopPace
     // Only a call that streams its answer goes on when the answer has begun.
     if (streamsAnswer) response.on("close", () => hold.release());
     const handled = await (streamsAnswer ? handling : handling.finally(() => hold.release()));
-    const made = await withLong(handled, exchange);
+    const long = await withLong(handled, exchange);
+    const made = isText ? inTextMode(long) : long;
     const cutOff = () => exchange.breakOff(stalled(silenceMs));
     const taken = made.body && isHttp2(response) ? takenBody(made.body, silenceMs, cutOff) : made.body;
     const status = refusal && made.status !== 200 ? refusal.status : made.status;

@@ -255,6 +255,10 @@ test("a method that there is not is answered in the caller's own protocol", asyn
   const web = await post({ "content-type": "application/grpc-web+proto" });
   assert.equal(web.headers.get("content-type"), "application/grpc-web+proto");
   assert.match((await web.text()) + web.headers.get("grpc-status"), /grpc-status: ?12|^12$/);
+  const text = await post({ "content-type": "application/grpc-web-text" });
+  assert.equal(text.headers.get("content-type"), "application/grpc-web-text+proto");
+  const trailers = Buffer.from(await text.text(), "base64").toString("latin1");
+  assert.match(trailers + text.headers.get("grpc-status"), /grpc-status: ?12|12$/);
   const rest = await post({ "content-type": "application/json" });
   assert.match(await rest.text(), /"kind":"RouteNotFound"/);
 });
