@@ -1,4 +1,5 @@
 import { LanceError } from "../namespace/errors.ts";
+import { NAME_RULES, type NameRule } from "../namespace/identifier.ts";
 import type { NamespaceImplementation } from "./implementation.ts";
 import { type Properties, readProperties } from "./properties.ts";
 import { SILENT_LOG } from "./silent-log.ts";
@@ -12,6 +13,8 @@ export interface DirProperties {
    * catalog, as for a gateway.
    */
   readonly table_directory?: string | undefined;
+  /** Rule for the names of new objects: `specification` or `unicode`; existing ones keep theirs. Default: `specification`. */
+  readonly names?: NameRule | undefined;
   /** Whether clients are told to commit versions through the namespace. Default: false. */
   readonly table_version_tracking_enabled?: boolean | string | undefined;
   /** `storage.<key>` is an option of the storage if the root is a URI, such as `storage.aws_region`. */
@@ -33,6 +36,7 @@ export async function openDirectory(properties: Properties): Promise<NamespaceIm
   const root = reader.required("root");
   const tableDirectory = reader.text("table_directory");
   const managedVersioning = reader.flag("table_version_tracking_enabled");
+  const names = nameRuleOf(reader.text("names"));
   const manifest = reader.flag("manifest_enabled");
   const storageOptions = reader.under("storage.");
   reader.ignore(...OTHERS);
@@ -44,7 +48,7 @@ export async function openDirectory(properties: Properties): Promise<NamespaceIm
     );
   }
   const { createDirectoryBackend } = await import("../backends/dir/index.ts");
-  const options = { root, tableDirectory, managedVersioning, storageOptions, log: SILENT_LOG };
+  const options = { root, tableDirectory, names, managedVersioning, storageOptions, log: SILENT_LOG };
   const backend = await createDirectoryBackend(options).catch((cause: unknown) => {
     if (!(cause instanceof Error) || cause instanceof LanceError) throw cause;
     throw new LanceError("InvalidInput", cause.message, { cause });
@@ -55,6 +59,11 @@ export async function openDirectory(properties: Properties): Promise<NamespaceIm
     description: root,
     lancedb: { implementation: "dir", properties: { root: backend.base, ...prefixed(storageOptions) } },
   };
+}
+
+function nameRuleOf(text: string | undefined): NameRule | undefined {
+  if (text === undefined || NAME_RULES.some((rule) => rule === text)) return text as NameRule | undefined;
+  throw new LanceError("InvalidInput", `"names" must be one of ${NAME_RULES.join(", ")}, not "${text}"`);
 }
 
 function prefixed(storageOptions: Readonly<Record<string, string>>): Record<string, string> {

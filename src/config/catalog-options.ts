@@ -1,5 +1,6 @@
+import { NAME_RULES } from "../namespace/identifier.ts";
 import { BACKEND_KINDS, type OptionTable } from "./option-spec.ts";
-import { parseNamedValue, parseRoot, parseText } from "./parsers.ts";
+import { parseChoice, parseNamedValue, parseRoot, parseText } from "./parsers.ts";
 import { parseClientStorageOption, parseStorageOption } from "./storage-options.ts";
 
 /** Options that select the catalog. */
@@ -55,6 +56,14 @@ export const CATALOG_OPTIONS = {
     parse: parseText,
     backends: ["dir"],
     place: true,
+  },
+  names: {
+    flag: "names",
+    value: "RULE",
+    help: "Names that new namespaces and tables may have: specification for letters, digits, _, - and ., or unicode for any text without separators and wildcards (docs/limits.md). Existing objects keep theirs.",
+    fallback: "specification",
+    parse: parseChoice(NAME_RULES),
+    backends: ["dir"],
   },
   storageOptions: {
     flag: "storage-option",

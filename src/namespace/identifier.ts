@@ -19,6 +19,16 @@ export const MAX_IDENTIFIER_DEPTH = 32;
 /** Longest delimiter, in characters: an answer may repeat it between any two names. */
 export const MAX_DELIMITER_LENGTH = 32;
 
+/**
+ * Rules for the names of new objects: `specification` allows letters, digits, `_`, `-` and `.`, and `unicode` all that
+ * {@link isNewName} allows.
+ */
+export const NAME_RULES = ["specification", "unicode"] as const;
+
+/** A rule for the names of new objects. */
+export type NameRule = (typeof NAME_RULES)[number];
+
+const SPECIFIED_NAME = /^[A-Za-z0-9_.-]+$/;
 const NAME = /^(?!\s)[^$'*?/\\\p{Cc}\p{Cs}\p{Zl}\p{Zp}]+(?<!\s)$/u;
 const ENCODED_SEPARATOR = /%(?:2f|5c)/i;
 const ONLY_DOTS = /^\.+$/;
@@ -94,8 +104,21 @@ export function checkNewName(name: string): void {
   );
 }
 
+/** Whether the specification allows a name. */
+export function isSpecifiedName(name: string): boolean {
+  return SPECIFIED_NAME.test(name);
+}
+
+/** Returns the error for a name that only the rule `unicode` allows. */
+export function unspecifiedName(name: string): LanceError {
+  return new LanceError(
+    "InvalidInput",
+    `name ${JSON.stringify(name)} must have only letters (A-Z, a-z), digits, "_", "-" and "."; --names unicode allows others`,
+  );
+}
+
 /**
- * Whether a new object may have a name: any Unicode text without control characters, line separators, halves of surrogate
+ * Whether a new object may have a name where all of Unicode is allowed: any text without control characters, line separators, halves of surrogate
  * pairs, `$`, `*`, `?`, `'`, `/` and `\`, also percent-encoded, without white space at its ends, and not only dots (docs/adr/0048).
  */
 export function isNewName(name: string): boolean {

@@ -13,7 +13,7 @@ describe("pylance's own directory catalog beside the gateway", () => {
   });
 
   it("reads tables with names of all kinds that the gateway made, and the gateway reads its tables", async () => {
-    const gateway = await startGateway();
+    const gateway = await startGateway("--names", "unicode");
     try {
       await runPython("odd_names.py", gateway.uri, gateway.base);
     } finally {

@@ -3,7 +3,8 @@ import { describe, test } from "vitest";
 import { MAX_IDENTIFIER_BYTES, MAX_IDENTIFIER_DEPTH } from "../../src/namespace/identifier.ts";
 import { personStream } from "../support/arrow.ts";
 import { refused } from "../support/expect.ts";
-import type { World } from "./world.ts";
+import { FIRST_CUT } from "../support/operations.ts";
+import { createWorld, type Fixture, type World } from "./world.ts";
 
 const BAD_NAMES: readonly string[] = [
   "",
@@ -44,6 +45,11 @@ const GOOD_NAMES: readonly string[] = [
   "a..b",
   "a.lance",
   "a_b-c.d",
+  "x".repeat(100),
+];
+
+/** Names that the specification lacks, which catalogs share with other writers. */
+const UNICODE_NAMES: readonly string[] = [
   "a b",
   "a+b",
   "a%b",
@@ -56,8 +62,33 @@ const GOOD_NAMES: readonly string[] = [
   "a:b",
   "a#b&c=d",
   '"<>|`^[]{}()!@,~;',
-  "x".repeat(100),
 ];
+
+/** Checks that objects of any of the names are kept under them, in the root too. */
+async function keepsNames(world: World, names: readonly string[]): Promise<void> {
+  const parent = await world.namespace();
+  for (const name of names) {
+    await world.client.createNamespace({ id: [parent, name] });
+    await world.client.createTable({ id: [parent, name, name] }, personStream([]));
+    await world.client.createTable({ id: [`root-${name}`] }, personStream([]));
+  }
+  const { namespaces } = await world.client.listNamespaces({ id: [parent] });
+  assert.deepEqual(namespaces.toSorted(), names.toSorted());
+  for (const name of names) {
+    assert.deepEqual((await world.client.listTables({ id: [parent, name] })).tables, [name]);
+    assert.equal(await world.count([parent, name, name]), 0);
+    assert.equal((await world.client.describeTable({ id: [`root-${name}`] })).table, `root-${name}`);
+    await world.client.dropTable({ id: [`root-${name}`] });
+  }
+}
+
+/** Names beyond the specification, in a catalog that allows them. */
+export function unicodeNameTests(title: string, open: () => Promise<Fixture>): void {
+  describe(`names of all scripts, on ${title}`, () => {
+    const world = createWorld(open, { operations: FIRST_CUT, confinesLocations: true });
+    test("are kept literally, in the root too", () => keepsNames(world, [...GOOD_NAMES, ...UNICODE_NAMES]));
+  });
+}
 
 /** Names and identifiers of objects. */
 export function identifierTests(world: World): void {
@@ -82,21 +113,31 @@ export function identifierTests(world: World): void {
       assert.deepEqual((await world.client.listNamespaces({ id: [parent] })).namespaces, []);
     });
 
-    test("every other name is kept literally, in the root too", async () => {
+    test("every name of the specification is kept literally, in the root too", () =>
+      keepsNames(world, GOOD_NAMES));
+
+    test("a name with other characters is refused for a new object, and the refusal names the option", async () => {
       const parent = await world.namespace();
-      for (const name of GOOD_NAMES) {
-        await world.client.createNamespace({ id: [parent, name] });
-        await world.client.createTable({ id: [parent, name, name] }, personStream([]));
-        await world.client.createTable({ id: [`root-${name}`] }, personStream([]));
+      const source = await world.table();
+      for (const name of UNICODE_NAMES) {
+        const id = [parent, name];
+        const attempts = [
+          world.client.createNamespace({ id }),
+          world.client.declareTable({ id }),
+          world.client.registerTable({ id, location: "x.lance" }),
+          world.client.createTable({ id }, personStream([])),
+          world.client.renameTable({ id: source, newTableName: name }),
+          world.client.batchCommitTables({
+            operations: [{ operation: { case: "declareTable", value: { id } } }],
+          }),
+        ];
+        for (const attempt of attempts) {
+          const error = await refused("InvalidInput", attempt);
+          assert.match(error.message, /--names unicode/);
+        }
       }
-      const { namespaces } = await world.client.listNamespaces({ id: [parent] });
-      assert.deepEqual(namespaces.toSorted(), GOOD_NAMES.toSorted());
-      for (const name of GOOD_NAMES) {
-        assert.deepEqual((await world.client.listTables({ id: [parent, name] })).tables, [name]);
-        assert.equal(await world.count([parent, name, name]), 0);
-        assert.equal((await world.client.describeTable({ id: [`root-${name}`] })).table, `root-${name}`);
-        await world.client.dropTable({ id: [`root-${name}`] });
-      }
+      assert.deepEqual((await world.client.listTables({ id: [parent] })).tables, []);
+      assert.deepEqual((await world.client.listNamespaces({ id: [parent] })).namespaces, []);
     });
 
     test("names differ by case and by every character", async () => {

@@ -52,7 +52,7 @@ describe("identifiers over REST", () => {
   let client: LanceClient;
   let parents = 0;
   beforeAll(async () => {
-    server = await startDirectoryServer();
+    server = await startDirectoryServer({}, {}, "unicode");
     grpc = createGrpcClient(server.port);
     client = grpc.client;
   });

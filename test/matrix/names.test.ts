@@ -19,7 +19,7 @@ describe("names on every wire", () => {
   let server: DirectoryServer;
   let clients: Readonly<Record<string, ProtocolClient>>;
   beforeAll(async () => {
-    server = await startDirectoryServer();
+    server = await startDirectoryServer({}, {}, "unicode");
     clients = createProtocolClients(server.port);
   });
   afterAll(async () => {

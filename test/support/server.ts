@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { pino } from "pino";
 import { createDirectoryBackend } from "../../src/backends/dir/index.ts";
 import { type GatewayContext, serveBackend, type WireOptions } from "../../src/gateway/compose.ts";
+import type { NameRule } from "../../src/namespace/identifier.ts";
 import type { Backend, LanceNamespace } from "../../src/namespace/lance-namespace.ts";
 import { temporaryDirectory } from "./directory.ts";
 
@@ -50,13 +51,18 @@ export interface DirectoryServer extends TestServer {
   readonly base: string;
 }
 
-/** Starts a gateway over a new directory, which closing it removes. */
+/**
+ * Starts a gateway over a new directory, which closing it removes.
+ *
+ * @param names rule for the names of new objects. Default: the specification's.
+ */
 export async function startDirectoryServer(
   options: Partial<WireOptions> = {},
   context: Partial<GatewayContext> = {},
+  names?: NameRule,
 ): Promise<DirectoryServer> {
   const { path: root, remove } = await temporaryDirectory();
-  const backend = await createDirectoryBackend({ root, log: pino({ level: "silent" }) });
+  const backend = await createDirectoryBackend({ root, names, log: pino({ level: "silent" }) });
   const server = await startServer(backend, options, context);
   return {
     root,

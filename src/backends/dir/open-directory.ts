@@ -105,6 +105,7 @@ export async function openDirectory(options: DirectoryBackendOptions): Promise<O
   const context: DirContext = {
     catalog,
     layout,
+    names: options.names ?? "specification",
     engine,
     jobs,
     work: createWorkNotes(base.key, store, clock),

@@ -1,4 +1,5 @@
 import type { Logger } from "pino";
+import type { NameRule } from "../../namespace/identifier.ts";
 import type { SharedDatabase } from "../../runtime/sharing.ts";
 import type { ReadAhead } from "./operations/read/read-ahead.ts";
 import type { AutoRefreshTimes } from "./operations/views/auto-refresh.ts";
@@ -33,6 +34,8 @@ export interface DirectoryBackendOptions {
    * catalog.
    */
   readonly tableDirectory?: string | undefined;
+  /** Rule for the names of new objects; existing ones keep theirs. Default: `specification`. */
+  readonly names?: NameRule | undefined;
   /** Whether nothing may be written, not even by the upkeep of tables. Default: false. */
   readonly readOnly?: boolean | undefined;
   readonly log: Logger;

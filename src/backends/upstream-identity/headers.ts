@@ -191,13 +191,13 @@ export function createHeaderPolicy(options: HeaderPolicyOptions): HeaderPolicy {
       }
     },
     returned(headers, call) {
-      let own: Record<string, string> | undefined;
+      const own: Record<string, string> = {};
       for (const name in headers) {
         const value = headers[name];
         if (value === undefined || !isReturned(name, call)) continue;
         const text = typeof value === "string" ? value : value.join(", ");
         if (!isOwnAnswers(name)) call.responseHeaders[name] = text;
-        else (own ??= {})[name] = text;
+        else own[name] = text;
       }
       call.messageHeaders = own;
     },

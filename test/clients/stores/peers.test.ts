@@ -13,7 +13,14 @@ describe("one bucket of S3 with several writers", () => {
 
   function startGateway(root: string): Program {
     const options = Object.entries(server.options).map(([key, value]) => `--storage-option=${key}=${value}`);
-    return startProgram("serve", "--port=0", `--root=${root}`, "--log-level=warn", ...options);
+    return startProgram(
+      "serve",
+      "--port=0",
+      `--root=${root}`,
+      "--log-level=warn",
+      "--names=unicode",
+      ...options,
+    );
   }
 
   it("two gateways and pylance's own directory catalog lose and double nothing", async () => {

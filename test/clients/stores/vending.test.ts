@@ -40,7 +40,7 @@ describe("credentials of STS for tables in a bucket", () => {
     const vending = ["--vend=aws-sts", `--vend-aws-role=${ROLE}`, `--vend-aws-endpoint=${account.url}`];
     const gateway: Program = startProgram(
       ...["serve", "--port=0", `--root=s3://${BUCKET}/catalog`, "--log-level=debug", "--vend-access=write"],
-      ...["--auth=api-key", `--api-keys-file=${file}`],
+      ...["--auth=api-key", `--api-keys-file=${file}`, "--names=unicode"],
       ...[...storage, ...vending],
     );
     try {

@@ -1,3 +1,4 @@
+import type { NameRule } from "../../../namespace/identifier.ts";
 import type { KeyedLocks } from "../concurrency/keyed-locks.ts";
 import type { WriteGate } from "../concurrency/write-gate.ts";
 import type { Engine } from "../engine/engine.ts";
@@ -10,6 +11,8 @@ import type { Catalog } from "./catalog.ts";
 export interface CatalogContext {
   readonly catalog: Catalog;
   readonly layout: Layout;
+  /** Rule for the names of new objects. */
+  readonly names: NameRule;
   /** The clock that dates the objects of the storage. */
   readonly clock: StorageClock;
   /** Changes that take directories from their tables. */

@@ -1,9 +1,9 @@
 import { isLanceError, type LanceError } from "../../../namespace/errors.ts";
+import { checkNewName } from "../../../namespace/identifier.ts";
 import { rootName } from "../catalog/base/location-names.ts";
 import type { CatalogContext } from "../catalog/catalog-context.ts";
 import type { Draft } from "../catalog/state/draft.ts";
 import { unlistedAmong } from "../catalog/unlisted.ts";
-import { checkNewIdentifier } from "../operations/tables/lookup.ts";
 
 /** A directory of the root that a migration examined. */
 export interface Migrated {
@@ -79,7 +79,7 @@ function takeBack(draft: Draft, gone: readonly Migrated[]): void {
 /** Returns why a name cannot be a table's in the manifest. */
 function unfit(table: string): string | undefined {
   try {
-    checkNewIdentifier([table]);
+    checkNewName(table);
     return undefined;
   } catch (error) {
     if (isLanceError(error, "InvalidInput")) return (error as LanceError).message;

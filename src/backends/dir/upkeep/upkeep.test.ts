@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, type TestContext, test } from "vitest";
 import { createDiskBucket } from "../../../../test/support/disk-bucket.ts";
+import type { NameRule } from "../../../namespace/identifier.ts";
 import type { UpkeepMetrics, UpkeepRun } from "../../../namespace/upkeep-runs.ts";
 import { createLocalStore } from "../format/local/local-store.ts";
 import { createStorageClock } from "../format/storage-clock.ts";
@@ -31,10 +32,10 @@ const QUICK: UpkeepOptions = {
 /** Opens a directory with a table `t`, whose rows come in separate writes. */
 async function openTable(
   t: TestContext,
-  { upkeep = QUICK, readAhead, adds = 20, properties = {} }: OpenOptions = {},
+  { upkeep = QUICK, readAhead, names, adds = 20, properties = {} }: OpenOptions = {},
 ): Promise<{ client: TestClient; root: string }> {
   const root = await temporaryDirectory(t);
-  const client = await openClient(t, root, { upkeep, readAhead });
+  const client = await openClient(t, root, { upkeep, readAhead, names });
   await client.upload("createTable", "t", { properties }, rows([0]));
   for (let id = 1; id <= adds; id++) await client.upload("insertIntoTable", "t", {}, rows([id]));
   return { client, root };
@@ -43,6 +44,7 @@ async function openTable(
 interface OpenOptions {
   readonly upkeep?: UpkeepOptions;
   readonly readAhead?: ReadAhead;
+  readonly names?: NameRule;
   readonly adds?: number;
   readonly properties?: Record<string, string>;
 }
@@ -184,7 +186,7 @@ test("deletes the leases of tables that are gone, and keeps the others", async (
 
 test("looks after a table whose escaped name is too long for a file, and deletes its lease once it is gone", async (t) => {
   const upkeep = { times: { ...QUICK.times, sweepMs: 50, lookMs: 1, commitQuietMs: 0 } };
-  const { client, root } = await openTable(t, { upkeep });
+  const { client, root } = await openTable(t, { upkeep, names: "unicode" });
   const name = "\u8868".repeat(80);
   const leases = () => readdirSync(join(root, "data", ".upkeep")).length;
   await client.upload("createTable", name, {}, rows([0]));

@@ -9,7 +9,7 @@ import {
   NamespaceExistsResponseSchema,
 } from "../../../../gen/lance/namespace/v1/namespace_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
-import { checkNewName, type Identifier, joinIdentifier } from "../../../../namespace/identifier.ts";
+import { type Identifier, joinIdentifier } from "../../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import { isDatabase } from "../../../../namespace/root-databases.ts";
 import { ITEMS_PER_STEP, type Steps } from "../../../../runtime/pace.ts";
@@ -18,7 +18,13 @@ import type { Draft } from "../../catalog/state/draft.ts";
 import { parentId, type Row } from "../../catalog/state/row.ts";
 import { checkProperties } from "../properties.ts";
 import { mutateAndRemove } from "../tables/drop.ts";
-import { isNamespace, namespaceNotFound, objectIdOf, requireParent } from "../tables/lookup.ts";
+import {
+  checkNewIdentifier,
+  isNamespace,
+  namespaceNotFound,
+  objectIdOf,
+  requireParent,
+} from "../tables/lookup.ts";
 import { isUnlistedTable, mayBeUnlisted } from "../tables/unlisted-table.ts";
 import { newProperties, noDatabase, wantsDatabase } from "./databases.ts";
 
@@ -40,7 +46,7 @@ export function createNamespaceOperations(context: ChangeContext): Operations {
   return {
     async createNamespace({ mode, properties: given, context: facts }, { id, signal, removable }) {
       if (id.length === 0) throw alreadyExists(id);
-      for (const name of id) checkNewName(name);
+      await checkNewIdentifier(context, id);
       const properties = newProperties(facts, id, given);
       checkProperties(properties);
       if (mayBeUnlisted(id) && (await isUnlistedTable(context, await catalog.read(), id)))

@@ -36,7 +36,7 @@ export async function createNew(
   rows: ReceivedRows,
   properties: Readonly<Record<string, string>>,
 ): Promise<NewTable> {
-  checkNewIdentifier(id);
+  await checkNewIdentifier(context, id);
   const claim = await planClaim(context, context.catalog.read, id, properties);
   return claim.isPrivate ? createApart(context, claim, rows) : createInRoot(context, claim, rows);
 }

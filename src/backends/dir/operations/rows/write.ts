@@ -151,7 +151,7 @@ export function createWriteOperations(
 
   const createOwnTable: LanceNamespace["createTable"] = async (request, data, call) => {
     const { id } = call;
-    checkNewIdentifier(id);
+    await checkNewIdentifier(context, id);
     const state = await catalog.read();
     const table = await findTable(context, state, id);
     const seen = table === undefined ? state : undefined;

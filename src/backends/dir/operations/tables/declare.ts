@@ -34,7 +34,7 @@ export function createDeclareOperations(
     async declareTable(request, call) {
       const { location: wanted, properties } = request;
       const { id } = call;
-      checkNewIdentifier(id);
+      await checkNewIdentifier(context, id);
       checkTableProperties(properties);
       const claim = await planClaim(context, catalog.read, id, properties, wanted || undefined);
       const vend = (location: string) => credentialsFor(context, layout.pathOf(location), request, call);
@@ -44,7 +44,7 @@ export function createDeclareOperations(
       return declaredTable(context, location, properties, await vend(location));
     },
     async registerTable({ location, mode, properties }, { id, signal }) {
-      checkNewIdentifier(id);
+      await checkNewIdentifier(context, id);
       checkTableProperties(properties);
       checkNewLocation(location);
       await layout.checkNoEscape(location);

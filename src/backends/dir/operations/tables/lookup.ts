@@ -1,5 +1,11 @@
 import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
-import { checkNewName, type Identifier, joinIdentifier } from "../../../../namespace/identifier.ts";
+import {
+  checkNewName,
+  type Identifier,
+  isSpecifiedName,
+  joinIdentifier,
+  unspecifiedName,
+} from "../../../../namespace/identifier.ts";
 import { traced } from "../../../../runtime/tracing.ts";
 import { rootLocation } from "../../catalog/base/location-names.ts";
 import type { CatalogContext, TableContext } from "../../catalog/catalog-context.ts";
@@ -31,13 +37,24 @@ export function objectIdOf(id: Identifier): string {
 }
 
 /**
- * Refuses the root, and names that a new object must not have.
+ * Refuses the root, and names that a new object must not have. The object keeps its name if it exists, or moves under it.
  *
+ * @param moved the name of the object before the change. Default: it is new, if it does not exist
  * @throws LanceError InvalidInput
  */
-export function checkNewIdentifier(id: Identifier): void {
-  if (id.length === 0) throw new LanceError("InvalidInput", "the identifier of a table must not be empty");
-  for (const name of id) checkNewName(name);
+export async function checkNewIdentifier(
+  context: CatalogContext,
+  id: Identifier,
+  moved?: string,
+): Promise<void> {
+  const name = id.at(-1);
+  if (name === undefined) throw new LanceError("InvalidInput", "the identifier of a table must not be empty");
+  for (const each of id) checkNewName(each);
+  if (context.names === "unicode" || isSpecifiedName(name) || name === moved) return;
+  const state = await context.catalog.read();
+  if (state.get(objectIdOf(id)) !== undefined) return;
+  if (await isUnlistedTable(context, state, id)) return;
+  throw unspecifiedName(name);
 }
 
 /** Finds a table in a state, or in the root by its directory alone. */

@@ -65,7 +65,7 @@ async function checkAbsent(context: CatalogContext, view: CatalogView, id: Ident
  * @throws LanceError TableAlreadyExists, and the errors of {@link Claim.apply}
  */
 export async function planPrivateClaim(context: CatalogContext, id: Identifier): Promise<Claim> {
-  checkNewIdentifier(id);
+  await checkNewIdentifier(context, id);
   if (mayBeUnlisted(id)) await checkAbsent(context, await context.catalog.read(), id);
   const location = uniqueLocation(id);
   await context.layout.checkNoEscape(location);

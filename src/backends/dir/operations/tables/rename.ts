@@ -23,7 +23,7 @@ export function createRenameOperations(context: ChangeContext): Pick<LanceNamesp
       if (newTableName === "") throw new LanceError("InvalidInput", "new_table_name must not be empty");
       const target = [...(newNamespaceId.length === 0 ? id.slice(0, -1) : newNamespaceId), newTableName];
       checkIdentifier(target);
-      checkNewIdentifier(target);
+      await checkNewIdentifier(context, target, id.at(-1));
       const { location } = await requireRow(context, id);
       if (await isUnlistedTable(context, await catalog.read(), target)) throw tableExists(target);
 

@@ -138,7 +138,7 @@ export async function createPlanner(
       return deletions.push({ dataset, ranges: bounded, last }) - 1;
     },
     async declare(id, { location: wanted, properties }) {
-      checkNewIdentifier(id);
+      await checkNewIdentifier(context, id);
       const { apply, location } = await planClaim(
         context,
         async () => draft,

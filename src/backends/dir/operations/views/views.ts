@@ -92,7 +92,7 @@ export function createViewOperations(
 
   return {
     async createMaterializedView(request, call) {
-      checkNewIdentifier(call.id);
+      await checkNewIdentifier(context, call.id);
       const asked = checkDefinition(request);
       const query = parseViewQuery(asked.sourceQuery);
       if (sameIdentifier(query.source, call.id)) {
