@@ -167,6 +167,8 @@ export const CATALOG_SCENARIOS: readonly Scenario[] = [
     run: async (client, ns) => {
       const location = `${ns}-data.lance`;
       const mode = RegisterTableMode.OVERWRITE;
+      await client.declareTable({ id: [ns, "former"], location });
+      await client.deregisterTable({ id: [ns, "former"] });
       return await client.registerTable({ id: [ns, "registered"], location, mode, properties: { a: "1" } });
     },
   },

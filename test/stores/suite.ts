@@ -183,7 +183,7 @@ export function storeSuite(name: string, open: () => Promise<OpenStore>): void {
       await Promise.all(Array.from({ length: 16 }, writer));
       const listed = await listNames(store, directory);
       assert.deepEqual(store.listsInOrder ? listed : listed.sort(), names);
-      await store.deleteDirectory(directory, "00500");
+      await store.deleteDirectory(directory, { last: "00500" });
       assert.deepEqual(await listNames(store, directory), []);
     });
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readdir, symlink, writeFile } from "node:fs/promises";
+import { readdir, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "vitest";
 import { DropNamespaceBehavior } from "../../gen/lance/namespace/v1/namespace_pb.ts";
@@ -21,10 +21,12 @@ test("keeps the data of deregistered tables, which can be registered again", asy
   assert.deepEqual(idsOf(await client.query("t")), [7, 8]);
   assert.deepEqual((await client.call("listTables", "$")).tables, ["back", "t"]);
   await assert.rejects(
-    client.call("registerTable", "back", { location: "x.lance" }),
+    client.call("registerTable", "back", { location: "t.lance" }),
     failsWith("TableAlreadyExists"),
   );
-  await client.call("registerTable", "back", { location: "x.lance", mode: RegisterTableMode.OVERWRITE });
+  const mode = RegisterTableMode.OVERWRITE;
+  await client.call("registerTable", "back", { location: "t.lance", mode, properties: { a: "1" } });
+  assert.deepEqual((await client.call("describeTable", "back")).properties, { a: "1" });
 });
 
 test("refuses locations that leave the catalog or the directory of another table", async (t) => {
@@ -65,16 +67,18 @@ test("refuses locations that leave the catalog or the directory of another table
     if (location === "") continue;
     await assert.rejects(client.call("declareTable", "x", { location }), failsWith("InvalidInput"), location);
   }
-  await client.call("registerTable", "x", { location: "deep/x.lance" });
+  await client.call("declareTable", "x", { location: "deep/x.lance" });
   await assert.rejects(client.call("registerTable", "y", { location: "deep" }), failsWith("InvalidInput"));
 
   // A link that appears after the registration is refused when the table is used.
-  await client.call("registerTable", "z", { location: "later" });
+  await client.call("declareTable", "z", { location: "later" });
+  await rm(join(root, "data", "later"), { recursive: true });
   await symlink(outside, join(root, "data", "later"));
   await writeFile(join(outside, "precious"), "");
   await assert.rejects(client.call("countTableRows", "z"), failsWith("InvalidInput"));
   await client.call("dropTable", "z");
-  await client.call("registerTable", "linked", { location: "linked.lance" });
+  await client.call("declareTable", "linked");
+  await rm(join(root, "data", "linked.lance"), { recursive: true });
   await writeFile(join(outside, ".lance-reserved"), "");
   await symlink(outside, join(root, "data", "linked.lance"));
   await client.call("dropTable", "linked");

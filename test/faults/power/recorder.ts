@@ -153,15 +153,6 @@ export function createRecorder(root: string): Recorder {
     }
     entries.push({ kind: "sync", inode, from: dropped.get(inode) ?? 0, upTo });
   }
-  function removeTree(path: string): void {
-    const info = lstatSync(path, { throwIfNoEntry: false });
-    if (info === undefined) return;
-    if (info.isDirectory()) for (const name of readdirSync(path)) removeTree(join(path, name));
-    const place = placeOf(path);
-    if (info.isDirectory()) rmdirSync(path);
-    else unlinkSync(path);
-    unnamed(place);
-  }
   const remove = (how: (path: string) => void) =>
     after(async (path: string) => {
       const place = placeOf(path);
@@ -212,7 +203,6 @@ export function createRecorder(root: string): Recorder {
     }),
     unlink: remove(unlinkSync),
     rmdir: remove(rmdirSync),
-    removeTree: after(async (path) => removeTree(path)),
   };
   return {
     disk,

@@ -91,9 +91,10 @@ export function createMemoryStore(listsInOrder = false): MemoryStore {
       objects.set(to, objects.get(from) as Uint8Array);
       objects.delete(from);
     },
-    async deleteDirectory(directory, _last, isFormer) {
+    async deleteDirectory(directory, { isFormer, owns = () => true } = {}) {
       if (isFormer !== undefined && !(await isFormer())) return false;
-      for (const key of objects.keys()) if (key.startsWith(`${directory}/`)) objects.delete(key);
+      for (const key of objects.keys())
+        if (key.startsWith(`${directory}/`) && owns(key.slice(directory.length + 1))) objects.delete(key);
       return true;
     },
     getTail: async (key, length) => {

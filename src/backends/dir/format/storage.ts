@@ -32,6 +32,19 @@ export interface TaggedObject {
   readonly tag: string;
 }
 
+/** Options of {@link ObjectStore.deleteDirectory}. */
+export interface DirectoryDeletion {
+  /** Name of an object that outlives all others in the directory, even after a loss of power. Default: none. */
+  readonly last?: string;
+  /** Called when it is known what is in the directory; false keeps that. Default: true. */
+  readonly isFormer?: () => Promise<boolean>;
+  /**
+   * Whether an object is deleted, by its path relative to the directory; the others stay, and so do empty directories,
+   * whose paths end in a slash. Default: all.
+   */
+  readonly owns?: (path: string) => boolean;
+}
+
 /**
  * The operations on storage that a catalog and the table format need. A local disk implements them, and so does an
  * object store with conditional writes. Everything else in the directory backend, except the engine, uses files only
@@ -138,11 +151,9 @@ export interface ObjectStore {
    * Deletes everything that is in a directory when the call begins; succeeds if there is nothing. After a loss of power
    * some of it may exist again, which must be harmless.
    *
-   * @param last the name of an object that outlives all others in the directory, even after a loss of power
-   * @param isFormer called when it is known what is in the directory; false keeps that. Default: true
    * @returns the answer of `isFormer`
    */
-  deleteDirectory(directory: string, last?: string, isFormer?: () => Promise<boolean>): Promise<boolean>;
+  deleteDirectory(directory: string, options?: DirectoryDeletion): Promise<boolean>;
   /** Features that only file systems have. Default: none. */
   readonly files?: FileFeatures;
 }

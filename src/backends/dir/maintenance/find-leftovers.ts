@@ -7,6 +7,7 @@ import { MANIFEST_NAME } from "../catalog/manifest/manifest-table.ts";
 import type { CatalogView } from "../catalog/state/view.ts";
 import { measure } from "../format/files/extent.ts";
 import { keyIn, listNames, type ObjectEntry } from "../format/storage.ts";
+import { hasOtherFiles, isTableFile } from "../format/table-files.ts";
 import { fileLeftover, isOld, type Leftover, type LeftoverKind } from "./leftover.ts";
 import { findOwnFiles } from "./own-files.ts";
 
@@ -49,20 +50,6 @@ const NAMED: readonly (readonly [RegExp, LeftoverKind])[] = [
   [/^\.staging-[0-9a-f]+$/, "staged data"],
 ];
 
-/** Entries that the directory of a table may have. */
-const TABLE_PARTS = new Set([
-  "data",
-  "tree",
-  "_versions",
-  "_transactions",
-  "_deletions",
-  "_indices",
-  "_refs",
-  "_alter_transactions",
-  ".lance-reserved",
-  ".lance-deregistered",
-]);
-
 /** Returns the kind of leftover of a directory in the base, by its contents; undefined if it is not a leftover. */
 async function kindOf(
   context: TableContext,
@@ -73,8 +60,8 @@ async function kindOf(
   if (named !== undefined) return named;
   if (name.startsWith(".") || name === MANIFEST_NAME || isReferenced(state, name)) return undefined;
   const { store, layout } = context;
-  const parts = await listNames(store, keyIn(layout.baseKey, name));
-  if (parts.length === 0 || !parts.every((part) => TABLE_PARTS.has(part))) return undefined;
+  const key = keyIn(layout.baseKey, name);
+  if ((await listNames(store, key)).length === 0 || (await hasOtherFiles(store, key))) return undefined;
   if (name.endsWith(".lance") && (await layout.isUnlistedTable(name))) return undefined;
   return (await layout.hasData(name)) ? "unlisted data" : "unfinished table";
 }
@@ -116,7 +103,7 @@ async function* directory(
             !isReferenced(await catalog.read(), name) &&
             isOld((await measure(store, at)).modifiedMillis, before),
         );
-      await store.deleteDirectory(key);
+      await store.deleteDirectory(key, kind === "dropped table" ? { owns: isTableFile } : {});
       return true;
     },
   };

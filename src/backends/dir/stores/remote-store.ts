@@ -81,7 +81,7 @@ export function createRemoteStore(plain: Bucket): ObjectStore {
       if (!(await copyObject(bucket, from, to))) throw damagedFile(from, "is missing");
       await bucket.delete([from]);
     },
-    async deleteDirectory(directory, last, isFormer) {
+    async deleteDirectory(directory, { last, isFormer, owns } = {}) {
       const keys: string[] = [];
       const reused: (ListedObject & { readonly tag: string })[] = [];
       const end = `${directory}/${last}`;
@@ -90,6 +90,7 @@ export function createRemoteStore(plain: Bucket): ObjectStore {
       for await (const { objects } of pagesOf(bucket, directoryPrefix(directory), true))
         for (const object of objects) {
           const { key, tag } = object;
+          if (owns !== undefined && !owns(key.slice(directoryPrefix(directory).length))) continue;
           if (key === end) endTag = tag;
           else if (tag !== undefined && REUSED.test(key)) reused.push({ ...object, tag });
           else keys.push(key);

@@ -20,14 +20,14 @@ async function removeWhileCreated(t: TestContext, beforeReturn: (key: string) =>
     if (from === key && !isCreated) {
       isCreated = true;
       await disk.delete(`${key}/.lance-deregistered`);
-      await disk.put(`${key}/rows`, Buffer.from("of another table"));
+      await disk.put(`${key}/data/0.lance`, Buffer.from("of another table"));
     }
     if (to === key) await beforeReturn(key);
     return disk.files?.moveDirectory(from, to) ?? false;
   };
   const store = { ...disk, files: { ...disk.files, moveDirectory } } as ObjectStore;
   const layout = createLayout(store, base);
-  await disk.put(`${key}/rows`, Buffer.from("of a dropped table"));
+  await disk.put(`${key}/data/0.lance`, Buffer.from("of a dropped table"));
   await layout.putAside("t", "drop");
   return { base, key, removal: layout.removePutAside("t", "drop", async () => false) };
 }
@@ -40,19 +40,19 @@ test("a directory that has become another table's goes back to its place", async
 
 test("a directory whose place is taken meanwhile keeps a name that gc leaves alone", async (t) => {
   const { base, removal } = await removeWhileCreated(t, (key) =>
-    disk.put(`${key}/rows`, Buffer.from("of a third")),
+    disk.put(`${key}/data/0.lance`, Buffer.from("of a third")),
   );
   await assert.rejects(removal, /the directory of another table is at .*\.aside-[0-9a-f]{16}$/);
   const [kept, ...rest] = await listNames(disk, base);
   assert.match(basename(kept ?? ""), /^\.aside-/);
   assert.deepEqual(rest, ["t"]);
-  assert.equal(String(await disk.get(`${keyIn(base, kept ?? "")}/rows`)), "of another table");
+  assert.equal(String(await disk.get(`${keyIn(base, kept ?? "")}/data/0.lance`)), "of another table");
 });
 
 test("a change does not remove a directory that another one has put aside", async (t) => {
   const base = disk.keyOf(await temporaryDirectory(t));
   const layout = createLayout(disk, base);
-  await disk.put(keyIn(base, "t/rows"), Buffer.from("of a deregistered table"));
+  await disk.put(keyIn(base, "t/data/0.lance"), Buffer.from("of a deregistered table"));
   await layout.setDeregistered("t", true, async () => false);
   assert.equal(await layout.removePutAside("t", "one", async () => false), false);
   await layout.putAside("t", "one");
@@ -69,13 +69,13 @@ test("a directory that a process leaves in the middle of its removal is removed 
     return disk.files?.moveDirectory(from, to) ?? false;
   };
   const ending = createLayout({ ...disk, files: { ...disk.files, moveDirectory } } as ObjectStore, base);
-  await disk.put(keyIn(base, "t/rows"), Buffer.from("of a dropped table"));
+  await disk.put(keyIn(base, "t/data/0.lance"), Buffer.from("of a dropped table"));
   await ending.putAside("t", "drop");
   await assert.rejects(
     ending.removePutAside("t", "drop", async () => true),
     /ends here/,
   );
-  await disk.put(keyIn(base, "t/rows"), Buffer.from("of the next table"));
+  await disk.put(keyIn(base, "t/data/0.lance"), Buffer.from("of the next table"));
   const layout = createLayout(disk, base);
   await layout.completeRemoval("t", "another drop");
   assert.equal((await listNames(disk, base)).length, 2);
@@ -86,7 +86,7 @@ test("a directory that a process leaves in the middle of its removal is removed 
 test("a drop does not mark the place of a directory that another drop removes at that moment", async (t) => {
   const base = disk.keyOf(await temporaryDirectory(t));
   const layout = createLayout(disk, base);
-  await disk.put(keyIn(base, "t/rows"), Buffer.from("of a dropped table"));
+  await disk.put(keyIn(base, "t/data/0.lance"), Buffer.from("of a dropped table"));
   await layout.putAside("t", "one");
   const replace: ObjectStore["replace"] = async (...args) => {
     await layout.removePutAside("t", "one", async () => true);
@@ -100,19 +100,19 @@ test("a claim that is given back leaves what another program puts there at that 
   const base = disk.keyOf(await temporaryDirectory(t));
   const key = keyIn(base, "t.lance");
   const moveDirectory = async (from: string, to: string) => {
-    if (from === key) await disk.put(`${key}/rows`, Buffer.from("of another program"));
+    if (from === key) await disk.put(`${key}/data/0.lance`, Buffer.from("of another program"));
     return disk.files?.moveDirectory(from, to) ?? false;
   };
   const layout = createLayout({ ...disk, files: { ...disk.files, moveDirectory } } as ObjectStore, base);
   await createLayout(disk, base).claim("t.lance", "one");
   await layout.unclaim("t.lance", "one");
-  assert.equal(String(await disk.get(`${key}/rows`)), "of another program");
+  assert.equal(String(await disk.get(`${key}/data/0.lance`)), "of another program");
 });
 
 test("a change leaves no mark where another one removes the directory just before the first mark", async (t) => {
   const base = disk.keyOf(await temporaryDirectory(t));
   const layout = createLayout(disk, base);
-  await disk.put(keyIn(base, "t/rows"), Buffer.from("of a dropped table"));
+  await disk.put(keyIn(base, "t/data/0.lance"), Buffer.from("of a dropped table"));
   const putIfAbsent: ObjectStore["putIfAbsent"] = async (...args) => {
     await layout.remove("t");
     return disk.putIfAbsent(...args);
@@ -153,7 +153,7 @@ test("a directory that contains other tables is not listed to find out whether i
 
 test("a mark that a disk may not keep does not count", async (t) => {
   const base = disk.keyOf(await temporaryDirectory(t));
-  await disk.put(keyIn(base, "t/rows"), Buffer.from("of a table"));
+  await disk.put(keyIn(base, "t/data/0.lance"), Buffer.from("of a table"));
   const putIfAbsent: ObjectStore["putIfAbsent"] = async (...args) => {
     await disk.putIfAbsent(...args);
     throw new UnsyncedError(new Error("the disk fails"));
@@ -180,7 +180,7 @@ test("two changes put a table of a bucket aside, although the answer to the firs
   const base = disk.keyOf(await temporaryDirectory(t));
   const plain = createDiskBucket(disk);
   const layout = createLayout(createRemoteStore(plain), base);
-  await disk.put(keyIn(base, "t/rows"), Buffer.from("of a table"));
+  await disk.put(keyIn(base, "t/data/0.lance"), Buffer.from("of a table"));
   await layout.putAside("t", "one");
   let isLost = false;
   const replace: typeof plain.replace = async (...args) => {

@@ -1,8 +1,12 @@
 import { createHash, randomBytes } from "node:crypto";
 import { type FileFeatures, keyIn, listNames, type ObjectStore } from "../../format/storage.ts";
+import { hasOtherFiles, isTableFile } from "../../format/table-files.ts";
 import { claimMark, DEREGISTERED_MARKER, departuresIn, isClaim, PLAIN_MARK } from "./directory-marks.ts";
 
-/** Removals of directories of tables, given by their keys; see the methods of `Layout`. */
+/**
+ * Removals of directories of tables, given by their keys; see the methods of `Layout`. Only the files of the table go
+ * ({@link isTableFile}), and the directory stays if it contains others.
+ */
 export interface Removals {
   /** Whether a directory contains the mark of a claim, which has this name, and nothing else: its table is about to get its row. */
   isClaimed(key: string, mark: string): Promise<boolean>;
@@ -39,8 +43,15 @@ export function createRemovals(store: ObjectStore, baseKey: string): Removals {
   async function discard(key: string, disk: FileFeatures): Promise<boolean> {
     const trash = keyIn(baseKey, `.dropped-${randomBytes(8).toString("hex")}`);
     const moved = await disk.moveDirectory(key, trash);
-    if (moved) await store.deleteDirectory(trash);
+    if (moved) await store.deleteDirectory(trash, { owns: isTableFile });
     return moved;
+  }
+  /**
+   * Returns the features of a disk if a directory can be renamed before its removal: the files of others in it, which
+   * stay, would be missing meanwhile.
+   */
+  async function renamable(key: string): Promise<FileFeatures | undefined> {
+    return files !== undefined && !(await hasOtherFiles(store, key)) ? files : undefined;
   }
   /**
    * Removes a directory unless it has become another one by the time when it is held fast.
@@ -55,14 +66,16 @@ export function createRemovals(store: ObjectStore, baseKey: string): Removals {
     isFormerAt: (at: string) => Promise<boolean>,
     last = DEREGISTERED_MARKER,
   ): Promise<boolean> {
-    if (files === undefined) return store.deleteDirectory(key, last, () => isFormerAt(key));
+    const disk = await renamable(key);
+    if (disk === undefined)
+      return store.deleteDirectory(key, { last, isFormer: () => isFormerAt(key), owns: isTableFile });
     if (!(await isFormerAt(key))) return false;
     // `gc` must not take it for a dropped table before it is known to be one.
     const aside = asideOf(key, reason);
-    if (!(await files.moveDirectory(key, aside))) return false;
+    if (!(await disk.moveDirectory(key, aside))) return false;
     const isFormer = await isFormerAt(aside);
-    if (isFormer) await discard(aside, files);
-    else if (!(await files.moveDirectory(aside, key)) && (await store.exists(aside)))
+    if (isFormer) await discard(aside, disk);
+    else if (!(await disk.moveDirectory(aside, key)) && (await store.exists(aside)))
       throw new Error(`the directory of another table is at ${store.uriOf(aside)}`);
     return isFormer;
   }
@@ -70,12 +83,13 @@ export function createRemovals(store: ObjectStore, baseKey: string): Removals {
     isClaimed,
     isPutAside,
     async remove(key) {
-      if (files !== undefined) return discard(key, files);
+      const disk = await renamable(key);
+      if (disk !== undefined) return discard(key, disk);
       const found = await store.exists(key);
       if (found) {
         // The mark outlives everything else, so that until the end the location is deregistered and taken.
         await store.put(`${key}/${DEREGISTERED_MARKER}`, PLAIN_MARK);
-        await store.deleteDirectory(key, DEREGISTERED_MARKER);
+        await store.deleteDirectory(key, { last: DEREGISTERED_MARKER, owns: isTableFile });
       }
       return found;
     },

@@ -89,8 +89,8 @@ export interface Layout {
     isDeparting: (change: string) => Promise<boolean>,
   ): Promise<void>;
   /**
-   * Removes a table's directory with everything in it; returns false if it did not exist, or if another caller removed
-   * it.
+   * Removes a table's files and its directory, which stays if it contains anything else; returns false if it did not
+   * exist, or if another caller removed it.
    */
   remove(location: string): Promise<boolean>;
   /**

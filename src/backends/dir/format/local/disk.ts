@@ -6,7 +6,6 @@ import {
   mkdirSync,
   openSync,
   rename,
-  rm,
   rmdir,
   unlink,
   write,
@@ -40,8 +39,6 @@ export interface Disk {
   unlink(path: string): Promise<void>;
   mkdir(path: string): void;
   rmdir(path: string): Promise<void>;
-  /** Removes a file, or a directory with everything in it; succeeds if there is nothing. */
-  removeTree(path: string): Promise<void>;
 }
 
 /** Maximum number of bytes that are written synchronously; larger writes run on another thread. */
@@ -65,5 +62,4 @@ export const machineDisk: Disk = {
   unlink: promisify(unlink),
   mkdir: (path) => mkdirSync(path),
   rmdir: promisify<string, void>(rmdir),
-  removeTree: (path) => promisify(rm)(path, { recursive: true, force: true }),
 };

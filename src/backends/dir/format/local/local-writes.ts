@@ -151,16 +151,15 @@ export function createLocalWrites(
           ),
         );
       }),
-    deleteDirectory: (directory, last, isFormer) =>
+    deleteDirectory: (directory, { last, isFormer, owns = () => true } = {}) =>
       known(async () => {
         const path = pathOf(directory);
         if (isFormer !== undefined && !(await isFormer())) return false;
         if (last !== undefined) {
-          const names = await readdir(path).catch(ifMissing([]));
-          for (const name of names) if (name !== last) await disk.removeTree(join(path, name));
+          await removeOwn(disk, path, (name) => name !== last && owns(name));
           await syncNamesOf(disk, [path], async () => {}).catch(ifMissing(undefined));
         }
-        await disk.removeTree(path);
+        await removeOwn(disk, path, owns);
         return true;
       }),
     makeDirectory: (directory) =>
@@ -171,6 +170,31 @@ export function createLocalWrites(
     syncObjects: (keys, within) => known(() => syncFiles(keys.map(pathOf), directoryOf(within))),
     syncTree: (directory) => known(() => syncTree(directoryOf(directory))),
   };
+}
+
+/**
+ * Removes files from a directory, and then those directories that they leave empty.
+ *
+ * @param owns whether something is removed, by its path relative to the top; an empty directory ends in a slash
+ * @param within the directory relative to the top, with a slash. Default: the top
+ * @returns whether the directory is gone
+ */
+async function removeOwn(
+  disk: Disk,
+  path: string,
+  owns: (path: string) => boolean,
+  within = "",
+): Promise<boolean> {
+  const entries = await readdir(path, { withFileTypes: true }).catch(ifMissing([]));
+  let left = entries.length === 0 && !owns(within) ? 1 : 0;
+  await forEachOf(entries, DELETIONS, async (entry) => {
+    const own = `${within}${entry.name}`;
+    const target = join(path, entry.name);
+    if (entry.isDirectory()) left += (await removeOwn(disk, target, owns, `${own}/`)) ? 0 : 1;
+    else if (owns(own)) await disk.unlink(target).catch(ifMissing(undefined));
+    else left += 1;
+  });
+  return left === 0 && orFalse(["ENOTEMPTY"], () => disk.rmdir(path).catch(ifMissing(undefined)));
 }
 
 /** Yields the chunks of a source until a signal fires. */

@@ -82,7 +82,7 @@ export function createMultipartWrites(context: ChangeContext & UploadContext): M
 
   /** Removes the parts of a write that has ended; a later sweep removes what is left. */
   async function clear(directory: string): Promise<void> {
-    await store.deleteDirectory(directory, TAKEN).catch((error: unknown) => {
+    await store.deleteDirectory(directory, { last: TAKEN }).catch((error: unknown) => {
       log.warn({ err: error }, "the parts of a write are left behind");
     });
   }

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdir, readdir, writeFile } from "node:fs/promises";
+import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { type TestContext, test } from "vitest";
@@ -72,10 +72,13 @@ test("a declaration that is refused leaves no directory", async (t) => {
 });
 
 test("a name can be used whose usual location has the place of a table without a directory in it", async (t) => {
-  const client = await openClient(t, await temporaryDirectory(t));
-  await client.call("registerTable", "x", { location: "t.lance/x" });
+  const root = await temporaryDirectory(t);
+  const client = await openClient(t, root);
+  await client.call("declareTable", "x", { location: "t.lance/x" });
+  await rm(join(root, "data", "t.lance"), { recursive: true });
   await client.call("declareTable", "t");
-  await client.call("registerTable", "y", { location: "u.lance/y" });
+  await client.call("declareTable", "y", { location: "u.lance/y" });
+  await rm(join(root, "data", "u.lance"), { recursive: true });
   const declare = { case: "declareTable" as const, value: { id: ["u"] } };
   await client.call("batchCommitTables", "$", { operations: [{ operation: declare }] });
   assert.deepEqual((await client.call("listTables", "$")).tables, ["t", "u", "x", "y"]);

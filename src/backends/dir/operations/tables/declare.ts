@@ -14,11 +14,12 @@ import { isRootDirectory, rootLocation } from "../../catalog/base/location-names
 import { checkNewLocation } from "../../catalog/base/location-rules.ts";
 import type { CatalogContext } from "../../catalog/catalog-context.ts";
 import type { Draft } from "../../catalog/state/draft.ts";
+import type { CatalogView } from "../../catalog/state/view.ts";
 import type { StorageOptions } from "../../stores/storage-options.ts";
 import type { DirectAccessContext } from "../context.ts";
 import { checkTableProperties } from "../properties.ts";
 import { credentialsFor, directAccess } from "./direct-access.ts";
-import { checkFree, checkOutsideOfTables } from "./free-location.ts";
+import { checkFree, checkHasOneTable, checkOutsideOfTables } from "./free-location.ts";
 import { checkNewIdentifier, objectIdOf, requireParent, tableExists } from "./lookup.ts";
 import { planClaim } from "./plan-claim.ts";
 import { takeName } from "./take-name.ts";
@@ -51,14 +52,20 @@ export function createDeclareOperations(
       await checkOutsideOfTables(context, location);
       await resolveAbandoned(context);
       await refuseWhileRemoved(journal, location);
-      const unlisted = await isUnlistedTable(context, await catalog.read(), id);
-      const register = (draft: Draft) => {
-        requireParent(draft, id);
-        const existing = draft.get(objectIdOf(id));
+      const state = await catalog.read();
+      const unlisted = await isUnlistedTable(context, state, id);
+      const checkName = (view: CatalogView) => {
+        requireParent(view, id);
+        const existing = view.get(objectIdOf(id));
         const replaces = mode === RegisterTableMode.OVERWRITE && existing?.objectType === "table";
         if (existing !== undefined && !replaces) throw tableExists(id);
         if (existing === undefined && unlisted && location !== rootLocation(id)) throw tableExists(id);
-        if (existing?.location !== location) checkFree(draft, location, existing?.location);
+        if (existing?.location !== location) checkFree(view, location, existing?.location);
+      };
+      checkName(state);
+      await checkHasOneTable(context, location);
+      const register = (draft: Draft) => {
+        checkName(draft);
         draft.put({ objectId: objectIdOf(id), objectType: "table", location, properties });
       };
       const locations = isRootDirectory(location) ? [location] : [];

@@ -137,10 +137,13 @@ for (const [where, plain] of Object.entries(STORES)) {
             return plain.files?.moveDirectory(from, to) ?? false;
           },
         },
-        deleteDirectory: (directory, last, isFormer) =>
-          plain.deleteDirectory(directory, last, async () => {
-            if (held === "removal") await beside();
-            return (await isFormer?.()) ?? true;
+        deleteDirectory: (directory, options) =>
+          plain.deleteDirectory(directory, {
+            ...options,
+            async isFormer() {
+              if (held === "removal") await beside();
+              return (await options?.isFormer?.()) ?? true;
+            },
           }),
       };
       const { context, close } = await openDirectory({

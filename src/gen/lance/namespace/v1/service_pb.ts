@@ -116,7 +116,8 @@ export const LanceNamespaceService: GenService<{
   },
   /**
    * Adds a dataset that exists in the storage to the catalog; nothing is copied. Two tables cannot share a location,
-   * and none is inside of another one's: that is InvalidInput. Fails with NamespaceNotFound, TableAlreadyExists unless
+   * and none is inside of another one's: that is InvalidInput, and so is a location without a readable dataset or a declared
+   * table, or with another one in a directory below it. Fails with NamespaceNotFound, TableAlreadyExists unless
    * the mode allows for it, and ConcurrentModification, also while another change removes what is at the location.
    *
    * @generated from rpc lance.namespace.v1.LanceNamespaceService.RegisterTable
@@ -149,7 +150,8 @@ export const LanceNamespaceService: GenService<{
     output: typeof TableExistsResponseSchema;
   },
   /**
-   * Removes a table together with its data. Fails with NamespaceNotFound and TableNotFound.
+   * Removes a table together with its data. Files in its directory that are not part of the Lance format stay. Fails with
+   * NamespaceNotFound and TableNotFound.
    *
    * @generated from rpc lance.namespace.v1.LanceNamespaceService.DropTable
    */

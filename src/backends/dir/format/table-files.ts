@@ -1,0 +1,47 @@
+import type { ObjectStore } from "./storage.ts";
+
+/** Directories that belong to a table with everything in them; a branch has its own below `tree`. */
+const OWN_DIRECTORY =
+  /^(?:tree\/.+?\/)?_(?:versions|transactions|deletions|indices|refs|alter_transactions|mem_wal)\//;
+
+/**
+ * The other paths of a table. `data` and `tree` are names that other programs also use, so that only files of the format
+ * count there: data files, the blobs of one in a directory with its name, and the unfinished files of writers.
+ */
+const OWN_FILES: readonly RegExp[] = [
+  /^(?:tree\/.+?\/)?data\/(?:[^/]+\.lance(?:#\d+)?|\.tmp\w+|[^/]+\/(?:[^/]+\.blob(?:#\d+)?|\.tmp\w+)?)?$/,
+  /^(?:tree\/.+?\/)?_latest\.manifest$/,
+  /^tree\/(?:.+\/)?$/,
+  /^\.lance-(?:reserved|deregistered)(?:#\d+)?$/,
+  /^$/,
+];
+
+/**
+ * Whether something in a table's directory belongs to the table.
+ *
+ * @param path relative to the directory; that of a directory, or of the object that some tools put in its place, ends in a
+ *   slash
+ */
+export function isTableFile(path: string): boolean {
+  return OWN_DIRECTORY.test(path) || OWN_FILES.some((pattern) => pattern.test(path));
+}
+
+/** Yields the files in a table's directory that do not belong to the table, as paths relative to the directory. */
+export async function* otherFiles(store: ObjectStore, directory: string): AsyncGenerator<string> {
+  const rest = [""];
+  for (let within = rest.pop(); within !== undefined; within = rest.pop()) {
+    for await (const page of store.list(`${directory}/${within}`.slice(0, -1))) {
+      for (const { name, isDirectory } of page) {
+        const path = `${within}${name}`;
+        if (!isDirectory && !isTableFile(path)) yield path;
+        if (isDirectory && !OWN_DIRECTORY.test(`${path}/`)) rest.push(`${path}/`);
+      }
+    }
+  }
+}
+
+/** Whether a table's directory contains files that do not belong to the table. */
+export async function hasOtherFiles(store: ObjectStore, directory: string): Promise<boolean> {
+  for await (const _ of otherFiles(store, directory)) return true;
+  return false;
+}
