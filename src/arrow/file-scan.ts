@@ -45,7 +45,7 @@ export async function scanIpcFile(bytes: Buffer, maxBytes: number): Promise<Scan
   const schema = await inSlices(schemaSteps(find, MAX_METADATA_ENTRIES));
   const check = createBodyCheck(schema, maxBytes);
   const [dictionaries, batches] = [readBlocks(footer, 2), readBlocks(footer, 3)];
-  checkApart([...dictionaries, ...batches], footer.view.byteOffset - bytes.byteOffset);
+  checkApart(bytes, [...dictionaries, ...batches], footer.view.byteOffset - bytes.byteOffset);
   const pace = createPace();
   for (const [kind, blocks] of [
     ["dictionary", dictionaries],
@@ -75,16 +75,39 @@ function checkBlock(bytes: Buffer, kind: MessageKind, block: Block, check: BodyC
 
 /**
  * Checks that no two messages share bytes, and none with the footer: a small file could repeat rows without end, and a change of a message's
- * metadata would change what has been checked before.
+ * metadata would change what has been checked before. Nor may there be messages that the footer lacks, such as those of a
+ * file before this one: their rows would be lost.
  */
-function checkApart(blocks: Block[], footerAt: number): void {
+function checkApart(bytes: Buffer, blocks: Block[], footerAt: number): void {
   blocks.sort((a, b) => a.offset - b.offset);
-  let end = 0;
+  let end = FILE_MAGIC.byteLength + 2;
   for (const { offset, metadataLength, bodyLength } of blocks) {
     if (offset < end) throw malformed(offset, "the footer has messages that overlap");
+    checkFiller(bytes, end, offset);
     end = offset + metadataLength + bodyLength;
   }
   if (end > footerAt) throw malformed(footerAt, "the footer has messages that overlap it");
+  checkFiller(bytes, end, footerAt);
+}
+
+/** Maximum number of end markers and words of padding in one place of a file. */
+const MAX_FILLERS = 64;
+
+/** Checks that a part of a file outside of its footer's messages has only padding, an end marker or the schema. */
+function checkFiller(bytes: Buffer, from: number, to: number): void {
+  let position = from;
+  for (let fillers = 0; to - position >= 4; ) {
+    const prefix = readPrefix(bytes.subarray(0, to), position);
+    const end = prefix && position + prefix.bytes + prefix.metadataLength;
+    if (prefix === undefined || end === undefined || end > to || ++fillers > MAX_FILLERS)
+      throw malformed(position, "there is something else than a message");
+    if (prefix.metadataLength > 0) {
+      const metadata = bytes.subarray(position + prefix.bytes, end);
+      if (parseMessageHead(metadata, position, MAX_UPLOAD_BUFFERS).kind !== "schema")
+        throw malformed(position, "the footer lacks a message");
+    }
+    position = end;
+  }
 }
 
 /** Whether top-level columns of a checked IPC file may have nulls; the values of a dictionary are not looked at. */

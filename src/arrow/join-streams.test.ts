@@ -39,14 +39,13 @@ it("opens a stream when the one before has ended", async () => {
   await joined.return?.();
 });
 
-it("closes every stream, also those that have more than their end or are refused", async () => {
+it("closes every stream, also those that are refused", async () => {
   const other = tableToIPC(tableFromArrays({ name: ["x"] }), "stream");
   const closed: number[] = [];
   const sources = [streamOf(1), streamOf(2), other].map(
     (bytes, i) =>
       async function* () {
         try {
-          yield bytes;
           yield bytes;
         } finally {
           closed.push(i);
@@ -71,6 +70,8 @@ it("refuses schemas that differ", async () => {
 it("refuses what is cut off or no stream", async () => {
   const whole = streamOf(1, 2, 3);
   const broken = [
+    Buffer.concat([whole, whole]),
+    Buffer.concat([whole, new Uint8Array(8)]),
     whole.subarray(0, whole.byteLength - 24),
     Buffer.from("nothing of the kind"),
     new Uint8Array(),

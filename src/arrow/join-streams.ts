@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { LanceError } from "../namespace/errors.ts";
 import { type ByteReader, createByteReader } from "./byte-reader.ts";
-import { CONTINUATION, MAX_METADATA_BYTES, malformed, parseMessageHead } from "./message.ts";
+import { CONTINUATION, goesOn, MAX_METADATA_BYTES, malformed, parseMessageHead } from "./message.ts";
 import { type ArrowSchema, decodeSchema } from "./schema.ts";
 import { END_OF_STREAM } from "./stream.ts";
 
@@ -27,9 +27,11 @@ export async function* joinIpcStreams(
       throw new LanceError("TableSchemaValidationError", "the parts of a write have different schemas");
     }
     schema ??= own;
+    let position = start.framed.byteLength;
     for (;;) {
       const message = await nextMessage(reader);
       if (message === undefined) break;
+      position += message.framed.byteLength + message.bodyLength;
       yield message.framed;
       let left = message.bodyLength;
       for await (const chunk of reader.pass(left)) {
@@ -38,6 +40,7 @@ export async function* joinIpcStreams(
       }
       if (left > 0) throw malformed(0, "a stream ends in the middle of a message");
     }
+    if ((await reader.peek(1)).byteLength > 0) throw goesOn(position);
   }
   if (schema !== undefined) yield END_OF_STREAM;
 }

@@ -98,6 +98,14 @@ export function malformed(offset: number, reason: string): LanceError {
   );
 }
 
+/** Returns the error for bytes after the end of a stream or a file: what follows would be lost. */
+export function goesOn(offset: number): LanceError {
+  return new LanceError(
+    "InvalidInput",
+    `the body goes on after the end of its Arrow data, at byte ${offset}: send all rows in one stream`,
+  );
+}
+
 /** Returns the error for an empty body. */
 export function emptyBody(): LanceError {
   return new LanceError("InvalidInput", "the body is empty; it must be an Arrow IPC stream");

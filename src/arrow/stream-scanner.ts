@@ -1,6 +1,6 @@
 import type { Steps } from "../runtime/pace.ts";
 import { type BodyCheck, createBodyCheck } from "./body-check.ts";
-import { MAX_UPLOAD_BUFFERS, malformed, parseMessageHead, readPrefix } from "./message.ts";
+import { goesOn, MAX_UPLOAD_BUFFERS, malformed, parseMessageHead, readPrefix } from "./message.ts";
 import type { PartBuffer } from "./part-buffer.ts";
 import { type ArrowSchema, uploadSchemaSteps } from "./schema.ts";
 
@@ -47,7 +47,8 @@ export function createStreamScanner(maxBytes: number, partBytes: number): Stream
   let wantedBytes = partBytes;
   let check: BodyCheck | undefined;
   let reading: Steps<ArrowSchema> | undefined;
-  let ended = false;
+  /** End of the stream in the part, once its end marker has arrived. */
+  let streamEnd: number | undefined;
   /** Position of the next message in the part, and of the part in the stream. */
   let [position, before] = [0, 0];
   /** End of the next message in the part, once its head has been read: reading it with each piece of a body would take longer than the piece. */
@@ -83,7 +84,7 @@ export function createStreamScanner(maxBytes: number, partBytes: number): Stream
     const prefix = readPrefix(bytes, position);
     if (prefix === undefined) return "more";
     if (prefix.metadataLength === 0) {
-      ended = true;
+      streamEnd = position + prefix.bytes;
       return "more";
     }
     if (part.hasBatch && isFull(part)) return "size";
@@ -158,12 +159,15 @@ export function createStreamScanner(maxBytes: number, partBytes: number): Stream
       return checked().schema;
     },
     advance(part, isPauseDue) {
-      while (!ended) {
+      while (streamEnd === undefined) {
         if (isPauseDue()) return "pause";
         const step = next(part);
         if (step === "taken" || step === "begun") continue;
-        return step === "more" ? undefined : step;
+        if (step !== "more") return step;
+        break;
       }
+      // Rows of a second stream would be lost.
+      if (streamEnd !== undefined && part.length > streamEnd) throw goesOn(before + streamEnd);
       return undefined;
     },
     ignoreSize() {
@@ -184,7 +188,7 @@ export function createStreamScanner(maxBytes: number, partBytes: number): Stream
     },
     finish(part) {
       checked();
-      if (!ended && position !== part.length) {
+      if (streamEnd === undefined && position !== part.length) {
         throw malformed(place(), "the stream ends in the middle of a message");
       }
       return seal(part);

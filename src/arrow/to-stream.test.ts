@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { tableFromArrays, tableFromIPC, tableToIPC } from "apache-arrow";
+import { Table, tableFromArrays, tableFromIPC, tableToIPC } from "apache-arrow";
 import { test } from "vitest";
 import { isLanceError } from "../namespace/errors.ts";
 import { toIpcFile } from "./file.ts";
@@ -45,6 +45,22 @@ test("a file without a schema before its batches is refused", async () => {
 test("a stream passes", async () => {
   const stream = Buffer.from(tableToIPC(table, "stream"));
   assert.deepEqual(await collect(toIpcStream(cut(stream, 100))), stream);
+});
+
+test("a file after another one is refused", async () => {
+  const file = await fileOf();
+  const empty = await collect(toIpcFile(cut(tableToIPC(new Table(table.schema), "stream"), 100)));
+  for (const files of [
+    [file, file],
+    [file, empty],
+    [empty, file],
+  ]) {
+    await assert.rejects(
+      collect(toIpcStream(cut(Buffer.concat(files), 64))),
+      (error: Error) =>
+        isLanceError(error, "InvalidInput") && /goes on after the end of its Arrow data/.test(error.message),
+    );
+  }
 });
 
 test("a file that is cut off anywhere is refused", async () => {

@@ -1,10 +1,16 @@
 import { createByteReader } from "./byte-reader.ts";
 import { readMetadata } from "./file.ts";
 import { isIpcFile } from "./ipc-forms.ts";
-import { FILE_MAGIC, malformed, parseMessageHead } from "./message.ts";
+import { FILE_MAGIC, goesOn, malformed, parseMessageHead } from "./message.ts";
 import { END_OF_STREAM } from "./stream.ts";
 
 const HEAD_BYTES = 8;
+
+/** Length of the footer's size and of the magic, at the end of a file. */
+const TAIL_BYTES = 4 + FILE_MAGIC.byteLength;
+
+/** Maximum number of bytes between the end of the messages and the footer. */
+const MAX_PADDING = 64;
 
 /**
  * Converts an Arrow IPC file, split anywhere, to an IPC stream on its way: the bytes between its magic and its footer
@@ -45,9 +51,15 @@ export async function* toIpcStream(chunks: AsyncIterable<Uint8Array>): AsyncIter
   }
   if (!begun) throw malformed(position, "the file has no schema");
   let tail = Buffer.alloc(0);
-  for await (const piece of reader.rest())
-    tail = Buffer.concat([tail, piece]).subarray(-FILE_MAGIC.byteLength);
-  if (!tail.equals(FILE_MAGIC)) throw malformed(position, "the file ends in the middle of its footer");
+  let restBytes = 0;
+  for await (const piece of reader.rest()) {
+    tail = Buffer.concat([tail, piece]).subarray(-TAIL_BYTES);
+    restBytes += piece.byteLength;
+  }
+  if (tail.byteLength < TAIL_BYTES || !tail.subarray(4).equals(FILE_MAGIC))
+    throw malformed(position, "the file ends in the middle of its footer");
+  // Rows of a second file would be lost.
+  if (restBytes - tail.readInt32LE(0) - TAIL_BYTES > MAX_PADDING) throw goesOn(position);
   yield END_OF_STREAM;
 }
 

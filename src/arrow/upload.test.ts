@@ -34,6 +34,46 @@ test("a stream becomes a file with the same rows, however it is split", async ()
   );
 });
 
+test("what follows the end of a stream or a file is refused, wherever it is split", async () => {
+  const table = new Table({ id: vectorFromArray(Int32Array.of(1, 2, 3)) });
+  const other = new Table({ name: vectorFromArray(["a"], new Utf8()) });
+  const streams = [tableToIPC(table, "stream"), tableToIPC(new Table(table.schema), "stream")];
+  const rests = [
+    ...streams,
+    tableToIPC(other, "stream"),
+    new Uint8Array(1),
+    new Uint8Array(8),
+    new Uint8Array(200_000),
+    Buffer.from("rubbish"),
+    END_OF_STREAM,
+  ];
+  for (const stream of streams)
+    for (const rest of rests)
+      for (const size of [1, 8, stream.byteLength, 1_000_000]) {
+        const body = Buffer.concat([stream, rest]);
+        const cuts = Array.from(
+          { length: Math.min(400, Math.ceil(body.byteLength / size)) },
+          (_, i) => i * size,
+        );
+        const position = new RegExp(`after the end of its Arrow data, at byte ${stream.byteLength}:`);
+        await assert.rejects(
+          collectUpload(split(body, cuts), LIMIT),
+          (error: Error) => isLanceError(error, "InvalidInput") && position.test(error.message),
+        );
+      }
+  const files = await Promise.all(streams.map((stream) => join(toIpcFile(split(stream, [])))));
+  for (const first of files)
+    for (const second of files)
+      await assert.rejects(collectUpload(split(Buffer.concat([first, second]), []), LIMIT), (error) =>
+        isLanceError(error, "InvalidInput"),
+      );
+  for (const file of [
+    ...files,
+    ...streams.map((_, i) => tableToIPC(i === 0 ? table : new Table(table.schema), "file")),
+  ])
+    await collectUpload(split(file, []), LIMIT);
+});
+
 /** Yields the messages of a stream, each in memory of its own that is overwritten when the next one is requested. */
 async function* borrowed(stream: Uint8Array): AsyncIterable<Uint8Array> {
   const { schema, data } = splitIpcFile(await join(toIpcFile(split(stream, []))));

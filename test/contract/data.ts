@@ -188,6 +188,26 @@ export function dataTests(world: World): void {
       await refused("TableSchemaValidationError", world.client.insertIntoTable({ id }, otherStream()));
     });
 
+    test("rows after the end of a body are refused by create, insert and merge, and none is stored", async () => {
+      const id = await world.table(people(2));
+      const other = [id[0] as string, "other"];
+      for (const rest of [personStream(people(3)), new Uint8Array(8), Buffer.from("rubbish")]) {
+        const body = Buffer.concat([personStream(people(3)), rest]);
+        for (const call of [
+          world.client.createTable({ id: other }, body),
+          world.client.createTable({ id, mode: CreateTableMode.OVERWRITE }, body),
+          world.client.insertIntoTable({ id }, body),
+          world.client.insertIntoTable({ id, mode: InsertMode.OVERWRITE }, body),
+          world.client.mergeInsertIntoTable({ id, on: ["id"], whenNotMatchedInsertAll: true }, body),
+        ]) {
+          const { message } = await refused("InvalidInput", call);
+          assert.match(message, /goes on after the end of its Arrow data/);
+        }
+      }
+      assert.equal(await world.count(id), 2);
+      await refused("TableNotFound", world.client.tableExists({ id: other }));
+    });
+
     test("a broken body is InvalidInput and inserts nothing", async () => {
       const id = await world.table();
       for (const [what, body] of brokenBodies()) {

@@ -113,9 +113,17 @@ export function wideStream(bytes: number): Uint8Array {
   return tableToIPC(new Table(schema, { id: vectorFromArray(values) as never }), "stream");
 }
 
-/** Returns a body of exactly `bytes` bytes: an Arrow IPC stream without rows, followed by zeros. */
+/**
+ * Returns a body of exactly `bytes` bytes, a multiple of eight: an Arrow IPC stream without rows, whose schema is followed by
+ * zeros, or the beginning of it.
+ */
 export function paddedStream(bytes: number): Uint8Array {
-  return Buffer.concat([personStream([]), Buffer.alloc(bytes)]).subarray(0, bytes);
+  const stream = Buffer.from(personStream([]));
+  const padding = Buffer.alloc(Math.max(0, bytes - stream.byteLength));
+  const length = stream.readUInt32LE(4);
+  stream.writeUInt32LE(length + padding.byteLength, 4);
+  const end = 8 + length;
+  return Buffer.concat([stream.subarray(0, end), padding, stream.subarray(end)]).subarray(0, bytes);
 }
 
 /** Returns the rows of an Arrow IPC stream or file as plain values: 64-bit integers as numbers, lists as arrays. */
