@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { LanceError } from "../namespace/errors.ts";
 import type { ArrowField, ArrowSchema, TimeUnit } from "./schema.ts";
 
@@ -13,6 +14,52 @@ import type { ArrowField, ArrowSchema, TimeUnit } from "./schema.ts";
  */
 export function checkCompatible(rows: ArrowSchema, table: ArrowSchema, isAdded = true): void {
   checkFields(rows.fields, table.fields, "", isAdded);
+}
+
+/**
+ * Checks that rows have the columns of a table, in its order and of its types. Columns that the engine stores in another
+ * form, such as JSON, only have to be compatible.
+ *
+ * @throws LanceError TableSchemaValidationError
+ */
+export function checkSameColumns(rows: readonly ArrowField[], table: readonly ArrowField[], path = ""): void {
+  for (const [i, to] of table.entries()) {
+    const from = rows[i];
+    if (from?.name !== to.name)
+      throw otherColumns(
+        `column ${i + 1} is ${from ? quote(path + from.name) : "missing"}, in the table ${quote(path + to.name)}`,
+      );
+    if (to.metadata["ARROW:extension:name"]?.startsWith("lance.")) checkField(from, to, path);
+    else {
+      if (!isSameType(from, to))
+        throw otherColumns(
+          `column ${quote(path + to.name)} is ${describeWhole(from)}, in the table ${describeWhole(to)}`,
+        );
+      // The names of items are no part of a list's type.
+      const children =
+        to.type.name === "struct"
+          ? from.children
+          : from.children.map((child, at) => ({ ...child, name: to.children[at]?.name ?? child.name }));
+      checkSameColumns(children, to.children, `${path}${to.name}.`);
+    }
+  }
+  const more = rows[table.length];
+  if (more !== undefined) throw otherColumns(`column ${quote(path + more.name)} is not in the table`);
+}
+
+function isSameType(a: ArrowField, b: ArrowField): boolean {
+  return isDeepStrictEqual([a.type, a.dictionary?.index], [b.type, b.dictionary?.index]);
+}
+
+/** Returns a type with all its parameters. */
+function describeWhole({ type: { name, ...parameters }, dictionary }: ArrowField): string {
+  const parts = Object.entries(parameters).map(([key, value]) => `${key} ${value}`);
+  const text = parts.length === 0 ? name : `${name} (${parts.join(", ")})`;
+  return dictionary === undefined ? text : `dictionary of ${text}`;
+}
+
+function otherColumns(message: string): LanceError {
+  return new LanceError("TableSchemaValidationError", `the table has another schema: ${message}`);
 }
 
 /** Whether a dictionary of the rows becomes texts in a plain column of a table that is compatible with them. */

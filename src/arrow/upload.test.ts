@@ -34,7 +34,7 @@ test("a stream becomes a file with the same rows, however it is split", async ()
   );
 });
 
-test("what follows the end of a stream or a file is refused, wherever it is split", async () => {
+test("refuses what follows the end of a stream or a file, wherever it is split", async () => {
   const table = new Table({ id: vectorFromArray(Int32Array.of(1, 2, 3)) });
   const other = new Table({ name: vectorFromArray(["a"], new Utf8()) });
   const streams = [tableToIPC(table, "stream"), tableToIPC(new Table(table.schema), "stream")];

@@ -67,6 +67,20 @@ export function dataTests(world: World): void {
       assert.deepEqual(await ids(id), [0, 1, 2, 3, 4]);
     });
 
+    test("mode ExistOk refuses another schema than that of the table", async () => {
+      const id = await world.table();
+      const mode = CreateTableMode.EXIST_OK;
+      const { message } = await refused(
+        "TableSchemaValidationError",
+        world.client.createTable({ id, mode }, otherStream()),
+      );
+      assert.match(message, /the table has another schema: column 1 is "unrelated", in the table "id"/);
+      assert.deepEqual(await ids(id), [0, 1, 2, 3, 4]);
+      const declared = await world.declared();
+      await world.client.createTable({ id: declared, mode }, otherStream());
+      assert.equal(await world.count(declared), 1);
+    });
+
     test("mode Overwrite replaces rows, schema and properties of a table that exists", async () => {
       const id = [await world.namespace(), "t"];
       await world.client.createTable({ id, properties: { a: "1" } }, personStream(people(5)));

@@ -1,4 +1,5 @@
 import { checkCompatible, unfoldsDictionary } from "../../../../arrow/compatible.ts";
+import type { ArrowSchema } from "../../../../arrow/schema.ts";
 import { readUpload, type UploadPart } from "../../../../arrow/upload.ts";
 import type { Call } from "../../../../namespace/call.ts";
 import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
@@ -28,6 +29,7 @@ import { writeByDisk } from "./write-by-disk.ts";
 /** The rows of an upload, from which a table can be made. */
 export interface ReceivedRows {
   readonly rows: number;
+  readonly schema: ArrowSchema;
   /** Whether the rows can be written again after {@link ReceivedRows.stage}. */
   readonly isRepeatable: boolean;
   /** Writes a new dataset to a location to which no other process writes. */
@@ -103,7 +105,7 @@ export async function receiveRows<T>(
     if (unfolds) hold(first.textBytes);
     const options = { base, overwrite, onWritten: call.releaseBody };
     return await withStagedRows(context, first, rest, options, (staged) =>
-      work(stagedRows(context, staged, branch)),
+      work(stagedRows(context, staged, first.schema, branch)),
     );
   } finally {
     // A part that is on its way needs no wait: the wire ends the body.
@@ -138,7 +140,7 @@ function wholeRows(
   hold: (bytes: number) => void,
 ): ReceivedRows {
   const { engine, store } = context;
-  const { file, rows } = part;
+  const { file, rows, schema } = part;
   async function staged(
     table: FoundTable,
     overwrite: boolean,
@@ -155,6 +157,7 @@ function wholeRows(
   }
   return {
     rows,
+    schema,
     isRepeatable: true,
     stage: (path) =>
       store.files === undefined ? writeByDisk(context, path, file) : engine.create(path, file, "create"),
@@ -171,9 +174,9 @@ function wholeRows(
     append(table, opened) {
       const { orDropped, refuseDropped } = watchForDrop(context, table);
       const append = async (native: NativeTable, current: Lease["schema"]) => {
-        const schema = await engineCall(current);
-        checkCompatible(part.schema, schema);
-        if (unfoldsDictionary(part.schema.fields, schema.fields)) hold(part.textBytes);
+        const known = await engineCall(current);
+        checkCompatible(schema, known);
+        if (unfoldsDictionary(schema.fields, known.fields)) hold(part.textBytes);
         // The engine cannot append nothing.
         const dataset = datasetOf(context, table, branch);
         if (rows === 0) return appendNothing(dataset);
@@ -194,11 +197,17 @@ function wholeRows(
 
 async function* noParts(): AsyncGenerator<UploadPart, void> {}
 
-function stagedRows(context: TableContext, staged: StagedRows, branch: string | undefined): ReceivedRows {
+function stagedRows(
+  context: TableContext,
+  staged: StagedRows,
+  schema: ArrowSchema,
+  branch: string | undefined,
+): ReceivedRows {
   const create = ({ path }: Pick<FoundTable, "path">) =>
     staged.create({ store: context.store, root: context.store.keyOf(path) });
   return {
     rows: staged.rows,
+    schema,
     // Staging moves the files away.
     isRepeatable: false,
     stage: (path) => create({ path }),

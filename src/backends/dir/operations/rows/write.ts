@@ -1,4 +1,5 @@
 import { create } from "@bufbuild/protobuf";
+import { checkSameColumns } from "../../../../arrow/compatible.ts";
 import {
   CreateTableMode,
   type CreateTableRequest,
@@ -16,6 +17,7 @@ import { runBatch } from "../../batch/run.ts";
 import type { Draft } from "../../catalog/state/draft.ts";
 import { sameProperties } from "../../catalog/state/row.ts";
 import type { CatalogState } from "../../catalog/state/state.ts";
+import { engineCall } from "../../engine/errors.ts";
 import { afterChange } from "../../format/changes/after-change.ts";
 import type { UploadContext } from "../context.ts";
 import { checkTableProperties } from "../properties.ts";
@@ -29,6 +31,7 @@ import {
   requireParent,
   requireTable,
   tableExists,
+  withData,
 } from "../tables/lookup.ts";
 import { requireUnchanged } from "../tables/require-row.ts";
 import { createNew } from "./create-new.ts";
@@ -115,6 +118,8 @@ export function createWriteOperations(
         }
         const written = await layout.hasData(table.location);
         if (written && mode === CreateTableMode.EXIST_OK) {
+          const schema = await withData(context, table, {}, (_, current) => engineCall(current));
+          checkSameColumns(rows.schema.fields, schema.fields);
           return create(CreateTableResponseSchema, {
             location: table.path,
             properties: { ...table.properties },
