@@ -35,7 +35,7 @@ export function checkSameColumns(rows: readonly ArrowField[], table: readonly Ar
         throw otherColumns(
           `column ${quote(path + to.name)} is ${describeWhole(from)}, in the table ${describeWhole(to)}`,
         );
-      // The names of items are no part of a list's type.
+      // A list's type leaves the names of its items open.
       const children =
         to.type.name === "struct"
           ? from.children

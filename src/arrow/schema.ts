@@ -1,3 +1,4 @@
+import { LanceError } from "../namespace/errors.ts";
 import { atOnce, ITEMS_PER_STEP, type Steps } from "../runtime/pace.ts";
 import {
   type FlatTable,
@@ -132,7 +133,7 @@ function decodeField(table: FlatTable, depth: number, maxEntries: number): Arrow
   const name = readString(table, 0);
   if (name === undefined) throw new RangeError("a field has no name");
   const dictionary = readTable(table, 4);
-  const type = decodeType(readUint8(table, 2), readTable(table, 3));
+  const type = typeOf(name, table);
   const children = readTables(table, 5).map((child) => decodeField(child, depth + 1, maxEntries));
   checkChildren(name, type, children);
   return {
@@ -147,6 +148,32 @@ function decodeField(table: FlatTable, depth: number, maxEntries: number): Arrow
     },
     metadata: decodeMetadata(table, 6, maxEntries),
   };
+}
+
+/** Types that Lance does not have, by their number in the union of types. */
+const UNSTORABLE: Readonly<Record<number, string>> = {
+  14: "union",
+  22: "run_end_encoded",
+  25: "list_view",
+  26: "large_list_view",
+};
+
+/** @throws LanceError InvalidInput for a type that Lance does not have; RangeError for a broken one */
+function typeOf(name: string, table: FlatTable): ArrowType {
+  const code = readUint8(table, 2);
+  const unstorable = UNSTORABLE[code];
+  if (unstorable !== undefined)
+    throw new LanceError(
+      "InvalidInput",
+      `column ${JSON.stringify(name)} is a ${unstorable}, a type that Lance cannot store`,
+    );
+  try {
+    return decodeType(code, readTable(table, 3));
+  } catch (error) {
+    throw error instanceof RangeError
+      ? new RangeError(`in column ${JSON.stringify(name)}, ${error.message}`)
+      : error;
+  }
 }
 
 /** Checks the number of a type's children, which the engine trusts. */
@@ -215,8 +242,6 @@ function decodeType(code: number, table: FlatTable | undefined): ArrowType {
       return { name: "timestamp", unit: unit(0), timezone: readString(table, 1) };
     case 11:
       return { name: "interval", bits: oneOf([32, 64, 128] as const, readInt16(table, 0)) };
-    case 14:
-      throw new RangeError("unions are not supported");
     case 15:
       return { name: "fixed_size_binary", width: positive(readInt32(table, 0)) };
     case 16:

@@ -295,3 +295,29 @@ test("finds the meaning of a text that repeats a megabyte of what a caller has s
     assert.ok(message.length <= 500, part);
   }
 });
+
+test("texts lose the places in the engine's source, in every form", () => {
+  const place =
+    "/usr/local/cargo/registry/src/index.crates.io-1949cf8c6b5b557f/lance-core-12.0.0/src/schema.rs:209:17";
+  for (const end of [
+    `, location: ${place}`,
+    `, ${place}`,
+    ` at ${place}`,
+    ` (${place})`,
+    `, location: rust/lance/src/dataset.rs:1:2, more`,
+    `; C:\\cargo\\registry\\x.rs:1:2`,
+    `, location: ${place}\n\nCaused by: x`,
+  ])
+    for (const [text, name] of [
+      [
+        "Append with different schema: `c` should have type int32 but type was int64",
+        "TableSchemaValidationError",
+      ],
+      ["Invalid input, the query is wrong", "InvalidInput"],
+      ["lance error: Not supported: this", "Unsupported"],
+    ] as const) {
+      const error = toEngineError(new Error(text + end));
+      assert.equal(error.kind, name);
+      assert.doesNotMatch(error.message, /\.rs|cargo|registry|location/, text + end);
+    }
+});

@@ -68,9 +68,12 @@ export async function engineCall<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
+/** A position in the engine's source, in either of its forms, or the beginning of what caused a failure. */
+const SOURCE_OR_CAUSE = /[,;]? (?:at |\(|location: ){0,2}[\w./\\:@-]+\.rs:\d|Caused by:|\n/;
+
 /** Returns the first sentence of a text, without internal columns and conditions. */
 function summary(bare: string): string {
-  const [first = ""] = bare.split(/, \/\S+\.rs:\d|Caused by:|\n/);
+  const [first = ""] = bare.split(SOURCE_OR_CAUSE);
   return withoutSeparators(first)
     .trimEnd()
     .replace(/, (?:(?:source|target)\.)?(?:_rowid|_rowaddr|_rowoffset|_row_\w+|__merge_\w+)/g, "")

@@ -16,7 +16,7 @@ import type { JobContext, PageContext, ReadContext, UploadContext } from "./cont
 import { createJobExtensions } from "./jobs.ts";
 import { createPrewarmOperations } from "./read/prewarm.ts";
 import { checkBlobs } from "./rows/check-blobs.ts";
-import { checkTypes } from "./rows/check-types.ts";
+import { checkStorable, checkTypes } from "./rows/check-types.ts";
 import type { MultipartWrites } from "./rows/multipart.ts";
 import { createCloneOperations } from "./tables/clone.ts";
 import { withGuarded } from "./tables/guarded.ts";
@@ -56,6 +56,7 @@ export function createLanceDbExtensions(
       if (schema.fields.length === 0) throw new LanceError("InvalidInput", "the schema has no columns");
       checkBlobs(schema.fields);
       checkTypes(schema.fields);
+      checkStorable(schema.fields);
       const added = await withGuarded(context, call, { branch }, async ({ table, wait, commit }) => {
         const current = await wait(() => schemaOf(table));
         for (const { name } of schema.fields) requireNewName(current, checkName(name));

@@ -11,7 +11,8 @@ const SYSTEM_COLUMNS = [
 
 /**
  * Refuses names of the engine's own columns, a name with a dot, because the format joins the names of nested fields with dots,
- * and one with a backtick, by which no implementation finds the column.
+ * one with a backtick, by which no implementation finds the column, and one with a null character, with which clients that take the
+ * schema through Arrow's C interface end their process.
  *
  * @throws LanceError InvalidInput
  */
@@ -20,6 +21,7 @@ export function checkName(name: string): string {
   if (name === "") throw invalid("the name of a column must not be empty");
   if (name.includes(".")) throw invalid(`the name ${JSON.stringify(name)} must not have a dot`);
   if (name.includes("`")) throw invalid(`the name ${JSON.stringify(name)} must not have a backtick`);
+  if (name.includes("\0")) throw invalid(`the name ${JSON.stringify(name)} must not have a null character`);
   return name;
 }
 

@@ -1,6 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { fieldNamed, formatFieldPath, parseFieldPath, resolveField } from "../../../../arrow/field-path.ts";
-import type { ArrowSchema } from "../../../../arrow/schema.ts";
+import { type ArrowSchema, decodeSchema } from "../../../../arrow/schema.ts";
+import { splitIpcFile } from "../../../../arrow/stream.ts";
 import {
   type AddColumnsEntry,
   type AlterColumnsEntry,
@@ -21,6 +22,7 @@ import { readSchema } from "../../engine/version-answers.ts";
 import type { ReadContext } from "../context.ts";
 import { inRoomOfChange } from "../read/in-room.ts";
 import { checkChange, memoryOfReads } from "../rows/change-memory.ts";
+import { checkStorable, checkTypes } from "../rows/check-types.ts";
 import { withGuarded } from "../tables/guarded.ts";
 import type { Reads } from "../tables/misread.ts";
 import { checkName } from "./column-name.ts";
@@ -61,6 +63,7 @@ export function createColumnOperations(
           columns.map(({ name, valueSql }) => [name, valueSql]),
           schema.fields,
         );
+        await checkResult(native, exact);
         return native.addColumns(exact.map(([name, valueSql]) => ({ name, valueSql })));
       };
       const version = await change(call, branch, add, {
@@ -118,6 +121,21 @@ function checkSiblings(schema: ArrowSchema, changes: readonly NativeAlteration[]
     if (twice === undefined) continue;
     throw new LanceError("TableSchemaValidationError", `field ${twice} already exists in ${parent}`);
   }
+}
+
+/** Refuses expressions whose values have a type that the engine can evaluate and not store, or not read again. */
+async function checkResult(
+  native: NativeTable,
+  columns: readonly (readonly [name: string, expression: string])[],
+): Promise<void> {
+  const query = native.query();
+  query.select(columns.map(([name, expression]) => [name, expression]));
+  // The change itself reports an expression that is wrong.
+  const file = await query.outputSchema().catch(() => undefined);
+  if (file === undefined) return;
+  const { fields } = decodeSchema(splitIpcFile(file).schemaMetadata);
+  checkTypes(fields);
+  checkStorable(fields);
 }
 
 /** The schema of a handle's version. */

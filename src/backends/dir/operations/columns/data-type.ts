@@ -2,6 +2,7 @@ import { type JsonValue, toJson } from "@bufbuild/protobuf";
 import { type Value, ValueSchema } from "@bufbuild/protobuf/wkt";
 import { LanceError } from "../../../../namespace/errors.ts";
 import { LANCE_TYPE_NAMES } from "../../../../namespace/type-names.ts";
+import { decimalProblem, timezoneProblem } from "../rows/check-types.ts";
 
 /**
  * Lance's own names of types by those of the specification. The specification's names have no units; a type without a
@@ -85,12 +86,20 @@ function named(text: string, length: number | undefined, depth: number): EngineT
   if (decimal !== null) {
     if (length === undefined)
       throw invalid(`${lower} needs a length: its precision times 1000 plus its scale`);
-    return { type: `decimal:${decimal[1]}:${Math.floor(length / 1000)}:${length % 1000}` };
+    const [bits, precision, scale] = [Number(decimal[1]), Math.floor(length / 1000), length % 1000];
+    refuse(lower, decimalProblem({ bits: bits as 32 | 64 | 128 | 256, precision, scale }));
+    return { type: `decimal:${bits}:${precision}:${scale}` };
   }
   // A time zone is the only part of a name in which case matters.
   const parts = /^(timestamp:\w+)(?::(.*))?$/is.exec(text.trim());
+  if (parts !== null) refuse(lower, timezoneProblem(parts[2]));
   if (parts !== null) return { type: `${parts[1]?.toLowerCase()}:${parts[2] || "-"}` };
   return { type: LANCE_NAMES.get(lower) ?? lower, ...(length !== undefined && { length }) };
+}
+
+/** @param problem why the type cannot be used; undefined if it can */
+function refuse(type: string, problem: string | undefined): void {
+  if (problem !== undefined) throw invalid(`${type} ${problem}`);
 }
 
 function malformed(value: JsonValue | undefined): LanceError {

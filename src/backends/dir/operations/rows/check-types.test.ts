@@ -1,8 +1,12 @@
 import assert from "node:assert/strict";
+import { fromJson } from "@bufbuild/protobuf";
+import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import {
   Binary,
   type DataType,
   DateMillisecond,
+  Decimal,
+  DenseUnion,
   Dictionary,
   Field,
   FixedSizeBinary,
@@ -10,9 +14,12 @@ import {
   Float32,
   Int8,
   Int32,
+  IntervalDayTime,
+  IntervalYearMonth,
   List,
   Null,
   Schema,
+  SparseUnion,
   Struct,
   Table,
   Timestamp,
@@ -50,6 +57,21 @@ test("refuses columns that the engine could not read again, or on which it fails
     [dictionary(new DateMillisecond()), /dictionary of date/],
     [dictionary(new List(field("item", new Int32()))), /dictionary of list/],
     [time("-"), /timezone "-"/],
+    [time("U\0"), /timezone "U\\u0000"/],
+    ...[0, 39, 76].map((precision): readonly [DataType, RegExp] => [
+      new Decimal(0, precision, 128),
+      new RegExp(`"c" is a decimal of 128 bits with precision ${precision}, which must be between 1 and 38`),
+    ]),
+    [new Decimal(0, 0, 256), /"c" is a decimal of 256 bits with precision 0/],
+    [new Decimal(6, 5, 128), /"c" is a decimal with scale 6, which must not be above its precision 5/],
+    [new List(field("item", new Decimal(6, 5, 256))), /"item" is a decimal with scale 6/],
+    [new Decimal(0, 9, 32), /"c" is a decimal of 32 bits, which the engine cannot store/],
+    [new Decimal(0, 18, 64), /"c" is a decimal of 64 bits, which the engine cannot store/],
+    [new IntervalDayTime(), /"c" is an interval of 64 bits, which the engine cannot store/],
+    [new Struct([field("x", new IntervalYearMonth())]), /"x" is an interval of 32 bits/],
+    [new SparseUnion([0], [field("a", new Int32())]), /"c" is a union, a type that Lance cannot store/],
+    [new List(field("item", new DenseUnion([5], [field("a", new Int32())]))), /"item" is a union/],
+    [new Struct([field("a\0", new Int32())]), /"a\\u0000" has a null character in its name/],
     [
       new List(field("item", time("+05:30"))),
       /timezone "\+05:30", which the engine cannot store; use a name/,
@@ -75,10 +97,41 @@ test("takes columns of similar types, which the engine can read", async (t) => {
       new List(field("item", new Null())),
     ],
     ...[vector(2, new FixedSizeBinary(1)), dictionary(new Binary()), dictionary(new Int32())],
+    ...[new Decimal(0, 1, 128), new Decimal(38, 38, 128), new Decimal(-2, 5, 128), new Decimal(76, 76, 256)],
     ...[vectors(32), time("UTC"), time("+0530"), time("Asia/Kolkata"), new Timestamp(TimeUnit.SECOND)],
   ];
   for (const [i, type] of taken.entries()) {
     await upload("createTable", `t${i}`, {}, body(type));
     await call("queryTable", `t${i}`, { k: 1n });
   }
+});
+
+test("refuses new columns of such types, given as an expression or as a type", async (t) => {
+  const { upload, call } = await openClient(t, await temporaryDirectory(t));
+  await upload("createTable", "t", {}, body(new Int32()));
+  for (const [expression, message] of [
+    ["arrow_cast(c, 'Timestamp(Microsecond, Some(\"+05:30\"))')", /"x" has the timezone "\+05:30"/],
+    ["arrow_cast(c, 'Decimal32(9, 2)')", /"x" is a decimal of 32 bits, which the engine cannot store/],
+  ] as const)
+    await assert.rejects(
+      call("alterTableAddColumns", "t", { newColumns: [{ name: "x", expression }] }),
+      refusal(message),
+    );
+  for (const [type, length, message] of [
+    ["decimal128", 0, /decimal128 is a decimal of 128 bits with precision 0/],
+    ["decimal128", 39_000, /with precision 39, which must be between 1 and 38/],
+    ["decimal256", 77_000, /with precision 77, which must be between 1 and 76/],
+    ["decimal128", 5_006, /with scale 6, which must not be above its precision 5/],
+    ["timestamp:us:+05:30", undefined, /has the timezone "\+05:30"/],
+  ] as const) {
+    const dataType = fromJson(ValueSchema, length === undefined ? type : { type, length });
+    await assert.rejects(
+      call("alterTableAlterColumns", "t", { alterations: [{ path: "c", dataType }] }),
+      refusal(message),
+    );
+  }
+  await call("alterTableAddColumns", "t", {
+    newColumns: [{ name: "y", expression: "cast(c as decimal(38, 10))" }],
+  });
+  await call("queryTable", "t", { k: 1n });
 });

@@ -35,10 +35,14 @@ export function checkTypes(fields: readonly ArrowField[], fixedLists = 0): void 
   }
 }
 
-function problemOf({ type, children, dictionary }: ArrowField): string | undefined {
+function problemOf({ name, type, children, dictionary }: ArrowField): string | undefined {
+  // Clients that take the schema through Arrow's C interface end their process.
+  if (name.includes("\0")) return "has a null character in its name";
   if (dictionary !== undefined && !IN_DICTIONARIES.has(type.name))
     return `is a dictionary of ${type.name}, which the engine cannot store`;
   switch (type.name) {
+    case "decimal":
+      return decimalProblem(type);
     case "timestamp":
       return timezoneProblem(type.timezone);
     case "struct":
@@ -51,9 +55,41 @@ function problemOf({ type, children, dictionary }: ArrowField): string | undefin
   }
 }
 
+/**
+ * Refuses columns of a new schema that the engine could cast and cannot store.
+ *
+ * @throws LanceError InvalidInput
+ */
+export function checkStorable(fields: readonly ArrowField[]): void {
+  for (const { name, type, children } of fields) {
+    if (type.name === "interval" || (type.name === "decimal" && type.bits < 128))
+      throw new LanceError(
+        "InvalidInput",
+        `column ${JSON.stringify(name)} is ${type.name === "interval" ? "an" : "a"} ${type.name} of ${type.bits} bits, which the engine cannot store`,
+      );
+    checkStorable(children);
+  }
+}
+
+/** Largest precision of decimals, by their bits. */
+const MAX_PRECISION = { 32: 9, 64: 18, 128: 38, 256: 76 } as const;
+
+/** Returns why no client could read a decimal with these parameters; undefined if one can. */
+export function decimalProblem({
+  bits,
+  precision,
+  scale,
+}: Omit<Extract<ArrowType, { name: "decimal" }>, "name">): string | undefined {
+  const max = MAX_PRECISION[bits];
+  if (precision < 1 || precision > max)
+    return `is a decimal of ${bits} bits with precision ${precision}, which must be between 1 and ${max}`;
+  if (scale <= precision) return undefined;
+  return `is a decimal with scale ${scale}, which must not be above its precision ${precision}`;
+}
+
 /** Lance writes a timestamp as its unit and its timezone with a colon between them, and a dash for none. */
-function timezoneProblem(timezone = ""): string | undefined {
-  if (timezone !== "-" && !timezone.includes(":")) return undefined;
+export function timezoneProblem(timezone = ""): string | undefined {
+  if (timezone !== "-" && !/[:\0]/.test(timezone)) return undefined;
   return `has the timezone ${JSON.stringify(timezone.slice(0, 100))}, which the engine cannot store; use a name such as "Asia/Kolkata", or an offset such as "+0530"`;
 }
 

@@ -21,7 +21,7 @@ import { datasetOf, type FoundTable, isMain, withData } from "../tables/lookup.t
 import { versionWork } from "../tables/version-work.ts";
 import { watchForDrop } from "../tables/watch-for-drop.ts";
 import { checkBlobs } from "./check-blobs.ts";
-import { checkTypes } from "./check-types.ts";
+import { checkStorable, checkTypes } from "./check-types.ts";
 import { createShared } from "./first-version.ts";
 import { type AlsoChange, type StagedRows, withStagedFile, withStagedRows } from "./staged-write.ts";
 import { writeByDisk } from "./write-by-disk.ts";
@@ -90,7 +90,10 @@ export async function receiveRows<T>(
     if (first === undefined) throw new Error("an upload has at least one part");
     checkBlobs(first.schema.fields);
     checkTypes(first.schema.fields);
-    if (overwrite) for (const { name } of first.schema.fields) checkName(name);
+    if (overwrite) {
+      checkStorable(first.schema.fields);
+      for (const { name } of first.schema.fields) checkName(name);
+    }
     if (first.last) return await work(wholeRows(context, first, branch, hold));
     // A dictionary may have ended the part before the part had its full size.
     if (base === undefined && !(await mayCut())) {
