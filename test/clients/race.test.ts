@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { Field, Int64, makeData, RecordBatch, Schema, Struct, Table, tableToIPC } from "apache-arrow";
 import { afterAll, beforeAll, describe, it } from "vitest";
 import { assertAgreement, cellsIn, raceAtRandom, raceForEach } from "../faults/race/race.ts";
 import { createGatewayRacer, type Racer } from "../faults/race/racer.ts";
@@ -14,11 +15,14 @@ const NAMES = Number(process.env["RACE_NAMES"] ?? 40);
 
 const SEED = seedOf("RACE_SEED");
 
+const ROUNDS = 10;
+
 describe("three gateways and pylance's DirectoryNamespace on one root", () => {
   let first: GatewayProcess;
   let pylance: ReturnType<typeof startPylanceRacer>;
   const others: Program[] = [];
   const clients: ProtocolClient[] = [];
+  const uris: string[] = [];
   const racers: Racer[] = [];
   beforeAll(async () => {
     first = await startGateway();
@@ -27,6 +31,7 @@ describe("three gateways and pylance's DirectoryNamespace on one root", () => {
     );
     const ports = await Promise.all(others.map((program) => program.listening()));
     for (const port of [Number(new URL(first.uri).port), ...ports]) {
+      uris.push(`http://127.0.0.1:${port}`);
       const client = createGrpcClient(port);
       clients.push(client);
       racers.push(createGatewayRacer(`gateway ${clients.length}`, client.client));
@@ -50,5 +55,36 @@ describe("three gateways and pylance's DirectoryNamespace on one root", () => {
     const cells = cellsIn([["race"]], NAMES / 2);
     await raceAtRandom(racers, cells, 6, createRandom(SEED));
     await assertAgreement(racers, cells);
+  });
+
+  it(`merges the same new keys of a primary key once each (${ROUNDS} rounds)`, async () => {
+    const metadata = new Map([["lance-schema:unenforced-primary-key:position", "0"]]);
+    const schema = new Schema([new Field("id", new Int64(), false, metadata)]);
+    const streamOf = (keys: readonly number[]) => {
+      const data = makeData({ type: new Int64(), data: BigInt64Array.from(keys, BigInt) });
+      const struct = makeData({ type: new Struct(schema.fields), length: keys.length, children: [data] });
+      return tableToIPC(new Table(schema, new RecordBatch(schema, struct)), "stream");
+    };
+    const post = async (uri: string, action: string, body: Uint8Array | string) => {
+      const type = typeof body === "string" ? "application/json" : "application/vnd.apache.arrow.stream";
+      const response = await fetch(`${uri}/v1/table/race$keyed/${action}`, {
+        method: "POST",
+        headers: { "content-type": type },
+        body: typeof body === "string" ? body : Buffer.from(body),
+      });
+      assert.equal(response.status, 200, await response.clone().text());
+      return response;
+    };
+    await post(uris[0] as string, "create", streamOf([0]));
+    const merge = "merge_insert?on=id&when_matched_update_all=true&when_not_matched_insert_all=true";
+    for (let round = 1; round <= ROUNDS; round++) {
+      const keys = [round, round + 1, round + 2];
+      await Promise.all([
+        ...uris.map((uri) => post(uri, merge, streamOf(keys))),
+        pylance.merge(["race", "keyed"], keys),
+      ]);
+    }
+    const count = await post(uris[0] as string, "count_rows", "{}");
+    assert.equal(Number(await count.text()), ROUNDS + 3);
   });
 });

@@ -7,6 +7,8 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
 
+import lance
+import pyarrow as pa
 from lance.namespace import DirectoryNamespace
 from lance_namespace import (
     CreateTableRequest,
@@ -39,9 +41,17 @@ def rename(id, to):
     return namespace.rename_table(request)
 
 
+def merge(id, keys):
+    table = lance.dataset(namespace.describe_table(DescribeTableRequest(id=id)).location)
+    rows = pa.table({"id": pa.array(keys, pa.int64())}, schema=table.schema)
+    table.merge_insert("id").when_matched_update_all().when_not_matched_insert_all().execute(rows)
+
+
 def perform(call):
     if call["kind"] == "rename":
         return rename(call["id"], call["to"])
+    if call["kind"] == "merge":
+        return merge(call["id"], call["keys"])
     return CALLS[call["kind"]](call["id"])
 
 

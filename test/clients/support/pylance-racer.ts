@@ -19,15 +19,19 @@ interface Said {
 /** Refusals that took no effect. Anything else, such as Internal, may come after the row was changed. */
 const KNOWN: readonly number[] = Object.values(REFUSALS);
 
+interface PylanceRacer {
+  readonly racer: Racer;
+  /** Merges rows into a table that has a single column with a key of 64 bits, `id`. */
+  merge(id: readonly string[], keys: readonly number[]): Promise<void>;
+  end(): Promise<void>;
+}
+
 /**
  * Pylance's DirectoryNamespace on a base directory, in a process of its own, as a racer.
  *
  * @param properties those of the namespace, each as `key=value`. Default: none
  */
-export function startPylanceRacer(
-  base: string,
-  ...properties: readonly string[]
-): { racer: Racer; end(): Promise<void> } {
+export function startPylanceRacer(base: string, ...properties: readonly string[]): PylanceRacer {
   const script = join(import.meta.dirname, "..", "python", "racer.py");
   const child: ChildProcess = spawn(pythonInterpreter(), [script, base, ...properties], {
     stdio: ["pipe", "pipe", "inherit"],
@@ -39,7 +43,11 @@ export function startPylanceRacer(
     waiting.delete(said.serial);
   });
   let serial = 0;
-  const ask = (call: RaceCall | { kind: "tables"; id: readonly string[] }) =>
+  type Asked =
+    | RaceCall
+    | { kind: "tables"; id: readonly string[] }
+    | { kind: "merge"; id: readonly string[]; keys: readonly number[] };
+  const ask = (call: Asked) =>
     new Promise<Said>((resolve) => {
       serial++;
       waiting.set(serial, resolve);
@@ -59,6 +67,10 @@ export function startPylanceRacer(
       async tables(namespace) {
         return ((await ask({ kind: "tables", id: namespace })).tables ?? []).toSorted();
       },
+    },
+    async merge(id, keys) {
+      const { ok, text } = await ask({ kind: "merge", id, keys });
+      if (!ok) throw new Error(`pylance: ${text}`);
     },
     async end() {
       (child.stdin as Writable).end();
