@@ -20,8 +20,8 @@ function fail(message) {
 }
 
 /** Runs a command, which gets all signals; resolves to its exit code in the form of a shell. */
-function run(command, args, stdio) {
-  child = spawn(command, args, { cwd: root, stdio });
+function run(command, args, stdio, cwd) {
+  child = spawn(command, args, { cwd, stdio });
   return new Promise((resolve) => {
     child.on("error", (error) => fail(`Cannot start ${command}: ${error.message}`));
     child.on("exit", (code, signal) => resolve(code ?? 128 + constants.signals[signal]));
@@ -34,7 +34,7 @@ async function install() {
   const [command, args] = npm
     ? [process.execPath, [npm, "ci", "--loglevel=error"]]
     : ["npm", ["ci", "--loglevel=error"]];
-  const code = await run(command, args, ["ignore", 2, 2]);
+  const code = await run(command, args, ["ignore", 2, 2], root);
   if (code !== 0) fail("The dependencies could not be installed; see the messages above.");
 }
 
@@ -52,4 +52,4 @@ process.env.NODE_COMPILE_CACHE ??= join(root, "node_modules", ".cache", "compile
 // Node's test runner does not load modules given with --import.
 const follow = ["--require", join(root, "scripts", "follow-caller.mjs")];
 const args = ["--disable-warning=ExperimentalWarning", ...follow, ...process.argv.slice(2)];
-process.exit(await run(suitableNode(), args, "inherit"));
+process.exit(await run(suitableNode(), args, "inherit", process.cwd()));
