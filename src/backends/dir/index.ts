@@ -7,6 +7,7 @@ import { openDirectory } from "./open-directory.ts";
 import { createBackfillOperations } from "./operations/columns/backfill.ts";
 import { createColumnOperations } from "./operations/columns/columns.ts";
 import { createMetadataOperations } from "./operations/columns/schema-metadata.ts";
+import { heedFreshness } from "./operations/heed-freshness.ts";
 import { createIndexOperations } from "./operations/indices/indices.ts";
 import { tableOf } from "./operations/jobs.ts";
 import { createLanceDbExtensions } from "./operations/lancedb.ts";
@@ -140,7 +141,10 @@ export async function createDirectoryBackend(options: DirectoryBackendOptions): 
     name: "dir",
     base: context.layout.base,
     readOnly,
-    ...onlyReads(readOnly, noteWrites(note, besideDeletions(context, served))),
+    ...heedFreshness(
+      context.staleness,
+      onlyReads(readOnly, noteWrites(note, besideDeletions(context, served))),
+    ),
     idempotency:
       readOnly === undefined
         ? createIdempotencyRecords({ ...context, base: context.layout.baseKey })

@@ -6,6 +6,7 @@ import { openBase } from "./catalog/base/base.ts";
 import { createLayout } from "./catalog/base/base-layout.ts";
 import { createCatalog } from "./catalog/catalog.ts";
 import { createManifestTable } from "./catalog/manifest/manifest-table.ts";
+import { createStaleness } from "./concurrency/allow-staleness.ts";
 import { createKeyedLocks, type KeyedLocks } from "./concurrency/keyed-locks.ts";
 import { createThreadGate, createThreadLocks } from "./concurrency/thread-locks.ts";
 import { createWriteGate } from "./concurrency/write-gate.ts";
@@ -65,7 +66,6 @@ export async function openDirectory(options: DirectoryBackendOptions): Promise<O
     indexCacheBytes,
     metadataCacheBytes,
     maxUploadBytes = 1024 ** 3,
-    maxStalenessMs = 0,
     shared,
   } = options;
   await checkTemporaryDirectory();
@@ -87,8 +87,9 @@ export async function openDirectory(options: DirectoryBackendOptions): Promise<O
   });
   const exclusion = shared === undefined ? ofThread() : ofProcess(store.uriOf(layout.baseKey));
   const commits = shared && exclusion.createLocks("commits");
+  const staleness = createStaleness(options.maxStalenessMs ?? 0);
   const catalog = createCatalog(createManifestTable(layout.base, engine, store, clock), log, {
-    maxStalenessMs,
+    staleness,
     maxWaiting: options.maxWaitingMutations,
     maintenance: base.readOnly === undefined ? options.maintenance : false,
     newestSeen: shared?.catalogVersion,
@@ -127,7 +128,7 @@ export async function openDirectory(options: DirectoryBackendOptions): Promise<O
     clientStorageOptions: { ...clientOptions, ...options.clientStorageOptions },
     vendor: options.vendor,
     mostVended: base.readOnly === undefined ? undefined : "read",
-    maxStalenessMs,
+    staleness,
   };
   return {
     context,

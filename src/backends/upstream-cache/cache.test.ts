@@ -23,6 +23,22 @@ async function version(answer: Promise<unknown>): Promise<number> {
 }
 
 describe("createDescribeCache", () => {
+  it("asks again for a client that demands how new the answer is, and keeps that answer for others", async () => {
+    const { behind, seen } = counting();
+    const { ask } = createCached(behind);
+    const demanding = (name: string, value: string) => ({ headers: { authorization: "", [name]: value } });
+    const old = demanding("x-lancedb-min-timestamp", "1970-01-01T00:00:00Z");
+    assert.equal(await version(ask(describeTable, ["t"])), 1);
+    assert.equal(await version(ask(describeTable, ["t"], demanding("x-lancedb-min-version", "1"))), 2);
+    assert.equal(await version(ask(describeTable, ["t"], demanding("x-lancedb-min-read-version", "1"))), 3);
+    assert.equal(await version(ask(describeTable, ["t"], old)), 4);
+    assert.equal(await version(ask(describeTable, ["t"])), 4);
+    // A call on its way to the upstream may have asked too early.
+    const [first, second] = await Promise.all([ask(describeTable, ["u"]), ask(describeTable, ["u"], old)]);
+    assert.notEqual(first, second);
+    assert.equal(seen.length, 6);
+  });
+
   it("uses an answer until its time is over, and says so", async () => {
     const { behind } = counting();
     const { ask, advance } = createCached(behind);

@@ -2,6 +2,7 @@ import { type DescMethod, fromBinary, type Message } from "@bufbuild/protobuf";
 import { isRead } from "../../namespace/actions.ts";
 import { type Call, copyCall, type Validation } from "../../namespace/call.ts";
 import type { NoteDecision } from "../../namespace/decisions.ts";
+import { demandsFreshness } from "../../namespace/freshness.ts";
 import type { Operation } from "../../namespace/lance-namespace.ts";
 import type { SharedCounter } from "../../runtime/sharing.ts";
 import { lastingHeaders, lifetimeOf, packAnswer } from "./answers.ts";
@@ -79,7 +80,7 @@ const ANSWER_ANEW = /\bno-(?:cache|store)\b/i;
  *
  * An answer is used only for an equal request of the same principal. A call that writes evicts what it may touch,
  * before it goes to the upstream and after it has ended in any way; answers in flight meanwhile are not cached. A
- * client's `cache-control: no-cache` bypasses the cache.
+ * client's `cache-control: no-cache` bypasses the cache, and so does its demand of how new the answer has to be.
  */
 export function createDescribeCache(options: DescribeCacheOptions): DescribeCache {
   const { ttlMs, principalOf, maxEntries = 10_000, maxBytes = 64 * 1024 * 1024 } = options;
@@ -142,7 +143,7 @@ export function createDescribeCache(options: DescribeCacheOptions): DescribeCach
       const principal = principalOf(call, request);
       const key = keyOf(method, request, call, principal instanceof Promise ? await principal : principal);
       call.signal.throwIfAborted();
-      const found = ANSWER_ANEW.test(call.headers["cache-control"] ?? "") ? undefined : slots.get(key);
+      const found = isAnsweredAnew(call) ? undefined : slots.get(key);
       const kept = found !== undefined && "packed" in found ? found : undefined;
       if (kept !== undefined && now() < kept.freshUntil) return reused(kept, call);
       if (found !== undefined && "wait" in found && found.lasts(call)) {
@@ -154,6 +155,11 @@ export function createDescribeCache(options: DescribeCacheOptions): DescribeCach
       Object.assign(call.responseHeaders, responseHeaders);
       return message;
     };
+  }
+
+  /** The age of a cached answer does not tell how old the state was that the upstream read. */
+  function isAnsweredAnew({ headers }: Call): boolean {
+    return ANSWER_ANEW.test(headers["cache-control"] ?? "") || demandsFreshness(headers);
   }
 
   /** A condition of the client's own would make it unclear which answer is valid. */

@@ -52,6 +52,17 @@ describe("headers to the upstream", () => {
     assert.deepEqual(sent({ ...passed, ...other }), { "x-request-id": "request-1", ...passed });
   });
 
+  test("forwards how new an answer has to be, on which answers to others do not depend", () => {
+    const demands = {
+      "x-lancedb-min-version": "3",
+      "x-lancedb-min-read-version": "4",
+      "x-lancedb-min-timestamp": "2026-01-02T03:04:05Z",
+    };
+    assert.deepEqual(sent(demands), { "x-request-id": "request-1", ...demands });
+    const call = callOf(describeTable, { headers: { ...demands, "x-lance-a": "1" } });
+    assert.deepEqual(createHeaderPolicy({}).varying(call), ["x-lance-a", "1"]);
+  });
+
   test("never forwards headers of the connection or of the caller's identity, whatever the list says", () => {
     const context = Object.fromEntries(
       Object.entries({ ...OWN, ...CREDENTIALS }).map(([name, value]) => [`header.${name}`, value]),

@@ -1,6 +1,7 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { Call } from "../../namespace/call.ts";
 import { LanceError } from "../../namespace/errors.ts";
+import { FRESHNESS_HEADERS } from "../../namespace/freshness.ts";
 import { DATABASE_HEADERS, endsHere } from "../../namespace/header-names.ts";
 import type { CredentialHeaders } from "./identity.ts";
 import { type Contextual, eachNested } from "./nested-context.ts";
@@ -45,8 +46,13 @@ const PLACES: ReadonlySet<string> = new Set(["x-lance-table-location", "x-lance-
 
 const IDEMPOTENCY_KEY = "idempotency-key";
 
-/** Headers that differ in every call, and on which no answer depends. */
-const A_CALLS_OWN: ReadonlySet<string> = new Set(["traceparent", "tracestate", IDEMPOTENCY_KEY]);
+/** Headers that belong to a single call: answers to others do not depend on them. */
+const A_CALLS_OWN: ReadonlySet<string> = new Set([
+  "traceparent",
+  "tracestate",
+  IDEMPOTENCY_KEY,
+  ...FRESHNESS_HEADERS,
+]);
 
 const NAME = /^[!#$%&'*+.^_`|~0-9a-z-]+$/;
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;

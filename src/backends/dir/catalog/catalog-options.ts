@@ -1,10 +1,11 @@
 import type { SharedCounter, SharedDatabase } from "../../../runtime/sharing.ts";
+import type { Staleness } from "../concurrency/allow-staleness.ts";
 import type { TakeTurn } from "./commits/group-commits.ts";
 
 /** Options of a catalog. */
 export interface CatalogOptions {
-  /** Maximum age of the last look at the storage for a read, in milliseconds. Default: 0. */
-  readonly maxStalenessMs?: number | undefined;
+  /** How old the state of reads may be. Default: it is the newest. */
+  readonly staleness?: Staleness | undefined;
   /** Maximum number of mutations that wait for a commit. Default: 10,000. */
   readonly maxWaiting?: number | undefined;
   /** Maximum number of retries of a commit after another process won. Default: 20. */

@@ -4,7 +4,7 @@ import type { BackendFigures } from "../../../namespace/backend-figures.ts";
 import { LanceError } from "../../../namespace/errors.ts";
 import { startStopwatch } from "../../../runtime/stopwatch.ts";
 import { traced } from "../../../runtime/tracing.ts";
-import { allowStaleness } from "../concurrency/allow-staleness.ts";
+import { allowStaleness, createStaleness } from "../concurrency/allow-staleness.ts";
 import { createKeyedLocks } from "../concurrency/keyed-locks.ts";
 import { createOverlappingCheck } from "../concurrency/overlapping-check.ts";
 import { createSharedCheck } from "../concurrency/shared-check.ts";
@@ -80,7 +80,7 @@ export function createCatalog(
   manifest: ManifestTable,
   log: Logger,
   {
-    maxStalenessMs = 0,
+    staleness = createStaleness(0),
     maxWaiting = 10_000,
     maxRetries = 20,
     maintenance = true,
@@ -276,7 +276,7 @@ export function createCatalog(
       if (head !== undefined && held.isNewest(head)) return;
       if (!(await confirmed?.())) await refresh();
     },
-    maxStalenessMs,
+    staleness,
     () => Math.max(made, lastSeen()) > held.version,
   );
   return {

@@ -1,19 +1,19 @@
 import assert from "node:assert/strict";
 import { test, vi } from "vitest";
-import { allowStaleness } from "./allow-staleness.ts";
+import { allowStaleness, createStaleness } from "./allow-staleness.ts";
 
 test("omits a check for as long as the allowed staleness", async () => {
   let checks = 0;
   const check = async () => {
     checks++;
   };
-  const lenient = allowStaleness(check, 60_000);
+  const lenient = allowStaleness(check, createStaleness(60_000));
   for (let i = 0; i < 3; i++) await lenient();
   assert.equal(checks, 1);
-  const strict = allowStaleness(check, 0);
+  const strict = allowStaleness(check, createStaleness(0));
   for (let i = 0; i < 3; i++) await strict();
   assert.equal(checks, 4);
-  const failing = allowStaleness(() => Promise.reject(new Error("no")), 60_000);
+  const failing = allowStaleness(() => Promise.reject(new Error("no")), createStaleness(60_000));
   for (let i = 0; i < 2; i++) await assert.rejects(failing());
 });
 
@@ -26,7 +26,7 @@ test("starts the next check in the second half of the allowed staleness, and wai
     const check = Promise.withResolvers<void>();
     checks.push(check);
     return check.promise;
-  }, 100);
+  }, createStaleness(100));
   const first = lenient();
   checks[0]?.resolve();
   await first;
@@ -42,4 +42,30 @@ test("starts the next check in the second half of the allowed staleness, and wai
   checks[2]?.resolve();
   await late;
   assert.equal(checks.length, 3);
+});
+
+test("checks again for a demanded time after the last check, and once for a time before it", async (t) => {
+  t.onTestFinished(() => void vi.restoreAllMocks());
+  let now = 0;
+  vi.spyOn(performance, "now").mockImplementation(() => now);
+  vi.spyOn(Date, "now").mockImplementation(() => 1_000_000 + now);
+  let checks = 0;
+  const staleness = createStaleness(60_000);
+  const lenient = allowStaleness(async () => {
+    checks++;
+  }, staleness);
+  const checksAfter = async (time?: number) => {
+    if (time !== undefined) staleness.demand(time);
+    await lenient();
+    return checks;
+  };
+  assert.equal(await checksAfter(), 1);
+  now = 10;
+  assert.equal(await checksAfter(1_000_000), 1, "the state of the last check");
+  assert.equal(await checksAfter(1_000_005), 2, "between the last check and the present");
+  assert.equal(await checksAfter(1_000_005), 2, "the same time again");
+  now = 20;
+  assert.equal(await checksAfter(1_000_999), 3, "a time in the future");
+  assert.equal(await checksAfter(1_000_001), 3, "an older time");
+  assert.equal(await checksAfter(), 3);
 });

@@ -1,5 +1,6 @@
 import type { PartBufferPool } from "../../../arrow/part-buffer.ts";
 import type { ChangeContext } from "../batch/change-context.ts";
+import type { Staleness } from "../concurrency/allow-staleness.ts";
 import type { Jobs } from "../jobs/jobs.ts";
 import type { Permission, Vendor } from "../vending/vendor.ts";
 import type { ReadAhead } from "./read/read-ahead.ts";
@@ -53,6 +54,6 @@ export interface DirContext
     ReadContext,
     PageContext,
     DirectAccessContext {
-  /** Maximum age of the last look at the storage for a read, in milliseconds. */
-  readonly maxStalenessMs: number;
+  /** How old the state of reads may be. */
+  readonly staleness: Staleness;
 }

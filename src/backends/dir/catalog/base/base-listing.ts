@@ -1,4 +1,4 @@
-import { allowStaleness } from "../../concurrency/allow-staleness.ts";
+import { allowStaleness, type Staleness } from "../../concurrency/allow-staleness.ts";
 import { createSharedCheck } from "../../concurrency/shared-check.ts";
 import { createStampMemory } from "../../format/directory-stamp.ts";
 import type { ObjectStore } from "../../format/storage.ts";
@@ -12,13 +12,11 @@ import { rootName } from "./location-names.ts";
  * call.
  *
  * On a disk it reads the base again only if its stamp has changed, or was too young to prove anything.
- *
- * @param maxStalenessMs maximum age of the last look, in milliseconds
  */
 export function createBaseListing(
   store: ObjectStore,
   layout: Pick<Layout, "baseKey" | "tableDirectories">,
-  maxStalenessMs: number,
+  staleness: Staleness,
 ): () => Promise<readonly string[]> {
   let names: readonly string[] = [];
   const stamps = createStampMemory();
@@ -32,7 +30,7 @@ export function createBaseListing(
     if (seen === undefined) stamps.forget();
     else stamps.note(seen, before);
   });
-  const lenient = allowStaleness(look, maxStalenessMs);
+  const lenient = allowStaleness(look, staleness);
   return async () => {
     await lenient();
     return names;

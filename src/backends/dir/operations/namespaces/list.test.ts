@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { createBaseListing } from "../../catalog/base/base-listing.ts";
+import { createStaleness } from "../../concurrency/allow-staleness.ts";
 import { createLocalStore } from "../../format/local/local-store.ts";
 import { openClient, type TestClient, temporaryDirectory } from "../../test-support.ts";
 
@@ -56,7 +57,7 @@ test("a listing reads the base again only after a directory comes or goes", asyn
       return names;
     },
   };
-  const names = createBaseListing(store, layout, 0);
+  const names = createBaseListing(store, layout, createStaleness(0));
   for (let i = 0; i < 30; i++) {
     await mkdir(join(root, `t${i}.lance`));
     assert.equal((await names()).length, i + 1);

@@ -20,10 +20,10 @@ import { isDatabaseIn } from "./databases.ts";
 
 /** The operations that list children, page by page. */
 export function createListOperations(
-  context: TableContext & PageContext & Pick<DirContext, "maxStalenessMs">,
+  context: TableContext & PageContext & Pick<DirContext, "staleness">,
 ): Pick<LanceNamespace, "listNamespaces" | "listTables" | "listAllTables"> {
-  const { catalog, store, layout, maxStalenessMs } = context;
-  const directories = createBaseListing(store, layout, maxStalenessMs);
+  const { catalog, store, layout, staleness } = context;
+  const directories = createBaseListing(store, layout, staleness);
 
   /** Returns the state once it has the namespace, or children of a namespace whose row another writer left out. */
   async function stateWith(id: Identifier): Promise<CatalogState> {
