@@ -17,7 +17,10 @@ const WORDS: Readonly<Record<Outcome, string>> = {
 
 /** The methods of LanceDB's clients with what `test/clients/lancedb-methods.test.ts` found of each. */
 export function lancedbMethodTable(): string {
-  const { methods } = JSON.parse(readFileSync(results, "utf8")) as { readonly methods: readonly MethodRow[] };
+  const { methods, versions } = JSON.parse(readFileSync(results, "utf8")) as {
+    readonly methods: readonly MethodRow[];
+    readonly versions: { readonly python: string; readonly node: string };
+  };
   checkReasons(methods);
   const rows = methods.map((row) => [
     `${row.object}: \`${row.method}\``,
@@ -25,7 +28,9 @@ export function lancedbMethodTable(): string {
     row.routes.map((route) => `\`${route}\``).join("<br>"),
     REASONS[nameOf(row)] ?? "",
   ]);
-  return markdownTable(["Method", "Python", "Python, async", "Node", "Routes", "Why, or how"], rows);
+  const headings = ["Method", "Python", "Python, async", "Node", "Routes", "Why, or how"];
+  const clients = `The versions of the clients: Python ${versions.python}, Node ${versions.node}.`;
+  return `${clients}\n\n${markdownTable(headings, rows)}`;
 }
 
 const nameOf = ({ object, method }: MethodRow) => `${object}.${method}`;

@@ -1,4 +1,6 @@
 import {
+  CherryPickBranchRequestSchema,
+  DiffBranchRequestSchema,
   GetLsmStatsResponseSchema,
   GetLsmWriteSpecResponseSchema,
 } from "../gen/lance/gateway/v1/lancedb_pb.ts";
@@ -144,6 +146,8 @@ export const lancedb: Dialect = {
     // The clients treat any 404 as a missing table, unless the request concerns only the other object.
     { error: "TableBranchNotFound", request: CreateTableBranchRequestSchema.typeName, status: 404 },
     { error: "TableBranchNotFound", request: DeleteTableBranchRequestSchema.typeName, status: 404 },
+    { error: "TableBranchNotFound", request: DiffBranchRequestSchema.typeName, status: 404 },
+    { error: "TableBranchNotFound", request: CherryPickBranchRequestSchema.typeName, status: 404 },
     { error: "TableBranchNotFound", status: 400 },
     { error: "TableColumnNotFound", status: 400 },
     { error: "TableTagNotFound", status: 400 },

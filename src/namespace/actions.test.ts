@@ -20,7 +20,9 @@ describe("the kinds of operations", () => {
     const suspicious = METHODS.filter(
       (method) =>
         isRead(method) &&
-        !/^(?:List|Describe|Get|Query|Count|Explain|Analyze|Fetch|Read|Prewarm)|Exists$/.test(method.name),
+        !/^(?:List|Describe|Get|Query|Count|Explain|Analyze|Fetch|Read|Prewarm|Diff)|Exists$/.test(
+          method.name,
+        ),
     );
     assert.deepEqual(suspicious, []);
   });

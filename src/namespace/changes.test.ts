@@ -15,7 +15,7 @@ const { method } = LanceNamespaceService;
 
 /** Operations that are writes by the rights that they need, and change nothing that others see. */
 const UNSEEN = [
-  ...["createMultipartWrite", "abortMultipartWrite", "diffBranch", "cancelJob"],
+  ...["createMultipartWrite", "abortMultipartWrite", "cancelJob"],
   ...["manageLsm", "manageFunctions", "manageViews", "manageSecrets", "manageAuthorization", "manageJobs"],
 ];
 

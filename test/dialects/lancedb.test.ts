@@ -146,8 +146,6 @@ describe("LanceDB's dialect over a directory", () => {
   });
 
   const UNSERVED = [
-    ["POST", "/v1/table/t/branches/diff/"],
-    ["POST", "/v1/table/t/branches/cherry_pick/"],
     ["POST", "/v1/table/t/flush_lsm/"],
     ["POST", "/v1/table/t/errors"],
     ["POST", "/v1/functions/create"],

@@ -4,7 +4,6 @@ const VIEWS = "The engine has no SQL over views; materialized views are served."
 const SQL = "SQL goes to a server of Arrow Flight SQL, which the gateway is not.";
 const LOG =
   "The engine's Node API cannot install a log of a table; see [ADR 49](adr/0049-logs-of-tables.md).";
-const ENTERPRISE = "The engine has no branches that can be compared or merged.";
 const MANIFEST_PATHS = "The gateway's tables have the second naming scheme of manifests.";
 const RECORD = "The library's own work has no record; a job of the gateway has one.";
 const PAUSES = "Impossible: the engine's work has no step at which it could pause; a job can be cancelled.";
@@ -53,7 +52,6 @@ export const REASONS: Readonly<Record<string, string>> = {
   "table.fetch_blob_ranges": "The client offers it on local tables only; `fetch_blob_files` reads ranges.",
   "table.flush_lsm": LOG,
   "table.function_errors": FUNCTIONS,
-  "table.get_lsm_stats": LOG,
   "table.migrate_manifest_paths_v2": MANIFEST_PATHS,
   "table.migrate_v2_manifest_paths": MANIFEST_PATHS,
   "table.optimize":
@@ -69,8 +67,6 @@ export const REASONS: Readonly<Record<string, string>> = {
   "table.to_polars": "The synchronous client has none for remote tables; use `search().to_polars()`.",
   "table.uri": "The location of the table on the server.",
   "table.uses_v2_manifest_paths": MANIFEST_PATHS,
-  "branches.cherry_pick": ENTERPRISE,
-  "branches.diff": ENTERPRISE,
   "materialized view.definition": NODE_VIEWS,
   "materialized view.name": NODE_VIEWS,
   "materialized view.refresh": SOURCE_ROW,

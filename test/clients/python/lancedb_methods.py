@@ -5,39 +5,16 @@ The arguments are the addresses of a recorder in front of a gateway, and of the 
 
 import asyncio
 import contextlib
-import inspect
 import json
 import sys
 import urllib.request
 import warnings
 from importlib.metadata import version
 
-from lancedb.db import AsyncConnection
-from lancedb.job import AsyncJob, Job
-from lancedb.materialized_view import AsyncMaterializedView, MaterializedView
-from lancedb.remote.db import RemoteDBConnection
-from lancedb.remote.table import RemoteTable
-from lancedb.table import AsyncBranches, AsyncTable, AsyncTags, Branches, Tags
-from methods.connection import CONNECTION
 from methods.ground import Ground, Local, Remote, drive, drive_async, plain, rows_of
-from methods.handles import BRANCHES, JOB, MATERIALIZED_VIEW, TAGS
-from methods.table import TABLE
-
-# The classes of an object: the synchronous client's, the asynchronous client's, and the calls of both.
-OBJECTS = {
-    "connection": (RemoteDBConnection, AsyncConnection, CONNECTION),
-    "table": (RemoteTable, AsyncTable, TABLE),
-    "tags": (Tags, AsyncTags, TAGS),
-    "branches": (Branches, AsyncBranches, BRANCHES),
-    "materialized view": (MaterializedView, AsyncMaterializedView, MATERIALIZED_VIEW),
-    "job": (Job, AsyncJob, JOB),
-}
+from methods.objects import OBJECTS, methods_of, missing_calls, missing_objects
 
 recorder, gateway = sys.argv[1:]
-
-
-def methods_of(kind):
-    return [name for name, _ in inspect.getmembers(kind) if not name.startswith("_")]
 
 
 def requests():
@@ -56,14 +33,14 @@ def attempt(run):
 
 def try_sync(place, call):
     db = place.connect()
-    ground = Ground(db, db.create_table("t", rows_of([1, 2, 3])), False)
+    ground = Ground(db, db.create_table("t", rows_of([1, 2, 3])), False, place)
     requests()
     return attempt(lambda: drive(call, ground))
 
 
 async def on_async(place, call):
     db = await place.connect_async()
-    ground = Ground(db, await db.create_table("t", rows_of([1, 2, 3])), True)
+    ground = Ground(db, await db.create_table("t", rows_of([1, 2, 3])), True, place)
     requests()
     return await drive_async(call, ground)
 
@@ -89,14 +66,11 @@ def trial(object_name, method, client, call):
 def main():
     warnings.simplefilter("ignore")
     trials = []
-    missing = []
     with contextlib.redirect_stdout(sys.stderr):
         for name, (sync, asynchronous, calls) in OBJECTS.items():
-            known = set(methods_of(sync)) | set(methods_of(asynchronous))
-            missing += [f"{name}.{each} has no call" for each in sorted(known - set(calls))]
-            missing += [f"{name}.{each} does not exist" for each in sorted(set(calls) - known)]
             for client, kind in (("sync", sync), ("async", asynchronous)):
                 trials += [trial(name, each, client, calls[each]) for each in methods_of(kind) if each in calls]
+    missing = [*missing_objects(), *missing_calls()]
     print(json.dumps({"version": version("lancedb"), "missing": missing, "trials": trials}))
 
 

@@ -22,6 +22,7 @@ import { createCloneOperations } from "./tables/clone.ts";
 import { withGuarded } from "./tables/guarded.ts";
 import { requireTable } from "./tables/lookup.ts";
 import { createWriteLogOperations } from "./tables/write-log.ts";
+import { createCherryPickOperations } from "./versions/cherry-pick.ts";
 
 /** Reasons why services of LanceDB are not served, by the operation. */
 const REFUSED = {
@@ -51,6 +52,7 @@ export function createLanceDbExtensions(
     ...createBlobOperations(context),
     ...createPrewarmOperations(context),
     ...createCloneOperations(context),
+    ...createCherryPickOperations(context),
     async addColumnsFromSchema({ branch }, data, call) {
       const { file, schema } = await collectUpload(data, { maxBytes: maxUploadBytes, signal: call.signal });
       if (schema.fields.length === 0) throw new LanceError("InvalidInput", "the schema has no columns");

@@ -36,6 +36,11 @@ class Ground:
     db: Any
     t: Any
     asynchronous: bool
+    place: Any
+
+    def catalog(self):
+        """Connects to the catalog of the place."""
+        return self.place.catalog_async() if self.asynchronous else self.place.catalog()
 
 
 def drive(call, ground):
@@ -81,6 +86,11 @@ class Local:
         self.path = tempfile.mkdtemp(prefix="lancedb-methods-")
         return lancedb.connect_async(self.path, storage_options=OPTIONS)
 
+    def catalog(self):
+        raise NotImplementedError("the library has no catalog of a directory")
+
+    catalog_async = catalog
+
     def clear(self):
         shutil.rmtree(self.path)
 
@@ -97,6 +107,12 @@ class Remote:
 
     def connect_async(self):
         return lancedb.connect_async("db://shop", api_key="k", host_override=self.uri)
+
+    def catalog(self):
+        return lancedb.connect_catalog(self.uri, api_key="k")
+
+    def catalog_async(self):
+        return lancedb.connect_catalog_async(self.uri, api_key="k")
 
     def clear(self):
         for name in self.direct.list_namespaces().namespaces:

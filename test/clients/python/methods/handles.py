@@ -70,12 +70,11 @@ def branch_delete(c, branches):
 
 
 def branch_diff(c, branches):
-    found = yield branches.diff("trial")
-    return [each.name for each in found.added_columns]
+    return (yield branches.diff("trial"))
 
 
 def branch_cherry_pick(c, branches):
-    return (yield branches.cherry_pick("trial")).status
+    return (yield branches.cherry_pick("trial"))
 
 
 BRANCHES = {
