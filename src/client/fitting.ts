@@ -6,18 +6,19 @@ type Arrow = typeof import("apache-arrow");
 /** Converts values of plain objects for the builders of apache-arrow. */
 type Fit = (value: unknown) => unknown;
 
-/** Largest finite numbers of 16 and 32 bits, in the order of the library's precisions. */
-const LARGEST_FLOATS = [65_504, 3.4028234663852886e38, Number.MAX_VALUE] as const;
+/** How numbers become those of 16, 32 and 64 bits, in the order of the library's precisions. */
+const ROUNDS = [Math.f16round, Math.fround, (value: number) => value] as const;
 /** Nanoseconds of the units of time, in the order of the library's units. */
 const UNITS = [1_000_000_000n, 1_000_000n, 1_000n, 1n] as const;
 /** Times that a Date holds, in milliseconds around 1970. */
 const MAX_MILLIS = 8.64e15;
+const DAY_MILLIS = 86_400_000n;
 
 /**
  * Converts the values of a column to the type of a table's column: integers may be numbers or bigints, dates and times may be
- * Dates or milliseconds since 1970, times also nanoseconds as bigint, and decimals numbers, bigints or texts.
+ * Dates or milliseconds since 1970, also nanoseconds as bigint, and decimals numbers, bigints or texts.
  *
- * @param firstRow number of the first value in errors.
+ * @param placeOf names a row in errors, by its index. Default: by its number
  * @throws LanceError InvalidInput, if the type has no such value.
  */
 export function fittingVector(
@@ -25,7 +26,7 @@ export function fittingVector(
   name: string,
   values: readonly unknown[],
   type: DataType,
-  firstRow = 0,
+  placeOf = (row: number) => `row ${row}`,
 ): Vector {
   const fit = fitOf(arrow, type);
   const fitting = values.map((value, row) => {
@@ -33,13 +34,8 @@ export function fittingVector(
       return fit(value);
     } catch (cause) {
       const { message } = cause as Error;
-      throw new LanceError(
-        "InvalidInput",
-        `column ${JSON.stringify(name)}, row ${firstRow + row}: ${message}`,
-        {
-          cause,
-        },
-      );
+      const place = `column ${JSON.stringify(name)}, ${placeOf(row)}`;
+      throw new LanceError("InvalidInput", `${place}: ${message}`, { cause });
     }
   });
   return vectorOf(arrow, fitting, type);
@@ -64,10 +60,11 @@ function lastOf(arrow: Arrow, type: DataType): unknown {
   return members.some(([, value]) => value !== null) ? Object.fromEntries(members) : null;
 }
 
-/** Returns a type with integers for its times: the builders of times count in numbers, which have too few digits. */
+/** Returns a type with integers for its times and dates: their builders count in numbers, which have too few digits. */
 function storedType(arrow: Arrow, type: DataType): DataType {
   const { DataType: Is } = arrow;
   if (Is.isTimestamp(type)) return new arrow.Int64();
+  if (Is.isDate(type)) return type.unit === arrow.DateUnit.DAY ? new arrow.Int32() : new arrow.Int64();
   const children = (type.children ?? []).map((field) =>
     field.clone({ type: storedType(arrow, field.type) }),
   ) as never[];
@@ -93,9 +90,10 @@ function fitOfValue(arrow: Arrow, type: DataType): Fit {
   if (Is.isTime(type)) return fitInteger(type, type.bitWidth);
   if (Is.isDuration(type)) return fitInteger(type, 64);
   if (Is.isTimestamp(type)) return fitTime(type);
-  if (Is.isDate(type)) return (value) => Math.floor(millisOf(value, type));
+  if (Is.isDate(type)) return fitDate(type, type.unit === arrow.DateUnit.DAY);
+  if (Is.isDictionary(type)) return fitOf(arrow, type.valueType);
   if (Is.isDecimal(type)) return fitDecimal(type);
-  if (Is.isFloat(type)) return fitFloat(type, LARGEST_FLOATS[type.precision]);
+  if (Is.isFloat(type)) return fitFloat(type, ROUNDS[type.precision]);
   if (Is.isUtf8(type) || Is.isLargeUtf8(type)) return (value) => only(["string"], value, type);
   if (Is.isBool(type)) return (value) => only(["boolean"], value, type);
   if (Is.isBinary(type) || Is.isLargeBinary(type)) return (value) => only(["object", "string"], value, type);
@@ -112,8 +110,9 @@ function fitOfValue(arrow: Arrow, type: DataType): Fit {
   if (Is.isMap(type)) {
     const [key, item] = (type.children[0]?.type.children ?? []).map((each) => fitOf(arrow, each.type));
     return (value) => {
-      const entries = value instanceof Map ? value : Object.entries(only(["object"], value, type) as object);
-      return new Map(Array.from(entries, ([name, each]) => [key?.(name), item?.(each)]));
+      const object = only(["object"], value, type) as object;
+      const pairs = value instanceof Map || Array.isArray(value) ? value : Object.entries(object);
+      return new Map(Array.from(pairs, ([name, each]) => [key?.(name), item?.(each)]));
     };
   }
   if (Is.isStruct(type)) {
@@ -137,11 +136,13 @@ function fitInteger(type: DataType, bitWidth: number, isSigned = true): Fit {
   };
 }
 
-function fitFloat(type: DataType, largest: number): Fit {
+/** Rounds, because the builder would cut numbers of 16 bits. */
+function fitFloat(type: DataType, round: (value: number) => number): Fit {
   return (value) => {
     const number = Number(only(["number", "bigint"], value, type));
-    if (Number.isFinite(number) && Math.abs(number) > largest) throw unfit(value, type);
-    return number;
+    const rounded = round(number);
+    if (Number.isFinite(number) && !Number.isFinite(rounded)) throw unfit(value, type);
+    return rounded;
   };
 }
 
@@ -162,6 +163,17 @@ function fitTime(type: Timestamp): Fit {
   };
 }
 
+/** Converts to days, which may have a time that is dropped, or to milliseconds. */
+function fitDate(type: DataType, isDay: boolean): Fit {
+  return (value) => {
+    const millis = typeof value === "bigint" ? value / UNITS[1] : BigInt(Math.floor(millisOf(value, type)));
+    if (!isDay) return millis;
+    const days = (millis - (((millis % DAY_MILLIS) + DAY_MILLIS) % DAY_MILLIS)) / DAY_MILLIS;
+    if (BigInt.asIntN(32, days) !== days) throw unfit(value, type);
+    return Number(days);
+  };
+}
+
 function millisOf(value: unknown, type: DataType): number {
   const millis = Number(value instanceof Date ? value : only(["number"], value, type));
   if (Math.abs(millis) <= MAX_MILLIS) return millis;
@@ -173,11 +185,14 @@ function fitDecimal(type: Decimal): Fit {
   const { scale, precision, bitWidth } = type;
   return (given) => {
     if (given instanceof Uint32Array) return given;
-    const [, sign, whole = "", fraction = ""] = /^([-+]?)(\d+)(?:\.(\d*))?$/.exec(String(given).trim()) ?? [];
-    const digits = whole + fraction.slice(0, scale).padEnd(scale, "0");
-    const isExact = whole !== "" && /^0*$/.test(fraction.slice(scale));
+    const [, sign, whole = "", fraction = ""] = /^([-+]?)(\d*)(?:\.(\d*))?$/.exec(String(given).trim()) ?? [];
+    const all = whole + fraction.padEnd(scale, "0");
+    // A negative scale leaves zeros of the whole part out.
+    const end = Math.max(0, whole.length + scale);
+    const digits = all.slice(0, end);
+    const isExact = whole + fraction !== "" && /^0*$/.test(all.slice(end));
     if (!isExact || digits.replace(/^0+/, "").length > precision) throw unfit(given, type);
-    const value = BigInt.asUintN(bitWidth, sign === "-" ? -BigInt(digits) : BigInt(digits));
+    const value = BigInt.asUintN(bitWidth, sign === "-" ? -BigInt(digits || "0") : BigInt(digits || "0"));
     return Uint32Array.from({ length: bitWidth / 32 }, (_, at) =>
       Number((value >> BigInt(32 * at)) & 0xffffffffn),
     );

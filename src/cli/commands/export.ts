@@ -1,7 +1,7 @@
 import { stat } from "node:fs/promises";
 import { type OptionTable, UsageError } from "../../config/option-spec.ts";
 import { parseSwitch } from "../../config/parsers.ts";
-import { formatOfName, STANDARD } from "../files/formats.ts";
+import { formatOfName, isTextFormat, STANDARD } from "../files/formats.ts";
 import { ENCODERS, writeRows } from "../files/write.ts";
 import { createProgress } from "../progress.ts";
 import { catalogCommand } from "./catalog-command.ts";
@@ -22,9 +22,6 @@ const OPTIONS = {
   },
 } as const satisfies OptionTable;
 
-/** Formats that a terminal can show. */
-const READABLE: ReadonlySet<string> = new Set(["csv", "tsv", "jsonl"]);
-
 /** `lance-gateway export`: writes rows of a table to a file, all or none, or to standard output. */
 export const exportRows = catalogCommand({
   operands: "<TABLE> <FILE>",
@@ -36,7 +33,7 @@ export const exportRows = catalogCommand({
     const format = options.format ?? formatOfName(file);
     const result = namespace.queryTable({ id, filter, columns, version, branch }, { signal });
     if (file === STANDARD) {
-      if (process.stdout.isTTY && !READABLE.has(format))
+      if (process.stdout.isTTY && !isTextFormat(format))
         throw new UsageError(`a terminal does not show ${format}; csv, tsv and jsonl are texts`);
       for await (const piece of ENCODERS[format](result.bytes())) await print(piece);
       return;

@@ -2,9 +2,9 @@ import type { Schema } from "apache-arrow";
 import { type Identifier, LanceError } from "../../client/exports.ts";
 import type { Namespace } from "../../client/namespace.ts";
 import { type OptionSpec, type OptionTable, UsageError } from "../../config/option-spec.ts";
-import { parseChoice } from "../../config/parsers.ts";
-import { FILE_FORMATS, type FileFormat, formatOfName, STANDARD } from "../files/formats.ts";
-import { openRows } from "../files/read.ts";
+import { parseChoice, parseSwitch, parseText } from "../../config/parsers.ts";
+import { FILE_FORMATS, type FileFormat, formatOfName, isTextFormat, STANDARD } from "../files/formats.ts";
+import { type InputOptions, openRows } from "../files/read.ts";
 import { createProgress, type Progress } from "../progress.ts";
 import { catalogCommand } from "./catalog-command.ts";
 import { PROPERTY_OPTION } from "./create.ts";
@@ -27,8 +27,58 @@ const OPTIONS = {
     parse: parseChoice(["create", "append", "overwrite", "exist-ok"]),
   },
   format: FORMAT_OPTION,
+  encoding: {
+    flag: "encoding",
+    value: "NAME",
+    help: "Encoding of a CSV or JSON text, such as latin1, utf-16le or shift_jis. Default: that of its byte order mark, or else UTF-8.",
+    parse: parseText,
+  },
+  types: {
+    flag: "type",
+    value: "COLUMN=TYPE",
+    help: "Type of a new column from a CSV or JSON text, such as int64, decimal(20,4), timestamp(us,UTC), vector(768) or string. Default: the narrowest that holds all its values.",
+    parse: parseColumnType,
+    repeatable: true,
+  },
+  round: {
+    flag: "round",
+    help: "Round numbers of a CSV or JSON text to what their floating-point columns hold, instead of refusing those with more digits.",
+    fallback: "false",
+    parse: parseSwitch,
+  },
   properties: PROPERTY_OPTION,
 } as const satisfies OptionTable;
+
+/** Parses the last = as the separator, because names may have some. */
+function parseColumnType(text: string): readonly [column: string, type: string] {
+  const at = text.lastIndexOf("=");
+  if (at > 0) return [text.slice(0, at), text.slice(at + 1)];
+  throw new UsageError("must be a column and its type, such as price=decimal(20,4)");
+}
+
+interface TextFlags {
+  readonly encoding: string | undefined;
+  readonly types: readonly (readonly [column: string, type: string])[];
+  readonly round: boolean;
+}
+
+async function textOptions(
+  format: FileFormat,
+  { encoding, types, round }: TextFlags,
+): Promise<InputOptions["text"]> {
+  if (!isTextFormat(format)) {
+    if (encoding === undefined && types.length === 0 && !round) return {};
+    throw new UsageError(`--encoding, --type and --round are for csv, tsv and jsonl, and not for ${format}`);
+  }
+  const { encodingOf } = await import("../../client/text/decode.ts");
+  const { typeOfName } = await import("../../client/text/type-names.ts");
+  const arrow = await import("apache-arrow");
+  return {
+    encoding: encoding === undefined ? undefined : encodingOf(encoding),
+    types: new Map(types.map(([column, type]) => [column, typeOfName(arrow, type)])),
+    isRounded: round,
+  };
+}
 
 /** `lance-gateway import`: writes the rows of a file, or of standard input, to a table, all or none. */
 export const importRows = catalogCommand({
@@ -43,15 +93,20 @@ export const importRows = catalogCommand({
     const format = options.format ?? formatOfName(file);
     let progress: Progress | undefined;
     const advanced = (amount: number) => progress?.advance(amount);
-    const schema = mode === "append" && TEXTS.has(format) ? await schemaOf(namespace, id, signal) : undefined;
-    const { bytes, total, unit } = await openRows(file, { format, schema, signal, advanced });
+    const text = await textOptions(format, options);
+    const schema =
+      mode === "append" && isTextFormat(format) ? await schemaOf(namespace, id, signal) : undefined;
+    if (schema !== undefined && options.types.length > 0)
+      throw new UsageError("--type is for new columns, and --mode append takes the types of the table");
+    const { bytes, total, unit } = await openRows(file, { format, schema, text, signal, advanced });
     progress = createProgress({ label: pathText(id), total, unit });
     const properties = Object.fromEntries(options.properties);
     try {
+      const rows = await begun(bytes);
       const { version } =
         mode === "append"
-          ? await namespace.insertIntoTable({ id, mode }, bytes, { signal })
-          : await namespace.createTable({ id, mode, properties }, bytes, { signal });
+          ? await namespace.insertIntoTable({ id, mode }, rows, { signal })
+          : await namespace.createTable({ id, mode, properties }, rows, { signal });
       progress.end();
       const source = file === STANDARD ? "standard input" : file;
       await answer(
@@ -65,8 +120,16 @@ export const importRows = catalogCommand({
   },
 });
 
-/** Formats whose values take their types from the table. */
-const TEXTS: ReadonlySet<FileFormat> = new Set(["csv", "tsv", "jsonl"]);
+/** Waits for the first piece: what precedes it may take longer than a server waits for the body of a request. */
+async function begun(bytes: AsyncIterable<Uint8Array>): Promise<AsyncIterable<Uint8Array>> {
+  const pieces = bytes[Symbol.asyncIterator]();
+  const first = await pieces.next();
+  return (async function* () {
+    if (first.done) return;
+    yield first.value;
+    yield* { [Symbol.asyncIterator]: () => pieces };
+  })();
+}
 
 /** Returns the schema of a table; undefined for one that is declared, which gets its columns with the first rows. */
 async function schemaOf(

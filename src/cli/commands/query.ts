@@ -1,6 +1,7 @@
+import { textOfValue } from "../../client/text/row-texts.ts";
 import { type OptionTable, UsageError } from "../../config/option-spec.ts";
 import { parseChoice, parseInteger, parseText } from "../../config/parsers.ts";
-import { slicesOf, textOfValue, toCsv, toJsonLines } from "../files/text.ts";
+import { slicesOf, toCsv, toJsonLines } from "../files/text.ts";
 import { catalogCommand } from "./catalog-command.ts";
 import { parsePath } from "./operands.ts";
 import { parseNumbers, ROW_OPTIONS, STATE_OPTIONS } from "./read-options.ts";
@@ -107,7 +108,7 @@ const PRINTERS: Readonly<Record<(typeof FORMATS)[number], Print>> = {
   },
 };
 
-const TIME = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d(?:\.\d+)?)(Z?)$/;
+const TIME = /^((?:\d{4}|[-+]\d{6,})-\d\d-\d\d)T(\d\d:\d\d:\d\d(?:\.\d+)?)(Z?)$/;
 
 function cellText(value: unknown): string {
   const text = textOfValue(value).replace(TIME, (_, date, time, zone) => `${date} ${time}${zone && " UTC"}`);

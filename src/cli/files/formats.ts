@@ -10,6 +10,15 @@ export const FILE_FORMATS = ["arrow", "arrows", "parquet", "csv", "tsv", "jsonl"
  */
 export type FileFormat = (typeof FILE_FORMATS)[number];
 
+/** Formats that are texts, whose values take their types from the table or from all of them. */
+const TEXT_FORMATS = ["csv", "tsv", "jsonl"] as const satisfies readonly FileFormat[];
+type TextFormat = (typeof TEXT_FORMATS)[number];
+
+/** Whether a format is a text. */
+export function isTextFormat(format: FileFormat): format is TextFormat {
+  return (TEXT_FORMATS as readonly FileFormat[]).includes(format);
+}
+
 /** Name of standard input and standard output. */
 export const STANDARD = "-";
 

@@ -22,23 +22,6 @@ export async function* pieces(
   }
 }
 
-/** Reads UTF-8 piece by piece, without a byte order mark. */
-export async function* textPieces(
-  source: string | NodeJS.ReadableStream,
-  advanced: Advanced,
-): AsyncIterable<string> {
-  const decoder = new TextDecoder("utf-8", { fatal: true });
-  const decode = (piece?: Uint8Array) => {
-    try {
-      return piece === undefined ? decoder.decode() : decoder.decode(piece, { stream: true });
-    } catch (cause) {
-      throw new Error("the text is not UTF-8", { cause });
-    }
-  };
-  for await (const piece of pieces(source, advanced)) yield decode(piece);
-  yield decode();
-}
-
 /** Copies standard input to a file that the end of the process removes, for formats that are read twice or from their end. */
 export async function spooled(input: NodeJS.ReadableStream, signal: AbortSignal): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "lance-gateway-"));

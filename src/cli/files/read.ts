@@ -1,13 +1,13 @@
 import { type FileHandle, open } from "node:fs/promises";
-import { Readable } from "node:stream";
 import type { RecordBatch, RecordBatchReader, Schema } from "apache-arrow";
 import { isIpcFile } from "../../arrow/ipc-forms.ts";
 import { CONTINUATION } from "../../arrow/message.ts";
 import { toIpcStream } from "../../arrow/to-stream.ts";
 import { toIpcStream as encodeRows } from "../../client/arrow-input.ts";
+import type { TextOptions } from "../../client/text/text-to-arrow.ts";
 import { LanceError } from "../../namespace/errors.ts";
-import { type FileFormat, STANDARD, TAB } from "./formats.ts";
-import { type Advanced, pieces, spooled, textPieces } from "./input.ts";
+import { type FileFormat, isTextFormat, STANDARD } from "./formats.ts";
+import { type Advanced, pieces, spooled } from "./input.ts";
 
 /** Rows of a file. */
 export interface FileRows {
@@ -23,6 +23,8 @@ export interface InputOptions {
   readonly format: FileFormat;
   /** Schema of the table to which the rows go. Default: the rows decide about it. */
   readonly schema: Schema | undefined;
+  /** How a text is read. */
+  readonly text: Omit<TextOptions, "format" | "isForTable">;
   readonly signal: AbortSignal;
   /** Called with the amount that was handed over. */
   readonly advanced: Advanced;
@@ -41,8 +43,8 @@ export async function openRows(file: string, options: InputOptions): Promise<Fil
   if (file !== STANDARD) return openFile(file, options);
   if (format === "arrow" || format === "arrows")
     return { bytes: toIpcStream(pieces(process.stdin, advanced)), total: undefined, unit: "bytes" };
-  if (format !== "parquet" && schema !== undefined)
-    return { bytes: linesToArrow(process.stdin, options), total: undefined, unit: "bytes" };
+  if (isTextFormat(format) && schema !== undefined)
+    return { bytes: textRows(process.stdin, format, options), total: undefined, unit: "bytes" };
   return openFile(await spooled(process.stdin, signal), options);
 }
 
@@ -59,7 +61,7 @@ async function openFile(file: string, options: InputOptions): Promise<FileRows> 
     case "tsv":
     case "jsonl":
       return {
-        bytes: linesToArrow(file, options),
+        bytes: textRows(file, format, options),
         total: schema === undefined ? size * 2 : size,
         unit: "bytes",
       };
@@ -70,30 +72,15 @@ async function openFile(file: string, options: InputOptions): Promise<FileRows> 
 }
 
 /** Converts CSV or lines of JSON. */
-async function* linesToArrow(
+async function* textRows(
   source: string | NodeJS.ReadableStream,
-  { format, schema, advanced }: InputOptions,
+  format: TextOptions["format"],
+  { schema, text, advanced }: InputOptions,
 ): AsyncIterable<Uint8Array> {
-  const text = () => textPieces(source, advanced);
-  try {
-    if (format === "csv" || format === "tsv") {
-      const open = () => Readable.from(text());
-      const separator = format === "tsv" ? TAB : undefined;
-      if (schema === undefined) {
-        const { csvToArrow } = await import("../../client/text/csv.ts");
-        yield* csvToArrow(open, { separator });
-      } else {
-        const { csvForSchema } = await import("../../client/text/csv-for-schema.ts");
-        yield* csvForSchema(open(), schema, separator);
-      }
-    } else {
-      const { jsonLinesToArrow } = await import("../../client/text/json-lines.ts");
-      yield* jsonLinesToArrow(text, schema);
-    }
-  } catch (cause) {
-    if (cause instanceof LanceError) throw cause;
-    throw new LanceError("InvalidInput", (cause as Error).message, { cause });
-  }
+  const { schemaOfText, textToArrow } = await import("../../client/text/text-to-arrow.ts");
+  const open = () => pieces(source, advanced);
+  const options = { ...text, format, isForTable: schema !== undefined };
+  yield* textToArrow(open, schema ?? (await schemaOfText(open, options)), options);
 }
 
 /** The first bytes distinguish a file from a stream. */

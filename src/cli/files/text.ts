@@ -1,25 +1,18 @@
-import Papa from "papaparse";
 import { createQueryResult } from "../../client/query-result.ts";
-import { jsonOfValue } from "../../client/text/json-of-value.ts";
-import { createTextReader, type Digits } from "./values.ts";
+import { textOfJson } from "../../client/text/json-text.ts";
+import { createTextReader, textOfValue } from "../../client/text/row-texts.ts";
 
 /** Rows whose text is in memory at a time. */
 const SLICE_ROWS = 256;
 
-/** Returns a value as text: a text as it is, and everything else as JSON. */
-export function textOfValue(value: unknown): string {
-  if (typeof value === "string") return value;
-  return typeof value === "number" ? String(value) : jsonOfValue(value);
-}
-
 /** Converts an Arrow IPC stream to a JSON object in each line. */
 export async function* toJsonLines(answer: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
   for await (const { rows } of slicesOf(answer))
-    yield Buffer.from(rows.map((row) => `${jsonOfValue(row)}\n`).join(""));
+    yield Buffer.from(rows.map((row) => `${textOfJson(row)}\n`).join(""));
 }
 
-/** Texts in names that readers could take for separators. */
-const SEPARATORS = /[\t,;|]/;
+/** Texts in names that readers could take for separators, or leave out. */
+const ODD_NAME = /[\t,;|"\r\n\ufeff]|^\s|\s$|^$/;
 
 /**
  * Converts an Arrow IPC stream to CSV with a line of names; an empty text is quoted, and null is not.
@@ -27,31 +20,38 @@ const SEPARATORS = /[\t,;|]/;
  * @param separator text between the values of a row. Default: a comma
  */
 export async function* toCsv(answer: AsyncIterable<Uint8Array>, separator = ","): AsyncIterable<Uint8Array> {
-  const text = (lines: readonly (readonly (string | null)[])[], isQuoted = isEmpty) =>
-    Papa.unparse(lines as (string | null)[][], { delimiter: separator, newline: "\n", quotes: isQuoted });
+  const line = (cells: readonly string[]) => `${cells.join(separator)}\n`;
   let isFirst = true;
   for await (const { names, rows } of slicesOf(answer)) {
-    if (isFirst)
-      yield Buffer.from(`${text([names], (name) => isEmpty(name) || SEPARATORS.test(String(name)))}\n`);
+    if (isFirst) yield Buffer.from(line(names.map((name) => (ODD_NAME.test(name) ? quoted(name) : name))));
     isFirst = false;
-    const lines = rows.map((row) =>
-      names.map((name) => (row[name] === null ? null : textOfValue(row[name]))),
-    );
-    if (lines.length > 0) yield Buffer.from(`${text(lines)}\n`);
+    const lines = rows.map((row) => line(names.map((name) => cellOf(row[name], separator))));
+    if (lines.length > 0) yield Buffer.from(lines.join(""));
   }
 }
 
-const isEmpty = (value: unknown): boolean => value === "";
+/** Characters that a cell has in quotes alone; other programs also remove spaces at its ends. */
+const ODD_CELL = /["\r\n\ufeff]|^\s|\s$|^$/;
+
+function cellOf(value: unknown, separator: string): string {
+  if (value === null) return "";
+  const text = textOfValue(value);
+  return text.includes(separator) || ODD_CELL.test(text) ? quoted(text) : text;
+}
+
+function quoted(text: string): string {
+  return `"${text.replaceAll('"', '""')}"`;
+}
 
 /** Some rows of a result. */
 export interface RowSlice {
   readonly names: readonly string[];
-  readonly rows: readonly Readonly<Record<string, unknown | Digits>>[];
+  readonly rows: readonly Readonly<Record<string, unknown>>[];
 }
 
 /** Yields the rows of an Arrow IPC stream in slices; a stream without rows has a slice without rows. */
 export async function* slicesOf(answer: AsyncIterable<Uint8Array>): AsyncIterable<RowSlice> {
-  const read = await createTextReader();
+  const read = createTextReader(await import("apache-arrow"));
   let isFirst = true;
   for await (const batch of createQueryResult(() => answer)) {
     const names = batch.schema.names.map(String);

@@ -1,100 +1,124 @@
-import type { RecordBatch } from "apache-arrow";
-import Papa from "papaparse";
-import { toIpcStream } from "../arrow-input.ts";
-import { batchOf } from "../batches.ts";
-import { arrowType, createTypeGuess, parseValue, type TypeGuess } from "./csv-types.ts";
+import { LanceError } from "../../namespace/errors.ts";
+import { BATCH_CHARACTERS, BATCH_ROWS, type RowBatch } from "./row-batch.ts";
 
-export type Rows = readonly (readonly string[])[];
+/** A cell: its text, or null for one with nothing in it, not even quotes. */
+export type Cell = string | null;
 
-/** Bytes of a file that are parsed at a time. */
-const CHUNK_BYTES = 1024 * 1024;
-/** Number of the first row with values in errors; the names are in row 1. */
-export const FIRST_ROW = 2;
-
-/** Text of a CSV file: a file of a browser, or a stream of texts of Node. */
-export type CsvText = File | NodeJS.ReadableStream;
-
-/** Options of {@link csvToArrow}. */
-export interface CsvOptions {
-  /** Text between the cells of a row. Default: that of the line of names, see {@link rowsOf}. */
-  readonly separator?: string | undefined;
-  /** Called with the number of the pass, from 0, and the characters of it that are parsed, which are known for files. */
-  onProgress?(pass: number, characters: number): void;
-}
+/** Characters that are read before the line of names is looked at. */
+const HEAD_CHARACTERS = 64 * 1024;
+/** Longest row in characters: a row is in memory as a whole. */
+const LONGEST_ROW = 64 * 1024 * 1024;
 
 /**
- * Converts CSV, whose first line names its columns, to an Arrow IPC stream. It reads the text twice: all values of a column decide
- * about its type.
+ * Yields the rows of CSV, whose first line names its columns. An empty line is a row without a value in a text with a single column,
+ * and nothing elsewhere. A text without rows has a batch without rows.
  *
- * @param open returns the text from its beginning.
- * @throws Error for text that is not CSV, and LanceError InvalidInput for times beyond those of their column's unit.
+ * @param text text from its beginning, cut anywhere
+ * @param separator text between the cells of a row. Default: a tab if the line of names has one outside of quotes, or else a comma, a
+ *   semicolon or a vertical bar, in this order
+ * @throws LanceError InvalidInput for text that is not CSV, with line and column.
  */
-export async function* csvToArrow(open: () => CsvText, options: CsvOptions = {}): AsyncIterable<Uint8Array> {
-  const { separator, onProgress } = options;
-  const pass = (number: number) =>
-    rowsOf(open(), separator, (characters) => onProgress?.(number, characters));
-  const arrow = await import("apache-arrow");
-  let guess: TypeGuess | undefined;
-  let hasRows = false;
-  for await (const { names, rows } of pass(0)) {
-    guess ??= createTypeGuess(namesOf(names));
-    hasRows ||= rows.length > 0;
-    for (const row of rows) guess.add(row);
-  }
-  if (guess === undefined) throw new Error("the file is empty");
-  const columns = guess.columns();
-  const guessed = new arrow.Schema(
-    columns.map((column) => new arrow.Field(column.name, arrowType(arrow, column), true)),
-  );
-  async function* batches(): AsyncIterable<RecordBatch> {
-    let next = FIRST_ROW;
-    for await (const { rows } of pass(1)) {
-      if (rows.length === 0) continue;
-      const values = columns.map((column, at) => rows.map((row) => parseValue(column, row[at])));
-      yield batchOf(arrow, guessed, values, next);
-      next += rows.length;
+export async function* csvBatches(
+  text: AsyncIterable<string>,
+  separator?: string,
+): AsyncIterable<RowBatch<Cell>> {
+  let buffer = "";
+  let wanted = HEAD_CHARACTERS;
+  let reader: RecordReader | undefined;
+  let table: Columns | undefined;
+
+  function* rowsOf(isLast: boolean): Iterable<RowBatch<Cell>> {
+    reader ??= new RecordReader(separator ?? separatorOf(buffer));
+    let at = 0;
+    for (;;) {
+      const record = reader.next(buffer, at, isLast);
+      if (record === undefined) break;
+      at = record.end;
+      if (table === undefined) {
+        if (isBlank(record)) continue;
+        table = new Columns(namesOf(record));
+        continue;
+      }
+      table.add(record);
+      if (table.isFull) yield table.take();
     }
+    buffer = buffer.slice(at);
+    // A row that goes on is read again when there is twice as much of it.
+    wanted = buffer.length * 2;
+    if (buffer.length > LONGEST_ROW)
+      throw new LanceError("InvalidInput", `line ${reader.line}: the row is longer than 64 MiB`);
   }
-  yield* toIpcStream(hasRows ? batches() : new arrow.Table(guessed));
+
+  for await (const piece of text) {
+    buffer += piece;
+    if (buffer.length >= wanted) yield* rowsOf(false);
+  }
+  yield* rowsOf(true);
+  if (table === undefined) throw new LanceError("InvalidInput", "line 1, column 1: the file is empty");
+  if (table.lines.length > 0 || !table.wasTaken) yield table.take();
+}
+
+/** Rows that are collected by their columns. */
+class Columns {
+  lines: number[] = [];
+  readonly #names: readonly string[];
+  #cells: Cell[][];
+  #characters = 0;
+  wasTaken = false;
+
+  constructor(names: readonly string[]) {
+    this.#names = names;
+    this.#cells = names.map(() => []);
+  }
+
+  get isFull(): boolean {
+    return this.lines.length >= BATCH_ROWS || this.#characters >= BATCH_CHARACTERS;
+  }
+
+  add(record: CsvRecord): void {
+    const { cells, line, end, start } = record;
+    const { length } = this.#names;
+    if (isBlank(record) && length !== 1) return;
+    const extra = cells.findIndex((cell, at) => at >= length && cell !== null);
+    if (extra >= 0) {
+      const text = `the row has ${cells.length} cells, and the first line names ${length}; texts with separators need quotes`;
+      throw new LanceError("InvalidInput", `line ${line}, column ${record.columnOf(length)}: ${text}`);
+    }
+    for (let at = 0; at < length; at++) (this.#cells[at] as Cell[]).push(cells[at] ?? null);
+    this.lines.push(line);
+    this.#characters += end - start;
+  }
+
+  take(): RowBatch<Cell> {
+    const batch = {
+      columns: new Map(this.#names.map((name, at) => [name, this.#cells[at] as Cell[]])),
+      lines: this.lines,
+    };
+    this.wasTaken = true;
+    this.#cells = this.#names.map(() => []);
+    this.lines = [];
+    this.#characters = 0;
+    return batch;
+  }
 }
 
 /** Returns names for columns, also where the file has none, or a name twice. */
-export function namesOf(names: readonly string[]): readonly string[] {
-  const used = new Map<string, number>();
-  return names.map((text, at) => {
-    const name = text.trim() || `column_${at + 1}`;
-    const before = used.get(name) ?? 0;
-    used.set(name, before + 1);
-    return before === 0 ? name : `${name}_${before + 1}`;
+function namesOf({ cells, line, isQuoted }: CsvRecord): readonly string[] {
+  if (cells.some((cell) => cell?.includes("\0")))
+    throw new LanceError(
+      "InvalidInput",
+      `line ${line}, column 1: the names have null characters; the text may be in UTF-16: choose its encoding`,
+    );
+  const given = cells.map((cell, at) => (isQuoted(at) ? cell : cell?.trim()) || `column_${at + 1}`);
+  const used = new Set<string>();
+  return given.map((name, at) => {
+    let unique = name;
+    for (let number = 2; used.has(unique) || (unique !== name && given.includes(unique)); number++)
+      unique = `${name}_${number}`;
+    // The first column of a name has it, and others go by their number.
+    used.add(given.indexOf(name) === at ? name : unique);
+    return unique;
   });
-}
-
-/**
- * Yields the rows of a text chunk by chunk, with the first line as names. An empty line is a row without a value in a text with a
- * single column, and nothing elsewhere.
- *
- * @param separator text between the cells of a row. Default: a tab if the first line has one outside of quotes, or else a comma, a semicolon
- *   or a vertical bar, in this order
- */
-export async function* rowsOf(
-  text: CsvText,
-  separator?: string,
-  onProgress: (characters: number) => void = () => {},
-) {
-  let names: readonly string[] | undefined;
-  let number = 0;
-  for await (const { rows, cursor } of chunksOf(text, separator)) {
-    const filled: (readonly string[])[] = [];
-    for (const row of rows) {
-      number += 1;
-      if (isEmpty(row) && names?.length !== 1) continue;
-      if (names !== undefined) filled.push(row);
-      names ??= row;
-      checkLength(row, names.length, number);
-    }
-    if (names !== undefined) yield { names, rows: filled };
-    onProgress(cursor);
-  }
 }
 
 /** Texts that may be between the cells of a row. */
@@ -102,65 +126,126 @@ const SEPARATORS = ["\t", ",", ";", "|"];
 
 /** Only the names decide, because the cells are texts with any characters. */
 function separatorOf(text: string): string {
-  const [names = ""] = text.replaceAll(/"(?:[^"]|"")*"/g, "").split(/[\r\n]/, 1);
+  const [names = ""] = text
+    .trimStart()
+    .replaceAll(/"(?:[^"]|"")*"/g, "")
+    .split(/[\r\n]/, 1);
   return SEPARATORS.find((each) => names.includes(each)) ?? ",";
 }
 
-function isEmpty(row: readonly string[] | undefined): boolean {
-  return row?.length === 1 && row[0] === "";
+interface CsvRecord {
+  readonly cells: readonly Cell[];
+  /** Line on which it begins. */
+  readonly line: number;
+  readonly start: number;
+  readonly end: number;
+  /** Returns the number of the character at which a cell begins in its line. */
+  columnOf(cell: number): number;
+  isQuoted(cell: number): boolean;
 }
 
-/** @throws Error for a row with values that no column would have */
-function checkLength(row: readonly string[], columns: number, number: number): void {
-  if (row.length <= columns || row.slice(columns).every((cell) => cell === "")) return;
-  throw new Error(
-    `row ${number} has ${row.length} cells, and the first line names ${columns}; texts with separators need quotes`,
-  );
+function isBlank({ cells }: CsvRecord): boolean {
+  return cells.length === 1 && cells[0] === null;
 }
 
-interface Chunk {
-  readonly rows: Rows;
-  /** Characters that are parsed. */
-  readonly cursor: number;
-}
+const [QUOTE, RETURN, FEED] = [0x22, 0x0d, 0x0a];
 
-/** Makes an iteration of the calls of the library, which waits until a chunk is used. */
-async function* chunksOf(text: CsvText, separator: string | undefined): AsyncIterable<Chunk> {
-  const chunks = new TransformStream<Chunk, Chunk>();
-  const writer = chunks.writable.getWriter();
-  let parsed = 0;
-  let last: string[][] = [];
-  Papa.parse<string[]>(text as File, {
-    chunkSize: CHUNK_BYTES,
-    delimiter: separator ?? separatorOf,
-    chunk({ data, errors, meta }, parser) {
-      const [error] = errors.filter(({ type }) => type === "Quotes");
-      if (error !== undefined) {
-        // The parser would complete, and so close, what it breaks off.
-        void writer
-          .abort(new Error(`row ${parsed + (error.row ?? 0) + 1}: ${error.message}`))
-          .catch(() => {});
-        parser.abort();
-        return;
-      }
-      parser.pause();
-      parsed += data.length;
-      const rows = [...last, ...data];
-      // The parser finds an empty row behind the newline at the end of a file; it finds none at the end of a stream.
-      last = "size" in text && isEmpty(rows.at(-1)) ? rows.splice(-1) : [];
-      writer.write({ rows, cursor: meta.cursor }).then(
-        () => parser.resume(),
-        () => parser.abort(),
-      );
-    },
-    complete: () => void writer.close().catch(() => {}),
-    error: (error) => void writer.abort(error).catch(() => {}),
-  });
-  const reader = chunks.readable.getReader();
-  try {
-    for (let next = await reader.read(); !next.done; next = await reader.read()) yield next.value;
-  } finally {
-    // The parser stops at the next chunk.
-    void reader.cancel().catch(() => {});
+/** Reads the records of CSV one by one, and counts its lines. */
+class RecordReader {
+  line = 1;
+  readonly #separator: number;
+  /** Whether lines end in carriage returns alone, as the first one does. */
+  #endsInReturns: boolean | undefined;
+
+  constructor(separator: string) {
+    this.#separator = separator.charCodeAt(0);
   }
+
+  /**
+   * Returns the record at an index; undefined at the end of the text.
+   *
+   * @param isLast whether nothing follows the text; if something does, an open record is none.
+   */
+  next(text: string, start: number, isLast: boolean): CsvRecord | undefined {
+    if (start >= text.length) return undefined;
+    const { line } = this;
+    const cells: Cell[] = [];
+    const starts: number[] = [];
+    let breaks = 0;
+    let at = start;
+    for (;;) {
+      starts.push(at);
+      if (text.charCodeAt(at) === QUOTE) {
+        const end = closingQuote(text, at + 1);
+        if (end < 0) {
+          if (!isLast) return undefined;
+          this.#fail(text, start, at, "the quote at the beginning of this cell is not closed");
+        }
+        const content = text.slice(at + 1, end);
+        if (/[\r\n]/.test(content)) breaks += content.match(/\r\n|\r|\n/g)?.length ?? 0;
+        cells.push(content.includes('"') ? content.replaceAll('""', '"') : content);
+        at = end + 1;
+      } else {
+        const from = at;
+        while (at < text.length && !this.#isEnd(text.charCodeAt(at))) at += 1;
+        cells.push(at === from ? null : text.slice(from, at));
+      }
+      // The rest may begin with the second quote, or line feed, of a pair.
+      if (at >= text.length - 1 && !isLast) return undefined;
+      if (at >= text.length || !this.#isSeparator(text, at)) break;
+      at += 1;
+    }
+    const end = this.#lineEnd(text, start, at);
+    this.line += breaks + 1;
+    const columnOf = (cell: number) => columnAt(text, start, starts[cell] ?? start);
+    const isQuoted = (cell: number) => text.charCodeAt(starts[cell] ?? start) === QUOTE;
+    return { cells, line, start, end, columnOf, isQuoted };
+  }
+
+  #isEnd(code: number): boolean {
+    return code === this.#separator || code === RETURN || code === FEED;
+  }
+
+  #isSeparator(text: string, at: number): boolean {
+    return text.charCodeAt(at) === this.#separator;
+  }
+
+  /** Returns the index after the end of a line. */
+  #lineEnd(text: string, start: number, at: number): number {
+    if (at >= text.length) return at;
+    const code = text.charCodeAt(at);
+    if (code === RETURN && text.charCodeAt(at + 1) === FEED) {
+      this.#endsInReturns ??= false;
+      return at + 2;
+    }
+    if (code !== RETURN && code !== FEED)
+      this.#fail(text, start, at, `a quoted cell goes on after its quote; quotes in it are written twice`);
+    this.#endsInReturns ??= code === RETURN;
+    if (this.#endsInReturns !== (code === RETURN)) {
+      const what = code === RETURN ? "a carriage return" : "a line feed";
+      this.#fail(text, start, at, `${what} alone ends no line here, and needs quotes in a cell`);
+    }
+    return at + 1;
+  }
+
+  #fail(text: string, start: number, at: number, message: string): never {
+    const before = text.slice(start, at).match(/\r\n|\r|\n/g)?.length ?? 0;
+    const place = `line ${this.line + before}, column ${columnAt(text, start, at)}`;
+    throw new LanceError("InvalidInput", `${place}: ${message}`);
+  }
+}
+
+/** Returns the index of the quote that closes a cell; -1 without one. */
+function closingQuote(text: string, from: number): number {
+  for (let at = text.indexOf('"', from); at >= 0; at = text.indexOf('"', at + 2))
+    if (text.charCodeAt(at + 1) !== QUOTE) return at;
+  return -1;
+}
+
+function columnAt(text: string, start: number, at: number): number {
+  const [last = ""] = text
+    .slice(start, at)
+    .split(/\r\n|\r|\n/)
+    .slice(-1);
+  return last.length + 1;
 }

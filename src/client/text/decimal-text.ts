@@ -4,6 +4,7 @@ export function decimalText(words: Uint32Array, scale: number): string {
   const value = BigInt.asIntN(words.length * 32, whole);
   const digits = (value < 0n ? -value : value).toString().padStart(scale + 1, "0");
   const point = digits.length - scale;
-  const text = scale <= 0 ? digits : `${digits.slice(0, point)}.${digits.slice(point)}`;
+  const zeros = digits === "0" ? "" : "0".repeat(Math.max(0, -scale));
+  const text = scale <= 0 ? `${digits}${zeros}` : `${digits.slice(0, point)}.${digits.slice(point)}`;
   return value < 0n ? `-${text}` : text;
 }

@@ -1,139 +1,72 @@
-import type { DataType, RecordBatch, Schema } from "apache-arrow";
 import { LanceError } from "../../namespace/errors.ts";
-import { isJsonObject } from "../../runtime/json.ts";
-import { toIpcStream } from "../arrow-input.ts";
-import { batchOf } from "../batches.ts";
-import { fieldsNamed, readColumn, valueOfJson } from "./fit.ts";
-import { jsonOfValue } from "./json-of-value.ts";
-import { type Shape, typeOfShape, widened } from "./json-types.ts";
+import { type JsonError, type JsonObject, type JsonValue, parseJson } from "./json-text.ts";
+import { BATCH_CHARACTERS, BATCH_ROWS, type RowBatch } from "./row-batch.ts";
 
-type Arrow = typeof import("apache-arrow");
-type Row = Readonly<Record<string, unknown>>;
-
-/** Most rows, and characters, that are converted at a time. */
-const BATCH_ROWS = 8192;
-const BATCH_CHARACTERS = 4 * 1024 * 1024;
 /** Longest line in characters: a line is in memory as a whole. */
 const LONGEST_LINE = 64 * 1024 * 1024;
-/** Finds lines with numbers whose text may not be that of a number of 64 bits: long ones, and those that it writes with an exponent. */
-const LONG_NUMBER = /\d[\d.]{15}|\.0{6}/;
 
 /**
- * Converts lines with a JSON object each to an Arrow IPC stream. Without a schema it reads the text twice: all values of
- * a column decide about its type.
+ * Yields the rows of lines with a JSON object each. A line without anything counts as nothing.
  *
- * @param open returns the text from its beginning, cut anywhere.
- * @param schema schema of the table to which the rows go.
- * @throws LanceError InvalidInput for text that is something else, and for values that the schema does not have.
+ * @param text text from its beginning, cut anywhere.
+ * @throws LanceError InvalidInput for text that is something else, with line and column.
  */
-export async function* jsonLinesToArrow(
-  open: () => AsyncIterable<string>,
-  schema?: Schema,
-): AsyncIterable<Uint8Array> {
-  const arrow = await import("apache-arrow");
-  const found = schema ?? (await schemaOf(arrow, open()));
-  async function* batches(): AsyncIterable<RecordBatch> {
-    let known = new Set<string>();
-    let target: Schema | undefined;
-    let next = 1;
-    for await (const rows of batchesOf(open())) {
-      const names = new Set(rows.flatMap((row) => Object.keys(row)));
-      // Rows for a table may leave columns out, but all batches of a stream have the same columns.
-      if (target === undefined) {
-        known = schema === undefined ? new Set(found.names.map(String)) : names;
-        target = new arrow.Schema(fieldsNamed(found, [...known]));
-      }
-      const late = [...names].find((name) => !known.has(name));
-      if (late !== undefined) target = refuseLate(late);
-      const columns = target.fields.map(({ name, type }) =>
-        readColumn(
-          name,
-          valueFor(arrow, type),
-          rows.map((row) => row[name]),
-          next,
-        ),
-      );
-      yield batchOf(arrow, target, columns, next);
-      next += rows.length;
-    }
-    if (target === undefined) yield batchOf(arrow, found, []);
-  }
-  yield* toIpcStream(batches());
-}
-
-function refuseLate(name: string): never {
-  throw new LanceError(
-    "InvalidInput",
-    `column ${JSON.stringify(name)} begins after the first ${BATCH_ROWS} rows`,
-  );
-}
-
-/** Values of several kinds are texts of JSON. */
-function valueFor(arrow: Arrow, type: DataType): (value: unknown) => unknown {
-  const read = valueOfJson(arrow, type);
-  if (!arrow.DataType.isUtf8(type)) return read;
-  return (value) =>
-    typeof value === "string" || value === null || value === undefined ? read(value) : jsonOfValue(value);
-}
-
-async function schemaOf(arrow: Arrow, text: AsyncIterable<string>): Promise<Schema> {
-  const shapes = new Map<string, Shape>();
-  for await (const rows of batchesOf(text)) {
-    for (const row of rows) {
-      for (const [name, value] of Object.entries(row)) shapes.set(name, widened(shapes.get(name), value));
-    }
-  }
-  if (shapes.size === 0) throw new LanceError("InvalidInput", "no schema can be guessed without rows");
-  return new arrow.Schema(
-    [...shapes].map(([name, shape]) => new arrow.Field(name, typeOfShape(arrow, shape), true)),
-  );
-}
-
-async function* batchesOf(text: AsyncIterable<string>): AsyncIterable<Row[]> {
-  let rows: Row[] = [];
+export async function* jsonBatches(text: AsyncIterable<string>): AsyncIterable<RowBatch<JsonValue>> {
+  let rows: JsonObject[] = [];
+  let lines: number[] = [];
   let characters = 0;
   let number = 0;
   for await (const line of linesOf(text)) {
     number += 1;
     if (line.trim() === "") continue;
     rows.push(rowOf(line, number));
+    lines.push(number);
     characters += line.length;
     if (rows.length < BATCH_ROWS && characters < BATCH_CHARACTERS) continue;
-    yield rows;
+    yield batchOfRows(rows, lines);
     rows = [];
+    lines = [];
     characters = 0;
   }
-  if (rows.length > 0) yield rows;
+  if (rows.length > 0) yield batchOfRows(rows, lines);
+}
+
+function batchOfRows(rows: readonly JsonObject[], lines: readonly number[]): RowBatch<JsonValue> {
+  const names = new Set(rows.flatMap((row) => [...row.keys()]));
+  return { columns: new Map([...names].map((name) => [name, rows.map((row) => row.get(name))])), lines };
 }
 
 async function* linesOf(text: AsyncIterable<string>): AsyncIterable<string> {
-  let rest = "";
-  for await (const piece of text) {
-    const lines = (rest + piece).split("\n");
-    rest = lines.pop() ?? "";
-    if (rest.length > LONGEST_LINE) throw new LanceError("InvalidInput", "a line is longer than 64 MiB");
-    yield* lines;
+  let parts: string[] = [];
+  let length = 0;
+  let number = 1;
+  let isAfterReturn = false;
+  for await (let piece of text) {
+    if (isAfterReturn && piece.startsWith("\n")) piece = piece.slice(1);
+    isAfterReturn = piece.endsWith("\r");
+    const [first = "", ...others] = piece.split(/\r\n|\r|\n/);
+    parts.push(first);
+    length += first.length;
+    for (const line of others) {
+      yield parts.join("");
+      number += 1;
+      parts = [line];
+      length = line.length;
+    }
+    if (length > LONGEST_LINE) throw new LanceError("InvalidInput", `line ${number} is longer than 64 MiB`);
   }
-  yield rest;
+  yield parts.join("");
 }
 
-function rowOf(line: string, number: number): Row {
-  let row: unknown;
+function rowOf(line: string, number: number): JsonObject {
+  let row: JsonValue;
   try {
-    row = JSON.parse(line, LONG_NUMBER.test(line) ? keepDigits : undefined);
+    row = parseJson(line);
   } catch (cause) {
-    throw new LanceError("InvalidInput", `line ${number} is not JSON: ${(cause as Error).message}`, {
-      cause,
-    });
+    const { message, at } = cause as JsonError;
+    const text = `line ${number}, column ${at + 1}: ${message}`;
+    throw new LanceError("InvalidInput", text, { cause });
   }
-  if (isJsonObject(row)) return row;
-  throw new LanceError("InvalidInput", `line ${number} is not an object`);
-}
-
-/** Keeps the digits of numbers that a number would round, of integers as bigint. */
-function keepDigits(_key: string, value: unknown, context?: { readonly source?: string }): unknown {
-  const source = context?.source;
-  if (typeof value !== "number" || Number.isSafeInteger(value) || source === undefined) return value;
-  if (/^-?\d+$/.test(source)) return BigInt(source);
-  return String(value) === source ? value : JSON.rawJSON(source);
+  if (row instanceof Map) return row;
+  throw new LanceError("InvalidInput", `line ${number}, column 1: this is not an object`);
 }

@@ -1,4 +1,3 @@
-import { Readable } from "node:stream";
 import {
   type DataType,
   Decimal,
@@ -20,27 +19,22 @@ import {
   Utf8,
 } from "apache-arrow";
 import { expect, test } from "vitest";
-import { csvToArrow } from "./csv.ts";
-import { csvForSchema } from "./csv-for-schema.ts";
-import { jsonLinesToArrow } from "./json-lines.ts";
+import { decimalText } from "./decimal-text.ts";
+import { schemaOfText, type TextOptions, textToArrow } from "./text-to-arrow.ts";
 
-async function tableOf(pieces: AsyncIterable<Uint8Array>): Promise<Table> {
+async function read(format: TextOptions["format"], text: string, schema?: Schema): Promise<Table> {
+  const bytes = Buffer.from(text);
+  const open = async function* () {
+    // Cut anywhere.
+    for (let at = 0; at < bytes.length || at === 0; at += 7) yield bytes.subarray(at, at + 7);
+  };
+  const options = { format, isForTable: schema !== undefined };
+  const pieces = textToArrow(open, schema ?? (await schemaOfText(open, options)), options);
   return tableFromIPC(Buffer.concat(await Array.fromAsync(pieces)));
 }
 
-const csv = (text: string, schema?: Schema) =>
-  tableOf(
-    schema === undefined
-      ? csvToArrow(() => Readable.from([text]))
-      : csvForSchema(Readable.from([text]), schema),
-  );
-const json = (text: string, schema?: Schema) =>
-  tableOf(
-    jsonLinesToArrow(async function* () {
-      // Cut anywhere.
-      for (let at = 0; at < text.length; at += 7) yield text.slice(at, at + 7);
-    }, schema),
-  );
+const csv = (text: string, schema?: Schema) => read("csv", text, schema);
+const json = (text: string, schema?: Schema) => read("jsonl", text, schema);
 const plain = (table: Table) => table.toArray().map((row) => JSON.parse(JSON.stringify(row, digits)));
 const digits = (_: string, value: unknown) => (typeof value === "bigint" ? String(value) : value);
 const typesOf = (table: Table) =>
@@ -59,7 +53,16 @@ test("lines of JSON become a table of the types that all their values have", asy
         l: [1],
         o: { x: [1, 2] },
       },
-      { i: null, n: 2.5, t: "2026-05-04", b: false, when: "2026-05-04", v: [3, 4], l: [1, 2], o: null },
+      {
+        i: null,
+        n: 2.5,
+        t: "2026-05-04",
+        b: false,
+        when: "2026-05-04T00:00:00+02:00",
+        v: [3, 4],
+        l: [1, 2],
+        o: null,
+      },
       { mixed: 1 },
       { mixed: { a: 1 } },
     ]
@@ -71,7 +74,7 @@ test("lines of JSON become a table of the types that all their values have", asy
     n: "Float64",
     t: "Utf8",
     b: "Bool",
-    when: "Timestamp<MICROSECOND>",
+    when: "Timestamp<MICROSECOND, UTC>",
     v: "FixedSizeList[2]<Float32>",
     l: "List<Int64>",
     o: "Struct<{x:List<Int64>}>",
@@ -89,17 +92,17 @@ test("integers of JSON keep digits that numbers would round", async () => {
 });
 
 test.each([
-  ["{", /line 1 is not JSON/],
-  ['{"a":1}\n[1]', /line 2 is not an object/],
+  ["{", /line 1, column 2: a member needs a name in quotes/],
+  ['{"a":1}\n[1]', /line 2, column 1: this is not an object/],
   ["", /without rows/],
 ])("lines %j are refused", async (text, message) => {
   await expect(json(text)).rejects.toThrow(message);
 });
 
 test.each([
-  ['a\n1\n"x', /row \d+: Quoted field unterminated/],
+  ['a\n1\n"x', /line 3, column 1: the quote at the beginning of this cell is not closed/],
   ["", /empty/],
-  ["id,name\n1,Ann\n\n2,Smith, John\n", /row 4 has 3 cells, and the first line names 2/],
+  ["id,name\n1,Ann\n\n2,Smith, John\n", /line 4, column 9: the row has 3 cells, and the first line names 2/],
 ])("CSV %j is refused", async (text, message) => {
   await expect(csv(text)).rejects.toThrow(message);
 });
@@ -121,10 +124,10 @@ test("rows for a table take its types, and may leave columns out", async () => {
   }
   await expect(csv("id,other\n1,2\n", schema)).rejects.toThrow(/no column "other"; it has id, name/);
   await expect(csv("id,at\n1,2026-05-04\n2,today\n", schema)).rejects.toThrow(
-    /column "at", row 3: "today" is not/,
+    /column "at", line 3: "today" is not/,
   );
-  await expect(csv("id\n1\nx\n", schema)).rejects.toThrow(/column "id", row 3: Int64 cannot hold "x"/);
-  await expect(json('{"id":1}\n{"id":"x"}\n', schema)).rejects.toThrow(/column "id", row 2: Int64/);
+  await expect(csv("id\n1\nx\n", schema)).rejects.toThrow(/column "id", line 3: Int64 cannot hold "x"/);
+  await expect(json('{"id":1}\n{"id":"x"}\n', schema)).rejects.toThrow(/column "id", line 2: Int64/);
 });
 
 test("cells that are empty may lie beyond the columns of CSV", async () => {
@@ -173,7 +176,7 @@ test.each<[string, DataType, string, unknown]>([
   ["a decimal with too many digits", new Decimal(2, 4), "123.45", 123.45],
   ["an integer in a map that is too large", counts, '{"a":1099511627776}', { a: 2 ** 40 }],
 ])("a value that a column cannot hold is refused and not changed: %s", async (_, type, text, value) => {
-  const message = /column "x", row \d: /;
+  const message = /column "x", line \d: /;
   await expect(csv(`x\n${JSON.stringify(text).replaceAll('\\"', '""')}\n`, columnOf(type))).rejects.toThrow(
     message,
   );
@@ -182,7 +185,7 @@ test.each<[string, DataType, string, unknown]>([
 
 test("a guessed column of times refuses one beyond its unit, because it would become another time", async () => {
   const text = "x\n2026-05-04 00:00:00.1234567\n9999-12-31 23:59:59.9999999\n";
-  await expect(csv(text)).rejects.toThrow(/column "x", row 3: Timestamp<NANOSECOND> cannot hold/);
+  await expect(csv(text)).rejects.toThrow(/column "x", line 3: Timestamp<NANOSECOND> cannot hold/);
 });
 
 test("times of day are read as they are written", async () => {
@@ -222,9 +225,14 @@ test("a decimal of JSON may be smaller than numbers are without an exponent", as
   expect(table.getChild("x")?.get(0)[0]).toBe(1);
 });
 
-test("long numbers of JSON are plain numbers in all other columns", async () => {
+test("numbers with more digits than numbers of 64 bits keep become decimals", async () => {
   const table = await json('{"x":0.12345678901234567890,"y":[1.00000000000000000001]}');
-  expect(plain(table)).toEqual([{ x: 0.12345678901234568, y: [1] }]);
+  expect(typesOf(table)).toEqual({ x: "Decimal[38e+19]", y: "List<Decimal[38e+20]>" });
+  const [x, y] = ["x", "y"].map((name) => table.getChild(name)?.get(0));
+  expect([decimalText(x, 19), decimalText(y.get(0), 20)]).toEqual([
+    "0.1234567890123456789",
+    "1.00000000000000000001",
+  ]);
 });
 
 test("integers in a column of several kinds keep their digits as texts", async () => {

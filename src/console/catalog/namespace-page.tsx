@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { ImportForm } from "../import/import-form.tsx";
+import { LateImportForm } from "../import/late-import-form.tsx";
 import type { Connection } from "../session/connection.ts";
 import { permissionsOf, TELL_PERMISSIONS } from "../session/permissions.ts";
 import { Crumbs } from "../shell/crumbs.tsx";
@@ -69,7 +69,7 @@ export function NamespacePage({ connection, id, onCreated, onDropped }: Namespac
       {permissions?.has("write") ? (
         <section class="panel">
           <h2>Import a file</h2>
-          <ImportForm connection={connection} parent={id} onDone={(table) => onCreated(table, true)} />
+          <LateImportForm connection={connection} parent={id} onDone={(table) => onCreated(table, true)} />
         </section>
       ) : (
         value !== undefined && <p class="note">Choose a table in the catalog.</p>

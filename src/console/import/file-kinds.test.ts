@@ -4,6 +4,8 @@ import { kindOfName, tableNameOf } from "./file-kinds.ts";
 test.each([
   ["a.Parquet", "parquet"],
   ["a.b.csv", "csv"],
+  ["a.tsv", "tsv"],
+  ["a.ndjson", "jsonl"],
   ["a.feather", "arrow"],
   ["a.txt", undefined],
   ["parquet", undefined],

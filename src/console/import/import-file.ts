@@ -1,6 +1,7 @@
+import { type Schema, Table, tableFromIPC, tableToIPC } from "apache-arrow";
 import { LanceError } from "../../namespace/errors.ts";
 import type { Connection } from "../session/connection.ts";
-import type { ConversionNews, ConversionTask } from "./convert-worker.ts";
+import type { ConversionNews, ConversionTask, TextChoices } from "./convert-worker.ts";
 import { kindOfName } from "./file-kinds.ts";
 
 /** How far an import is. */
@@ -13,8 +14,17 @@ export interface Progress {
 /** What becomes of the rows of a file. */
 export type ImportMode = "create" | "overwrite" | "append";
 
-interface ImportTask {
+/** A file, and how it is read. */
+export interface Source {
   readonly file: File;
+  readonly choices: TextChoices;
+  /** Schema of the rows. Default: the values decide about it. */
+  readonly schema: Schema | undefined;
+  /** Whether the schema is that of a table, whose columns the rows may leave out. */
+  readonly isForTable: boolean;
+}
+
+interface ImportTask extends Source {
   readonly id: readonly string[];
   readonly mode: ImportMode;
   onProgress(progress: Progress): void;
@@ -23,12 +33,17 @@ interface ImportTask {
 /** Script of the worker, beside the page. */
 const WORKER = new URL("convert.js", document.baseURI);
 
+/** Reads the first rows of a file; of a text all values are read, because they decide about its types. */
+export async function lookAt(source: Source, signal: AbortSignal): Promise<Table> {
+  const news = await converting({ ...taskOf(source), step: "look" }, signal);
+  return tableFromIPC(news.rows as Uint8Array);
+}
+
 /** Imports a file as a single upload: all of its rows are stored, or none. */
-export async function importFile(
-  connection: Connection,
-  { file, id, mode, onProgress }: ImportTask,
-): Promise<void> {
-  const rows = await arrowOf(file, (part) => onProgress({ step: "converting", part }));
+export async function importFile(connection: Connection, task: ImportTask): Promise<void> {
+  const { id, mode, onProgress } = task;
+  const converted = (part: number) => onProgress({ step: "converting", part });
+  const { rows } = await converting({ ...taskOf(task), step: "convert" }, undefined, converted);
   const namespace = connection.uploading((part) =>
     onProgress({ step: part < 1 ? "sending" : "storing", part }),
   );
@@ -36,22 +51,49 @@ export async function importFile(
   else await namespace.createTable({ id, mode }, rows);
 }
 
-async function arrowOf(file: File, onProgress: (part: number) => void): Promise<Blob> {
+/** Returns the schema of a table; undefined for one without rows so far, which gets its columns with them. */
+export async function schemaOfTable(
+  { namespace }: Connection,
+  id: readonly string[],
+  signal: AbortSignal,
+): Promise<Schema | undefined> {
+  try {
+    return (await namespace.queryTable({ id, filter: "false", k: 1 }, { signal }).toTable()).schema;
+  } catch (thrown) {
+    if (thrown instanceof LanceError && thrown.is("TableNotFound")) return undefined;
+    throw thrown;
+  }
+}
+
+function taskOf({ file, choices, schema, isForTable }: Source): Omit<ConversionTask, "step"> {
   const kind = kindOfName(file.name);
   if (kind === undefined)
-    throw new LanceError("InvalidInput", `${file.name} is neither Arrow nor Parquet nor CSV by its name`);
-  // The gateway reads both forms of Arrow.
-  if (kind === "arrow") return file;
+    throw new LanceError(
+      "InvalidInput",
+      `${file.name} is neither Arrow nor Parquet, CSV or JSON lines by its name`,
+    );
+  const bytes = schema && tableToIPC(new Table(schema), "stream");
+  return { file, kind, choices, schema: bytes, isForTable };
+}
+
+type Rows = Extract<ConversionNews, { readonly rows: unknown }>;
+
+async function converting(
+  task: ConversionTask,
+  signal?: AbortSignal,
+  onPart: (part: number) => void = () => {},
+): Promise<Rows> {
   const worker = new Worker(WORKER.href, { type: "module" });
   try {
-    return await new Promise<Blob>((resolve, reject) => {
-      worker.onerror = () => reject(new LanceError("Internal", "the file cannot be converted"));
+    return await new Promise<Rows>((resolve, reject) => {
+      signal?.addEventListener("abort", () => reject(signal.reason));
+      worker.onerror = () => reject(new LanceError("Internal", "the file cannot be read"));
       worker.onmessage = ({ data }: MessageEvent<ConversionNews>) => {
-        if (data.kind === "progress") onProgress(data.part);
-        else if (data.kind === "done") resolve(data.rows);
-        else reject(new LanceError("InvalidInput", data.message));
+        if (data.kind === "progress") onPart(data.part);
+        else if (data.kind === "failed") reject(new LanceError("InvalidInput", data.message));
+        else resolve(data);
       };
-      worker.postMessage({ file, kind } satisfies ConversionTask);
+      worker.postMessage(task);
     });
   } finally {
     worker.terminate();

@@ -21,6 +21,22 @@ export function arrowSchemaOf(arrow: Arrow, metadata: FileMetaData): Schema {
   );
 }
 
+/** Returns the metadata with the integers, or bytes, of decimals, which the library would round to numbers. */
+export function withoutDecimals(metadata: FileMetaData): FileMetaData {
+  return {
+    ...metadata,
+    schema: metadata.schema.map((element) => {
+      if (!isDecimal(element)) return element;
+      const { converted_type: _type, logical_type: _logical, ...plain } = element;
+      return plain;
+    }),
+  };
+}
+
+function isDecimal({ converted_type: converted, logical_type: logical }: SchemaElement): boolean {
+  return converted === "DECIMAL" || logical?.type === "DECIMAL";
+}
+
 function keptFields(arrow: Arrow, base64: string): Field[] {
   const bytes = Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
   const { fields } = arrow.tableFromIPC(bytes).schema;
@@ -30,15 +46,12 @@ function keptFields(arrow: Arrow, base64: string): Field[] {
   );
 }
 
-function isConvertible({ DataType: Is }: Arrow, type: DataType): boolean {
-  if (Is.isDecimal(type) || Is.isMap(type) || Is.isUnion(type) || Is.isInterval(type)) return false;
-  return type.children?.every((child: Field) => isPlain(Is, child.type)) ?? true;
-}
-
-/** Times inside lists and groups would lose digits. */
-function isPlain(Is: Arrow["DataType"], type: DataType): boolean {
-  if (Is.isTimestamp(type) || Is.isDecimal(type) || Is.isMap(type) || Is.isDictionary(type)) return false;
-  return type.children?.every((child: Field) => isPlain(Is, child.type)) ?? true;
+function isConvertible(arrow: Arrow, type: DataType, isColumn = true): boolean {
+  const { DataType: Is } = arrow;
+  if (Is.isMap(type) || Is.isUnion(type) || Is.isInterval(type)) return false;
+  // Values that are kept once within lists and groups would have to be kept once again.
+  if (!isColumn && Is.isDictionary(type)) return false;
+  return type.children?.every((child: Field) => isConvertible(arrow, child.type, false)) ?? true;
 }
 
 function fieldsOf(arrow: Arrow, [root, ...elements]: readonly SchemaElement[]): Field[] {
@@ -54,15 +67,19 @@ function fieldsOf(arrow: Arrow, [root, ...elements]: readonly SchemaElement[]): 
 
 function typeOf(arrow: Arrow, element: SchemaElement): DataType {
   const { type, converted_type: converted, logical_type: logical } = element;
+  if (isDecimal(element)) return decimalType(arrow, element);
   switch (type) {
     case "BOOLEAN":
       return new arrow.Bool();
     case "INT32":
-      return converted === "DATE" || logical?.type === "DATE" ? new arrow.DateDay() : new arrow.Int32();
+      if (converted === "DATE" || logical?.type === "DATE") return new arrow.DateDay();
+      if (converted === "TIME_MILLIS" || logical?.type === "TIME") return new arrow.TimeMillisecond();
+      return isUnsigned(element, 32) ? new arrow.Uint32() : new arrow.Int32();
     case "INT64":
-      return logical?.type === "TIMESTAMP" || converted?.startsWith("TIMESTAMP")
-        ? new arrow.TimestampMicrosecond()
-        : new arrow.Int64();
+      if (logical?.type === "TIMESTAMP" || converted?.startsWith("TIMESTAMP"))
+        return timestampType(arrow, element);
+      if (logical?.type === "TIME" || converted === "TIME_MICROS") return timeType(arrow, element);
+      return isUnsigned(element, 64) ? new arrow.Uint64() : new arrow.Int64();
     case "INT96":
       return new arrow.TimestampNanosecond();
     case "FLOAT":
@@ -70,6 +87,42 @@ function typeOf(arrow: Arrow, element: SchemaElement): DataType {
     case "DOUBLE":
       return new arrow.Float64();
     default:
+      if (logical?.type === "FLOAT16") return new arrow.Float16();
+      if (logical?.type === "UUID") return new arrow.Utf8();
       return converted === "UTF8" || logical?.type === "STRING" ? new arrow.Utf8() : new arrow.Binary();
   }
+}
+
+function decimalType(
+  arrow: Arrow,
+  { precision = 38, scale = 0, logical_type: logical }: SchemaElement,
+): DataType {
+  const digits = logical?.type === "DECIMAL" ? logical.precision : precision;
+  const after = logical?.type === "DECIMAL" ? logical.scale : scale;
+  return new arrow.Decimal(after, digits, digits <= 38 ? 128 : 256);
+}
+
+function isUnsigned(
+  { converted_type: converted, logical_type: logical }: SchemaElement,
+  bits: number,
+): boolean {
+  if (converted === `UINT_${bits}`) return true;
+  return logical?.type === "INTEGER" && logical.bitWidth === bits && !logical.isSigned;
+}
+
+const UNITS = { MILLIS: 1, MICROS: 2, NANOS: 3 } as const;
+
+/** Times of old writers say nothing about their zone, and are in UTC. */
+function timestampType(
+  arrow: Arrow,
+  { converted_type: converted, logical_type: logical }: SchemaElement,
+): DataType {
+  if (logical?.type === "TIMESTAMP")
+    return new arrow.Timestamp(UNITS[logical.unit], logical.isAdjustedToUTC ? "UTC" : null);
+  return new arrow.Timestamp(converted === "TIMESTAMP_MILLIS" ? UNITS.MILLIS : UNITS.MICROS, "UTC");
+}
+
+function timeType(arrow: Arrow, { logical_type: logical }: SchemaElement): DataType {
+  const isNanos = logical?.type === "TIME" && logical.unit === "NANOS";
+  return isNanos ? new arrow.TimeNanosecond() : new arrow.TimeMicrosecond();
 }

@@ -1,7 +1,9 @@
 import * as arrow from "apache-arrow";
 import { Compression, Table as ParquetTable, WriterPropertiesBuilder, writeParquet } from "parquet-wasm";
 import { expect, test } from "vitest";
-import { parquetToArrow } from "./parquet.ts";
+import { batchOf } from "../../client/batches.ts";
+import { decimalText } from "../../client/text/decimal-text.ts";
+import { openParquet } from "./parquet.ts";
 
 /** Writes a table as Parquet, and returns what the conversion of the file gives. */
 async function converted(table: arrow.Table, compression: Compression): Promise<arrow.Table> {
@@ -10,7 +12,8 @@ async function converted(table: arrow.Table, compression: Compression): Promise<
   const pieces: Uint8Array[] = [];
   const progress: number[] = [];
   const blob = new Blob([file as Uint8Array<ArrayBuffer>]);
-  for await (const piece of parquetToArrow(blob, (part) => progress.push(part))) pieces.push(piece);
+  const { rows } = await openParquet(blob, (part) => progress.push(part));
+  for await (const piece of rows()) pieces.push(piece);
   if (table.numRows > 0) expect(progress.at(-1)).toBe(1);
   return arrow.tableFromIPC(pieces);
 }
@@ -53,11 +56,44 @@ test("a Parquet file without rows keeps its columns", async () => {
   expect(result.schema.names).toEqual(table.schema.names);
 });
 
+test("decimals keep their digits, in lists and groups, too, as times do", async () => {
+  const member = (name: string, type: arrow.DataType) => new arrow.Field(name, type, true);
+  const group = new arrow.Struct([
+    member("d", new arrow.Decimal(1, 3)),
+    member("t", new arrow.TimestampMicrosecond()),
+  ]);
+  const schema = new arrow.Schema([
+    member("small", new arrow.Decimal(2, 9)),
+    member("middle", new arrow.Decimal(2, 18)),
+    member("large", new arrow.Decimal(10, 38)),
+    member("list", new arrow.List(member("item", group))),
+  ]);
+  const values = [
+    ["-12.34", null],
+    ["1234567890123456.78", "-0.01"],
+    ["-1234567890123456789012345678.0123456789", "0.0000000001"],
+    [[{ d: "1.5", t: 1001n * 1000n }, null], []],
+  ];
+  const result = await converted(new arrow.Table([batchOf(arrow, schema, values)]), Compression.SNAPPY);
+  const [small, middle, large] = ["small", "middle", "large"].map((name) => result.getChild(name));
+  expect([small?.get(1), decimalText(small?.get(0), 2)]).toEqual([null, "-12.34"]);
+  expect([0, 1].map((row) => decimalText(middle?.get(row), 2))).toEqual(values[1]);
+  expect([0, 1].map((row) => decimalText(large?.get(row), 10))).toEqual(values[2]);
+  const items = result.getChild("list")?.get(0);
+  expect(decimalText(items.get(0).d, 1)).toBe("1.5");
+  expect(items.getChild("t").data[0].values[0]).toBe(1001n);
+  expect(items.get(1)).toBe(null);
+});
+
 test("a type that cannot be converted is named with its column", async () => {
-  const column = arrow.vectorFromArray([new Uint32Array([1, 0, 0, 0])], new arrow.Decimal(2, 10));
-  await expect(converted(new arrow.Table({ price: column }), Compression.SNAPPY)).rejects.toThrow(
-    /“price” is Decimal/,
-  );
+  const entries = new arrow.Struct([
+    new arrow.Field("key", new arrow.Utf8(), false),
+    new arrow.Field("value", new arrow.Utf8(), true),
+  ]);
+  const type = new arrow.Map_(new arrow.Field("entries", entries, false) as never);
+  const schema = new arrow.Schema([new arrow.Field("facts", type, true)]);
+  const table = new arrow.Table([batchOf(arrow, schema, [[new Map([["a", "b"]])]])]);
+  await expect(converted(table, Compression.SNAPPY)).rejects.toThrow(/“facts” is Map/);
 });
 
 function plain(rows: arrow.Table): unknown {

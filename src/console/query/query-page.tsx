@@ -14,8 +14,21 @@ import { EMPTY_FORM, type QueryForm, requestOf } from "./query-form.ts";
 type Result =
   | { readonly kind: "nothing" | "waiting" }
   | { readonly kind: "error"; readonly error: LanceError }
-  | { readonly kind: "rows"; readonly rows: Table; readonly seconds: number }
+  | ({ readonly kind: "rows" } & Found)
   | { readonly kind: "plan"; readonly text: string };
+
+/** A page of the rows that match. */
+interface Found {
+  readonly rows: Table;
+  readonly seconds: number;
+  readonly offset: number;
+  /** Most rows of a page. */
+  readonly limit: number;
+  /** Whether rows follow, which the limit has cut. */
+  readonly hasMore: boolean;
+  /** Reads the page from a row on. */
+  open(offset: number): void;
+}
 
 interface QueryPageProps {
   readonly table: TableContext;
@@ -34,11 +47,23 @@ export function QueryPage({ table: { connection, id, at }, schema, like }: Query
     setResult({ kind: "waiting" });
     setResult(await run().catch((thrown): Result => ({ kind: "error", error: errorOf(thrown) })));
   }
-  const search = (asked: QueryForm) =>
+  const search = (asked: QueryForm, offset = 0) =>
     show(async () => {
       const started = performance.now();
-      const rows = await namespace.queryTable({ id, ...at, ...requestOf(asked) }).toTable();
-      return { kind: "rows", rows, seconds: (performance.now() - started) / 1000 };
+      const { k, ...request } = requestOf(asked);
+      // One row more tells whether rows follow.
+      const found = await namespace.queryTable({ id, ...at, ...request, offset, k: k + 1 }).toTable();
+      const seconds = (performance.now() - started) / 1000;
+      const open = (next: number) => void search(asked, Math.max(0, next));
+      return {
+        kind: "rows",
+        rows: found.slice(0, k),
+        seconds,
+        offset,
+        limit: k,
+        hasMore: found.numRows > k,
+        open,
+      };
     });
   const explain = () =>
     show(async () => {
@@ -89,6 +114,36 @@ export function QueryPage({ table: { connection, id, at }, schema, like }: Query
   );
 }
 
+interface FoundRowsProps extends Pick<ShownProps, "name" | "onLike"> {
+  readonly found: Found;
+}
+
+function FoundRows({ found: { rows, seconds, offset, limit, hasMore, open }, name, onLike }: FoundRowsProps) {
+  const end = offset + rows.numRows;
+  return (
+    <>
+      <p class="muted">
+        {formatCount(rows.numRows)} {rows.numRows === 1 ? "row" : "rows"} in {formatSeconds(seconds)}
+        {hasMore && "; the limit cut more that match"}
+      </p>
+      <Grid rows={rows} offset={offset} caption={`Rows of ${name} that match`} onLike={onLike} />
+      {(hasMore || offset > 0) && (
+        <nav class="pager" aria-label="Pages of rows">
+          <button type="button" disabled={offset === 0} onClick={() => open(offset - limit)}>
+            Previous
+          </button>
+          <span role="status">
+            {formatCount(offset + 1)} to {formatCount(end)}
+          </span>
+          <button type="button" disabled={!hasMore} onClick={() => open(end)}>
+            Next
+          </button>
+        </nav>
+      )}
+    </>
+  );
+}
+
 interface ShownProps {
   readonly result: Result;
   readonly name: string;
@@ -107,13 +162,6 @@ function Shown({ result, name, onLike }: ShownProps) {
       return <PlanTree text={result.text} />;
     case "rows":
       if (result.rows.numRows === 0) return <EmptyNote>No row matches.</EmptyNote>;
-      return (
-        <>
-          <p class="muted">
-            {formatCount(result.rows.numRows)} rows in {formatSeconds(result.seconds)}
-          </p>
-          <Grid rows={result.rows} offset={0} caption={`Rows of ${name} that match`} onLike={onLike} />
-        </>
-      );
+      return <FoundRows found={result} name={name} onLike={onLike} />;
   }
 }

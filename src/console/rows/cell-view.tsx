@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import { formatBytes } from "../shell/format.ts";
-import { type Cell, shortNumber } from "./cells.ts";
+import { type Cell, vectorNumber } from "./cells.ts";
 import { barsOf } from "./vector-bars.ts";
 
 /** Longest text that is shown at once, in characters. */
@@ -49,7 +49,9 @@ const [BAR, GAP, HALF] = [3, 1, 10];
 function VectorView({ values, label, onLike }: Omit<CellViewProps, "cell"> & { values: ArrayLike<number> }) {
   const bars = barsOf(values);
   const width = bars.length * (BAR + GAP);
-  const numbers = Array.from(values, shortNumber).join(", ");
+  const numbers = Array.from(values, (value) => vectorNumber(value, values instanceof Float32Array)).join(
+    ", ",
+  );
   return (
     <div class="vector">
       <details class="fold">

@@ -1,21 +1,26 @@
+import * as arrow from "apache-arrow";
 import {
   Binary,
   Decimal,
   Field,
   FixedSizeList,
+  Float16,
   Float32,
+  Float64,
   Int64,
   List,
+  Struct,
   TimestampMicrosecond,
   Utf8,
+  type Vector,
   vectorFromArray,
 } from "apache-arrow";
 import { expect, test } from "vitest";
+import { fittingVector } from "../../client/fitting.ts";
 import { cellOf } from "./cells.ts";
 
 const cell = (values: readonly unknown[], type: never) => {
-  const vector = vectorFromArray(values, type) as { get(index: number): unknown; readonly type: never };
-  return cellOf(vector.get(0), vector.type);
+  return cellOf(vectorFromArray(values, type) as Vector, 0);
 };
 
 test("a missing value is shown as such", () => {
@@ -26,8 +31,8 @@ test("a time is readable, whatever its unit", () => {
   const type = new TimestampMicrosecond() as never;
   expect(cell([Date.UTC(2026, 4, 4, 13, 2, 1)], type)).toEqual({
     kind: "time",
-    text: "2026-05-04 13:02:01 UTC",
-    iso: "2026-05-04T13:02:01.000Z",
+    text: "2026-05-04 13:02:01",
+    iso: "2026-05-04T13:02:01",
   });
 });
 
@@ -58,5 +63,27 @@ test.each([
   [-5, "-0.05"],
 ])("the decimal %i of scale 2 is %s", (units, text) => {
   const words = new Uint32Array(new BigInt64Array([BigInt(units), units < 0 ? -1n : 0n]).buffer);
-  expect(cellOf(words, new Decimal(2, 10))).toEqual({ kind: "number", text });
+  expect(cell([words], new Decimal(2, 10) as never)).toEqual({ kind: "number", text });
+});
+
+test("numbers, times and groups are shown with all their digits", () => {
+  expect(cell([0.1234567891], new Float64() as never)).toMatchObject({ text: "0.1234567891" });
+  expect(cell([0.1], new Float32() as never)).toMatchObject({ text: "0.1" });
+  expect(cell([-0], new Float64() as never)).toMatchObject({ text: "-0" });
+  expect(cell([Number.NaN], new Float64() as never)).toMatchObject({ text: "NaN" });
+  const micros = fittingVector(arrow, "t", [1_777_899_721_123_456_000n], new TimestampMicrosecond("UTC"));
+  expect(cellOf(micros, 0)).toEqual({
+    kind: "time",
+    text: "2026-05-04 13:02:01.123456 UTC",
+    iso: "2026-05-04T13:02:01.123456Z",
+  });
+  const group = new Struct([new Field("d", new Decimal(2, 10)), new Field("t", new TimestampMicrosecond())]);
+  const groups = fittingVector(arrow, "g", [{ d: "1.20", t: 1000n }], group);
+  expect(cellOf(groups, 0)).toEqual({ kind: "json", text: '{"d":1.20,"t":"1970-01-01T00:00:00.000001"}' });
+});
+
+test("a vector of 16-bit numbers has its numbers", () => {
+  const type = new FixedSizeList(4, new Field("item", new Float16()));
+  const found = cell([[1, 2, 3, 0.5]], type as never);
+  expect(found.kind === "vector" && Array.from(found.values)).toEqual([1, 2, 3, 0.5]);
 });

@@ -1,6 +1,8 @@
-import type { DataType } from "apache-arrow";
-import { decimalText } from "../../client/text/decimal-text.ts";
-import { formatTime } from "../shell/format.ts";
+import type { DataType, Vector } from "apache-arrow";
+import * as arrow from "apache-arrow";
+import { itemReader, type ReadItem } from "../../client/row-reader.ts";
+import { NumberText } from "../../client/text/numbers.ts";
+import { shortest, textItem, textOfValue } from "../../client/text/row-texts.ts";
 import { imageTypeOf } from "./image-type.ts";
 
 /** A value as it is shown. */
@@ -14,21 +16,18 @@ export type Cell =
 /** Fewest numbers in a list that is drawn as a vector. */
 const SMALLEST_VECTOR = 4;
 
-type Show = (value: never, type: DataType) => Cell;
+type Show = (column: Vector, index: number) => Cell;
 
 /** How the values of a type are shown, by the number of the type in Arrow. */
 const BY_TYPE: Readonly<Record<number, Show>> = {
-  // Int and Float
-  2: (value: number | bigint) => ({ kind: "number", text: String(value) }),
-  3: (value: number) => ({ kind: "number", text: shortNumber(value) }),
+  // Int, Float and Decimal
+  2: numberCell,
+  3: numberCell,
+  7: numberCell,
   // Binary, FixedSizeBinary and LargeBinary
   4: bytesCell,
   15: bytesCell,
   19: bytesCell,
-  // Utf8 and LargeUtf8
-  5: (value: string) => ({ kind: "text", text: value }),
-  20: (value: string) => ({ kind: "text", text: value }),
-  7: (value: Uint32Array, type) => ({ kind: "number", text: decimalText(value, scaleOf(type)) }),
   // Date and Timestamp
   8: timeCell,
   10: timeCell,
@@ -37,45 +36,66 @@ const BY_TYPE: Readonly<Record<number, Show>> = {
   16: listCell,
 };
 
-/** Returns a value of an Arrow column as it is shown. */
-export function cellOf(value: unknown, type: DataType): Cell {
-  if (value === null || value === undefined) return { kind: "null" };
-  const show = BY_TYPE[type.typeId];
-  return show === undefined ? otherCell(value) : show(value as never, type);
+/** Returns a value of an Arrow column as it is shown: with all its digits. */
+export function cellOf(column: Vector, index: number): Cell {
+  if (!column.isValid(index)) return { kind: "null" };
+  return (BY_TYPE[column.type.typeId] ?? otherCell)(column, index);
 }
 
-function bytesCell(bytes: Uint8Array): Cell {
+function bytesCell(column: Vector, index: number): Cell {
+  const bytes: Uint8Array = column.get(index);
   return { kind: "bytes", bytes, image: imageTypeOf(bytes) };
 }
 
-function timeCell(millis: number | bigint): Cell {
-  const date = new Date(Number(millis));
-  if (Number.isNaN(date.getTime())) return { kind: "text", text: String(millis) };
-  return { kind: "time", text: formatTime(date.getTime()), iso: date.toISOString() };
+function numberCell(column: Vector, index: number): Cell {
+  return { kind: "number", text: textOfValue(contentOf(column, index)) };
 }
 
-function listCell(value: { toArray(): ArrayLike<unknown> }): Cell {
-  const items = value.toArray();
+/** A time with a zone is in UTC, and says so. */
+function timeCell(column: Vector, index: number): Cell {
+  const iso = String(contentOf(column, index));
+  return { kind: "time", text: iso.replace("T", " ").replace("Z", " UTC"), iso };
+}
+
+function listCell(column: Vector, index: number): Cell {
+  const list = column.get(index) as Vector;
+  const { type } = list;
+  // The library has numbers of 16 bits as their bits.
+  const isHalf = arrow.DataType.isFloat(type) && type.precision === arrow.Precision.HALF;
+  const items = isHalf ? Float32Array.from(list as Iterable<number>) : list.toArray();
   const isVector = items.length >= SMALLEST_VECTOR && typeof items[0] === "number";
-  return isVector ? { kind: "vector", values: items as ArrayLike<number> } : otherCell(value);
+  return isVector ? { kind: "vector", values: items as ArrayLike<number> } : otherCell(column, index);
 }
 
-function otherCell(value: unknown): Cell {
-  if (typeof value === "object") return { kind: "json", text: JSON.stringify(value, plainValue) };
-  return { kind: "text", text: String(value) };
+function otherCell(column: Vector, index: number): Cell {
+  const content = contentOf(column, index);
+  const isGroup = typeof content === "object" && content !== null && !(content instanceof NumberText);
+  return { kind: isGroup ? "json" : "text", text: textOfValue(content) };
 }
 
-/** Converts what JSON does not have. */
-function plainValue(_key: string, value: unknown): unknown {
-  if (typeof value === "bigint") return value.toString();
-  return value instanceof Uint8Array ? `${value.byteLength} bytes` : value;
+/** Returns a value as an export has it. */
+function contentOf(column: Vector, index: number): unknown {
+  let rest = index;
+  for (const data of column.data) {
+    // The readers of values look at a single piece of a column.
+    if (rest < data.length)
+      return arrow.DataType.isNull(data.type)
+        ? null
+        : readerOf(data.type)(arrow.makeVector(data) as Vector, rest);
+    rest -= data.length;
+  }
+  return null;
 }
 
-/** Writes a number with as many digits as people compare. */
-export function shortNumber(value: number): string {
-  return Number.isInteger(value) ? String(value) : String(Number(value.toPrecision(7)));
+const readers = new WeakMap<DataType, ReadItem>();
+
+function readerOf(type: DataType): ReadItem {
+  const read = readers.get(type) ?? itemReader(arrow, type, textItem);
+  readers.set(type, read);
+  return read;
 }
 
-function scaleOf(type: DataType): number {
-  return (type as DataType & { readonly scale: number }).scale;
+/** Writes a number of a vector with all its digits: those of 32 bits have fewer. */
+export function vectorNumber(value: number, isSingle: boolean): string {
+  return textOfValue(isSingle ? shortest(value) : value);
 }

@@ -1,7 +1,7 @@
 import type { Table } from "apache-arrow";
 import { formatCount } from "../shell/format.ts";
 import { CellView } from "./cell-view.tsx";
-import { cellOf } from "./cells.ts";
+import { type Cell, cellOf } from "./cells.ts";
 
 /** Most columns that are drawn at once. */
 const MOST_COLUMNS = 60;
@@ -11,12 +11,14 @@ interface GridProps {
   /** Number of rows before the first one. */
   readonly offset: number;
   readonly caption: string;
+  /** Whether the type of each column is below its name. Default: false. */
+  readonly hasTypes?: boolean;
   /** Searches for rows like one. Default: the rows have nothing to search with. */
   readonly onLike?: ((column: string, values: ArrayLike<number>) => void) | undefined;
 }
 
 /** Rows as a table that scrolls by itself. */
-export function Grid({ rows, offset, caption, onLike }: GridProps) {
+export function Grid({ rows, offset, caption, hasTypes = false, onLike }: GridProps) {
   const fields = rows.schema.fields.slice(0, MOST_COLUMNS);
   const columns = fields.map(({ name, type }, at) => ({ name, type, values: rows.getChildAt(at) }));
   const hidden = rows.schema.fields.length - fields.length;
@@ -33,6 +35,7 @@ export function Grid({ rows, offset, caption, onLike }: GridProps) {
               {columns.map(({ name, type }) => (
                 <th scope="col" key={name} title={`${name}: ${type}`}>
                   {name}
+                  {hasTypes && <span class="column-type">{String(type)}</span>}
                 </th>
               ))}
             </tr>
@@ -43,8 +46,8 @@ export function Grid({ rows, offset, caption, onLike }: GridProps) {
                 <th scope="row" class="row-number">
                   {formatCount(offset + index + 1)}
                 </th>
-                {columns.map(({ name, type, values }) => {
-                  const cell = cellOf(values?.get(index), type);
+                {columns.map(({ name, values }) => {
+                  const cell: Cell = values === null ? { kind: "null" } : cellOf(values, index);
                   return (
                     <td key={name} class={`cell-${cell.kind}`}>
                       <CellView

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { ImportForm } from "../import/import-form.tsx";
+import { LateImportForm } from "../import/late-import-form.tsx";
 import { ActionForm } from "../shell/action-form.tsx";
 import { Dialog } from "../shell/dialog.tsx";
 import { DropForm } from "../shell/drop-form.tsx";
@@ -40,8 +40,8 @@ export function TableActions({ table, isEmpty, onMoved, onChanged }: TableAction
         </>
       )}
       {action === "import" && (
-        <Dialog title={`Add rows to ${name}`} onClose={close}>
-          <ImportForm
+        <Dialog title={`Add rows to ${name}`} isWide onClose={close}>
+          <LateImportForm
             connection={connection}
             parent={id.slice(0, -1)}
             target={name}

@@ -1,8 +1,9 @@
 import { useState } from "preact/hooks";
 import type { TableVersion } from "../../gen/lance/namespace/v1/version_pb.ts";
-import type { LanceError } from "../../namespace/errors.ts";
+import { ActionForm } from "../shell/action-form.tsx";
+import { Dialog } from "../shell/dialog.tsx";
 import { formatAge, formatTime } from "../shell/format.ts";
-import { errorOf, useCall } from "../shell/hooks.ts";
+import { useCall } from "../shell/hooks.ts";
 import { EmptyNote, ErrorNote, Waiting } from "../shell/notes.tsx";
 import type { Moment, TableContext } from "./table-context.ts";
 
@@ -25,7 +26,7 @@ export function Versions({
   onChanged,
 }: VersionsProps) {
   const [limit, setLimit] = useState(PAGE_VERSIONS);
-  const [failure, setFailure] = useState<LanceError>();
+  const [restored, setRestored] = useState<bigint>();
   const { namespace } = connection;
   const { branch } = at;
   const { value, error, reload } = useCall(
@@ -36,19 +37,27 @@ export function Versions({
   if (value === undefined) return <Waiting what="Reading versions…" />;
   const versions = value.versions.toSorted((a, b) => Number(b.version - a.version));
   if (versions.length === 0) return <EmptyNote>The table has no versions.</EmptyNote>;
+  const [newest] = versions;
+  const close = () => setRestored(undefined);
   const restore = async (version: bigint) => {
-    try {
-      await namespace.restoreTable({ id, branch, version });
-      setFailure(undefined);
-      reload();
-      onChanged();
-    } catch (thrown) {
-      setFailure(errorOf(thrown));
-    }
+    await namespace.restoreTable({ id, branch, version });
+    close();
+    reload();
+    onChanged();
   };
   return (
     <>
-      {failure && <ErrorNote error={failure} />}
+      {restored !== undefined && (
+        <Dialog title={`Restore version ${restored}`} onClose={close}>
+          <ActionForm action={`Restore version ${restored}`} isReady run={() => restore(restored)}>
+            <p>
+              Rows, columns and indices become those of version {String(restored)}, in a new version. What was
+              changed since is no longer in the table, but stays in version {String(newest?.version)}, which
+              can be restored in the same way.
+            </p>
+          </ActionForm>
+        </Dialog>
+      )}
       <ol class="timeline">
         {versions.map((version, index) => (
           <li key={String(version.version)} class={version.version === current ? "is-current" : undefined}>
@@ -65,7 +74,7 @@ export function Versions({
                 </button>
               )}
               {index > 0 && permissions.has("write") && (
-                <button type="button" class="quiet" onClick={() => void restore(version.version)}>
+                <button type="button" class="quiet" onClick={() => setRestored(version.version)}>
                   Restore
                 </button>
               )}

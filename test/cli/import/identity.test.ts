@@ -1,0 +1,169 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import * as arrow from "apache-arrow";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { batchOf } from "../../../src/client/batches.ts";
+import { connect, type Namespace } from "../../../src/client/index.ts";
+import { runCommand } from "../../support/run-command.ts";
+import { type DirectoryServer, startDirectoryServer } from "../../support/server.ts";
+
+const item = (type: arrow.DataType) => new arrow.Field("item", type, true);
+const member = (name: string, type: arrow.DataType) => new arrow.Field(name, type, true);
+const mapOf = (key: arrow.DataType, value: arrow.DataType) =>
+  new arrow.Map_(
+    new arrow.Field(
+      "entries",
+      new arrow.Struct([new arrow.Field("key", key, false), new arrow.Field("value", value, true)]),
+      false,
+    ) as never,
+  );
+const [LEAST, MOST] = [-(2n ** 63n), 2n ** 63n - 1n];
+const SECOND = 1_000_000_000n;
+/** Least and largest times of a unit, in nanoseconds. */
+const ends = (unit: bigint) => [LEAST * unit, MOST * unit, -unit, 0n];
+const bytes = (...values: readonly number[]) => Uint8Array.from(values);
+
+/** Values of each type, with its ends; every column also has a null. */
+const COLUMNS: Readonly<Record<string, readonly [type: arrow.DataType, values: readonly unknown[]]>> = {
+  null: [new arrow.Null(), []],
+  bool: [new arrow.Bool(), [true, false]],
+  int8: [new arrow.Int8(), [-128, 127]],
+  int16: [new arrow.Int16(), [-32_768, 32_767]],
+  int32: [new arrow.Int32(), [-(2 ** 31), 2 ** 31 - 1]],
+  int64: [new arrow.Int64(), [LEAST, MOST, 2n ** 53n + 1n]],
+  uint8: [new arrow.Uint8(), [0, 255]],
+  uint16: [new arrow.Uint16(), [0, 65_535]],
+  uint32: [new arrow.Uint32(), [0, 2 ** 32 - 1]],
+  uint64: [new arrow.Uint64(), [0n, 2n ** 64n - 1n, 2n ** 53n + 1n]],
+  float16: [new arrow.Float16(), [0.1, -0, Number.NaN, Number.POSITIVE_INFINITY, 65_504, 2 ** -24]],
+  float32: [
+    new arrow.Float32(),
+    [0.1, -0, Number.NaN, Number.NEGATIVE_INFINITY, 3.4028234663852886e38, 1e-45],
+  ],
+  float64: [new arrow.Float64(), [0.1, -0, Number.NaN, Number.POSITIVE_INFINITY, 5e-324, 2 ** 53 + 2, 1e22]],
+  decimal128: [new arrow.Decimal(10, 38), ["1234567890123456789012345678.0123456789", "-0.0000000001"]],
+  decimal256: [new arrow.Decimal(10, 76, 256), [`${"9".repeat(66)}.0123456789`, `-${"9".repeat(66)}`]],
+  decimal_of_hundreds: [new arrow.Decimal(-2, 10), ["123400", "-100", "0"]],
+  text: [new arrow.Utf8(), ["", " ", "null", "NaN", 'a"b', "1,2\r\n3\r4\n", "\0", "😀", "\ufeffx", "007"]],
+  large_text: [new arrow.LargeUtf8(), ["", "x"]],
+  bytes: [new arrow.Binary(), [bytes(), bytes(0, 255)]],
+  large_bytes: [new arrow.LargeBinary(), [bytes(), bytes(0, 255)]],
+  fixed_bytes: [new arrow.FixedSizeBinary(3), [bytes(0, 1, 255)]],
+  day: [new arrow.DateDay(), [-(2n ** 31n), 2n ** 31n - 1n, 0n].map((days) => days * 86_400n * SECOND)],
+  day_in_millis: [new arrow.DateMillisecond(), [-86_400n * SECOND, 253_402_214_400n * SECOND]],
+  time_s: [new arrow.TimeSecond(), [0, 86_399]],
+  time_ms: [new arrow.TimeMillisecond(), [0, 86_399_999]],
+  time_us: [new arrow.TimeMicrosecond(), [0n, 86_399_999_999n]],
+  time_ns: [new arrow.TimeNanosecond(), [0n, 86_399_999_999_999n]],
+  at_s: [new arrow.TimestampSecond(), ends(SECOND)],
+  at_ms: [new arrow.TimestampMillisecond(), ends(1_000_000n)],
+  at_us: [new arrow.TimestampMicrosecond(), ends(1000n)],
+  at_ns: [new arrow.TimestampNanosecond(), ends(1n)],
+  at_s_utc: [new arrow.TimestampSecond("UTC"), ends(SECOND)],
+  at_us_zone: [new arrow.TimestampMicrosecond("Europe/Berlin"), ends(1000n)],
+  lasts_s: [new arrow.DurationSecond(), [LEAST, MOST]],
+  lasts_ns: [new arrow.DurationNanosecond(), [LEAST, MOST]],
+  list: [new arrow.List(item(new arrow.Uint64())), [[2n ** 64n - 1n, null], []]],
+  list_of_times: [new arrow.List(item(new arrow.TimestampNanosecond("UTC"))), [[1n, null]]],
+  list_of_lists: [new arrow.List(item(new arrow.List(item(new arrow.Utf8())))), [[["", null], null, []]]],
+  vector: [new arrow.FixedSizeList(2, item(new arrow.Float32())), [[0.1, -0]]],
+  vector_of_doubles: [new arrow.FixedSizeList(2, item(new arrow.Float64())), [[0.1, 5e-324]]],
+  struct: [
+    new arrow.Struct([member("a", new arrow.Utf8()), member("t", new arrow.TimestampMicrosecond())]),
+    [
+      { a: "", t: 1000n },
+      { a: null, t: null },
+    ],
+  ],
+  list_of_structs: [
+    new arrow.List(item(new arrow.Struct([member("a", new arrow.Decimal(2, 5))]))),
+    [[{ a: "1.20" }, null]],
+  ],
+  map: [mapOf(new arrow.Utf8(), new arrow.Int64()), [new Map([["a", MOST]]), new Map()]],
+  map_of_numbers: [mapOf(new arrow.Int32(), new arrow.TimestampMicrosecond()), [new Map([[1, 1000n]])]],
+  kept_once: [new arrow.Dictionary(new arrow.Utf8(), new arrow.Int32()), ["a", "", "a"]],
+};
+const ROWS = 11;
+
+function tableOf(names: readonly string[]): arrow.Table {
+  const columns = names.map((name) => COLUMNS[name] as (typeof COLUMNS)[string]);
+  const schema = new arrow.Schema(names.map((name, at) => member(name, columns[at]?.[0] as arrow.DataType)));
+  const values = columns.map(([, each]) => Array.from({ length: ROWS }, (_, row) => each[row] ?? null));
+  return new arrow.Table([batchOf(arrow, schema, values)]);
+}
+
+describe("an export that is imported again", () => {
+  let server: DirectoryServer;
+  let ns: Namespace;
+  let uri: string;
+  beforeAll(async () => {
+    server = await startDirectoryServer();
+    uri = `http://127.0.0.1:${server.port}`;
+    ns = await connect("rest", { uri });
+  });
+  afterAll(async () => {
+    await ns.close();
+    await server.close();
+  });
+  const run = (...args: readonly string[]) =>
+    runCommand([...args, "--uri", uri], { XDG_CONFIG_HOME: server.root });
+  const read = async (id: string) => {
+    const result = ns.queryTable({ id: [id] });
+    const { schema } = await result.toTable();
+    return {
+      types: schema.fields.map((field) => `${field.name}: ${field.type}`),
+      rows: await result.toArray(),
+    };
+  };
+
+  it.each([
+    ["arrow", []],
+    ["arrows", []],
+    [
+      "parquet",
+      ["decimal_of_hundreds", "lasts_s", "at_s", "at_s_utc", "day_in_millis", "null", "float16", "kept_once"],
+    ],
+    ["csv", []],
+    ["tsv", []],
+    ["jsonl", []],
+  ] as const)("has the same values of every type in %s", async (format, others) => {
+    const names = Object.keys(COLUMNS).filter((name) => !(others as readonly string[]).includes(name));
+    const source = `source-${format}`;
+    const file = join(server.root, `${source}.${format}`);
+    await ns.createTable({ id: [source] }, tableOf(names));
+    const before = await read(source);
+    expect(before.types).toEqual(names.map((name) => `${name}: ${COLUMNS[name]?.[0]}`));
+    await run("export", source, file);
+    const copy = `copy-${format}`;
+    if (["csv", "tsv", "jsonl"].includes(format)) {
+      await ns.createTable({ id: [copy] }, ns.queryTable({ id: [source], filter: "false", k: 1 }).bytes());
+      await run("import", file, copy, "--mode", "append");
+    } else await run("import", file, copy);
+    const after = await read(copy);
+    expect(after.types).toEqual(before.types);
+    for (const name of names)
+      expect(
+        after.rows.map((row) => row[name]),
+        name,
+      ).toEqual(before.rows.map((row) => row[name]));
+  });
+
+  it("stores what it was given", async () => {
+    const file = join(server.root, "given.arrows");
+    const names = Object.keys(COLUMNS);
+    await writeFile(file, arrow.tableToIPC(tableOf(names), "stream"));
+    await run("import", file, "given");
+    const [first] = (await run("query", "given", "--format", "jsonl", "--limit", "1")).split("\n");
+    expect(first).toBe(
+      '{"null":null,"bool":true,"int8":-128,"int16":-32768,"int32":-2147483648,"int64":-9223372036854775808,"uint8":0,"uint16":0,"uint32":0,"uint64":0,' +
+        '"float16":0.0999755859375,"float32":0.1,"float64":0.1,"decimal128":1234567890123456789012345678.0123456789,' +
+        `"decimal256":${"9".repeat(66)}.0123456789,"decimal_of_hundreds":123400,"text":"","large_text":"","bytes":"","large_bytes":"","fixed_bytes":"AAH/",` +
+        '"day":"-5877641-06-23","day_in_millis":"1969-12-31","time_s":"00:00:00","time_ms":"00:00:00","time_us":"00:00:00","time_ns":"00:00:00",' +
+        '"at_s":"-292277022657-01-27T08:29:52","at_ms":"-292275055-05-16T16:47:04.192","at_us":"-290308-12-21T19:59:05.224192","at_ns":"1677-09-21T00:12:43.145224192",' +
+        '"at_s_utc":"-292277022657-01-27T08:29:52Z","at_us_zone":"-290308-12-21T19:59:05.224192Z","lasts_s":-9223372036854775808,"lasts_ns":-9223372036854775808,' +
+        '"list":[18446744073709551615,null],"list_of_times":["1970-01-01T00:00:00.000000001Z",null],"list_of_lists":[["",null],null,[]],' +
+        '"vector":[0.1,-0],"vector_of_doubles":[0.1,5e-324],"struct":{"a":"","t":"1970-01-01T00:00:00.000001"},"list_of_structs":[{"a":1.20},null],' +
+        '"map":{"a":9223372036854775807},"map_of_numbers":[[1,"1970-01-01T00:00:00.000001"]],"kept_once":"a"}',
+    );
+  });
+});
