@@ -13,9 +13,13 @@ describe("an import in the console", () => {
     const page = await openPage(t);
     await page.goto(`${gateway.uri}/console/#/`);
     await page.getByText("Import a file").waitFor();
-    const text = "id,hash,at,price,name\n1,18446744073709551615,2026-05-04T13:02:01.123456Z,1.20,é\n2,1,2026-05-04T00:00:00Z,3,\n";
+    const text =
+      "id,hash,at,price,name\n1,18446744073709551615,2026-05-04T13:02:01.123456Z,1.20,é\n2,1,2026-05-04T00:00:00Z,3,\n";
     await dropFile(page, "prices.csv", Buffer.from(text, "latin1"));
-    await page.getByRole("alert").getByText(/line 2, column 59 .*not in UTF-8/).waitFor();
+    await page
+      .getByRole("alert")
+      .getByText(/line 2, column 59 .*not in UTF-8/)
+      .waitFor();
     const action = page.getByRole("button", { name: "Import", exact: true });
     expect(await action.isDisabled()).toBe(true);
     await page.getByLabel("Encoding of the text").selectOption("windows-1252");
@@ -24,7 +28,10 @@ describe("an import in the console", () => {
     await page.getByLabel("price", { exact: true }).selectOption("decimal(38,10)");
     await page.getByText("1.2000000000").waitFor();
     await page.getByLabel("id", { exact: true }).selectOption("bool");
-    await page.getByRole("alert").getByText(/column "id", line 2/).waitFor();
+    await page
+      .getByRole("alert")
+      .getByText(/column "id", line 2/)
+      .waitFor();
     await page.getByLabel("id", { exact: true }).selectOption("int8");
     await page.getByText("Int8", { exact: true }).waitFor();
     for (const [size, name] of [
@@ -47,8 +54,16 @@ describe("an import in the console", () => {
     expect(table.getChild("name")?.toArray()).toEqual(["é", null]);
 
     await page.getByRole("button", { name: "Add rows" }).click();
-    await dropFile(page, "more.jsonl", '{"id":3,"hash":1,"at":"2026-05-04T00:00:00Z","price":0.00000000001}\n');
-    await page.getByRole("dialog").getByRole("alert").getByText(/column "price", line 1/).waitFor();
+    await dropFile(
+      page,
+      "more.jsonl",
+      '{"id":3,"hash":1,"at":"2026-05-04T00:00:00Z","price":0.00000000001}\n',
+    );
+    await page
+      .getByRole("dialog")
+      .getByRole("alert")
+      .getByText(/column "price", line 1/)
+      .waitFor();
     await dropFile(page, "more.jsonl", '{"id":3,"price":0.0000000001}\n');
     await page.getByRole("dialog").getByText("0.0000000001").waitFor();
     await takePicture(page, "import-append");
@@ -60,7 +75,10 @@ describe("an import in the console", () => {
     const gateway = await startGateway();
     t.onTestFinished(() => gateway.close());
     await using ns = await connect("connect", { uri: gateway.uri });
-    await ns.createTable({ id: ["t"] }, Array.from({ length: 25 }, (_, id) => ({ id, x: id / 3 })));
+    await ns.createTable(
+      { id: ["t"] },
+      Array.from({ length: 25 }, (_, id) => ({ id, x: id / 3 })),
+    );
     await ns.insertIntoTable({ id: ["t"] }, [{ id: 25, x: 0.1234567891 }]);
     const page = await openPage(t);
     await page.goto(`${gateway.uri}/console/#/table/query/t`);
@@ -76,7 +94,10 @@ describe("an import in the console", () => {
     await takePicture(page, "query-page-3");
     await page.getByRole("link", { name: "Versions" }).click();
     await page.getByRole("button", { name: "Restore" }).click();
-    await page.getByRole("dialog").getByText(/Rows, columns and indices become those of version 1/).waitFor();
+    await page
+      .getByRole("dialog")
+      .getByText(/Rows, columns and indices become those of version 1/)
+      .waitFor();
     await takePicture(page, "restore");
     expect(await violationsOf(page)).toEqual([]);
     await page.keyboard.press("Escape");
