@@ -26,12 +26,14 @@ export interface MessageForm {
   readonly status?: ((message: Message) => number | undefined) | undefined;
 }
 
-/** An error that a family of clients expects under another HTTP status. The code stays. */
+/** An error that a family of clients expects under another HTTP status or with another message. The code stays. */
 export interface ErrorForm {
   readonly error: ErrorName;
   readonly status: number;
   /** Full name of the request's type. Default: all types. */
   readonly request?: string;
+  /** Message that the clients match. Default: the error's own. */
+  readonly text?: string;
 }
 
 /** How a family of clients deviates from the specification, declared as data. */
@@ -64,7 +66,7 @@ export function form<D extends DescMessage>(
   return [message.typeName, form as MessageForm];
 }
 
-/** Returns the HTTP status of an error in a dialect; undefined if it is the error's own. */
-export function errorStatus(dialect: Dialect, error: string, request: string): number | undefined {
-  return dialect.errors.find((row) => row.error === error && (row.request ?? request) === request)?.status;
+/** Returns how a dialect writes an error; undefined if it writes the error as it is. */
+export function errorForm(dialect: Dialect, error: string, request: string): ErrorForm | undefined {
+  return dialect.errors.find((row) => row.error === error && (row.request ?? request) === request);
 }

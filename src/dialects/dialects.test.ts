@@ -11,7 +11,7 @@ import {
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
 import { errorEntry } from "../namespace/errors.ts";
 import { createTranscoder } from "../transcode/transcoder.ts";
-import { errorStatus } from "./dialect.ts";
+import { errorForm } from "./dialect.ts";
 import { lancedb } from "./lancedb.ts";
 import { readMultiMatch } from "./lancedb-query.ts";
 import { DIALECTS } from "./registry.ts";
@@ -300,13 +300,13 @@ describe("LanceDB's dialect: answers", () => {
 });
 
 describe("LanceDB's dialect: errors", () => {
-  const status = (error: string, input = "any") => errorStatus(lancedb, error, input);
+  const status = (error: string, input = "any") => errorForm(lancedb, error, input)?.status;
 
   it("a table that is there is a 400 to its creator only", () => {
     assert.equal(status("TableAlreadyExists", CreateTableRequestSchema.typeName), 400);
     assert.equal(status("TableAlreadyExists"), undefined);
     assert.equal(
-      errorStatus(specification, "TableAlreadyExists", CreateTableRequestSchema.typeName),
+      errorForm(specification, "TableAlreadyExists", CreateTableRequestSchema.typeName)?.status,
       undefined,
     );
   });

@@ -39,6 +39,7 @@ import {
 } from "../gen/lance/namespace/v1/table_pb.ts";
 import {
   CreateTableTagRequestSchema,
+  GetTableTagVersionRequestSchema,
   ListTableTagsResponseSchema,
   UpdateTableTagRequestSchema,
 } from "../gen/lance/namespace/v1/tag_pb.ts";
@@ -150,6 +151,8 @@ export const lancedb: Dialect = {
     { error: "TableBranchNotFound", request: CherryPickBranchRequestSchema.typeName, status: 404 },
     { error: "TableBranchNotFound", status: 400 },
     { error: "TableColumnNotFound", status: 400 },
+    // A checkout of a missing tag is a ValueError, as in the library, if this is a 404.
+    { error: "TableTagNotFound", request: GetTableTagVersionRequestSchema.typeName, status: 404 },
     { error: "TableTagNotFound", status: 400 },
     // The clients retry a 409 three times, which helps only against other writers.
     { error: "TableTagAlreadyExists", status: 400 },
@@ -158,6 +161,12 @@ export const lancedb: Dialect = {
     { error: "TableVersionNotFound", request: CreateTableTagRequestSchema.typeName, status: 400 },
     { error: "TableVersionNotFound", request: UpdateTableTagRequestSchema.typeName, status: 400 },
     // The clients retry a 504 three times. A limit that they set themselves would run out three times.
+    {
+      error: "DeadlineExceeded",
+      request: MergeInsertIntoTableRequestSchema.typeName,
+      status: 408,
+      text: "merge insert timed out",
+    },
     { error: "DeadlineExceeded", status: 408 },
   ],
 

@@ -1,4 +1,4 @@
-import { writeFile } from "node:fs/promises";
+import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it } from "vitest";
 import { temporaryDirectory } from "../support/directory.ts";
@@ -29,12 +29,28 @@ async function runConfigured(part: string): Promise<void> {
   }
 }
 
+/** Runs a part against a gateway whose engine has a small model for the tokenizer `jieba/default`. */
+async function runWithModel(part: string): Promise<void> {
+  const { path, remove } = await temporaryDirectory();
+  try {
+    await mkdir(join(path, "jieba", "default"), { recursive: true });
+    await writeFile(join(path, "jieba", "default", "dict.txt"), "我们 1000 n\n中国 1000 n\n中国人 1000 n\n");
+    process.env["LANCE_LANGUAGE_MODEL_HOME"] = path;
+    await run(part);
+  } finally {
+    delete process.env["LANCE_LANGUAGE_MODEL_HOME"];
+    await remove();
+  }
+}
+
 describe("connections of LanceDB's client in Python", () => {
   it("region=local reaches a single database, whatever its name is", () => run("region"));
 
   it("region=local reaches the database of its name among several", () => runConfigured("regions"));
 
   it("connect_catalog gives each database tables of its own over one root", () => run("catalog"));
+
+  it("searches by the words of a language model that the server has", () => runWithModel("jieba"));
 
   it("connect_catalog lists and opens configured databases", () => runConfigured("configured"));
 });

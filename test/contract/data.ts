@@ -256,6 +256,18 @@ export function dataTests(world: World): void {
       assert.equal(await count({ branch: "main" }), 10);
     });
 
+    test("rows are counted by their ids, addresses and offsets", async () => {
+      const id = await world.table();
+      const count = async (predicate: string) =>
+        Number((await world.client.countTableRows({ id, predicate })).count);
+      for (const column of ["_rowid", "_rowaddr", "_rowoffset"]) {
+        assert.equal(await count(`${column} IN (0, 1, 2)`), 3, column);
+        assert.equal(await count(`${column} = 1`), 1, column);
+        assert.equal(await count(`${column} = 1 OR ${column} = 2`), 2, column);
+        assert.equal(await count(`${column} = 1 AND id > 100`), 0, column);
+      }
+    });
+
     test("errors distinguish a missing version, a missing branch and a wrong condition", async () => {
       const id = await world.table();
       await refused("TableVersionNotFound", world.client.countTableRows({ id, version: 99n }));

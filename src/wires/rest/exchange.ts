@@ -2,7 +2,7 @@ import type { ServerResponse } from "node:http";
 import { constants } from "node:http2";
 import { Readable } from "node:stream";
 import type { Logger } from "pino";
-import { type Dialect, errorStatus } from "../../dialects/dialect.ts";
+import { type Dialect, type ErrorForm, errorForm } from "../../dialects/dialect.ts";
 import type { Call } from "../../namespace/call.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import { LateSignal } from "../../runtime/late-signal.ts";
@@ -157,8 +157,10 @@ export class Exchange {
   }
 
   #answerError(error: LanceError): void {
-    const status = this.#statusOf(error);
-    const text = errorText(error, status, this.path);
+    const form = this.#formOf(error);
+    const status = form?.status ?? error.entry.httpStatus;
+    const told = form?.text === undefined ? error : new LanceError(error.kind, form.text);
+    const text = errorText(told, status, this.path);
     try {
       this.#send(status, "application/json", text, { ...this.responseHeaders, ...error.headers });
     } catch (cause) {
@@ -168,10 +170,9 @@ export class Exchange {
   }
 
   /** No function of each call, because it costs the collector much (docs/adr/0028). */
-  #statusOf({ entry }: LanceError): number {
+  #formOf({ entry }: LanceError): ErrorForm | undefined {
     const { call, dialect } = this;
-    const own = call && dialect && errorStatus(dialect, entry.name, call.method.input.typeName);
-    return own ?? entry.httpStatus;
+    return call && dialect && errorForm(dialect, entry.name, call.method.input.typeName);
   }
 
   #send(status: number, contentType: string | undefined, body: JsonPieces, extra: Headers): void {

@@ -4,6 +4,8 @@ import asyncio
 import sys
 
 import lancedb
+import pyarrow as pa
+from lancedb.index import FTS
 from support import Session, people
 
 URI, PART = sys.argv[1:3]
@@ -164,5 +166,29 @@ def configured():
         root.drop_database("new", ignore_missing=True)
 
 
-{"region": region, "regions": regions, "catalog": catalog, "configured": configured}[PART]()
+def jieba():
+    table = connect("shop").create_table("t", pa.table({"id": [1, 2, 3], "text": ["我们是中国人", "他们", "我们"]}))
+
+    def found(word):
+        return sorted(row["id"] for row in table.search(word, query_type="fts").limit(9).to_list())
+
+    with check("create_index"):
+        table.create_index("text", config=FTS(base_tokenizer="jieba/default", stem=False, remove_stop_words=False))
+        assert found("我们") == [1, 3] and found("中国人") == [1] and found("他们") == [2]
+    with check("a row that is added"):
+        table.add(pa.table({"id": [4], "text": ["中国人"]}))
+        assert found("中国人") == [1, 4]
+    with check("jieba alone"):
+        table.create_index("text", config=FTS(base_tokenizer="jieba", stem=False, remove_stop_words=False))
+        assert found("我们") == [1, 3]
+    with check("a model that is missing"):
+        for name in ["lindera/ipadic", "jieba/other"]:
+            refused(Exception, lambda: table.create_index("text", config=FTS(base_tokenizer=name)), "no usable language model")
+    with check("another directory"):
+        refused(Exception, lambda: table.create_index("text", config=FTS(base_tokenizer="jieba/../x")), "unknown base tokenizer")
+        assert found("我们") == [1, 3]
+
+
+PARTS = {"jieba": jieba, "region": region, "regions": regions, "catalog": catalog, "configured": configured}
+PARTS[PART]()
 session.end()

@@ -33,6 +33,11 @@ test("the engine counts by itself if that is quick and reads no wide columns", a
   assert.deepEqual(await countOf("abs(id) > 5", 0), ["query", 32_768]);
 });
 
+test("the engine's own count is not asked for rows that it would look up", async () => {
+  for (const where of ["_rowid = 1", "_rowaddr = 1 OR a = 2", "`_rowoffset` = 0"])
+    assert.deepEqual(await countOf(where, 0), ["query", 32_768]);
+});
+
 test("a count of wide rows reads about 2 MiB at a time", async () => {
   assert.deepEqual(await countOf("text = 'a'", MIB / 8), ["query", 16]);
   assert.deepEqual(await countOf("length(text) > 5", 8 * MIB), ["query", 1]);

@@ -9,6 +9,12 @@ const BATCH_ROWS = 32_768;
 /** Rows times characters of a condition up to which it takes well under a second, unless it calls functions. */
 const QUICK = 500_000_000;
 
+/**
+ * Names of the engine's own columns. Where a condition looks rows up by one of them, as `_rowid = 1` does, the engine's count fails
+ * with an error of its own.
+ */
+const OWN_COLUMNS = /_row(?:id|addr|offset)/i;
+
 /** Options of a count. */
 export interface CountOptions {
   /** Number of rows of the table. */
@@ -31,7 +37,7 @@ export async function countMatching(
   where: string,
   { tableRows, width, timeoutMs, isWanted }: CountOptions,
 ): Promise<number> {
-  const isQuick = !where.includes("(") && tableRows * where.length <= QUICK;
+  const isQuick = !where.includes("(") && !OWN_COLUMNS.test(where) && tableRows * where.length <= QUICK;
   if (isQuick && width === 0) return table.countRows(where);
   const batches = await filteredRows(table, where).execute(batchRowsOf(width, BATCH_ROWS), timeoutMs);
   let rows = 0;

@@ -135,6 +135,11 @@ const SAID: readonly (readonly [text: string, name: ErrorName, message?: string]
     "Cast error: Cannot cast string 'a' to value of Int32 type",
   ],
   [
+    "Invalid input, Invalid directory path: /home/me/.local/share/lance/language_models/jieba/default",
+    "InvalidInput",
+    "the server has no usable language model of this base tokenizer in the directory LANCE_LANGUAGE_MODEL_HOME",
+  ],
+  [
     "Failed to execute merge insert: GenericFailure, Runtime error: merge insert timed out",
     "DeadlineExceeded",
     "merge insert timed out",

@@ -99,6 +99,11 @@ export const MEANINGS: readonly Meaning[] = [
     "ServiceUnavailable",
     "the work of the engine needs more room for temporary files than it may use",
   ],
+  [
+    /Invalid directory path: |Failed to load (?:Jieba|tokenizer config)|Failed to initialize default tokenizer/,
+    "InvalidInput",
+    "the server has no usable language model of this base tokenizer in the directory LANCE_LANGUAGE_MODEL_HOME",
+  ],
   [/Cleanup error: Error encountered while parsing (?=lance\.auto_cleanup)/, "InvalidTableState"],
   [
     /LanceError\(Index\): (?:Index with id \S+ does not exist|Index [Mm]etadata )/,

@@ -10,3 +10,21 @@ test("the stop words of a full-text index have at most 65,536 characters, with o
   assert.deepEqual(check(most).customStopWords, most);
   assert.throws(() => check([...most, ""]), failsWith("InvalidInput"));
 });
+
+test("a tokenizer with a language model names a directory of models, and no other", () => {
+  const check = (baseTokenizer: string) =>
+    checkIndexFields(indexKind("FTS"), { baseTokenizer, customStopWords: [] }).baseTokenizer;
+  for (const name of ["jieba", "jieba/default", "lindera/ipadic", "lindera/ko-dic_2.1"])
+    assert.equal(check(name), name);
+  for (const name of [
+    "lindera",
+    "jieba/",
+    "jieba/..",
+    "jieba/../x",
+    "jieba/a/b",
+    "jieba//etc",
+    "/etc",
+    "other/x",
+  ])
+    assert.throws(() => check(name), failsWith("InvalidInput"), name);
+});

@@ -61,6 +61,9 @@ const LANGUAGES =
 /** Tokenizers that need no files beside the engine. */
 const TOKENIZERS = ["simple", "whitespace", "raw", "ngram", "icu", "icu/split"];
 
+/** Tokenizers with a model in the directory that `LANCE_LANGUAGE_MODEL_HOME` names; a name leads to no other directory. */
+const WITH_MODEL = /^(?:jieba|(?:jieba|lindera)\/[\w-][\w.-]*)$/;
+
 /** Maximum length of the stop words of an index, with one character more for each. The engine reads them with each search, and each list of indices has them. */
 const MAX_STOP_WORDS_LENGTH = 64 * 1024;
 
@@ -100,10 +103,10 @@ export function checkIndexFields(kind: ParameterList, fields: IndexFields): Inde
   }
   const known = LANGUAGES.find((name) => name.toLowerCase() === language?.toLowerCase());
   if (language !== undefined && known === undefined) throw noneOf("language", language, LANGUAGES);
-  if (baseTokenizer !== undefined && !TOKENIZERS.includes(baseTokenizer)) {
+  if (baseTokenizer !== undefined && !TOKENIZERS.includes(baseTokenizer) && !WITH_MODEL.test(baseTokenizer)) {
     throw new LanceError(
       "InvalidInput",
-      `unknown base tokenizer ${baseTokenizer}; base_tokenizer is none of ${TOKENIZERS.join(", ")}`,
+      `unknown base tokenizer ${baseTokenizer}; base_tokenizer is none of ${TOKENIZERS.join(", ")}, jieba/MODEL and lindera/MODEL`,
     );
   }
   return { ...fields, ...(known !== undefined && { language: known }) };

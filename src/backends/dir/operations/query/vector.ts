@@ -190,11 +190,13 @@ function vectorColumns(fields: readonly ArrowField[], parents: readonly string[]
 }
 
 function checkVector(vector: QueryVector, { names, dimension, bytes }: VectorColumn): void {
-  const column = JSON.stringify(formatFieldPath(names));
+  const path = formatFieldPath(names);
+  const column = JSON.stringify(path);
   if (vector.length !== dimension) {
     throw new LanceError(
       "InvalidInput",
-      `the query vector has ${vector.length} components, and those of column ${column} have ${dimension}`,
+      // LanceDB's clients match these words of the library.
+      `query dim(${vector.length}) doesn't match the column ${path} vector dim(${dimension})`,
     );
   }
   if (!vector.every((value) => Number.isFinite(Math.fround(value)))) {
