@@ -59,6 +59,43 @@ export const grownText = repeated(
   onTable("count_rows"),
   query({ predicate: "length(repeat('a', 4294967295)) > 1" }),
 );
+export const columnPattern = repeated(
+  "a filter with a pattern from a column",
+  onTable("count_rows"),
+  query({ predicate: "regexp_like(s, s || '(a{0,60}){0,60}')" }),
+);
+export const nestedPattern = repeated(
+  "a filter with nested repetitions",
+  onTable("count_rows"),
+  query({ predicate: "regexp_like(s, '^(([ab]{0,9}){0,9}){0,9}c$')" }),
+);
+export const costlyPattern = repeated(
+  "a filter with the most steps of a pattern",
+  onTable("count_rows"),
+  query({ predicate: "regexp_like(s, 'a[ab]{250}[^ab]')" }),
+);
+export const manyWildcards = repeated(
+  "a filter by LIKE with 50 wildcards",
+  onTable("count_rows"),
+  query({ predicate: `s LIKE '%a${"_".repeat(48)}z%'` }),
+);
+export const manyLikes = repeated(
+  "a filter of 7,000 LIKEs",
+  onTable("count_rows"),
+  query({ predicate: Array.from({ length: 7_000 }, (_, i) => `s LIKE '%q${i}%'`).join(" OR ") }),
+);
+const words = (condition: object) => ({ full_text_query: { structured_query: { query: condition } } });
+const FUZZY = { column: "s", fuzziness: 2 };
+export const fuzzyTerms = repeated(
+  "a search for 5,400 fuzzy words with endless expansions",
+  onTable("query"),
+  query({ k: 1, ...words({ match: { ...FUZZY, terms: "ab ".repeat(5_400), max_expansions: 2 ** 31 - 1 } }) }),
+);
+export const fuzzyMatches = repeated(
+  "a search for 1,000 fuzzy matches",
+  onTable("query"),
+  query({ k: 1, ...words({ boolean: { should: Array(1_000).fill({ match: { ...FUZZY, terms: "ab" } }) } }) }),
+);
 export const largeNumbers = repeated(
   "a search whose k, offset and refine_factor are 2^31-1",
   onTable("query"),

@@ -1,12 +1,19 @@
 import type { Attack } from "./attack.ts";
 import { idleConnections, resets } from "./floods.ts";
 import {
+  columnPattern,
+  costlyPattern,
   deepFilter,
   deepJson,
+  fuzzyMatches,
+  fuzzyTerms,
   grownText,
   largeNumbers,
   longChain,
+  manyLikes,
   manyVectors,
+  manyWildcards,
+  nestedPattern,
   sharedFields,
 } from "./requests.ts";
 import { abandoned, unreadConnect, unreadGrpc, unreadRest } from "./results.ts";
@@ -32,4 +39,11 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
   "grown-text": grownText,
   "large-numbers": largeNumbers,
   "many-vectors": manyVectors,
+  "column-pattern": columnPattern,
+  "nested-pattern": nestedPattern,
+  "costly-pattern": costlyPattern,
+  "many-wildcards": manyWildcards,
+  "many-likes": manyLikes,
+  "fuzzy-terms": fuzzyTerms,
+  "fuzzy-matches": fuzzyMatches,
 };

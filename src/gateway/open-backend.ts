@@ -1,5 +1,6 @@
 import { availableParallelism } from "node:os";
 import type { Logger } from "pino";
+import type { Turns } from "../backends/dir/concurrency/turns.ts";
 import type { ReadAhead } from "../backends/dir/operations/read/read-ahead.ts";
 import type { UpkeepOptions } from "../backends/dir/upkeep/upkeep.ts";
 import { BACKEND_KINDS, type BackendKind, backendKindOf, UsageError } from "../config/option-spec.ts";
@@ -22,6 +23,8 @@ export interface Surroundings {
   readonly log: Logger;
   /** Memory for open query results. Default: each directory has its own. */
   readonly readAhead?: ReadAhead | undefined;
+  /** The turns of work that may hold a thread of the engine for long. Default: each directory has its own. */
+  readonly engineTurns?: Turns | undefined;
   /** Memory for answers of upstreams that are collected. Default: each upstream has its own. */
   readonly answers?: ByteBudget | undefined;
   /** Whether the gateway looks after the tables of directories in the background. Default: false. */
@@ -57,15 +60,16 @@ export function prepareEngine(): void {
   process.env["LANCEDB_LOG"] ??= "error";
   // Read-ahead of a scan in bytes; the engine's own default is 2 GiB.
   process.env["LANCE_DEFAULT_IO_BUFFER_SIZE"] ??= String(16 * 1024 ** 2);
-  // With a single thread, its default on one core, the engine's timers stop and other calls wait while a call computes.
-  process.env["TOKIO_WORKER_THREADS"] ??= String(Math.max(2, availableParallelism()));
+  // A condition or a search holds a thread while it computes. There are more threads than turns for these (createEngineTurns), so that other calls and
+  // the engine's timers always find one.
+  process.env["TOKIO_WORKER_THREADS"] ??= String(2 * availableParallelism() + 6);
 }
 
 type Open = (options: ServeOptions, surroundings: Surroundings) => Promise<Backend>;
 
 const KINDS: Readonly<Record<BackendKind, Open>> = {
   async dir(options, { upkeepMetrics: metrics, looksAfterTables = false, ...surroundings }) {
-    const { log, readAhead, shared, takesOver } = surroundings;
+    const { log, readAhead, engineTurns, shared, takesOver } = surroundings;
     const { createDirectoryBackend } = await import("../backends/dir/index.ts");
     const { openVendor } = await import("./open-vendor.ts");
     const storageOptions = storageOptionsOf(options.root, options.storageOptions, process.env);
@@ -80,7 +84,7 @@ const KINDS: Readonly<Record<BackendKind, Open>> = {
         looksAfterTables && !options.noMaintenance
           ? { ...upkeepOptionsOf(options, shared), metrics }
           : undefined,
-      ...{ readAhead, shared, takesOver, log },
+      ...{ readAhead, engineTurns, shared, takesOver, log },
     });
   },
 

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { Logger } from "pino";
 import { FAILURES_SHAPE } from "../auth/failure-delay.ts";
+import { createEngineTurns } from "../backends/dir/concurrency/turns.ts";
 import { createReadAhead } from "../backends/dir/operations/read/read-ahead.ts";
 import { createAnswerBudget } from "../backends/resilience/answer-budget.ts";
 import { PAUSES_SHAPE } from "../backends/upstream-identity/refused-fetches.ts";
@@ -60,12 +61,13 @@ export async function startGateway(
     workers === undefined ? await openLiveWebhooks({ options, databases }, { log, tally }) : undefined;
   const sink = dispatcher ?? workers?.events;
   const readAhead = createReadAhead({ maxBytes: options.readAheadBytes });
+  const engineTurns = createEngineTurns(workers?.count);
   const answers = createAnswerBudget(answerBytesOf(options), workers?.answerBytes);
   const context: GenerationContext = {
     ...{ log, metrics, workers },
     failures: ({ auth }) => (auth.length === 0 ? undefined : workers?.openCells(FAILURES, FAILURES_SHAPE)),
     surroundings: {
-      ...{ log, readAhead, answers, looksAfterTables: true, backends: backendsOf(plugins) },
+      ...{ log, readAhead, engineTurns, answers, looksAfterTables: true, backends: backendsOf(plugins) },
       tokenPauses: workers?.openCells(PAUSES, PAUSES_SHAPE),
     },
   };

@@ -4,8 +4,12 @@ export interface CallerQueue<T> {
   /** The next entry; undefined if none waits. */
   readonly first: T | undefined;
   push(entry: T, caller: string): void;
-  /** Removes the next entry; its caller comes after all others then. */
-  shift(): T | undefined;
+  /**
+   * Removes the next entry; its caller comes after all others then.
+   *
+   * @param isFree whether a caller may have the next entry. Default: every one may.
+   */
+  shift(isFree?: (caller: string) => boolean): T | undefined;
   /** Removes an entry that no longer waits. */
   remove(entry: T, caller: string): void;
   /** Returns the newest entry of the caller that has the most; undefined unless it has more than a caller would have with its next. */
@@ -36,8 +40,8 @@ export function createCallerQueue<T>(): CallerQueue<T> {
       if (own === undefined) waiting.set(caller, [entry]);
       else own.push(entry);
     },
-    shift() {
-      const found = next();
+    shift(isFree) {
+      const found = isFree === undefined ? next() : [...waiting].find(([caller]) => isFree(caller));
       if (found === undefined) return undefined;
       const [caller, own] = found;
       size -= 1;

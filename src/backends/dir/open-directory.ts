@@ -1,4 +1,3 @@
-import { availableParallelism } from "node:os";
 import { createPartBufferPool } from "../../arrow/part-buffer.ts";
 import { createJournal } from "./batch/journal.ts";
 import { createWorkNotes } from "./batch/work-notes.ts";
@@ -9,6 +8,7 @@ import { createManifestTable } from "./catalog/manifest/manifest-table.ts";
 import { createStaleness } from "./concurrency/allow-staleness.ts";
 import { createKeyedLocks, type KeyedLocks } from "./concurrency/keyed-locks.ts";
 import { createThreadGate, createThreadLocks } from "./concurrency/thread-locks.ts";
+import { createEngineTurns } from "./concurrency/turns.ts";
 import { createWriteGate } from "./concurrency/write-gate.ts";
 import { createEngine } from "./engine/engine.ts";
 import { checkTemporaryDirectory } from "./engine/temporary-directory.ts";
@@ -114,8 +114,7 @@ export async function openDirectory(options: DirectoryBackendOptions): Promise<O
     store,
     reindexed: new Set(),
     ...exclusion,
-    // If every core always worked on a batch, the engine's short calls would wait behind batches.
-    resultTurns: Math.max(1, Math.floor((availableParallelism() - 1) / (shared?.workers ?? 1))),
+    engineTurns: options.engineTurns ?? createEngineTurns(shared?.workers),
     clock,
     log,
     maxUploadBytes,

@@ -1,6 +1,7 @@
 import type { Logger } from "pino";
 import type { NameRule } from "../../namespace/identifier.ts";
 import type { SharedDatabase } from "../../runtime/sharing.ts";
+import type { Turns } from "./concurrency/turns.ts";
 import type { ReadAhead } from "./operations/read/read-ahead.ts";
 import type { AutoRefreshTimes } from "./operations/views/auto-refresh.ts";
 import type { OpenedStore } from "./stores/open-store.ts";
@@ -45,6 +46,8 @@ export interface DirectoryBackendOptions {
   readonly uploadPartBytes?: number | undefined;
   /** Memory for open query results, which several backends may share. Default: 128 MiB of its own. */
   readonly readAhead?: ReadAhead | undefined;
+  /** The turns of work that may hold a thread of the engine for long. Default: the directory has its own. */
+  readonly engineTurns?: Turns | undefined;
   /** Size of the engine's cache of index data, in bytes. Default: {@link defaultCacheSizes} of a worker. */
   readonly indexCacheBytes?: number | undefined;
   /** Size of the engine's cache of file metadata, in bytes. Default: {@link defaultCacheSizes} of a worker. */

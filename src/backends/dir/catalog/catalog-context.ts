@@ -1,5 +1,6 @@
 import type { NameRule } from "../../../namespace/identifier.ts";
 import type { KeyedLocks } from "../concurrency/keyed-locks.ts";
+import type { Turns } from "../concurrency/turns.ts";
 import type { WriteGate } from "../concurrency/write-gate.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { ObjectStore } from "../format/storage.ts";
@@ -27,6 +28,8 @@ export interface CatalogContext {
 /** A catalog with the data of its tables. */
 export interface TableContext extends CatalogContext {
   readonly engine: Engine;
+  /** The turns of work that may hold a thread of the engine for long. */
+  readonly engineTurns: Turns;
   /** The storage from its root, for direct reads and writes of the format. */
   readonly store: ObjectStore;
   /** Notes of long work on tables, which other processes read. */

@@ -41,3 +41,24 @@ test("callers take turns, however much one of them has waiting", async () => {
   await Promise.all(["a1", "a2", "a3", "b1", "c1", "b2"].map(run));
   assert.deepEqual(order, ["a1", "a2", "b1", "c1", "a3", "b2"]);
 });
+
+test("a caller that takes all turns that it may leaves the others to other callers", async () => {
+  const turns = createTurns(3, 2);
+  const { promise: ended, resolve: end } = Promise.withResolvers<void>();
+  const began: string[] = [];
+  const run = (name: string) =>
+    turns.run(
+      async () => {
+        began.push(name);
+        if (name.startsWith("a")) await ended;
+      },
+      always,
+      name[0],
+    );
+  const held = ["a1", "a2", "a3", "a4"].map(run);
+  await Promise.all(["b1", "b2", "c1"].map(run));
+  assert.deepEqual(began, ["a1", "a2", "b1", "b2", "c1"]);
+  end();
+  await Promise.all(held);
+  assert.deepEqual(began.slice(5), ["a3", "a4"]);
+});

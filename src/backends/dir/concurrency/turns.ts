@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import { createCallerQueue } from "../../../runtime/caller-queue.ts";
 
 /** Runs a bounded number of tasks at a time; the others wait. */
@@ -12,33 +13,62 @@ export interface Turns {
   run<T>(work: () => Promise<T>, isWanted: () => boolean, caller?: string): Promise<T | undefined>;
 }
 
-/** Creates turns, of which `limit` are taken at a time. */
-export function createTurns(limit: number): Turns {
+/**
+ * Creates turns.
+ *
+ * @param limit number of turns that are taken at a time
+ * @param most number of turns that a caller takes at a time. Default: all of them
+ */
+export function createTurns(limit: number, most = limit): Turns {
   /** Starts of waiting work. */
   const waiting = createCallerQueue<() => void>();
+  /** Turns that callers have taken. */
+  const taken = new Map<string, number>();
   let free = limit;
+
+  const mayTake = (caller: string) => (taken.get(caller) ?? 0) < most;
+  function take(caller: string): void {
+    free--;
+    taken.set(caller, (taken.get(caller) ?? 0) + 1);
+  }
 
   function wait(caller: string): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
-    waiting.push(resolve, caller);
+    waiting.push(() => {
+      take(caller);
+      resolve();
+    }, caller);
     return promise;
   }
 
-  function passOn(): void {
-    const begin = waiting.shift();
-    if (begin === undefined) free++;
-    else begin();
+  function passOn(caller: string): void {
+    free++;
+    const left = (taken.get(caller) ?? 0) - 1;
+    if (left > 0) taken.set(caller, left);
+    else taken.delete(caller);
+    waiting.shift(mayTake)?.();
   }
 
   return {
     async run(work, isWanted, caller = "") {
-      if (free > 0) free--;
+      if (free > 0 && mayTake(caller)) take(caller);
       else await wait(caller);
       try {
         return isWanted() ? await work() : undefined;
       } finally {
-        passOn();
+        passOn(caller);
       }
     },
   };
+}
+
+/**
+ * Creates the turns of work that may hold a thread of the engine for long: the batches of long results, and costly conditions and searches. If every
+ * core always worked on these, the engine's short calls would wait behind them. No caller takes the last turn.
+ *
+ * @param workers number of workers of the process, which divide the turns
+ */
+export function createEngineTurns(workers = 1): Turns {
+  const most = Math.max(1, Math.floor((availableParallelism() - 1) / workers));
+  return createTurns(most + 1, most);
 }

@@ -1,7 +1,7 @@
 import { ITEMS_PER_STEP, type Steps } from "../../../runtime/pace.ts";
 import { argumentsOf, callAt, constantOf } from "./sql-functions.ts";
 import { ignoresSpace, stepsOfLike, stepsOfRegexp } from "./sql-patterns.ts";
-import { invalidSql, type SqlToken } from "./sql-tokens.ts";
+import { invalidSql, type SqlToken, tokenSteps } from "./sql-tokens.ts";
 
 /*
  * A step is the time for which the engine follows one part of a pattern at each character of a text: 5 ns for a byte. An expression of the
@@ -10,6 +10,8 @@ import { invalidSql, type SqlToken } from "./sql-tokens.ts";
 
 /** Maximum number of steps that an expression may take at each character of a row. */
 export const MAX_STEPS = 512;
+/** Number of steps from which on an expression may hold a thread of the engine for long. */
+const COSTLY_STEPS = 16;
 /** Maximum number of steps of a pattern. */
 export const MAX_PATTERN_STEPS = 256;
 /** Maximum length of a pattern, in characters. */
@@ -105,6 +107,20 @@ export function* stepsOf(tokens: readonly SqlToken[]): Steps<number> {
     }
   }
   return sum;
+}
+
+/** The parts of a text without which it costs little. */
+const COSTS = /[([]|like|similar|rlike|regexp/i;
+
+/** Returns whether one of some checked expressions may hold a thread of the engine for long, in steps. */
+export function* costSteps(expressions: readonly (string | undefined)[]): Steps<boolean> {
+  let sum = 0;
+  for (const expression of expressions) {
+    if (expression === undefined || !COSTS.test(expression)) continue;
+    sum += yield* stepsOf(yield* tokenSteps(expression));
+    if (sum >= COSTLY_STEPS) return true;
+  }
+  return false;
 }
 
 function callSteps(name: string, list: readonly (readonly SqlToken[])[]): number {

@@ -22,8 +22,6 @@ export interface JobContext {
 /** Memory of open query results. */
 export interface ReadContext {
   readonly readAhead: ReadAhead;
-  /** Number of batches of long results that are read at a time. */
-  readonly resultTurns: number;
   /** Maximum number of words to which the fuzzy conditions of a search may expand together. */
   readonly maxSearchExpansions: number;
 }

@@ -6,6 +6,7 @@ import { filteredRows } from "../../engine/filtered-rows.ts";
 import type { NativeTable } from "../../engine/native.ts";
 import type { NativeQueryBase, NativeVectorQuery } from "../../engine/native-query.ts";
 import { predicateSteps } from "../../engine/predicate.ts";
+import { costSteps } from "../../engine/sql-costs.ts";
 import type { Guarded } from "../tables/guarded.ts";
 import type { Reads } from "../tables/misread.ts";
 import { applyClauses, keysOf, MAX_LIMIT, orderRows, rowsOf } from "./clauses.ts";
@@ -52,6 +53,8 @@ export interface BuiltQuery {
   readonly whole: () => Promise<NativeQueryBase>;
   /** The queries to run, one after the other, so that a call that ends stops between them. */
   readonly runs: readonly Run[];
+  /** Whether it may hold a thread of the engine for long, by its condition, its computed columns or its search for words. */
+  readonly isCostly: boolean;
   /** The columns that the request names, as a text; undefined if there are too many to keep their width. */
   readonly columns: string | undefined;
   /**
@@ -128,9 +131,13 @@ export async function buildQuery(
       asked.filter,
     ],
   });
+  const isCostly =
+    text?.isCostly === true ||
+    (await inSlices(costSteps([asked.filter, ...Object.values(asked.columns?.columnAliases ?? {})])));
   const search = { table, schema, request, columns, vector, text, scanned };
-  if (vector !== undefined && text !== undefined) return { ...hybrid({ ...search, vector, text }), reads };
-  return { ...(await plain(search, pace)), reads };
+  if (vector !== undefined && text !== undefined)
+    return { ...hybrid({ ...search, vector, text }), reads, isCostly };
+  return { ...(await plain(search, pace)), reads, isCostly };
 }
 
 /** A request that has been checked against its table. */
@@ -147,7 +154,7 @@ interface CheckedSearch {
 /** Builds a search for vectors and words. */
 function hybrid(
   search: CheckedSearch & { readonly vector: VectorSearch; readonly text: TextSearch },
-): Omit<BuiltQuery, "reads"> {
+): Omit<BuiltQuery, "reads" | "isCostly"> {
   const { schema, request, vector, scanned } = search;
   const columns = search.columns && withoutScores(search.columns);
   const { limit = DEFAULT_SEARCH_ROWS, offset } = rowsOf(request, true);
@@ -170,7 +177,7 @@ function hybrid(
 }
 
 /** Builds a scan, or a search for vectors or for words. */
-async function plain(search: CheckedSearch, pace: Pace): Promise<Omit<BuiltQuery, "reads">> {
+async function plain(search: CheckedSearch, pace: Pace): Promise<Omit<BuiltQuery, "reads" | "isCostly">> {
   const { table, schema, request, columns, vector, text, scanned } = search;
   const { limit, offset } = rowsOf(request, vector !== undefined || text !== undefined);
   const hidesRowId = needsRowId(search) && !asksForRowId(request, columns);

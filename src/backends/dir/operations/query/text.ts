@@ -17,6 +17,8 @@ import type { QueryFields } from "./fields.ts";
 export interface TextSearch {
   /** Returns the paths of the fields that it searches. */
   fields(): Promise<readonly string[]>;
+  /** Whether it may take a fraction of a second or more. */
+  readonly isCostly: boolean;
   apply(query: NativeQueryBase): void;
 }
 
@@ -70,14 +72,20 @@ export async function textSearch(
     const columns = stringQuery.columns.map((path) => searchedField(target, path));
     return {
       fields: async () => (columns.length > 0 ? columns : target.indexedFields()),
+      isCostly: isCostly(text.length * Math.max(1, columns.length), columns.length, 0),
       apply: (query) => query.fullTextSearch({ query: text, columns: columns.length > 0 ? columns : null }),
     };
   }
   if (structuredQuery === undefined) throw invalid("full_text_query has neither a string nor a structure");
   const defaults = leavesColumnOpen(structuredQuery.query, 0) ? await target.indexedFields() : [];
   const fields = new Set<string>();
-  const tree = createTreeReader(target, defaults, fields)(structuredQuery.query, 0);
-  return { fields: async () => [...fields], apply: (query) => query.fullTextSearch({ query: tree }) };
+  const { read, isCostly: isCostlyTree } = createTreeReader(target, defaults, fields);
+  const tree = read(structuredQuery.query, 0);
+  return {
+    fields: async () => [...fields],
+    isCostly: isCostlyTree(),
+    apply: (query) => query.fullTextSearch({ query: tree }),
+  };
 }
 
 function searchedField({ schema }: TextTarget, path: string): string {
@@ -226,7 +234,7 @@ function createTreeReader(target: TextTarget, defaults: readonly string[], found
     checkFactor("negative_boost", negativeBoost);
     return make.boostQuery(read(positive, depth + 1), read(negative, depth + 1), negativeBoost);
   }
-  return read;
+  return { read, isCostly: () => isCostly(length, conditions, expansions) };
 }
 
 function operatorOf(operator: FtsOperator | undefined): "AND" | "OR" {
@@ -244,6 +252,10 @@ function checkGranularity(granularity: string | undefined): void {
 function checkLength(length: number): void {
   if (length <= MAX_TERMS_LENGTH) return;
   throw invalid(`full_text_query must not search for more than ${MAX_TERMS_LENGTH} characters`);
+}
+
+function isCostly(length: number, conditions: number, expansions: number): boolean {
+  return expansions > 0 || conditions > 16 || length > 1024;
 }
 
 function checkConditions(conditions: number): void {

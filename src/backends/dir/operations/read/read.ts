@@ -9,9 +9,9 @@ import { LanceError } from "../../../../namespace/errors.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import { inSlices } from "../../../../runtime/pace.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
-import { createTurns } from "../../concurrency/turns.ts";
 import type { NativeQueryBase } from "../../engine/native-query.ts";
 import { predicateSteps } from "../../engine/predicate.ts";
+import { costSteps } from "../../engine/sql-costs.ts";
 import type { ReadContext } from "../context.ts";
 import { type BuiltQuery, buildQuery } from "../query/build.ts";
 import type { QueryFields } from "../query/fields.ts";
@@ -24,8 +24,6 @@ import { enterResult, resultMessages } from "./result-stream.ts";
 export function createReadOperations(
   context: TableContext & ReadContext,
 ): Pick<LanceNamespace, "countTableRows" | "queryTable" | "explainTableQueryPlan" | "analyzeTableQueryPlan"> {
-  const turns = createTurns(context.resultTurns);
-
   /**
    * Returns the plan of a query; each search of a hybrid query has its own plan.
    *
@@ -39,6 +37,7 @@ export function createReadOperations(
   ): Promise<string> {
     return withGuarded(context, call, request, async (data) => {
       const built = await build(context, data, request);
+      if (built.isCostly) data.takeTurns();
       if (enter !== undefined) await data.refuseMisread(built.reads);
       const place = await enter?.(built, data);
       try {
@@ -65,6 +64,7 @@ export function createReadOperations(
       const filter = await inSlices(predicateSteps(predicate));
       const count = await withGuarded(context, call, { version, branch }, async (data) => {
         if (filter === undefined) return data.rowCount();
+        if (await inSlices(costSteps([filter]))) data.takeTurns();
         const check = () => data.refuseMisread(() => ({ expressions: [filter] }));
         await check();
         const safe = await data.safeFilter(filter);
@@ -79,8 +79,9 @@ export function createReadOperations(
       try {
         const { readAhead } = context;
         const built = await build(context, data, request);
+        if (built.isCostly) data.takeTurns();
         await data.refuseMisread(built.reads);
-        yield* resultMessages(built, { data, call, turns, readAhead });
+        yield* resultMessages(built, { data, call, readAhead });
       } finally {
         data.release();
       }

@@ -1,7 +1,5 @@
 import { type FileMessages, splitIpcFile } from "../../../../arrow/stream.ts";
 import type { Call } from "../../../../namespace/call.ts";
-import { callerKey } from "../../../../namespace/caller-key.ts";
-import type { Turns } from "../../concurrency/turns.ts";
 import { timeLimit } from "../../concurrency/wait.ts";
 import { MAX_BATCH_ROWS } from "../../engine/batch-rows.ts";
 import { hasNoNeighbours } from "../../engine/errors.ts";
@@ -17,8 +15,6 @@ export interface RunOptions {
   /** The data that the query reads. */
   readonly data: Guarded;
   readonly call: Call;
-  /** The turns of long results: from its second batch on, a result waits for a turn before each batch. */
-  readonly turns: Turns;
 }
 
 /**
@@ -50,16 +46,14 @@ async function execute({ shape, hybrid }: BuiltQuery, { query }: Run, batchRows:
 /** Yields the batches of a result as IPC files. From the second one on, each waits for a turn. */
 export async function* batchFiles(
   batches: NativeBatches,
-  { data, call, turns }: RunOptions,
+  { data }: RunOptions,
 ): AsyncGenerator<Buffer, void> {
-  const isWanted = () => !call.signal.aborted;
-  const caller = callerKey(call);
-  let pull = () => batches.next();
+  let inTurn: true | undefined;
   for (;;) {
-    const file = await data.wait(pull);
+    const file = await data.wait(() => batches.next(), inTurn);
     if (file === null) return;
     yield file;
-    pull = async () => (await turns.run(() => batches.next(), isWanted, caller)) ?? null;
+    inTurn = true;
   }
 }
 

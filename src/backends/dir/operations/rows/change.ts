@@ -12,6 +12,7 @@ import { inSlices } from "../../../../runtime/pace.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
 import { sameProperties } from "../../catalog/state/row.ts";
 import { lengthOf, predicateSteps } from "../../engine/predicate.ts";
+import { costSteps } from "../../engine/sql-costs.ts";
 import { MAX_VALUE_LENGTH } from "../../engine/sql-functions.ts";
 import { afterChange } from "../../format/changes/after-change.ts";
 import type { ReadContext } from "../context.ts";
@@ -62,6 +63,8 @@ export function createChangeOperations(
         withGuarded(context, call, { branch }, async (data) => {
           const { found, table, schema, safeFilter, refuseMisread, commit } = data;
           const waiting = { call, readAhead: context.readAhead };
+          if (await inSlices(costSteps([filter, ...updates.map(({ expression }) => expression)])))
+            data.takeTurns();
           const columns = await updatedColumns(updates, await schema());
           const check = () =>
             refuseMisread(() => ({
@@ -94,6 +97,7 @@ export function createChangeOperations(
         withGuarded(context, call, { branch }, async (data) => {
           const { table, safeFilter, refuseMisread, commit } = data;
           const waiting = { call, readAhead: context.readAhead };
+          if (await inSlices(costSteps([filter]))) data.takeTurns();
           const check = () => refuseMisread(() => ({ expressions: [filter] }));
           await check();
           const safe = await safeFilter(filter);

@@ -3,6 +3,7 @@ import { test } from "vitest";
 import { people, personStream } from "../../../../../test/support/arrow.ts";
 import { beginCall } from "../../../../../test/support/caller.ts";
 import { LanceNamespaceService } from "../../../../gen/lance/namespace/v1/service_pb.ts";
+import { createTurns } from "../../concurrency/turns.ts";
 import { openDirectory } from "../../open-directory.ts";
 import { failsWith, openClient, silent, temporaryDirectory } from "../../test-support.ts";
 import { openGuarded } from "./guarded.ts";
@@ -25,3 +26,41 @@ for (const next of ["nothing", "another table"]) {
     data.release();
   });
 }
+
+test("costly work keeps its caller's turn after the call has ended, and other callers have theirs", async (t) => {
+  const root = await temporaryDirectory(t);
+  const client = await openClient(t, root);
+  const engineTurns = createTurns(2, 1);
+  const { context, close } = await openDirectory({ root, log: silent, maintenance: false, engineTurns });
+  t.onTestFinished(close);
+  await client.upload("createTable", "t", {}, personStream(people(3)));
+  const open = async (peer: string, signal = new AbortController().signal) => {
+    const call = beginCall(LanceNamespaceService.method.countTableRows, { id: ["t"], peer, signal });
+    return openGuarded(context, call, {});
+  };
+  const { promise: endless, resolve: end } = Promise.withResolvers<void>();
+  const ending = new AbortController();
+  const first = await open("10.0.0.1", ending.signal);
+  first.takeTurns();
+  const costly = assert.rejects(
+    first.wait(() => endless),
+    failsWith("Cancelled"),
+  );
+  ending.abort();
+  await costly;
+  first.release();
+  const second = await open("10.0.0.1");
+  second.takeTurns();
+  let began = false;
+  const waiting = second.wait(async () => {
+    began = true;
+  });
+  const other = await open("10.0.0.2");
+  other.takeTurns();
+  assert.equal(await other.wait(async () => other.wait(async () => "nested")), "nested");
+  assert.equal(await (await open("10.0.0.1")).wait(async () => "cheap"), "cheap");
+  assert.equal(began, false);
+  end();
+  await waiting;
+  assert.equal(began, true);
+});

@@ -1,5 +1,6 @@
 import type { ArrowSchema } from "../../../../arrow/schema.ts";
 import type { Call } from "../../../../namespace/call.ts";
+import { callerKey } from "../../../../namespace/caller-key.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
 import { timeLimit, untilAborted } from "../../concurrency/wait.ts";
 import { countMatching } from "../../engine/count-matching.ts";
@@ -60,11 +61,15 @@ export interface Guarded {
   /** Returns a checked condition as {@link safeFilter} does. @throws LanceError the errors of `wait` */
   safeFilter<T extends string | undefined>(filter: T): Promise<T | string>;
   /**
-   * Runs engine work and waits for it until the call ends at the latest.
+   * Runs engine work and waits for it until the call ends at the latest. The engine goes on with work that it has begun, which keeps its turn until
+   * it ends.
    *
+   * @param inTurn whether the work waits for a turn, see {@link createEngineTurns}. Default: see {@link Guarded.takeTurns}
    * @throws LanceError the engine's errors; Cancelled
    */
-  wait<T>(work: () => Promise<T>): Promise<T>;
+  wait<T>(work: () => Promise<T>, inTurn?: boolean): Promise<T>;
+  /** Makes all further engine work of the call wait for a turn, because its condition or its search is costly. */
+  takeTurns(): void;
   /**
    * Runs work that makes a version of the table, like `wait`, and syncs the version to survive a loss of power. The work
    * is repeated while others commit first.
@@ -95,13 +100,18 @@ export async function openGuarded(
   const noteIfLong = startLongChange(context, found.location);
   const opening = openData(context, found, reference, opened).catch(orDropped);
   const lease = await untilAborted(opening, call.signal, (late) => late.release());
-  let [running, released] = [0, false];
+  let [running, released, takesTurns] = [0, false, false];
+  const caller = callerKey(call);
   const releaseWhenDone = () => {
     if (released && running === 0) lease.release();
   };
-  async function wait<T>(work: () => Promise<T>): Promise<T> {
-    running++;
-    const result = engineCall(work)
+  /** Runs work when it is its turn; a call that has ended needs no result any more. */
+  const whenDue = <T>(work: () => Promise<T>) =>
+    context.engineTurns.run(work, () => !call.signal.aborted, caller) as Promise<T>;
+  async function wait<T>(work: () => Promise<T>, inTurn = takesTurns): Promise<T> {
+    // Work within other work of the call has its turn.
+    const isAlone = ++running === 1;
+    const result = engineCall(() => (inTurn && isAlone ? whenDue(work) : work()))
       .catch(orDropped)
       .finally(() => {
         running--;
@@ -138,6 +148,9 @@ export async function openGuarded(
       }),
     safeFilter: (filter) => wait(() => safeFilter(filter, dataset(), lease.table, lease.schema)),
     wait,
+    takeTurns() {
+      takesTurns = true;
+    },
     commit: (work, onCommitted) =>
       wait(async () => {
         const before = await lease.table.version();
