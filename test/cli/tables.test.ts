@@ -46,6 +46,16 @@ describe("commands on a table", () => {
     assert.equal((await json("stats", "t")).num_rows, 300);
   });
 
+  it("import refuses rows after the end of a stream", async () => {
+    const twice = join(server.root, "twice.arrows");
+    await writeFile(twice, Buffer.concat([personStream(people(3)), personStream(people(3))]));
+    await assert.rejects(
+      run("import", twice, "twice"),
+      /goes on after the end of its Arrow data, at byte \d+/,
+    );
+    await assert.rejects(run("count", "twice"), /not found/i);
+  });
+
   it("keep branches apart", async () => {
     await run("import", rows, "branched");
     await run("branches", "create", "branched", "trial", "--version", "1");

@@ -17,6 +17,7 @@ import {
   IntervalDayTime,
   IntervalYearMonth,
   List,
+  Map_,
   Null,
   Schema,
   SparseUnion,
@@ -37,6 +38,10 @@ const vectors = (depth: number): DataType => (depth === 0 ? new Float32() : vect
 const dictionary = (type: DataType) => new Dictionary(type, new Int8(), 1);
 const time = (timezone: string) => new Timestamp(TimeUnit.MICROSECOND, timezone);
 const twice = (name: string) => new Struct([field("x", new Int32()), field(name, new Int32())]);
+const sortedMap = new Map_(
+  new Field("entries", new Struct({ key: new Utf8(), value: new Int32() } as never), false) as never,
+  true,
+);
 const refusal = (message: RegExp) => (error: unknown) =>
   isLanceError(error, "InvalidInput") && message.test(error.message);
 const body = (type: DataType) => tableToIPC(new Table(new Schema([field("c", type)])), "stream");
@@ -53,6 +58,9 @@ test("refuses columns that the engine could not read again, or on which it fails
     [vector(1, new Utf8()), /fixed_size_list of utf8/],
     [vector(1, new Binary()), /fixed_size_list of binary/],
     [vector(1, dictionary(new Utf8())), /fixed_size_list of dictionary/],
+    [vector(1, new List(field("item", new Int32()))), /"c" is a fixed_size_list of list, which/],
+    [vector(0, new Int32()), /"c" is a fixed_size_list of size 0, which the engine cannot store/],
+    [sortedMap, /"c" is a map with sorted keys, which the engine cannot store/],
     [vectors(33), /"item" is the innermost of more than 32 lists of fixed size/],
     [dictionary(new DateMillisecond()), /dictionary of date/],
     [dictionary(new List(field("item", new Int32()))), /dictionary of list/],

@@ -6,6 +6,12 @@ const WITHOUT_WIDTH: ReadonlySet<ArrowType["name"]> = new Set([
   ...["utf8", "large_utf8", "utf8_view", "binary", "large_binary", "binary_view"],
 ] as const);
 
+/** Types that the engine cannot store as items of lists of fixed size. */
+const UNSTORABLE_ITEMS: ReadonlySet<ArrowType["name"]> = new Set([
+  ...(["null", "list", "large_list", "map"] as const),
+  ...WITHOUT_WIDTH,
+]);
+
 /** Types whose values the engine stores in a dictionary. */
 const IN_DICTIONARIES: ReadonlySet<ArrowType["name"]> = new Set([
   ...(["null", "bool", "int", "float"] as const),
@@ -62,12 +68,28 @@ function problemOf({ name, type, children, dictionary }: ArrowField): string | u
  */
 export function checkStorable(fields: readonly ArrowField[]): void {
   for (const { name, type, children } of fields) {
-    if (type.name === "interval" || (type.name === "decimal" && type.bits < 128))
+    const unstorable = unstorableForm(type);
+    if (unstorable !== undefined)
       throw new LanceError(
         "InvalidInput",
-        `column ${JSON.stringify(name)} is ${type.name === "interval" ? "an" : "a"} ${type.name} of ${type.bits} bits, which the engine cannot store`,
+        `column ${JSON.stringify(name)} is ${unstorable}, which the engine cannot store`,
       );
     checkStorable(children);
+  }
+}
+
+function unstorableForm(type: ArrowType): string | undefined {
+  switch (type.name) {
+    case "interval":
+      return `an interval of ${type.bits} bits`;
+    case "decimal":
+      return type.bits < 128 ? `a decimal of ${type.bits} bits` : undefined;
+    case "map":
+      return type.keysSorted ? "a map with sorted keys" : undefined;
+    case "fixed_size_list":
+      return type.size === 0 ? "a fixed_size_list of size 0" : undefined;
+    default:
+      return undefined;
   }
 }
 
@@ -95,10 +117,10 @@ export function timezoneProblem(timezone = ""): string | undefined {
 
 function itemProblem({ type, dictionary }: ArrowField, size: number): string | undefined {
   const isUnreadable =
-    type.name === "null" ||
+    UNSTORABLE_ITEMS.has(type.name) ||
     (type.name === "fixed_size_binary" && type.width === 0) ||
     (type.name === "struct" && size !== 1);
-  if (dictionary === undefined && !isUnreadable && !WITHOUT_WIDTH.has(type.name)) return undefined;
+  if (dictionary === undefined && !isUnreadable) return undefined;
   const items = dictionary === undefined ? type.name : "dictionary";
   return `is a fixed_size_list of ${items}, which the engine cannot store; a list can have such items`;
 }

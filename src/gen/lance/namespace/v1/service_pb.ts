@@ -320,7 +320,8 @@ export const LanceNamespaceService: GenService<{
   },
   /**
    * Adds rows to a table, or replaces all its rows; a declared table comes into being that way.
-   * Either all sent rows are in the table in the end or none. Fails with NamespaceNotFound,
+   * Either all sent rows are in the table in the end or none. A body is a single Arrow stream or file: anything after its
+   * end is InvalidInput. Fails with NamespaceNotFound,
    * TableNotFound, TableBranchNotFound, TableSchemaValidationError, InvalidTableState and
    * ConcurrentModification.
    *
@@ -392,7 +393,8 @@ export const LanceNamespaceService: GenService<{
   },
   /**
    * Makes a table from a stream of rows, whose schema becomes that of the table; a stream without
-   * rows makes an empty table. Fails with NamespaceNotFound, TableAlreadyExists unless the mode
+   * rows makes an empty table. With EXIST_OK, a table of the same columns stays as it is, and another one is
+   * TableSchemaValidationError. Fails with NamespaceNotFound, TableAlreadyExists unless the mode
    * allows for it, TableSchemaValidationError and ConcurrentModification.
    *
    * @generated from rpc lance.namespace.v1.LanceNamespaceService.CreateTable
