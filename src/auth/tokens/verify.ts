@@ -40,17 +40,29 @@ function claimedIssuer(token: string): unknown {
  */
 export async function verifyToken(token: string, { issuer, keys }: Verifier): Promise<VerifiedClaims> {
   try {
-    const { payload } = await jwtVerify(token, (header) => keys.find(header), {
+    const { payload, protectedHeader } = await jwtVerify(token, (header) => keys.find(header), {
       issuer: issuer.issuer,
       audience: [...issuer.audiences],
       algorithms: [...issuer.algorithms],
       clockTolerance: issuer.clockSkewSeconds,
       requiredClaims: ["exp"],
     });
+    checkKind(protectedHeader.typ, payload);
     return payload as VerifiedClaims;
   } catch (thrown) {
     throw thrown instanceof LanceError ? thrown : invalidToken(reasonOf(thrown), thrown);
   }
+}
+
+/** Types of tokens that a caller may bring (RFC 7519, RFC 9068); media types may lack their prefix. */
+const ACCESS_TOKEN_TYPES: ReadonlySet<string> = new Set(["jwt", "at+jwt"]);
+
+/** Refuses what the issuer has signed for another purpose, and tokens that prove nothing without their client's key. */
+function checkKind(type: string | undefined, { cnf }: JWTPayload): void {
+  const name = type?.toLowerCase().replace(/^application\//, "") ?? "jwt";
+  if (!ACCESS_TOKEN_TYPES.has(name)) throw invalidToken("the token is of a type other than JWT and at+jwt");
+  if (cnf !== undefined)
+    throw invalidToken("the token is bound to a key of its client (cnf), and is not a bearer token");
 }
 
 const CLAIM_REASONS: Readonly<Record<string, string>> = {

@@ -58,6 +58,15 @@ describe("a bearer token", () => {
   });
   afterEach(() => void vi.restoreAllMocks());
 
+  it("is refused if it is of another type, or bound to a key", async () => {
+    const { way } = gateway();
+    for (const typ of ["logout+jwt", "dpop+jwt", "application/secevent+jwt", "id+jwt", ""])
+      await refusal(way, await sign(keys.ec, claims(), { typ }));
+    await refusal(way, await sign(keys.ec, claims({ cnf: { jkt: "thumbprint" } })));
+    for (const typ of ["JWT", "jwt", "at+jwt", "application/at+jwt"])
+      assert.equal((await prove(way, await sign(keys.ec, claims(), { typ })))?.name, "ann");
+  });
+
   /** A gateway that trusts an issuer, and another one with another key of the same name. */
   function gateway(changes: Partial<TrustedIssuer> = {}) {
     const shown = shownKeys(keys.ec, keys.rsa, keys.ed);
