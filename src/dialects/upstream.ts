@@ -22,6 +22,7 @@ import {
 import { ListTableTagsRequestSchema, ListTableTagsResponseSchema } from "../gen/lance/namespace/v1/tag_pb.ts";
 import { ListTableVersionsRequestSchema } from "../gen/lance/namespace/v1/version_pb.ts";
 import type { ErrorName } from "../namespace/errors.ts";
+import { checkNearest, DEFAULT_SEARCH_ROWS } from "../namespace/search-rows.ts";
 import { type FieldTexts, form, type MessageForm } from "./dialect.ts";
 import { readLanceType } from "./lance-types.ts";
 import { writeColumns, writeFullText, writeMultiMatch, writeVector } from "./lancedb-query.ts";
@@ -76,9 +77,36 @@ const ERRORS: readonly UpstreamErrorForm[] = [
   { statuses: [500], codes: [18], text: /Not supported: .*not implemented/s, error: "Unsupported" },
 ];
 
-/** The specification requires both, and the Rust adapter reads 32 bits. */
+/** The value with which the specification's clients request all rows: the largest integer of 32 bits, which the Rust adapter reads. */
+const MOST_ROWS = 2 ** 31 - 1;
+
+/** The specification requires a vector and a number of rows. The Rust adapter takes 0 for all rows of a scan, and for 10 of a search. */
 function writeQuery(fields: FieldTexts): FieldTexts {
-  return defaulted({ vector: "{}", k: "0" })(atMost("k", 2 ** 31 - 1)(fields));
+  if (fields["k"] === "0") {
+    if (searchesVectors(fields)) checkNearest(0n);
+    return { vector: "{}", ...fields, k: "1", filter: '"false"' };
+  }
+  const k = String(isSearchIn(fields) ? DEFAULT_SEARCH_ROWS : MOST_ROWS);
+  return defaulted({ vector: "{}", k })(atMost("k", MOST_ROWS)(fields));
+}
+
+/** Writes a choice of no columns as an empty list, which the codec would leave out. */
+function writeNames(fields: FieldTexts): FieldTexts {
+  return fields["column_aliases"] === undefined ? defaulted({ column_names: "[]" })(fields) : fields;
+}
+
+/** Writes a query for LanceDB's service, whose clients send the vector and the number of rows of each. */
+function writeLanceDbQuery(fields: FieldTexts): FieldTexts {
+  return defaulted({ vector: "[]", k: isSearchIn(fields) ? String(DEFAULT_SEARCH_ROWS) : ALL_ROWS })(fields);
+}
+
+/** Whether a written query searches for vectors or words. */
+function isSearchIn(fields: FieldTexts): boolean {
+  return fields["full_text_query"] !== undefined || searchesVectors(fields);
+}
+
+function searchesVectors({ vector = "{}" }: FieldTexts): boolean {
+  return /\d/.test(vector);
 }
 
 /** A server of the public specification, including the Rust adapter and other gateways. */
@@ -88,6 +116,7 @@ const plain: UpstreamForm = {
     ...COMMON,
     form(QueryTableRequestSchema, { write: writeQuery }),
     form(AnalyzeTableQueryPlanRequestSchema, { write: writeQuery }),
+    form(QueryColumnsSchema, { write: writeNames }),
   ]),
   bodiless: new Set(
     [
@@ -115,8 +144,8 @@ const lancedb: UpstreamForm = {
   name: "lancedb",
   forms: new Map([
     ...COMMON,
-    form(QueryTableRequestSchema, { write: defaulted({ vector: "[]", k: ALL_ROWS }) }),
-    form(AnalyzeTableQueryPlanRequestSchema, { write: defaulted({ vector: "[]", k: ALL_ROWS }) }),
+    form(QueryTableRequestSchema, { write: writeLanceDbQuery }),
+    form(AnalyzeTableQueryPlanRequestSchema, { write: writeLanceDbQuery }),
     form(QueryVectorSchema, { write: writeVector }),
     form(QueryColumnsSchema, { write: writeColumns }),
     form(FullTextQuerySchema, { write: writeFullText }),

@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
+import { inspect } from "node:util";
 import type { MessageInitShape } from "@bufbuild/protobuf";
+import { MessageReader } from "apache-arrow";
 import { describe, test } from "vitest";
 import type { QueryTableRequestSchema } from "../../src/gen/lance/namespace/v1/query_pb.ts";
 import { columnsOf, people, personStream, rowsOf } from "../support/arrow.ts";
@@ -7,6 +9,12 @@ import { refused } from "../support/expect.ts";
 import type { World } from "./world.ts";
 
 type Query = Omit<MessageInitShape<typeof QueryTableRequestSchema>, "$typeName">;
+
+/** Returns the number of rows in a stream; readers of Arrow in JavaScript find none without a column. */
+function lengthOf(bytes: Uint8Array): number {
+  const batches = [...new MessageReader(bytes)].filter((message) => message.isRecordBatch());
+  return batches.reduce((sum, message) => sum + Number(message.header().length), 0);
+}
 
 /** Scans and vector searches. */
 export function queryTests(world: World): void {
@@ -29,8 +37,43 @@ export function queryTests(world: World): void {
       assert.deepEqual(await ids(id, { k: 2n, offset: 1n }), [1, 2]);
       assert.deepEqual(await ids(id, { k: 9n, offset: 3n }), [3, 4]);
       assert.deepEqual(await ids(id, { k: 2n, offset: 9n }), []);
-      assert.deepEqual(await ids(id, { k: 0n }), [0, 1, 2, 3, 4]);
       assert.deepEqual(await ids(id, { k: 9223372036854775807n }), [0, 1, 2, 3, 4]);
+    });
+
+    test("a k of 0 selects no rows, with the columns of the result", async () => {
+      const id = await world.table();
+      const orderBy = [{ columnName: "id" }];
+      for (const query of [{}, { offset: 2n }, { filter: "id > 1" }, { orderBy }, { withRowId: true }]) {
+        const bytes = await run(id, { k: 0n, columns: { columnNames: ["name", "id"] }, ...query });
+        assert.deepEqual([rowsOf(bytes), columnsOf(bytes).slice(0, 2)], [[], ["name", "id"]], inspect(query));
+      }
+    });
+
+    test("a k of 0 is refused in a search for vectors, also in its plans", async () => {
+      const id = await world.table();
+      const vectors = { multiVector: [{ values: [1, 2] }, { values: [3, 4] }] };
+      for (const vector of [{ singleVector: [1, 2] }, vectors]) {
+        await refused("InvalidInput", world.client.queryTable({ id, vector, k: 0n }));
+        await refused("InvalidInput", world.client.explainTableQueryPlan({ id, query: { vector, k: 0n } }));
+        await refused("InvalidInput", world.client.analyzeTableQueryPlan({ id, vector, k: 0n }));
+      }
+    });
+
+    test("a search without k has ten rows", async () => {
+      const id = await world.table(people(20));
+      const vector = { singleVector: [0, 0] };
+      assert.deepEqual(await ids(id, { vector }), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+    });
+
+    test("a choice of no columns has none of them", async () => {
+      const id = await world.table();
+      for (const columns of [{}, { columnNames: [] }]) {
+        const bytes = await run(id, { columns, filter: "id > 1" });
+        assert.deepEqual([columnsOf(bytes), lengthOf(bytes)], [[], 3]);
+        const found = await run(id, { columns, vector: { singleVector: [1, 2] }, k: 2n });
+        assert.deepEqual([columnsOf(found), rowsOf(found).length], [["_distance"], 2]);
+        assert.deepEqual(columnsOf(await run(id, { columns, withRowId: true })), ["_rowid"]);
+      }
     });
 
     test("offset works without k", async () => {

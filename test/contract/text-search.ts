@@ -69,6 +69,23 @@ export function textSearchTests(world: World): void {
       assert.deepEqual(columnsOf(await run(id, none)), ["id", "_score"]);
     });
 
+    test("have no row for a k of 0, and are refused with a vector", async () => {
+      const id = await texts("body");
+      const columns = { columnNames: ["id"] };
+      for (const options of [{}, { offset: 1n }, { filter: "id > 2" }, { fastSearch: true }]) {
+        const bytes = await run(id, { ...words("apple"), ...options, columns, k: 0n });
+        assert.deepEqual([rowsOf(bytes), columnsOf(bytes)], [[], ["id", "_score"]]);
+      }
+      const vector = { singleVector: [1, 2] };
+      await refused("InvalidInput", run(id, { ...words("apple"), vector, k: 0n }));
+    });
+
+    test("find nothing for a text without words", async () => {
+      const id = await texts("body");
+      for (const blank of ["", " "]) assert.deepEqual(await found(id, words(blank)), []);
+      await refused("InvalidInput", run(id, { fullTextQuery: {} }));
+    });
+
     const structured: Record<string, [Tree, number[]]> = {
       match: [match("apple date"), [0, 2]],
       "match of all terms": [match("apple date", { operator: FtsOperator.AND }), [2]],

@@ -38,10 +38,9 @@ export function limitQueryRows(max: number): Interceptor {
   };
 }
 
-/** Returns what a query asks for; 0 asks for the default. */
+/** Returns the number of rows that a query asks for. */
 function mostOf(query: QueryTableRequest): number {
-  const { k = 0n } = query;
-  if (k > 0n) return Number(k);
+  if (query.k !== undefined) return Number(query.k);
   return isSearch(query) ? DEFAULT_SEARCH_ROWS : Number.POSITIVE_INFINITY;
 }
 

@@ -195,7 +195,8 @@ async function plain(search: CheckedSearch, pace: Pace): Promise<Omit<BuiltQuery
     selectColumns(query, selected);
     if (limit !== undefined) query.limit(filter === undefined ? limit : Math.min(limit + offset, MAX_LIMIT));
     if (offset > 0 && filter === undefined) query.offset(offset);
-    orderRows(query, request);
+    // The engine panics where it orders no rows.
+    if (limit !== 0) orderRows(query, request);
     if (request.withRowId || hidesRowId) query.withRowId();
     return query;
   };

@@ -36,9 +36,10 @@ export function keysOf({ orderBy }: Pick<QueryFields, "orderBy">): string[] {
  *
  * @param search whether the request is a search, which has a limit by default
  */
-export function rowsOf({ k = 0n, offset = 0n }: QueryFields, search: boolean) {
+export function rowsOf({ k, offset = 0n }: QueryFields, search: boolean) {
+  if (k === 0n) return { limit: 0, offset: 0 };
   const skipped = Number(offset > BigInt(MAX_LIMIT) ? MAX_LIMIT : offset);
+  if (k === undefined) return { limit: search ? DEFAULT_SEARCH_ROWS : undefined, offset: skipped };
   if (k > BigInt(MAX_LIMIT)) return { limit: search ? MAX_LIMIT : undefined, offset: skipped };
-  if (k > 0n) return { limit: Number(k), offset: skipped };
-  return { limit: search ? DEFAULT_SEARCH_ROWS : undefined, offset: skipped };
+  return { limit: Number(k), offset: skipped };
 }

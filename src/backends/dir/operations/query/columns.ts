@@ -54,7 +54,6 @@ export async function columnsOf(
   if (aliases.length > 0) {
     return { entries: await exactColumns(aliases, fields), plain: false };
   }
-  if (columns.columnNames.length === 0) return undefined;
   const entries = columns.columnNames.map(
     (path) => [columnName(path), formatFieldPath(parseFieldPath(path))] as const,
   );

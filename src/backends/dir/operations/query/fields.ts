@@ -3,7 +3,7 @@ import type {
   QueryTableRequest,
 } from "../../../../gen/lance/namespace/v1/query_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
-import { DEFAULT_SEARCH_ROWS } from "../../../../namespace/search-rows.ts";
+import { checkNearest, DEFAULT_SEARCH_ROWS, isVectorSearch } from "../../../../namespace/search-rows.ts";
 import type { NativeTable } from "../../engine/native.ts";
 
 /** The fields that QueryTable and AnalyzeTableQueryPlan have in common. */
@@ -26,7 +26,11 @@ const MAX_COLUMNS = 32_000;
 /** Maximum number of keys of an order. */
 const MAX_KEYS = 1000;
 
-/** Refuses negative numbers, and lists that are longer than any table has use for. @throws LanceError InvalidInput */
+/**
+ * Refuses negative numbers, a search for the nearest 0 vectors, and lists that are longer than any table has use for.
+ *
+ * @throws LanceError InvalidInput
+ */
 export function checkCounts(request: QueryFields): void {
   atMost(MAX_COLUMNS, request.columns?.columnNames, "column_names");
   atMost(MAX_COLUMNS, request.fullTextQuery?.stringQuery?.columns, "columns of a full-text query");
@@ -36,6 +40,7 @@ export function checkCounts(request: QueryFields): void {
       throw new LanceError("InvalidInput", `${name} must not be negative`);
     }
   }
+  if (isVectorSearch(request)) checkNearest(request.k);
 }
 
 function atMost(most: number, list: readonly unknown[] = [], name: string): void {
@@ -52,7 +57,8 @@ const FEW_ROWS = 10_000;
  */
 export async function withinTable(table: NativeTable, request: QueryFields): Promise<QueryFields> {
   const { k, offset = 0n, refineFactor = 0, ef = 0 } = request;
-  const asked = k || BigInt(DEFAULT_SEARCH_ROWS);
+  if (k === 0n) return request;
+  const asked = k ?? BigInt(DEFAULT_SEARCH_ROWS);
   const room = (asked + offset) * BigInt(Math.max(1, refineFactor));
   if (room <= FEW_ROWS && ef <= FEW_ROWS) return request;
   const rows = BigInt(Math.max(1, await table.countRows()));

@@ -93,8 +93,8 @@ export type QueryTableRequest = Message<"lance.namespace.v1.QueryTableRequest"> 
   vectorColumn?: string | undefined;
 
   /**
-   * Rows of the result, at most. The public API calls it required; here a plain scan without it
-   * returns every row, and a search as many as the engine's default.
+   * Maximum number of rows of the result. The public API calls it required; here a plain scan without it
+   * returns every row, and a search ten. 0 selects no rows, and is InvalidInput in a search for vectors.
    *
    * @generated from field: optional int64 k = 10;
    */
@@ -123,7 +123,7 @@ export type QueryTableRequest = Message<"lance.namespace.v1.QueryTableRequest"> 
   prefilter?: boolean | undefined;
 
   /**
-   * The columns of the result. Default: all.
+   * The columns of the result. Default: all; a choice of none has only the row ids and scores of the query.
    *
    * @generated from field: lance.namespace.v1.QueryColumns columns = 14;
    */
@@ -1001,8 +1001,8 @@ export type AnalyzeTableQueryPlanRequest = Message<"lance.namespace.v1.AnalyzeTa
   vectorColumn?: string | undefined;
 
   /**
-   * Rows of the result, at most. The public API calls it required; here a plain scan without it
-   * returns every row, and a search as many as the engine's default.
+   * Maximum number of rows of the result. The public API calls it required; here a plain scan without it
+   * returns every row, and a search ten. 0 selects no rows, and is InvalidInput in a search for vectors.
    *
    * @generated from field: optional int64 k = 10;
    */
@@ -1031,7 +1031,7 @@ export type AnalyzeTableQueryPlanRequest = Message<"lance.namespace.v1.AnalyzeTa
   prefilter?: boolean | undefined;
 
   /**
-   * The columns of the result. Default: all.
+   * The columns of the result. Default: all; a choice of none has only the row ids and scores of the query.
    *
    * @generated from field: lance.namespace.v1.QueryColumns columns = 14;
    */
