@@ -1,0 +1,1 @@
+"""Random updates, merges, deletions and reads, with the rows that they have to leave."""
