@@ -10,9 +10,12 @@ import type { World } from "./world.ts";
 
 type Query = Omit<MessageInitShape<typeof QueryTableRequestSchema>, "$typeName">;
 
-/** Returns the number of rows in a stream; readers of Arrow in JavaScript find none without a column. */
+/** Returns the number of rows in a stream or a file; readers of Arrow in JavaScript find none without a column. */
 function lengthOf(bytes: Uint8Array): number {
-  const batches = [...new MessageReader(bytes)].filter((message) => message.isRecordBatch());
+  const isFile = Buffer.from(bytes.subarray(0, 6)).toString() === "ARROW1";
+  const batches = [...new MessageReader(isFile ? bytes.subarray(8) : bytes)].filter((message) =>
+    message.isRecordBatch(),
+  );
   return batches.reduce((sum, message) => sum + Number(message.header().length), 0);
 }
 
