@@ -29,4 +29,8 @@ test("a page of another origin lists a namespace, writes a table and reads it", 
     expect(await page.evaluate(`work(${JSON.stringify(kind)}, ${JSON.stringify(gateway.uri)})`)).toBe(
       EXPECTED,
     );
+  // Google's client reads streams in text mode only.
+  expect(await page.evaluate(`workInGrpcWeb("text", ${JSON.stringify(gateway.uri)})`)).toBe(
+    "t 4 5 Table 'page-rest$missing' was not found",
+  );
 });
