@@ -18,7 +18,7 @@ describe("an import in the console", () => {
     await dropFile(page, "prices.csv", Buffer.from(text, "latin1"));
     await page
       .getByRole("alert")
-      .getByText(/line 2, column 59 .*not in UTF-8/)
+      .getByText(/line 2, column 57 .*not in UTF-8/)
       .waitFor();
     const action = page.getByRole("button", { name: "Import", exact: true });
     expect(await action.isDisabled()).toBe(true);
@@ -93,7 +93,8 @@ describe("an import in the console", () => {
     expect(await next.isDisabled()).toBe(true);
     await takePicture(page, "query-page-3");
     await page.getByRole("link", { name: "Versions" }).click();
-    await page.getByRole("button", { name: "Restore" }).click();
+    const restore = page.getByRole("button", { name: "Restore", exact: true }).last();
+    await restore.click();
     await page
       .getByRole("dialog")
       .getByText(/Rows, columns and indices become those of version 1/)
@@ -101,10 +102,11 @@ describe("an import in the console", () => {
     await takePicture(page, "restore");
     expect(await violationsOf(page)).toEqual([]);
     await page.keyboard.press("Escape");
-    expect((await ns.countTableRows({ id: ["t"] })).count).toBe(26n);
-    await page.getByRole("button", { name: "Restore" }).click();
-    await page.getByRole("button", { name: "Restore version 1" }).click();
-    await page.getByText("Version 3").waitFor();
-    expect((await ns.countTableRows({ id: ["t"] })).count).toBe(25n);
+    const count = async () => (await ns.countTableRows({ id: ["t"] })).count;
+    expect(await count()).toBe(26n);
+    await restore.click();
+    await page.getByRole("dialog").getByRole("button", { name: "Restore version 1" }).click();
+    await expect.poll(count).toBe(25n);
+    await page.getByRole("dialog").waitFor({ state: "detached" });
   });
 });

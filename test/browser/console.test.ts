@@ -158,7 +158,7 @@ describe("the console, in a browser", () => {
   });
 
   test("shows names and values with scripts in them as texts", async (t) => {
-    const gateway = await startGateway();
+    const gateway = await startGateway("--names", "unicode");
     t.onTestFinished(() => gateway.close());
     const script = "<img src=x onerror=alert(1)>";
     await using ns = await connect("connect", { uri: gateway.uri });

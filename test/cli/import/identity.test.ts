@@ -119,10 +119,8 @@ describe("an export that is imported again", () => {
   it.each([
     ["arrow", []],
     ["arrows", []],
-    [
-      "parquet",
-      ["decimal_of_hundreds", "lasts_s", "at_s", "at_s_utc", "day_in_millis", "null", "float16", "kept_once"],
-    ],
+    // Parquet has no negative scale.
+    ["parquet", ["decimal_of_hundreds"]],
     ["csv", []],
     ["tsv", []],
     ["jsonl", []],
