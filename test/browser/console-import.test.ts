@@ -25,14 +25,14 @@ describe("an import in the console", () => {
     await page.getByLabel("Encoding of the text").selectOption("windows-1252");
     await page.getByText("18446744073709551615").waitFor();
     await page.getByText("2026-05-04 13:02:01.123456 UTC").waitFor();
-    await page.getByLabel("price", { exact: true }).selectOption("decimal(38,10)");
+    await page.getByLabel("Type of price").selectOption("decimal(38,10)");
     await page.getByText("1.2000000000").waitFor();
-    await page.getByLabel("id", { exact: true }).selectOption("bool");
+    await page.getByLabel("Type of id").selectOption("bool");
     await page
       .getByRole("alert")
       .getByText(/column "id", line 2/)
       .waitFor();
-    await page.getByLabel("id", { exact: true }).selectOption("int8");
+    await page.getByLabel("Type of id").selectOption("int8");
     await page.getByText("Int8", { exact: true }).waitFor();
     for (const [size, name] of [
       [PHONE, "import-preview-phone"],

@@ -60,6 +60,7 @@ export function TypeFields({ schema, choices, onChange }: FieldProps & { readonl
         <label key={name}>
           <span class="import-name">{name}</span>
           <select
+            aria-label={`Type of ${name}`}
             value={choices.types[name] ?? ""}
             onChange={({ currentTarget: { value } }) => choose(name, value)}
           >
