@@ -39,7 +39,7 @@ const dictionary = (type: DataType) => new Dictionary(type, new Int8(), 1);
 const time = (timezone: string) => new Timestamp(TimeUnit.MICROSECOND, timezone);
 const twice = (name: string) => new Struct([field("x", new Int32()), field(name, new Int32())]);
 const sortedMap = new Map_(
-  new Field("entries", new Struct({ key: new Utf8(), value: new Int32() } as never), false) as never,
+  new Field("entries", new Struct([field("key", new Utf8()), field("value", new Int32())]), false) as never,
   true,
 );
 const refusal = (message: RegExp) => (error: unknown) =>
