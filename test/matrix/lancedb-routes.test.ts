@@ -50,7 +50,7 @@ const PARTS: Readonly<Record<string, string>> = { row_id: "0" };
 
 /** Fields without which a request is a mistake, before anybody decides about it. */
 const BODY = JSON.stringify({
-  ...{ upload_id: "x", job_id: "x", column: "x", source_location: "x", row_ids: [] },
+  ...{ upload_id: "x", job_id: "x", column: "x", source_location: "x", row_ids: [], from_branch: "x" },
   sharding: { mode: "unsharded" },
 });
 

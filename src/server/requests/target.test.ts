@@ -40,7 +40,7 @@ test("a request without a host, with two or with a malformed one is answered 400
     "\r\nhost: x@y",
   ]) {
     const answer = await answerTo(server.port, `GET /v1/x HTTP/1.1${hosts}`);
-    assert.match(answer, /^HTTP\/1\.1 400 .*"type":"\/errors\/invalid-input"/s, hosts);
+    assert.match(answer, /^HTTP\/1\.1 400 .*"type":"\/errors\/bad-request"/s, hosts);
   }
   assert.match(await answerTo(server.port, "GET /v1/x HTTP/1.0"), / 200 /);
 });
