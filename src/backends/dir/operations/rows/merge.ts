@@ -15,7 +15,7 @@ import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import { inSlices } from "../../../../runtime/pace.ts";
 import type { ChangeContext } from "../../batch/change-context.ts";
 import { untilEarlyEnd } from "../../concurrency/early-end.ts";
-import { cancellationOf, timeLimit } from "../../concurrency/wait.ts";
+import { cancellationOf, timeLimit, untilAborted } from "../../concurrency/wait.ts";
 import { exactMatch } from "../../engine/exact-filter.ts";
 import { predicateSteps } from "../../engine/predicate.ts";
 import { costSteps } from "../../engine/sql-costs.ts";
@@ -116,6 +116,8 @@ export function createMergeOperations(
       );
     } finally {
       data.release();
+      // The engine goes on with the merge of a call that has ended, and would insert the keys of the next one beside it.
+      await data.ended;
     }
   }
 
@@ -130,20 +132,35 @@ export function createMergeOperations(
       const branch = isMain(request.branch) ? undefined : request.branch;
       // The engine would commit two concurrent merges that both insert the same new key.
       const alone = (held: () => Promise<void>) => locks.withLocks([`${table.path}\0${branch ?? ""}`], held);
+      let work: Promise<unknown> | undefined;
       const run = () =>
         takeTurn(call, branch, (endTurn) =>
-          untilEarlyEnd(alone, async (end) => {
-            if (call.signal.aborted) throw cancellationOf(call.signal);
-            const first = branch === undefined ? await firstVersion(table, upload, plan) : undefined;
-            const onCommitted = () => {
-              end();
-              endTurn();
+          untilEarlyEnd(alone, (end) => {
+            const mergeRows = async () => {
+              if (signal.aborted) throw cancellationOf(signal);
+              const first = branch === undefined ? await firstVersion(table, upload, plan) : undefined;
+              const onCommitted = () => {
+                end();
+                endTurn();
+              };
+              return first ?? (await merge(call, table, branch, upload, plan, onCommitted));
             };
-            return first ?? (await merge(call, table, branch, upload, plan, onCommitted));
+            const merged = mergeRows();
+            work = merged;
+            return merged;
           }),
         );
+      if (!plan.insert) return run();
+      const locked = withLock(table.location, signal, async () => {
+        try {
+          return await run();
+        } finally {
+          // A call that has ended does not end the engine's work.
+          await work?.catch(() => {});
+        }
+      });
       // Only after the upload, so that no slow client has the lock.
-      return plan.insert ? withLock(table.location, call.signal, run) : run();
+      return untilAborted(locked, signal);
     },
   };
 }

@@ -80,6 +80,8 @@ export interface Guarded {
   commit<T extends Made>(work: () => Promise<T>, onCommitted?: () => void): Promise<T>;
   /** Releases the handle once the engine has finished the work of the call. */
   release(): void;
+  /** Resolves when the handle is released and the engine has finished the work of the call. */
+  readonly ended: Promise<void>;
 }
 
 /**
@@ -102,8 +104,11 @@ export async function openGuarded(
   const lease = await untilAborted(opening, call.signal, (late) => late.release());
   let [running, released, takesTurns] = [0, false, false];
   const caller = callerKey(call);
+  const { promise: ended, resolve: end } = Promise.withResolvers<void>();
   const releaseWhenDone = () => {
-    if (released && running === 0) lease.release();
+    if (!released || running > 0) return;
+    lease.release();
+    end();
   };
   /** Runs work when it is its turn; a call that has ended needs no result any more. */
   const whenDue = <T>(work: () => Promise<T>) =>
@@ -170,6 +175,7 @@ export async function openGuarded(
       released = true;
       releaseWhenDone();
     },
+    ended,
   };
 }
 
