@@ -92,3 +92,26 @@ export interface Backend {
   ready(): Promise<boolean>;
   close(): Promise<void>;
 }
+
+/** The operations of a backend. */
+export type BackendOperations = Pick<Backend, "operations" | "extensions">;
+
+/** An operation, whatever its arguments; the call is the last one. */
+export type AnyHandler = (...args: [...unknown[], Call]) => unknown;
+
+/** Returns the call among the arguments of an operation. */
+export function callIn(args: Parameters<AnyHandler>): Call {
+  return args.at(-1) as Call;
+}
+
+/** Returns the operations of a backend, each as a function returns it by its name. */
+export function wrapOperations(
+  { operations, extensions = {} }: BackendOperations,
+  wrap: (handler: AnyHandler, localName: string) => AnyHandler,
+): BackendOperations {
+  const wrapped = (handlers: object): object =>
+    Object.fromEntries(
+      Object.entries(handlers).map(([localName, handler]) => [localName, wrap(handler, localName)]),
+    );
+  return { operations: wrapped(operations), extensions: wrapped(extensions) };
+}

@@ -1,17 +1,14 @@
 import type { BatchDeleteTableVersionsRequest } from "../../../../gen/lance/namespace/v1/version_pb.ts";
 import { isRead } from "../../../../namespace/actions.ts";
-import type { Call } from "../../../../namespace/call.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import { type Identifier, joinIdentifier } from "../../../../namespace/identifier.ts";
-import type { Backend } from "../../../../namespace/lance-namespace.ts";
+import { type BackendOperations, callIn, wrapOperations } from "../../../../namespace/lance-namespace.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
 import type { WriteGate } from "../../concurrency/write-gate.ts";
 import { normalizeBranch } from "../../format/dataset.ts";
 import { reachNewest } from "../../format/versions/delete-versions.ts";
 import { datasetOf, type FoundTable, findTable } from "../tables/lookup.ts";
 import { toRanges } from "./plan-batch.ts";
-
-type Operations = Pick<Backend, "operations" | "extensions">;
 
 /** Longest wait for the running changes of a table, in milliseconds. */
 const DRAIN_MS = 5_000;
@@ -31,22 +28,16 @@ const APART: ReadonlySet<string> = new Set([
 ]);
 
 /** Lets each operation that may write pass the gate of its object's history. */
-export function besideDeletions({ histories }: Pick<TableContext, "histories">, all: Operations): Operations {
-  const passing = (handlers: object = {}): object =>
-    Object.fromEntries(
-      Object.entries(handlers).map(([localName, handler]) => [
-        localName,
-        isRead({ localName }) || APART.has(localName) ? handler : passed(handler),
-      ]),
-    );
-  const passed =
-    (handler: Handler): Handler =>
-    (...args) =>
-      histories.pass(joinIdentifier((args.at(-1) as Call).id), () => handler(...args));
-  return { operations: passing(all.operations), extensions: passing(all.extensions) };
+export function besideDeletions(
+  { histories }: Pick<TableContext, "histories">,
+  all: BackendOperations,
+): BackendOperations {
+  return wrapOperations(all, (handler, localName) => {
+    if (isRead({ localName }) || APART.has(localName)) return handler;
+    return (...args) =>
+      histories.pass(joinIdentifier(callIn(args).id), () => handler(...args) as Promise<unknown>);
+  });
 }
-
-type Handler = (...args: [...unknown[], Call]) => Promise<unknown>;
 
 /**
  * Deletes the newest versions of tables while nothing makes a version of them. The engine computes a change on the version that it has
