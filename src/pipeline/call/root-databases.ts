@@ -22,13 +22,23 @@ import { createScopes } from "./scope.ts";
 export function enterDatabase(databases: Databases): Interceptor {
   const scopeOf = createScopes();
 
-  return async (call, request, next) => {
+  // Calls without a name, which are most of them, pass without another promise.
+  return (call, request, next) => {
     const backend = databases.get(call.database)?.backend;
-    const name = backend?.rootDatabases === undefined ? undefined : databaseNamed(call);
-    if (backend?.rootDatabases === undefined || name === undefined) return next(call, request);
+    const texts = backend?.rootDatabases;
+    if (backend === undefined || texts === undefined) return next(call, request);
+    const name = databaseNamed(call);
     // A name with the delimiter would be that of a namespace further down.
-    if (name.includes(DEFAULT_DELIMITER) || !(await backend.rootDatabases.has(name, call)))
-      return next(call, request);
+    if (name === undefined || name.includes(DEFAULT_DELIMITER)) return next(call, request);
+    return enter({ name, backend, texts }, call, request, next);
+  };
+
+  async function enter(
+    database: Entered,
+    ...[call, request, next]: Parameters<Interceptor>
+  ): ReturnType<Interceptor> {
+    const { name, texts } = database;
+    if (!(await texts.has(name, call))) return next(call, request);
     refuseNested(call);
     // An upstream must not enter it again.
     for (const header of DATABASE_HEADERS) {
@@ -39,11 +49,11 @@ export function enterDatabase(databases: Databases): Interceptor {
     const scope = scopeOf(call.method);
     if (call.id.length > 0 || hasRoot(call)) call.id = [name, ...call.id];
     scope.enter(request.message, name, call.id);
-    const own = interceptorsIn({ name, backend, texts: backend.rootDatabases })[request.operation];
+    const own = interceptorsIn(database)[request.operation];
     const response = await (own === undefined ? next(call, request) : own(call, request, next));
     if (!isStream(response)) scope.leave(response, name);
     return response;
-  };
+  }
 }
 
 /** Whether the root of the database is an object of the operation, which only reads it. */
@@ -57,7 +67,7 @@ function refuseNested({ id, context = {} }: Call): void {
   throw new LanceError("Unsupported", "databases are namespaces of the root, and a database has none in it");
 }
 
-/** A database that a call has entered. */
+/** A database that a call names. */
 interface Entered {
   readonly name: string;
   readonly backend: Backend;
@@ -72,6 +82,9 @@ function interceptorsIn({
 }: Entered): Readonly<Record<string, Interceptor | undefined>> {
   const prefix = `${name}${DEFAULT_DELIMITER}`;
 
+  const unsupported = (what: string) =>
+    new LanceError("Unsupported", `the ${backend.name} backend has no ${what} in databases of the root`);
+
   const ownJob: Interceptor = async (call, request, next) => {
     const { jobId } = request.message as Message & { readonly jobId: string };
     if (backend.tableOfJob === undefined) throw unsupported("jobs");
@@ -79,9 +92,6 @@ function interceptorsIn({
     if (table?.[0] === name && table.length > 1) return next(call, request);
     throw new LanceError("TransactionNotFound", `there is no job ${JSON.stringify(jobId)}`);
   };
-
-  const unsupported = (what: string) =>
-    new LanceError("Unsupported", `the ${backend.name} backend has no ${what} in databases of the root`);
 
   const interceptors: OperationInterceptors = {
     async listAllTables(call, { message }, next) {
@@ -112,12 +122,7 @@ function interceptorsIn({
     },
     async createMaterializedView(call, request, next) {
       const { message } = request;
-      if (texts.enterQuery === undefined) {
-        throw new LanceError(
-          "Unsupported",
-          `the ${backend.name} backend has no views in databases of the root`,
-        );
-      }
+      if (texts.enterQuery === undefined) throw unsupported("views");
       message.sourceQuery = texts.enterQuery(message.sourceQuery, name);
       return next(call, request);
     },
