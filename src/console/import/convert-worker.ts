@@ -48,6 +48,7 @@ export type ConversionNews =
 const SEEN_ROWS = 10;
 
 const tell = (news: ConversionNews) => postMessage(news);
+const tellPart = (part: number) => tell({ kind: "progress", part });
 
 addEventListener("message", async ({ data }: MessageEvent<ConversionTask>) => {
   try {
@@ -89,7 +90,6 @@ async function firstOf(batches: AsyncIterable<RecordBatch>, schema: () => Schema
 async function* converted(task: ConversionTask): AsyncIterable<Uint8Array> {
   const { file, kind } = task;
   if (kind === "arrow") return yield* bytesOf(file);
-  const tellPart = (part: number) => tell({ kind: "progress", part });
   if (kind === "parquet") {
     const { rows } = await openParquet(file, tellPart);
     return yield* rows();
@@ -101,7 +101,6 @@ async function* converted(task: ConversionTask): AsyncIterable<Uint8Array> {
 async function schemaOf(task: ConversionTask): Promise<Schema> {
   const { file, kind, schema } = task;
   if (schema !== undefined) return tableFromIPC(schema).schema;
-  const tellPart = (part: number) => tell({ kind: "progress", part });
   return schemaOfText(() => bytesOf(file, tellPart), optionsOf(task, kind as TextOptions["format"]));
 }
 

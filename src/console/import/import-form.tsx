@@ -1,13 +1,13 @@
 import type { Schema } from "apache-arrow";
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { Grid } from "../rows/grid.tsx";
 import type { Connection } from "../session/connection.ts";
 import { ActionForm } from "../shell/action-form.tsx";
+import { formatBytes } from "../shell/format.ts";
 import { useCall } from "../shell/hooks.ts";
 import { ErrorNote, Waiting } from "../shell/notes.tsx";
 import type { TextChoices } from "./convert-worker.ts";
-import { DropZone } from "./drop-zone.tsx";
-import { isText, tableNameOf } from "./file-kinds.ts";
+import { ENDINGS, isText, tableNameOf } from "./file-kinds.ts";
 import { type ImportMode, importFile, lookAt, type Progress, schemaOfTable } from "./import-file.ts";
 import { EncodingField, RoundingField, TypeFields } from "./text-fields.tsx";
 
@@ -107,5 +107,48 @@ export function ImportForm({ connection, parent, target, targetMode = "create", 
         </label>
       )}
     </ActionForm>
+  );
+}
+
+interface DropZoneProps {
+  readonly file: File | undefined;
+  onChoose(file: File | undefined): void;
+}
+
+/** A place on which a file is dropped, or chosen by a button. */
+function DropZone({ file, onChoose }: DropZoneProps) {
+  const input = useRef<HTMLInputElement>(null);
+  const [isOver, setOver] = useState(false);
+  return (
+    // biome-ignore lint/a11y/noStaticElementInteractions: the button in it does the same by keyboard
+    <div
+      class={`drop-zone${isOver ? " is-over" : ""}`}
+      onDragOver={(event) => {
+        event.preventDefault();
+        setOver(true);
+      }}
+      onDragLeave={() => setOver(false)}
+      onDrop={(event) => {
+        event.preventDefault();
+        setOver(false);
+        onChoose(event.dataTransfer?.files[0]);
+      }}
+    >
+      <p>
+        {file === undefined
+          ? "Drop a Parquet, Arrow, CSV or JSON lines file here."
+          : `${file.name}, ${formatBytes(file.size)}`}
+      </p>
+      <button type="button" onClick={() => input.current?.click()}>
+        Choose a file
+      </button>
+      <input
+        ref={input}
+        type="file"
+        hidden
+        accept={ENDINGS.join(",")}
+        onChange={({ currentTarget }) => onChoose(currentTarget.files?.[0])}
+      />
+    </div>
   );
 }

@@ -6,7 +6,7 @@ import { type TestContext, test } from "vitest";
 import { isLanceError } from "../../../../../namespace/errors.ts";
 import { idsOf, rows } from "../../../rows-fixture.ts";
 import { failsWith, openClient, temporaryDirectory } from "../../../test-support.ts";
-import { checkDeletions } from "./check-deletions.ts";
+import { checkDeletions } from "./deletion-files.ts";
 
 /** Position of the length of the last batch, counted from the end of a file with one batch. */
 const BODY_LENGTH = 26;
