@@ -76,8 +76,8 @@ export function itemReader(
   return (column, index) => (column.isValid(index) ? read(column, index) : null);
 }
 
-/** Reads an item of a vector of several pieces. */
-function readChunked(arrow: Arrow, vector: Vector, index: number, read: ReadItem): unknown {
+/** Reads an item of a vector of one or several pieces; readers of items look at a single piece. */
+export function readChunked(arrow: Arrow, vector: Vector, index: number, read: ReadItem): unknown {
   let rest = index;
   for (const data of vector.data) {
     if (rest < data.length) return read(arrow.makeVector(data) as Vector, rest);

@@ -1,6 +1,6 @@
 import type { DataType, Vector } from "apache-arrow";
 import * as arrow from "apache-arrow";
-import { itemReader, type ReadItem } from "../../client/row-reader.ts";
+import { itemReader, type ReadItem, readChunked } from "../../client/row-reader.ts";
 import { NumberText } from "../../client/text/numbers.ts";
 import { shortest, textItem, textOfValue } from "../../client/text/row-texts.ts";
 import { imageTypeOf } from "./image-type.ts";
@@ -75,16 +75,8 @@ function otherCell(column: Vector, index: number): Cell {
 
 /** Returns a value as an export has it. */
 function contentOf(column: Vector, index: number): unknown {
-  let rest = index;
-  for (const data of column.data) {
-    // The readers of values look at a single piece of a column.
-    if (rest < data.length)
-      return arrow.DataType.isNull(data.type)
-        ? null
-        : readerOf(data.type)(arrow.makeVector(data) as Vector, rest);
-    rest -= data.length;
-  }
-  return null;
+  const { type } = column;
+  return arrow.DataType.isNull(type) ? null : readChunked(arrow, column, index, readerOf(type));
 }
 
 const readers = new WeakMap<DataType, ReadItem>();

@@ -139,9 +139,9 @@ function callSteps(name: string, list: readonly (readonly SqlToken[])[]): number
 /** Returns the steps of an operator by its right side, which may be in brackets. */
 function operatorSteps(tokens: readonly SqlToken[], operator: number, word: string): number {
   const first = word === "similar" ? operator + 2 : operator + 1;
-  let [from, to] = [first, first + 1];
+  let from = first;
   while (tokens[from]?.text === "(" && tokens[from]?.kind === "symbol") from++;
-  to = from + 1;
+  let to = from + 1;
   for (let open = from - first; open > 0 && tokens[to]?.text === ")"; open--) to++;
   const next = tokens[to];
   const ends = next === undefined || (next.kind !== "quoted" && PATTERN_ENDS.has(next.text.toLowerCase()));

@@ -47,7 +47,8 @@ export function compareBranch({ parent, main, branch }: BranchVersions): BranchC
     return other === undefined ? [] : [{ main: column, branch: other }];
   });
   const shared = new Map(branch.fragments.map((fragment) => [fragment.id, fragment]));
-  const unchanged = countOf(main.fragments.filter((each) => hasSameRows(each, shared.get(each.id))));
+  const equal = main.fragments.filter((each) => hasSameRows(each, shared.get(each.id)));
+  const unchanged = countRows({ fragments: equal }).rows;
   return {
     added: missingIn(theirs, ours),
     removed: missingIn(ours, theirs),
@@ -136,7 +137,7 @@ function formOf({ fields }: Column): string {
 
 /** Whether two versions have the same columns and the same rows with the same values. */
 function isSame(before: Manifest, after: Manifest): boolean {
-  const forms = ({ fields }: Manifest) => [...columnsOf({ fields } as Manifest).values()].map(formOf).join();
+  const forms = (version: Manifest) => [...columnsOf(version).values()].map(formOf).join();
   const namesOf = ({ fragments }: Manifest) =>
     fragments.map(({ files }) => files.map(({ path }) => path).join()).join(";");
   return forms(before) === forms(after) && namesOf(before) === namesOf(after) && keepsRows(before, after);
@@ -170,8 +171,4 @@ function keepsValues(before: DataFragment, after: DataFragment, known: ReadonlyS
     kept.every(({ path, fields }) => there.get(path) === fields.join()) &&
     after.files.every(({ path, fields }) => there.has(path) || !fields.some((id) => known.has(id)))
   );
-}
-
-function countOf(fragments: Manifest["fragments"]): bigint {
-  return countRows({ fragments } as Manifest).rows;
 }

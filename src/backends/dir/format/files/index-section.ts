@@ -122,7 +122,7 @@ function rowsOf(manifest: Manifest, segments: readonly IndexMetadata[]): bigint 
   if (segments.some(({ fragmentBitmap }) => fragmentBitmap.byteLength === 0)) return undefined;
   const covers = segments.map(coverOf);
   const fragments = manifest.fragments.filter(({ id }) => covers.some((contains) => contains(Number(id))));
-  return countRows({ ...manifest, fragments }).rows;
+  return countRows({ fragments }).rows;
 }
 
 function sizeOf(segments: readonly IndexMetadata[]): bigint | undefined {

@@ -13,14 +13,14 @@ export interface RowCounts {
 }
 
 /** Sums the rows of all fragments of a version. */
-export function countRows(manifest: Manifest): RowCounts {
+export function countRows({ fragments }: Pick<Manifest, "fragments">): RowCounts {
   let [physicalRows, deletedRows] = [0n, 0n];
-  for (const fragment of manifest.fragments) {
+  for (const fragment of fragments) {
     physicalRows += fragment.physicalRows;
     deletedRows += fragment.deletionFile?.numDeletedRows ?? 0n;
   }
   return {
-    fragments: manifest.fragments.length,
+    fragments: fragments.length,
     rows: physicalRows - deletedRows,
     physicalRows,
     deletedRows,

@@ -175,10 +175,10 @@ export async function openData(
       });
   const lease = opened ?? (await open());
   const named = isMain(branch) ? undefined : branch;
+  const dataset = datasetOf(context, found, named);
   let endRead: (() => void) | undefined;
   let table: NativeTable | undefined;
   try {
-    const dataset = datasetOf(context, found, named);
     const looked = named === undefined ? undefined : lease.deletions.look(dataset);
     looked?.catch(() => {});
     const number = version === undefined ? undefined : checkVersion(dataset, version);
@@ -207,7 +207,6 @@ export async function openData(
     table?.close();
     endRead?.();
     lease.release();
-    const dataset = datasetOf(context, found, named);
     // The engine's own error does not say which version.
     if (isLanceError(error, "TableVersionNotFound") && version !== undefined)
       throw versionNotFound(dataset, version);

@@ -69,31 +69,34 @@ export function createCherryPickOperations(
         withGuarded(context, call, {}, async ({ found, commit }) => {
           const main = datasetOf(context, found);
           let compared = await compare(main, fromBranch);
-          if (compared.diff.errors.length > 0) return outcome(compared);
+          if (!isPossible(compared)) return outcome(compared);
           refuseParts(compared);
           if (dryRun) return outcome(compared);
           const { version } = await commit(async () => {
             compared = await compare(main, fromBranch);
-            const isPossible = compared.diff.errors.length === 0;
-            return {
-              version: Number(
-                isPossible ? await pick(main, compared, call.signal) : compared.diff.mainVersion,
-              ),
-            };
+            const { mainVersion } = compared.diff;
+            const after = isPossible(compared) ? await pick(main, compared, call.signal) : mainVersion;
+            return { version: Number(after) };
           });
-          return outcome(compared, compared.diff.errors.length === 0 ? BigInt(version) : undefined);
+          return outcome(compared, isPossible(compared) ? BigInt(version) : undefined);
         }),
       );
     },
   };
 }
 
-function outcome({ diff, changes }: Compared, mainVersionAfter?: bigint) {
-  const isPossible = diff.errors.length === 0;
+/** Whether nothing keeps the columns of the branch from the main branch. */
+function isPossible({ diff }: Compared): boolean {
+  return diff.errors.length === 0;
+}
+
+function outcome(compared: Compared, mainVersionAfter?: bigint) {
+  const { diff, changes } = compared;
+  const isReady = isPossible(compared);
   return create(CherryPickBranchResponseSchema, {
-    status: mainVersionAfter !== undefined ? "cherryPicked" : isPossible ? "ready" : "failed",
+    status: mainVersionAfter !== undefined ? "cherryPicked" : isReady ? "ready" : "failed",
     diff,
-    preview: { promotedColumns: isPossible ? changes.added.map(({ field }) => field.name) : [] },
+    preview: { promotedColumns: isReady ? changes.added.map(({ field }) => field.name) : [] },
     ...(mainVersionAfter !== undefined && { mainVersionAfter }),
   });
 }
