@@ -27,7 +27,7 @@ describe("the page of metrics", () => {
     it(`has each metric and each series once, however many there are, for ${accept ?? "all"}`, async () => {
       const metrics = createMetrics();
       fill(metrics, 5);
-      const { text } = await metrics.page.read(accept);
+      const text = String((await metrics.page.read(accept)).content);
       assert.ok(text.endsWith(end));
       const lines = text.split("\n").filter((line) => line !== "");
       const names = lines.map((line) =>
@@ -39,6 +39,22 @@ describe("the page of metrics", () => {
       assert.equal(names.filter((name) => /seconds_count\{.*db\d/.test(name)).length, series);
     });
   }
+
+  it("is written once for all who ask while another is written, after the last of them has asked", async () => {
+    let gathered = 0;
+    const metrics = createMetrics(async () => {
+      gathered += 1;
+      return { workers: [], process: [] };
+    });
+    const first = metrics.page.read();
+    const [second, third, other] = [undefined, "text/plain", "application/openmetrics-text"].map((accept) =>
+      metrics.page.read(accept),
+    );
+    assert.notEqual(await first, await second);
+    assert.equal(await second, await third);
+    assert.notEqual(await second, await other);
+    assert.equal(gathered, 3);
+  });
 
   it("lets other work run while many series are written", async () => {
     const metrics = createMetrics();

@@ -3,10 +3,11 @@ import type { NoteDecision } from "../namespace/decisions.ts";
 import type { UpkeepMetrics } from "../namespace/upkeep-runs.ts";
 import type { CallMetrics } from "../pipeline/records/call-metrics.ts";
 import type { CountRefusal } from "../pipeline/records/refusals.ts";
+import { createSharedCheck } from "../runtime/shared-check.ts";
 import { aggregate, type MetricSnapshot, type ProcessSnapshot, type Snapshot } from "./aggregate.ts";
 import { type Build, registerTallies } from "./collectors.ts";
 import { createEventTallies, type EventTallies } from "./event-tallies.ts";
-import { createPages, type Page, type Readable } from "./pages.ts";
+import { createPages, type Page, type PageFormat, pageFormat, type Readable } from "./pages.ts";
 import { readWatched, watchProcess } from "./process-metrics.ts";
 import { createSources, type Sources } from "./sources.ts";
 import { createTallies, type LineLog } from "./tallies.ts";
@@ -37,7 +38,8 @@ export interface Metrics {
   readonly watchConnections: Sources["watchConnections"];
   readonly page: {
     /**
-     * Returns the metrics, in the format that an `Accept` header prefers.
+     * Returns the metrics, in the format that an `Accept` header prefers. Everyone who asks while a page is written
+     * shares the next one.
      *
      * @throws Error, while the library cannot be loaded, for example without free file descriptors.
      */
@@ -78,17 +80,20 @@ export function createMetrics(gather?: () => Promise<ProcessSnapshot>, build: Bu
     });
     return own;
   }
-  async function readOwn(accept?: string): Promise<Page> {
+  async function readOwn(format: PageFormat): Promise<Page> {
     const { library, registry } = await watchProcess();
     const metrics = [...(await ownRegistry()).getMetricsAsArray(), ...registry.getMetricsAsArray()];
     pages ??= createPages(library, metrics);
-    return pages(accept);
+    return pages(format);
   }
-  async function readAll(all: ProcessSnapshot, accept?: string): Promise<Page> {
+  async function readAll(all: ProcessSnapshot, format: PageFormat): Promise<Page> {
     const { library } = await watchProcess();
     const metrics = [...(await aggregate(library, all.workers)), ...all.process];
-    return createPages(library, metrics.map(toReadable))(accept);
+    return createPages(library, metrics.map(toReadable))(format);
   }
+  const readAs = (format: PageFormat) =>
+    createSharedCheck(async () => (gather === undefined ? readOwn(format) : readAll(await gather(), format)));
+  const readers = { text: readAs("text"), openmetrics: readAs("openmetrics") };
   setTimeout(() => watchProcess().catch(() => {}), WATCH_AFTER_MS).unref();
   return {
     calls: tallies,
@@ -103,7 +108,7 @@ export function createMetrics(gather?: () => Promise<ProcessSnapshot>, build: Bu
     forgetBackend: sources.forgetBackend,
     watchConnections: sources.watchConnections,
     page: {
-      read: async (accept) => (gather === undefined ? readOwn(accept) : readAll(await gather(), accept)),
+      read: (accept) => readers[pageFormat(accept)](),
     },
     async snapshot() {
       const tallied = await (await ownRegistry()).getMetricsAsJSON();

@@ -5,7 +5,7 @@ import type { Library } from "./collectors.ts";
 /** Metrics in a text format. */
 export interface Page {
   readonly contentType: string;
-  readonly text: string;
+  readonly content: Buffer;
 }
 
 /** A metric as a registry reads it; the library's types omit a part of that. */
@@ -14,6 +14,9 @@ export interface Readable {
   readonly type: unknown;
   get(): Promise<object>;
 }
+
+/** A text format of pages. */
+export type PageFormat = "text" | "openmetrics";
 
 /** Number of series that the library writes at a time, which takes about a millisecond. */
 const SERIES_AT_ONCE = 500;
@@ -29,13 +32,13 @@ interface Format {
 }
 
 /**
- * Creates the writer of metrics: in OpenMetrics, which has exemplars, for clients that prefer it, otherwise in the
- * text format of Prometheus. Thousands of series are written in turns with other work: anyone may ask for them.
+ * Creates the writer of metrics in OpenMetrics, which has exemplars, or in the text format of Prometheus. Thousands of
+ * series are written in turns with other work: anyone may ask for them.
  */
 export function createPages(
   { Registry }: Library,
   metrics: readonly unknown[],
-): (accept?: string) => Promise<Page> {
+): (format: PageFormat) => Promise<Page> {
   const openMetrics = { contentType: Registry.OPENMETRICS_CONTENT_TYPE, between: "\n", end: "\n# EOF\n" };
   const plain = { contentType: Registry.PROMETHEUS_CONTENT_TYPE, between: "\n\n", end: "\n" };
 
@@ -55,8 +58,8 @@ export function createPages(
       yield text.split("\n").slice(HEAD_LINES).join("\n");
     }
   }
-  return async (accept) => {
-    const format: Format = prefersOpenMetrics(accept) ? openMetrics : plain;
+  return async (name) => {
+    const format: Format = name === "openmetrics" ? openMetrics : plain;
     const pace = createPace();
     const texts: string[] = [];
     for (const metric of metrics) {
@@ -67,7 +70,8 @@ export function createPages(
       }
       texts.push(parts.join("\n"));
     }
-    return { contentType: format.contentType, text: texts.join(format.between) + format.end };
+    const content = Buffer.from(texts.join(format.between) + format.end);
+    return { contentType: format.contentType, content };
   };
 }
 
@@ -90,11 +94,11 @@ function viewOf({ name, type }: Readable, read: Values, at: number): Metric {
 
 const OPEN_METRICS = "application/openmetrics-text";
 
-/** Whether an `Accept` header names OpenMetrics and prefers it to the page's other format. */
-function prefersOpenMetrics(accept = ""): boolean {
+/** Returns the format for an `Accept` header: OpenMetrics if it names that and prefers no other format of text. */
+export function pageFormat(accept = ""): PageFormat {
   const rank = (types: readonly string[]) => Math.max(0, ...ranges(accept, types));
   const wanted = rank([OPEN_METRICS]);
-  return wanted > 0 && wanted >= rank(["text/plain", "text/*"]);
+  return wanted > 0 && wanted >= rank(["text/plain", "text/*"]) ? "openmetrics" : "text";
 }
 
 /** Returns the weights of the given media types in an `Accept` header. */

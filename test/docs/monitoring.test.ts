@@ -36,7 +36,7 @@ const VALUES: Readonly<Record<string, readonly string[]>> = {
 
 /** Metrics that a gateway exposes, with their labels. */
 async function exposed(): Promise<Map<string, readonly string[]>> {
-  const { text } = await createMetrics().page.read();
+  const text = String((await createMetrics().page.read()).content);
   const exposed = new Map<string, readonly string[]>([["up", []]]);
   for (const [, name = ""] of text.matchAll(/^# TYPE ((?:process|nodejs)_\w+)/gm)) exposed.set(name, []);
   for (const { name, type, labels } of Object.values<MetricDeclaration>(METRICS)) {

@@ -60,7 +60,7 @@ describe("clients that go away in the middle of rows", { timeout: 120_000 }, () 
 
   /** Returns the number of calls that the server has ended. */
   async function endedCalls(): Promise<number> {
-    const { text } = await metrics.page.read();
+    const text = String((await metrics.page.read()).content);
     const counts = text.matchAll(/^lance_gateway_calls_total\{.*\} (\d+)$/gm);
     return [...counts].reduce((sum, [, count]) => sum + Number(count), 0);
   }

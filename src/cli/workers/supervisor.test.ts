@@ -74,7 +74,7 @@ async function prepare() {
 }
 
 async function workersOf({ metrics }: RunningGateway): Promise<string | undefined> {
-  return (await metrics?.read())?.text.match(/^lance_gateway_workers (\d+)$/m)?.[1];
+  return String((await metrics?.read())?.content).match(/^lance_gateway_workers (\d+)$/m)?.[1];
 }
 
 test("a replacement that cannot start ends after the engine's calls in it", async () => {

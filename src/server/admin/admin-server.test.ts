@@ -21,7 +21,7 @@ function serve(profiles: Profiles = ownProfiles) {
   const readiness = { ready: true };
   const server = createAdminServer({
     readiness,
-    metrics: { read: async () => ({ contentType: "text/plain", text: "figures" }) },
+    metrics: { read: async () => ({ contentType: "text/plain", content: Buffer.from("figures") }) },
     control: {
       configuration: () => ({ options: { port: { value: 1, from: "default" } } }),
       logLevels: ["info", "debug"],

@@ -1,5 +1,5 @@
 import { inSlices } from "../../../runtime/pace.ts";
-import { createSharedCheck } from "../concurrency/shared-check.ts";
+import { createSharedCheck } from "../../../runtime/shared-check.ts";
 import type { SharedVersion } from "./exchange/messages.ts";
 import type { ManifestTable } from "./manifest/manifest-table.ts";
 import { createMemory, type Memory } from "./state/memory.ts";

@@ -1,4 +1,4 @@
-import { createSharedCheck } from "./shared-check.ts";
+import { createSharedCheck } from "../../../runtime/shared-check.ts";
 
 /**
  * Shares work among concurrent callers, each of which brings an item. The items whose callers arrive while a batch runs

@@ -1,7 +1,7 @@
 import { LanceError } from "../../../namespace/errors.ts";
+import { createSharedCheck } from "../../../runtime/shared-check.ts";
 import { type SharedQuantity, UNSHARED } from "../../../runtime/sharing.ts";
 import { traced } from "../../../runtime/tracing.ts";
-import { createSharedCheck } from "../concurrency/shared-check.ts";
 import { toEngineError } from "./errors.ts";
 import type { NativeTable } from "./native.ts";
 import { createRowWidths, type RowWidths } from "./row-widths.ts";

@@ -1,5 +1,5 @@
+import { createSharedCheck } from "../../../../runtime/shared-check.ts";
 import { allowStaleness, type Staleness } from "../../concurrency/allow-staleness.ts";
-import { createSharedCheck } from "../../concurrency/shared-check.ts";
 import { createStampMemory } from "../../format/directory-stamp.ts";
 import type { ObjectStore } from "../../format/storage.ts";
 import { compareNames } from "../state/names.ts";
