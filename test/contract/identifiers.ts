@@ -122,17 +122,18 @@ export function identifierTests(world: World): void {
       for (const name of UNICODE_NAMES) {
         const id = [parent, name];
         const attempts = [
-          world.client.createNamespace({ id }),
-          world.client.declareTable({ id }),
-          world.client.registerTable({ id, location: "x.lance" }),
-          world.client.createTable({ id }, personStream([])),
-          world.client.renameTable({ id: source, newTableName: name }),
-          world.client.batchCommitTables({
-            operations: [{ operation: { case: "declareTable", value: { id } } }],
-          }),
+          () => world.client.createNamespace({ id }),
+          () => world.client.declareTable({ id }),
+          () => world.client.registerTable({ id, location: "x.lance" }),
+          () => world.client.createTable({ id }, personStream([])),
+          () => world.client.renameTable({ id: source, newTableName: name }),
+          () =>
+            world.client.batchCommitTables({
+              operations: [{ operation: { case: "declareTable", value: { id } } }],
+            }),
         ];
         for (const attempt of attempts) {
-          const error = await refused("InvalidInput", attempt);
+          const error = await refused("InvalidInput", attempt());
           assert.match(error.message, /--names unicode/);
         }
       }
