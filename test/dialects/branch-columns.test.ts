@@ -18,6 +18,7 @@ interface Diff {
   readonly mainVersion: number;
   readonly branchVersion: number;
   readonly baseMoved: boolean;
+  readonly rowSummary: Readonly<Record<"unchanged" | "newOnBase" | "newOnBranch", number>>;
   readonly addedColumns: readonly Named[];
   readonly errors: readonly { readonly code: string; readonly message: string }[];
 }
@@ -159,6 +160,14 @@ describe("columns of branches, over a directory", () => {
       await calls.refused("TableBranchNotFound", `table/${plain}/branches/${route}/`, { from_branch: "no" });
       await calls.refused("TableNotFound", `table/missing/branches/${route}/`, { from_branch: "trial" });
     }
+  });
+
+  it("leave fragments that both branches have made apart in the summary of the rows", async () => {
+    const name = await branched();
+    await calls.upload(`table/${name}/insert/`, personStream(people(1, 7)));
+    await calls.upload(`table/${name}/insert/?branch=trial`, personStream(people(1, 8)));
+    const { rowSummary } = await diff(name);
+    assert.deepEqual([rowSummary.unchanged, rowSummary.newOnBase, rowSummary.newOnBranch], [2, 1, 1]);
   });
 
   it("are refused if they have blobs", async () => {

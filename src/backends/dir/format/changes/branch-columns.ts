@@ -29,7 +29,7 @@ export interface BranchChanges {
   readonly added: readonly Column[];
   readonly removed: readonly Column[];
   readonly changed: readonly { readonly main: Column; readonly branch: Column }[];
-  /** Rows in fragments that both have with equal deletions, and in all others. */
+  /** Rows in fragments that both have with a common file and equal deletions, and in all others. */
   readonly rows: { readonly unchanged: bigint; readonly onMain: bigint; readonly onBranch: bigint };
   /** Whether rows, values or columns of the parent have changed since. */
   readonly baseMoved: boolean;
@@ -47,8 +47,11 @@ export function compareBranch({ parent, main, branch }: BranchVersions): BranchC
     return other === undefined ? [] : [{ main: column, branch: other }];
   });
   const shared = new Map(branch.fragments.map((fragment) => [fragment.id, fragment]));
-  const equal = main.fragments.filter((each) => hasSameRows(each, shared.get(each.id)));
-  const unchanged = countRows({ fragments: equal }).rows;
+  const isShared = (each: DataFragment) => {
+    const theirs = shared.get(each.id);
+    return hasSameRows(each, theirs) && sharesFile(each, theirs);
+  };
+  const unchanged = countRows({ fragments: main.fragments.filter(isShared) }).rows;
   return {
     added: missingIn(theirs, ours),
     removed: missingIn(ours, theirs),
@@ -156,6 +159,12 @@ function keepsRows(before: Manifest, after: Manifest): boolean {
 
 function hasSameRows(before: DataFragment, after: DataFragment | undefined): boolean {
   return after?.physicalRows === before.physicalRows && deletionsOf(before) === deletionsOf(after);
+}
+
+/** Whether fragments of two branches have a file in common; new ones of both may have the same number. */
+function sharesFile({ files }: DataFragment, other: DataFragment | undefined): boolean {
+  const paths = new Set(other?.files.map(({ path }) => path));
+  return files.some(({ path }) => paths.has(path));
 }
 
 function deletionsOf({ deletionFile }: DataFragment): string | undefined {

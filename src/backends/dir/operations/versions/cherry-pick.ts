@@ -70,8 +70,10 @@ export function createCherryPickOperations(
           const main = datasetOf(context, found);
           let compared = await compare(main, fromBranch);
           if (!isPossible(compared)) return outcome(compared);
-          refuseParts(compared);
-          if (dryRun) return outcome(compared);
+          if (dryRun) {
+            refuseParts(compared);
+            return outcome(compared);
+          }
           const { version } = await commit(async () => {
             compared = await compare(main, fromBranch);
             const { mainVersion } = compared.diff;
@@ -179,13 +181,12 @@ function obstaclesOf(
  * Copies the files with values of the added columns to the main branch, and commits them there.
  *
  * @returns the version of the main branch that has the columns
- * @throws LanceError ConcurrentModification, and the errors of {@link commitChange}
+ * @throws LanceError ConcurrentModification, and the errors of {@link refuseParts} and {@link commitChange}
  */
-async function pick(
-  main: DatasetRef,
-  { dataset, versions, changes: { added } }: Compared,
-  signal: AbortSignal,
-): Promise<bigint> {
+async function pick(main: DatasetRef, compared: Compared, signal: AbortSignal): Promise<bigint> {
+  const { dataset, versions, changes } = compared;
+  const { added } = changes;
+  refuseParts(compared);
   const files = filesWith(versions.branch, added);
   const names = new Map(files.map(({ path }) => [path, `${randomUUID().replaceAll("-", "")}.lance`]));
   const keyOf = (path: string) => `${dataDirectory(main)}/data/${path}`;
