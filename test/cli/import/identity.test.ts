@@ -1,11 +1,9 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import * as arrow from "apache-arrow";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { batchOf } from "../../../src/client/batches.ts";
-import { connect, type Namespace } from "../../../src/client/index.ts";
-import { runCommand } from "../../support/run-command.ts";
-import { type DirectoryServer, startDirectoryServer } from "../../support/server.ts";
+import { serveCatalog } from "./catalog.ts";
 
 const item = (type: arrow.DataType) => new arrow.Field("item", type, true);
 const member = (name: string, type: arrow.DataType) => new arrow.Field(name, type, true);
@@ -93,22 +91,10 @@ function tableOf(names: readonly string[]): arrow.Table {
 }
 
 describe("an export that is imported again", () => {
-  let server: DirectoryServer;
-  let ns: Namespace;
-  let uri: string;
-  beforeAll(async () => {
-    server = await startDirectoryServer();
-    uri = `http://127.0.0.1:${server.port}`;
-    ns = await connect("rest", { uri });
-  });
-  afterAll(async () => {
-    await ns.close();
-    await server.close();
-  });
-  const run = (...args: readonly string[]) =>
-    runCommand([...args, "--uri", uri], { XDG_CONFIG_HOME: server.root });
+  const catalog = serveCatalog();
+  const { run } = catalog;
   const read = async (id: string) => {
-    const result = ns.queryTable({ id: [id] });
+    const result = catalog.ns.queryTable({ id: [id] });
     const { schema } = await result.toTable();
     return {
       types: schema.fields.map((field) => `${field.name}: ${field.type}`),
@@ -127,14 +113,17 @@ describe("an export that is imported again", () => {
   ] as const)("has the same values of every type in %s", async (format, others) => {
     const names = Object.keys(COLUMNS).filter((name) => !(others as readonly string[]).includes(name));
     const source = `source-${format}`;
-    const file = join(server.root, `${source}.${format}`);
-    await ns.createTable({ id: [source] }, tableOf(names));
+    const file = join(catalog.root, `${source}.${format}`);
+    await catalog.ns.createTable({ id: [source] }, tableOf(names));
     const before = await read(source);
     expect(before.types).toEqual(names.map((name) => `${name}: ${COLUMNS[name]?.[0]}`));
     await run("export", source, file);
     const copy = `copy-${format}`;
     if (["csv", "tsv", "jsonl"].includes(format)) {
-      await ns.createTable({ id: [copy] }, ns.queryTable({ id: [source], filter: "false", k: 1 }).bytes());
+      await catalog.ns.createTable(
+        { id: [copy] },
+        catalog.ns.queryTable({ id: [source], filter: "false", k: 1 }).bytes(),
+      );
       await run("import", file, copy, "--mode", "append");
     } else await run("import", file, copy);
     const after = await read(copy);
@@ -147,7 +136,7 @@ describe("an export that is imported again", () => {
   });
 
   it("stores what it was given", async () => {
-    const file = join(server.root, "given.arrows");
+    const file = join(catalog.root, "given.arrows");
     const names = Object.keys(COLUMNS);
     await writeFile(file, arrow.tableToIPC(tableOf(names), "stream"));
     await run("import", file, "given");
