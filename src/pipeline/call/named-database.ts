@@ -18,7 +18,7 @@ export function databaseNamed({ headers, address }: Pick<Call, "headers" | "addr
     const prefix = headers[`${header}-prefix`];
     const name = headers[header] || (header === OF_REGION ? databaseOfRegion(address?.host) : undefined);
     if (name) return prefix ? `${name}/${prefix}` : name;
-    if (prefix) throw new LanceError("InvalidInput", `${header}-prefix needs ${header} beside it`);
+    if (prefix) throw new LanceError("InvalidInput", `${header}-prefix requires ${header}`);
   }
   return undefined;
 }

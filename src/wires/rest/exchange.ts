@@ -159,8 +159,8 @@ export class Exchange {
   #answerError(error: LanceError): void {
     const form = this.#formOf(error);
     const status = form?.status ?? error.entry.httpStatus;
-    const told = form?.text === undefined ? error : new LanceError(error.kind, form.text);
-    const text = errorText(told, status, this.path);
+    const reported = form?.text === undefined ? error : new LanceError(error.kind, form.text);
+    const text = errorText(reported, status, this.path);
     try {
       this.#send(status, "application/json", text, { ...this.responseHeaders, ...error.headers });
     } catch (cause) {
