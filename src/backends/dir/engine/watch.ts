@@ -57,6 +57,7 @@ function watchDirectories(store: ObjectStore, files: FileFeatures): Watcher {
       const seen = files.directoryStamp(directory);
       if (seen === undefined) throw noData();
       if (stamps.isUnchanged(seen)) return "same";
+      const at = await table.version();
       // Both must end, whatever their results: a table cannot be closed while a call of it runs.
       const [now, moved] = await Promise.allSettled([find(directory), table.checkoutLatest()]);
       if (now.status === "rejected") throw now.reason;
@@ -65,7 +66,9 @@ function watchDirectories(store: ObjectStore, files: FileFeatures): Watcher {
       if (moved.status === "rejected") throw moved.reason;
       stamps.note(seen, before);
       // The engine notices another manifest of the same number, but stays at a newest version that was deleted.
-      return hasVersion(directory, BigInt(await table.version())) ? "moved" : "replaced";
+      const version = await table.version();
+      if (!hasVersion(directory, BigInt(version))) return "replaced";
+      return version === at ? "made" : "moved";
     };
   };
 }

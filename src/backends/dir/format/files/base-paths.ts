@@ -1,4 +1,4 @@
-import type { Manifest } from "../../../../gen/lance/format/table_pb.ts";
+import type { BasePath, Manifest } from "../../../../gen/lance/format/table_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { DatasetRef } from "../dataset.ts";
 import { withoutEndSlashes } from "../end-slashes.ts";
@@ -25,6 +25,12 @@ export async function checkBasePaths(
     "PermissionDenied",
     `the staged manifest names ${JSON.stringify(added)}, which is outside of the table`,
   );
+}
+
+/** Returns the key of a directory that a manifest names; undefined if it is in another storage. */
+export function keyOfBase({ store }: DatasetRef, { path }: BasePath): string | undefined {
+  const place = withoutEndSlashes(path.replace(/^file:\/\/(?=\/)/, ""));
+  return place.startsWith(store.uriOf("")) ? store.keyOf(place) : undefined;
 }
 
 /**

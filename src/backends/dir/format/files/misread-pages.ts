@@ -10,8 +10,8 @@ import type { DataFile, Manifest } from "../../../../gen/lance/format/table_pb.t
 import { createPace } from "../../../../runtime/pace.ts";
 import { forEachOf } from "../../concurrency/for-each.ts";
 import { type DatasetRef, dataDirectory } from "../dataset.ts";
-import { withoutEndSlashes } from "../end-slashes.ts";
 import type { ObjectStore } from "../storage.ts";
+import { keyOfBase } from "./base-paths.ts";
 import { damagedFile } from "./damaged-file.ts";
 import { misreadsEntry, type PageBudget } from "./full-zip-levels.ts";
 import { suspectsOf } from "./misread-columns.ts";
@@ -107,10 +107,8 @@ async function misreadIn(
 function keyOf(dataset: DatasetRef, { basePaths }: Manifest, { path, baseId }: DataFile): string | undefined {
   const base = baseId === undefined ? undefined : basePaths.find(({ id }) => id === baseId);
   if (base === undefined) return `${dataDirectory(dataset)}/data/${path}`;
-  const { store } = dataset;
-  const place = withoutEndSlashes(base.path.replace(/^file:\/\/(?=\/)/, ""));
-  if (!place.startsWith(store.uriOf(""))) return undefined;
-  return base.isDatasetRoot ? `${store.keyOf(place)}/data/${path}` : `${store.keyOf(place)}/${path}`;
+  const key = keyOfBase(dataset, base);
+  return key && (base.isDatasetRoot ? `${key}/data/${path}` : `${key}/${path}`);
 }
 
 /** Size of the end of a data file that is read first: it has the metadata of a few hundred pages. */

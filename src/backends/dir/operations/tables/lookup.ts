@@ -179,8 +179,8 @@ export async function openData(
   let endRead: (() => void) | undefined;
   let table: NativeTable | undefined;
   try {
-    const looked = named === undefined ? undefined : lease.deletions.look(dataset);
-    looked?.catch(() => {});
+    const checked = readsNoRows ? undefined : lease.deletions.refuseDamaged(version, dataset);
+    checked?.catch(() => {});
     const number = version === undefined ? undefined : checkVersion(dataset, version);
     if (named !== undefined) {
       table = await engine.onBranch(lease.table, named, number);
@@ -189,8 +189,7 @@ export async function openData(
       endRead = engine.readVersions.begin(path, number);
       table = await engine.atVersion(lease.table, number);
     }
-    await looked;
-    if (!readsNoRows) await lease.deletions.refuseDamaged(version, dataset);
+    await checked;
     if (table === undefined) return lease;
     const own = table;
     return {

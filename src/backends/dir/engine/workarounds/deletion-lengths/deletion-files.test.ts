@@ -4,9 +4,11 @@ import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "vitest";
 import { isLanceError } from "../../../../../namespace/errors.ts";
+import { createLocalStore } from "../../../format/local/local-store.ts";
+import type { ObjectStore } from "../../../format/storage.ts";
 import { idsOf, rows } from "../../../rows-fixture.ts";
 import { failsWith, openClient, temporaryDirectory } from "../../../test-support.ts";
-import { checkDeletions } from "./deletion-files.ts";
+import { checkDeletions, createDeletionFiles } from "./deletion-files.ts";
 
 /** Position of the length of the last batch, counted from the end of a file with one batch. */
 const BODY_LENGTH = 26;
@@ -80,6 +82,28 @@ test("a file of deleted rows that another program damages and publishes is refus
   await writeFile(added, whole);
   assert.deepEqual(idsOf(await client.query("t", { k: 9n })), [0, 1]);
   await writeFile(path, bytes);
+});
+
+test("only the files of versions that are read are read, each once", async (t) => {
+  const { root, client } = await openTable(t);
+  for (const id of [0, 1]) await client.call("deleteFromTable", "t", { predicate: `id = ${id}` });
+  const local = createLocalStore();
+  const keys: string[] = [];
+  const store: ObjectStore = {
+    ...local,
+    get: (key) => {
+      keys.push(key);
+      return local.get(key);
+    },
+  };
+  const files = createDeletionFiles({ store, root: store.keyOf(join(root, "data", "t.lance")) });
+  const count = () => keys.filter((key) => key.includes("_deletions")).length;
+  for (const _ of [1, 2]) await files.look();
+  assert.equal(count(), 1);
+  for (const _ of [1, 2]) await files.refuseDamaged();
+  assert.equal(count(), 1);
+  for (const version of [1n, 2n, 2n]) await files.refuseDamaged(version);
+  assert.equal(count(), 2);
 });
 
 test("the engine alone still ends its process at such a file; without that, this folder can go", async (t) => {

@@ -1,13 +1,14 @@
 import { scanIpcFile } from "../../../../../arrow/file-scan.ts";
+import type { Manifest } from "../../../../../gen/lance/format/table_pb.ts";
 import { isLanceError } from "../../../../../namespace/errors.ts";
 import { forEachOf } from "../../../concurrency/for-each.ts";
 import { type DatasetRef, dataDirectory } from "../../../format/dataset.ts";
-import { createStampMemory, type StampMemory } from "../../../format/directory-stamp.ts";
+import { keyOfBase } from "../../../format/files/base-paths.ts";
 import { damagedFile } from "../../../format/files/damaged-file.ts";
 import { deletionKey } from "../../../format/files/deletion-file.ts";
+import type { ManifestFile } from "../../../format/files/manifest-file.ts";
 import { readRoaring } from "../../../format/files/roaring.ts";
-import type { ObjectStore } from "../../../format/storage.ts";
-import { readVersion } from "../../../format/versions/version-files.ts";
+import { readVersion, readVersionIfThere } from "../../../format/versions/version-files.ts";
 
 /** Number of files that are read at a time. */
 const FILES = 16;
@@ -15,28 +16,21 @@ const FILES = 16;
 /** Maximum size of the unpacked offsets of a file, in bytes: those of a fragment with 268 million deleted rows. */
 const MAX_UNPACKED_BYTES = 2 ** 30;
 
-/** Files of deleted rows in the directories of an open table, each read once. */
+/** Maximum number of files and of versions of a table that are remembered. */
+const MAX_KNOWN = 50_000;
+
+/** Files of deleted rows of an open table, each read once before the engine reads it. */
 export interface DeletionFiles {
-  /**
-   * Reads the files that have come to a table or a branch since the last call.
-   *
-   * @param dataset default: the main branch
-   */
-  look(dataset?: DatasetRef): Promise<void>;
+  /** Reads the files of the newest version of the main branch that were not read before. */
+  look(): Promise<void>;
   /**
    * Refuses a version that refers to a damaged file.
    *
-   * @param version default: the newest
+   * @param version default: the newest; the files of the main branch's are those at the last look
    * @param dataset default: the main branch
-   * @throws LanceError DataLoss
+   * @throws LanceError DataLoss; TableVersionNotFound
    */
   refuseDamaged(version?: bigint, dataset?: DatasetRef): Promise<void>;
-}
-
-/** State of one directory. */
-interface Seen {
-  readonly stamps: StampMemory;
-  names: ReadonlySet<string>;
 }
 
 /**
@@ -47,52 +41,66 @@ interface Seen {
  */
 export function createDeletionFiles(main: DatasetRef): DeletionFiles {
   const { store } = main;
-  const directories = new Map<string, Seen>();
-  /** Keys of damaged files by their names, which are random. */
-  const damaged = new Map<string, string>();
+  /** Names of files that were read; they are random. */
+  const read = new Set<string>();
+  const damaged = new Set<string>();
+  /** Versions of the main branch whose files were read. */
+  const sound = new Set<bigint>();
+  let isEmpty = false;
 
-  async function check(key: string): Promise<void> {
-    const bytes = await store.get(key);
-    if (bytes !== undefined) await checkDeletions(key, bytes);
+  async function check(name: string, directories: readonly string[]): Promise<void> {
+    for (const directory of directories) {
+      const bytes = await store.get(`${directory}/${name}`);
+      if (bytes === undefined) continue;
+      await checkDeletions(name, bytes);
+      break;
+    }
+    if (read.size >= MAX_KNOWN) read.clear();
+    read.add(name);
+    damaged.delete(name);
+  }
+  /** Reads the files of a version, and throws the error of the first one that is damaged. */
+  async function examine({ manifest }: ManifestFile, dataset: DatasetRef): Promise<void> {
+    const unread = namesOf(manifest, dataset).filter((name) => !read.has(name));
+    const directories = directoriesOf(manifest, dataset);
+    await forEachOf(unread, FILES, async (name) => {
+      await check(name, directories).catch((error: unknown) => {
+        if (isLanceError(error, "DataLoss")) damaged.add(name);
+        throw error;
+      });
+    });
   }
   return {
-    async look(dataset = main) {
-      const directory = `${dataDirectory(dataset)}/_deletions`;
-      const seen = directories.get(directory) ?? { stamps: createStampMemory(), names: new Set() };
-      directories.set(directory, seen);
-      const before = performance.now();
-      const stamp = store.files?.directoryStamp(directory);
-      if (store.files !== undefined && (stamp === undefined || seen.stamps.isUnchanged(stamp))) return;
-      const names = await namesIn(store, directory);
-      await forEachOf(names.difference(seen.names), FILES, (name) =>
-        check(`${directory}/${name}`).catch((error: unknown) => {
-          if (!isLanceError(error, "DataLoss")) throw error;
-          damaged.set(name, `${directory}/${name}`);
-        }),
-      );
-      seen.names = names;
-      if (stamp !== undefined) seen.stamps.note(stamp, before);
+    async look() {
+      isEmpty = !(await store.exists(`${dataDirectory(main)}/_deletions`));
+      const newest = isEmpty ? undefined : await readVersionIfThere(main);
+      if (newest === undefined) return;
+      await examine(newest, main).catch((error: unknown) => {
+        if (!isLanceError(error, "DataLoss")) throw error;
+      });
     },
     async refuseDamaged(version, dataset = main) {
-      if (damaged.size === 0) return;
-      const { fragments } = (await readVersion(dataset, version)).manifest;
-      for (const fragment of fragments) {
-        const name = deletionKey(dataset, fragment)?.replace(/^.*\//, "") ?? "";
-        const key = damaged.get(name);
-        if (key === undefined) continue;
-        await check(key);
-        damaged.delete(name);
-      }
+      const isMain = dataset.branch === undefined;
+      if (isMain && damaged.size === 0 && (isEmpty || version === undefined || sound.has(version))) return;
+      await examine(await readVersion(dataset, version), dataset);
+      if (!isMain || version === undefined) return;
+      if (sound.size >= MAX_KNOWN) sound.clear();
+      sound.add(version);
     },
   };
 }
 
-async function namesIn(store: ObjectStore, directory: string): Promise<Set<string>> {
-  const names = new Set<string>();
-  for await (const page of store.list(directory)) {
-    for (const { name } of page) if (/\.(?:arrow|bin)$/.test(name)) names.add(name);
-  }
-  return names;
+/** Returns the names of a version's files. */
+function namesOf(manifest: Manifest, dataset: DatasetRef): string[] {
+  const keys = manifest.fragments.map((fragment) => deletionKey(dataset, fragment));
+  return keys.filter((key) => key !== undefined).map((key) => key.slice(key.lastIndexOf("/") + 1));
+}
+
+/** Returns the directories in which the files of a version may be: its own, and those of the tables and branches that it came from. */
+function directoriesOf({ basePaths }: Manifest, dataset: DatasetRef): string[] {
+  const bases = basePaths.filter(({ isDatasetRoot }) => isDatasetRoot);
+  const roots = [dataDirectory(dataset), ...bases.map((base) => keyOfBase(dataset, base))];
+  return roots.filter((root) => root !== undefined).map((root) => `${root}/_deletions`);
 }
 
 /**
