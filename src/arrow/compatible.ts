@@ -99,7 +99,9 @@ function checkField(from: ArrowField, to: ArrowField, path: string): void {
   const raises = a === "int" && b === "float";
   // The engine encodes JSON that comes as text.
   const encodes = a === "utf8" && b === "json";
-  if (a !== b && !widens && !raises && !encodes) {
+  // It takes bytes as the contents of blobs.
+  const stores = a === "binary" && to.metadata["ARROW:extension:name"] === "lance.blob.v2";
+  if (a !== b && !widens && !raises && !encodes && !stores) {
     throw mismatch(`column ${quote(path + from.name)} is ${describe(from)}, in the table ${describe(to)}`);
   }
   if (fineness(from) > fineness(to)) {

@@ -154,7 +154,8 @@ export function emptyIpcFile(file: Buffer): Buffer {
   return Buffer.concat([FILE_MAGIC, new Uint8Array(2), tail]);
 }
 
-function findFooter(bytes: Buffer): FlatTable {
+/** Returns the footer of an IPC file. @throws LanceError InvalidInput */
+export function findFooter(bytes: Buffer): FlatTable {
   const end = bytes.byteLength - FILE_MAGIC.byteLength - 4;
   const whole = end > 0 && bytes.subarray(end + 4).equals(FILE_MAGIC);
   const length = whole ? bytes.readInt32LE(end) : 0;
@@ -162,7 +163,8 @@ function findFooter(bytes: Buffer): FlatTable {
   return inFooter(end - length, () => rootTable(bytes.subarray(end - length, end), MAX_UPLOAD_TABLES));
 }
 
-function readBlocks(footer: FlatTable, index: number): Block[] {
+/** Returns the positions of the messages in a vector of a footer. @throws LanceError InvalidInput */
+export function readBlocks(footer: FlatTable, index: number): Block[] {
   return inFooter(0, () => {
     const { view } = footer;
     const vector = readVector(footer, index, BLOCK_BYTES);

@@ -101,6 +101,17 @@ export function writeInt64(table: FlatTable, index: number, value: bigint): void
   table.view.setBigInt64(at, value, true);
 }
 
+/**
+ * Lets a field refer to another place behind it in the buffer.
+ *
+ * @throws RangeError, if the table lacks the field.
+ */
+export function writeReference(table: FlatTable, index: number, to: number): void {
+  const at = slot(table, index);
+  if (at === undefined) throw new RangeError(`field ${index} has no place to write to`);
+  table.view.setUint32(at, to - at, true);
+}
+
 export function readTable({ view, at, budget }: FlatTable, index: number): FlatTable | undefined {
   const place = slot({ view, at }, index);
   if (place === undefined) return undefined;

@@ -52,5 +52,7 @@ describe("connections of LanceDB's client in Python", () => {
 
   it("searches by the words of a language model that the server has", () => runWithModel("jieba"));
 
+  it("legacy blob columns become blobs, and bytes their values", () => run("legacy_blobs"));
+
   it("connect_catalog lists and opens configured databases", () => runConfigured("configured"));
 });

@@ -1,6 +1,16 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { tableFromIPC } from "apache-arrow";
+import {
+  Binary,
+  Field,
+  Int32,
+  LargeBinary,
+  Schema,
+  Table,
+  tableFromIPC,
+  tableToIPC,
+  vectorFromArray,
+} from "apache-arrow";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, it, onTestFinished } from "vitest";
 import { createDirectoryBackend } from "../../src/backends/dir/index.ts";
@@ -39,6 +49,10 @@ async function startBlobServer(options: Partial<DirectoryBackendOptions> & { rea
     close: server.close,
     async upload(operation: "create" | "insert", rows: readonly BlobRow[]) {
       const { status, bytes } = await send(operation, ARROW, blobStream(rows));
+      assert.equal(status, 200, bytes.toString());
+    },
+    async send(path: string, body: Uint8Array) {
+      const { status, bytes } = await send(path, ARROW, body);
       assert.equal(status, 200, bytes.toString());
     },
     post: (path: string, json: unknown) => send(path, {}, JSON.stringify(json)),
@@ -180,4 +194,99 @@ describe("blobs in uploads of several parts", () => {
       );
     });
   }
+});
+
+const LEGACY = new Map([["lance-encoding:blob", "true"]]);
+
+/** Returns a stream with a batch for each row, whose blobs are plain bytes. */
+function bytesStream(rows: readonly BlobRow[], type: Binary | LargeBinary, metadata?: Map<string, string>) {
+  const schema = new Schema([new Field("id", new Int32(), true), new Field("blob", type, true, metadata)]);
+  const batches = rows.flatMap(({ id, blob }) => {
+    const columns = { id: vectorFromArray([id], new Int32()), blob: vectorFromArray([blob], type) };
+    return new Table(schema, columns).batches;
+  });
+  return tableToIPC(new Table(schema, batches), "stream");
+}
+
+describe("blobs that come as bytes", () => {
+  const more: readonly BlobRow[] = [10, 11, 12].map((id) => ({ id, blob: patternBytes(id) }));
+
+  async function startFor(options: Partial<DirectoryBackendOptions> = {}) {
+    const { path: root, remove } = await temporaryDirectory();
+    onTestFinished(remove);
+    const server = await startBlobServer({ root, ...options });
+    onTestFinished(server.close);
+    return server;
+  }
+  type Server = Awaited<ReturnType<typeof startFor>>;
+
+  /** Checks that a table has exactly these blobs, in its blob column. */
+  async function expectBlobs(server: Server, rows: readonly BlobRow[]) {
+    const { schema } = jsonOf(await server.post("describe/", {})) as {
+      schema: { fields: { name: string; metadata?: Record<string, string> }[] };
+    };
+    const column = schema.fields.find(({ name }) => name === "blob");
+    assert.deepEqual(column?.metadata, { "ARROW:extension:name": "lance.blob.v2" });
+    const query = { vector: [], k: 100, columns: ["id"], with_row_id: true };
+    const found = tableFromIPC((await server.post("query/", query)).bytes).toArray();
+    const blobs = await server.fetch(found.map(({ _rowid }) => Number(_rowid)));
+    const byId = new Map(found.map(({ id }, i) => [id, blobs[i]]));
+    assert.equal(byId.size, rows.length);
+    for (const { id, blob } of rows) {
+      const is = byId.get(id);
+      assert.ok(blob === null ? is === null : is?.equals(blob as Uint8Array), `row ${id}`);
+    }
+  }
+
+  for (const [form, options] of [
+    ["in one part", {}],
+    ["in several parts", { uploadPartBytes: 50_000 }],
+  ] as const) {
+    it(`become blobs when a table is created with a legacy column, ${form}`, async () => {
+      const server = await startFor(options);
+      for (const mode of ["create", "overwrite", "exist_ok"]) {
+        await server.send(`create?mode=${mode}`, bytesStream(ROWS, new LargeBinary(), LEGACY));
+        await expectBlobs(server, ROWS);
+      }
+      await server.send("insert?mode=overwrite", bytesStream(more, new LargeBinary(), LEGACY));
+      await expectBlobs(server, more);
+    });
+
+    it(`are inserted into a blob column, ${form}`, async () => {
+      const server = await startFor(options);
+      await server.upload("create", ROWS);
+      const added = [new Binary(), new LargeBinary()].map((type, at) => {
+        const rows = more.map(({ id, blob }) => ({ id: id + 10 * at, blob }));
+        return { rows, stream: bytesStream(rows, type) };
+      });
+      const legacy = ROWS.map(({ id, blob }) => ({ id: id + 100, blob }));
+      added.push({ rows: legacy, stream: bytesStream(legacy, new LargeBinary(), LEGACY) });
+      for (const { stream } of added) await server.send("insert", stream);
+      await expectBlobs(server, [...ROWS, ...added.flatMap(({ rows }) => rows)]);
+    });
+
+    it(`give a declared table a blob column, ${form}`, async () => {
+      const server = await startFor(options);
+      assert.equal((await server.post("declare/", {})).status, 200);
+      await server.send("insert", bytesStream(ROWS, new LargeBinary(), LEGACY));
+      await expectBlobs(server, ROWS);
+    });
+  }
+
+  it("are merged into a blob column, and into a declared table", async () => {
+    const server = await startFor();
+    const merge = "merge_insert?on=id&when_matched_update_all=true&when_not_matched_insert_all=true";
+    assert.equal((await server.post("declare/", {})).status, 200);
+    await server.send(merge, bytesStream(ROWS, new LargeBinary(), LEGACY));
+    await expectBlobs(server, ROWS);
+    const changed = [...more, { id: 0, blob: Buffer.from("new") }];
+    await server.send(merge, bytesStream(changed, new Binary()));
+    await expectBlobs(server, [...ROWS.slice(1), ...changed]);
+  });
+
+  it("become blobs from a legacy column of 32-bit offsets", async () => {
+    const server = await startFor();
+    await server.send("create", bytesStream(ROWS, new Binary(), LEGACY));
+    await expectBlobs(server, ROWS);
+  });
 });

@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+import urllib.request
 
 import lancedb
 import pyarrow as pa
@@ -189,6 +190,58 @@ def jieba():
         assert found("我们") == [1, 3]
 
 
-PARTS = {"jieba": jieba, "region": region, "regions": regions, "catalog": catalog, "configured": configured}
+def legacy_blobs():
+    db = connect("shop")
+    legacy = {"lance-encoding:blob": "true"}
+
+    def rows(ids, blobs, kind, metadata=None):
+        schema = pa.schema([pa.field("id", pa.int64()), pa.field("video", kind, metadata=metadata)])
+        return pa.table({"id": ids, "video": blobs}, schema=schema)
+
+    def blobs(table):
+        found = table.search().with_row_id(True).select(["id"]).limit(100).to_arrow()
+        fetched = table.fetch_blobs("video", found["_rowid"].to_pylist()).to_pylist()
+        return dict(zip(found["id"].to_pylist(), fetched))
+
+    large = bytes(range(256)) * 10_000
+    expected = {1: b"one", 2: None, 3: b"", 4: large}
+    first = rows([1, 2, 3, 4], list(expected.values()), pa.large_binary(), legacy)
+    with check("create_table"):
+        table = db.create_table("t", first)
+        assert table.blob_columns() == ["video"], table.schema
+        assert blobs(table) == expected
+    with check("create_table from a schema alone"):
+        empty = db.create_table("empty", schema=first.schema)
+        assert empty.blob_columns() == ["video"] and empty.count_rows() == 0
+    with check("add"):
+        for at, kind in [(10, pa.binary()), (11, pa.large_binary())]:
+            table.add(rows([at], [b"raw"], kind))
+            expected[at] = b"raw"
+        table.add(rows([12], [b"legacy"], pa.large_binary(), legacy))
+        assert blobs(table) == expected | {12: b"legacy"}
+    with check("merge_insert"):
+        merge = table.merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
+        merge.execute(rows([10, 13], [b"changed", b"new"], pa.binary()))
+        assert blobs(table) == expected | {12: b"legacy", 10: b"changed", 13: b"new"}
+    with check("create_table mode=overwrite"):
+        table = db.create_table("t", first, mode="overwrite")
+        assert blobs(table) == {1: b"one", 2: None, 3: b"", 4: large}
+    # The client compresses nothing; other writers of Arrow do.
+    for compression in ["lz4", "zstd"]:
+        for kind in [pa.binary(), pa.large_binary()]:
+            with check(f"a body with {compression} of {kind}"):
+                body = pa.BufferOutputStream()
+                options = pa.ipc.IpcWriteOptions(compression=compression)
+                sent = rows([1, 2, 3, 4], first["video"].cast(kind), kind, legacy)
+                with pa.ipc.new_stream(body, sent.schema, options=options) as writer:
+                    writer.write_table(sent, max_chunksize=3)
+                headers = {"content-type": "application/vnd.apache.arrow.stream"}
+                url = f"{URI}/v1/table/packed/create?mode=overwrite"
+                request = urllib.request.Request(url, body.getvalue().to_pybytes(), headers, method="POST")
+                urllib.request.urlopen(request).read()
+                assert blobs(db.open_table("packed")) == {1: b"one", 2: None, 3: b"", 4: large}
+
+
+PARTS = {"jieba": jieba, "legacy_blobs": legacy_blobs, "region": region, "regions": regions, "catalog": catalog, "configured": configured}
 PARTS[PART]()
 session.end()

@@ -10,6 +10,7 @@ import { LanceError } from "../../../namespace/errors.ts";
 import type { LanceDbExtensions } from "../../../namespace/lance-namespace.ts";
 import type { ChangeContext } from "../batch/change-context.ts";
 import { createBlobOperations } from "./blobs/blobs.ts";
+import { withBlobColumns } from "./blobs/legacy-blobs.ts";
 import { checkName } from "./columns/column-name.ts";
 import { requireNewName, schemaOf } from "./columns/columns.ts";
 import type { JobContext, PageContext, ReadContext, UploadContext } from "./context.ts";
@@ -54,7 +55,8 @@ export function createLanceDbExtensions(
     ...createCloneOperations(context),
     ...createCherryPickOperations(context),
     async addColumnsFromSchema({ branch }, data, call) {
-      const { file, schema } = await collectUpload(data, { maxBytes: maxUploadBytes, signal: call.signal });
+      const upload = await collectUpload(data, { maxBytes: maxUploadBytes, signal: call.signal });
+      const { file, schema } = await withBlobColumns(upload, call.holdBody);
       if (schema.fields.length === 0) throw new LanceError("InvalidInput", "the schema has no columns");
       checkBlobs(schema.fields);
       checkTypes(schema.fields);

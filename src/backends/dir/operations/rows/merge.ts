@@ -19,6 +19,7 @@ import { cancellationOf, timeLimit, untilAborted } from "../../concurrency/wait.
 import { exactMatch } from "../../engine/exact-filter.ts";
 import { predicateSteps } from "../../engine/predicate.ts";
 import { costSteps } from "../../engine/sql-costs.ts";
+import { withBlobColumns } from "../blobs/legacy-blobs.ts";
 import type { ReadContext, UploadContext } from "../context.ts";
 import { inRoomOfChange } from "../read/in-room.ts";
 import { openGuarded } from "../tables/guarded.ts";
@@ -61,12 +62,13 @@ export function createMergeOperations(
   const locks = context.createLocks("merges");
 
   /** Merges into a declared table, where nothing matches; returns undefined when the table has data. */
-  async function firstVersion(table: FoundTable, upload: Upload, plan: Plan) {
+  async function firstVersion(call: Call, table: FoundTable, upload: Upload, plan: Plan) {
     if (await isWritten(context, table.location)) return undefined;
     keysOf(plan, upload.schema, upload.schema);
     checkWriteLog(plan.useLsm, false);
     try {
-      const file = plan.insert ? upload.file : emptyIpcFile(upload.file);
+      const own = await withBlobColumns(upload, call.holdBody);
+      const file = plan.insert ? own.file : emptyIpcFile(own.file);
       const version = await writeFirst(context, table, () => createShared(context, table, file));
       return answer({ version, numInsertedRows: plan.insert ? upload.rows : 0 });
     } catch (error) {
@@ -79,13 +81,15 @@ export function createMergeOperations(
     call: Call,
     table: FoundTable,
     branch: string | undefined,
-    upload: Upload,
+    received: Upload,
     plan: Plan,
     onCommitted: () => void,
   ) {
     const data = await openGuarded(context, call, { branch }, table);
     try {
       const schema = await data.schema();
+      // The engine merges no plain bytes into blobs.
+      const upload = await withBlobColumns(received, call.holdBody, schema);
       const on = keysOf(plan, schema, upload.schema);
       checkCompatible(upload.schema, schema, plan.insert);
       // Rows that bring all columns replace those of the table; others take the rest of their columns from there.
@@ -138,7 +142,7 @@ export function createMergeOperations(
           untilEarlyEnd(alone, (end) => {
             const mergeRows = async () => {
               if (signal.aborted) throw cancellationOf(signal);
-              const first = branch === undefined ? await firstVersion(table, upload, plan) : undefined;
+              const first = branch === undefined ? await firstVersion(call, table, upload, plan) : undefined;
               const onCommitted = () => {
                 end();
                 endTurn();

@@ -15,6 +15,7 @@ import type { ManifestFile } from "../../format/files/manifest-file.ts";
 import type { PreparedVersion } from "../../format/versions/prepared-version.ts";
 import { syncVersion } from "../../format/versions/sync-version.ts";
 import { readVersion } from "../../format/versions/version-files.ts";
+import { withBlobColumns } from "../blobs/legacy-blobs.ts";
 import { checkName } from "../columns/column-name.ts";
 import type { UploadContext } from "../context.ts";
 import { datasetOf, type FoundTable, isMain, withData } from "../tables/lookup.ts";
@@ -86,8 +87,9 @@ export async function receiveRows<T>(
   const { signal, ownsBody: ownsChunks = false, holdBody: hold } = call;
   const parts = readUpload(data, { maxBytes, partBytes, mayCut, ownsChunks, pool, signal, hold });
   try {
-    const { value: first } = await parts.next();
-    if (first === undefined) throw new Error("an upload has at least one part");
+    const { value: received } = await parts.next();
+    if (received === undefined) throw new Error("an upload has at least one part");
+    let first = overwrite ? await withBlobColumns(received, hold) : received;
     checkBlobs(first.schema.fields);
     checkTypes(first.schema.fields);
     if (overwrite) {
@@ -104,7 +106,9 @@ export async function receiveRows<T>(
       base !== undefined &&
       !overwrite &&
       (await checkSchema(context, table, branch, first));
-    const rest = unfolds ? unfolded(parts, hold) : parts;
+    const isNew = overwrite || base === undefined;
+    const rest = isNew ? withBlobs(parts, hold) : unfolds ? unfolded(parts, hold) : parts;
+    if (isNew) first = await withBlobColumns(first, hold);
     if (unfolds) hold(first.textBytes);
     const options = { base, overwrite, onWritten: call.releaseBody };
     return await withStagedRows(context, first, rest, options, (staged) =>
@@ -164,7 +168,8 @@ function wholeRows(
     isRepeatable: true,
     stage: (path) =>
       store.files === undefined ? writeByDisk(context, path, file) : engine.create(path, file, "create"),
-    create: (table) => createShared(context, table, file),
+    // Rows for a table without data, which they give its schema, come as those of any other insert.
+    create: async (table) => createShared(context, table, (await withBlobColumns(part, hold)).file),
     replace(table) {
       if (isMain(branch)) return durable(table, engine.create(table.path, file, "overwrite"));
       const replaced = withData(context, table, { branch, readsNoRows: true }, (native) =>
@@ -221,6 +226,14 @@ function stagedRows(
     appendWith: (table, also) => staged.append(datasetOf(context, table, branch), also),
     replaceWith: (table, also) => staged.replace(datasetOf(context, table, branch), also),
   };
+}
+
+/** Yields parts whose legacy blob columns have become blobs. */
+async function* withBlobs(
+  parts: AsyncGenerator<UploadPart, void>,
+  hold: (bytes: number) => void,
+): AsyncGenerator<UploadPart, void> {
+  for await (const part of parts) yield withBlobColumns(part, hold);
 }
 
 /** Yields parts whose dictionaries become texts, once there is memory for them. */
