@@ -289,4 +289,16 @@ describe("blobs that come as bytes", () => {
     await server.send("create", bytesStream(ROWS, new Binary(), LEGACY));
     await expectBlobs(server, ROWS);
   });
+
+  it("may come for a legacy column that is added to a table with blobs", async () => {
+    const server = await startFor();
+    await server.upload("create", more);
+    const schema = new Schema([new Field("added", new LargeBinary(), true, LEGACY)]);
+    await server.send("add_columns", tableToIPC(new Table(schema), "stream"));
+    const { schema: described } = jsonOf(await server.post("describe/", {})) as {
+      schema: { fields: { name: string; metadata?: Record<string, string> }[] };
+    };
+    const column = described.fields.find(({ name }) => name === "added");
+    assert.deepEqual(column?.metadata, { "ARROW:extension:name": "lance.blob.v2" });
+  });
 });
