@@ -103,6 +103,22 @@ export const DIRECTORY_OPTIONS = {
     parse: parseInteger(1, 1_000_000),
     backends: ["dir"],
   },
+  maxPropertiesBytes: {
+    flag: "max-properties-size",
+    value: "SIZE",
+    help: "Maximum size of the properties of a namespace, table, view or transaction, in names and values together.",
+    fallback: "64KiB",
+    parse: parseSize,
+    backends: ["dir"],
+  },
+  maxCatalogPropertiesBytes: {
+    flag: "max-catalog-properties",
+    value: "SIZE",
+    help: "Maximum size of all properties in a catalog, which each process keeps in memory; the gateway refuses changes that add to more with 413.",
+    fallback: "64MiB",
+    parse: parseSize,
+    backends: ["dir"],
+  },
   maxSearchExpansions: {
     flag: "max-search-expansions",
     value: "N",

@@ -21,6 +21,17 @@ export function namespaceTests(world: World): void {
       await world.client.namespaceExists({ id });
     });
 
+    test("properties of more than 64 KiB are refused for every kind of object", async () => {
+      const parent = await world.namespace();
+      const properties = { a: "x".repeat(64 * 1024) };
+      const id = [parent, "large"];
+      await refused("InvalidInput", world.client.createNamespace({ id, properties }));
+      await refused("InvalidInput", world.client.declareTable({ id, properties }));
+      await refused("InvalidInput", world.client.registerTable({ id, location: "large", properties }));
+      await refused("NamespaceNotFound", world.client.namespaceExists({ id }));
+      await refused("TableNotFound", world.client.tableExists({ id }));
+    });
+
     test("mode Create, which is the default, refuses an existing namespace and leaves it unchanged", async () => {
       const id = [await world.namespace(), "child"];
       await world.client.createNamespace({ id, properties: { a: "1" } });

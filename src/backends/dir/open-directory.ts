@@ -5,6 +5,7 @@ import { openBase } from "./catalog/base/base.ts";
 import { createLayout } from "./catalog/base/base-layout.ts";
 import { createCatalog } from "./catalog/catalog.ts";
 import { createManifestTable } from "./catalog/manifest/manifest-table.ts";
+import { PROPERTY_LIMITS } from "./catalog/state/properties-size.ts";
 import { createStaleness } from "./concurrency/allow-staleness.ts";
 import { createKeyedLocks, type KeyedLocks } from "./concurrency/keyed-locks.ts";
 import { createThreadGate, createThreadLocks } from "./concurrency/thread-locks.ts";
@@ -91,6 +92,10 @@ export async function openDirectory(options: DirectoryBackendOptions): Promise<O
   const catalog = createCatalog(createManifestTable(layout.base, engine, store, clock), log, {
     staleness,
     maxWaiting: options.maxWaitingMutations,
+    properties: {
+      objectBytes: options.maxPropertiesBytes ?? PROPERTY_LIMITS.objectBytes,
+      catalogBytes: options.maxCatalogPropertiesBytes ?? PROPERTY_LIMITS.catalogBytes,
+    },
     maintenance: base.readOnly === undefined ? options.maintenance : false,
     newestSeen: shared?.catalogVersion,
     inTurn: commits && ((commit) => commits.withLocks(["next"], commit)),

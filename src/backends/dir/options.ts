@@ -68,6 +68,16 @@ export interface DirectoryBackendOptions {
    * are always visible. Default: 0, a read sees every commit that finished before it.
    */
   readonly maxStalenessMs?: number | undefined;
+  /**
+   * Maximum size of the properties of an object or a transaction, in names and values together, in bytes; larger ones are
+   * refused with InvalidInput. Default: 64 KiB.
+   */
+  readonly maxPropertiesBytes?: number | undefined;
+  /**
+   * Maximum size of all properties in the catalog, in bytes; changes that add to more are refused with PayloadTooLarge. Default:
+   * 64 MiB.
+   */
+  readonly maxCatalogPropertiesBytes?: number | undefined;
   /** Maximum number of words to which the fuzzy conditions of a search may expand together. Default: 500. */
   readonly maxSearchExpansions?: number | undefined;
   /** Whether the manifest of the catalog is compacted and pruned in the background. Default: true. */

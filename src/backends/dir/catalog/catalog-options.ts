@@ -1,6 +1,7 @@
 import type { SharedCounter, SharedDatabase } from "../../../runtime/sharing.ts";
 import type { Staleness } from "../concurrency/allow-staleness.ts";
 import type { TakeTurn } from "./commits/group-commits.ts";
+import type { PropertyLimits } from "./state/properties-size.ts";
 
 /** Options of a catalog. */
 export interface CatalogOptions {
@@ -8,6 +9,8 @@ export interface CatalogOptions {
   readonly staleness?: Staleness | undefined;
   /** Maximum number of mutations that wait for a commit. Default: 10,000. */
   readonly maxWaiting?: number | undefined;
+  /** Bounds of properties. Default: {@link PROPERTY_LIMITS}. */
+  readonly properties?: PropertyLimits | undefined;
   /** Maximum number of retries of a commit after another process won. Default: 20. */
   readonly maxRetries?: number | undefined;
   /** Whether the manifest is compacted and pruned in the background. Default: true. */

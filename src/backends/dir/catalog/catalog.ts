@@ -24,6 +24,7 @@ import type { ManifestTable } from "./manifest/manifest-table.ts";
 import type { Committed } from "./manifest/prepared-commit.ts";
 import { MAX_ROWS_AT_ONCE } from "./manifest/reader.ts";
 import { createSharing } from "./sharing.ts";
+import { PROPERTY_LIMITS, type PropertyLimits } from "./state/properties-size.ts";
 import type { CatalogState } from "./state/state.ts";
 import type { Changes } from "./state/view.ts";
 
@@ -49,6 +50,8 @@ export interface Catalog {
    * {@link read}.
    */
   rootProperties(): Promise<Readonly<Record<string, string>>>;
+  /** Bounds of properties, which {@link mutate} enforces. */
+  readonly limits: PropertyLimits;
   /** Counts since the start. */
   readonly figures: CatalogFigures;
   /**
@@ -56,7 +59,8 @@ export interface Catalog {
    *
    * The change is on the disk when this returns.
    *
-   * @throws LanceError the error of the mutation; ConcurrentModification if other processes won every attempt;
+   * @throws LanceError the error of the mutation; InvalidInput or PayloadTooLarge for properties beyond {@link limits};
+   *   ConcurrentModification if other processes won every attempt;
    *   Throttling if too many mutations wait; ServiceUnavailable if the storage fails, in which case it may be committed
    *   or not.
    */
@@ -82,6 +86,7 @@ export function createCatalog(
   {
     staleness = createStaleness(0),
     maxWaiting = 10_000,
+    properties: limits = PROPERTY_LIMITS,
     maxRetries = 20,
     maintenance = true,
     newestSeen,
@@ -100,7 +105,10 @@ export function createCatalog(
     manifest,
     sharing,
     newestSeen,
-    onLoad: () => exchange?.noteChange(),
+    onLoad() {
+      exchange?.noteChange();
+      warnOfSize();
+    },
     log,
   });
   /** The newest version that this process has committed. */
@@ -122,6 +130,7 @@ export function createCatalog(
   const { commitGroup } = createGroupCommits({
     manifest,
     forgettable,
+    limits,
     inTurn,
     held: () => ({ version: held.version, state: held.state, isSound: held.isSound, isUnsynced }),
     refresh: () => refresh(),
@@ -139,6 +148,16 @@ export function createCatalog(
   });
   const queue = createCommitQueue(commit, maxWaiting);
 
+  let hasWarned = false;
+  function warnOfSize(): void {
+    const { propertiesBytes } = held.state;
+    if (hasWarned || propertiesBytes <= limits.catalogBytes) return;
+    hasWarned = true;
+    log.warn(
+      { propertiesBytes, maxBytes: limits.catalogBytes },
+      "the properties of the catalog exceed --max-catalog-properties; changes that add to them are refused",
+    );
+  }
   /** Returns the newest version that a worker of the process has seen. */
   const lastSeen = () => Math.max(held.version, newestSeen?.value ?? 0);
 
@@ -285,6 +304,7 @@ export function createCatalog(
       return held.state;
     },
     known: () => held.state,
+    limits,
     figures,
     async rootProperties() {
       await refreshForRead();

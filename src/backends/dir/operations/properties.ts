@@ -1,26 +1,28 @@
 import { LanceError } from "../../../namespace/errors.ts";
+import { type Identifier, joinIdentifier } from "../../../namespace/identifier.ts";
+import type { CatalogContext } from "../catalog/catalog-context.ts";
+import { checkSize } from "../catalog/state/properties-size.ts";
 import { checkUpkeepProperties } from "../upkeep/policy.ts";
 import { checkDefinesNoView } from "./views/definition.ts";
 
-/**
- * Maximum number of properties of a namespace or a table, and maximum size of their names and values together, in
- * bytes.
- */
+/** Maximum number of properties of an object. */
 const MAX_PROPERTIES = 1_000;
-const MAX_PROPERTIES_BYTES = 1024 * 1024;
 
 /**
- * Checks the properties of an object, because every description of it carries them all.
+ * Checks the properties that a call gives an object, because every description of it carries them all.
  *
  * @throws LanceError InvalidInput, when there are too many or they are too long
  */
-export function checkProperties(properties: Readonly<Record<string, string>>): void {
-  const entries = Object.entries(properties);
-  if (entries.length > MAX_PROPERTIES)
-    throw new LanceError("InvalidInput", `an object has at most ${MAX_PROPERTIES} properties`);
-  const bytes = entries.flat().reduce((sum, text) => sum + Buffer.byteLength(text), 0);
-  if (bytes > MAX_PROPERTIES_BYTES)
-    throw new LanceError("InvalidInput", `properties have at most ${MAX_PROPERTIES_BYTES} bytes together`);
+export function checkProperties(
+  { catalog }: Pick<CatalogContext, "catalog">,
+  id: Identifier,
+  properties: Readonly<Record<string, string>>,
+): void {
+  const name = JSON.stringify(joinIdentifier(id));
+  const count = Object.keys(properties).length;
+  if (count > MAX_PROPERTIES)
+    throw new LanceError("InvalidInput", `${name} has ${count} properties, more than ${MAX_PROPERTIES}`);
+  checkSize(name, properties, catalog.limits.objectBytes);
 }
 
 /**
@@ -30,10 +32,12 @@ export function checkProperties(properties: Readonly<Record<string, string>>): v
  * @throws LanceError InvalidInput, as {@link checkProperties}, {@link checkUpkeepProperties} and {@link checkDefinesNoView}
  */
 export function checkTableProperties(
+  context: Pick<CatalogContext, "catalog">,
+  id: Identifier,
   properties: Readonly<Record<string, string>>,
   before: Readonly<Record<string, string>> = {},
 ): void {
-  checkProperties({ ...before, ...properties });
+  checkProperties(context, id, { ...before, ...properties });
   checkUpkeepProperties(properties);
   checkDefinesNoView(properties);
 }

@@ -1,5 +1,6 @@
 import type { CommitBase } from "../manifest/commit-base.ts";
 import type { ManifestTable } from "../manifest/manifest-table.ts";
+import type { PropertyLimits } from "../state/properties-size.ts";
 import { inSlicesOn } from "../state/steps.ts";
 import { type Decision, decide, type Mutation } from "./decide.ts";
 
@@ -13,12 +14,13 @@ export async function decideOn(
   manifest: Pick<ManifestTable, "losing">,
   base: CommitBase,
   group: readonly Mutation<unknown>[],
+  limits: PropertyLimits,
 ): Promise<Decision | undefined> {
   const kept = new Set<string>();
   // A refused mutation changes the state that later ones see, and these may then lose further rows. Each turn finds
   // at least one.
   for (;;) {
-    const decision = await inSlicesOn(base.state, decide(base.state, group, kept), base.revision);
+    const decision = await inSlicesOn(base.state, decide(base.state, group, kept, limits), base.revision);
     if (base.version === 0 || decision.changes.size === 0) return decision;
     const losing = await manifest.losing(base, decision.changes);
     if (losing === undefined) return undefined;

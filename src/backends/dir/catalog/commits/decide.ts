@@ -2,6 +2,8 @@ import { LanceError } from "../../../../namespace/errors.ts";
 import { ITEMS_PER_STEP, type Steps, stepsOf } from "../../../../runtime/pace.ts";
 import { rewrittenIds } from "../manifest/foreign-values.ts";
 import { createDraft, type Draft } from "../state/draft.ts";
+import { checkGrowth, type PropertyLimits } from "../state/properties-size.ts";
+import type { CatalogState } from "../state/state.ts";
 import type { CatalogView, Changes } from "../state/view.ts";
 
 /**
@@ -31,17 +33,31 @@ export interface Decision {
  * nothing.
  *
  * @param kept ids of rows that must not be rewritten; a mutation that rewrites any of them is refused
+ * @param limits a mutation that makes properties larger than these is refused
  */
 export function* decide(
-  state: CatalogView,
+  state: CatalogView & Pick<CatalogState, "propertiesBytes">,
   mutations: readonly Mutation<unknown>[],
   kept: ReadonlySet<string>,
+  limits: PropertyLimits,
 ): Steps<Decision> {
   const draft = createDraft(state);
+  let properties = state.propertiesBytes;
+  function* checked<T>(mutation: Mutation<T>, inner: Draft): Steps<T> {
+    const answer = yield* stepsOf(mutation(inner));
+    if (kept.size > 0 && rewrittenIds(draft, inner.changes).some((id) => kept.has(id))) {
+      throw new LanceError(
+        "Unsupported",
+        "another program keeps values with this object that this version cannot keep when it is changed",
+      );
+    }
+    properties += yield* checkGrowth(draft, inner.changes, properties, limits);
+    return answer;
+  }
   const outcomes: Outcome[] = [];
   for (const mutation of mutations) {
     try {
-      const answer = yield* allOrNothing(draft, (inner) => checked(mutation, draft, inner, kept));
+      const answer = yield* allOrNothing(draft, (inner) => checked(mutation, inner));
       outcomes.push({ answer });
     } catch (error) {
       outcomes.push({ error });
@@ -61,21 +77,5 @@ export function* allOrNothing<T>(draft: Draft, work: Mutation<T>): Steps<T> {
     if (++count % ITEMS_PER_STEP === 0) yield;
   }
   for (const [changeId, verdict] of inner.recorded) draft.record(changeId, verdict);
-  return answer;
-}
-
-function* checked<T>(
-  mutation: Mutation<T>,
-  before: Draft,
-  inner: Draft,
-  kept: ReadonlySet<string>,
-): Steps<T> {
-  const answer = yield* stepsOf(mutation(inner));
-  if (kept.size > 0 && rewrittenIds(before, inner.changes).some((id) => kept.has(id))) {
-    throw new LanceError(
-      "Unsupported",
-      "another program keeps values with this object that this version cannot keep when it is changed",
-    );
-  }
   return answer;
 }

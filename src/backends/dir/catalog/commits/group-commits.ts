@@ -3,6 +3,7 @@ import { type CommitBase, stateAfter } from "../manifest/commit-base.ts";
 import type { ManifestTable } from "../manifest/manifest-table.ts";
 import type { Committed, PreparedCommit } from "../manifest/prepared-commit.ts";
 import { MAX_ROWS_AT_ONCE } from "../manifest/reader.ts";
+import type { PropertyLimits } from "../state/properties-size.ts";
 import type { CatalogState } from "../state/state.ts";
 import type { Changes } from "../state/view.ts";
 import type { Decision, Mutation, Outcome } from "./decide.ts";
@@ -19,6 +20,7 @@ export type TakeTurn = <T>(work: () => Promise<T>) => Promise<T>;
 export interface GroupCommitOptions {
   readonly manifest: Pick<ManifestTable, "confirm" | "ensure" | "losing" | "prepare">;
   readonly forgettable: Pick<Forgettable, "in">;
+  readonly limits: PropertyLimits;
   readonly inTurn: TakeTurn;
   /** Returns the version in memory. */
   readonly held: () => {
@@ -93,7 +95,7 @@ interface EarlyGroup extends PreparedGroup {
  * these files are removed and the group is decided again (docs/adr/0095).
  */
 export function createGroupCommits(options: GroupCommitOptions): GroupCommits {
-  const { manifest, forgettable, inTurn, held, refresh, confirm, take } = options;
+  const { manifest, forgettable, limits, inTurn, held, refresh, confirm, take } = options;
   /** Whether the last commit was not the next version of the state in memory, or failed. */
   let hasLost = false;
   let tip: Tip | undefined;
@@ -108,7 +110,7 @@ export function createGroupCommits(options: GroupCommitOptions): GroupCommits {
     // Its failure shows where it is awaited.
     confirmed.catch(() => {});
     try {
-      const decision = await decideOn(manifest, after.base, group);
+      const decision = await decideOn(manifest, after.base, group, limits);
       // The answer that nothing needs to change, or only a refusal, is based on the newest version.
       if (decision === undefined || !isChange(decision)) return undefined;
       const { changes, recorded } = decision;
@@ -138,7 +140,7 @@ export function createGroupCommits(options: GroupCommitOptions): GroupCommits {
     const { version, state } = held();
     // A read may meanwhile bring the state to a version that another process has made.
     const base = { version, state, revision: state.revision };
-    const decision = await decideOn(manifest, base, group);
+    const decision = await decideOn(manifest, base, group, limits);
     if (decision === undefined) return undefined;
     const { changes, recorded, outcomes } = decision;
     // The answer that nothing needs to change is based on the newest version, so that version must be durable.

@@ -1,5 +1,7 @@
+import { atOnce } from "../../../../runtime/pace.ts";
 import type { ManifestFile } from "../../format/files/manifest-file.ts";
 import { createDraft } from "../state/draft.ts";
+import { growthOf } from "../state/properties-size.ts";
 import type { CatalogState } from "../state/state.ts";
 import type { PlacedRow, RowAddress, StoredRow } from "../state/stored-row.ts";
 import type { Verdict } from "../state/verdicts.ts";
@@ -7,7 +9,10 @@ import type { CatalogView, Changes } from "../state/view.ts";
 
 /** The part of a state from which a commit is decided and planned. */
 export type BaseState = CatalogView &
-  Pick<CatalogState, "addressesOf" | "duplicates" | "remainingIn" | "revision" | "rowsIn">;
+  Pick<
+    CatalogState,
+    "addressesOf" | "duplicates" | "propertiesBytes" | "remainingIn" | "revision" | "rowsIn"
+  >;
 
 /** A version on which a commit is based. */
 export interface CommitBase {
@@ -36,6 +41,8 @@ export interface AppliedCommit {
 export function stateAfter(state: CatalogState, commit: AppliedCommit): BaseState {
   const { changes, recorded, rows, addresses } = commit;
   const draft = createDraft(state);
+  // Counted here: the underlying state gets the changes later.
+  const propertiesBytes = state.propertiesBytes + atOnce(growthOf(state, changes));
   for (const [objectId, row] of changes) {
     if (row === undefined) draft.delete(objectId);
     else draft.put(row);
@@ -45,6 +52,7 @@ export function stateAfter(state: CatalogState, commit: AppliedCommit): BaseStat
   const placed = rows.map((row): PlacedRow => ({ ...row, ...(addresses.get(row.objectId) as RowAddress) }));
   return {
     ...draft,
+    propertiesBytes,
     get revision() {
       return state.revision;
     },

@@ -20,6 +20,8 @@ export interface RowStore {
   readonly size: number;
   /** Memory of the texts of the rows, in bytes. */
   readonly bytes: number;
+  /** Size of the metadata texts of the rows, in bytes. */
+  readonly metadataBytes: number;
   id(row: number): string;
   name(row: number): string;
   location(row: number): string | undefined;
@@ -57,6 +59,7 @@ export interface RowStore {
 export interface SharedStore {
   readonly texts: SharedArena;
   readonly liveBytes: number;
+  readonly metadataBytes: number;
   readonly pages: readonly ArrayBufferLike[];
   readonly end: number;
   readonly size: number;
@@ -88,6 +91,7 @@ export function createRowStore(hash: ByteHash, memory: Memory, content?: SharedS
   let leaving: SealedPieces | undefined;
   let unmoved = 0;
   let liveBytes = content?.liveBytes ?? 0;
+  let metadataBytes = content?.metadataBytes ?? 0;
   const { pages, writable, share } = createColumnPages(memory, content?.pages);
   let end = content?.end ?? 0;
   let size = content?.size ?? 0;
@@ -180,6 +184,7 @@ export function createRowStore(hash: ByteHash, memory: Memory, content?: SharedS
       page.chunk[i] = arena.chunk;
       page.at[i] = arena.at;
       liveBytes += length;
+      metadataBytes += lengthOf(metadataLength(row));
       size++;
       const chunk = chunkOf(row);
       copyBytes(id.bytes, start, stop, chunk, arena.at);
@@ -190,6 +195,7 @@ export function createRowStore(hash: ByteHash, memory: Memory, content?: SharedS
     },
     delete(row) {
       liveBytes -= recordLength(row);
+      metadataBytes -= lengthOf(metadataLength(row));
       size--;
       writable(row).kind[row & PAGE_MASK] = FREE;
       free.push(row);
@@ -216,6 +222,9 @@ export function createRowStore(hash: ByteHash, memory: Memory, content?: SharedS
     },
     get bytes() {
       return arena.bytes;
+    },
+    get metadataBytes() {
+      return metadataBytes;
     },
     get size() {
       return size;
@@ -302,6 +311,7 @@ export function createRowStore(hash: ByteHash, memory: Memory, content?: SharedS
     share: () => ({
       texts: { chunks: arena.chunks, bytes: arena.bytes },
       liveBytes,
+      metadataBytes,
       pages: share(),
       end,
       size,

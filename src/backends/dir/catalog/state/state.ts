@@ -48,6 +48,8 @@ export interface CatalogState extends CatalogView {
   readonly size: number;
   /** Memory of the texts of the rows, in bytes. */
   readonly bytes: number;
+  /** Size of the properties of all objects as the manifest has them, in bytes. */
+  readonly propertiesBytes: number;
   /**
    * Whether {@link CatalogState.merge} is possible: every row's address is known, and no foreign writer has duplicated
    * an id. Otherwise the whole manifest must be read.
@@ -203,6 +205,9 @@ function stateOf(rows: IndexedRows, memory: Memory): CatalogState {
     },
     get bytes() {
       return store.bytes;
+    },
+    get propertiesBytes() {
+      return store.metadataBytes;
     },
     get size() {
       return store.size;

@@ -77,3 +77,25 @@ test("an index of texts for which the engine would need more than half of the fr
   memory.mockRestore();
   await build("text", "FTS");
 });
+
+test("an index of so many n-grams that the engine would need more than half of the free memory is refused", async (t) => {
+  const client = await openClient(t, await temporaryDirectory(t));
+  await client.upload("createTable", "t", {}, rows([1, 2, 3]));
+  const memory = vi.spyOn(process, "availableMemory").mockReturnValue(64 * 1024);
+  t.onTestFinished(() => memory.mockRestore());
+  const build = (minNgramLength: number, maxNgramLength: number, baseTokenizer = "ngram") =>
+    client.call("createTableIndex", "t", {
+      column: "name",
+      indexType: "FTS",
+      baseTokenizer,
+      minNgramLength,
+      maxNgramLength,
+      replace: true,
+    });
+  await assert.rejects(build(1, 32), failsWith("InvalidInput"));
+  await build(2, 3);
+  await build(3, 3);
+  await build(1, 32, "simple");
+  memory.mockRestore();
+  await build(1, 32);
+});

@@ -23,7 +23,7 @@ import { datasetOf, isMain, withData } from "../tables/lookup.ts";
 import { refuseMisread } from "../tables/misread.ts";
 import { allIndices, isSystemIndex } from "./all-indices.ts";
 import { growIndex } from "./grow-index.ts";
-import type { IndexFields } from "./index-fields.ts";
+import { type IndexFields, ngramLengths } from "./index-fields.ts";
 import { checkIndexedField, indexKind, indexParameters } from "./index-kinds.ts";
 
 /** An index to build. It consists of plain values, which a job can keep. */
@@ -62,9 +62,23 @@ export function planOf({ spec }: Job): IndexPlan {
 /** Number of rows whose values the engine holds at a time while it builds an index: four batches. The figure was measured. */
 const ROWS_AT_A_TIME = 4 * 8192;
 
-/** Refuses to build an index of values so wide that the engine might run out of memory. @throws LanceError InvalidInput */
-async function checkWidth(native: NativeTable, column: string, signal: AbortSignal): Promise<void> {
+/** Memory of the engine for an n-gram while it builds an index of several lengths, in bytes. The figure was measured. */
+const NGRAM_BYTES = 24;
+
+/**
+ * Refuses to build an index of values so wide, or of so many n-grams, that the engine might run out of memory.
+ *
+ * @throws LanceError InvalidInput
+ */
+async function checkSize(native: NativeTable, { column, fields }: IndexPlan, signal: AbortSignal) {
   const data = dataOfJob(native, signal);
+  const lengths = ngramLengths(fields);
+  if (lengths > 1) {
+    // Most n-grams of several lengths are words of their own, all of which the engine holds.
+    const { width } = (await sizeOfExpressions([column], data, { littleBytes: 0 })) ?? { width: 0 };
+    const bytes = (await data.rowCount()) * width * lengths * NGRAM_BYTES;
+    checkMemory(bytes, "index fewer lengths of n-grams, or a narrower column");
+  }
   const size = await sizeOfExpressions([column], data);
   if (size === undefined) return;
   const rows = Math.min(await data.rowCount(), ROWS_AT_A_TIME);
@@ -101,7 +115,7 @@ export function createIndexBuilds(context: ChangeContext): IndexBuilds {
           const kind = indexKind(plan.type);
           const rows = await engineCall(() => native.countRows());
           const { column, name } = plan;
-          await checkWidth(native, column, signal);
+          await checkSize(native, plan, signal);
           const dataset = datasetOf(context, table, plan.branch);
           const build = async () => {
             const { manifest } = await readVersion(dataset, BigInt(await native.version()));

@@ -133,3 +133,8 @@ export function distanceOf({ distanceType }: IndexFields): string | undefined {
 function noneOf(name: string, value: string, known: readonly string[]): LanceError {
   return new LanceError("InvalidInput", `${name} ${JSON.stringify(value)} is none of ${known.join(", ")}`);
 }
+
+/** Returns the number of lengths of the n-grams that an index keeps; 0 if it keeps words. */
+export function ngramLengths({ baseTokenizer, minNgramLength = 3, maxNgramLength = 3 }: IndexFields): number {
+  return baseTokenizer === "ngram" ? maxNgramLength - minNgramLength + 1 : 0;
+}

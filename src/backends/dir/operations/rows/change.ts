@@ -57,7 +57,7 @@ export function createChangeOperations(
       await inSlices(checkUpdates(updates));
       if (Object.keys(properties).length > 0) {
         const table = await findTable(context, await catalog.read(), call.id);
-        checkTableProperties(properties, table?.properties);
+        checkTableProperties(context, call.id, properties, table?.properties);
       }
       const { result, found } = await takeTurn(call, branch, (endTurn) =>
         withGuarded(context, call, { branch }, async (data) => {

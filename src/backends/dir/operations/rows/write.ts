@@ -168,7 +168,7 @@ export function createWriteOperations(
   return {
     createOwnTable,
     async createTable(request, data, call) {
-      checkTableProperties(request.properties);
+      checkTableProperties(context, call.id, request.properties);
       return createOwnTable(request, data, call);
     },
     async insertIntoTable({ branch, mode, uploadId, uploadPartId }, data, call) {

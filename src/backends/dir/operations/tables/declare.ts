@@ -36,7 +36,7 @@ export function createDeclareOperations(
       const { location: wanted, properties } = request;
       const { id } = call;
       await checkNewIdentifier(context, id);
-      checkTableProperties(properties);
+      checkTableProperties(context, id, properties);
       const claim = await planClaim(context, catalog.read, id, properties, wanted || undefined);
       const vend = (location: string) => credentialsFor(context, layout.pathOf(location), request, call);
       // Before the name is taken, so that a failure leaves nothing behind.
@@ -46,7 +46,7 @@ export function createDeclareOperations(
     },
     async registerTable({ location, mode, properties }, { id, signal }) {
       await checkNewIdentifier(context, id);
-      checkTableProperties(properties);
+      checkTableProperties(context, id, properties);
       checkNewLocation(location);
       await layout.checkNoEscape(location);
       await checkOutsideOfTables(context, location);

@@ -169,7 +169,7 @@ export function createManagedVersionOperations(context: ChangeContext & DirectAc
         });
       }
       case "declareTable": {
-        checkTableProperties(operation.value.properties);
+        checkTableProperties(context, id, operation.value.properties);
         const location = await planner.declare(id, operation.value);
         return () => ({
           case: "declareTable",

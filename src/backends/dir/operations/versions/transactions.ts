@@ -53,7 +53,7 @@ export function createTransactionOperations(
           const state = copyOf(before);
           for (const change of changes) change(state, transaction);
           if (actions.some(({ action }) => action.case === "setPropertyAction"))
-            checkProperties(Object.fromEntries(state.properties));
+            checkProperties(context, id, Object.fromEntries(state.properties));
           return state;
         });
         return create(AlterTransactionResponseSchema, answer(transaction, after));

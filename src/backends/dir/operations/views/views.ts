@@ -102,7 +102,7 @@ export function createViewOperations(
       const output = await readOutputSchema(definition.outputSchema, maxUploadBytes);
       await checkSource(query, output, undefined, call);
       const properties = toProperties(definition);
-      checkProperties(properties);
+      checkProperties(context, call.id, properties);
       const table = create(CreateTableRequestSchema, { mode: CreateTableMode.CREATE, properties });
       const { version = 1n } = await createTable(
         table,
