@@ -92,3 +92,15 @@ test("250 declarations with a megabyte of properties are refused and leave the c
   assert.deepEqual([size, propertiesBytes], [1, 0]);
   assert.ok(bytes < 1_000_000);
 });
+
+test("a write that a full catalog refuses changes no rows and leaves no table", async (t) => {
+  const client = await openClient(t, await temporaryDirectory(t), { maxCatalogPropertiesBytes: 100 });
+  const rows = tableToIPC(new Table({ id: vectorFromArray([1], new Int32()) }), "stream");
+  await client.upload("createTable", "t", {}, rows);
+  const properties = { name: "x".repeat(200) };
+  const update = { updates: [{ column: "id", expression: "2" }], properties };
+  await assert.rejects(client.call("updateTable", "t", update), failsWith("PayloadTooLarge"));
+  assert.equal((await client.call("listTableVersions", "t")).versions.length, 1);
+  await assert.rejects(client.upload("createTable", "u", { properties }, rows), failsWith("PayloadTooLarge"));
+  await client.upload("createTable", "u", {}, rows);
+});

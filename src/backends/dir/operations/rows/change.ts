@@ -10,7 +10,8 @@ import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import { once } from "../../../../runtime/once.ts";
 import { inSlices } from "../../../../runtime/pace.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
-import { sameProperties } from "../../catalog/state/row.ts";
+import { checkGrowth } from "../../catalog/state/properties-size.ts";
+import { type Row, sameProperties } from "../../catalog/state/row.ts";
 import { lengthOf, predicateSteps } from "../../engine/predicate.ts";
 import { costSteps } from "../../engine/sql-costs.ts";
 import { MAX_VALUE_LENGTH } from "../../engine/sql-functions.ts";
@@ -44,9 +45,8 @@ export function createChangeOperations(
     return catalog.mutate((draft) => {
       requireUnchanged(draft, id, table);
       requireParent(draft, id);
-      const objectId = objectIdOf(id);
-      const current = { ...(draft.get(objectId) ?? table).properties, ...added };
-      draft.put({ objectId, objectType: "table", location: table.location, properties: current });
+      const current = { ...(draft.get(objectIdOf(id)) ?? table).properties, ...added };
+      draft.put(withProperties(id, table, current));
       return current;
     });
   }
@@ -56,8 +56,15 @@ export function createChangeOperations(
       const filter = await inSlices(predicateSteps(predicate));
       await inSlices(checkUpdates(updates));
       if (Object.keys(properties).length > 0) {
-        const table = await findTable(context, await catalog.read(), call.id);
+        const state = await catalog.read();
+        const table = await findTable(context, state, call.id);
         checkTableProperties(context, call.id, properties, table?.properties);
+        if (table !== undefined) {
+          // Before the rows are changed, so that a refusal leaves them as they are.
+          const row = withProperties(call.id, table, { ...table.properties, ...properties });
+          const changes = new Map([[row.objectId, row]]);
+          await inSlices(checkGrowth(state, changes, state.propertiesBytes, catalog.limits));
+        }
       }
       const { result, found } = await takeTurn(call, branch, (endTurn) =>
         withGuarded(context, call, { branch }, async (data) => {
@@ -115,6 +122,10 @@ export function createChangeOperations(
       });
     },
   };
+}
+
+function withProperties(id: Identifier, { location }: FoundTable, properties: Record<string, string>): Row {
+  return { objectId: objectIdOf(id), objectType: "table", location, properties };
 }
 
 /** Number of rows that the engine updates at a time, and maximum size of the constants that they may get, in bytes. */
