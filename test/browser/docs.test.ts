@@ -12,11 +12,11 @@ test("the page of the API shows an operation and sends it, within its content se
   await page.getByLabel("Filter").fill("namespace create");
   expect(await page.locator(".operation:visible").count()).toBe(1);
   const form = page.locator("#CreateNamespace form");
-  await form.getByLabel("id").fill("from the page");
+  await form.getByLabel("id").fill("from-the-page");
   await form.getByLabel("Body").fill('{"properties":{"a":"1"}}');
   await form.getByRole("button").click();
   await expect.poll(() => form.locator("output").textContent()).toMatch(/^POST .*\/create\n200 OK/);
   const list = `${gateway.uri}/v1/namespace/%24/list`;
-  expect(await (await fetch(list)).json()).toMatchObject({ namespaces: ["from the page"] });
+  expect(await (await fetch(list)).json()).toMatchObject({ namespaces: ["from-the-page"] });
   expect(told).toEqual([]);
 });
