@@ -33,7 +33,7 @@ export interface MergeLocks {
    * @throws LanceError Cancelled, or the signal's own reason, while another process has the lock; the errors of the storage
    */
   withLock<T>(location: string, signal: AbortSignal, work: () => Promise<T>): Promise<T>;
-  /** Gives the locks back that are kept, and waits for those in use. */
+  /** Gives the locks back that are kept. Those in use are given back with the end of their work, or expire. */
   close(): Promise<void>;
 }
 
@@ -174,8 +174,9 @@ export function createMergeLocks(
       isClosed = true;
       for (const taking of [...held.values()]) {
         const lock = await taking.catch(() => undefined);
-        lock?.giveBack();
-        await lock?.released;
+        if (lock === undefined || lock.users > 0) continue;
+        lock.giveBack();
+        await lock.released;
       }
     },
   };
