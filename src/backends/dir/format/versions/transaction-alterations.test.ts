@@ -131,6 +131,7 @@ test("carries out thousands of actions in order, and refuses too many properties
   assert.deepEqual([properties["p0"], properties["p1"], properties["p499"]], ["19500", undefined, "19999"]);
   await assert.rejects(
     client.call("alterTransaction", "t$1", { actions: setting(1_001, 1_001) }),
-    (error) => isLanceError(error, "InvalidInput") && /1000 properties/.test((error as Error).message),
+    (error) =>
+      isLanceError(error, "InvalidInput") && /1001 properties, more than 1000/.test((error as Error).message),
   );
 });
