@@ -119,7 +119,7 @@ describe("clients of LanceDB 0.41, over a directory", () => {
     for (const [path, words] of [
       ["function/f/create", /functions are Python/],
       ["view/v/create", /no SQL over views/],
-      ["secret/s/create", /secrets belong to functions/],
+      ["secret/s/create", /secrets are not supported: they belong to functions/],
       ["jobs/pause", /could pause/],
     ] as const) {
       assert.match(await calls.refused("Unsupported", path, {}), words);

@@ -75,9 +75,8 @@ def create(table: str, columns: list[tuple[str, pa.DataType]]) -> tuple[int, dic
 
 wrong = []
 accepted = [(f"c{i}", kind) for i, kind in enumerate(ACCEPTED)] + [(name, pa.int32()) for name in NAMES]
-COLUMNS = 40
-for at in range(0, len(accepted), COLUMNS):
-    columns = accepted[at : at + COLUMNS]
+# One table for each: the engine cannot read some tables with many columns of nulls.
+for at, columns in enumerate([[column] for column in accepted]):
     status, answer = create(f"t{at}", columns)
     assert status == 200, (columns, answer)
     status, body = post(f"t{at}/query", json.dumps({"k": 10}).encode(), "application/json")

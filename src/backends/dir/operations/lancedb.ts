@@ -29,7 +29,7 @@ import { createCherryPickOperations } from "./versions/cherry-pick.ts";
 const REFUSED = {
   manageFunctions: "functions are Python, which this server does not run",
   manageViews: "the engine has no SQL over views; materialized views are served",
-  manageSecrets: "secrets belong to functions, which this server does not run",
+  manageSecrets: "secrets are not supported: they belong to functions, which this server does not run",
   manageAuthorization:
     "roles and policies of this server decide who may do what; they are files of its operator, which no call reads or changes",
   manageJobs: "the work of the engine has no step at which it could pause; a job can be cancelled",

@@ -12,7 +12,7 @@ import type { NativeLsmWriteSpec } from "../../engine/native-lsm.ts";
 import { withGuarded } from "./guarded.ts";
 import { requireTable } from "./lookup.ts";
 
-const NO_MOVE = "the engine cannot move rows from the log of a table into the table";
+const NO_MOVE = "moving rows from the log of a table into the table is not supported by the engine";
 
 /** The operations on the log through which a table may take writes (LanceDB's MemWAL). */
 export function createWriteLogOperations(
