@@ -225,8 +225,8 @@ function ignore(): void {}
  */
 export function stopReading(stream: ServerHttp2Stream): void {
   if (stream.readableEnded) return;
-  stream.removeAllListeners("readable");
-  stream.resume();
+  // Node's request over the stream would stop it where nobody reads the request, and without a listener it stops when a reader leaves later.
+  stream.removeAllListeners("readable").removeAllListeners("data").on("data", ignore).resume();
   const timer = setInterval(() => {
     if (stream.state.localClose === 1) stream.close(constants.NGHTTP2_NO_ERROR);
   }, RESET_DELAY_MS);
