@@ -151,7 +151,7 @@ describe("the memory for requests", () => {
     "gRPC-Web, a message": [rpc("CreateNamespace", "application/grpc-web+proto"), prefixed(zeros, 1e9)],
   };
   for (const [what, [headers, body]] of Object.entries(REFUSED)) {
-    test(`what arrives after a refusal (${what}) takes none of it`, async () => {
+    test(`data that arrives after a refusal (${what}) takes none of it`, async () => {
       session = connect(`http://127.0.0.1:${server.port}`);
       const streams = Array.from({ length: BODIES }, () => {
         const stream = session.request({ ":method": "POST", ...headers });
