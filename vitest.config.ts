@@ -94,13 +94,10 @@ export default defineConfig({
       reportsDirectory: ".cache/coverage",
     },
     projects: [
-      project(
-        "unit",
-        ["src/**/*.test.ts", "test/{cli,client,dialects,docs,spec,support}/**/*.test.ts"],
-        SHARED,
-      ),
+      project("unit", ["src/**/*.test.ts", "test/{client,dialects,docs,spec,support}/**/*.test.ts"], SHARED),
       project("contract", ["test/{contract,stores}/**/*.test.ts"], SHARED),
       project("matrix", ["test/matrix/**/*.test.ts"], SHARED),
+      project("cli", ["test/cli/**/*.test.ts"], SHARED),
       project("faults", ["test/faults/**/*.test.ts"], { isolate: false, exclude: [...CUTS, ...MOCKS] }),
       project("mocks", MOCKS),
       project("cuts", CUTS),

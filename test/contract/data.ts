@@ -208,13 +208,13 @@ export function dataTests(world: World): void {
       for (const rest of [personStream(people(3)), new Uint8Array(8), Buffer.from("rubbish")]) {
         const body = Buffer.concat([personStream(people(3)), rest]);
         for (const call of [
-          world.client.createTable({ id: other }, body),
-          world.client.createTable({ id, mode: CreateTableMode.OVERWRITE }, body),
-          world.client.insertIntoTable({ id }, body),
-          world.client.insertIntoTable({ id, mode: InsertMode.OVERWRITE }, body),
-          world.client.mergeInsertIntoTable({ id, on: ["id"], whenNotMatchedInsertAll: true }, body),
+          () => world.client.createTable({ id: other }, body),
+          () => world.client.createTable({ id, mode: CreateTableMode.OVERWRITE }, body),
+          () => world.client.insertIntoTable({ id }, body),
+          () => world.client.insertIntoTable({ id, mode: InsertMode.OVERWRITE }, body),
+          () => world.client.mergeInsertIntoTable({ id, on: ["id"], whenNotMatchedInsertAll: true }, body),
         ]) {
-          const { message } = await refused("InvalidInput", call);
+          const { message } = await refused("InvalidInput", call());
           assert.match(message, /goes on after the end of its Arrow data/);
         }
       }
