@@ -1,35 +1,20 @@
 // The steps of the image, each in a folder that the image takes over. The Dockerfile runs them, and so does
-// deploy/check.ts.
+// scripts/try-image.sh.
 //   node deploy/image.mjs dependencies FOLDER      installs what the program needs; FOLDER has package.json and the lock
 //   node deploy/image.mjs program PACKED FOLDER    unpacks the package that is in the folder PACKED
 import { execFileSync } from "node:child_process";
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { reduceDependencies, removeUnusedFolders } from "../scripts/reduced-dependencies.mjs";
 
 const STEPS = { dependencies, program };
 
-/** Libraries of embedding functions, which the engine's package offers to other programs; they have 500 MB. */
-const UNUSED = ["@huggingface/transformers", "openai"];
-
 /** The versions come from the lock of the project, those of the libraries for object stores and tracing included. */
 function dependencies(folder) {
-  rewrite(join(folder, "package.json"), (manifest) => {
-    const { devDependencies, peerDependencies } = manifest;
-    for (const name of Object.keys(peerDependencies)) manifest.dependencies[name] = devDependencies[name];
-    for (const name of ["devDependencies", "peerDependencies", "peerDependenciesMeta", "scripts"])
-      delete manifest[name];
-  });
-  rewrite(join(folder, "package-lock.json"), ({ packages }) => {
-    const { optionalDependencies } = packages["node_modules/@lancedb/lancedb"];
-    for (const name of UNUSED) delete optionalDependencies[name];
-  });
+  const { peerDependencies } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+  reduceDependencies(folder, Object.keys(peerDependencies));
   execFileSync("npm", ["ci", "--omit=dev", "--ignore-scripts"], { cwd: folder, stdio: "inherit" });
-}
-
-function rewrite(file, change) {
-  const content = JSON.parse(readFileSync(file, "utf8"));
-  change(content);
-  writeFileSync(file, JSON.stringify(content));
+  removeUnusedFolders(folder);
 }
 
 function program(packed, folder) {

@@ -114,6 +114,8 @@ await build({
     outDir: part,
     emptyOutDir: true,
     target: "es2023",
+    // The minifier is a package of 10 MB, which a first start would have to install, and saves no kilobyte.
+    cssMinify: false,
     assetsInlineLimit: 0,
     // The function that preloads modules needs a document, which the worker does not have.
     modulePreload: false,

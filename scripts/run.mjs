@@ -1,4 +1,4 @@
-// Runs a program of this project with a Node that is new enough, after installing what the lock file names.
+// Runs a program of this project with a Node that is new enough, after installing what it needs of the lock file.
 // Plain JavaScript for Node 20, with nothing but its own modules: it runs before anything is installed.
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
@@ -7,12 +7,14 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { CALLER_GONE, followCaller } from "../bin/follow-caller.js";
 import { isNodeNewEnough, OLDEST_NODE } from "../bin/node-version.js";
+import { installFor } from "./install.mjs";
 
 const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 
-let child;
-for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child?.kill(signal));
-if (process.env.npm_lifecycle_event !== undefined) followCaller(() => child?.kill(CALLER_GONE));
+const children = new Set();
+const signalAll = (signal) => children.forEach((child) => void child.kill(signal));
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => signalAll(signal));
+if (process.env.npm_lifecycle_event !== undefined) followCaller(() => signalAll(CALLER_GONE));
 
 function fail(message) {
   process.stderr.write(`${message}\n`);
@@ -21,21 +23,15 @@ function fail(message) {
 
 /** Runs a command, which gets all signals; resolves to its exit code in the form of a shell. */
 function run(command, args, stdio, cwd) {
-  child = spawn(command, args, { cwd, stdio });
+  const child = spawn(command, args, { cwd, stdio });
+  children.add(child);
   return new Promise((resolve) => {
     child.on("error", (error) => fail(`Cannot start ${command}: ${error.message}`));
-    child.on("exit", (code, signal) => resolve(code ?? 128 + constants.signals[signal]));
+    child.on("exit", (code, signal) => {
+      children.delete(child);
+      resolve(code ?? 128 + constants.signals[signal]);
+    });
   });
-}
-
-async function install() {
-  process.stderr.write("Installing the locked dependencies (once)...\n");
-  const npm = process.env.npm_execpath;
-  const [command, args] = npm
-    ? [process.execPath, [npm, "ci", "--loglevel=error"]]
-    : ["npm", ["ci", "--loglevel=error"]];
-  const code = await run(command, args, ["ignore", 2, 2], root);
-  if (code !== 0) fail("The dependencies could not be installed; see the messages above.");
 }
 
 function suitableNode() {
@@ -45,7 +41,9 @@ function suitableNode() {
   return fail(`Node ${OLDEST_NODE} or newer is needed; this is ${process.versions.node}.`);
 }
 
-if (!existsSync(join(root, "node_modules", ".package-lock.json"))) await install();
+await installFor(process.argv[2], run).catch(({ message }) =>
+  fail(`The dependencies could not be installed: ${message}; see the messages above.`),
+);
 
 // The cache keeps stripped and compiled code, because a test run starts more than a hundred processes.
 process.env.NODE_COMPILE_CACHE ??= join(root, "node_modules", ".cache", "compiled");
