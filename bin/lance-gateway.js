@@ -4,7 +4,7 @@
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { CALLER_GONE, followCaller } from "./follow-caller.js";
-import { isNodeNewEnough, OLDEST_NODE } from "./node-version.js";
+import { explainOldNode, isNodeNewEnough } from "./node-version.js";
 
 const fileOf = (path) => fileURLToPath(new URL(path, import.meta.url));
 const fromSources = fileOf("../scripts/run.mjs");
@@ -19,8 +19,6 @@ if (!existsSync(fileOf("../dist/cli/main.js")) && existsSync(fromSources)) {
   }
   await import("../dist/cli/main.js");
 } else {
-  process.stderr.write(
-    `lance-gateway: Node ${OLDEST_NODE} or newer is needed; this is ${process.versions.node}\n`,
-  );
+  process.stderr.write(explainOldNode());
   process.exitCode = 1;
 }

@@ -1,2 +1,3 @@
 export declare const OLDEST_NODE: string;
 export declare function isNodeNewEnough(): boolean;
+export declare function explainOldNode(): string;

@@ -12,3 +12,9 @@ export function isNodeNewEnough() {
   const [oldestMajor, oldestMinor] = OLDEST_NODE.split(".").map(Number);
   return major > oldestMajor || (major === oldestMajor && minor >= oldestMinor);
 }
+
+/** The line for people who run the package with an older Node. */
+export function explainOldNode() {
+  const why = "under an older one, npm leaves out the engine, so install lance-gateway with the newer one";
+  return `lance-gateway: Node ${OLDEST_NODE} or newer is needed; this is ${process.versions.node} (${why})\n`;
+}

@@ -122,6 +122,7 @@ await build({
     reportCompressedSize: false,
     license: { fileName: "licences.md" },
     rolldownOptions: {
+      checks: { pluginTimings: false },
       input: { page: join(source, "index.html"), convert: join(source, "import", "convert-worker.ts") },
       // The page starts the worker by this name.
       output: {

@@ -11,6 +11,8 @@ import { answerQueries } from "./newcomer/prometheus.ts";
 import { startByNpm } from "./newcomer/server.ts";
 
 const LIMIT_MS = 10 * 60_000;
+/** Maximum size of what a first start installs, in MiB. */
+const LIMIT_MIB = 450;
 const ROOT = join(import.meta.dirname, "..");
 
 // A newcomer has it before; it is built here the first time.
@@ -29,6 +31,7 @@ const address = `127.0.0.1:${await freePort()}`;
   await step("npm start, until the console is there", async () => {
     servers.use(await startByNpm(clone, address));
   });
+  checkSize(join(clone, "node_modules"));
   await step("drop a file on the console, and search in its rows", () =>
     importAndSearch(`http://${address}`),
   );
@@ -46,6 +49,13 @@ async function step(name: string, work: () => unknown): Promise<void> {
   const begun = performance.now();
   await work();
   console.log(`${secondsSince(begun).padStart(6)} s  ${name}`);
+}
+
+/** Fails when a first start installs more than what serving needs. */
+function checkSize(modules: string): void {
+  const mib = Number.parseInt(run("du", "--summarize", "--block-size=1M", modules), 10);
+  console.log(`${String(mib).padStart(6)} MiB in node_modules`);
+  if (mib > LIMIT_MIB) throw new Error(`a first start installs ${mib} MiB, more than ${LIMIT_MIB}`);
 }
 
 function countByGrpc(): void {

@@ -22,6 +22,11 @@ test("names the version of a package of which only that version works", async ()
   }
 });
 
+test("names the command that installs everything for a package of a clone", async () => {
+  const name = "@azure/identity";
+  await expect(loadLibrary("az://", name, missing(name))).rejects.toThrow(/install it with npm ci$/);
+});
+
 test("leaves every other failure as it is", async () => {
   const load = missing("@a/b");
   const failure = await load().catch((error: unknown) => error);

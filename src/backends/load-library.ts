@@ -1,4 +1,7 @@
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
+
+/** Two folders above this file, in the sources and in the built package. */
+const ROOT = new URL("../../", import.meta.url);
 
 const NOT_FOUND: ReadonlySet<unknown> = new Set(["ERR_MODULE_NOT_FOUND", "MODULE_NOT_FOUND"]);
 
@@ -20,17 +23,18 @@ export async function loadLibrary<T>(user: string, name: string, load: () => Pro
 export function explainMissing(user: string, name: string, error: unknown): unknown {
   const isMissing = NOT_FOUND.has((error as NodeJS.ErrnoException).code) && String(error).includes(name);
   if (!isMissing) return error;
-  const text = `${user} needs the package ${name}, which is not installed; install it with npm install ${wanted(name)}`;
+  const text = `${user} needs the package ${name}, which is not installed; install it with ${installing(name)}`;
   return new Error(text, { cause: error });
 }
 
-/** The name of a package, with its version if this package works with a single one. */
-function wanted(name: string): string {
-  // package.json is two folders above this file, in the sources and in the built package.
-  const text = readFileSync(new URL("../../package.json", import.meta.url), "utf8");
-  const { optionalDependencies = {} } = JSON.parse(text) as {
-    optionalDependencies?: Readonly<Record<string, string>>;
-  };
+/** The command that installs a package, with its version if this package works with a single one. */
+function installing(name: string): string {
+  const text = readFileSync(new URL("package.json", ROOT), "utf8");
+  const { optionalDependencies = {}, devDependencies = {} } = JSON.parse(text) as Partial<
+    Record<string, Readonly<Record<string, string>>>
+  >;
+  // The lock of a clone has it, but its first start installs only what most gateways need.
+  if (devDependencies[name] !== undefined && existsSync(new URL("scripts/run.mjs", ROOT))) return "npm ci";
   const version = optionalDependencies[name];
-  return version === undefined ? name : `${name}@${version}`;
+  return `npm install ${version === undefined ? name : `${name}@${version}`}`;
 }
