@@ -21,7 +21,7 @@ const modules = join(root, "node_modules");
 /** Programs that the dependencies of serving are enough for. */
 const SERVING = ["scripts/start.ts", "src/cli/main.ts"].map((path) => join(root, path));
 
-/** What the build of the console needs more than the gateway. */
+/** Packages of the console, which the gateway itself does not load. */
 const CONSOLE = ["fflate", "fzstd", "hyparquet", "preact", "uplot", "vite"];
 
 const TERMINAL_INTERVAL_MS = 1_000;
@@ -31,7 +31,7 @@ const LOG_INTERVAL_MS = 5_000;
 const QUIET = ["--loglevel=error", "--no-progress"];
 
 /**
- * Installs what a program needs and is missing.
+ * Installs the packages that a program needs and that are missing.
  *
  * @param program path of the program.
  * @param run runs a command with its arguments, standard streams and working directory, and resolves to its exit code.

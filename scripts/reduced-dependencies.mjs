@@ -1,4 +1,4 @@
-// What serving needs of the locked dependencies: for the first start of a clone, and for the image.
+// Reduces the locked dependencies to those of serving: for the first start of a clone, and for the image.
 // Plain JavaScript for Node 20, with nothing but its own modules: it runs before anything is installed.
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -70,7 +70,7 @@ test("a clone installs what serving needs for its start, and the rest for everyt
   expect(run("other.ts") + run("src/cli/main.ts")).toBe("");
 });
 
-test("what a first start leaves out is in the lock, under the names that the reduction knows", async () => {
+test("each package that a first start leaves out is in the lock", async () => {
   const text = await readFile(join(ROOT, "scripts", "reduced-dependencies.mjs"), "utf8");
   const lock = JSON.parse(await readFile(join(ROOT, "package-lock.json"), "utf8")) as { packages: object };
   const [, list = ""] = /UNUSED_PACKAGES = \[(.*?)\]/s.exec(text) ?? [];
