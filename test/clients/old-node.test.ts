@@ -21,12 +21,12 @@ function runOnOldNode(program: string, ...args: readonly string[]) {
   return spawnSync(old, [join(folder, program), ...args], { encoding: "utf8" });
 }
 
-for (const [what, ...command] of [
+for (const [what, program, ...args] of [
   ["the program of the package", "bin/lance-gateway.js", "serve"],
   ["the installation of the package", "bin/check-node.js"],
 ] as const) {
   test(`${what} says in one line on Node 16 that Node is too old`, () => {
-    const { status, stdout, stderr } = runOnOldNode(...command);
+    const { status, stdout, stderr } = runOnOldNode(program, ...args);
     expect(stdout).toBe("");
     expect(stderr).toMatch(LINE);
     expect(status).toBe(1);
