@@ -1,12 +1,14 @@
 import { splitIpcFile } from "../../../arrow/stream.ts";
 import { batchRowsOf } from "./batch-rows.ts";
 import { filteredRows } from "./filtered-rows.ts";
+import { milestonesOf } from "./milestones.ts";
 import type { NativeTable } from "./native.ts";
+import { passingRows, rowIdsIn } from "./passing-rows.ts";
 
 /** Number of rows that the engine looks at between two looks at the timeout. Of fewer, each batch would cost more than its rows. */
 const BATCH_ROWS = 32_768;
 
-/** Rows times characters of a condition up to which it takes well under a second, unless it calls functions. */
+/** Rows times characters of a condition up to which it takes well under a second, unless it calls functions or is costly. */
 const QUICK = 500_000_000;
 
 /**
@@ -30,21 +32,41 @@ export interface CountOptions {
 /**
  * Counts the rows that meet a condition, those in the log of a table left out. The engine's own count has no timeout and cannot be
  * stopped, and it reads thousands of rows at a time, however wide they are, so that one which may take long or reads wide rows is a query for row ids. That takes up to twice as long, and up to eight times with
- * an index that answers the condition.
+ * an index that answers the condition. A costly condition has milestones, at which the count looks whether it is still wanted.
  */
 export async function countMatching(
   table: Pick<NativeTable, "query" | "countRows">,
   where: string,
   { tableRows, width, timeoutMs, isWanted }: CountOptions,
 ): Promise<number> {
+  const mostRows = batchRowsOf(width, BATCH_ROWS);
+  const milestones = await milestonesOf(where, mostRows);
   const isQuick = !where.includes("(") && !OWN_COLUMNS.test(where) && tableRows * where.length <= QUICK;
-  if (isQuick && width === 0) return table.countRows(where);
-  const batches = await filteredRows(table, where).execute(batchRowsOf(width, BATCH_ROWS), timeoutMs);
+  if (isQuick && width === 0 && milestones === undefined) return table.countRows(where);
+  // An error of the engine must quote the condition without its milestones.
+  if (milestones !== undefined) await filteredRows(table, where).explainPlan(false);
+  const query = filteredRows(table, milestones?.where ?? where);
+  const batches = await query.execute(milestones?.batchRows ?? mostRows, timeoutMs);
   let rows = 0;
-  while (isWanted()) {
+  let doubtful: bigint[] = [];
+  const lookUp = async (batchRows: number) => {
+    rows += (await passingRows(table, where, doubtful, batchRows, timeoutMs)).size;
+    doubtful = [];
+  };
+  for (;;) {
+    if (!isWanted()) return rows;
     const file = await batches.next();
     if (file === null) break;
-    rows += splitIpcFile(file).rows;
+    if (milestones === undefined) {
+      rows += splitIpcFile(file).rows;
+      continue;
+    }
+    for (const id of rowIdsIn(file)) {
+      if (milestones.has(id)) doubtful.push(id);
+      else rows++;
+    }
+    if (doubtful.length >= milestones.batchRows) await lookUp(milestones.batchRows);
   }
+  if (milestones !== undefined) await lookUp(milestones.batchRows);
   return rows;
 }

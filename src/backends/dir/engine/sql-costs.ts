@@ -1,4 +1,5 @@
 import { ITEMS_PER_STEP, type Steps } from "../../../runtime/pace.ts";
+import { MAX_BATCH_ROWS } from "./batch-rows.ts";
 import { argumentsOf, callAt, constantOf } from "./sql-functions.ts";
 import { ignoresSpace, stepsOfLike, stepsOfRegexp } from "./sql-patterns.ts";
 import { invalidSql, type SqlToken, tokenSteps } from "./sql-tokens.ts";
@@ -11,7 +12,7 @@ import { invalidSql, type SqlToken, tokenSteps } from "./sql-tokens.ts";
 /** Maximum number of steps that an expression may take at each character of a row. */
 export const MAX_STEPS = 512;
 /** Number of steps from which on an expression may hold a thread of the engine for long. */
-const COSTLY_STEPS = 16;
+export const COSTLY_STEPS = 16;
 /** Maximum number of steps of a pattern. */
 export const MAX_PATTERN_STEPS = 256;
 /** Maximum length of a pattern, in characters. */
@@ -112,15 +113,28 @@ export function* stepsOf(tokens: readonly SqlToken[]): Steps<number> {
 /** The parts of a text without which it costs little. */
 const COSTS = /[([]|like|similar|rlike|regexp/i;
 
-/** Returns whether one of some checked expressions may hold a thread of the engine for long, in steps. */
-export function* costSteps(expressions: readonly (string | undefined)[]): Steps<boolean> {
+/**
+ * Returns the number of steps of some checked expressions together, in steps of work; 0 if they are too few to hold a thread of the engine for
+ * long.
+ */
+export function* costSteps(expressions: readonly (string | undefined)[]): Steps<number> {
   let sum = 0;
   for (const expression of expressions) {
     if (expression === undefined || !COSTS.test(expression)) continue;
     sum += yield* stepsOf(yield* tokenSteps(expression));
-    if (sum >= COSTLY_STEPS) return true;
   }
-  return false;
+  return sum < COSTLY_STEPS ? 0 : sum;
+}
+
+/**
+ * Steps times rows of a batch. The engine stops between two batches, and each takes at most 0.3 s for texts of 100 bytes. Smaller ones would take longer
+ * together, because the engine prepares each pattern again for each batch.
+ */
+const BATCH_STEPS = 64 * MAX_BATCH_ROWS;
+
+/** Returns the number of rows that the engine may read at a time for expressions of so many steps. */
+export function rowsOfSteps(steps: number): number {
+  return Math.max(1, Math.floor(BATCH_STEPS / steps));
 }
 
 function callSteps(name: string, list: readonly (readonly SqlToken[])[]): number {

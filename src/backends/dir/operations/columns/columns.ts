@@ -44,7 +44,7 @@ export function createColumnOperations(
     return withGuarded(context, call, { branch }, async (data) => {
       const { table, wait, refuseMisread, commit } = data;
       const schema = await wait(() => schemaOf(table));
-      if (await inSlices(costSteps(reads.expressions ?? []))) data.takeTurns();
+      if ((await inSlices(costSteps(reads.expressions ?? []))) > 0) data.takeTurns();
       const bytes = await memoryOfReads(data, { expressions: reads.expressions ?? [] });
       checkChange(bytes);
       const waiting = { call, readAhead: context.readAhead };

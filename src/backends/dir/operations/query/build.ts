@@ -2,11 +2,13 @@ import { fieldNamed } from "../../../../arrow/field-path.ts";
 import type { ArrowSchema } from "../../../../arrow/schema.ts";
 import { DEFAULT_SEARCH_ROWS, isSearch } from "../../../../namespace/search-rows.ts";
 import { createPace, inSlices, type Pace } from "../../../../runtime/pace.ts";
+import { MAX_BATCH_ROWS } from "../../engine/batch-rows.ts";
 import { filteredRows } from "../../engine/filtered-rows.ts";
+import type { Milestones } from "../../engine/milestones.ts";
 import type { NativeTable } from "../../engine/native.ts";
 import type { NativeQueryBase, NativeVectorQuery } from "../../engine/native-query.ts";
 import { predicateSteps } from "../../engine/predicate.ts";
-import { costSteps } from "../../engine/sql-costs.ts";
+import { costSteps, rowsOfSteps } from "../../engine/sql-costs.ts";
 import type { Guarded } from "../tables/guarded.ts";
 import type { Reads } from "../tables/misread.ts";
 import { applyClauses, keysOf, MAX_LIMIT, orderRows, rowsOf } from "./clauses.ts";
@@ -55,6 +57,8 @@ export interface BuiltQuery {
   readonly runs: readonly Run[];
   /** Whether it may hold a thread of the engine for long, by its condition, its computed columns or its search for words. */
   readonly isCostly: boolean;
+  /** Maximum number of rows that the engine reads at a time, so that it stops soon after a call that ends. */
+  readonly mostBatchRows: number;
   /** The columns that the request names, as a text; undefined if there are too many to keep their width. */
   readonly columns: string | undefined;
   /**
@@ -70,6 +74,8 @@ export interface BuiltQuery {
   readonly hidesRowId: boolean;
   /** The filter that applies after the search, for which the result has the column {@link FOUND_ROW}. */
   readonly filterAfter: string | undefined;
+  /** The rows of the result to which {@link BuiltQuery.filterAfter} applies. Default: all of them */
+  readonly milestones: Milestones | undefined;
   /** Maximum number of rows of the result for each query vector; undefined for no bound. */
   readonly maxRows: number | undefined;
   /** Rows that the engine gathers for each query vector before it gives the first one. */
@@ -102,8 +108,11 @@ export async function buildQuery(
     textFields,
     safeFilter,
     maxExpansions,
+    milestones,
   }: Pick<Guarded, "textFields"> & {
     readonly maxExpansions: number;
+    /** Returns the milestones of a condition that a scan has; undefined if it needs none. Default: no scan has any */
+    readonly milestones?: ((filter: string) => Promise<Milestones | undefined>) | undefined;
     readonly safeFilter: (filter: string | undefined) => Promise<string | undefined>;
   },
 ): Promise<BuiltQuery> {
@@ -131,13 +140,20 @@ export async function buildQuery(
       asked.filter,
     ],
   });
-  const isCostly =
-    text?.isCostly === true ||
-    (await inSlices(costSteps([asked.filter, ...Object.values(asked.columns?.columnAliases ?? {})])));
+  const steps = await inSlices(
+    costSteps([asked.filter, ...Object.values(asked.columns?.columnAliases ?? {})]),
+  );
+  const costs = {
+    isCostly: text?.isCostly === true || steps > 0,
+    mostBatchRows: steps > 0 ? Math.min(MAX_BATCH_ROWS, rowsOfSteps(steps)) : MAX_BATCH_ROWS,
+  };
   const search = { table, schema, request, columns, vector, text, scanned };
   if (vector !== undefined && text !== undefined)
-    return { ...hybrid({ ...search, vector, text }), reads, isCostly };
-  return { ...(await plain(search, pace)), reads, isCostly };
+    return { ...hybrid({ ...search, vector, text }), reads, ...costs };
+  const isScan = !isSearch(request) && request.orderBy.length === 0 && request.k !== 0n;
+  const scanMilestones =
+    isScan && request.filter !== undefined && steps > 0 ? await milestones?.(request.filter) : undefined;
+  return { ...(await plain({ ...search, milestones: scanMilestones }, pace)), reads, ...costs };
 }
 
 /** A request that has been checked against its table. */
@@ -151,10 +167,13 @@ interface CheckedSearch {
   readonly scanned: Scanned;
 }
 
+/** The fields that {@link buildQuery} adds to a query of either kind. */
+type Costs = "reads" | "isCostly" | "mostBatchRows";
+
 /** Builds a search for vectors and words. */
 function hybrid(
   search: CheckedSearch & { readonly vector: VectorSearch; readonly text: TextSearch },
-): Omit<BuiltQuery, "reads" | "isCostly"> {
+): Omit<BuiltQuery, Costs> {
   const { schema, request, vector, scanned } = search;
   const columns = search.columns && withoutScores(search.columns);
   const { limit = DEFAULT_SEARCH_ROWS, offset } = rowsOf(request, true);
@@ -167,6 +186,7 @@ function hybrid(
     ...besideColumns(request, columns, schema, scanned),
     hidesRowId: request.fastSearch === true && !asksForRowId(request, search.columns),
     filterAfter: undefined,
+    milestones: undefined,
     maxRows: limit,
     gathered: gatheredOf(request, vector, limit, offset),
     skipRows: offset,
@@ -177,23 +197,29 @@ function hybrid(
 }
 
 /** Builds a scan, or a search for vectors or for words. */
-async function plain(search: CheckedSearch, pace: Pace): Promise<Omit<BuiltQuery, "reads" | "isCostly">> {
-  const { table, schema, request, columns, vector, text, scanned } = search;
+async function plain(
+  search: CheckedSearch & Pick<BuiltQuery, "milestones">,
+  pace: Pace,
+): Promise<Omit<BuiltQuery, Costs>> {
+  const { table, schema, request, columns, vector, text, scanned, milestones } = search;
   const { limit, offset } = rowsOf(request, vector !== undefined || text !== undefined);
   const hidesRowId = needsRowId(search) && !asksForRowId(request, columns);
   // The engine's Node API always filters before a search for words alone.
   const after = vector === undefined && text !== undefined && request.prefilter === false;
-  const filter = after ? request.filter : undefined;
-  const searched = filter === undefined ? request : { ...request, filter: undefined };
+  const filter = after || milestones !== undefined ? request.filter : undefined;
+  const searched = filter === undefined ? request : { ...request, filter: milestones?.where };
   const selected = filter === undefined ? columns : withFoundRow(columns, schema);
   // The search may find nothing on which the filter would fail.
   if (filter !== undefined) await filteredRows(table, filter).explainPlan(false);
+  const among = limit === undefined ? undefined : Math.min(limit + offset, MAX_LIMIT);
+  // Of the rows of a scan with milestones, the engine does not know how many are needed.
+  const engineLimit = filter === undefined ? limit : milestones === undefined ? among : undefined;
   const make = (vectors: readonly QueryVector[]) => {
     const query = vector === undefined ? table.query() : vector.apply(table.query(), vectors);
     text?.apply(query);
     applyClauses(query, searched);
     selectColumns(query, selected);
-    if (limit !== undefined) query.limit(filter === undefined ? limit : Math.min(limit + offset, MAX_LIMIT));
+    if (engineLimit !== undefined) query.limit(engineLimit);
     if (offset > 0 && filter === undefined) query.offset(offset);
     // The engine panics where it orders no rows.
     if (limit !== 0) orderRows(query, request);
@@ -225,6 +251,7 @@ async function plain(search: CheckedSearch, pace: Pace): Promise<Omit<BuiltQuery
     ...besideColumns(request, columns, schema, scanned),
     hidesRowId,
     filterAfter: filter,
+    milestones,
     maxRows: limit,
     gathered: gatheredOf(request, vector, limit, offset),
     skipRows: filter === undefined ? 0 : offset,

@@ -9,6 +9,8 @@ import { LanceError } from "../../../../namespace/errors.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import { inSlices } from "../../../../runtime/pace.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
+import { MAX_BATCH_ROWS } from "../../engine/batch-rows.ts";
+import { milestonesOf } from "../../engine/milestones.ts";
 import type { NativeQueryBase } from "../../engine/native-query.ts";
 import { predicateSteps } from "../../engine/predicate.ts";
 import { costSteps } from "../../engine/sql-costs.ts";
@@ -16,6 +18,7 @@ import type { ReadContext } from "../context.ts";
 import { type BuiltQuery, buildQuery } from "../query/build.ts";
 import type { QueryFields } from "../query/fields.ts";
 import { type Guarded, openGuarded, withGuarded } from "../tables/guarded.ts";
+import { sizeOfConditions } from "./columns-size.ts";
 import { countRows } from "./count-rows.ts";
 import type { Place } from "./read-ahead.ts";
 import { enterResult, resultMessages } from "./result-stream.ts";
@@ -64,7 +67,7 @@ export function createReadOperations(
       const filter = await inSlices(predicateSteps(predicate));
       const count = await withGuarded(context, call, { version, branch }, async (data) => {
         if (filter === undefined) return data.rowCount();
-        if (await inSlices(costSteps([filter]))) data.takeTurns();
+        if ((await inSlices(costSteps([filter]))) > 0) data.takeTurns();
         const check = () => data.refuseMisread(() => ({ expressions: [filter] }));
         await check();
         const safe = await data.safeFilter(filter);
@@ -78,7 +81,7 @@ export function createReadOperations(
       const data = await openGuarded(context, call, request);
       try {
         const { readAhead } = context;
-        const built = await build(context, data, request);
+        const built = await build(context, data, request, true);
         if (built.isCostly) data.takeTurns();
         await data.refuseMisread(built.reads);
         yield* resultMessages(built, { data, call, readAhead });
@@ -110,13 +113,26 @@ export function createReadOperations(
 /**
  * Builds a query. A search that skips rows outside the index includes them while upkeep has taken some out of it that
  * the client has seen there.
+ *
+ * @param milestones whether a costly scan has milestones, so that it stops soon after its call
  */
 async function build(
   { reindexed, maxSearchExpansions: maxExpansions }: TableContext & ReadContext,
-  { table, found, schema, textFields, safeFilter, wait }: Guarded,
+  data: Guarded,
   asked: QueryFields,
+  milestones = false,
 ): Promise<BuiltQuery> {
+  const { table, found, schema, textFields, safeFilter, wait } = data;
   const request = asked.fastSearch && reindexed.has(found.path) ? { ...asked, fastSearch: false } : asked;
   const columns = await schema();
-  return wait(async () => buildQuery(table, request, columns, { textFields, safeFilter, maxExpansions }));
+  const options = { textFields, safeFilter, maxExpansions };
+  const find = async (filter: string) => {
+    // The ids of rows in a log are not those of the table.
+    if (await table.getLsmWriteSpec()) return undefined;
+    const size = await sizeOfConditions([filter], data);
+    return milestonesOf(filter, size?.batchRows ?? MAX_BATCH_ROWS);
+  };
+  return wait(async () =>
+    buildQuery(table, request, columns, milestones ? { ...options, milestones: find } : options),
+  );
 }

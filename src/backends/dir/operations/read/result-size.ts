@@ -57,6 +57,7 @@ export async function sizeOf(
     batchRows: Math.min(
       batchRowsOf(Math.min(width, MOST_TIMES_WIDER * usual), MAX_BATCH_ROWS),
       beside?.batchRows ?? MAX_BATCH_ROWS,
+      built.mostBatchRows,
     ),
     readAheadBytes: Math.max(scanned + (beside?.readAheadBytes ?? 0), gathered),
   };

@@ -159,6 +159,7 @@ async function* editedBatches(
       yield* edited.data;
       // A wire whose call was aborted may still be sending the batch.
       if (call.releasesChunks && !call.signal.aborted) freeAtOnce(batch);
+      if (edited.isFull) break;
     }
     onRest(undefined);
   }
@@ -168,6 +169,8 @@ async function* editedBatches(
 
 /** Whether the engine gives few rows, they are expected to be narrow, and so is what it reads to find them. */
 async function isSmall(built: BuiltQuery, data: Guarded): Promise<boolean> {
+  // The rows of a scan with milestones are counted batch by batch.
+  if (built.milestones !== undefined) return false;
   const { maxRows = Number.POSITIVE_INFINITY, skipRows, runs } = built;
   const [only, ...others] = runs;
   const rows = (maxRows + skipRows) * (only?.vectors ?? 0);

@@ -4,9 +4,9 @@ import { timeLimit } from "../../concurrency/wait.ts";
 import { MAX_BATCH_ROWS } from "../../engine/batch-rows.ts";
 import { hasNoNeighbours } from "../../engine/errors.ts";
 import type { NativeBatches } from "../../engine/native-query.ts";
+import { passingRows } from "../../engine/passing-rows.ts";
 import type { BuiltQuery, Run } from "../query/build.ts";
 import { createResultEditor, foundRows } from "../query/edit-result.ts";
-import { passingRows } from "../query/filter-after.ts";
 import type { Guarded } from "../tables/guarded.ts";
 import { sizeOfExpressions } from "./columns-size.ts";
 
@@ -59,14 +59,20 @@ export async function* batchFiles(
 
 /** Returns the ids of the rows of a batch that pass the filter after the search; undefined if there is none. */
 export async function passingOf(
-  { filterAfter }: BuiltQuery,
+  { filterAfter, milestones, mostBatchRows }: BuiltQuery,
   batch: FileMessages,
   { data, call }: RunOptions,
 ): Promise<ReadonlySet<bigint> | undefined> {
   if (filterAfter === undefined) return undefined;
   const size = await sizeOfExpressions([filterAfter], data);
-  const batchRows = size?.batchRows ?? MAX_BATCH_ROWS;
-  return data.wait(() => passingRows(data.table, filterAfter, foundRows(batch), batchRows, timeLimit(call)));
+  const batchRows = Math.min(size?.batchRows ?? MAX_BATCH_ROWS, mostBatchRows);
+  const ids = foundRows(batch);
+  const doubtful = milestones === undefined ? ids : ids.filter((id) => milestones.has(id));
+  const passing = await data.wait(() =>
+    passingRows(data.table, filterAfter, doubtful, batchRows, timeLimit(call)),
+  );
+  if (milestones === undefined) return passing;
+  return new Set(ids.filter((id) => !milestones.has(id) || passing.has(id)));
 }
 
 /** Asks the engine for the schema of its result. */

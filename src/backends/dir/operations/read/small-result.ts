@@ -1,6 +1,5 @@
 import { ARROW_FILE, ARROW_STREAM, acceptedArrow } from "../../../../arrow/ipc-forms.ts";
 import { dataBytes, END_OF_STREAM, type FileMessages, splitIpcFile } from "../../../../arrow/stream.ts";
-import { MAX_BATCH_ROWS } from "../../engine/batch-rows.ts";
 import type { NativeBatches } from "../../engine/native-query.ts";
 import type { BuiltQuery, Run } from "../query/build.ts";
 import { createResultEditor } from "../query/edit-result.ts";
@@ -34,7 +33,7 @@ export interface WideResult {
 export async function smallResult(built: BuiltQuery, options: RunOptions): Promise<WholeResult> {
   const { data, call } = options;
   const [run] = built.runs as readonly [Run];
-  const { batches, ranked } = await data.wait(() => startRun(built, run, MAX_BATCH_ROWS, options));
+  const { batches, ranked } = await data.wait(() => startRun(built, run, built.mostBatchRows, options));
   const { hidesRowId, filterAfter, skipRows, maxRows = 0 } = built;
   const isFinal = ranked && !hidesRowId && filterAfter === undefined && skipRows === 0;
   const most = isFinal ? maxRows * run.vectors : Number.POSITIVE_INFINITY;

@@ -70,7 +70,7 @@ export function createChangeOperations(
         withGuarded(context, call, { branch }, async (data) => {
           const { found, table, schema, safeFilter, refuseMisread, commit } = data;
           const waiting = { call, readAhead: context.readAhead };
-          if (await inSlices(costSteps([filter, ...updates.map(({ expression }) => expression)])))
+          if ((await inSlices(costSteps([filter, ...updates.map(({ expression }) => expression)]))) > 0)
             data.takeTurns();
           const columns = await updatedColumns(updates, await schema());
           const check = () =>
@@ -104,7 +104,7 @@ export function createChangeOperations(
         withGuarded(context, call, { branch }, async (data) => {
           const { table, safeFilter, refuseMisread, commit } = data;
           const waiting = { call, readAhead: context.readAhead };
-          if (await inSlices(costSteps([filter]))) data.takeTurns();
+          if ((await inSlices(costSteps([filter]))) > 0) data.takeTurns();
           const check = () => refuseMisread(() => ({ expressions: [filter] }));
           await check();
           const safe = await safeFilter(filter);

@@ -97,7 +97,7 @@ export function createMergeOperations(
       const update = await exact(plan.update, bothSides(schema, upload.schema));
       const remove = await exact(plan.delete, schema.fields);
       const expressions = [update?.condition, remove?.condition];
-      if (await inSlices(costSteps(expressions))) data.takeTurns();
+      if ((await inSlices(costSteps(expressions))) > 0) data.takeTurns();
       // A merge is not refused for its memory, because the engine may read less with an index.
       const bytes = await memoryOfReads(data, { expressions, whole: all });
       const useIndex =

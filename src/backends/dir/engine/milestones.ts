@@ -1,0 +1,76 @@
+import { randomInt } from "node:crypto";
+import { inSlices, type Steps } from "../../../runtime/pace.ts";
+import { wordOf } from "./sql-conditions.ts";
+import { COSTLY_STEPS, costSteps, rowsOfSteps, stepsOf } from "./sql-costs.ts";
+import { type SqlToken, tokenSteps } from "./sql-tokens.ts";
+
+/*
+ * The engine cannot stop a scan that has begun. It only reads no further if nobody asks for the next batch, and it gives none while no row meets the
+ * condition. So a costly condition lets a row pass now and then that does not meet it, a milestone, and the gateway looks milestones up again.
+ */
+
+/** A costly condition of a scan with milestones. */
+export interface Milestones {
+  /** The condition that the rows of the scan and its milestones meet. */
+  readonly where: string;
+  /** Maximum number of rows that the engine reads at a time. */
+  readonly batchRows: number;
+  /** Returns whether the row of an id is a milestone, whether or not it meets the condition. */
+  has(id: bigint): boolean;
+}
+
+/**
+ * Returns milestones for a checked condition; undefined if it is not costly.
+ *
+ * @param mostRows number of rows that the engine reads at a time if the condition costs little
+ */
+export async function milestonesOf(where: string, mostRows: number): Promise<Milestones | undefined> {
+  const steps = await inSlices(costSteps([where]));
+  if (steps === 0) return undefined;
+  const batchRows = Math.min(mostRows, rowsOfSteps(steps));
+  // An odd distance has rows in common with other distances, such as that of the even ids, by which a condition may choose its rows.
+  const distance = batchRows | 1;
+  // No condition can leave out the milestones of all queries.
+  const first = randomInt(distance);
+  const { cheap, costly } = await inSlices(partSteps(where));
+  const some = `(_rowid % ${distance} = ${first} OR (${costly}))`;
+  return {
+    where: cheap === "" ? some : `${cheap} AND ${some}`,
+    batchRows,
+    has: (id) => id % BigInt(distance) === BigInt(first),
+  };
+}
+
+/**
+ * Splits a condition at its ANDs into a cheap part, which keeps the indices that answer it, and the rest. The cheap part is empty where no part is.
+ */
+function* partSteps(where: string): Steps<{ cheap: string; costly: string }> {
+  const cheap: string[] = [];
+  const costly: string[] = [];
+  let sum = 0;
+  for (const tokens of conjunctsOf(yield* tokenSteps(where))) {
+    const steps = yield* stepsOf(tokens);
+    const isCheap = sum + steps < COSTLY_STEPS;
+    if (isCheap) sum += steps;
+    (isCheap ? cheap : costly).push(where.slice(tokens[0]?.start, tokens.at(-1)?.end));
+  }
+  return { cheap: cheap.join(" AND "), costly: costly.join(" AND ") };
+}
+
+/** Returns the parts that AND joins; the whole condition if OR joins some of them. */
+function conjunctsOf(tokens: readonly SqlToken[]): readonly (readonly SqlToken[])[] {
+  const parts: SqlToken[][] = [[]];
+  let betweens = 0;
+  for (const token of tokens) {
+    const word = token.depth === 0 && token.kind === "word" ? wordOf(token) : "";
+    if (word === "or" || word === "xor" || word === "case") return [tokens];
+    if (word === "between") betweens++;
+    if (word === "and" && betweens === 0) {
+      parts.push([]);
+      continue;
+    }
+    if (word === "and") betweens--;
+    parts.at(-1)?.push(token);
+  }
+  return parts;
+}
