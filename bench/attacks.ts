@@ -6,8 +6,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
+import { type Aftermath, watchAftermath } from "./attacks/aftermath.ts";
+import { WORDS } from "./attacks/attack.ts";
 import { type LoopTimes, watchLoop } from "./attacks/loop.ts";
-import { type ProbeTimes, startProbe } from "./attacks/probe.ts";
+import { type ProbeRequest, type ProbeTimes, startProbe } from "./attacks/probe.ts";
 import { noiseStream } from "./attacks/rows.ts";
 import { ATTACKS } from "./attacks/table.ts";
 import { send } from "./data/client.ts";
@@ -16,6 +18,14 @@ import { type ServerProcess, startGateway, startServer } from "./support/process
 
 const MIB = 1024 * 1024;
 const TABLE = "victim";
+
+/** A small read by another caller than the attacker. */
+const READ: ProbeRequest = {
+  path: `/v1/table/${TABLE}/query`,
+  body: JSON.stringify({ k: 1, vector: {} }),
+  localAddress: "127.0.0.2",
+  everyMs: 100,
+};
 
 /** Duration for which a running attack is watched, in milliseconds. */
 const WATCH_MS = 10_000;
@@ -29,11 +39,11 @@ export async function run(names: readonly string[]): Promise<void> {
   const body = Buffer.from(noiseStream(60 * MIB));
   const bare = await startServer("attacks/bare.ts");
   console.log(
-    "| Attack | peak memory | probe p50 | p99 | longest | work | bare p99 | longest | loop's longest delay | CPU | without a core | no answer | alive |",
+    "| Attack | peak memory | probe p50 | p99 | longest | work | bare p99 | longest | loop's longest delay | CPU | without a core | no answer | another's read p50 | longest | no answer | busy after the end | computing after 2 s | alive |",
   );
-  console.log(`| --- ${"| --- ".repeat(12)}|`);
+  console.log(`| --- ${"| --- ".repeat(17)}|`);
   for (const name of names.length > 0 ? names : Object.keys(ATTACKS)) {
-    const { peakBytes, probe, beside, loop, alive } = await suffer(name, body, bare);
+    const { peakBytes, probe, beside, read, loop, aftermath, alive } = await suffer(name, body, bare);
     const times = [probe.p50, probe.p99, probe.max, probe.work, beside.p99, beside.max, loop.longestDelay];
     const cells = [
       ATTACKS[name]?.title,
@@ -41,6 +51,9 @@ export async function run(names: readonly string[]): Promise<void> {
       ...times.map((ms) => `${ms.toFixed(1)} ms`),
       ...[loop.cpu, loop.withoutCore].map((ms) => `${(ms / 10).toFixed(0)} %`),
       probe.failed,
+      ...[read.p50, read.max].map((ms) => `${ms.toFixed(1)} ms`),
+      read.failed,
+      ...[aftermath.busySeconds, aftermath.lateSeconds].map((seconds) => `${seconds.toFixed(1)} s`),
       alive ? "yes" : "**no**",
     ];
     console.log(`| ${cells.join(" | ")} |`);
@@ -53,7 +66,10 @@ interface Outcome {
   readonly probe: ProbeTimes;
   /** The response times of a second server that nobody attacks. */
   readonly beside: ProbeTimes;
+  /** The response times of another caller's small read. */
+  readonly read: ProbeTimes;
   readonly loop: LoopTimes;
+  readonly aftermath: Aftermath;
   readonly alive: boolean;
 }
 
@@ -61,6 +77,8 @@ async function suffer(name: string, body: Buffer, bare: ServerProcess): Promise<
   const root = await mkdtemp(join(tmpdir(), "lance-gateway-bench-"));
   const writer = await startGateway("--root", root);
   await send(writer.port, `table/${TABLE}/create`, body);
+  if (ATTACKS[name]?.searchesWords)
+    await send(writer.port, `table/${TABLE}/create_index`, { column: WORDS, index_type: "FTS" });
   await writer.stop();
   // A new process, so that no memory of the table's creation counts for the attack.
   const gateway = await startGateway("--root", root);
@@ -68,7 +86,7 @@ async function suffer(name: string, body: Buffer, bare: ServerProcess): Promise<
     await send(gateway.port, `table/${TABLE}/query`, { k: 10, vector: {} });
     const memory = watchMemory(gateway.pid);
     const loop = await watchLoop(gateway);
-    const [probe, beside] = [startProbe(gateway), startProbe(bare)];
+    const [probe, beside, read] = [startProbe(gateway), startProbe(bare), startProbe(gateway, READ)];
     const program = join(import.meta.dirname, "attacks", "attacker.ts");
     const attacker = spawn(process.execPath, [program, name, String(gateway.port), TABLE], {
       stdio: ["ignore", "pipe", "ignore"],
@@ -79,9 +97,23 @@ async function suffer(name: string, body: Buffer, bare: ServerProcess): Promise<
     await Promise.race([underWay, sleep(LAUNCH_MS)]);
     await sleep(WATCH_MS);
     const peakBytes = memory.peak();
-    const [times, besideTimes, loopTimes] = await Promise.all([probe.end(), beside.end(), loop.end()]);
+    const [times, besideTimes, readTimes, loopTimes] = await Promise.all([
+      probe.end(),
+      beside.end(),
+      read.end(),
+      loop.end(),
+    ]);
     attacker.kill("SIGKILL");
-    return { peakBytes, probe: times, beside: besideTimes, loop: loopTimes, alive: gateway.alive() };
+    const aftermath = await watchAftermath(gateway.pid);
+    return {
+      peakBytes,
+      probe: times,
+      beside: besideTimes,
+      read: readTimes,
+      loop: loopTimes,
+      aftermath,
+      alive: gateway.alive(),
+    };
   } finally {
     await gateway.stop();
     await rm(root, { recursive: true, force: true });

@@ -5,10 +5,15 @@ export interface Target {
   readonly table: string;
 }
 
+/** The column of the table with a few words in each row. */
+export const WORDS = "w";
+
 /** An attack by one client at the cost of the others. */
 export interface Attack {
   /** A short name for the table of figures. */
   readonly title: string;
+  /** Whether {@link WORDS} has a full-text index before the attack. Default: it has none */
+  readonly searchesWords?: boolean;
   /** Resolves when the attack is under way; it then lasts until its process ends. */
   launch(target: Target): Promise<void>;
 }

@@ -21,19 +21,35 @@ export interface ProbeTimes {
 const EVERY_MS = 20;
 const PATIENCE_MS = 10_000;
 
-/** Requests the liveness of a server repeatedly, each time on a new connection. */
-export function startProbe({ port, pid }: ServerProcess): { end(): Promise<ProbeTimes> } {
+/** A request that a probe repeats. */
+export interface ProbeRequest {
+  readonly path: string;
+  /** JSON; the request is a GET without it. */
+  readonly body?: string;
+  /** The address from which it comes, by which the gateway tells callers without a name apart. */
+  readonly localAddress?: string;
+  /** Pause between two requests, in milliseconds. Default: 20 */
+  readonly everyMs?: number;
+}
+
+const LIVENESS: ProbeRequest = { path: "/healthz" };
+
+/** Sends a request to a server repeatedly, each time on a new connection. Default: the one for its liveness. */
+export function startProbe(
+  { port, pid }: ServerProcess,
+  asked: ProbeRequest = LIVENESS,
+): { end(): Promise<ProbeTimes> } {
   const times: number[] = [];
   let [failed, work] = [0, 0];
   let ended = false;
   const running = (async () => {
     while (!ended) {
       const [started, { cpu }] = [performance.now(), accounts(pid)];
-      const alive = await probe(port).catch(() => false);
+      const alive = await probe(port, asked).catch(() => false);
       times.push(performance.now() - started);
       work = Math.max(work, accounts(pid).cpu - cpu);
       if (!alive) failed += 1;
-      await sleep(EVERY_MS);
+      await sleep(asked.everyMs ?? EVERY_MS);
     }
   })();
   return {
@@ -47,10 +63,17 @@ export function startProbe({ port, pid }: ServerProcess): { end(): Promise<Probe
   };
 }
 
-async function probe(port: number): Promise<boolean> {
-  const signal = AbortSignal.timeout(PATIENCE_MS);
-  const outgoing = request({ host: "127.0.0.1", port, path: "/healthz", agent: false, signal }).end();
+async function probe(port: number, { path, body, localAddress }: ProbeRequest): Promise<boolean> {
+  const outgoing = request({
+    host: "127.0.0.1",
+    port,
+    path,
+    ...(localAddress === undefined ? {} : { localAddress }),
+    ...(body === undefined ? {} : { method: "POST", headers: { "content-type": "application/json" } }),
+    agent: false,
+    signal: AbortSignal.timeout(PATIENCE_MS),
+  }).end(body);
   const [answer] = (await once(outgoing, "response")) as [IncomingMessage];
-  answer.resume();
+  for await (const _piece of answer);
   return answer.statusCode === 200;
 }

@@ -1,6 +1,6 @@
 import { Agent, type OutgoingHttpHeaders, request } from "node:http";
 import { sharedSchemaStream } from "../../test/support/hostile-arrow.ts";
-import type { Attack } from "./attack.ts";
+import { type Attack, WORDS } from "./attack.ts";
 
 const MIB = 1024 * 1024;
 const CLIENTS = 4;
@@ -29,6 +29,11 @@ function repeated(
       for (let client = 0; client < CLIENTS; client += 1) again();
     },
   };
+}
+
+/** Repeats a search in the indexed words. */
+function wordSearch(title: string, body: () => Buffer): Attack {
+  return { ...repeated(title, onTable("query"), body), searchesWords: true };
 }
 
 const query = (fields: Readonly<Record<string, unknown>>) => () => Buffer.from(JSON.stringify(fields));
@@ -69,10 +74,17 @@ export const nestedPattern = repeated(
   onTable("count_rows"),
   query({ predicate: "regexp_like(s, '^(([ab]{0,9}){0,9}){0,9}c$')" }),
 );
-export const costlyPattern = repeated(
-  "a filter with the most steps of a pattern",
+/** Patterns with many states, which together take nearly all steps that an expression may. */
+const PATTERNS = Array.from({ length: 6 }, (_, i) => `regexp_like(s, 'a[ab]{${75 + i}}[^ab]')`).join(" OR ");
+export const costlyPatterns = repeated(
+  "a filter with the most steps of patterns",
   onTable("count_rows"),
-  query({ predicate: "regexp_like(s, 'a[ab]{250}[^ab]')" }),
+  query({ predicate: PATTERNS }),
+);
+export const costlyScan = repeated(
+  "a scan by a filter with the most steps of patterns",
+  onTable("query"),
+  query({ k: 1, vector: {}, filter: PATTERNS }),
 );
 export const manyWildcards = repeated(
   "a filter by LIKE with 50 wildcards",
@@ -84,17 +96,25 @@ export const manyLikes = repeated(
   onTable("count_rows"),
   query({ predicate: Array.from({ length: 7_000 }, (_, i) => `s LIKE '%q${i}%'`).join(" OR ") }),
 );
-const words = (condition: object) => ({ full_text_query: { structured_query: { query: condition } } });
-const FUZZY = { column: "s", fuzziness: 2 };
-export const fuzzyTerms = repeated(
-  "a search for 5,400 fuzzy words with endless expansions",
-  onTable("query"),
-  query({ k: 1, ...words({ match: { ...FUZZY, terms: "ab ".repeat(5_400), max_expansions: 2 ** 31 - 1 } }) }),
+export const mostLikes = repeated(
+  "a filter of 4,000 LIKEs",
+  onTable("count_rows"),
+  query({ predicate: Array.from({ length: 4_000 }, (_, i) => `s LIKE '%q${i}%'`).join(" OR ") }),
 );
-export const fuzzyMatches = repeated(
+const searching = (condition: object) =>
+  query({ k: 1, full_text_query: { structured_query: { query: condition } } });
+const FUZZY = { column: WORDS, fuzziness: 2 };
+export const fuzzyTerms = wordSearch(
+  "a search for 5,400 fuzzy words with endless expansions",
+  searching({ match: { ...FUZZY, terms: "ab ".repeat(5_400), max_expansions: 2 ** 31 - 1 } }),
+);
+export const fuzzyMatches = wordSearch(
   "a search for 1,000 fuzzy matches",
-  onTable("query"),
-  query({ k: 1, ...words({ boolean: { should: Array(1_000).fill({ match: { ...FUZZY, terms: "ab" } }) } }) }),
+  searching({ boolean: { should: Array(1_000).fill({ match: { ...FUZZY, terms: "ab" } }) } }),
+);
+export const mostExpansions = wordSearch(
+  "a search for a word with 450 expansions",
+  searching({ match: { ...FUZZY, terms: "abcdef", max_expansions: 450 } }),
 );
 export const largeNumbers = repeated(
   "a search whose k, offset and refine_factor are 2^31-1",

@@ -2,7 +2,8 @@ import type { Attack } from "./attack.ts";
 import { idleConnections, resets } from "./floods.ts";
 import {
   columnPattern,
-  costlyPattern,
+  costlyPatterns,
+  costlyScan,
   deepFilter,
   deepJson,
   fuzzyMatches,
@@ -13,6 +14,8 @@ import {
   manyLikes,
   manyVectors,
   manyWildcards,
+  mostExpansions,
+  mostLikes,
   nestedPattern,
   sharedFields,
 } from "./requests.ts";
@@ -41,9 +44,12 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
   "many-vectors": manyVectors,
   "column-pattern": columnPattern,
   "nested-pattern": nestedPattern,
-  "costly-pattern": costlyPattern,
+  "costly-patterns": costlyPatterns,
+  "costly-scan": costlyScan,
   "many-wildcards": manyWildcards,
   "many-likes": manyLikes,
+  "most-likes": mostLikes,
   "fuzzy-terms": fuzzyTerms,
   "fuzzy-matches": fuzzyMatches,
+  "most-expansions": mostExpansions,
 };
