@@ -1,5 +1,4 @@
 import { fromBinary, type Message, toBinary } from "@bufbuild/protobuf";
-import { isRead } from "../namespace/actions.ts";
 import type { Call } from "../namespace/call.ts";
 import { type ErrorName, LanceError, toLanceError } from "../namespace/errors.ts";
 import {
@@ -9,8 +8,15 @@ import {
   type KeptOutcome,
   type TakenKey,
 } from "../namespace/idempotency.ts";
+import { isReadAction } from "../namespace/principal.ts";
 import { type Databases, databaseOf } from "./call/databases.ts";
-import type { Interceptor, Next, OperationRequest, OperationResponse } from "./call/interceptor.ts";
+import {
+  type Interceptor,
+  type Next,
+  type OperationRequest,
+  type OperationResponse,
+  onlyFor,
+} from "./call/interceptor.ts";
 import { hashBody, hashKey, hashRequest, type ReadBody } from "./idempotency-hashes.ts";
 
 /** Header, and metadata in gRPC, by which a client names a call that it may repeat. */
@@ -44,12 +50,13 @@ const UNCLEAR: ReadonlySet<ErrorName> = new Set([
  * A call with a key goes on when its client leaves, so that the client's next try finds an outcome.
  */
 export function keepAnswers(databases: Databases): Interceptor {
-  return (call, request, next) => {
+  const keep: Interceptor = (call, request, next) => {
     const text = call.headers[IDEMPOTENCY_KEY];
-    if (text === undefined || isRead(call.method)) return next(call, request);
+    if (text === undefined) return next(call, request);
     const records = databaseOf(databases, call).backend.idempotency;
     return records === undefined ? next(call, request) : once(call, request, next, text, records);
   };
+  return onlyFor(({ action }) => !isReadAction(action), keep);
 }
 
 async function once(

@@ -11,7 +11,7 @@ import { openPolicyFolder } from "../../src/auth/policies/policy-folder.ts";
 import { rolePolicies } from "../../src/auth/policies/role-policies.ts";
 import { LanceDbService } from "../../src/gen/lance/gateway/v1/lancedb_pb.ts";
 import { actionOf } from "../../src/namespace/actions.ts";
-import { OBJECTS } from "../../src/namespace/objects.ts";
+import { OPERATIONS } from "../../src/namespace/operations.ts";
 import { allows, type Role } from "../../src/namespace/principal.ts";
 import type { AnyOperation } from "../../src/namespace/touch.ts";
 import type { Binding } from "../../src/transcode/binding.ts";
@@ -139,7 +139,7 @@ describe("the routes of LanceDB's clients under policies", () => {
         ["teams", "absent"],
       ] as const)
         assert.deepEqual(await answer(hidden), await answer(missing), titleOf(route));
-      const { kind } = OBJECTS[route.method.localName as AnyOperation];
+      const { kind } = OPERATIONS[route.method.localName as AnyOperation];
       // A job that does not exist is on no table.
       if (kind !== "Table" || !route.template.source.includes("{identifier}")) continue;
       assert.equal((await answer("team$salaries"))[0], 403, titleOf(route));

@@ -1,10 +1,9 @@
-import { actionOf } from "../../namespace/actions.ts";
 import type { Access, Properties } from "../../namespace/authorizer.ts";
 import { checkIdentifier, parseIdentifier } from "../../namespace/identifier.ts";
 import { type Principal, type Proof, ROLE_NAMES, type Role } from "../../namespace/principal.ts";
 import type { ObjectKind } from "../../namespace/touch.ts";
 import { isJsonObject } from "../../runtime/json.ts";
-import { localNameOf, OPERATION_KINDS } from "./schema.ts";
+import { BY_NAME } from "./schema.ts";
 
 /** A question to policies, as people write it. */
 export interface Question {
@@ -47,16 +46,16 @@ export function accessOf(question: Question): { readonly principal: Principal; r
   if (!(ROLE_NAMES as readonly string[]).includes(role)) {
     throw new Error(`role must be one of ${ROLE_NAMES.join(", ")}`);
   }
-  const kind = OPERATION_KINDS.get(operation);
-  if (kind === undefined) throw new Error(`action must be an operation of the contract, not ${operation}`);
+  const facts = BY_NAME.get(operation);
+  if (facts === undefined) throw new Error(`action must be an operation of the contract, not ${operation}`);
   const id = parseIdentifier(object);
   checkIdentifier(id);
-  const own: ObjectKind = id.length === 0 ? "Database" : kind;
+  const own: ObjectKind = id.length === 0 ? "Database" : facts.kind;
   return {
     principal: { by: by as Proof, name, credentialId: "", role: role as Role, groups, claims },
     access: {
       operation,
-      action: actionOf({ localName: localNameOf(operation) }),
+      action: facts.action,
       object: { kind: own, database, id },
     },
   };

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { beforeAll, describe, it } from "vitest";
-import { actionOf } from "../../namespace/actions.ts";
 import type { Access, Properties } from "../../namespace/authorizer.ts";
 import type { Principal } from "../../namespace/principal.ts";
 import type { ObjectKind } from "../../namespace/touch.ts";
@@ -9,7 +8,7 @@ import { type Cedar, loadCedar } from "./cedar.ts";
 import { createDecider, type Decider } from "./decide.ts";
 import { entitiesOf, lineOf, userOf } from "./entities.ts";
 import { parsePolicies } from "./read-policies.ts";
-import { localNameOf } from "./schema.ts";
+import { BY_NAME } from "./schema.ts";
 
 let cedar: Cedar;
 beforeAll(async () => {
@@ -23,7 +22,7 @@ const ann: Principal = {
 
 function access(operation: string, path: string, kind: ObjectKind = "Table", database?: string): Access {
   const id = path === "" ? [] : path.split("/");
-  const action = actionOf({ localName: localNameOf(operation) });
+  const action = BY_NAME.get(operation)?.action as Access["action"];
   return { operation, action, object: { kind, database, id } };
 }
 

@@ -1,8 +1,5 @@
 import type { ActionType, SchemaJson } from "@cedar-policy/cedar-wasm/nodejs";
-import { LanceDbService } from "../../gen/lance/gateway/v1/lancedb_pb.ts";
-import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
-import { actionOf } from "../../namespace/actions.ts";
-import { OBJECTS } from "../../namespace/objects.ts";
+import { OPERATIONS, type OperationFacts } from "../../namespace/operations.ts";
 import { ROLE_NAMES, ROLES } from "../../namespace/principal.ts";
 import type { ObjectKind } from "../../namespace/touch.ts";
 
@@ -21,18 +18,10 @@ const RESOURCES: Readonly<Record<ObjectKind, readonly ObjectKind[]>> = {
   Table: ["Table"],
 };
 
-/** Names of the operations by the kind of their object. */
-export const OPERATION_KINDS: ReadonlyMap<string, ObjectKind> = new Map(
-  [...LanceNamespaceService.methods, ...LanceDbService.methods].map(({ name, localName }) => [
-    name,
-    OBJECTS[localName as keyof typeof OBJECTS].kind,
-  ]),
+/** Facts about the operations by their names in the contract. */
+export const BY_NAME: ReadonlyMap<string, OperationFacts> = new Map(
+  Object.values(OPERATIONS).map((facts) => [facts.method.name, facts]),
 );
-
-/** Returns the local name of an operation in the generated code. */
-export function localNameOf(operation: string): string {
-  return operation.charAt(0).toLowerCase() + operation.slice(1);
-}
 
 /** The schema that policies are checked against: every operation is an action, and a member of its kind. */
 export const SCHEMA: SchemaJson<string> = {
@@ -53,10 +42,10 @@ export const SCHEMA: SchemaJson<string> = {
     actions: {
       ...Object.fromEntries(ROLES.owner.map((action) => [action, {}])),
       ...Object.fromEntries(
-        [...OPERATION_KINDS].map(([name, kind]): [string, ActionType<string>] => [
+        [...BY_NAME].map(([name, { action, kind }]): [string, ActionType<string>] => [
           name,
           {
-            memberOf: [{ id: actionOf({ localName: localNameOf(name) }) }],
+            memberOf: [{ id: action }],
             appliesTo: { principalTypes: ["User"], resourceTypes: [...RESOURCES[kind]] },
           },
         ]),

@@ -3,7 +3,7 @@ import { isRead } from "../../namespace/actions.ts";
 import { type Call, copyCall, type Validation } from "../../namespace/call.ts";
 import type { NoteDecision } from "../../namespace/decisions.ts";
 import { demandsFreshness } from "../../namespace/freshness.ts";
-import type { Operation } from "../../namespace/lance-namespace.ts";
+import { factsOf } from "../../namespace/operations.ts";
 import type { SharedCounter } from "../../runtime/sharing.ts";
 import { lastingHeaders, lifetimeOf, packAnswer } from "./answers.ts";
 import { createClearing } from "./clearing.ts";
@@ -65,13 +65,6 @@ interface Landed {
   /** The answer for all other callers. */
   readonly kept: Kept;
 }
-
-const CACHED: ReadonlySet<string> = new Set<Operation>([
-  "describeTable",
-  "describeNamespace",
-  "tableExists",
-  "namespaceExists",
-]);
 
 const ANSWER_ANEW = /\bno-(?:cache|store)\b/i;
 
@@ -181,7 +174,8 @@ export function createDescribeCache(options: DescribeCacheOptions): DescribeCach
     for (const method of methods) {
       const handler = handlers[method.localName];
       if (handler === undefined) continue;
-      if (CACHED.has(method.localName)) result[method.localName] = cached(method, handler as UnaryHandler);
+      if (factsOf(method.localName)?.cacheable)
+        result[method.localName] = cached(method, handler as UnaryHandler);
       else if (!isRead(method)) result[method.localName] = clearing(method, handler);
     }
     return result;

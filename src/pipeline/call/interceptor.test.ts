@@ -2,15 +2,17 @@ import assert from "node:assert/strict";
 import { create } from "@bufbuild/protobuf";
 import { tableFromArrays, tableToIPC } from "apache-arrow";
 import { describe, it } from "vitest";
-import { createCaller } from "../../../test/support/caller.ts";
+import { beginCall, createCaller } from "../../../test/support/caller.ts";
 import { CallError } from "../../../test/support/client.ts";
 import { HttpBodySchema } from "../../gen/google/api/httpbody_pb.ts";
 import { InsertIntoTableResponseSchema } from "../../gen/lance/namespace/v1/data_pb.ts";
 import { QueryTableResponseSchema } from "../../gen/lance/namespace/v1/query_pb.ts";
+import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import { DescribeTableResponseSchema } from "../../gen/lance/namespace/v1/table_pb.ts";
 import { type ErrorName, errorEntry, LanceError } from "../../namespace/errors.ts";
 import type { Backend } from "../../namespace/lance-namespace.ts";
-import { type Interceptor, interceptOperations, isStream } from "./interceptor.ts";
+import type { OperationFacts } from "../../namespace/operations.ts";
+import { compose, type Interceptor, interceptOperations, isStream, onlyFor } from "./interceptor.ts";
 
 const bytes = (...values: number[]) => new Uint8Array(values);
 
@@ -118,6 +120,42 @@ describe("interceptors", () => {
       }),
     );
     assert.equal((await client.describeTable({ id: ["t"] })).table, "t");
+  });
+
+  it("take part only in the chains of the operations to which they apply", async () => {
+    const passed: string[] = [];
+    const asked: string[] = [];
+    const step =
+      (name: string): Interceptor =>
+      (call, request, next) => {
+        passed.push(`${name} ${request.operation}`);
+        return next(call, request);
+      };
+    const applies = (action: string) => (facts: OperationFacts) => {
+      asked.push(facts.method.localName);
+      return facts.action === action;
+    };
+    const list: Interceptor = (call, request, next) =>
+      next(call, { ...request, operation: "listTables" } as typeof request);
+    const chain = compose(
+      [
+        step("all"),
+        onlyFor(({ method }) => method.localName === "describeTable", list),
+        onlyFor(applies("list"), step("lists")),
+        onlyFor(applies("describe"), step("descriptions")),
+      ],
+      async ({ method }) => create(method.output) as never,
+    );
+    const { describeTable, tableExists } = LanceNamespaceService.method;
+    const times = asked.length;
+    for (const method of [tableExists, describeTable]) {
+      const message = create(method.input);
+      await chain(beginCall(method), { kind: "unary", operation: method.localName, message } as never);
+    }
+    // A request of another operation goes on in the chain of that operation.
+    const listed = ["all describeTable", "lists listTables"];
+    assert.deepEqual(passed, ["all tableExists", "descriptions tableExists", ...listed]);
+    assert.equal(asked.length, times);
   });
 
   it("call the backend again after a failure", async () => {

@@ -8,6 +8,7 @@ import type {
 import type { LanceDbService } from "../../gen/lance/gateway/v1/lancedb_pb.ts";
 import type { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import type { Call } from "../../namespace/call.ts";
+import { eachOperation, OPERATIONS, type OperationFacts } from "../../namespace/operations.ts";
 
 type Methods = (typeof LanceNamespaceService)["method"] & (typeof LanceDbService)["method"];
 
@@ -56,11 +57,18 @@ export type Next<K extends OperationName = OperationName> = (
  * The promise of a download resolves before its first message; the stream of messages reports later failures. An
  * interceptor that needs the end of a download wraps the stream.
  */
-export type Interceptor<K extends OperationName = OperationName> = (
-  call: Call,
-  request: OperationRequest<K>,
-  next: Next<K>,
-) => Promise<OperationResponse<K>>;
+export interface Interceptor<K extends OperationName = OperationName> {
+  (call: Call, request: OperationRequest<K>, next: Next<K>): Promise<OperationResponse<K>>;
+  /** Whether calls of an operation pass the step. It is asked once, when the pipeline is created. Default: all pass it. */
+  readonly appliesTo?: AppliesTo | undefined;
+}
+
+type AppliesTo = (facts: OperationFacts) => boolean;
+
+/** Makes only the calls of some operations pass an interceptor. */
+export function onlyFor(appliesTo: AppliesTo, interceptor: Interceptor): Interceptor {
+  return Object.assign(interceptor, { appliesTo });
+}
 
 /** Interceptors of single operations, each typed by its operation. */
 export type OperationInterceptors = { readonly [K in OperationName]?: Interceptor<K> };
@@ -68,10 +76,12 @@ export type OperationInterceptors = { readonly [K in OperationName]?: Intercepto
 /** Creates an interceptor that applies to the named operations and passes all other calls on. */
 export function interceptOperations(interceptors: OperationInterceptors): Interceptor {
   const byOperation: { readonly [name: string]: Interceptor | undefined } = interceptors as never;
-  return (call, request, next) => {
+  const dispatch: Interceptor = (call, request, next) => {
     const interceptor = byOperation[request.operation];
+    // A step of another one passes on whatever it gets.
     return interceptor === undefined ? next(call, request) : interceptor(call, request, next);
   };
+  return onlyFor(({ method }) => byOperation[method.localName] !== undefined, dispatch);
 }
 
 /** Whether a response is the stream of a download. */
@@ -82,14 +92,24 @@ export function isStream(
 }
 
 /**
- * Composes interceptors into one function; the first one is outermost. A failure is always a rejected promise, also
- * when an interceptor throws before its first `await`.
+ * Composes a chain for each operation, of the interceptors that apply to it; the first one is outermost. A failure is always a rejected
+ * promise, also when an interceptor throws before its first `await`. A request of another operation that an interceptor passes on goes
+ * on in the chain of that operation.
  */
 export function compose(interceptors: readonly Interceptor[], last: Next): Next {
-  return interceptors.reduceRight<Next>(
-    (next, interceptor) => rejecting((call, request) => interceptor(call, request, next)),
-    rejecting(last),
+  const end = rejecting(last);
+  const chains = interceptors.reduceRight(
+    (rest, interceptor) =>
+      eachOperation((name) => {
+        const own = rest[name];
+        if (interceptor.appliesTo?.(OPERATIONS[name]) === false) return own;
+        const next: Next = (call, request) =>
+          request.operation === name ? own(call, request) : rest[request.operation](call, request);
+        return rejecting((call, request) => interceptor(call, request, next));
+      }),
+    eachOperation(() => end),
   );
+  return (call, request) => chains[request.operation](call, request);
 }
 
 function rejecting(step: Next): Next {

@@ -1,16 +1,22 @@
 import { create, type Message } from "@bufbuild/protobuf";
 import type { ListJobsResponse } from "../../gen/lance/gateway/v1/job_pb.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
-import { isRead } from "../../namespace/actions.ts";
 import { type Call, copyCall } from "../../namespace/call.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import { DATABASE_HEADERS } from "../../namespace/header-names.ts";
 import { DEFAULT_DELIMITER } from "../../namespace/identifier.ts";
 import type { Backend } from "../../namespace/lance-namespace.ts";
-import { kindOf } from "../../namespace/reach.ts";
+import { OPERATIONS, type OperationFacts } from "../../namespace/operations.ts";
+import { isReadAction } from "../../namespace/principal.ts";
 import { concernsDatabases, type RootDatabases } from "../../namespace/root-databases.ts";
 import type { Databases } from "./databases.ts";
-import { type Interceptor, isStream, type Next, type OperationInterceptors } from "./interceptor.ts";
+import {
+  type Interceptor,
+  isStream,
+  type Next,
+  type OperationInterceptors,
+  type OperationName,
+} from "./interceptor.ts";
 import { databaseNamed } from "./named-database.ts";
 import { createScopes } from "./scope.ts";
 
@@ -47,9 +53,9 @@ export function enterDatabase(databases: Databases): Interceptor {
     }
     call.takes = undefined;
     const scope = scopeOf(call.method);
-    if (call.id.length > 0 || hasRoot(call)) call.id = [name, ...call.id];
+    if (call.id.length > 0 || hasRoot(OPERATIONS[request.operation])) call.id = [name, ...call.id];
     scope.enter(request.message, name, call.id);
-    const own = interceptorsIn(database)[request.operation];
+    const own = interceptorIn(database, request.operation);
     const response = await (own === undefined ? next(call, request) : own(call, request, next));
     if (!isStream(response)) scope.leave(response, name);
     return response;
@@ -57,8 +63,8 @@ export function enterDatabase(databases: Databases): Interceptor {
 }
 
 /** Whether the root of the database is an object of the operation, which only reads it. */
-function hasRoot({ method }: Call): boolean {
-  return kindOf(method.localName) === "Namespace" && isRead(method);
+function hasRoot({ kind, action }: OperationFacts): boolean {
+  return kind === "Namespace" && isReadAction(action);
 }
 
 /** @throws LanceError Unsupported for a database that would be in another one */
@@ -74,12 +80,8 @@ interface Entered {
   readonly texts: RootDatabases;
 }
 
-/** The operations whose requests or answers name objects in another way than by lists of names. */
-function interceptorsIn({
-  name,
-  backend,
-  texts,
-}: Entered): Readonly<Record<string, Interceptor | undefined>> {
+/** Returns the step of an operation whose requests or answers name objects in another way than by lists of names. */
+function interceptorIn({ name, backend, texts }: Entered, operation: OperationName): Interceptor | undefined {
   const prefix = `${name}${DEFAULT_DELIMITER}`;
 
   const unsupported = (what: string) =>
@@ -132,6 +134,5 @@ function interceptorsIn({
       return answer;
     },
   };
-  const others = { describeJob: ownJob, cancelJob: ownJob, queryJobEvents: ownJob };
-  return { ...(interceptors as object), ...others };
+  return OPERATIONS[operation].by === "job" ? ownJob : (interceptors[operation] as Interceptor | undefined);
 }

@@ -1,8 +1,8 @@
 import type { DescMethod, Message } from "@bufbuild/protobuf";
-import { isRead } from "../../namespace/actions.ts";
 import type { Call } from "../../namespace/call.ts";
 import { LanceError } from "../../namespace/errors.ts";
-import { kindOf } from "../../namespace/reach.ts";
+import { factsOf } from "../../namespace/operations.ts";
+import { isReadAction } from "../../namespace/principal.ts";
 import type { Databases } from "./databases.ts";
 import {
   type Interceptor,
@@ -79,7 +79,8 @@ async function refuseUnknown(call: Call, request: OperationRequest, next: Next):
 
 /** Whether a call is about a database as an entry of the root's list: it creates or drops one. */
 function isAboutList({ id, method }: Call): boolean {
-  return id.length === 1 && kindOf(method.localName) === "Namespace" && !isRead(method);
+  const facts = factsOf(method.localName);
+  return id.length === 1 && facts?.kind === "Namespace" && !isReadAction(facts.action);
 }
 
 type Selector = (request: Message, call: Call) => string | undefined;

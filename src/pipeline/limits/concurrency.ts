@@ -5,7 +5,13 @@ import { LanceError } from "../../namespace/errors.ts";
 import type { KeyedCells } from "../../runtime/keyed-cells.ts";
 import { type SharedQuantity, UNSHARED } from "../../runtime/sharing.ts";
 import { type Databases, databaseOf } from "../call/databases.ts";
-import { type Interceptor, isStream, type Next, type OperationRequest } from "../call/interceptor.ts";
+import {
+  type Interceptor,
+  isStream,
+  type Next,
+  type OperationRequest,
+  onlyFor,
+} from "../call/interceptor.ts";
 import { createQuota } from "./quotas.ts";
 import { createRefusalDelay, type DelayRefusal } from "./refusal-delay.ts";
 
@@ -45,8 +51,7 @@ export function limitCallers(max: number, what: "calls" | "downloads", cells: Ke
   const quota = createQuota(max, cells);
   const refusal = `no more than ${max} ${what} of a caller may run at once`;
   const delay = createRefusalDelay();
-  return (call, request, next) => {
-    if (what === "downloads" && request.kind !== "download") return next(call, request);
+  const limit: Interceptor = (call, request, next) => {
     const key = callerKey(call);
     const places: Places = {
       ...{ refusal, delay },
@@ -55,6 +60,7 @@ export function limitCallers(max: number, what: "calls" | "downloads", cells: Ke
     };
     return holding(places, call, request, next);
   };
+  return what === "calls" ? limit : onlyFor(({ method }) => method.methodKind === "server_streaming", limit);
 }
 
 /** @param shared running calls of all workers of the process */

@@ -1,10 +1,14 @@
 import { create } from "@bufbuild/protobuf";
-import type { CountTableRowsResponse, QueryTableRequest } from "../../gen/lance/namespace/v1/query_pb.ts";
+import {
+  type CountTableRowsResponse,
+  type QueryTableRequest,
+  QueryTableRequestSchema,
+} from "../../gen/lance/namespace/v1/query_pb.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import { type Call, copyCall } from "../../namespace/call.ts";
 import { isLanceError, LanceError } from "../../namespace/errors.ts";
 import { DEFAULT_SEARCH_ROWS, isSearch } from "../../namespace/search-rows.ts";
-import type { Interceptor, Next, OperationRequest } from "../call/interceptor.ts";
+import { type Interceptor, type Next, type OperationRequest, onlyFor } from "../call/interceptor.ts";
 import { searchesLists } from "./lists-of-vectors.ts";
 
 const { countTableRows } = LanceNamespaceService.method;
@@ -17,9 +21,8 @@ const { countTableRows } = LanceNamespaceService.method;
  * The refusal is not Throttling, which clients repeat.
  */
 export function limitQueryRows(max: number): Interceptor {
-  return async (call, request, next) => {
-    if (request.operation !== "queryTable") return next(call, request);
-    const { message } = request;
+  const limit: Interceptor = async (call, request, next) => {
+    const message = request.message as QueryTableRequest;
     const most = mostOf(message);
     const vectors = message.vector?.multiVector.length ?? 0;
     if (most * Math.max(1, vectors) <= max) return next(call, request);
@@ -36,6 +39,7 @@ export function limitQueryRows(max: number): Interceptor {
       { limit: "query_rows" },
     );
   };
+  return onlyFor(({ method }) => method.input.typeName === QueryTableRequestSchema.typeName, limit);
 }
 
 /** Returns the number of rows that a query asks for. */

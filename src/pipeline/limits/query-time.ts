@@ -1,9 +1,8 @@
 import type { Message } from "@bufbuild/protobuf";
-import { actionOf } from "../../namespace/actions.ts";
 import type { Call } from "../../namespace/call.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import { beforeEnd } from "../../runtime/before-end.ts";
-import { type Interceptor, isStream, type OperationResponse } from "../call/interceptor.ts";
+import { type Interceptor, isStream, type OperationResponse, onlyFor } from "../call/interceptor.ts";
 
 /**
  * Bounds the duration of calls that read rows, to the end of their answers; beyond it they end with DeadlineExceeded. The backend
@@ -32,8 +31,7 @@ export function limitQueryTime(maxMs: number): Interceptor {
     }
   }
 
-  return async (call, request, next) => {
-    if (actionOf(call.method) !== "read") return next(call, request);
+  const limit: Interceptor = async (call, request, next) => {
     const { promise: late, reject } = Promise.withResolvers<never>();
     late.catch(() => {});
     const end = Date.now() + maxMs;
@@ -57,6 +55,7 @@ export function limitQueryTime(maxMs: number): Interceptor {
       if (!streams) done();
     }
   };
+  return onlyFor(({ action }) => action === "read", limit);
 }
 
 /** Frees what a stream holds that nobody reads; one that never begins would keep it. */

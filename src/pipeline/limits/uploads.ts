@@ -4,7 +4,7 @@ import type { Call } from "../../namespace/call.ts";
 import { callerKey } from "../../namespace/caller-key.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import { type Databases, databaseOf } from "../call/databases.ts";
-import type { Interceptor } from "../call/interceptor.ts";
+import { type Interceptor, onlyFor } from "../call/interceptor.ts";
 import type { Quota } from "./quotas.ts";
 
 /**
@@ -15,9 +15,7 @@ import type { Quota } from "./quotas.ts";
  * @param ofCaller bytes that a caller may hold. Default: no bound.
  */
 export function admitUploads(databases: Databases, budget: ByteBudget, ofCaller?: Quota): Interceptor {
-  return (call, request, next) => {
-    if (request.kind !== "upload" && request.operation !== "completeMultipartWrite")
-      return next(call, request);
+  const admit: Interceptor = (call, request, next) => {
     const { maxUploadBytes } = databaseOf(databases, call).limits;
     const hold = ofCaller === undefined ? budget.open() : holdOf(callerKey(call), ofCaller, budget.open());
     call.holdBody = (bytes) => hold.take(bytes);
@@ -28,6 +26,7 @@ export function admitUploads(databases: Databases, budget: ByteBudget, ofCaller?
         : request;
     return next(call, admitted).finally(() => hold.release());
   };
+  return onlyFor(({ method, readsParts }) => method.methodKind === "client_streaming" || readsParts, admit);
 }
 
 /** Returns a hold whose bytes count for a caller, too. */

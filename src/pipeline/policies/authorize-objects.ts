@@ -1,7 +1,7 @@
-import { actionOf } from "../../namespace/actions.ts";
 import type { Call } from "../../namespace/call.ts";
 import type { LanceError } from "../../namespace/errors.ts";
 import { joinIdentifier } from "../../namespace/identifier.ts";
+import { OPERATIONS } from "../../namespace/operations.ts";
 import { objectsById, reachOf } from "../../namespace/reach.ts";
 import type { Touch } from "../../namespace/touch.ts";
 import type { Databases } from "../call/databases.ts";
@@ -10,7 +10,7 @@ import { nameEntries } from "../call/name-entries.ts";
 import { refusal } from "./authorize.ts";
 import { createLookups } from "./lookups.ts";
 import { mayAll } from "./may-all.ts";
-import { METHODS, type Permissions } from "./permissions.ts";
+import type { Permissions } from "./permissions.ts";
 
 /**
  * Refuses the calls that do to one of their objects what the caller may not do. The objects are those of the parsed
@@ -57,7 +57,7 @@ export function authorizeObjects(permissions: Permissions, databases: Databases)
   };
 
   return (call, request, next) => {
-    const touches = objectsById(request.operation, call.id);
+    const touches = objectsById(request.operation, OPERATIONS[request.operation], call.id);
     if (touches === undefined) return checkAll(call, request, next);
     const decide = (decisions: readonly boolean[]) => {
       const refused = touches.find((_, index) => decisions[index] !== true);
@@ -70,6 +70,6 @@ export function authorizeObjects(permissions: Permissions, databases: Databases)
 }
 
 function refusalOf(call: Call, { operation, id }: Touch): LanceError {
-  const method = METHODS[operation];
-  return refusal(call, method.name, actionOf(method), id);
+  const { method, action } = OPERATIONS[operation];
+  return refusal(call, method.name, action, id);
 }

@@ -3,7 +3,7 @@ import type { Call } from "../../namespace/call.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import { type Identifier, joinIdentifier } from "../../namespace/identifier.ts";
 import { type Action, allows, isReadAction } from "../../namespace/principal.ts";
-import type { Interceptor } from "../call/interceptor.ts";
+import { type Interceptor, onlyFor } from "../call/interceptor.ts";
 
 /** Refuses the calls that the caller's role does not allow, before anything looks whether their object exists. */
 export const authorize: Interceptor = (call, request, next) => {
@@ -27,7 +27,9 @@ export function refusal(
 }
 
 /** Refuses every call that changes something, on every backend. */
-export const readOnly: Interceptor = (call, request, next) => {
-  if (isReadAction(actionOf(call.method))) return next(call, request);
-  throw new LanceError("PermissionDenied", `the gateway serves for reading only: ${call.method.name} writes`);
-};
+export const readOnly = onlyFor(
+  ({ action }) => !isReadAction(action),
+  ({ method }) => {
+    throw new LanceError("PermissionDenied", `the gateway serves for reading only: ${method.name} writes`);
+  },
+);

@@ -5,10 +5,10 @@ import { LanceError } from "../../namespace/errors.ts";
 import { DEFAULT_DELIMITER } from "../../namespace/identifier.ts";
 import { checkProgress } from "../../namespace/page-progress.ts";
 import type { Databases } from "../call/databases.ts";
-import type { Interceptor, Next, OperationRequest } from "../call/interceptor.ts";
+import { type Interceptor, type Next, type OperationRequest, onlyFor } from "../call/interceptor.ts";
 import { createNameFinder } from "./find-names.ts";
 import { fullPage, type Page, type Source } from "./full-page.ts";
-import { LISTINGS, type ListAnswer, type Listing, type ListRequest } from "./listings.ts";
+import { type ListAnswer, type Listing, type ListRequest, listingOf } from "./listings.ts";
 import type { Permissions } from "./permissions.ts";
 import type { TokenSeal } from "./token-seal.ts";
 
@@ -94,10 +94,10 @@ export function filterListings(permissions: Permissions, databases: Databases, s
     return Object.assign(first as never, { [field]: spelled, pageToken });
   }
 
-  return (call, request, next) => {
-    const listing = LISTINGS[request.operation];
-    return listing === undefined ? next(call, request) : list(call, request, next, listing);
-  };
+  return onlyFor(
+    ({ action }) => action === "list",
+    (call, request, next) => list(call, request, next, listingOf(request.operation)),
+  );
 }
 
 /**

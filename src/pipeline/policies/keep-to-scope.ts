@@ -1,8 +1,7 @@
 import type { Message } from "@bufbuild/protobuf";
-import { actionOf } from "../../namespace/actions.ts";
 import type { Call } from "../../namespace/call.ts";
 import type { Identifier } from "../../namespace/identifier.ts";
-import { isConfined } from "../../namespace/reach.ts";
+import { OPERATIONS } from "../../namespace/operations.ts";
 import { type Databases, nameOfUnnamed } from "../call/databases.ts";
 import type { Interceptor, OperationRequest } from "../call/interceptor.ts";
 import { refusal } from "./authorize.ts";
@@ -14,11 +13,11 @@ import { refusal } from "./authorize.ts";
 export function keepToScope(databases: Databases): Interceptor {
   const unnamed = nameOfUnnamed(databases);
   return (call, request, next) => {
-    const { principal, method, id, database = unnamed } = call;
+    const { principal, id, database = unnamed } = call;
     // The names of the list of databases begin with those of databases.
     const root = database === undefined || database === "" ? [] : [database];
     if (principal?.scope !== undefined && !isWithin(principal.scope, root, call, request))
-      throw refusal(call, method.name, actionOf(method), id);
+      throw refusal(call, call.method.name, OPERATIONS[request.operation].action, id);
     return next(call, request);
   };
 }
@@ -37,10 +36,11 @@ function isWithin(
 ): boolean {
   const { newNamespaceId = [], newTableName, location = "" } = message as Message & Reaching;
   // A location may be that of another table.
-  if (!isConfined(operation) || location !== "") return false;
+  const { isConfined, event } = OPERATIONS[operation];
+  if (!isConfined || location !== "") return false;
   const covers = (object: Identifier) => scope.some((prefix) => startsWith([...root, ...object], prefix));
   if (!covers(call.id)) return false;
-  if (operation !== "renameTable") return true;
+  if (event !== "table.renamed") return true;
   const parent = newNamespaceId.length > 0 ? newNamespaceId : call.id.slice(0, -1);
   return covers([...parent, newTableName ?? ""]);
 }

@@ -37,7 +37,7 @@ const TABLES = {
 } as const;
 
 /** The operations that list objects of the catalog. Lists of what belongs to a single table need a right to the table. */
-export const LISTINGS: { readonly [K in OperationName]?: Listing } = {
+const LISTINGS: { readonly [K in OperationName]?: Listing } = {
   listNamespaces: {
     field: "namespaces",
     children: { operation: "describeNamespace", kind: "Namespace" },
@@ -56,6 +56,17 @@ export const LISTINGS: { readonly [K in OperationName]?: Listing } = {
   },
   listJobs: { field: "jobs", needs: ({ table }: JobSummary) => seeNamed(table) },
 };
+
+/**
+ * Returns the listing of an operation.
+ *
+ * @throws Error for an operation that lists objects in a way that is not known
+ */
+export function listingOf(operation: OperationName): Listing {
+  const listing = LISTINGS[operation];
+  if (listing === undefined) throw new Error(`${operation} lists what nothing filters`);
+  return listing;
+}
 
 function seeTable(id: Identifier): Touch {
   return { operation: "describeTable", kind: "Table", id };

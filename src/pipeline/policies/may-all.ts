@@ -1,10 +1,9 @@
-import { actionOf } from "../../namespace/actions.ts";
 import type { Call } from "../../namespace/call.ts";
 import type { Identifier } from "../../namespace/identifier.ts";
-import { OBJECTS } from "../../namespace/objects.ts";
+import { OPERATION_NAMES, OPERATIONS } from "../../namespace/operations.ts";
 import type { Action } from "../../namespace/principal.ts";
 import type { Touch } from "../../namespace/touch.ts";
-import { METHODS, type Permissions } from "./permissions.ts";
+import type { Permissions } from "./permissions.ts";
 
 /**
  * Whether the caller of a call may do every operation of a kind to a table. Credentials for the files of a table are for callers who
@@ -16,11 +15,9 @@ export async function mayAll(
   id: Identifier,
   action: Action,
 ): Promise<boolean> {
-  const operations = OF_TABLES.filter((operation) => actionOf(METHODS[operation]) === action);
+  const operations = OF_TABLES.filter((operation) => OPERATIONS[operation].action === action);
   const touches = operations.map((operation): Touch => ({ operation, kind: "Table", id }));
   return (await permissions.allowEach(call, touches)).every(Boolean);
 }
 
-const OF_TABLES = (Object.keys(OBJECTS) as (keyof typeof OBJECTS)[]).filter(
-  (operation) => OBJECTS[operation].kind === "Table",
-);
+const OF_TABLES = OPERATION_NAMES.filter((operation) => OPERATIONS[operation].kind === "Table");

@@ -1,9 +1,7 @@
 import { setImmediate as turn } from "node:timers/promises";
-import { LanceDbService } from "../../gen/lance/gateway/v1/lancedb_pb.ts";
-import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
-import { actionOf } from "../../namespace/actions.ts";
 import type { Access, Authorizer, Siblings } from "../../namespace/authorizer.ts";
 import type { Call } from "../../namespace/call.ts";
+import { OPERATIONS } from "../../namespace/operations.ts";
 import type { Principal } from "../../namespace/principal.ts";
 import type { ObjectKind, Touch } from "../../namespace/touch.ts";
 import { type Databases, nameOfUnnamed } from "../call/databases.ts";
@@ -25,9 +23,6 @@ export interface Permissions {
   /** Name of the database of a call, as permissions know it. */
   databaseOf(call: Call): string | undefined;
 }
-
-/** The methods of the contract and of LanceDB's own routes, by operation. */
-export const METHODS = { ...LanceNamespaceService.method, ...LanceDbService.method };
 
 /** Time for decisions before other calls get a turn, in milliseconds. */
 const TURN_MS = 10;
@@ -53,11 +48,10 @@ export function createPermissions(authorizer: Authorizer, databases: Databases):
   }
 
   function accessOf(call: Call, touch: Touch): Access {
-    const { operation } = touch;
-    const method = METHODS[operation];
+    const { method, action } = OPERATIONS[touch.operation];
     return {
       operation: method.name,
-      action: actionOf(method),
+      action,
       object: objectOf(call, touch),
       properties: () => propertiesOf(call, touch),
     };

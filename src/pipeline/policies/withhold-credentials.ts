@@ -1,4 +1,4 @@
-import type { Message } from "@bufbuild/protobuf";
+import type { DescMessage, Message } from "@bufbuild/protobuf";
 import {
   DeclareTableRequestSchema,
   DescribeTableRequestSchema,
@@ -6,15 +6,7 @@ import {
 import type { Call } from "../../namespace/call.ts";
 import type { StorageAccess } from "../../namespace/lance-namespace.ts";
 import type { Databases } from "../call/databases.ts";
-import type { Interceptor, OperationName } from "../call/interceptor.ts";
-
-/** Operations whose answers may have storage options with credentials. */
-const HANDING_OUT: ReadonlySet<string> = new Set<OperationName>([
-  "describeTable",
-  "declareTable",
-  "createTable",
-  "batchCommitTables",
-]);
+import { type Interceptor, onlyFor } from "../call/interceptor.ts";
 
 /** Types of requests that say whether they want credentials. */
 const ASKING: ReadonlySet<string> = new Set([
@@ -34,11 +26,20 @@ const INCLUDED: Readonly<Record<StorageAccess, readonly StorageAccess[]>> = {
  * upstream sees the gateway, and not what a caller may do.
  */
 export function withholdCredentials(databases: Databases): Interceptor {
-  return (call, request, next) => {
-    if (!HANDING_OUT.has(request.operation)) return next(call, request);
+  const withholdFrom: Interceptor = (call, request, next) => {
     const access = databases.get(call.database)?.backend.handsOut;
     return access === undefined ? next(call, request) : withhold(access, call, request, next);
   };
+  return onlyFor(({ method }) => hasStorageOptions(method.output), withholdFrom);
+}
+
+/** Whether messages of a type, or those in it, may have storage options with credentials. */
+function hasStorageOptions(type: DescMessage, seen = new Set<DescMessage>()): boolean {
+  if (seen.has(type)) return false;
+  seen.add(type);
+  return type.fields.some(
+    ({ name, message }) => name === "storage_options" || (message && hasStorageOptions(message, seen)),
+  );
 }
 
 async function withhold(access: StorageAccess, ...[call, request, next]: Parameters<Interceptor>) {

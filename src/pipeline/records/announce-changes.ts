@@ -7,12 +7,12 @@ import {
   EVENT_PREFIX,
   type EventSink,
 } from "../../namespace/change-event.ts";
-import { type Change, changesOf, isChange } from "../../namespace/changes.ts";
+import { type Change, changesOf } from "../../namespace/changes.ts";
 import type { ErrorName } from "../../namespace/errors.ts";
 import { joinIdentifier } from "../../namespace/identifier.ts";
-import type { Interceptor, OperationRequest } from "../call/interceptor.ts";
+import { OPERATIONS } from "../../namespace/operations.ts";
+import { type Interceptor, type OperationRequest, onlyFor } from "../call/interceptor.ts";
 import { nameEntries } from "../call/name-entries.ts";
-import { METHODS } from "../policies/permissions.ts";
 import { failureOf } from "./observe.ts";
 
 /** Where events go, and whose they are. */
@@ -36,11 +36,9 @@ const UNCLEAR: ReadonlySet<ErrorName> = new Set([
  * outcome is not known announces its changes, too, and says so; other failures have changed nothing.
  */
 export function announceChanges({ sink, source }: Announcements): Interceptor {
-  return async (call, request, next) => {
-    const { operation } = request;
-    if (!isChange(operation)) return next(call, request);
+  const announceAfter: Interceptor = async (call, request, next) => {
     nameEntries(request);
-    const changes = await changesOf(operation, request.message, call.id);
+    const changes = await changesOf(request.operation, request.message, call.id);
     const announce = (outcome: ChangeData["outcome"], response?: Message) =>
       sink.announce(changes.map((change) => eventOf(source, call, request, change, outcome, response)));
     // The answer has the version.
@@ -55,6 +53,7 @@ export function announceChanges({ sink, source }: Announcements): Interceptor {
     await announce("done", response as Message);
     return response;
   };
+  return onlyFor(({ event }) => event !== undefined, announceAfter);
 }
 
 function eventOf(
@@ -80,7 +79,7 @@ function eventOf(
       database: call.database,
       object,
       to: to && joinIdentifier(to),
-      operation: METHODS[operation].name,
+      operation: OPERATIONS[operation].method.name,
       outcome,
       version: versionIn(isWhole ? response : own),
       job: jobIn(response),

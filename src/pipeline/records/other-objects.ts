@@ -1,5 +1,8 @@
-import type { DescMessage, Message } from "@bufbuild/protobuf";
-import type { CreateMaterializedViewRequest } from "../../gen/lance/namespace/v1/view_pb.ts";
+import { type DescMessage, isMessage, type Message } from "@bufbuild/protobuf";
+import {
+  type CreateMaterializedViewRequest,
+  CreateMaterializedViewRequestSchema,
+} from "../../gen/lance/namespace/v1/view_pb.ts";
 import type { Call } from "../../namespace/call.ts";
 import { agreedIdentifier, type Identifier } from "../../namespace/identifier.ts";
 import type { Backend } from "../../namespace/lance-namespace.ts";
@@ -44,8 +47,8 @@ export function otherObjects(
     if (field === "id") found.push(...locationsIn(holder));
     return names as string[];
   });
-  return request.operation === "createMaterializedView"
-    ? [...found, ...sourcesOf(request.message, backend)]
+  return isMessage(message, CreateMaterializedViewRequestSchema)
+    ? [...found, ...sourcesOf(message, backend)]
     : found;
 }
 

@@ -1,4 +1,4 @@
-import { isRead } from "../../../namespace/actions.ts";
+import type { ChangeType } from "../../../namespace/change-types.ts";
 import type { Identifier } from "../../../namespace/identifier.ts";
 import {
   type AnyHandler,
@@ -6,21 +6,26 @@ import {
   callIn,
   wrapOperations,
 } from "../../../namespace/lance-namespace.ts";
+import { factsOf } from "../../../namespace/operations.ts";
+import { isReadAction } from "../../../namespace/principal.ts";
 import type { Writer } from "./activity.ts";
 
 /** Gets the object of an operation that may have written, and who has committed. */
 export type NoteWrite = (id: Identifier, by?: Writer) => void;
 
-/** Operations that only add a name, without data that upkeep could look after or a view could read. */
-const WITHOUT_DATA: ReadonlySet<string> = new Set(["createNamespace", "declareTable"]);
+/** Changes that only add a name, without data that upkeep could look after or a view could read. */
+const WITHOUT_DATA: ReadonlySet<ChangeType | undefined> = new Set<ChangeType>([
+  "namespace.created",
+  "table.declared",
+]);
 
 /** Notes the object of each operation that may write data, once it has ended. */
 export function noteWrites(note: NoteWrite, all: BackendOperations): BackendOperations {
-  return wrapOperations(all, (handler, localName) =>
-    isRead({ localName }) || WITHOUT_DATA.has(localName)
-      ? handler
-      : noted(note, localName === "createTableVersion" ? "client" : "gateway", handler),
-  );
+  return wrapOperations(all, (handler, localName) => {
+    const facts = factsOf(localName);
+    if (facts !== undefined && (isReadAction(facts.action) || WITHOUT_DATA.has(facts.event))) return handler;
+    return noted(note, localName === "createTableVersion" ? "client" : "gateway", handler);
+  });
 }
 
 function noted(note: NoteWrite, by: Writer, handler: AnyHandler): AnyHandler {

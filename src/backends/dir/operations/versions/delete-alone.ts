@@ -1,8 +1,9 @@
 import type { BatchDeleteTableVersionsRequest } from "../../../../gen/lance/namespace/v1/version_pb.ts";
-import { isRead } from "../../../../namespace/actions.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import { type Identifier, joinIdentifier } from "../../../../namespace/identifier.ts";
 import { type BackendOperations, callIn, wrapOperations } from "../../../../namespace/lance-namespace.ts";
+import { factsOf } from "../../../../namespace/operations.ts";
+import { isReadAction } from "../../../../namespace/principal.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
 import type { WriteGate } from "../../concurrency/write-gate.ts";
 import { normalizeBranch } from "../../format/dataset.ts";
@@ -14,26 +15,17 @@ import { toRanges } from "./plan-batch.ts";
 const DRAIN_MS = 5_000;
 
 /**
- * The operations that do not pass: those by which clients commit through the catalog, which locks of their own keep apart, drops, which
- * close the gate themselves, and CreateTable, which builds on no rows, and takes a version back itself if its row is refused.
+ * Lets each operation that may write pass the gate of its object's history, except those that keep other changes apart: those by which
+ * clients commit through the catalog, which have locks of their own, drops, which close the gate themselves, and CreateTable, which builds
+ * on no rows, and takes a version back itself if its row is refused.
  */
-const APART: ReadonlySet<string> = new Set([
-  "dropTable",
-  "dropMaterializedView",
-  "createTable",
-  "createTableVersion",
-  "batchDeleteTableVersions",
-  "batchCreateTableVersions",
-  "batchCommitTables",
-]);
-
-/** Lets each operation that may write pass the gate of its object's history. */
 export function besideDeletions(
   { histories }: Pick<TableContext, "histories">,
   all: BackendOperations,
 ): BackendOperations {
   return wrapOperations(all, (handler, localName) => {
-    if (isRead({ localName }) || APART.has(localName)) return handler;
+    const facts = factsOf(localName);
+    if (facts !== undefined && (isReadAction(facts.action) || facts.keepsApart)) return handler;
     return (...args) =>
       histories.pass(joinIdentifier(callIn(args).id), () => handler(...args) as Promise<unknown>);
   });

@@ -12,7 +12,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file lance/namespace/v1/options.proto.
  */
 export const file_lance_namespace_v1_options: GenFile = /*@__PURE__*/
-  fileDesc("CiBsYW5jZS9uYW1lc3BhY2UvdjEvb3B0aW9ucy5wcm90bxISbGFuY2UubmFtZXNwYWNlLnYxIlIKClJlc3RNZXRob2QSFgoOc3VjY2Vzc19zdGF0dXMYASABKAUSFgoOZW1wdHlfcmVzcG9uc2UYAiABKAgSFAoMcXVlcnlfZmllbGRzGAMgAygJKk8KCFJlc3RGb3JtEhkKFVJFU1RfRk9STV9VTlNQRUNJRklFRBAAEhMKD1JFU1RfRk9STV9WQUxVRRABEhMKD1JFU1RfRk9STV9UVVBMRRACOmEKC3Jlc3RfbWV0aG9kEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMYqYsDIAEoCzIeLmxhbmNlLm5hbWVzcGFjZS52MS5SZXN0TWV0aG9kUgpyZXN0TWV0aG9kOlwKCXJlc3RfZm9ybRIfLmdvb2dsZS5wcm90b2J1Zi5NZXNzYWdlT3B0aW9ucxiqiwMgASgOMhwubGFuY2UubmFtZXNwYWNlLnYxLlJlc3RGb3JtUghyZXN0Rm9ybTo8CglyZXN0X25hbWUSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGKuLAyABKAlSCHJlc3ROYW1lOjwKCW5vdF9ibGFuaxIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMYrYsDIAEoCFIIbm90Qmxhbms6QgoKcmVzdF92YWx1ZRIhLmdvb2dsZS5wcm90b2J1Zi5FbnVtVmFsdWVPcHRpb25zGKyLAyABKAlSCXJlc3RWYWx1ZWIGcHJvdG8z", [file_google_protobuf_descriptor]);
+  fileDesc("CiBsYW5jZS9uYW1lc3BhY2UvdjEvb3B0aW9ucy5wcm90bxISbGFuY2UubmFtZXNwYWNlLnYxIlIKClJlc3RNZXRob2QSFgoOc3VjY2Vzc19zdGF0dXMYASABKAUSFgoOZW1wdHlfcmVzcG9uc2UYAiABKAgSFAoMcXVlcnlfZmllbGRzGAMgAygJIt0BCglPcGVyYXRpb24SKgoGYWN0aW9uGAEgASgOMhoubGFuY2UubmFtZXNwYWNlLnYxLkFjdGlvbhIuCgZvYmplY3QYAiABKA4yHi5sYW5jZS5uYW1lc3BhY2UudjEuT2JqZWN0S2luZBIoCgVyZWFjaBgDIAEoDjIZLmxhbmNlLm5hbWVzcGFjZS52MS5SZWFjaBINCgVldmVudBgEIAEoCRITCgtrZWVwc19hcGFydBgFIAEoCBIRCgljYWNoZWFibGUYBiABKAgSEwoLcmVhZHNfcGFydHMYByABKAgqTwoIUmVzdEZvcm0SGQoVUkVTVF9GT1JNX1VOU1BFQ0lGSUVEEAASEwoPUkVTVF9GT1JNX1ZBTFVFEAESEwoPUkVTVF9GT1JNX1RVUExFEAIqjgEKBkFjdGlvbhIWChJBQ1RJT05fVU5TUEVDSUZJRUQQABIPCgtBQ1RJT05fTElTVBABEhMKD0FDVElPTl9ERVNDUklCRRACEg8KC0FDVElPTl9SRUFEEAMSEAoMQUNUSU9OX1dSSVRFEAQSEQoNQUNUSU9OX01BTkFHRRAFEhAKDEFDVElPTl9BRE1JThAGKu8BCgpPYmplY3RLaW5kEhsKF09CSkVDVF9LSU5EX1VOU1BFQ0lGSUVEEAASGAoUT0JKRUNUX0tJTkRfREFUQUJBU0UQARIZChVPQkpFQ1RfS0lORF9OQU1FU1BBQ0UQAhIkCiBPQkpFQ1RfS0lORF9OQU1FU1BBQ0VfQU5EX09USEVSUxADEhUKEU9CSkVDVF9LSU5EX1RBQkxFEAQSIAocT0JKRUNUX0tJTkRfVEFCTEVfQU5EX09USEVSUxAFEhsKF09CSkVDVF9LSU5EX1RSQU5TQUNUSU9OEAYSEwoPT0JKRUNUX0tJTkRfSk9CEAcq8AEKBVJlYWNoEhUKEVJFQUNIX1VOU1BFQ0lGSUVEEAASEgoOUkVBQ0hfUkVQTEFDRUQQARISCg5SRUFDSF9DT05URU5UUxACEhIKDlJFQUNIX0xPQ0FUSU9OEAMSEwoPUkVBQ0hfRElTUExBQ0VEEAQSEgoOUkVBQ0hfTkVXX05BTUUQBRIZChVSRUFDSF9TT1VSQ0VfTE9DQVRJT04QBhIWChJSRUFDSF9TT1VSQ0VfUVVFUlkQBxIPCgtSRUFDSF9RVUVSWRAIEhEKDVJFQUNIX0VOVFJJRVMQCRIUChBSRUFDSF9PUEVSQVRJT05TEAo6YQoLcmVzdF9tZXRob2QSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxipiwMgASgLMh4ubGFuY2UubmFtZXNwYWNlLnYxLlJlc3RNZXRob2RSCnJlc3RNZXRob2Q6XQoJb3BlcmF0aW9uEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMYrosDIAEoCzIdLmxhbmNlLm5hbWVzcGFjZS52MS5PcGVyYXRpb25SCW9wZXJhdGlvbjpcCglyZXN0X2Zvcm0SHy5nb29nbGUucHJvdG9idWYuTWVzc2FnZU9wdGlvbnMYqosDIAEoDjIcLmxhbmNlLm5hbWVzcGFjZS52MS5SZXN0Rm9ybVIIcmVzdEZvcm06PAoJcmVzdF9uYW1lEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxiriwMgASgJUghyZXN0TmFtZTo8Cglub3RfYmxhbmsSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGK2LAyABKAhSCG5vdEJsYW5rOkIKCnJlc3RfdmFsdWUSIS5nb29nbGUucHJvdG9idWYuRW51bVZhbHVlT3B0aW9ucxisiwMgASgJUglyZXN0VmFsdWViBnByb3RvMw", [file_google_protobuf_descriptor]);
 
 /**
  * The parts of a REST answer that the HTTP rule has no words for.
@@ -49,6 +49,69 @@ export type RestMethod = Message<"lance.namespace.v1.RestMethod"> & {
  */
 export const RestMethodSchema: GenMessage<RestMethod> = /*@__PURE__*/
   messageDesc(file_lance_namespace_v1_options, 0);
+
+/**
+ * The facts about an operation by which a gateway decides, counts, caches and announces.
+ *
+ * @generated from message lance.namespace.v1.Operation
+ */
+export type Operation = Message<"lance.namespace.v1.Operation"> & {
+  /**
+   * The right that it requires.
+   *
+   * @generated from field: lance.namespace.v1.Action action = 1;
+   */
+  action: Action;
+
+  /**
+   * The object of its calls.
+   *
+   * @generated from field: lance.namespace.v1.ObjectKind object = 2;
+   */
+  object: ObjectKind;
+
+  /**
+   * Other objects that its requests name or lead to.
+   *
+   * @generated from field: lance.namespace.v1.Reach reach = 3;
+   */
+  reach: Reach;
+
+  /**
+   * The change that it makes to its object, as events name it; empty if others see no change.
+   *
+   * @generated from field: string event = 4;
+   */
+  event: string;
+
+  /**
+   * Whether it keeps other changes of its table away itself, so that a deletion of versions does not wait for it.
+   *
+   * @generated from field: bool keeps_apart = 5;
+   */
+  keepsApart: boolean;
+
+  /**
+   * Whether an upstream's answer may be kept.
+   *
+   * @generated from field: bool cacheable = 6;
+   */
+  cacheable: boolean;
+
+  /**
+   * Whether it reads an Arrow body that earlier calls have sent, and takes memory for it.
+   *
+   * @generated from field: bool reads_parts = 7;
+   */
+  readsParts: boolean;
+};
+
+/**
+ * Describes the message lance.namespace.v1.Operation.
+ * Use `create(OperationSchema)` to create a new message.
+ */
+export const OperationSchema: GenMessage<Operation> = /*@__PURE__*/
+  messageDesc(file_lance_namespace_v1_options, 1);
 
 /**
  * The JSON forms of a message other than an object.
@@ -92,6 +155,248 @@ export const RestFormSchema: GenEnum<RestForm> = /*@__PURE__*/
   enumDesc(file_lance_namespace_v1_options, 0);
 
 /**
+ * Kinds of operations, by which permissions are given.
+ *
+ * @generated from enum lance.namespace.v1.Action
+ */
+export const Action = {
+  /**
+   * Not allowed: a gateway with such a method does not start.
+   *
+   * @generated from enum value: ACTION_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * Names of objects.
+   *
+   * @generated from enum value: ACTION_LIST = 1;
+   */
+  LIST: 1,
+
+  /**
+   * Facts about objects, without their rows.
+   *
+   * @generated from enum value: ACTION_DESCRIBE = 2;
+   */
+  DESCRIBE: 2,
+
+  /**
+   * Rows, and what is computed from them.
+   *
+   * @generated from enum value: ACTION_READ = 3;
+   */
+  READ: 3,
+
+  /**
+   * New tables, and changes of what is in a table: rows, columns, indices, versions, tags and branches.
+   *
+   * @generated from enum value: ACTION_WRITE = 4;
+   */
+  WRITE: 4,
+
+  /**
+   * Objects that appear, disappear or move as a whole.
+   *
+   * @generated from enum value: ACTION_MANAGE = 5;
+   */
+  MANAGE: 5,
+
+  /**
+   * The service itself.
+   *
+   * @generated from enum value: ACTION_ADMIN = 6;
+   */
+  ADMIN: 6,
+} as const;
+
+/**
+ * Kinds of operations, by which permissions are given.
+ *
+ * @generated from enum lance.namespace.v1.Action
+ */
+export type Action = (typeof Action)[keyof typeof Action] | UnknownEnum;
+
+/**
+ * Describes the enum lance.namespace.v1.Action.
+ */
+export const ActionSchema: GenEnum<Action> = /*@__PURE__*/
+  enumDesc(file_lance_namespace_v1_options, 1);
+
+/**
+ * Kinds of objects of calls. Without a name, the object is the database.
+ *
+ * @generated from enum lance.namespace.v1.ObjectKind
+ */
+export const ObjectKind = {
+  /**
+   * Not allowed: a gateway with such a method does not start.
+   *
+   * @generated from enum value: OBJECT_KIND_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * The whole database.
+   *
+   * @generated from enum value: OBJECT_KIND_DATABASE = 1;
+   */
+  DATABASE: 1,
+
+  /**
+   * A namespace. The operation reaches only objects that its request names by identifiers, and what is below them.
+   *
+   * @generated from enum value: OBJECT_KIND_NAMESPACE = 2;
+   */
+  NAMESPACE: 2,
+
+  /**
+   * A namespace; the operation may reach others, or what no gateway knows.
+   *
+   * @generated from enum value: OBJECT_KIND_NAMESPACE_AND_OTHERS = 3;
+   */
+  NAMESPACE_AND_OTHERS: 3,
+
+  /**
+   * A table. The operation reaches only objects that its request names by identifiers.
+   *
+   * @generated from enum value: OBJECT_KIND_TABLE = 4;
+   */
+  TABLE: 4,
+
+  /**
+   * A table; the operation may reach others, or what no gateway knows.
+   *
+   * @generated from enum value: OBJECT_KIND_TABLE_AND_OTHERS = 5;
+   */
+  TABLE_AND_OTHERS: 5,
+
+  /**
+   * The table of a transaction, whose identifier ends with the transaction.
+   *
+   * @generated from enum value: OBJECT_KIND_TRANSACTION = 6;
+   */
+  TRANSACTION: 6,
+
+  /**
+   * The table of the job that `job_id` names.
+   *
+   * @generated from enum value: OBJECT_KIND_JOB = 7;
+   */
+  JOB: 7,
+} as const;
+
+/**
+ * Kinds of objects of calls. Without a name, the object is the database.
+ *
+ * @generated from enum lance.namespace.v1.ObjectKind
+ */
+export type ObjectKind = (typeof ObjectKind)[keyof typeof ObjectKind] | UnknownEnum;
+
+/**
+ * Describes the enum lance.namespace.v1.ObjectKind.
+ */
+export const ObjectKindSchema: GenEnum<ObjectKind> = /*@__PURE__*/
+  enumDesc(file_lance_namespace_v1_options, 2);
+
+/**
+ * Ways in which requests name or lead to other objects.
+ *
+ * @generated from enum lance.namespace.v1.Reach
+ */
+export const Reach = {
+  /**
+   * None.
+   *
+   * @generated from enum value: REACH_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * The namespace that `mode` replaces, and everything in it.
+   *
+   * @generated from enum value: REACH_REPLACED = 1;
+   */
+  REPLACED: 1,
+
+  /**
+   * Everything in the namespace, if `behavior` says so.
+   *
+   * @generated from enum value: REACH_CONTENTS = 2;
+   */
+  CONTENTS: 2,
+
+  /**
+   * The table of the root whose place `location` is.
+   *
+   * @generated from enum value: REACH_LOCATION = 3;
+   */
+  LOCATION: 3,
+
+  /**
+   * The table that loses its name by `mode`, and the one whose place `location` is.
+   *
+   * @generated from enum value: REACH_DISPLACED = 4;
+   */
+  DISPLACED: 4,
+
+  /**
+   * The table's new name.
+   *
+   * @generated from enum value: REACH_NEW_NAME = 5;
+   */
+  NEW_NAME: 5,
+
+  /**
+   * The table at `source_location`, which the operation reads.
+   *
+   * @generated from enum value: REACH_SOURCE_LOCATION = 6;
+   */
+  SOURCE_LOCATION: 6,
+
+  /**
+   * The tables that `source_query` reads.
+   *
+   * @generated from enum value: REACH_SOURCE_QUERY = 7;
+   */
+  SOURCE_QUERY: 7,
+
+  /**
+   * The table that `query` names.
+   *
+   * @generated from enum value: REACH_QUERY = 8;
+   */
+  QUERY: 8,
+
+  /**
+   * The tables of `entries` instead of the object, each for a version of its own.
+   *
+   * @generated from enum value: REACH_ENTRIES = 9;
+   */
+  ENTRIES: 9,
+
+  /**
+   * The tables of `operations` instead of the object, each for its own operation.
+   *
+   * @generated from enum value: REACH_OPERATIONS = 10;
+   */
+  OPERATIONS: 10,
+} as const;
+
+/**
+ * Ways in which requests name or lead to other objects.
+ *
+ * @generated from enum lance.namespace.v1.Reach
+ */
+export type Reach = (typeof Reach)[keyof typeof Reach] | UnknownEnum;
+
+/**
+ * Describes the enum lance.namespace.v1.Reach.
+ */
+export const ReachSchema: GenEnum<Reach> = /*@__PURE__*/
+  enumDesc(file_lance_namespace_v1_options, 3);
+
+/**
  * What the REST API says of a method and `google.api.http` cannot.
  *
  * @generated from extension: lance.namespace.v1.RestMethod rest_method = 50601;
@@ -100,12 +405,20 @@ export const rest_method: GenExtension<MethodOptions, RestMethod> = /*@__PURE__*
   extDesc(file_lance_namespace_v1_options, 0);
 
 /**
+ * What a gateway has to know of an operation beyond its messages. Every method has it.
+ *
+ * @generated from extension: lance.namespace.v1.Operation operation = 50606;
+ */
+export const operation: GenExtension<MethodOptions, Operation> = /*@__PURE__*/
+  extDesc(file_lance_namespace_v1_options, 1);
+
+/**
  * How the REST API writes a message that is not a JSON object.
  *
  * @generated from extension: lance.namespace.v1.RestForm rest_form = 50602;
  */
 export const rest_form: GenExtension<MessageOptions, RestForm> = /*@__PURE__*/
-  extDesc(file_lance_namespace_v1_options, 1);
+  extDesc(file_lance_namespace_v1_options, 2);
 
 /**
  * The REST API's name of a field, where it is not the field's own name.
@@ -113,7 +426,7 @@ export const rest_form: GenExtension<MessageOptions, RestForm> = /*@__PURE__*/
  * @generated from extension: string rest_name = 50603;
  */
 export const rest_name: GenExtension<FieldOptions, string> = /*@__PURE__*/
-  extDesc(file_lance_namespace_v1_options, 2);
+  extDesc(file_lance_namespace_v1_options, 3);
 
 /**
  * Whether a blank text is refused, because it would mean the same as no text: all rows, the main branch, any column.
@@ -121,7 +434,7 @@ export const rest_name: GenExtension<FieldOptions, string> = /*@__PURE__*/
  * @generated from extension: bool not_blank = 50605;
  */
 export const not_blank: GenExtension<FieldOptions, boolean> = /*@__PURE__*/
-  extDesc(file_lance_namespace_v1_options, 3);
+  extDesc(file_lance_namespace_v1_options, 4);
 
 /**
  * The REST API's spelling of a value, where it is not the value's name in PascalCase.
@@ -129,5 +442,5 @@ export const not_blank: GenExtension<FieldOptions, boolean> = /*@__PURE__*/
  * @generated from extension: string rest_value = 50604;
  */
 export const rest_value: GenExtension<EnumValueOptions, string> = /*@__PURE__*/
-  extDesc(file_lance_namespace_v1_options, 4);
+  extDesc(file_lance_namespace_v1_options, 5);
 
