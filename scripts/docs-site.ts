@@ -9,6 +9,7 @@ import { npmTool } from "./npm-tool.ts";
 import { checkSite } from "./site/check.ts";
 import { readNavigation } from "./site/navigation.ts";
 import { collectPages } from "./site/pages.ts";
+import { rankInSearch } from "./site/search.ts";
 
 const root = join(import.meta.dirname, "..");
 const { base } = parseArgs({ options: { base: { type: "string", default: "/" } } }).values;
@@ -17,9 +18,12 @@ const site = join(root, ".cache", "site");
 const dist = join(site, "dist");
 const { description, version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
 
-/** Room for the tables of options and figures, which are wider than text. */
+/**
+ * Room for the tables of options and figures, which are wider than text. From 1440 pixels on, VitePress takes the sidebar's width from
+ * what the layout leaves of the window, so the layout must not be wider than the window.
+ */
 const STYLE = `
-:root { --vp-layout-max-width: 1680px; }
+:root { --vp-layout-max-width: clamp(1440px, 100vw, 1680px); }
 .VPDoc.has-aside .content-container { max-width: 1000px !important; }
 .vp-doc th, .vp-doc td { padding: 6px 10px; vertical-align: top; font-size: 14px; line-height: 1.5; }
 .vp-doc td { min-width: 5em; }
@@ -57,14 +61,18 @@ const config = {
     ],
     sidebar,
     outline: [2, 3],
-    search: { provider: "local" },
+    search: { provider: "local", options: { miniSearch: { searchOptions: {} } } },
   },
 };
 // Headings have the anchors that they have elsewhere, so that links to them work in both places.
 const slugger = JSON.stringify(import.meta.resolve("github-slugger"));
 write(
   ".vitepress/config.mjs",
-  `import { slug as slugify } from ${slugger};\nexport default { ...${JSON.stringify(config)}, markdown: { anchor: { slugify } } };\n`,
+  `import { slug as slugify } from ${slugger};
+const config = ${JSON.stringify(config)};
+config.themeConfig.search.options.miniSearch.searchOptions.boostDocument = ${rankInSearch};
+export default { ...config, markdown: { anchor: { slugify } } };
+`,
 );
 // VitePress loads Vue from where the pages are.
 symlinkSync(dirname(dirname(dirname(program))), join(site, "node_modules"));

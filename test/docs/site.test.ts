@@ -5,6 +5,7 @@ import { test } from "vitest";
 import { checkSite } from "../../scripts/site/check.ts";
 import { readNavigation } from "../../scripts/site/navigation.ts";
 import { collectPages } from "../../scripts/site/pages.ts";
+import { rankInSearch } from "../../scripts/site/search.ts";
 import { temporaryDirectory } from "../support/directory.ts";
 
 interface Context {
@@ -101,4 +102,22 @@ test("dead links, missing headings and addresses of others are findings", async 
     "style.css: loads //example.org/font.woff2",
     "style.css: loads https://example.org/x.css",
   ]);
+});
+
+test("a search shows guides before references, and decisions and sources last", () => {
+  const pages = [
+    "/base/docs/how-to/s3.html#keys",
+    "/base/docs/storage.html",
+    "/base/docs/configuration.html#options",
+    "/base/docs/adr/0018-object-stores.html",
+    "/base/src/index.ts.html",
+  ];
+  const ranks = pages.map(rankInSearch);
+  assert.deepEqual(
+    ranks,
+    ranks.toSorted((a, b) => b - a),
+  );
+  assert.equal(new Set(ranks).size, pages.length);
+  // The browser has nothing but the text.
+  assert.equal(new Function(`return (${rankInSearch})("${pages[0]}")`)(), ranks[0]);
 });
