@@ -12,6 +12,7 @@ import { check, laidOut } from "./power/check.ts";
 import { createFaultyDisk, FAULTS, type Fault, type FaultCode } from "./power/faulty-disk.ts";
 import type { Observation } from "./power/observe.ts";
 import { SCENARIOS } from "./power/scenarios.ts";
+import { DifferentOutcomes } from "./power/side-by-side.ts";
 import { observeWorld, openWorld, prepareAll, type Scenario } from "./power/world.ts";
 
 /** Number of faults in each scenario; `DISK_FAULTS=300` is the long run. */
@@ -59,7 +60,10 @@ describe("a disk that fails", () => {
     const { world, faulty } = await openFaulty(root);
     for (const step of steps.slice(0, last)) await step(world).catch(() => {});
     faulty.arm(fault);
-    const refusal = await (steps[last] as Scenario["steps"][number])(world).then(() => undefined, kindOf);
+    const refusal = await (steps[last] as Scenario["steps"][number])(world).then(
+      () => undefined,
+      (error: unknown) => (error instanceof DifferentOutcomes ? error : kindOf(error)),
+    );
     faulty.disarm();
     await world.close();
     return refusal;
@@ -81,10 +85,8 @@ describe("a disk that fails", () => {
         await cp(`${template}-begun`, root, { recursive: true });
         try {
           const refusal = await play(scenario, step, fault, root);
-          const open = [earlier, ...(scenario.between?.(earlier, later) ?? []), later];
-          const refused = refusal === OPEN_OUTCOME ? open : [earlier];
           await check(laidOut(root), name, {
-            allowed: refusal === undefined ? [later] : refused,
+            allowed: allowedBy(refusal, scenario, earlier, later),
             broken: new Map(),
           });
         } catch (error) {
@@ -96,6 +98,18 @@ describe("a disk that fails", () => {
     });
   }
 });
+
+/** Returns the states that the outcome of a step allows. */
+function allowedBy(
+  refusal: ErrorName | DifferentOutcomes | undefined,
+  { between }: Scenario,
+  earlier: Observation,
+  later: Observation,
+): readonly Observation[] {
+  if (refusal === undefined) return [later];
+  if (refusal instanceof DifferentOutcomes) return refusal.states(earlier);
+  return refusal === OPEN_OUTCOME ? [earlier, ...(between?.(earlier, later) ?? []), later] : [earlier];
+}
 
 /** Failures that a disk that reports its faults does not explain. */
 const UNEXPECTED: readonly ErrorName[] = ["Internal", "DataLoss"];

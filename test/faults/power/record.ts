@@ -8,6 +8,7 @@ import type { Log } from "./log.ts";
 import type { Observation } from "./observe.ts";
 import { createRecorder } from "./recorder.ts";
 import { SCENARIOS } from "./scenarios.ts";
+import { DifferentOutcomes } from "./side-by-side.ts";
 import { observeWorld, openWorld, prepareAll, type Scenario } from "./world.ts";
 
 /** Maximum number of syncs in most scenarios. */
@@ -50,6 +51,7 @@ async function record(name: string, root: string, failingSync?: number): Promise
 
 function kindOf(error: unknown): ErrorName {
   if (error instanceof LanceError) return error.kind;
+  if (error instanceof DifferentOutcomes) return kindOf(error.cause);
   throw error;
 }
 

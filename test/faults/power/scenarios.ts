@@ -12,10 +12,12 @@ import { DropNamespaceBehavior } from "../../../src/gen/lance/namespace/v1/names
 import { RegisterTableMode } from "../../../src/gen/lance/namespace/v1/table_pb.ts";
 import { LanceError } from "../../../src/namespace/errors.ts";
 import { JOB_SCENARIOS } from "./job-scenarios.ts";
+import { sideBySide } from "./side-by-side.ts";
 import { UPKEEP_SCENARIOS } from "./upkeep-scenarios.ts";
 import { UPLOAD_SCENARIOS } from "./upload-scenarios.ts";
 import { datasetOf, rows, type Scenario, type World } from "./world.ts";
 
+const insertNew = { on: ["id"], whenNotMatchedInsertAll: true };
 const overwrite = { mode: CreateTableMode.OVERWRITE };
 
 /** Stages the next version of some root tables as a client does. */
@@ -26,12 +28,6 @@ async function stage(world: World, ...names: string[]) {
       return { id: [name], version: staged.version, manifestPath: staged.manifestPath };
     }),
   );
-}
-
-/** Waits for all calls, then fails with the first failure. */
-async function allOf(calls: readonly Promise<unknown>[]): Promise<unknown> {
-  await Promise.allSettled(calls);
-  return Promise.all(calls);
 }
 
 /** A root table is declared in the time between its row and its data. */
@@ -196,13 +192,19 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
     byEngine: true,
     steps: [
       ({ client }) =>
-        allOf([1, 2, 3].map((id) => client.call("deleteFromTable", "n$a", { predicate: `id = ${id}` }))),
+        sideBySide(
+          "table n$a",
+          [1, 2, 3].map((id) => ({
+            call: client.call("deleteFromTable", "n$a", { predicate: `id = ${id}` }),
+            deletes: id,
+          })),
+        ),
       ({ client }) =>
-        allOf([
-          client.upload("insertIntoTable", "r", {}, rows(4)),
-          client.upload("mergeInsertIntoTable", "r", { on: ["id"], whenNotMatchedInsertAll: true }, rows(5)),
-          client.call("deleteFromTable", "r", { predicate: "id = 1" }),
-          client.call("deleteFromTable", "r", { predicate: "id = 2" }),
+        sideBySide("table r", [
+          { call: client.upload("insertIntoTable", "r", {}, rows(4)), adds: 4 },
+          { call: client.upload("mergeInsertIntoTable", "r", insertNew, rows(5)), adds: 5 },
+          { call: client.call("deleteFromTable", "r", { predicate: "id = 1" }), deletes: 1 },
+          { call: client.call("deleteFromTable", "r", { predicate: "id = 2" }), deletes: 2 },
         ]),
     ],
   },

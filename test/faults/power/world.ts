@@ -20,7 +20,7 @@ export interface World {
 /** Changes of a catalog, one after the other. */
 export interface Scenario {
   readonly prepare?: (world: World) => Promise<unknown>;
-  /** The steps; each is acknowledged or refused as a whole. */
+  /** The steps; each is acknowledged or refused as a whole, or fails with {@link DifferentOutcomes}. */
   readonly steps: readonly ((world: World) => Promise<unknown>)[];
   /**
    * Whether the engine commits by itself. It does not sync, so an unacknowledged version may exist and be broken; the
