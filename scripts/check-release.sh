@@ -40,7 +40,7 @@ echo "chart"
 release chart "$folder/chart" registry.example.com/lance-gateway
 "$helm" lint --strict --quiet "$folder/chart"
 "$helm" package "$folder/chart" --destination "$folder" >/dev/null
-"$helm" template catalog "$folder/lance-gateway-$version.tgz" | grep -q "image: registry.example.com/lance-gateway:$version"
+"$helm" template catalog "$folder/lance-gateway-$version.tgz" --kube-version 1.33 | grep "image: registry.example.com/lance-gateway:$version" >/dev/null
 
 echo "contract"
 release contract "$folder/contract" buf.example.com/owner/lance-namespace
@@ -62,4 +62,4 @@ PYTHON
 echo "Java stubs"
 release java "$folder/java" io.github.example
 mvn --batch-mode --quiet --file "$folder/java" package
-unzip -l "$folder/java/target/lance-gateway-grpc-$version.jar" | grep -q lance/namespace/v1/LanceNamespaceServiceGrpc.class
+unzip -l "$folder/java/target/lance-gateway-grpc-$version.jar" | grep lance/namespace/v1/LanceNamespaceServiceGrpc.class >/dev/null
