@@ -5,6 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 HELM=v3.22.0
+KUSTOMIZE=v5.8.1
 KUBERNETES=1.33
 # The exposure of a unit without any protection is 100.
 MAX_EXPOSURE=25
@@ -24,6 +25,8 @@ if ! cmp -s "$requirements" "$cache/requirements.txt"; then
 fi
 helm=$PWD/.cache/bin/helm-$HELM/helm
 [ -x "$helm" ] || GOBIN=$(dirname "$helm") go install "helm.sh/helm/v3/cmd/helm@$HELM"
+kustomize=$PWD/.cache/bin/kustomize-$KUSTOMIZE/kustomize
+[ -x "$kustomize" ] || GOBIN=$(dirname "$kustomize") go install "sigs.k8s.io/kustomize/kustomize/v5@$KUSTOMIZE"
 
 # Without helm's remark on the link to the alerts.
 run_helm() { "$helm" "$@" 2> >(grep -v 'found symbolic link' >&2); }
@@ -43,6 +46,27 @@ for name in standalone sidecar; do
   if [ "${1:-}" = write ]; then cp "$folder/$name.yaml" deploy/kubernetes/; fi
   diff "deploy/kubernetes/$name.yaml" "$folder/$name.yaml" || { echo "run: bash scripts/check-deploy.sh write" >&2; exit 1; }
 done
+
+refuse() {
+  local expected=$1
+  shift
+  if "$helm" template lance-gateway "$chart" --kube-version "$KUBERNETES" "$@" >/dev/null 2>"$folder/refused"; then return 1; fi
+  grep -q "$expected" "$folder/refused" || { cat "$folder/refused" >&2; exit 1; }
+}
+# Others than the namespace's pods would reach a gateway without keys.
+for open in ingress.enabled=true networkPolicy.enabled=false service.type=LoadBalancer; do refuse 'set config.auth' --set "$open"; done
+refuse "'replica' not allowed" --set replica=2
+refuse "'request' not allowed" --set resources.request.cpu=1
+
+echo "sidecar for a Deployment that exists"
+node scripts/run.mjs scripts/sidecar-component.ts deploy/kubernetes/sidecar.yaml "$folder/sidecar"
+if [ "${1:-}" = write ]; then cp "$folder"/sidecar/* deploy/kubernetes/sidecar/; fi
+diff deploy/kubernetes/sidecar "$folder/sidecar" || { echo "run: bash scripts/check-deploy.sh write" >&2; exit 1; }
+cp -r test/clients/deploy/application "$folder/"
+"$kustomize" build "$folder/application" >"$folder/application.yaml"
+"$tools/kubernetes-validate" --strict --quiet -k "$KUBERNETES" "$folder/application.yaml"
+grep -q 'name: lance-gateway-sidecar-' "$folder/application.yaml"
+grep -q 'image: lance-gateway:' "$folder/application.yaml"
 
 echo "alerts"
 promtool check config --syntax-only deploy/prometheus/prometheus.yaml

@@ -129,6 +129,7 @@ export const GROUNDS: Readonly<Record<string, Ground>> = {
   "docs/limits.md": withPython({ before: sh("echo secret > redis.password") }),
   "docs/maintenance.md": withPython({ before: WITH_PEOPLE }),
   "docs/observability.md": withPython({ before: WITH_ADMIN_PORT }),
+  "docs/production.md": withPython({ before: `${CERTIFICATE}${KEYS}` }),
   "docs/security.md": withGrpcurl({ before: CERTIFICATE, apart: true }),
   "docs/upstreams.md": withPython({ apart: true }),
   "docs/tutorials/grpc.md": withGo,

@@ -22,9 +22,28 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- if .Values.application.containers }}true{{ end -}}
 {{- end }}
 
+{{/* Whether the configuration says who may call, or that everybody may. */}}
+{{- define "lance-gateway.saysWhoMayCall" -}}
+{{- $config := .Values.config -}}
+{{- $isGiven := or (hasKey $config "auth") (hasKey $config "insecure") -}}
+{{- range .Values.env }}{{ if has .name (list "LANCE_GATEWAY_AUTH" "LANCE_GATEWAY_INSECURE") }}{{ $isGiven = true }}{{ end }}{{ end -}}
+{{- if $isGiven }}true{{ end -}}
+{{- end }}
+
+{{/* Whether only pods that the network policy admits reach the gateway. */}}
+{{- define "lance-gateway.isInside" -}}
+{{- if and .Values.networkPolicy.enabled (eq .Values.service.type "ClusterIP") (not .Values.ingress.enabled) (not .Values.httpRoute.enabled) }}true{{ end -}}
+{{- end }}
+
 {{/* The options that this chart decides; `config` overrides them where a key of the file may. */}}
 {{- define "lance-gateway.config" -}}
 {{- $own := dict -}}
+{{- if not (or (include "lance-gateway.isSidecar" .) (include "lance-gateway.saysWhoMayCall" .) .Values.envFrom) }}
+{{- if not (include "lance-gateway.isInside" .) }}
+{{- fail "others than the pods that the network policy admits would reach a gateway without keys: set config.auth, or config.insecure to true" }}
+{{- end }}
+{{- $_ := set $own "insecure" true }}
+{{- end }}
 {{- if .Values.tlsSecret }}
 {{- $_ := set $own "tls-cert" "/etc/lance-gateway/tls/tls.crt" }}
 {{- $_ := set $own "tls-key" "/etc/lance-gateway/tls/tls.key" }}
@@ -62,13 +81,23 @@ env:
 envFrom:
   {{- toYaml . | nindent 2 }}
 {{- end }}
+{{- $scheme := ternary "HTTP" "HTTPS" (empty .Values.tlsSecret) }}
 {{- if $isSidecar }}
-# The kubelet does not reach the loopback address of the pod, so the program asks itself.
+# The kubelet does not reach the loopback address of the pod, so a program in the container asks.
 startupProbe:
   exec: {command: [node, /app/bin/lance-gateway.js, ready]}
   periodSeconds: 2
   timeoutSeconds: 5
   failureThreshold: 30
+livenessProbe:
+  # A gateway whose catalog cannot be reached is alive and not ready. The certificate is for other names than this address.
+  exec:
+    command:
+      - node
+      - --eval
+      - process.env.NODE_TLS_REJECT_UNAUTHORIZED="0";fetch("{{ lower $scheme }}://127.0.0.1:2333/healthz").then(({ok})=>process.exit(ok?0:1))
+  periodSeconds: 30
+  timeoutSeconds: 10
 readinessProbe:
   exec: {command: [node, /app/bin/lance-gateway.js, ready]}
   periodSeconds: 15
@@ -76,7 +105,6 @@ readinessProbe:
 {{- else }}
 ports:
   - {name: gateway, containerPort: 2333}
-{{- $scheme := ternary "HTTP" "HTTPS" (empty .Values.tlsSecret) }}
 startupProbe:
   httpGet: {path: /healthz, port: gateway, scheme: {{ $scheme }}}
   periodSeconds: 1
@@ -92,7 +120,7 @@ readinessProbe:
   failureThreshold: 2
 {{- end }}
 resources:
-  {{- toYaml .Values.resources | nindent 2 }}
+  {{- ternary .Values.application.gatewayResources .Values.resources (not (empty $isSidecar)) | toYaml | nindent 2 }}
 securityContext:
   allowPrivilegeEscalation: false
   capabilities: {drop: [ALL]}
@@ -109,5 +137,8 @@ volumeMounts:
   {{- end }}
   {{- if .Values.tlsSecret }}
   - {name: tls, mountPath: /etc/lance-gateway/tls, readOnly: true}
+  {{- end }}
+  {{- with .Values.extraVolumeMounts }}
+  {{- toYaml . | nindent 2 }}
   {{- end }}
 {{- end }}
