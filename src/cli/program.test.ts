@@ -2,8 +2,10 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { describe, it } from "vitest";
 import { startProgram } from "../../test/support/program.ts";
+import { runCommand } from "../../test/support/run-command.ts";
 import { environmentName, UsageError } from "../config/option-spec.ts";
 import { OPTION_GROUPS } from "../config/options.ts";
+import { EXAMPLES } from "./commands/examples.ts";
 import { COMMANDS } from "./commands/table.ts";
 import { runProgram } from "./program.ts";
 
@@ -13,12 +15,36 @@ async function printed(...args: readonly string[]): Promise<string> {
   return stdout;
 }
 
+const helpOf = (...command: readonly string[]) => runCommand([...command, "--help-all"]);
+
 describe("help", () => {
-  it("lists every command with its summary", async () => {
+  it("fits on a screen, with examples, and names every command", async () => {
     const [help, command] = await Promise.all([printed("--help"), printed("help")]);
     assert.equal(help, command);
-    const text = help.replaceAll(/\s+/g, " ");
+    assert.match(help, /\nExamples:\n {2}lance-gateway serve /);
+    assert.ok(help.split("\n").length <= 40, help);
+    for (const name of Object.keys(COMMANDS)) assert.match(help, new RegExp(`\\b${name}\\b`));
+  });
+
+  it("lists the common options of a command with examples, and says how to get the others", async () => {
+    for (const name of ["serve", "query", "import"]) {
+      const help = await printed(name, "--help");
+      assert.match(help, new RegExp(`\\nExamples:\\n {2}lance-gateway ${name} `));
+      assert.match(help, /\n {2}--help-all +List all \d+ options/);
+      assert.ok(help.split("\n").length <= 45, help);
+    }
+    assert.match(
+      await printed("versions", "-h"),
+      /\n {2}lance-gateway versions ls .*\n[^]*\n {2}describe +Describe/,
+    );
+    const key = /--api-key KEY +API key\. Prefer LANCE_GATEWAY_API_KEY: the list of processes\s+shows this/;
+    assert.match(await printed("ls", "--help"), key);
+  });
+
+  it("lists every command with its summary with --help-all", async () => {
+    const text = (await printed("--help-all")).replaceAll(/\s+/g, " ");
     for (const [name, { summary }] of Object.entries(COMMANDS)) assert.ok(text.includes(`${name} `), summary);
+    for (const { summary } of Object.values(COMMANDS)) assert.ok(text.includes(summary), summary);
   });
 
   it("names the documentation, which is there", async () => {
@@ -27,8 +53,9 @@ describe("help", () => {
   });
 
   it("lists the options of a command in groups, with their variables", async () => {
-    const [help, command] = await Promise.all([printed("serve", "--help"), printed("help", "serve")]);
-    assert.equal(help, command);
+    const [brief, command] = await Promise.all([printed("serve", "--help"), printed("help", "serve")]);
+    assert.equal(brief, command);
+    const help = await printed("serve", "--help-all");
     for (const [heading, options] of Object.entries(OPTION_GROUPS)) {
       assert.ok(help.includes(`\n${heading}:\n`), heading);
       for (const { flag } of Object.values(options)) {
@@ -42,8 +69,26 @@ describe("help", () => {
   it("shows operands, and keeps an option of a command apart from one of the program", async () => {
     const help = await printed("count", "-h");
     assert.match(help, /^Usage: lance-gateway count \[options\] <TABLE>\n/);
-    assert.match(help, /--version <N>/);
+    assert.match(help, /--version N/);
     assert.equal(await printed("-v"), await printed("--version"));
+  });
+});
+
+describe("the examples of the help", () => {
+  const names = Object.entries(COMMANDS).flatMap(([name, entry]) =>
+    "commands" in entry ? Object.keys(entry.commands).map((each) => `${name} ${each}`) : [name],
+  );
+
+  it("are for every command, and for no other", () => {
+    assert.deepEqual(Object.keys(EXAMPLES).toSorted(), names.toSorted());
+  });
+
+  it("have options that their commands have", async () => {
+    for (const [name, lines] of Object.entries(EXAMPLES)) {
+      const help = await helpOf(...name.split(" "));
+      for (const [flag] of lines.join(" ").matchAll(/(?<= |^)--[a-z-]+/g))
+        assert.ok(help.includes(`${flag} `) || help.includes(`${flag}\n`), `${name} ${flag}`);
+    }
   });
 });
 

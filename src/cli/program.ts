@@ -6,7 +6,8 @@ import { packageVersion } from "../gateway/version.ts";
 import type { CommandDefinition } from "./commands/command.ts";
 import { COMMANDS, type CommandGroup, type Loadable } from "./commands/table.ts";
 import { addCompletion } from "./completion.ts";
-import { addOptions } from "./flags.ts";
+import { addOptions, type OptionGroup } from "./flags.ts";
+import { createHelpFormat } from "./help.ts";
 
 /** The pages that come with the package, beside the sources or what is compiled from them. */
 const DOCUMENTATION = join(import.meta.dirname, "..", "..", "docs", "README.md");
@@ -23,6 +24,14 @@ export async function runProgram(args: readonly string[], environment: Environme
   let code = 0;
   const program = newProgram();
   const sources = new Map<Command, readonly Layer[]>();
+  const groups = new Map<Command, readonly OptionGroup[]>();
+  let isLong = false;
+  const formatHelp = createHelpFormat(
+    (command) => groups.get(command) ?? [],
+    () => isLong,
+  );
+  program.configureHelp({ formatHelp });
+  offerLongHelp(program);
   for (const [name, entry] of Object.entries(COMMANDS)) {
     const command = program.command(name).helpGroup(`${entry.group}:`);
     await addEntry(command, entry);
@@ -39,6 +48,7 @@ export async function runProgram(args: readonly string[], environment: Environme
 
   async function addEntry(command: Command, entry: Loadable | CommandGroup): Promise<void> {
     command.description(entry.summary);
+    offerLongHelp(command);
     // Only commands that the line names are loaded: to run them, to print their help or to complete them.
     if ("commands" in entry) {
       for (const [name, each] of Object.entries(entry.commands)) await addEntry(command.command(name), each);
@@ -46,10 +56,18 @@ export async function runProgram(args: readonly string[], environment: Environme
       const definition = await entry.load();
       const layers = describeCommand(command, definition, environment);
       sources.set(command, layers);
+      groups.set(command, definition.groups);
       command.action(async () => {
         code = await definition.run({ operands: command.args, layers }, environment);
       });
     }
+  }
+
+  function offerLongHelp(command: Command): void {
+    command.option("--help-all", "print help with everything").on("option:help-all", () => {
+      isLong = true;
+      command.help();
+    });
   }
 }
 

@@ -10,6 +10,7 @@ export const CATALOG_OPTIONS = {
     value: "FILE",
     help: "Configuration file, in YAML or JSON. Flags and environment variables override it.",
     parse: parseText,
+    common: "Configuration file, in YAML or JSON.",
   },
   backend: {
     flag: "backend",
@@ -48,6 +49,7 @@ export const CATALOG_OPTIONS = {
     parse: parseRoot,
     backends: ["dir"],
     place: true,
+    common: "Directory or bucket of the catalog, such as s3://bucket/prefix.",
   },
   tableDirectory: {
     flag: "table-directory",

@@ -11,12 +11,14 @@ export const SECURITY_OPTIONS = {
     parse: parseChoice(["api-key", "oidc", "kubernetes", "mtls"]),
     repeatable: true,
     commas: true,
+    common: "Credentials to require: api-key, oidc, kubernetes or mtls.",
   },
   apiKeysFile: {
     flag: "api-keys-file",
     value: "FILE",
     help: "File of API keys that lance-gateway keys writes. The gateway reads it again when it changes.",
     parse: parseText,
+    common: "File of API keys that lance-gateway keys writes.",
   },
   policyDir: {
     flag: "policy-dir",
@@ -83,6 +85,7 @@ export const SECURITY_OPTIONS = {
     help: "Refuse everything that writes, on every backend, and leave the tables as they are.",
     fallback: "false",
     parse: parseSwitch,
+    common: "Refuse everything that writes.",
   },
   insecure: {
     flag: "insecure",

@@ -24,6 +24,7 @@ export const SERVER_OPTIONS = {
     help: "Address to listen on.",
     fallback: "127.0.0.1",
     parse: parseText,
+    common: "Address to listen on.",
   },
   port: {
     flag: "port",
@@ -31,6 +32,7 @@ export const SERVER_OPTIONS = {
     help: "Port to listen on; 0 for a free one.",
     fallback: "2333",
     parse: parseInteger(0, 65_535),
+    common: "Port to listen on; 0 for a free one.",
   },
   socketPath: {
     flag: "listen",
@@ -51,6 +53,7 @@ export const SERVER_OPTIONS = {
     help: "Number of threads that serve, each with an event loop of its own on the same port; auto for one per core (docs/architecture.md#workers).",
     fallback: "1",
     parse: parseWorkers,
+    common: "Number of threads; auto for one per core.",
   },
   workerTimeoutMs: {
     flag: "worker-timeout",
@@ -87,6 +90,7 @@ export const SERVER_OPTIONS = {
     help: "Lowest level of the log on standard error; debug logs every call.",
     fallback: "info",
     parse: parseChoice(LOG_LEVELS),
+    common: "Lowest level of the log: debug, info, warn or error.",
   },
   noMetrics: {
     flag: "no-metrics",

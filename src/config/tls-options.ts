@@ -8,12 +8,14 @@ export const TLS_OPTIONS = {
     value: "FILE",
     help: "Certificate of the gateway in PEM, and then those of intermediate authorities; the port then speaks TLS only. Requires --tls-key. The gateway reads it again when it changes.",
     parse: parseText,
+    common: "Certificate of the gateway, in PEM.",
   },
   tlsKey: {
     flag: "tls-key",
     value: "FILE",
     help: "Private key of --tls-cert, in PEM.",
     parse: parseText,
+    common: "Private key of --tls-cert, in PEM.",
   },
   tlsClientCa: {
     flag: "tls-client-ca",

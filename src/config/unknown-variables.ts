@@ -1,10 +1,13 @@
+import { CLIENT_OPTIONS } from "./client-options.ts";
 import { nearest } from "./nearest.ts";
 import { type Environment, environmentName } from "./option-spec.ts";
 import { SERVE_OPTIONS } from "./options.ts";
 
 /** Returns a line for each variable that looks like that of an option and is none; those of Kubernetes' services do not. */
 export function unknownVariables(environment: Environment): readonly string[] {
-  const known = Object.values(SERVE_OPTIONS).map(({ flag }) => environmentName(flag));
+  const known = Object.values({ ...SERVE_OPTIONS, ...CLIENT_OPTIONS }).map(({ flag }) =>
+    environmentName(flag),
+  );
   const prefix = environmentName("");
   return Object.keys(environment).flatMap((name) => {
     if (!name.startsWith(prefix) || known.includes(name)) return [];

@@ -20,6 +20,7 @@ export const UPSTREAM_OPTIONS = {
     backends: ["rest"],
     repeatable: true,
     place: true,
+    common: "Address of a REST catalog.",
   },
   addresses: {
     flag: "address",
@@ -29,6 +30,7 @@ export const UPSTREAM_OPTIONS = {
     backends: ["grpc"],
     repeatable: true,
     place: true,
+    common: "Address of a gRPC catalog.",
   },
   headers: {
     flag: "header",

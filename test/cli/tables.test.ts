@@ -133,7 +133,7 @@ describe("commands on a table", () => {
     const appended = startProgram("import", "-", "source", "--format", "jsonl", "--mode", "append", ...uri);
     created.child.stdin?.end("id,name\n1,a\n2,b\n");
     appended.child.stdin?.end('{"id":1}\n{"name":"x","id":2}\n');
-    assert.match((await created.ended).stdout, /^imported standard input into piped, version 1\n$/);
+    assert.match((await created.ended).stdout, /^imported 2 rows of standard input into piped, version 1\n$/);
     assert.equal((await appended.ended).stderr, "");
     assert.equal(await run("count", "piped", "--filter", "id > 1"), "1\n");
     assert.equal(await run("count", "source"), "1202\n");

@@ -2,32 +2,28 @@ import { parseInteger } from "../../config/parsers.ts";
 import { catalogCommand } from "./catalog-command.ts";
 import { parsePath } from "./operands.ts";
 import { BRANCH_OPTION } from "./read-options.ts";
-import { isoTime, textTable, timeText } from "./text-table.ts";
+import { isoTime, timeText } from "./text-table.ts";
 
 /** `lance-gateway branches ls`: lists the branches of a table, except for main. */
 export const branchesLs = catalogCommand({
   operands: "<TABLE>",
   access: "read",
   options: {},
-  async run({ namespace, operands: [path = ""], signal, answer }) {
-    const branches = await Array.fromAsync(namespace.listTableBranches({ id: parsePath(path) }, { signal }));
-    const facts = branches.map(([branch, { parentBranch = "main", parentVersion, createAt }]) => ({
-      branch,
-      from: parentBranch,
-      version: parentVersion,
-      created: isoTime(Number(createAt) * 1000),
-    }));
-    await answer(facts, () =>
-      textTable([
-        ["BRANCH", "FROM", "VERSION", "CREATED"],
-        ...facts.map(({ branch, from, version, created }) => [
+  async run({ namespace, operands: [path = ""], signal, answerList }) {
+    const listing = namespace.listTableBranches({ id: parsePath(path) }, { signal });
+    async function* facts() {
+      for await (const [branch, { parentBranch = "main", parentVersion, createAt }] of listing)
+        yield {
           branch,
-          from,
-          String(version),
-          timeText(created),
-        ]),
-      ]),
-    );
+          from: parentBranch,
+          version: parentVersion,
+          created: isoTime(Number(createAt) * 1000),
+        };
+    }
+    await answerList(facts(), {
+      headings: ["BRANCH", "FROM", "VERSION", "CREATED"],
+      row: ({ branch, from, version, created }) => [branch, from, String(version), timeText(created)],
+    });
   },
 });
 
@@ -54,6 +50,7 @@ export const branchesCreate = catalogCommand({
 export const branchesDelete = catalogCommand({
   operands: "<TABLE> <BRANCH>",
   options: {},
+  question: ({ operands: [path = "", name = ""] }) => `Delete the branch ${name} of ${path} with its rows`,
   async run({ namespace, operands: [path = "", name = ""], signal, answer }) {
     await namespace.deleteTableBranch({ id: parsePath(path), name }, { signal });
     await answer({ branch: name }, () => `deleted branch ${name}\n`);

@@ -1,12 +1,14 @@
 import { once } from "node:events";
 import { readTable } from "../../config/layers.ts";
 import type { OptionTable, OptionValues } from "../../config/option-spec.ts";
-import { escapeInvisible } from "../../runtime/line-text.ts";
+import { confirm, YES_OPTION } from "../confirm.ts";
 import { readConnection } from "../contexts/connection.ts";
 import { forTerminal, rowsFor } from "../terminal-text.ts";
 import { JSON_OPTION } from "./catalog.ts";
 import type { CommandDefinition } from "./command.ts";
 import { type CatalogAccess, CONNECTION_OPTIONS, type Connected, withNamespace } from "./connection.ts";
+import { itemJson } from "./item-json.ts";
+import { type ListForm, listText } from "./print-list.ts";
 
 type WithJson<T> = T & { readonly json: typeof JSON_OPTION };
 
@@ -20,6 +22,8 @@ export interface Work<T extends OptionTable> extends Connected {
   print(text: string | Uint8Array): Promise<void>;
   /** Prints a result: the value as JSON if the user asks for it, and otherwise the text. */
   answer(value: unknown, text: () => string): Promise<void>;
+  /** Prints a list of results as they arrive, in the same two ways. */
+  answerList<Item>(items: AsyncIterable<Item>, form: ListForm<Item>): Promise<void>;
 }
 
 /** Definition of a command on a catalog. */
@@ -30,6 +34,11 @@ export interface CatalogCommandOptions<T extends OptionTable> {
   readonly options: T;
   /** Access to the catalog. Default: the command changes one that exists. */
   readonly access?: CatalogAccess;
+  /**
+   * Returns what is lost for good, for the question that a terminal is asked; undefined for nothing. The command then has
+   * `--yes`. Default: the command removes nothing.
+   */
+  readonly question?: (line: Pick<Work<T>, "operands" | "options">) => string | undefined;
   run(work: Work<T>): Promise<void>;
 }
 
@@ -45,7 +54,12 @@ const EXIT_CODES = { SIGINT: 130, SIGTERM: 143 } as const;
 export function catalogCommand<const T extends OptionTable>(
   command: CatalogCommandOptions<T>,
 ): CommandDefinition {
-  const own: WithJson<T> = { ...command.options, json: JSON_OPTION };
+  const { question } = command;
+  const own: WithJson<T> = {
+    ...command.options,
+    ...(question && { yes: YES_OPTION }),
+    json: JSON_OPTION,
+  };
   return {
     operands: command.operands,
     groups: [
@@ -59,14 +73,23 @@ export function catalogCommand<const T extends OptionTable>(
       const { signal } = interruption;
       const answer = (value: unknown, text: () => string) =>
         print(options.json ? jsonText(value) : forTerminal(text()));
+      const answerList = async <Item>(items: AsyncIterable<Item>, form: ListForm<Item>) => {
+        for await (const piece of listText(items, options.json === true, form)) await print(piece);
+      };
+      let hasBegun = false;
       try {
+        const { yes } = readTable({ yes: YES_OPTION }, question ? layers : []);
+        const loss = yes ? undefined : question?.({ operands, options });
+        if (loss !== undefined) await confirm(loss, signal);
+        hasBegun = true;
         await withNamespace(connection, command.access ?? "change", (connected) =>
-          command.run({ ...connected, operands, options, signal, print, answer }),
+          command.run({ ...connected, operands, options, signal, print, answer, answerList }),
         );
         return 0;
       } catch (thrown) {
         if (!signal.aborted) throw thrown;
-        const message = ["read", "wait"].includes(command.access ?? "change") ? "cancelled" : UNCLEAR;
+        const isHarmless = !hasBegun || ["read", "wait"].includes(command.access ?? "change");
+        const message = isHarmless ? "cancelled" : UNCLEAR;
         const line = options.json
           ? JSON.stringify({ error: { kind: "Cancelled", message } })
           : `lance-gateway: ${message}`;
@@ -102,10 +125,6 @@ async function print(text: string | Uint8Array): Promise<void> {
 
 /** Returns a value as a line of JSON, a list with a line for each item; 64-bit integers are numbers. */
 export function jsonText(value: unknown): string {
-  const text = (each: unknown) =>
-    escapeInvisible(
-      JSON.stringify(each, (_, item: unknown) => (typeof item === "bigint" ? Number(item) : item)),
-    );
-  if (!Array.isArray(value)) return `${text(value)}\n`;
-  return value.length === 0 ? "[]\n" : `[\n${value.map((item) => `  ${text(item)}`).join(",\n")}\n]\n`;
+  if (!Array.isArray(value)) return `${itemJson(value)}\n`;
+  return value.length === 0 ? "[]\n" : `[\n${value.map((item) => `  ${itemJson(item)}`).join(",\n")}\n]\n`;
 }

@@ -1,4 +1,5 @@
 import type { OpenedDirectory } from "../../backends/dir/open-directory.ts";
+import { CLIENT_OPTIONS } from "../../config/client-options.ts";
 import { environmentLayer, type Layer } from "../../config/layers.ts";
 import { type Environment, type OptionSpec, type OptionTable, UsageError } from "../../config/option-spec.ts";
 import { SERVE_OPTIONS } from "../../config/options.ts";
@@ -7,12 +8,12 @@ import { storageSecrets } from "../../config/secrets.ts";
 import { storageOptionsOf } from "../../config/storage-options.ts";
 import { prepareEngine } from "../../gateway/open-backend.ts";
 import { createLog } from "../../log/log.ts";
-import { CONTEXT_OPTION, readConnection } from "../contexts/connection.ts";
+import { readConnection } from "../contexts/connection.ts";
 import { placeOf, requireRoot } from "../place.ts";
 
 /** The options that say which directory a command is about; they mean what they mean for `serve`. */
 export const ROOT_OPTIONS = {
-  context: CONTEXT_OPTION,
+  context: CLIENT_OPTIONS.context,
   root: SERVE_OPTIONS.root,
   tableDirectory: SERVE_OPTIONS.tableDirectory,
   storageOptions: SERVE_OPTIONS.storageOptions,

@@ -1,11 +1,11 @@
 import { LanceError } from "../../client/exports.ts";
 import { createNamespace, type Namespace } from "../../client/namespace.ts";
 import { SILENT_LOG } from "../../client/silent-log.ts";
+import { CLIENT_OPTIONS } from "../../config/client-options.ts";
 import type { OptionSpec, OptionTable } from "../../config/option-spec.ts";
 import { SERVE_OPTIONS, type ServeOptions } from "../../config/options.ts";
 import { openBackend, prepareEngine } from "../../gateway/open-backend.ts";
 import type { Backend } from "../../namespace/lance-namespace.ts";
-import { CONTEXT_OPTION } from "../contexts/connection.ts";
 import { CallFailure } from "../failure.ts";
 import { placeOf, requireRoot } from "../place.ts";
 
@@ -15,7 +15,7 @@ export const PLACE_OPTIONS: OptionTable = Object.fromEntries(
 );
 
 /** The options that say which catalog a command is about. */
-export const CONNECTION_OPTIONS: OptionTable = { context: CONTEXT_OPTION, ...PLACE_OPTIONS };
+export const CONNECTION_OPTIONS: OptionTable = { ...CLIENT_OPTIONS, ...PLACE_OPTIONS };
 
 /**
  * Access of a command to a catalog. With `read`, a command leaves a directory as it is: it finishes no interrupted changes and creates

@@ -4,6 +4,7 @@ import { findGiven, type Layer, readTable } from "../../config/layers.ts";
 import { fileKey, type OptionTable, UsageError } from "../../config/option-spec.ts";
 import { parseSwitch, parseText } from "../../config/parsers.ts";
 import { backendIn, readServeOptions } from "../../config/serve-options.ts";
+import { confirm, YES_OPTION } from "../confirm.ts";
 import { layerOf } from "../contexts/connection.ts";
 import {
   type Context,
@@ -145,15 +146,26 @@ export const contextUse = contextCommand("<CONTEXT>", async (path, name) => {
   return { value: { name, current: true }, text: `context ${name} is in use\n` };
 });
 
+const RM_OPTIONS = { yes: YES_OPTION, json: JSON_OPTION } as const satisfies OptionTable;
+
 /** `lance-gateway context rm`: removes a saved connection. */
-export const contextRm = contextCommand("<CONTEXT>", async (path, name) => {
-  await changeContexts(path, (all) => {
-    const { [required(all, name)]: _, ...contexts } = all.contexts;
-    const { current } = all;
-    return { ...(current !== undefined && current !== name && { current }), contexts };
-  });
-  return { value: { name, removed: true }, text: `removed context ${name}\n` };
-});
+export const contextRm: CommandDefinition = {
+  operands: "<CONTEXT>",
+  groups: [{ heading: "Options", options: RM_OPTIONS, environment: false }],
+  async run({ operands: [name = ""], layers }, environment) {
+    const { yes, json } = readTable(RM_OPTIONS, layers);
+    const path = contextsPath(environment);
+    required(await readContexts(path), name);
+    if (!yes) await confirm(`Remove the saved connection ${name}, and its key if it is saved`);
+    await changeContexts(path, (all) => {
+      const { [required(all, name)]: _, ...contexts } = all.contexts;
+      const { current } = all;
+      return { ...(current !== undefined && current !== name && { current }), contexts };
+    });
+    process.stdout.write(json ? jsonText({ name, removed: true }) : `removed context ${name}\n`);
+    return 0;
+  },
+};
 
 /** `lance-gateway context ls`: lists the saved connections. */
 export const contextLs = contextCommand(undefined, async (path) => {

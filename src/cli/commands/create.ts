@@ -32,6 +32,8 @@ export const create = catalogCommand({
   operands: "<NAMESPACE>",
   options: OPTIONS,
   access: "create",
+  question: ({ operands: [path = ""], options }) =>
+    options.mode === "overwrite" ? `Replace the properties of the namespace ${path} if it exists` : undefined,
   async run({ namespace, operands: [path = ""], options, signal, print }) {
     const id = parsePath(path);
     const properties = Object.fromEntries(options.properties);

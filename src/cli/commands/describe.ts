@@ -1,3 +1,4 @@
+import { arrowTypeName } from "../../client/arrow-type-name.ts";
 import {
   type DescribeNamespaceResponse,
   DescribeNamespaceResponseSchema,
@@ -5,7 +6,8 @@ import {
   DescribeTableResponseSchema,
   isNotFound,
 } from "../../client/exports.ts";
-import { typeInWords } from "../../client/type-words.ts";
+import { type TypeDescription, typeInWords } from "../../client/type-words.ts";
+import { parseSwitch } from "../../config/parsers.ts";
 import { catalogCommand } from "./catalog-command.ts";
 import { jsonOf } from "./message-json.ts";
 import { parsePath } from "./operands.ts";
@@ -15,8 +17,15 @@ import { textTable } from "./text-table.ts";
 export const describe = catalogCommand({
   operands: "<PATH>",
   access: "read",
-  options: {},
-  async run({ namespace, operands: [path = ""], signal, answer }) {
+  options: {
+    arrowTypes: {
+      flag: "arrow-types",
+      help: "Name the types of columns as Arrow does, such as fixed_size_list<float32, 768>, instead of in words.",
+      fallback: "false",
+      parse: parseSwitch,
+    },
+  },
+  async run({ namespace, operands: [path = ""], options: { arrowTypes }, signal, answer }) {
     const id = parsePath(path);
     const table =
       id.length === 0
@@ -26,7 +35,9 @@ export const describe = catalogCommand({
             return undefined;
           });
     if (table !== undefined) {
-      await answer(jsonOf(DescribeTableResponseSchema, table), () => tableText(table));
+      await answer(jsonOf(DescribeTableResponseSchema, table), () =>
+        tableText(table, arrowTypes ? arrowTypeName : typeInWords),
+      );
       return;
     }
     const found = await namespace.describeNamespace({ id }, { signal }).catch((error) => {
@@ -42,7 +53,7 @@ function namespaceText({ properties }: DescribeNamespaceResponse): string {
   return textTable([["PROPERTY", "VALUE"], ...rows]);
 }
 
-function tableText(table: DescribeTableResponse): string {
+function tableText(table: DescribeTableResponse, nameOf: (type: TypeDescription) => string): string {
   const { version, location, stats, properties, metadata, schema } = table;
   const facts = [
     ["version", version === undefined ? "none: it is only declared" : String(version)],
@@ -53,7 +64,7 @@ function tableText(table: DescribeTableResponse): string {
   ].filter(([, value]) => value !== "");
   const columns = (schema?.fields ?? []).map((field) => [
     field.name,
-    field.type === undefined ? "" : typeInWords(field.type),
+    field.type === undefined ? "" : nameOf(field.type),
     field.nullable ? "yes" : "no",
   ]);
   const fields = columns.length === 0 ? "" : `\n${textTable([["COLUMN", "TYPE", "NULLABLE"], ...columns])}`;

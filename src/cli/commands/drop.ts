@@ -14,6 +14,8 @@ export const drop = catalogCommand({
     cascade: switchOption("cascade", "Remove everything in the namespace, too."),
     ifExists: switchOption("if-exists", "Succeed if there is nothing to remove."),
   },
+  question: ({ operands: [path = ""], options }) =>
+    `Remove the ${options.namespace ? "namespace" : "table"} ${path} ${options.cascade ? "and everything in it " : ""}for good`,
   async run({ namespace, operands: [path = ""], options, signal, print }) {
     const id = parsePath(path);
     if (options.cascade && !options.namespace) throw new UsageError("--cascade goes with --namespace");

@@ -2,6 +2,7 @@ import { LEFTOVER_KINDS, type Leftover } from "../../backends/dir/maintenance/le
 import { readTable } from "../../config/layers.ts";
 import { type OptionTable, type OptionValues, UsageError } from "../../config/option-spec.ts";
 import { parseAge, parseSwitch } from "../../config/parsers.ts";
+import { confirm, YES_OPTION } from "../confirm.ts";
 import { jsonText } from "../json-text.ts";
 import { JSON_OPTION, ROOT_OPTIONS, readRoot, withCatalog } from "./catalog.ts";
 import type { CommandDefinition } from "./command.ts";
@@ -33,6 +34,7 @@ const OPTIONS = {
     fallback: "false",
     parse: parseSwitch,
   },
+  yes: YES_OPTION,
   json: JSON_OPTION,
 } as const satisfies OptionTable;
 
@@ -66,6 +68,10 @@ export const gc: CommandDefinition = {
     const options = readTable(OPTIONS, layers);
     checkAge(options);
     const root = await readRoot(layers, environment);
+    if (options.delete && !options.yes)
+      await confirm(
+        `Remove what crashes left in ${root.root}${options.unlisted ? ", and all datasets without a row," : ""} for good`,
+      );
     const { findLeftovers } = await import("../../backends/dir/maintenance/find-leftovers.ts");
     const lines = await withCatalog(root, options.delete, async ({ context }) => {
       const before = (await context.clock.now()) - options.olderThan;

@@ -3,6 +3,7 @@ import { type Identifier, LanceError } from "../../client/exports.ts";
 import type { Namespace } from "../../client/namespace.ts";
 import { type OptionSpec, type OptionTable, UsageError } from "../../config/option-spec.ts";
 import { parseChoice, parseSwitch, parseText } from "../../config/parsers.ts";
+import { countRows } from "../files/count-rows.ts";
 import { FILE_FORMATS, type FileFormat, formatOfName, isTextFormat, STANDARD } from "../files/formats.ts";
 import { type InputOptions, openRows } from "../files/read.ts";
 import { createProgress, type Progress } from "../progress.ts";
@@ -85,6 +86,10 @@ export const importRows = catalogCommand({
   operands: "<FILE> <TABLE>",
   options: OPTIONS,
   access: "create",
+  question: ({ operands: [file, path = ""], options }) =>
+    options.mode === "overwrite" && file !== STANDARD
+      ? `Replace the rows of ${path} if it exists`
+      : undefined,
   async run({ namespace, operands: [file = "", path = ""], options, signal, answer }) {
     const id = parsePath(path);
     const { mode } = options;
@@ -102,23 +107,34 @@ export const importRows = catalogCommand({
     progress = createProgress({ label: pathText(id), total, unit });
     const properties = Object.fromEntries(options.properties);
     try {
-      const rows = await begun(bytes);
+      const counted = countRows(bytes);
+      const rows = await begun(counted.bytes);
       const { version } =
         mode === "append"
           ? await namespace.insertIntoTable({ id, mode }, rows, { signal })
           : await namespace.createTable({ id, mode, properties }, rows, { signal });
       progress.end();
       const source = file === STANDARD ? "standard input" : file;
-      await answer(
-        { path: pathText(id), version: version ?? null },
-        () =>
-          `imported ${source} into ${pathText(id)}${version === undefined ? "" : `, version ${version}`}\n`,
+      const target = pathText(id);
+      // A server names the version that it has made; a table that it leaves as it is gets none.
+      const isKept = mode === "exist-ok" && version === undefined;
+      const count = isKept ? 0 : counted.count();
+      await answer({ path: target, rows: count ?? null, version: version ?? null }, () =>
+        isKept
+          ? `imported nothing: ${target} exists, and the server names no new version of it\n`
+          : `imported ${rowsText(count)}${source} into ${target}${version === undefined ? "" : `, version ${version}`}\n`,
       );
     } finally {
       progress.end();
     }
   },
 });
+
+/** Returns the beginning of a sentence about rows; nothing if their number is unknown. */
+function rowsText(count: number | undefined): string {
+  if (count === undefined) return "";
+  return count === 1 ? "1 row of " : `${count} rows of `;
+}
 
 /** Waits for the first piece: what precedes it may take longer than a server waits for the body of a request. */
 async function begun(bytes: AsyncIterable<Uint8Array>): Promise<AsyncIterable<Uint8Array>> {

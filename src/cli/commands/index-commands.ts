@@ -60,6 +60,7 @@ export const indexStats = catalogCommand({
 export const indexDrop = catalogCommand({
   operands: "<TABLE> <INDEX>",
   options: { branch: BRANCH_OPTION },
+  question: ({ operands: [path = "", indexName = ""] }) => `Drop the index ${indexName} of ${path}`,
   async run({ namespace, operands: [path = "", indexName = ""], options: { branch }, signal, answer }) {
     await namespace.dropTableIndex({ id: parsePath(path), indexName, branch }, { signal });
     await answer({ index: indexName }, () => `dropped index ${indexName}\n`);

@@ -4,6 +4,7 @@ import { readTable } from "../../config/layers.ts";
 import { type OptionTable, type OptionValues, UsageError } from "../../config/option-spec.ts";
 import { parseAge, parseChoice, parseText } from "../../config/parsers.ts";
 import { ROLE_NAMES } from "../../namespace/principal.ts";
+import { confirm, YES_OPTION } from "../confirm.ts";
 import { jsonText } from "../json-text.ts";
 import { JSON_OPTION } from "./catalog.ts";
 import type { CommandDefinition } from "./command.ts";
@@ -55,6 +56,7 @@ const OPTIONS = {
     help: "Time after which the gateway refuses the key, for create, such as 12h or 90d. Default: never.",
     parse: parseAge,
   },
+  yes: YES_OPTION,
   json: JSON_OPTION,
 } as const satisfies OptionTable;
 
@@ -91,8 +93,9 @@ const ACTIONS: Readonly<Record<string, Act>> = {
     return textTable([["ID", "NAME", "ROLE", "GROUPS", "SCOPE", "CREATED", "EXPIRES"], ...rows]);
   },
 
-  async revoke(file, { json }, id) {
+  async revoke(file, { json, yes }, id) {
     if (id === undefined) throw new UsageError("revoke needs the id of a key, which list shows");
+    if (!yes) await confirm(`Revoke the key ${id}`);
     await changeKeyFile(file, (keys) => {
       if (keys.some((key) => key.id === id)) return keys.filter((key) => key.id !== id);
       throw new Error(`${file} has no key ${id}`);
@@ -105,7 +108,7 @@ const ACTIONS: Readonly<Record<string, Act>> = {
 const USED: Readonly<Record<string, readonly (keyof Options)[]>> = {
   create: ["file", "name", "role", "groups", "scope", "expires", "json"],
   list: ["file", "json"],
-  revoke: ["file", "json"],
+  revoke: ["file", "yes", "json"],
 };
 
 /** `lance-gateway keys`: creates, lists and revokes the API keys of a file. */

@@ -1,10 +1,8 @@
 import type { Identifier } from "../../client/exports.ts";
 import type { Namespace } from "../../client/namespace.ts";
 import { parseSwitch } from "../../config/parsers.ts";
-import { jsonText } from "../json-text.ts";
 import { catalogCommand } from "./catalog-command.ts";
 import { parsePath, pathText } from "./operands.ts";
-import { textTable } from "./text-table.ts";
 
 interface Entry {
   readonly kind: "namespace" | "table";
@@ -23,14 +21,11 @@ export const ls = catalogCommand({
       parse: parseSwitch,
     },
   },
-  async run({ namespace, operands: [path = ""], options, signal, print }) {
-    const entries: Entry[] = [];
-    for await (const entry of walk(namespace, parsePath(path), options.recursive, signal))
-      entries.push(entry);
-    if (options.json) await print(jsonText(entries));
-    else if (entries.length > 0) {
-      await print(textTable([["KIND", "PATH"], ...entries.map(({ kind, path: at }) => [kind, at])]));
-    }
+  async run({ namespace, operands: [path = ""], options, signal, answerList }) {
+    await answerList(walk(namespace, parsePath(path), options.recursive, signal), {
+      headings: ["KIND", "PATH"],
+      row: ({ kind, path: at }) => [kind, at],
+    });
   },
 });
 

@@ -3,6 +3,7 @@ import type { Optimized, OptimizedState } from "../../backends/dir/upkeep/optimi
 import { readTable } from "../../config/layers.ts";
 import type { OptionTable, OptionValues } from "../../config/option-spec.ts";
 import { parseAge, parseDuration, parseSwitch } from "../../config/parsers.ts";
+import { confirm, YES_OPTION } from "../confirm.ts";
 import { jsonText } from "../json-text.ts";
 import { JSON_OPTION, ROOT_OPTIONS, readRoot, withCatalog } from "./catalog.ts";
 import type { CommandDefinition } from "./command.ts";
@@ -29,6 +30,7 @@ const OPTIONS = {
     fallback: "2m",
     parse: parseDuration,
   },
+  yes: YES_OPTION,
   json: JSON_OPTION,
 } as const satisfies OptionTable;
 
@@ -42,6 +44,8 @@ export const optimize: CommandDefinition = {
   async run({ operands, layers }, environment) {
     const options = readTable(OPTIONS, layers);
     const root = await readRoot(layers, environment);
+    if (options.retention !== undefined && !options.dryRun && !options.yes)
+      await confirm(`Remove the versions of tables in ${root.root} that are older than --retention for good`);
     const tables = operands.length === 0 ? undefined : operands.map(parsePath);
     const results = await withCatalog(root, !options.dryRun, (directory) =>
       optimizeIn(directory, options, tables),
@@ -105,7 +109,13 @@ function tableOf(results: readonly Optimized[], dryRun: boolean): string {
         ? String(before[key])
         : `${before[key]} -> ${after[key]}`;
     const changes = [change("fragments"), change("deletedRows"), change("unindexedRows")];
-    return [action, table, ...changes, `-${versionsRemoved}`, sizeText(bytesRemoved)];
+    return [
+      action,
+      table,
+      ...changes,
+      versionsRemoved === 0 ? "0" : `-${versionsRemoved}`,
+      sizeText(bytesRemoved),
+    ];
   });
   const done = results.filter((result) => result.outcome === "optimized");
   const freed = done.reduce((sum, result) => sum + ("before" in result ? result.bytesRemoved : 0), 0);

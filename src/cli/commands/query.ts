@@ -1,11 +1,10 @@
-import { textOfValue } from "../../client/text/row-texts.ts";
 import { type OptionTable, UsageError } from "../../config/option-spec.ts";
-import { parseChoice, parseInteger, parseText } from "../../config/parsers.ts";
-import { slicesOf, toCsv, toJsonLines } from "../files/text.ts";
+import { parseChoice, parseInteger, parseSwitch, parseText } from "../../config/parsers.ts";
+import { toCsv, toJsonLines } from "../files/text.ts";
 import { catalogCommand } from "./catalog-command.ts";
 import { parsePath } from "./operands.ts";
-import { parseNumbers, ROW_OPTIONS, STATE_OPTIONS } from "./read-options.ts";
-import { createTableFormat } from "./text-table.ts";
+import { parseNumbers, parseOrder, ROW_OPTIONS, STATE_OPTIONS } from "./read-options.ts";
+import { toRecords, toTable } from "./row-table.ts";
 
 /** Forms of the output. */
 const FORMATS = ["table", "csv", "jsonl"] as const;
@@ -15,8 +14,7 @@ const OPTIONS = {
   limit: {
     flag: "limit",
     value: "N",
-    help: "Maximum number of rows; 0 for all.",
-    fallback: "100",
+    help: "Maximum number of rows; 0 for all. Default: all, or 100 of a search by --vector or --text.",
     parse: parseInteger(0, Number.MAX_SAFE_INTEGER),
   },
   offset: {
@@ -25,6 +23,12 @@ const OPTIONS = {
     help: "Number of rows to skip.",
     fallback: "0",
     parse: parseInteger(0, Number.MAX_SAFE_INTEGER),
+  },
+  orderBy: {
+    flag: "order-by",
+    value: "A,B",
+    help: 'Columns that order the rows, such as "age desc nulls last, name".',
+    parse: parseOrder,
   },
   vector: {
     flag: "vector",
@@ -50,40 +54,46 @@ const OPTIONS = {
     help: "Output: a table, CSV, or a JSON object in each line (jsonl). Default: table, or jsonl with --json.",
     parse: parseChoice(FORMATS),
   },
+  expanded: {
+    flag: "expanded",
+    help: "Print each row as a list, with a line for each column. A terminal gets this form if the columns do not fit side by side, unless --format table chooses the other.",
+    fallback: "false",
+    parse: parseSwitch,
+  },
   ...STATE_OPTIONS,
 } as const satisfies OptionTable;
 
-/** Number of characters to which cells are truncated for people. */
-const CELL_CHARACTERS = 60;
-/** Number of rows that decide about the widths of columns. */
-const WIDTH_ROWS = 1_000;
+/** Number of rows of a search, without --limit. */
+const SEARCH_ROWS = 100;
 
 /** `lance-gateway query`: prints rows of a table, as a table, as CSV or as a JSON object per line. */
 export const query = catalogCommand({
   operands: "<TABLE>",
   access: "read",
   options: OPTIONS,
-  async run({ namespace, operands: [path = ""], options, signal, print }) {
-    const { filter, columns, limit, offset, vector, vectorColumn, text, version, branch, json } = options;
-    const { format = json ? "jsonl" : "table" } = options;
-    if (json && format !== "jsonl")
-      throw new UsageError(`--json and --format ${format} contradict each other`);
+  async run({ namespace, operands: [path = ""], options, signal, print: write }) {
+    const { filter, columns, limit, offset, orderBy, vector, vectorColumn, text, version, branch } = options;
+    const isSearch = vector !== undefined || text !== undefined;
+    if (isSearch && limit === 0)
+      throw new UsageError("--limit 0 is for scans; a search has a number of rows");
+    const print = printerOf(options);
     const result = namespace.queryTable(
       {
         id: parsePath(path),
         filter,
         columns,
+        orderBy: orderBy ?? [],
         vector,
         vectorColumn,
         fullTextQuery: text,
         version,
         branch,
-        k: limit === 0 ? undefined : limit,
+        k: limit === 0 ? undefined : (limit ?? (isSearch ? SEARCH_ROWS : undefined)),
         offset: offset === 0 ? undefined : offset,
       },
       { signal },
     );
-    for await (const piece of PRINTERS[format](result.bytes())) await print(piece);
+    for await (const piece of print(result.bytes())) await write(piece);
   },
 });
 
@@ -93,24 +103,23 @@ type Print = (answer: AsyncIterable<Uint8Array>) => AsyncIterable<string | Uint8
 const PRINTERS: Readonly<Record<(typeof FORMATS)[number], Print>> = {
   csv: toCsv,
   jsonl: toJsonLines,
-  async *table(answer) {
-    let format: ((rows: readonly (readonly string[])[]) => string) | undefined;
-    let held: string[][] = [];
-    for await (const { names, rows } of slicesOf(answer)) {
-      if (format === undefined && held.length === 0) held.push([...names]);
-      held.push(...rows.map((row) => names.map((name) => cellText(row[name]))));
-      if (held.length <= WIDTH_ROWS) continue;
-      format ??= createTableFormat(held);
-      yield format(held);
-      held = [];
-    }
-    if (held.length > 0) yield (format ?? createTableFormat(held))(held);
-  },
+  table: (answer) => toTable(answer, false),
 };
 
-const TIME = /^((?:\d{4}|[-+]\d{6,})-\d\d-\d\d)T(\d\d:\d\d:\d\d(?:\.\d+)?)(Z?)$/;
+interface FormatOptions {
+  readonly format: (typeof FORMATS)[number] | undefined;
+  readonly expanded: boolean;
+  readonly json: boolean;
+}
 
-function cellText(value: unknown): string {
-  const text = textOfValue(value).replace(TIME, (_, date, time, zone) => `${date} ${time}${zone && " UTC"}`);
-  return text.length <= CELL_CHARACTERS ? text : `${text.slice(0, CELL_CHARACTERS - 1)}…`;
+/** @throws UsageError for options that contradict each other */
+function printerOf({ format, expanded, json }: FormatOptions): Print {
+  if (json && format !== undefined && format !== "jsonl")
+    throw new UsageError(`--json and --format ${format} contradict each other`);
+  const chosen = format ?? (json ? "jsonl" : undefined);
+  if (expanded) {
+    if (chosen === undefined || chosen === "table") return toRecords;
+    throw new UsageError(`--expanded is for tables, and the format is ${chosen}`);
+  }
+  return chosen === undefined ? (answer) => toTable(answer, true) : PRINTERS[chosen];
 }

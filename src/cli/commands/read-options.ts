@@ -47,3 +47,27 @@ export function parseNumbers(text: string): readonly number[] {
   }
   throw problem;
 }
+
+/** A column that orders rows. */
+export interface Ordering {
+  readonly columnName: string;
+  readonly ascending: boolean;
+  readonly nullsFirst: boolean;
+}
+
+const ORDERING = /^((?:`(?:[^`]|``)+`|[^`\s])+)(?:\s+(asc|desc))?(?:\s+nulls\s+(first|last))?$/i;
+/** Commas outside of names between backticks. */
+const COMMA = /,(?=(?:[^`]*`[^`]*`)*[^`]*$)/;
+
+/** Parses columns with their directions, as in SQL; nulls come last unless it says otherwise. */
+export function parseOrder(text: string): readonly Ordering[] {
+  return text.split(COMMA).map((part) => {
+    const [, columnName, direction = "asc", nulls = "last"] = ORDERING.exec(part.trim()) ?? [];
+    if (columnName === undefined)
+      throw new UsageError(
+        'must be columns such as "age desc nulls last, name"; odd names stand between backticks',
+      );
+    const ascending = direction.toLowerCase() === "asc";
+    return { columnName, ascending, nullsFirst: /^first$/i.test(nulls) };
+  });
+}

@@ -1,22 +1,21 @@
 import { catalogCommand } from "./catalog-command.ts";
 import { parsePath, parseVersion } from "./operands.ts";
 import { BRANCH_OPTION } from "./read-options.ts";
-import { textTable } from "./text-table.ts";
 
 /** `lance-gateway tags ls`: lists the tags of a table. */
 export const tagsLs = catalogCommand({
   operands: "<TABLE>",
   access: "read",
   options: {},
-  async run({ namespace, operands: [path = ""], signal, answer }) {
-    const tags = await Array.fromAsync(namespace.listTableTags({ id: parsePath(path) }, { signal }));
-    const facts = tags.map(([tag, { version, branch = "main" }]) => ({ tag, version, branch }));
-    await answer(facts, () =>
-      textTable([
-        ["TAG", "VERSION", "BRANCH"],
-        ...facts.map(({ tag, version, branch }) => [tag, String(version), branch]),
-      ]),
-    );
+  async run({ namespace, operands: [path = ""], signal, answerList }) {
+    const listing = namespace.listTableTags({ id: parsePath(path) }, { signal });
+    async function* facts() {
+      for await (const [tag, { version, branch = "main" }] of listing) yield { tag, version, branch };
+    }
+    await answerList(facts(), {
+      headings: ["TAG", "VERSION", "BRANCH"],
+      row: ({ tag, version, branch }) => [tag, String(version), branch],
+    });
   },
 });
 
@@ -51,6 +50,8 @@ export const tagsUpdate = catalogCommand({
 export const tagsDelete = catalogCommand({
   operands: "<TABLE> <TAG>",
   options: {},
+  question: ({ operands: [path = "", tag = ""] }) =>
+    `Delete the tag ${tag} of ${path}, which keeps its version from being pruned`,
   async run({ namespace, operands: [path = "", tag = ""], signal, answer }) {
     await namespace.deleteTableTag({ id: parsePath(path), tag }, { signal });
     await answer({ tag }, () => `deleted tag ${tag}\n`);

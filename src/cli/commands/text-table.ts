@@ -24,8 +24,15 @@ const GAP = "  ";
 /** Number of columns to which a terminal's width narrows a column at most. */
 const NARROWEST = 8;
 
-/** Width of the terminal, if standard output is one. */
-const terminalWidth = () => (process.stdout.isTTY ? process.stdout.columns : undefined);
+/** Returns the width of the terminal, if standard output is one. */
+export function terminalWidth(): number | undefined {
+  return process.stdout.isTTY ? process.stdout.columns : undefined;
+}
+
+/** Whether the columns of a table, cut as far as they stay readable, fit into a line of the terminal; elsewhere they do. */
+export function fitsWidth(columns: number): boolean {
+  return columns * (NARROWEST + GAP.length) - GAP.length <= (terminalWidth() ?? Number.POSITIVE_INFINITY);
+}
 
 /**
  * Formats rows in columns, two spaces apart; the first row has the headings. Control characters become spaces.

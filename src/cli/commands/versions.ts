@@ -3,7 +3,8 @@ import { parseInteger } from "../../config/parsers.ts";
 import { catalogCommand } from "./catalog-command.ts";
 import { parsePath, parseVersion } from "./operands.ts";
 import { BRANCH_OPTION } from "./read-options.ts";
-import { factTable, isoTime, sizeText, textTable, timeText } from "./text-table.ts";
+import { factTable, isoTime, sizeText, timeText } from "./text-table.ts";
+import { changesOf, rowChangeOf, rowChangeText, type VersionChange } from "./version-changes.ts";
 
 /** `lance-gateway versions ls`: lists versions of a table. */
 export const versionsLs = catalogCommand({
@@ -19,24 +20,44 @@ export const versionsLs = catalogCommand({
       parse: parseInteger(0, 2 ** 31 - 1),
     },
   },
-  async run({ namespace, operands: [path = ""], options: { branch, limit }, signal, answer }) {
-    const request = { id: parsePath(path), branch, descending: true, limit: limit === 0 ? undefined : limit };
-    const listing = namespace.listTableVersions(request, { signal });
-    const versions = limit === 0 ? await Array.fromAsync(listing) : (await listing).versions;
-    const facts = versions.toSorted((a, b) => Number(b.version - a.version)).map(factsOf);
-    await answer(facts, () =>
-      textTable([
-        ["VERSION", "CREATED", "MANIFEST", "METADATA"],
-        ...facts.map(({ version, created, manifest_bytes, metadata }) => [
-          String(version),
-          timeText(created),
-          manifest_bytes === undefined ? "" : sizeText(Number(manifest_bytes)),
-          pairsText(metadata),
-        ]),
-      ]),
-    );
+  async run({ namespace, operands: [path = ""], options: { branch, limit, json }, signal, answerList }) {
+    const id = parsePath(path);
+    // One more tells whether there are more.
+    const request = { id, branch, descending: true, limit: limit === 0 ? undefined : limit + 1 };
+    let hasMore = false;
+    async function* shown() {
+      let left = limit === 0 ? Number.POSITIVE_INFINITY : limit;
+      for await (const version of namespace.listTableVersions(request, { signal })) {
+        hasMore = left === 0;
+        if (hasMore) return;
+        left--;
+        yield version;
+      }
+    }
+    await answerList(changesOf(namespace, { id, branch }, shown(), signal), {
+      headings: ["VERSION", "CREATED", "OPERATION", "ROWS", "CHANGE", "METADATA"],
+      row(change) {
+        const { created, metadata } = factsOf(change.version);
+        const { operation = "", rows = "" } = change;
+        const figures = [operation, String(rows), rowChangeText(change)];
+        return [String(change.version.version), timeText(created), ...figures, pairsText(metadata)];
+      },
+      facts: changeFacts,
+    });
+    if (hasMore && !json) process.stderr.write(`There are older versions; --limit 0 lists all.\n`);
   },
 });
+
+function changeFacts(change: VersionChange) {
+  const { version, operation, rows } = change;
+  const known = rowChangeOf(change);
+  return {
+    ...factsOf(version),
+    ...(operation !== undefined && { operation }),
+    ...(rows !== undefined && { rows }),
+    ...(known !== undefined && { rows_added: known.added, rows_removed: known.removed }),
+  };
+}
 
 /** `lance-gateway versions describe`: describes a version of a table. */
 export const versionsDescribe = catalogCommand({

@@ -1,19 +1,14 @@
+import { CLIENT_OPTIONS } from "../../config/client-options.ts";
 import { withoutPlaces } from "../../config/configuration.ts";
-import { type Layer, withFiles } from "../../config/layers.ts";
-import { type Environment, fileKey, type OptionSpec, UsageError } from "../../config/option-spec.ts";
+import { findGiven, type Layer, readTable, withFiles } from "../../config/layers.ts";
+import { type Environment, fileKey, UsageError } from "../../config/option-spec.ts";
 import { SERVE_OPTIONS, type ServeOptions } from "../../config/options.ts";
 import { parseText } from "../../config/parsers.ts";
 import { backendIn, readServeOptions } from "../../config/serve-options.ts";
 import { readText } from "../../runtime/files-in-time.ts";
 import { type Context, contextsPath, readContexts } from "./context-file.ts";
 
-/** The saved connection that a command uses. */
-export const CONTEXT_OPTION = {
-  flag: "context",
-  value: "CONTEXT",
-  help: "Saved connection (lance-gateway context). Default: the one in use, unless another option names the data.",
-  parse: parseText,
-} as const satisfies OptionSpec;
+const API_KEY_HEADER = "x-api-key";
 
 /**
  * Reads which catalog a command works on. Options that name the data override the saved connection in use as a whole, so that its
@@ -27,17 +22,17 @@ export async function readConnection(
 ): Promise<ServeOptions> {
   const layers = await withFiles(SERVE_OPTIONS, given);
   for (const [index, layer] of layers.entries()) {
-    const named = layer(CONTEXT_OPTION);
+    const named = layer(CLIENT_OPTIONS.context);
     const isPlaced = backendIn(layer) !== undefined;
     if (named === undefined && !isPlaced) continue;
-    if (named === undefined) return readServeOptions(layers);
+    if (named === undefined) return withKey(readServeOptions(layers), layers);
     if (isPlaced)
       throw new UsageError(`${named.source} and an option that names the data contradict each other`);
     const name = parseText(named.texts[0] ?? "");
     return optionsOf(name, layers.slice(0, index + 1), layers.slice(index + 1), environment);
   }
   const { current } = await readContexts(contextsPath(environment));
-  if (current === undefined) return readServeOptions(layers);
+  if (current === undefined) return withKey(readServeOptions(layers), layers);
   return optionsOf(current, layers, [], environment);
 }
 
@@ -58,14 +53,35 @@ async function optionsOf(
   }
   const own = layerOf(context, `context ${name}: `);
   const options = readServeOptions([...before, own, ...after.map(withoutPlaces)]);
+  // A key of the command line, or of a variable beside the context in use, overrides the saved one.
+  if (findGiven(CLIENT_OPTIONS.apiKey, before) !== undefined) return withKey(options, before);
   const key = await keyOf(context, environment);
   if (key === undefined) return options;
   const [header, value] = context.bearer
     ? (["authorization", `Bearer ${key}`] as const)
-    : (["x-api-key", key] as const);
+    : ([API_KEY_HEADER, key] as const);
   // A header of the command line overrides the key.
   if (options.headers.some(([each]) => each === header)) return options;
   return { ...options, headers: [...options.headers, [header, value]] };
+}
+
+/**
+ * Adds the API key of `--api-key` or of its variable to the headers of the calls.
+ *
+ * @throws UsageError for a key on the command line that no server gets, and for a second one
+ */
+function withKey(options: ServeOptions, layers: readonly Layer[]): ServeOptions {
+  const { apiKey } = readTable({ apiKey: CLIENT_OPTIONS.apiKey }, layers);
+  if (apiKey === undefined) return options;
+  const { backend, headers } = options;
+  if (backend !== "rest" && backend !== "grpc") {
+    // A variable is for the commands to come, some of which may be to a server.
+    if (findGiven(CLIENT_OPTIONS.apiKey, layers.slice(0, 1)) === undefined) return options;
+    throw new UsageError(`--api-key is for the backend rest or grpc, and the backend is ${backend}`);
+  }
+  if (headers.some(([name]) => name.toLowerCase() === API_KEY_HEADER))
+    throw new UsageError(`--api-key and --header ${API_KEY_HEADER} contradict each other`);
+  return { ...options, headers: [...headers, [API_KEY_HEADER, apiKey]] };
 }
 
 /** Returns a context as a source of options. */
