@@ -34,3 +34,19 @@ test("the greeting names the place of each database, without credentials", () =>
   );
   expect(first).not.toContain("secret");
 });
+
+test("the greeting names the pages for people, and directories that did not exist", () => {
+  const address = { address: "127.0.0.1", family: "IPv4", port: 2333 };
+  const gateway = { address, readOnly: [] } as unknown as Gateway;
+  const of = (...args: readonly string[]) =>
+    greeting(readServeOptions(sourcesOf(["--root", ".", ...args])), undefined, gateway, {
+      links: true,
+      created: ["/srv/lnace"],
+    });
+  expect(of()).toContain(
+    "  console   http://127.0.0.1:2333/console/\n  API page  http://127.0.0.1:2333/docs\n",
+  );
+  expect(of()).toMatch(/\n {2}manual {4}\S+README\.md\n/);
+  expect(of()).toContain("  new       /srv/lnace did not exist, and has been created\n");
+  expect(of("--no-console", "--no-docs")).not.toMatch(/console|API page/);
+});

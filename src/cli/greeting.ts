@@ -3,24 +3,37 @@ import type { Databases } from "../config/configuration.ts";
 import type { ServeOptions } from "../config/options.ts";
 import type { Gateway } from "../gateway/compose.ts";
 import { packageVersion } from "../gateway/version.ts";
+import { DOCUMENTATION } from "./documentation.ts";
 import { placeOf } from "./place.ts";
 
 /** Name of the service. Its descriptor would take 4 MiB of a thread that only supervises workers. */
 const SERVICE = "lance.namespace.v1.LanceNamespaceService";
+
+/** Facts of a start that not every greeting has. */
+export interface GreetingFacts {
+  /** Address of the server for operators. */
+  readonly admin?: AddressInfo | undefined;
+  /** Directories that did not exist before. Default: none. */
+  readonly created?: readonly string[];
+  /** Whether to name the pages for people. Default: false. */
+  readonly links?: boolean;
+}
 
 /** Returns the first lines for people: what is served, where, and for whom. */
 export function greeting(
   options: ServeOptions,
   databases: Databases | undefined,
   gateway: Gateway,
-  admin?: AddressInfo,
+  { admin, created = [], links = false }: GreetingFacts = {},
 ): string {
   return [
     `Lance Gateway ${packageVersion()} serves ${whatIsServed(options, databases)}`,
+    ...created.map((root) => `  new       ${root} did not exist, and has been created`),
     ...(options.socketPath === undefined ? placesOnPort(options, gateway) : placesOnSocket(options, gateway)),
     ...(admin === undefined
       ? []
       : [`  admin     ${admin.family === "unix" ? "unix:" : "http://"}${authorityOf(admin)}`]),
+    ...(links ? pages(options, gateway) : []),
     forWhom(options),
     ...gateway.readOnly.map((reason) => `  for reading only: ${reason}`),
     "",
@@ -32,10 +45,26 @@ function authorityOf({ address, family, port }: AddressInfo): string {
   return family === "IPv6" ? `[${address}]:${port}` : `${address}:${port}`;
 }
 
-function placesOnPort({ tlsCert }: ServeOptions, gateway: Gateway): string[] {
-  const isPlain = tlsCert === undefined;
+function originOf({ tlsCert }: ServeOptions, gateway: Gateway): string {
+  return `${tlsCert === undefined ? "http" : "https"}://${authorityOf(gateway.address)}`;
+}
+
+/** Returns the addresses of the pages for people; a browser reaches none on a socket. */
+function pages(options: ServeOptions, gateway: Gateway): string[] {
+  const manual = `  manual    ${DOCUMENTATION}`;
+  if (options.socketPath !== undefined) return [manual];
+  const origin = originOf(options, gateway);
+  return [
+    ...(options.noConsole ? [] : [`  console   ${origin}/console/`]),
+    ...(options.noDocs ? [] : [`  API page  ${origin}/docs`]),
+    manual,
+  ];
+}
+
+function placesOnPort(options: ServeOptions, gateway: Gateway): string[] {
+  const isPlain = options.tlsCert === undefined;
   const authority = authorityOf(gateway.address);
-  const origin = `${isPlain ? "http" : "https"}://${authority}`;
+  const origin = originOf(options, gateway);
   const rpc = `${origin}/${SERVICE}/`;
   return [
     `  REST      ${origin}/v1`,

@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import { Command, CommanderError } from "commander";
 import { environmentLayer, type Layer } from "../config/layers.ts";
 import { type Environment, UsageError } from "../config/option-spec.ts";
@@ -6,11 +5,9 @@ import { packageVersion } from "../gateway/version.ts";
 import type { CommandDefinition } from "./commands/command.ts";
 import { COMMANDS, type CommandGroup, type Loadable } from "./commands/table.ts";
 import { addCompletion } from "./completion.ts";
+import { DOCUMENTATION } from "./documentation.ts";
 import { addOptions, type OptionGroup } from "./flags.ts";
 import { createHelpFormat } from "./help.ts";
-
-/** The pages that come with the package, beside the sources or what is compiled from them. */
-const DOCUMENTATION = join(import.meta.dirname, "..", "..", "docs", "README.md");
 
 const DESCRIPTION =
   "Serves the Lance Namespace API over REST, gRPC, Connect and gRPC-Web on one port, and works on its catalogs.";

@@ -1,4 +1,5 @@
 import { existsSync } from "node:fs";
+import { resolve } from "node:path";
 import type { Logger } from "pino";
 import { HAS_THREAD_LOCKS } from "../backends/dir/concurrency/thread-locks.ts";
 import type { Configuration } from "../config/configuration.ts";
@@ -11,7 +12,7 @@ import { refuseStrangers, travelsInTheClear } from "../gateway/exposure.ts";
 import { prepareEngine } from "../gateway/open-backend.ts";
 import { STANDARD_OUTPUT } from "../gateway/open-lines.ts";
 import type { RunningGateway } from "../gateway/start-gateway.ts";
-import { createLog } from "../log/log.ts";
+import { createLog, toStandardError } from "../log/log.ts";
 import type { ListenAddress } from "../server/port/listen.ts";
 import { adminPlace } from "./admin-place.ts";
 import { exitByForce } from "./exit.ts";
@@ -45,7 +46,7 @@ export async function runServer(
   const place = adminPlace(options);
   // Standard output is for people: where the server listens. The log goes to standard error.
   const secrets = secretsOf(configuration, environment);
-  const log = createLog(options.logLevel, secrets);
+  const log = createLog(options.logLevel, secrets, toStandardError(options.logFormat));
   watchForUnhandled(log, "process", () => process.exit(1));
   keepTicksFast();
   for (const variable of serviceLinks(SERVE_OPTIONS, environment))
@@ -54,6 +55,7 @@ export async function runServer(
   prepareEngine();
   // Plugins may start threads.
   if (options.plugins.length > 0) resumeCompilers();
+  const missing = missingRoots(configuration);
   const gateway = await start(configuration, log).catch((error: unknown) => {
     if (error instanceof UsageError) throw error;
     throw new Error(startFailure(error, options), { cause: error });
@@ -67,7 +69,7 @@ export async function runServer(
   const admin = await (place && open(place))?.catch(async (error: unknown) => {
     reloads.close();
     // No client knows this gateway yet, so there is nothing to drain.
-    await gateway.close(true);
+    await gateway.close("cut off");
     throw new Error(startFailure(error, { host: options.adminHost, port: options.adminPort ?? 0 }), {
       cause: error,
     });
@@ -75,9 +77,11 @@ export async function runServer(
   handleSignals({
     log,
     reload: () => void reloads.reload(),
-    async end() {
+    async end(signal) {
       reloads.close();
-      await gateway.close();
+      // A person who presses Ctrl-C waits; whatever takes a gateway out of service sends SIGTERM.
+      const isPerson = signal === "SIGINT" && loaded.configuration.options.drainDelayMs === undefined;
+      await gateway.close(isPerson ? "no delay" : undefined);
       // Operators see the drain.
       await admin?.close();
     },
@@ -92,7 +96,19 @@ export async function runServer(
   // A log on standard output has nothing but its lines there.
   const hasLog = [options.auditLog, options.accessLog].includes(STANDARD_OUTPUT);
   const people = hasLog ? stderr : stdout;
-  people.write(greeting(options, databases, gateway, admin?.address));
+  const created = missing.filter(existsSync);
+  for (const root of created) log.info({ root }, "the directory did not exist, and has been created");
+  const links = people.isTTY;
+  people.write(greeting(options, databases, gateway, { admin: admin?.address, created, links }));
+}
+
+/** Returns the directories of the data that do not exist: a root that is mistyped would otherwise look like an empty catalog. */
+function missingRoots({ options, databases }: Configuration): string[] {
+  const all = databases === undefined ? [options] : [...databases.byName.values()];
+  const roots = all.flatMap(({ backend, root }) =>
+    backend === "dir" && !root.includes("://") ? [root] : [],
+  );
+  return [...new Set(roots.map((root) => resolve(root)))].filter((root) => !existsSync(root));
 }
 
 /** Starts the gateway in this thread, or in as many workers as the options say. */

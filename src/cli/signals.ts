@@ -12,7 +12,7 @@ const CALLER_GONE = "SIGUSR2";
 /** Actions that signals start. */
 export interface SignalActions {
   /** Drains and closes everything. */
-  readonly end: () => Promise<unknown>;
+  readonly end: (signal: NodeJS.Signals) => Promise<unknown>;
   /** Reads the configuration again. */
   readonly reload: () => void;
   readonly log: Logger;
@@ -29,7 +29,7 @@ export function handleSignals({ end, reload, log }: SignalActions): void {
   function begin(signal: NodeJS.Signals): void {
     begun = performance.now();
     log.info({ signal }, "stopping");
-    end().then(
+    end(signal).then(
       () => exit(0),
       (error: unknown) => {
         process.stderr.write(`lance-gateway: closing failed: ${redactText(String(error))}\n`);

@@ -56,7 +56,7 @@ export interface OptionSpec {
    * of the option.
    */
   readonly isFile?: true;
-  /** What the short help says, which lists the options that most users need. Default: it leaves the option out. */
+  /** Text of the short help, which lists the options that most users need. Default: it leaves the option out. */
   readonly common?: string;
   /** Whether it names the place of the data; databases do not inherit it. */
   readonly place?: true;

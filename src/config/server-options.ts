@@ -16,6 +16,9 @@ import {
 /** Levels of the log, from the most to the least talkative. */
 export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "silent"] as const;
 
+/** Forms of the log: `auto` is text on a terminal, and JSON elsewhere. */
+const LOG_FORMATS = ["auto", "json", "text"] as const;
+
 /** Options of the server: where it listens, which callers it answers, what it reports and how it ends. */
 export const SERVER_OPTIONS = {
   host: {
@@ -92,6 +95,14 @@ export const SERVER_OPTIONS = {
     parse: parseChoice(LOG_LEVELS),
     common: "Lowest level of the log: debug, info, warn or error.",
   },
+  logFormat: {
+    flag: "log-format",
+    value: "FORMAT",
+    help: "Form of the log: json, text for people, or auto: text on a terminal, and JSON elsewhere.",
+    fallback: "auto",
+    parse: parseChoice(LOG_FORMATS),
+    common: "Form of the log: auto, json or text.",
+  },
   noMetrics: {
     flag: "no-metrics",
     help: "Turn off /metrics and the counting for it (docs/observability.md).",
@@ -120,7 +131,7 @@ export const SERVER_OPTIONS = {
   drainDelayMs: {
     flag: "drain-delay",
     value: "TIME",
-    help: "Time after SIGTERM or SIGINT during which the gateway still serves calls and reports that it is not ready. Default: 5s in a container; 0s elsewhere and at a terminal.",
+    help: "Time after SIGTERM or SIGINT during which the gateway still serves calls and reports that it is not ready. Default: 5s after SIGTERM in a container; 0s after SIGINT (Ctrl-C), elsewhere and at a terminal.",
     parse: parseDuration,
   },
   drainSeconds: {

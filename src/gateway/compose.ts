@@ -31,6 +31,9 @@ import type { OpenTracing } from "./tracing/open-tracing.ts";
 import { packageVersion } from "./version.ts";
 import { RESETS, type Workers } from "./workers.ts";
 
+/** How a gateway ends faster: `no delay` waits for running calls alone, and `cut off` for nothing. */
+export type Haste = "no delay" | "cut off";
+
 /** A listening gateway. */
 export interface Gateway {
   /** Where it listens; on a Unix socket the path, the family `unix` and the port 0. */
@@ -47,9 +50,9 @@ export interface Gateway {
   /**
    * Drains and closes everything; resolves to whether all running calls finished in time.
    *
-   * @param atOnce cuts running calls off. Default: false
+   * @param haste Default: the gateway serves for the drain delay, and then waits for running calls.
    */
-  close(atOnce?: boolean): Promise<boolean>;
+  close(haste?: Haste): Promise<boolean>;
 }
 
 /** Options of the wires and the pipeline, for any backend. */
@@ -206,10 +209,11 @@ export async function serve(first: State): Promise<ReplaceableGateway> {
       for (const name of former.keys()) if (!now.has(name)) metrics?.forgetBackend(name);
       return replaced;
     },
-    async close(atOnce = false) {
+    async close(haste) {
       const { drainSeconds, drainDelayMs = 0 } = current.options;
       own.close();
-      const [graceMs, delayMs] = atOnce ? [0, 0] : [drainSeconds * 1000, drainDelayMs];
+      const graceMs = haste === "cut off" ? 0 : drainSeconds * 1000;
+      const delayMs = haste === undefined ? drainDelayMs : 0;
       const finished = await server.close({ graceMs, delayMs });
       const { authenticator, authorizer, rates, trail, access } = current.context;
       for (const part of [authenticator, authorizer, rates, tls]) part?.close();

@@ -12,7 +12,7 @@ import { createMetrics } from "../metrics/metrics.ts";
 import type { Database } from "../pipeline/call/databases.ts";
 import { lookNow } from "../runtime/follow.ts";
 import { setTracing } from "../runtime/tracing.ts";
-import { BUILD, type Gateway, type State, serve } from "./compose.ts";
+import { BUILD, type Gateway, type Haste, type State, serve } from "./compose.ts";
 import { createFormerGenerations } from "./former-generations.ts";
 import { closeGeneration, type Generation, type GenerationContext, openGeneration } from "./generation.ts";
 import { openLiveWebhooks } from "./live-webhooks.ts";
@@ -112,8 +112,8 @@ export async function startGateway(
         };
       },
       refresh: lookNow,
-      async close(atOnce?: boolean) {
-        const finished = await close(atOnce);
+      async close(haste?: Haste) {
+        const finished = await close(haste);
         // Calls that were cut off may have left lines of the audit log.
         await formers.close();
         return finished;

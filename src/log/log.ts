@@ -2,6 +2,7 @@ import { type DestinationStream, destination, type Logger, pino } from "pino";
 import { type Call, OF_CALL } from "../namespace/call.ts";
 import { errorFields } from "./error-fields.ts";
 import { redactText } from "./redact.ts";
+import { formatLines, type LogFormat } from "./text-lines.ts";
 
 /** Headers about the form of the answer, not about the caller; their values may be words of a text. */
 const PLAIN_HEADERS: ReadonlySet<string> = new Set([
@@ -27,12 +28,12 @@ const MAX_WAITING = 1024 ** 2;
  * configuration and, in the line of a call, the values of the client's headers and of its context.
  *
  * @param secrets texts that must not appear in the log.
- * @param to Default: standard error.
+ * @param to Default: standard error, in JSON.
  */
 export function createLog(
   level: string,
   secrets: readonly string[] = [],
-  to: DestinationStream = toDescriptor(STANDARD_ERROR),
+  to: DestinationStream = toStandardError("json"),
 ): Logger {
   const log = (fields: object): Record<string, unknown> => {
     const call = (fields as { [OF_CALL]?: Call })[OF_CALL];
@@ -45,6 +46,11 @@ export function createLog(
 }
 
 const STANDARD_ERROR = 2;
+
+/** Returns the way of lines to standard error, in a form. */
+export function toStandardError(format: LogFormat): DestinationStream {
+  return formatLines(format, STANDARD_ERROR, toDescriptor(STANDARD_ERROR));
+}
 
 /**
  * Returns the way of lines to a file descriptor. A log that nobody can read any more, such as on a terminal that has hung up, does not end

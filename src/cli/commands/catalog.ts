@@ -7,7 +7,7 @@ import { parseSwitch } from "../../config/parsers.ts";
 import { storageSecrets } from "../../config/secrets.ts";
 import { storageOptionsOf } from "../../config/storage-options.ts";
 import { prepareEngine } from "../../gateway/open-backend.ts";
-import { createLog } from "../../log/log.ts";
+import { createLog, toStandardError } from "../../log/log.ts";
 import { readConnection } from "../contexts/connection.ts";
 import { placeOf, requireRoot } from "../place.ts";
 
@@ -64,7 +64,7 @@ export async function withCatalog<T>(
   // A server makes a root that is missing; a command that looks after one has been given the wrong place.
   await requireRoot(root, "--root or --context");
   prepareEngine();
-  const log = createLog("warn", storageSecrets(storageOptions));
+  const log = createLog("warn", storageSecrets(storageOptions), toStandardError("auto"));
   const { openBase } = await import("../../backends/dir/catalog/base/base.ts");
   const { openDirectory } = await import("../../backends/dir/open-directory.ts");
   const { openStore } = await import("../../backends/dir/stores/open-store.ts");

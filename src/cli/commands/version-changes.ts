@@ -1,7 +1,7 @@
 import { type ErrorName, type Identifier, LanceError, type TableVersion } from "../../client/exports.ts";
 import type { Namespace } from "../../client/namespace.ts";
 
-/** What is known about how a version came about. */
+/** The known facts about how a version came about. */
 export interface VersionChange {
   readonly version: TableVersion;
   /** Name of the operation that made it, such as `Append`. Default: unknown. */

@@ -22,7 +22,7 @@ export const versionsLs = catalogCommand({
   },
   async run({ namespace, operands: [path = ""], options: { branch, limit, json }, signal, answerList }) {
     const id = parsePath(path);
-    // One more tells whether there are more.
+    // A listing of another version tells whether there are more.
     const request = { id, branch, descending: true, limit: limit === 0 ? undefined : limit + 1 };
     let hasMore = false;
     async function* shown() {

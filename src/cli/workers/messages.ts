@@ -1,6 +1,7 @@
 import type { AddressInfo } from "node:net";
 import type { MessagePort } from "node:worker_threads";
 import type { Configuration } from "../../config/configuration.ts";
+import type { Haste } from "../../gateway/compose.ts";
 import type { ProcessSnapshot, Snapshot } from "../../metrics/aggregate.ts";
 import type { ChangeEvent } from "../../namespace/change-event.ts";
 import type { CellsMemory } from "./shared-cells.ts";
@@ -64,7 +65,7 @@ export type ToWorker =
   /** Asks it to wait while flags of V8 change. */
   | { readonly type: "hold"; readonly memory: SharedArrayBuffer }
   /** Begins the drain. */
-  | { readonly type: "close"; readonly atOnce: boolean }
+  | { readonly type: "close"; readonly haste: Haste | undefined }
   /** Asks it to end at once, without a drain. */
   | { readonly type: "leave" };
 

@@ -61,7 +61,7 @@ async function prepare() {
       const gateway = await startWorkers(configurationWith(...more), log, () =>
         assert.fail("a worker cannot be ended"),
       );
-      onTestFinished(() => void gateway.close(true));
+      onTestFinished(() => void gateway.close("cut off"));
       await expect.poll(() => gateway.ready).toBe(true);
       return gateway;
     },

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import type { Configuration } from "../../config/configuration.ts";
+import type { Haste } from "../../gateway/compose.ts";
 import { openLiveWebhooks } from "../../gateway/live-webhooks.ts";
 import type { PreparedChange } from "../../gateway/prepared-change.ts";
 import type { RunningGateway } from "../../gateway/start-gateway.ts";
@@ -307,12 +308,12 @@ export async function startWorkers(
     log.level = level;
     for (const thread of serving()) thread.send({ type: "log level", level });
   }
-  async function close(atOnce?: boolean): Promise<boolean> {
+  async function close(haste?: Haste): Promise<boolean> {
     stop.abort();
     for (const [worker, thread] of threads.entries())
       if (thread !== undefined && crew[worker] === undefined) thread.send({ type: "leave" });
     // A worker that is blocked does not end by itself.
-    const finished = await Promise.all(serving().map((thread) => thread.close(atOnce)));
+    const finished = await Promise.all(serving().map((thread) => thread.close(haste)));
     beats.close();
     await webhooks.close();
     return finished.every(Boolean);

@@ -3,11 +3,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { parentPort, workerData } from "node:worker_threads";
 import { UsageError } from "../../config/option-spec.ts";
 import { addSecrets, secretsOf } from "../../config/secrets.ts";
-import type { Gateway } from "../../gateway/compose.ts";
+import type { Gateway, Haste } from "../../gateway/compose.ts";
 import type { PreparedChange } from "../../gateway/prepared-change.ts";
 import { type RunningGateway, startGateway } from "../../gateway/start-gateway.ts";
 import { divideConfiguration } from "../../gateway/workers.ts";
-import { createLog } from "../../log/log.ts";
+import { createLog, toStandardError } from "../../log/log.ts";
 import { shareFiles } from "../../runtime/files-in-time.ts";
 import {
   hasThreadLeft,
@@ -56,7 +56,8 @@ const {
 const port = parentPort;
 if (port === null) throw new Error("a worker is started by the supervisor");
 const secrets = secretsOf(configuration, process.env);
-const log = createLog(configuration.options.logLevel, secrets).child({ worker: worker + 1 });
+const { logLevel, logFormat } = configuration.options;
+const log = createLog(logLevel, secrets, toStandardError(logFormat)).child({ worker: worker + 1 });
 watchForUnhandled(log, "worker", () => void leave());
 keepTicksFast();
 allowInterruption();
@@ -80,7 +81,7 @@ try {
   const gateway = await startGateway(own.options, log, own.databases, workers);
   serving = gateway;
   port.on("message", (message: ToWorker) => {
-    if (message.type === "close") void close(gateway, message.atOnce);
+    if (message.type === "close") void close(gateway, message.haste);
     else if (message.type === "log level") gateway.setLogLevel(message.level);
     else if (message.type === "profile") void profile(gateway, message);
     else if (message.type === "prepare") void prepare(gateway, message);
@@ -91,7 +92,7 @@ try {
   trimHeapWhenIdle(log);
   if (!hasThreadLeft()) post({ type: "listening", address: gateway.address, readOnly: gateway.readOnly });
   // It was asked to leave while it started.
-  else await gateway.close(true);
+  else await gateway.close("cut off");
 } catch (error) {
   post({ type: "start failed", failure: toFailure(error) });
 }
@@ -127,9 +128,9 @@ async function profile({ profiles }: Gateway, { id, milliseconds }: ProfileReque
   post({ type: "profiled", id, profile: made });
 }
 
-async function close(gateway: Gateway, atOnce: boolean): Promise<void> {
+async function close(gateway: Gateway, haste: Haste | undefined): Promise<void> {
   try {
-    const finished = await gateway.close(atOnce);
+    const finished = await gateway.close(haste);
     await unbrokenWorkEnded(LONGEST_WAIT_MS);
     post({ type: "closed", finished, isQuiet: !runsUnbrokenWork() });
   } catch (error) {
@@ -148,7 +149,7 @@ async function leave(): Promise<void> {
   // The counter is the other worker's from now on.
   clearInterval(beats);
   post({ type: "leaves" });
-  const closed = serving?.close(true).catch((error: unknown) => {
+  const closed = serving?.close("cut off").catch((error: unknown) => {
     log.error({ err: error }, "a worker that leaves cannot close its gateway");
   });
   await Promise.race([closed, sleep(LONGEST_CLOSE_MS)]);

@@ -151,8 +151,8 @@ export function startWorker(
     get ready() {
       return isReady;
     },
-    async close(atOnce = false) {
-      send({ type: "close", atOnce });
+    async close(haste) {
+      send({ type: "close", haste });
       return closed.promise;
     },
     async readMetrics() {

@@ -11,7 +11,7 @@ import { createDirectRest } from "../../wires/rest/direct.ts";
 import { createTargetRewrite } from "../../wires/rest/target-rewrite.ts";
 import { requestIdOf } from "../../wires/rpc.ts";
 import { addBrowserGuard } from "./browser-guard.ts";
-import { addConsoleRedirect, type ConsoleOptions, consolePlugin } from "./console-pages.ts";
+import { type ConsoleOptions, consolePlugin } from "./console-pages.ts";
 import { addCors } from "./cors.ts";
 import { type ApiDocuments, documentPlugin } from "./document-page.ts";
 import type { HostCheck } from "./host-check.ts";
@@ -19,6 +19,7 @@ import { type MetricsPage, metricsPlugin } from "./metrics-page.ts";
 import { probesPlugin } from "./probes.ts";
 import type { Readiness } from "./readiness.ts";
 import { addRefusals } from "./refusals.ts";
+import { addRootPage } from "./root-page.ts";
 
 /** Options of {@link createApp}. */
 export interface AppOptions extends HttpWiresOptions {
@@ -59,13 +60,15 @@ export function createApp(options: AppOptions): App {
   addCors(app, origins);
   const faultOf = addBrowserGuard(app, { hosts, origins, refused: options.refused });
 
+  addRootPage(app, {
+    console: options.console !== undefined,
+    documents: documents !== undefined,
+    metrics: metrics !== undefined,
+  });
   app.register(probesPlugin, { readiness });
   if (metrics !== undefined) app.register(metricsPlugin, { metrics });
   if (documents !== undefined) app.register(documentPlugin, { documents });
-  if (options.console !== undefined) {
-    addConsoleRedirect(app);
-    app.register(consolePlugin, options.console);
-  }
+  if (options.console !== undefined) app.register(consolePlugin, options.console);
   for (const plugin of plugins) app.register(plugin);
   app.register(httpWires, { ...options, dropsSlashes: true });
 

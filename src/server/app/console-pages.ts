@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyPluginCallback, FastifyReply } from "fastify";
+import type { FastifyPluginCallback, FastifyReply } from "fastify";
 import { createConsoleFiles, PAGE } from "./console-files.ts";
 import { refuseOtherMethods } from "./probes.ts";
 import { sendFile } from "./static-file.ts";
@@ -80,16 +80,6 @@ export const consolePlugin: FastifyPluginCallback<ConsoleOptions> = (app, { dire
   for (const url of [PLACE, `${PLACE}/*`, SIGN_IN]) refuseOtherMethods(app, url);
   done();
 };
-
-/** Leads browsers from `/` to the console; programs get the error of an unknown path there. */
-export function addConsoleRedirect(app: FastifyInstance): void {
-  app.addHook("onRequest", (request, reply, next) => {
-    const { method, url, headers } = request;
-    const isBrowser = (method === "GET" || method === "HEAD") && headers.accept?.includes("text/html");
-    if (url !== "/" || !isBrowser) return next();
-    reply.header("vary", "accept").redirect("console/", 302);
-  });
-}
 
 /** Answers while a build may be under way; the browser asks again. */
 function notBuilt(reply: FastifyReply): FastifyReply {
