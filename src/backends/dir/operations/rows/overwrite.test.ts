@@ -10,6 +10,7 @@ import { LanceNamespaceService } from "../../../../gen/lance/namespace/v1/servic
 import { LanceError } from "../../../../namespace/errors.ts";
 import { ended } from "../../batch/fixture.ts";
 import type { Catalog } from "../../catalog/catalog.ts";
+import { engineCall } from "../../engine/errors.ts";
 import type { ObjectStore } from "../../format/storage.ts";
 import { openDirectory } from "../../open-directory.ts";
 import { failsWith, openClient, silent, temporaryDirectory } from "../../test-support.ts";
@@ -146,3 +147,64 @@ test("overwriting a table that others write to replaces what they have written u
   await overwrite(context.catalog.mutate, 5, { store });
   assert.deepEqual(await state(), ["after", 5n]);
 });
+
+/** Behaviour of the engine after another gateway has dropped the table that it overwrites. */
+const AFTER_DROPS = {
+  // Its words when the directory goes while it writes.
+  "fails without the directory": () => {
+    throw new Error("lance error: LanceError(IO): failed to persist temp file: No such file or directory");
+  },
+  "makes the directory again": undefined,
+};
+
+for (const [what, fail] of Object.entries(AFTER_DROPS)) {
+  test(`overwriting a table is a concurrent modification if another gateway drops it and the engine ${what}`, async (t) => {
+    const { client, context, overwrite, state } = await createWorld(t);
+    // With the same properties, the engine writes to the table itself.
+    await overwrite(context.catalog.mutate, 3);
+    const engine: DirContext["engine"] = {
+      ...context.engine,
+      create: (location, file, mode) =>
+        engineCall(async () => {
+          await client.call("dropTable", "t");
+          fail?.();
+          return context.engine.create(location, file, mode);
+        }),
+    };
+    const refused = overwrite(context.catalog.mutate, 5, { engine });
+    await assert.rejects(refused, failsWith("ConcurrentModification"));
+    assert.deepEqual((await client.call("listTables", "$")).tables, []);
+    await client.upload("createTable", "t", { properties: { of: "new" } }, rowsOf(1));
+    assert.deepEqual(await state(), ["new", 1n]);
+  });
+}
+
+/** The engine writes the rows, and the gateway makes them a version together with other properties. */
+for (const step of ["move", "putIfAbsent"] as const) {
+  test(`overwriting rows and properties is a concurrent modification if another gateway drops the table before ${step}`, async (t) => {
+    const { client, context, overwrite, state } = await createWorld(t);
+    let isDropped = false;
+    const dropOnce = async (key: string) => {
+      if (isDropped || !key.includes("t.lance/")) return;
+      isDropped = true;
+      await client.call("dropTable", "t");
+    };
+    const store: ObjectStore = {
+      ...context.store,
+      async move(from, to) {
+        if (step === "move") await dropOnce(to);
+        return context.store.move(from, to);
+      },
+      async putIfAbsent(key, ...rest) {
+        if (step === "putIfAbsent") await dropOnce(key);
+        return context.store.putIfAbsent(key, ...rest);
+      },
+    };
+    const refused = overwrite(context.catalog.mutate, 5, { store });
+    await assert.rejects(refused, failsWith("ConcurrentModification"));
+    assert.ok(isDropped);
+    assert.deepEqual((await client.call("listTables", "$")).tables, []);
+    await client.upload("createTable", "t", { properties: { of: "new" } }, rowsOf(1));
+    assert.deepEqual(await state(), ["new", 1n]);
+  });
+}

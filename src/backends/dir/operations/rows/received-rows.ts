@@ -24,7 +24,13 @@ import { watchForDrop } from "../tables/watch-for-drop.ts";
 import { checkBlobs } from "./check-blobs.ts";
 import { checkStorable, checkTypes } from "./check-types.ts";
 import { createShared } from "./first-version.ts";
-import { type AlsoChange, type StagedRows, withStagedFile, withStagedRows } from "./staged-write.ts";
+import {
+  type AlsoChange,
+  droppedMeanwhile,
+  type StagedRows,
+  withStagedFile,
+  withStagedRows,
+} from "./staged-write.ts";
 import { writeByDisk } from "./write-by-disk.ts";
 
 /** The rows of an upload, from which a table can be made. */
@@ -37,7 +43,7 @@ export interface ReceivedRows {
   stage(path: string): Promise<number>;
   /** Writes the first version of a table, unless another writer is first. @throws LanceError TableAlreadyExists */
   create(table: Pick<FoundTable, "path">): Promise<number>;
-  /** Writes a version that replaces all rows. */
+  /** Writes a version that replaces all rows. @throws LanceError ConcurrentModification, also if the table is dropped meanwhile */
   replace(table: FoundTable): Promise<number>;
   /** Writes such a version, or a first one, together with the changes of `work`; see {@link StagedRows.asNext}. */
   asNext(table: FoundTable, work: (version: PreparedVersion) => Promise<number>): Promise<number>;
@@ -171,11 +177,20 @@ function wholeRows(
     // Rows for a table without data, which they give its schema, come as those of any other insert.
     create: async (table) => createShared(context, table, (await withBlobColumns(part, hold)).file),
     replace(table) {
-      if (isMain(branch)) return durable(table, engine.create(table.path, file, "overwrite"));
-      const replaced = withData(context, table, { branch, readsNoRows: true }, (native) =>
-        engineCall(async () => (await native.add(file, "overwrite")).version),
-      );
-      return durable(table, replaced);
+      const { orDropped, refuseDropped } = watchForDrop(context, table, droppedMeanwhile);
+      const replaceOnBranch = () =>
+        withData(context, table, { branch, readsNoRows: true }, (native) =>
+          engineCall(async () => (await native.add(file, "overwrite")).version),
+        );
+      const replace = async () => {
+        const version = await (isMain(branch)
+          ? engine.create(table.path, file, "overwrite")
+          : replaceOnBranch());
+        const dataset = datasetOf(context, table, branch);
+        await afterChange(() => refuseDropped(dataset, version), "ConcurrentModification");
+        return version;
+      };
+      return durable(table, replace().catch(orDropped));
     },
     asNext: (table, work) =>
       withStagedFile(context, file, (staged) => staged.asNext(datasetOf(context, table, branch), work)),

@@ -13,8 +13,8 @@ const OF_MISSING_FILES = ["DataLoss", "Internal"] as const;
 /** Finds out whether a table is dropped in the middle of work on it. */
 export interface DropWatch {
   /**
-   * Throws a failure of the work again, but TableNotFound instead of a failure of the engine if the table has been dropped since: then the
-   * engine misses its files. In the root, another table may be in its place already.
+   * Throws a failure of the work again, but the error of a dropped table instead of a failure of the engine if the table has been dropped
+   * since: then the engine misses its files. In the root, another table may be in its place already.
    */
   orDropped(error: unknown): Promise<never>;
   /**
@@ -22,13 +22,21 @@ export interface DropWatch {
    * of the root, which would show as the dropped table. From another table in its place it takes the version away, which nobody could
    * read because its files are gone. In a bucket, a look would cost as much as the work.
    *
-   * @throws LanceError TableNotFound
+   * @throws LanceError the error of a dropped table
    */
   refuseDropped(dataset: DatasetRef, version: number): Promise<void>;
 }
 
-/** Begins to watch a table, before work on it begins. */
-export function watchForDrop(context: TableContext, { path, location, listed }: FoundTable): DropWatch {
+/**
+ * Begins to watch a table, before work on it begins.
+ *
+ * @param dropped creates the error of a dropped table. Default: TableNotFound.
+ */
+export function watchForDrop(
+  context: TableContext,
+  { path, location, listed }: FoundTable,
+  dropped: (cause?: unknown) => LanceError = notFound,
+): DropWatch {
   const { files, keyOf } = context.store;
   const identity = () => files?.directoryStamp(keyOf(path))?.identity;
   const before = identity();
@@ -64,6 +72,6 @@ async function lacksFiles(dataset: DatasetRef, version: bigint): Promise<boolean
 /** Number of files that are looked for at a time. */
 const LOOKS = 16;
 
-function dropped(cause?: unknown): LanceError {
+function notFound(cause?: unknown): LanceError {
   return new LanceError("TableNotFound", "the table was dropped meanwhile", { cause });
 }
