@@ -62,34 +62,50 @@ function serviceHandler(rpcs: readonly [Rpc, ...Rpc[]], traits: UniversalHandler
   return Object.assign(handle, { ...traits, requestPath });
 }
 
+/** Whether a request has a host, without which the library cannot create a URL. */
+function hasAuthority({ host }: FastifyRequest): boolean {
+  return URL.canParse(`http://${host}`);
+}
+
 /**
- * Checks that a request has a host, without which the library cannot create a URL.
+ * Checks that a request has a host.
  *
  * @throws LanceError InvalidInput
  */
-function checkAuthority({ id, host, originalUrl, raw }: FastifyRequest, { refused }: ConnectOptions): void {
-  if (URL.canParse(`http://${host}`)) return;
+function checkAuthority(request: FastifyRequest, { refused }: ConnectOptions): void {
+  if (hasAuthority(request)) return;
+  const { id, host, originalUrl, raw } = request;
   const error = new LanceError("InvalidInput", `${JSON.stringify(host)} is not the name of a host`);
   const path = withoutQuery(originalUrl);
   refused?.({ protocol: "connect", code: error.kind, requestId: id, path, headers: raw.headers });
   throw error;
 }
 
-/** Creates the function that answers, in its protocol, a request of Connect or gRPC-Web for an unknown method. */
-export function createUnknownMethod(options: ConnectOptions) {
+/** Answers a request of Connect or gRPC-Web with an error. Returns false if the request is of neither protocol. */
+export type RefuseCall = (request: FastifyRequest, reply: FastifyReply, refusal: LanceError) => boolean;
+
+/** Creates the function that answers requests of Connect and gRPC-Web with an error in their protocol. */
+export function createRefuseCall(options: ConnectOptions): RefuseCall {
   const { rpcs, log, refused, budget = createByteBudget() } = options;
   const handlerOf = createConnectHandlers(options);
 
-  /** @returns the reply; undefined if the request is of neither protocol. */
-  return (request: FastifyRequest, reply: FastifyReply): FastifyReply | undefined => {
+  return (request, reply, refusal) => {
     const kind = callKind(request.raw);
     const rpc = rpcs.find((each) => each.kind === kind);
-    if (rpc === undefined) return undefined;
-    checkAuthority(request, options);
-    const refusal = new LanceError("RouteNotFound", "the server has no such method");
+    if (rpc === undefined || !hasAuthority(request)) return false;
     const hold = budget.open(FREE_BYTES);
     void refuse(new ConnectExchange(request, reply, { log, refused, hold, refusal }), handlerOf(rpc), reply);
-    return reply;
+    return true;
+  };
+}
+
+/** Creates the function that answers a request of Connect or gRPC-Web for an unknown method, as {@link RefuseCall} does. */
+export function createUnknownMethod(options: ConnectOptions) {
+  const refuseCall = createRefuseCall(options);
+  return (request: FastifyRequest, reply: FastifyReply): boolean => {
+    if (callKind(request.raw) === undefined) return false;
+    checkAuthority(request, options);
+    return refuseCall(request, reply, new LanceError("RouteNotFound", "the server has no such method"));
   };
 }
 

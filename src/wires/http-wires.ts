@@ -27,7 +27,9 @@ export const httpWires: FastifyPluginCallback<HttpWiresOptions> = (app, options,
 
   const unknownMethod = createUnknownMethod(options);
   const unknownPath = createUnknownPath(options);
-  app.setNotFoundHandler((request, reply) => unknownMethod(request, reply) ?? unknownPath(request, reply));
+  app.setNotFoundHandler((request, reply) =>
+    unknownMethod(request, reply) ? reply : unknownPath(request, reply),
+  );
 
   // The prefix is in force already.
   const inner = { ...options, prefix: "" };

@@ -1,6 +1,7 @@
 import { type IncomingHttpHeaders, type IncomingMessage, METHODS, type ServerResponse } from "node:http";
 import fastify, { type FastifyInstance, type FastifyPluginAsync, type FastifyPluginCallback } from "fastify";
 import { LanceError } from "../../namespace/errors.ts";
+import { createRefuseCall } from "../../wires/connect.ts";
 import {
   createErrorHandler,
   type HttpWiresOptions,
@@ -56,7 +57,7 @@ const KNOWN_METHODS: ReadonlySet<string> = new Set(METHODS);
 export function createApp(options: AppOptions): App {
   const { readiness, metrics, documents, hosts, origins, plugins = [] } = options;
   const app = createFastify(options);
-  const refusals = addRefusals(app, options);
+  const refusals = addRefusals(app, { refused: options.refused, refuseCall: createRefuseCall(options) });
   addCors(app, origins);
   const faultOf = addBrowserGuard(app, { hosts, origins, refused: options.refused });
 

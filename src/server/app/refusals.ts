@@ -2,6 +2,7 @@ import type { IncomingMessage } from "node:http";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { LanceError } from "../../namespace/errors.ts";
 import type { NoteRefusal } from "../../pipeline/records/refusals.ts";
+import type { RefuseCall } from "../../wires/connect.ts";
 import { withoutQuery } from "../../wires/rest/http.ts";
 
 /** Probes are answered under any host: they reveal only whether the process runs. */
@@ -17,17 +18,21 @@ export interface Refusals {
   add(request: IncomingMessage, error: LanceError, exceptProbes?: boolean): void;
 }
 
+/** Options of {@link addRefusals}. */
+export interface RefusalsOptions {
+  /** Called for requests that are refused as REST. */
+  readonly refused?: NoteRefusal | undefined;
+  readonly refuseCall: RefuseCall;
+}
+
 /** Adds the hook that refuses marked requests, before all other hooks. */
-export function addRefusals(
-  app: FastifyInstance,
-  { refused }: { readonly refused?: NoteRefusal | undefined },
-): Refusals {
+export function addRefusals(app: FastifyInstance, { refused, refuseCall }: RefusalsOptions): Refusals {
   const refusals = new WeakMap<object, { readonly error: LanceError; readonly exceptProbes: boolean }>();
 
-  app.addHook("onRequest", (request, _reply, next) => {
+  app.addHook("onRequest", (request, reply, next) => {
     const found = refusals.get(request.raw);
     if (found === undefined || (found.exceptProbes && isProbe(request))) return next();
-    next(refuse(request, found.error, refused));
+    if (!refuseCall(request, reply, found.error)) next(refuse(request, found.error, refused));
   });
 
   return { add: (request, error, exceptProbes = false) => refusals.set(request, { error, exceptProbes }) };

@@ -3,6 +3,7 @@ import type { NoteRefusal } from "../../pipeline/records/refusals.ts";
 import { peerOf } from "../../wires/peer.ts";
 import { createLateTimeouts } from "./late-timeouts.ts";
 import { limitHttp1Silence } from "./silence.ts";
+import { answerUnreadable } from "./unreadable-requests.ts";
 
 /** Options of {@link createHttp1}. */
 export interface Http1Options {
@@ -14,6 +15,8 @@ export interface Http1Options {
   readonly silenceMs: number;
   /** Called for requests that get an answer here. */
   readonly refused?: NoteRefusal | undefined;
+  /** Called for connections whose bytes are not HTTP/1.1. */
+  noteUnreadable(error: NodeJS.ErrnoException, peer: string | undefined): void;
 }
 
 /**
@@ -53,6 +56,7 @@ export function createHttp1(options: Http1Options, answer: RequestListener): Ser
     // Node no longer reads or times this connection, so its client could keep it open forever, and its end stays unread.
     socket.end("HTTP/1.1 405 Method Not Allowed\r\nconnection: close\r\n\r\n", () => socket.destroy());
   });
+  answerUnreadable(http1, options.noteUnreadable);
   // This server never listens, and node watches its timeouts only from that event on.
   http1.emit("listening");
   limitHttp1Silence(http1, silenceMs);

@@ -18,6 +18,7 @@ import { createResetAllowances } from "../connections/reset-allowance.ts";
 import { countUnread } from "../connections/unread-bytes.ts";
 import { countUnsent } from "../connections/unsent-bytes.ts";
 import type { TakeAddress } from "../requests/addressing.ts";
+import { findEarlyEncoding, findRepeatedCredential } from "../requests/ambiguous-headers.ts";
 import type { Arrivals } from "../requests/arrivals.ts";
 import { createProxyCheck } from "../requests/clients.ts";
 import { readTarget } from "../requests/target.ts";
@@ -39,8 +40,13 @@ export interface ListenerOptions extends ConnectionLimits {
   readonly http: HttpHandler;
   /** Answers HTTP/1.1 requests on connections beyond `maxConnections`, which then end: the probes and a refusal. */
   readonly crowded: HttpHandler;
-  /** Answers a request with an error. */
-  readonly refuse: (request: IncomingMessage, response: ServerResponse, error: LanceError) => void;
+  /** Answers a request with an error, except for probes if the last argument is true. */
+  readonly refuse: (
+    request: IncomingMessage,
+    response: ServerResponse,
+    error: LanceError,
+    exceptProbes?: boolean,
+  ) => void;
   /** Memory budget of requests, for what has arrived and is not read yet. Default: no bound. */
   readonly budget?: ByteBudget | undefined;
   /** Memory budget of answers that their clients do not take. Default: no bound. */
@@ -97,18 +103,29 @@ export function createListener(options: ListenerOptions): Listener {
   const onBroken = createNoteBroken(log, refused);
   /** Connections of HTTP/1.1 that end with their answers under way. */
   const retired = new WeakSet<Socket>();
+  /** Connections of HTTP/1.1 after a request whose end is in doubt: what follows it may be a part of it. */
+  const doubtful = new WeakSet<Socket>();
   /** Whether clients are told to reconnect, and whether idle connections are closed. */
   let [leaving, draining] = [false, false];
   let isOnPath = false;
   let lastSocketGone: (() => void) | undefined;
 
   const [unread, unsent] = [countUnread(options.budget), countUnsent(options.unsentBudget)];
-  const http1 = createHttp1({ headersMs, keepAliveMs, silenceMs, refused }, onHttp1Request);
+  const http1 = createHttp1(
+    {
+      ...{ headersMs, keepAliveMs, silenceMs, refused },
+      noteUnreadable: (error, peer) => onBroken(error, "a connection broke", peer),
+    },
+    onHttp1Request,
+  );
   // This server never listens; it makes request and response objects for streams that are not gRPC.
-  const compatibility = createHttp2Server((request, response) => {
-    ignoreErrors(request, response);
-    arrivals?.()?.http(request as unknown as IncomingMessage, response as unknown as ServerResponse);
-    http(request as unknown as IncomingMessage, response as unknown as ServerResponse);
+  const compatibility = createHttp2Server((...both) => {
+    ignoreErrors(...both);
+    const [request, response] = both as unknown as [IncomingMessage, ServerResponse];
+    arrivals?.()?.http(request, response);
+    const fault = findRepeatedCredential(request.rawHeaders);
+    if (fault === undefined) http(request, response);
+    else refuse(request, response, fault, true);
   });
   refuseSpecialRequests(compatibility, refused);
   const sessions = createHttp2Sessions({
@@ -125,7 +142,7 @@ export function createListener(options: ListenerOptions): Listener {
       if (takeAddress !== undefined) headers[":path"] = takeAddress(headers[":path"] ?? "", headers);
       if (GRPC_CONTENT_TYPE.test(headers["content-type"] ?? "")) {
         arrivals?.()?.stream(stream, headers);
-        grpc(stream, headers);
+        grpc(stream, headers, findRepeatedCredential(rawHeaders));
       } else compatibility.emit("stream", stream, headers, flags, rawHeaders);
     },
   });
@@ -226,10 +243,16 @@ export function createListener(options: ListenerOptions): Listener {
 
   function answerHttp1(request: IncomingMessage, response: ServerResponse): void {
     const socket = carrierOf(request.socket);
+    if (doubtful.has(socket)) return;
     const isPlain = entrance.isTooPlain(socket);
     if (leaving || isPlain || spare.has(socket) || retired.has(socket))
       response.setHeader("connection", "close");
-    const fault = isPlain ? new LanceError("InvalidInput", NEEDS_TLS) : readTarget(request);
+    const encoding = findEarlyEncoding(request);
+    if (encoding !== undefined) {
+      doubtful.add(socket);
+      response.setHeader("connection", "close");
+    }
+    const fault = isPlain ? new LanceError("InvalidInput", NEEDS_TLS) : (encoding ?? readTarget(request));
     if (fault !== undefined) {
       arrivals?.()?.http(request, response);
       refuse(request, response, fault);
@@ -237,7 +260,10 @@ export function createListener(options: ListenerOptions): Listener {
     }
     if (takeAddress !== undefined) request.url = takeAddress(request.url ?? "", request.headers);
     arrivals?.()?.http(request, response);
-    (spare.has(socket) ? crowded : http)(request, response);
+    const repeated = findRepeatedCredential(request.rawHeaders);
+    if (spare.has(socket)) crowded(request, response);
+    else if (repeated !== undefined) refuse(request, response, repeated, true);
+    else http(request, response);
   }
 
   return {

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { LanceError } from "../../namespace/errors.ts";
+import { countHeaders } from "./ambiguous-headers.ts";
 
-const HOST_HEADER = "host";
 const ABSOLUTE = /^https?:\/\/([^/?#]*)(.*)$/is;
 const HOST = /^(?:\[[0-9a-f:.]+\]|[\w.~!$&'()*+,;=%-]+)?(?::\d*)?$/i;
 
@@ -13,7 +13,7 @@ const HOST = /^(?:\[[0-9a-f:.]+\]|[\w.~!$&'()*+,;=%-]+)?(?::\d*)?$/i;
  */
 export function readTarget(request: IncomingMessage): LanceError | undefined {
   const { headers } = request;
-  const hosts = countHosts(request.rawHeaders);
+  const hosts = countHeaders(request.rawHeaders, "host");
   if (hosts > 1) return new LanceError("InvalidInput", "a request must have one host header");
   if (hosts === 0 && request.httpVersion !== "1.0")
     return new LanceError("InvalidInput", "a request must have a host header");
@@ -26,15 +26,6 @@ export function readTarget(request: IncomingMessage): LanceError | undefined {
   headers.host = host;
   request.url = path.startsWith("/") ? path : `/${path}`;
   return undefined;
-}
-
-function countHosts(rawHeaders: readonly string[]): number {
-  let count = 0;
-  for (let index = 0; index < rawHeaders.length; index += 2) {
-    const name = rawHeaders[index] as string;
-    if (name.length === HOST_HEADER.length && name.toLowerCase() === HOST_HEADER) count++;
-  }
-  return count;
 }
 
 function badHost(host = ""): LanceError {

@@ -47,8 +47,16 @@ export interface GrpcHandlerOptions extends GrpcLimits {
   readonly errorDetails?: ErrorDetails | undefined;
 }
 
-/** Answers an HTTP/2 stream whose content type begins with `application/grpc`. */
-export type GrpcHandler = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void;
+/**
+ * Answers an HTTP/2 stream whose content type begins with `application/grpc`.
+ *
+ * @param fault error of a request that the server refuses. Default: it serves the request.
+ */
+export type GrpcHandler = (
+  stream: ServerHttp2Stream,
+  headers: IncomingHttpHeaders,
+  fault?: LanceError | undefined,
+) => void;
 
 const DEFAULT_GZIP_MIN_BYTES = 1024;
 
@@ -66,13 +74,14 @@ export function createGrpcHandler(options: GrpcHandlerOptions): GrpcHandler {
   const { silenceMs = DEFAULT_SILENCE_MS, defaultDeadlineMs = 0, pace = createLoopPace() } = options;
   const byPath = new Map(rpcs.map((rpc) => [pathOf(rpc.method), rpc]));
 
-  return (stream, headers) => {
+  return (stream, headers, fault) => {
     const serverCall = new ServerCall(stream, headers, log, options.refused);
     serverCall.silenceMs = silenceMs;
     if (options.errorDetails !== undefined) serverCall.errorDetails = options.errorDetails;
     if (headers[":method"] !== "POST") return refuse(serverCall, "MethodNotAllowed", { allow: "POST" });
     if (!CONTENT_TYPE.test(headers["content-type"] ?? "")) return refuse(serverCall, "UnsupportedMediaType");
     try {
+      if (fault !== undefined) throw fault;
       const rpc = byPath.get(headers[":path"] ?? "");
       if (rpc === undefined) throw new LanceError("RouteNotFound", "the server has no such method");
       const gzipIn = readsGzip(headers["grpc-encoding"]);

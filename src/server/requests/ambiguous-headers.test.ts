@@ -1,0 +1,171 @@
+import assert from "node:assert/strict";
+import { type ClientSessionOptions, connect } from "node:http2";
+import { test } from "vitest";
+import { rawConnection, startServer } from "../fixture.ts";
+
+const METHOD = "/lance.namespace.v1.LanceNamespaceService/DescribeTable";
+const FRAME = "\0\0\0\0\0";
+
+/** Returns the whole answer to raw text, after the server has closed the connection. */
+async function answerTo(port: number, text: string): Promise<{ head: string; body: string }> {
+  const { socket, received, closed } = rawConnection(port);
+  socket.write(text, "latin1");
+  await closed;
+  const end = received().indexOf("\r\n\r\n");
+  return { head: received().slice(0, end), body: received().slice(end + 4) };
+}
+
+/** Checks that an answer is whole and has the error of the table. */
+function isRefusal({ head, body }: { head: string; body: string }, word: RegExp): void {
+  assert.match(head, /^HTTP\/1\.1 400 /);
+  assert.match(head, /\r\nconnection: close(?:\r\n|$)/i);
+  assert.equal(body.length, Number(/\r\ncontent-length: (\d+)/i.exec(head)?.[1]), head);
+  const { kind, code, error, status } = JSON.parse(body) as Record<string, unknown>;
+  assert.deepEqual([kind, code, status], ["InvalidInput", 13, 400]);
+  assert.match(String(error), word);
+}
+
+const CHUNKS = "2\r\n{}\r\n0\r\n\r\n";
+const SECOND = "DELETE /v1/second HTTP/1.1\r\nhost: localhost\r\n\r\n";
+
+for (const coding of ["chunked", "gzip", "gzip, chunked"])
+  for (const connection of ["", "connection: keep-alive\r\n"])
+    for (const rest of [CHUNKS, CHUNKS + SECOND, `${"x".repeat(100_000)}${SECOND}`])
+      test(`refuses HTTP/1.0 with the transfer encoding ${coding}, ${connection || "without keep-alive"}, before ${rest.length} bytes`, async () => {
+        const seen: string[] = [];
+        await using server = await startServer({
+          rest(request, response) {
+            seen.push(request.url ?? "");
+            response.end("served");
+          },
+        });
+        const head = `POST /v1/first HTTP/1.0\r\nhost: localhost\r\n${connection}transfer-encoding: ${coding}\r\n\r\n`;
+        isRefusal(await answerTo(server.port, head + rest), /HTTP\/1\.0.*transfer-encoding/i);
+        assert.deepEqual(seen, []);
+      });
+
+test("answers a request that is not HTTP/1.1 with a whole error of the table, also while its client sends on", async () => {
+  await using server = await startServer();
+  const ambiguous =
+    "POST /v1/x HTTP/1.1\r\nhost: localhost\r\ncontent-length: 2\r\ntransfer-encoding: chunked\r\n\r\n";
+  isRefusal(await answerTo(server.port, `${ambiguous}${CHUNKS}`), /transfer-encoding.*content-length/i);
+  isRefusal(await answerTo(server.port, `${ambiguous}${"x".repeat(1_000_000)}`), /transfer-encoding/i);
+});
+
+const CREDENTIALS = [
+  ["authorization", "Bearer one", "Bearer two"],
+  ["x-api-key", "one", "two"],
+  ["X-Api-Key", "one", "one"],
+] as const;
+
+/** Requests of each protocol over HTTP/1.1, with what their answers to a refusal match. */
+const PROTOCOLS = {
+  REST: {
+    path: "/v1/x",
+    type: "application/json",
+    body: "{}",
+    answer: /^HTTP\/1\.1 400 .*"kind":"InvalidInput"/s,
+  },
+  "unary Connect": {
+    path: METHOD,
+    type: "application/json",
+    body: "{}",
+    answer: /^HTTP\/1\.1 400 .*"code":"invalid_argument"/s,
+    extra: "connect-protocol-version: 1\r\n",
+  },
+  "gRPC-Web": {
+    path: METHOD,
+    type: "application/grpc-web+proto",
+    body: FRAME,
+    answer: /^HTTP\/1\.1 200 .*grpc-status: 3\r\n/s,
+  },
+} as const;
+
+for (const [name, first, second] of CREDENTIALS)
+  for (const [protocol, parts] of Object.entries(PROTOCOLS)) {
+    const { path, type, body, answer } = parts;
+    const extra = "extra" in parts ? parts.extra : "";
+    test(`refuses a second ${name} header, ${protocol} over HTTP/1.1 and HTTP/2`, async () => {
+      const seen: unknown[] = [];
+      await using server = await startServer({
+        rest(request, response) {
+          seen.push(request.url);
+          response.end("served");
+        },
+      });
+      const head = `POST ${path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: ${type}\r\ncontent-length: ${body.length}\r\nconnection: close\r\n${extra}`;
+      const answered = await answerTo(
+        server.port,
+        `${head}${name}: ${first}\r\nx: y\r\n${name}: ${second}\r\n\r\n${body}`,
+      );
+      const whole = `${answered.head}\r\n\r\n${answered.body}`;
+      assert.match(whole, answer);
+      assert.match(whole, new RegExp(`${name.toLowerCase()}`));
+
+      const headers = Object.fromEntries(extra === "" ? [] : [["connect-protocol-version", "1"]]);
+      const over2 = await overHttp2(server.url, path, { ...headers, "content-type": type }, body, [
+        [name.toLowerCase(), first],
+        [name.toLowerCase(), second],
+      ]);
+      assert.match(`HTTP/1.1 ${over2.status} ${over2.text}`, answer);
+      assert.deepEqual(seen, []);
+    });
+  }
+
+for (const [name, first, second] of CREDENTIALS)
+  test(`refuses a second ${name} header, gRPC`, async () => {
+    await using server = await startServer();
+    const type = { "content-type": "application/grpc", te: "trailers" };
+    const credentials = [
+      [name.toLowerCase(), first],
+      [name.toLowerCase(), second],
+    ] as const;
+    const { status, grpcStatus, grpcMessage } = await overHttp2(server.url, METHOD, type, FRAME, credentials);
+    assert.deepEqual([status, grpcStatus], [200, "3"]);
+    assert.match(String(grpcMessage), new RegExp(name, "i"));
+    const single = await overHttp2(server.url, METHOD, type, FRAME, credentials.slice(0, 1));
+    assert.equal(single.grpcStatus, "0");
+  });
+
+test("answers a probe with repeated credentials, which it does not read", async () => {
+  await using server = await startServer();
+  const answer = await answerTo(
+    server.port,
+    "GET /healthz HTTP/1.1\r\nhost: localhost\r\nx-api-key: a\r\nx-api-key: b\r\nconnection: close\r\n\r\n",
+  );
+  assert.match(answer.head, /^HTTP\/1\.1 200 /);
+});
+
+/** Sends a request over HTTP/2 with a list of headers, in which a name may be repeated. */
+async function overHttp2(
+  url: string,
+  path: string,
+  headers: Readonly<Record<string, string>>,
+  body: string,
+  more: readonly (readonly [string, string])[],
+) {
+  const session = connect(url, { strictSingleValueFields: false } as ClientSessionOptions);
+  try {
+    const all = { ":method": "POST", ":path": path, ":scheme": "http", ":authority": new URL(url).host };
+    const list = [...Object.entries({ ...all, ...headers }), ...more].flat();
+    const stream = session.request(list as never);
+    let [status, text, trailers] = [0, "", {} as Record<string, unknown>];
+    stream.on("response", (answer) => {
+      status = Number(answer[":status"]);
+      trailers = { ...answer };
+    });
+    stream.on("trailers", (answer) => {
+      trailers = { ...trailers, ...answer };
+    });
+    stream.on("data", (piece) => {
+      text += String(piece);
+    });
+    await new Promise((resolve, reject) => {
+      stream.on("close", resolve).on("error", reject);
+      stream.end(body, "latin1");
+    });
+    return { status, text, grpcStatus: trailers["grpc-status"], grpcMessage: trailers["grpc-message"] };
+  } finally {
+    session.destroy();
+  }
+}
