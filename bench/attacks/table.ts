@@ -1,3 +1,11 @@
+import {
+  healthChecks,
+  healthWatches,
+  manyMetricsPages,
+  metricsPages,
+  pageResets,
+  unknownMethods,
+} from "./anonymous.ts";
 import type { Attack } from "./attack.ts";
 import { idleConnections, resets } from "./floods.ts";
 import {
@@ -35,6 +43,12 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
   "unfinished-connect": unfinishedConnect,
   "idle-connections": idleConnections,
   resets,
+  "metrics-pages": metricsPages,
+  "many-metrics-pages": manyMetricsPages,
+  "health-checks": healthChecks,
+  "health-watches": healthWatches,
+  "unknown-methods": unknownMethods,
+  "page-resets": pageResets,
   "shared-fields": sharedFields,
   "deep-json": deepJson,
   "long-chain": longChain,
