@@ -1,9 +1,9 @@
 import { createNamespace } from "../client/namespace.ts";
+import { pathText } from "../client/object-path.ts";
 import { SILENT_LOG } from "../client/silent-log.ts";
 import type { Layer } from "../config/layers.ts";
 import type { Environment } from "../config/option-spec.ts";
 import { openBackend } from "../gateway/open-backend.ts";
-import { pathText } from "./commands/operands.ts";
 import { readConnection } from "./contexts/connection.ts";
 import { contextsPath, readContexts } from "./contexts/context-file.ts";
 

@@ -121,6 +121,18 @@ export const SERVER_OPTIONS = {
     fallback: "false",
     parse: parseSwitch,
   },
+  noMcp: {
+    flag: "no-mcp",
+    help: "Turn off the Model Context Protocol for agents at /mcp (docs/mcp.md).",
+    fallback: "false",
+    parse: parseSwitch,
+  },
+  mcpWrites: {
+    flag: "mcp-writes",
+    help: "Offer agents tools that change data, within the permissions of each caller.",
+    fallback: "false",
+    parse: parseSwitch,
+  },
   keepAliveMs: {
     flag: "keep-alive",
     value: "TIME",

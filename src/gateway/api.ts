@@ -107,7 +107,7 @@ export function createApi({ bufferedBytes, workerCount = 1, log, metrics, ...opt
 }
 
 /** Pages beside the contract. */
-const PAGES = ["healthz", "readyz", "metrics", "openapi.json", "docs", "docs.js", "docs.css"];
+const PAGES = ["healthz", "readyz", "metrics", "openapi.json", "docs", "docs.js", "docs.css", "mcp"];
 
 /** Returns the literal segments of the paths in the contract and of pages, including names of services and methods. */
 function knownSegments(

@@ -24,6 +24,7 @@ import type { AccessLog } from "./open-access.ts";
 import type { OpenAnnouncements } from "./open-announcements.ts";
 import type { AuditLog } from "./open-audit.ts";
 import { openDocument } from "./open-document.ts";
+import { openMcp } from "./open-mcp.ts";
 import type { SharedRates } from "./open-shared-rates.ts";
 import type { GatewayPlugin } from "./plugins/plugin.ts";
 import { type Served, servedAlone, servedByName } from "./served.ts";
@@ -74,6 +75,8 @@ export type WireOptions = Pick<
       | "allowedHosts"
       | "readOnly"
       | "noConsole"
+      | "noMcp"
+      | "mcpWrites"
       | "pageTokenSecret"
       | "socketPath"
       | "socketMode"
@@ -173,6 +176,7 @@ export async function serve(first: State): Promise<ReplaceableGateway> {
     console: options.noConsole
       ? undefined
       : { directory: CONSOLE_DIRECTORY, issuers: () => consoleIssuersOf(current.options) },
+    mcp: openMcp(() => current.options, api.service),
     log,
     addressing: first.addressing,
     tls,

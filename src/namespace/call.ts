@@ -9,7 +9,7 @@ import type { Action, Principal } from "./principal.ts";
 import type { Reception } from "./reception.ts";
 
 /** Protocols by which a call may arrive. */
-export type Protocol = "grpc" | "grpc-web" | "connect" | "rest";
+export type Protocol = "grpc" | "grpc-web" | "connect" | "rest" | "mcp";
 
 /** Parts of the address to which a request was sent. Only the server sets them; no header replaces them. */
 export interface RequestAddress {

@@ -15,6 +15,12 @@ export type AnyMethod =
   | DescMethodServerStreaming
   | DescMethodBiDiStreaming;
 
+/** A call whose message is not read yet. */
+export interface EarlyCall extends Pick<CallInit, "method" | "headers" | "certificate"> {
+  /** Whether the message cannot bring a credential, although messages of the method can. Default: false. */
+  readonly hasHeadersOnly?: boolean;
+}
+
 /**
  * Receives the calls of every wire: the method, the request and the call's context. The pipeline implements it; a
  * wire knows nothing of what follows.
@@ -25,9 +31,7 @@ export interface Service {
    * the pipeline. The message of a refused call stays unread: the wire passes the call on with an empty one. Default: callers are not
    * checked early.
    */
-  receive?(
-    call: Pick<CallInit, "method" | "headers" | "certificate">,
-  ): Reception | undefined | Promise<Reception | undefined>;
+  receive?(call: EarlyCall): Reception | undefined | Promise<Reception | undefined>;
   unary(method: DescMethodUnary, request: Message, call: Call): Promise<Message>;
   /** The first message carries the parameters; `data` is the body of all messages, split anywhere. */
   upload(

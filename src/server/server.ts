@@ -11,6 +11,7 @@ import type { NoteRefusal, Refusal } from "../pipeline/records/refusals.ts";
 import type { Transcoder } from "../transcode/transcoder.ts";
 import { createGrpcHandler, type GrpcLimits } from "../wires/grpc/handler.ts";
 import { createLoopPace, type LoopPace } from "../wires/loop-pace.ts";
+import type { McpEndpoint } from "../wires/mcp.ts";
 import { serviceRpcs } from "../wires/rpc.ts";
 import { createApp } from "./app/app.ts";
 import type { ConsoleOptions } from "./app/console-pages.ts";
@@ -46,6 +47,8 @@ export interface ServerOptions extends ConnectionLimits, GrpcLimits {
   readonly documents?: ApiDocuments | undefined;
   /** The built console. Default: `/console` does not exist. */
   readonly console?: ConsoleOptions | undefined;
+  /** The Model Context Protocol. Default: `/mcp` does not exist. */
+  readonly mcp?: McpEndpoint | undefined;
   /** Parts of addresses that name databases. Default: none. */
   readonly addressing?: Addressing | undefined;
   /** Origins whose pages may call from browsers; `*` matches any. Default: none. */
@@ -92,7 +95,7 @@ export interface GatewayServer {
 const DEFAULT_GRACE_MS = 30_000;
 
 /**
- * Creates the server: gRPC, gRPC-Web, Connect, REST, probes, metrics, the console, gRPC health and reflection on a single port.
+ * Creates the server: gRPC, gRPC-Web, Connect, REST, probes, metrics, the console, MCP, gRPC health and reflection on a single port.
  */
 export function createServer(given: ServerOptions): GatewayServer {
   let noteAccess = given.noteAccess;

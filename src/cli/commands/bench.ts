@@ -1,8 +1,8 @@
 import type { Namespace } from "../../client/namespace.ts";
+import { parsePath } from "../../client/object-path.ts";
 import { type OptionTable, UsageError } from "../../config/option-spec.ts";
 import { parseChoice, parseDuration, parseInteger } from "../../config/parsers.ts";
 import { catalogCommand } from "./catalog-command.ts";
-import { parsePath } from "./operands.ts";
 import { textTable } from "./text-table.ts";
 
 type Id = readonly string[];

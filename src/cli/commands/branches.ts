@@ -1,6 +1,6 @@
+import { parsePath } from "../../client/object-path.ts";
 import { parseInteger } from "../../config/parsers.ts";
 import { catalogCommand } from "./catalog-command.ts";
-import { parsePath } from "./operands.ts";
 import { BRANCH_OPTION } from "./read-options.ts";
 import { isoTime, timeText } from "./text-table.ts";
 

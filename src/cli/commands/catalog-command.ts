@@ -28,12 +28,12 @@ export interface Work<T extends OptionTable> extends Connected {
 
 /** Definition of a command on a catalog. */
 export interface CatalogCommandOptions<T extends OptionTable> {
-  /** The operands as the help shows them, for example `<TABLE> [FILE]`. */
-  readonly operands: string;
+  /** The operands as the help shows them, for example `<TABLE> [FILE]`. Default: none. */
+  readonly operands?: string;
   /** The command's own options, in addition to `--json` and those of the connection. */
   readonly options: T;
   /** Access to the catalog. Default: the command changes one that exists. */
-  readonly access?: CatalogAccess;
+  readonly access?: CatalogAccess | ((options: OptionValues<WithJson<T>>) => CatalogAccess);
   /**
    * Returns what is lost for good, for the question that a terminal is asked; undefined for nothing. The command then has
    * `--yes`. Default: the command removes nothing.
@@ -61,13 +61,15 @@ export function catalogCommand<const T extends OptionTable>(
     json: JSON_OPTION,
   };
   return {
-    operands: command.operands,
+    ...(command.operands !== undefined && { operands: command.operands }),
     groups: [
       { heading: "Options", options: own, environment: false },
       { heading: "Catalog", options: CONNECTION_OPTIONS, environment: true },
     ],
     async run({ operands, layers }, environment) {
       const options = readTable(own, layers);
+      const { access: given = "change" } = command;
+      const access = typeof given === "function" ? given(options) : given;
       const connection = await readConnection(layers, environment);
       using interruption = watchForSignals();
       const { signal } = interruption;
@@ -82,13 +84,13 @@ export function catalogCommand<const T extends OptionTable>(
         const loss = yes ? undefined : question?.({ operands, options });
         if (loss !== undefined) await confirm(loss, signal);
         hasBegun = true;
-        await withNamespace(connection, command.access ?? "change", (connected) =>
+        await withNamespace(connection, access, (connected) =>
           command.run({ ...connected, operands, options, signal, print, answer, answerList }),
         );
         return 0;
       } catch (thrown) {
         if (!signal.aborted) throw thrown;
-        const isHarmless = !hasBegun || ["read", "wait"].includes(command.access ?? "change");
+        const isHarmless = !hasBegun || ["read", "wait"].includes(access);
         const message = isHarmless ? "cancelled" : UNCLEAR;
         const line = options.json
           ? JSON.stringify({ error: { kind: "Cancelled", message } })

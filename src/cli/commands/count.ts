@@ -1,5 +1,5 @@
+import { parsePath } from "../../client/object-path.ts";
 import { catalogCommand } from "./catalog-command.ts";
-import { parsePath } from "./operands.ts";
 import { ROW_OPTIONS, STATE_OPTIONS } from "./read-options.ts";
 
 /** `lance-gateway count`: prints the number of rows of a table. */

@@ -1,7 +1,7 @@
+import { parsePath, pathText } from "../../client/object-path.ts";
 import { type OptionSpec, type OptionTable, UsageError } from "../../config/option-spec.ts";
 import { parseChoice } from "../../config/parsers.ts";
 import { catalogCommand } from "./catalog-command.ts";
-import { parsePath, pathText } from "./operands.ts";
 
 /** Properties of a new object. */
 export const PROPERTY_OPTION = {

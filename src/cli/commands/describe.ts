@@ -6,11 +6,11 @@ import {
   DescribeTableResponseSchema,
   isNotFound,
 } from "../../client/exports.ts";
+import { parsePath } from "../../client/object-path.ts";
 import { type TypeDescription, typeInWords } from "../../client/type-words.ts";
 import { parseSwitch } from "../../config/parsers.ts";
 import { catalogCommand } from "./catalog-command.ts";
 import { jsonOf } from "./message-json.ts";
-import { parsePath } from "./operands.ts";
 import { textTable } from "./text-table.ts";
 
 /** `lance-gateway describe`: describes a table or a namespace. */

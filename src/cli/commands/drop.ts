@@ -1,7 +1,7 @@
+import { parsePath, pathText } from "../../client/object-path.ts";
 import { UsageError } from "../../config/option-spec.ts";
 import { parseSwitch } from "../../config/parsers.ts";
 import { catalogCommand } from "./catalog-command.ts";
-import { parsePath, pathText } from "./operands.ts";
 
 const switchOption = (flag: string, help: string) =>
   ({ flag, help, fallback: "false", parse: parseSwitch }) as const;

@@ -1,4 +1,5 @@
 import { stat } from "node:fs/promises";
+import { parsePath, pathText } from "../../client/object-path.ts";
 import { type OptionTable, UsageError } from "../../config/option-spec.ts";
 import { parseSwitch } from "../../config/parsers.ts";
 import { formatOfName, isTextFormat, STANDARD } from "../files/formats.ts";
@@ -6,7 +7,6 @@ import { ENCODERS, writeRows } from "../files/write.ts";
 import { createProgress } from "../progress.ts";
 import { catalogCommand } from "./catalog-command.ts";
 import { FORMAT_OPTION } from "./import.ts";
-import { parsePath, pathText } from "./operands.ts";
 import { ROW_OPTIONS, STATE_OPTIONS } from "./read-options.ts";
 import { sizeText } from "./text-table.ts";
 

@@ -1,6 +1,5 @@
-import type { Schema } from "apache-arrow";
-import { type Identifier, LanceError } from "../../client/exports.ts";
-import type { Namespace } from "../../client/namespace.ts";
+import { parsePath, pathText } from "../../client/object-path.ts";
+import { schemaForRows } from "../../client/schema-for-rows.ts";
 import { type OptionSpec, type OptionTable, UsageError } from "../../config/option-spec.ts";
 import { parseChoice, parseSwitch, parseText } from "../../config/parsers.ts";
 import { countRows } from "../files/count-rows.ts";
@@ -9,7 +8,6 @@ import { type InputOptions, openRows } from "../files/read.ts";
 import { createProgress, type Progress } from "../progress.ts";
 import { catalogCommand } from "./catalog-command.ts";
 import { PROPERTY_OPTION } from "./create.ts";
-import { parsePath, pathText } from "./operands.ts";
 
 /** Format of rows that no name reveals. */
 export const FORMAT_OPTION = {
@@ -100,7 +98,7 @@ export const importRows = catalogCommand({
     const advanced = (amount: number) => progress?.advance(amount);
     const text = await textOptions(format, options);
     const schema =
-      mode === "append" && isTextFormat(format) ? await schemaOf(namespace, id, signal) : undefined;
+      mode === "append" && isTextFormat(format) ? await schemaForRows(namespace, id, signal) : undefined;
     if (schema !== undefined && options.types.length > 0)
       throw new UsageError("--type is for new columns, and --mode append takes the types of the table");
     const { bytes, total, unit } = await openRows(file, { format, schema, text, signal, advanced });
@@ -145,21 +143,4 @@ async function begun(bytes: AsyncIterable<Uint8Array>): Promise<AsyncIterable<Ui
     yield first.value;
     yield* { [Symbol.asyncIterator]: () => pieces };
   })();
-}
-
-/** Returns the schema of a table; undefined for one that is declared, which gets its columns with the first rows. */
-async function schemaOf(
-  namespace: Namespace,
-  id: Identifier,
-  signal: AbortSignal,
-): Promise<Schema | undefined> {
-  try {
-    const rows = await namespace.queryTable({ id, filter: "false", k: 1 }, { signal }).toTable();
-    return rows.schema;
-  } catch (error) {
-    if (!(error instanceof LanceError) || !error.is("TableNotFound")) throw error;
-    const { isOnlyDeclared } = await namespace.describeTable({ id, checkDeclared: true }, { signal });
-    if (isOnlyDeclared === true) return undefined;
-    throw error;
-  }
 }

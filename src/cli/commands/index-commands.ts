@@ -6,11 +6,11 @@ import {
   IndexContentSchema,
 } from "../../client/exports.ts";
 import type { Namespace } from "../../client/namespace.ts";
+import { parsePath, pathText } from "../../client/object-path.ts";
 import { parseDuration } from "../../config/parsers.ts";
 import { createProgress } from "../progress.ts";
 import { catalogCommand } from "./catalog-command.ts";
 import { jsonOf } from "./message-json.ts";
-import { parsePath, pathText } from "./operands.ts";
 import { BRANCH_OPTION } from "./read-options.ts";
 import { factTable, sizeText, textTable } from "./text-table.ts";
 

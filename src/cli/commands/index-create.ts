@@ -1,8 +1,8 @@
+import { parsePath } from "../../client/object-path.ts";
 import { type OptionTable, type OptionValues, UsageError } from "../../config/option-spec.ts";
 import { parseChoice, parseInteger, parseSwitch, parseText } from "../../config/parsers.ts";
 import { catalogCommand } from "./catalog-command.ts";
 import { TIMEOUT_OPTION, waitForIndices } from "./index-commands.ts";
-import { parsePath } from "./operands.ts";
 import { BRANCH_OPTION } from "./read-options.ts";
 
 /** Types of indices, and which call builds them. */

@@ -3,6 +3,7 @@ import type { DescMessage, DescMethodUnary, MessageShape } from "@bufbuild/proto
 import { createCaller } from "../../client/caller.ts";
 import type { Input } from "../../client/exports.ts";
 import { toMessage } from "../../client/input.ts";
+import { parsePath, pathText } from "../../client/object-path.ts";
 import { parseInteger } from "../../config/parsers.ts";
 import { type DescribeJobResponse, DescribeJobResponseSchema } from "../../gen/lance/gateway/v1/job_pb.ts";
 import { LanceDbService } from "../../gen/lance/gateway/v1/lancedb_pb.ts";
@@ -11,7 +12,6 @@ import type { Backend } from "../../namespace/lance-namespace.ts";
 import { catalogCommand } from "./catalog-command.ts";
 import { TIMEOUT_OPTION } from "./index-commands.ts";
 import { jsonOf } from "./message-json.ts";
-import { parsePath, pathText } from "./operands.ts";
 import { factTable, isoTime, textTable, timeText } from "./text-table.ts";
 
 const { listJobs, describeJob, cancelJob } = LanceDbService.method;

@@ -1,8 +1,8 @@
 import type { Identifier } from "../../client/exports.ts";
 import type { Namespace } from "../../client/namespace.ts";
+import { parsePath, pathText } from "../../client/object-path.ts";
 import { parseSwitch } from "../../config/parsers.ts";
 import { catalogCommand } from "./catalog-command.ts";
-import { parsePath, pathText } from "./operands.ts";
 
 interface Entry {
   readonly kind: "namespace" | "table";

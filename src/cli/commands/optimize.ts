@@ -1,5 +1,6 @@
 import type { OpenedDirectory } from "../../backends/dir/open-directory.ts";
 import type { Optimized, OptimizedState } from "../../backends/dir/upkeep/optimize-now.ts";
+import { parsePath, pathText } from "../../client/object-path.ts";
 import { readTable } from "../../config/layers.ts";
 import type { OptionTable, OptionValues } from "../../config/option-spec.ts";
 import { parseAge, parseDuration, parseSwitch } from "../../config/parsers.ts";
@@ -7,7 +8,6 @@ import { confirm, YES_OPTION } from "../confirm.ts";
 import { jsonText } from "../json-text.ts";
 import { JSON_OPTION, ROOT_OPTIONS, readRoot, withCatalog } from "./catalog.ts";
 import type { CommandDefinition } from "./command.ts";
-import { parsePath, pathText } from "./operands.ts";
 import { sizeText, textTable } from "./text-table.ts";
 
 const OPTIONS = {

@@ -1,8 +1,8 @@
+import { parsePath } from "../../client/object-path.ts";
 import { type OptionTable, UsageError } from "../../config/option-spec.ts";
 import { parseChoice, parseInteger, parseSwitch, parseText } from "../../config/parsers.ts";
 import { toCsv, toJsonLines } from "../files/text.ts";
 import { catalogCommand } from "./catalog-command.ts";
-import { parsePath } from "./operands.ts";
 import { parseNumbers, parseOrder, ROW_OPTIONS, STATE_OPTIONS } from "./read-options.ts";
 import { toRecords, toTable } from "./row-table.ts";
 

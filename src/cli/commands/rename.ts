@@ -1,6 +1,6 @@
+import { parsePath, pathText } from "../../client/object-path.ts";
 import { UsageError } from "../../config/option-spec.ts";
 import { catalogCommand } from "./catalog-command.ts";
-import { parsePath, pathText } from "./operands.ts";
 
 /** `lance-gateway rename`: changes the name or the namespace of a table. */
 export const rename = catalogCommand({

@@ -1,7 +1,7 @@
 import { GetTableStatsResponseSchema } from "../../client/exports.ts";
+import { parsePath } from "../../client/object-path.ts";
 import { catalogCommand } from "./catalog-command.ts";
 import { jsonOf } from "./message-json.ts";
-import { parsePath } from "./operands.ts";
 import { BRANCH_OPTION } from "./read-options.ts";
 import { factTable, sizeText } from "./text-table.ts";
 

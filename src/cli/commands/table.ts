@@ -35,6 +35,11 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     summary: "check or print the configuration of serve, or print the schema of its file",
     load: async () => (await import("./config.ts")).config,
   },
+  mcp: {
+    group: "Server",
+    summary: "serve a catalog to an agent, over standard input and output (MCP)",
+    load: async () => (await import("./mcp.ts")).mcp,
+  },
   ls: {
     group: "Catalog",
     summary: "list the namespaces and tables of a namespace",

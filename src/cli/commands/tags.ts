@@ -1,5 +1,6 @@
+import { parsePath } from "../../client/object-path.ts";
 import { catalogCommand } from "./catalog-command.ts";
-import { parsePath, parseVersion } from "./operands.ts";
+import { parseVersion } from "./operands.ts";
 import { BRANCH_OPTION } from "./read-options.ts";
 
 /** `lance-gateway tags ls`: lists the tags of a table. */

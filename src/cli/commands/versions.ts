@@ -1,7 +1,8 @@
 import type { TableVersion } from "../../client/exports.ts";
+import { parsePath } from "../../client/object-path.ts";
 import { parseInteger } from "../../config/parsers.ts";
 import { catalogCommand } from "./catalog-command.ts";
-import { parsePath, parseVersion } from "./operands.ts";
+import { parseVersion } from "./operands.ts";
 import { BRANCH_OPTION } from "./read-options.ts";
 import { factTable, isoTime, sizeText, timeText } from "./text-table.ts";
 import { changesOf, rowChangeOf, rowChangeText, type VersionChange } from "./version-changes.ts";

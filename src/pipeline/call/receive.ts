@@ -18,12 +18,13 @@ export function createReceive(authenticator: Authenticator): NonNullable<Service
   });
   const refused = (refusal: unknown): Reception => ({ refusal, isGuess: true });
 
-  return ({ method, headers, certificate }) => {
+  return ({ method, headers, certificate, hasHeadersOnly = false }) => {
     const evidence = { identity: credentialsIn(headers), certificate };
     try {
-      const found = bringsCredentials(method)
-        ? authenticator.authenticateEarly(evidence)
-        : authenticator.authenticate(evidence);
+      const found =
+        !hasHeadersOnly && bringsCredentials(method)
+          ? authenticator.authenticateEarly(evidence)
+          : authenticator.authenticate(evidence);
       if (found === "open") return undefined;
       if (found === undefined) return { refusal: authenticator.nothingBrought(), isGuess: false };
       return found instanceof Promise ? unlessLate(found.then(proved, refused)) : proved(found);

@@ -8,6 +8,7 @@ import {
   httpWires,
   passBodiesOn,
 } from "../../wires/http-wires.ts";
+import { type McpEndpoint, mcpPlugin } from "../../wires/mcp.ts";
 import { createDirectRest } from "../../wires/rest/direct.ts";
 import { createTargetRewrite } from "../../wires/rest/target-rewrite.ts";
 import { requestIdOf } from "../../wires/rpc.ts";
@@ -31,6 +32,8 @@ export interface AppOptions extends HttpWiresOptions {
   readonly documents?: ApiDocuments | undefined;
   /** The built console. Default: `/console` does not exist. */
   readonly console?: ConsoleOptions | undefined;
+  /** The Model Context Protocol. Default: `/mcp` does not exist. */
+  readonly mcp?: McpEndpoint | undefined;
   readonly hosts: HostCheck;
   /** Origins whose pages may call from browsers; `*` matches any. */
   readonly origins: readonly string[];
@@ -70,6 +73,7 @@ export function createApp(options: AppOptions): App {
   if (metrics !== undefined) app.register(metricsPlugin, { metrics });
   if (documents !== undefined) app.register(documentPlugin, { documents });
   if (options.console !== undefined) app.register(consolePlugin, options.console);
+  if (options.mcp !== undefined) app.register(mcpPlugin, { ...options, endpoint: options.mcp });
   for (const plugin of plugins) app.register(plugin);
   app.register(httpWires, { ...options, dropsSlashes: true });
 

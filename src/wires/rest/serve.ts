@@ -181,7 +181,8 @@ function begin(exchange: Exchange, binding: Binding, dialect: Dialect, defaultMs
   return call;
 }
 
-function timeoutOf(header: string | undefined): number | undefined {
+/** Returns the time that a client waits, from its header, in milliseconds. @throws LanceError InvalidInput */
+export function timeoutOf(header: string | undefined): number | undefined {
   if (header === undefined) return undefined;
   if (TIMEOUT.test(header)) return Number(header);
   throw new LanceError("InvalidInput", "x-request-timeout-ms must be a number of milliseconds");

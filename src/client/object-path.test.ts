@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "vitest";
-import { parsePath, pathText } from "./operands.ts";
+import { parsePath, pathText } from "./object-path.ts";
 
 describe("paths", () => {
   it("are names with slashes, or dollars as in the REST API", () => {

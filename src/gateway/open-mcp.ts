@@ -1,0 +1,27 @@
+import type { ServeOptions } from "../config/options.ts";
+import type { Service } from "../namespace/service.ts";
+import { once } from "../runtime/once.ts";
+import type { McpEndpoint } from "../wires/mcp.ts";
+import { packageVersion } from "./version.ts";
+
+/** Options that decide about MCP. */
+type McpOptions = Partial<Pick<ServeOptions, "noMcp" | "mcpWrites" | "readOnly" | "oidcIssuers">>;
+
+/**
+ * Returns the endpoint of MCP; undefined if it is turned off. Its libraries are loaded by the first request.
+ *
+ * @param options returns the options that hold now
+ */
+export function openMcp(options: () => McpOptions, service: Service): McpEndpoint | undefined {
+  if (options().noMcp) return undefined;
+  const writes = () => options().mcpWrites === true && options().readOnly !== true;
+  return {
+    load: once(async () => {
+      // Each is evaluated in a turn of its own.
+      await import("zod");
+      const { createMcpHttp } = await import("../mcp/http.ts");
+      return createMcpHttp({ service, writes, version: packageVersion() });
+    }),
+    issuers: () => (options().oidcIssuers ?? []).map(({ issuer }) => issuer),
+  };
+}
