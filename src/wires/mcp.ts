@@ -84,7 +84,7 @@ function createServeMcp(options: McpOptions): (exchange: Exchange) => Promise<vo
       }
       const json = await readJson(exchange, { maxBytes, hold, pace });
       if (exchange.done) return;
-      const body = checkBatch(typeof json === "string" ? parseJson(json, "request body") : json?.value);
+      const body = checkMessages(typeof json === "string" ? parseJson(json, "request body") : json?.value);
       const caller: McpCaller = {
         ...own,
         reception: received,
@@ -126,7 +126,10 @@ const FIRST = LanceNamespaceService.method.listNamespaces;
 /** Most messages in a batch, which earlier versions of the protocol have. */
 const MAX_BATCH = 16;
 
-function checkBatch(body: unknown): unknown {
+/** @throws LanceError InvalidInput for a body that is not a message, or has too many. */
+function checkMessages(body: unknown): unknown {
+  if (typeof body !== "object" || body === null)
+    throw new LanceError("InvalidInput", "request body must be a message of JSON-RPC");
   if (Array.isArray(body) && body.length > MAX_BATCH)
     throw new LanceError("InvalidInput", `a batch has at most ${MAX_BATCH} messages`);
   return body;
