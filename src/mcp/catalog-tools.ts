@@ -1,8 +1,8 @@
 import { z } from "zod";
+import { arrowTypeName } from "../client/arrow-type-name.ts";
 import type { DescribeTableResponse, IndexContent, TableVersion } from "../client/exports.ts";
 import { LanceError } from "../client/exports.ts";
 import { parsePath, pathText } from "../client/object-path.ts";
-import { typeInWords } from "../client/type-words.ts";
 import { type BoundedList, boundedListOf, noteMember, objectText } from "./bounded-text.ts";
 import { INPUTS } from "./inputs.ts";
 import { defineTool, type ToolContext } from "./tool.ts";
@@ -122,7 +122,7 @@ async function readPart<T>(
 function columnsOf({ schema }: DescribeTableResponse): readonly object[] {
   return (schema?.fields ?? []).map(({ name, type, nullable }) => ({
     name,
-    type: type === undefined ? "unknown" : typeInWords(type),
+    type: type === undefined ? "unknown" : arrowTypeName(type),
     ...(!nullable && { not_null: true }),
   }));
 }

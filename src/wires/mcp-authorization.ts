@@ -6,7 +6,7 @@ import type { RestRequest } from "./rest/http.ts";
 /** Where clients find the issuers of a resource's tokens (RFC 9728). */
 const METADATA = "/.well-known/oauth-protected-resource";
 
-/** What knows the issuers of tokens. */
+/** Knows the issuers of tokens that are accepted now. */
 interface WithIssuers {
   issuers(): readonly string[];
 }

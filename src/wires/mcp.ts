@@ -23,7 +23,7 @@ import { openExchange } from "./rest.ts";
 /** Path of MCP. */
 export const MCP_PATH = "/mcp";
 
-/** What answers requests of MCP. */
+/** Answers requests of MCP. */
 export interface McpEndpoint {
   /** Loads what answers, at the first request. */
   load(): Promise<AnswerMcp>;
