@@ -1,4 +1,4 @@
-// Joins the modules of src, because each module that Node loads costs time and memory (docs/adr/0104).
+// Joins the modules of src, because each module that Node loads costs time and memory (docs/adr/0003).
 import { join, relative, sep } from "node:path";
 import { build } from "esbuild";
 

@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { join, matchesGlob } from "node:path";
 import { checkFileNames, checkLinks, checkTestColumns } from "./links.ts";
 import { type Finding, lintMarkdown } from "./lint.ts";
+import { checkRecordLength, checkRecordReferences } from "./records.ts";
 import { lintSource } from "./source.ts";
 
 const PAGES = ["*.md", "docs/**/*.md", "examples/**/*.md"];
@@ -15,7 +16,13 @@ const SOURCES: readonly string[] = [
   "test/{cli,client,clients,contract,dialects,faults,matrix,spec,stores,support}/**/*.ts",
 ];
 
-/** Checks links, named files, columns of tests and prose of all pages, and comments and test titles of the sources. */
+/** Files that may refer to decision records. */
+const REFERRING: readonly string[] = [
+  "{CONTRIBUTING,README,SECURITY}.md",
+  "{bench,deploy,docs,examples,proto,scripts,src,test}/**/*.{md,ts,tsx,mjs,js,json,proto,sh,yaml}",
+];
+
+/** Checks links, named files, columns of tests and prose of all pages, decision records and references to them, and comments and test titles of the sources. */
 export function checkProse(root: string): Finding[] {
   const repository = execFileSync("git", ["ls-files", "--cached", "--others", "--exclude-standard"], {
     cwd: root,
@@ -29,8 +36,10 @@ export function checkProse(root: string): Finding[] {
       ...checkLinks(root, file),
       ...checkFileNames(file, read(file), repository),
       ...checkTestColumns(file, read(file)),
+      ...checkRecordLength(file, read(file)),
       ...lintMarkdown(file, read(file)),
     ]),
+    ...select(REFERRING).flatMap((file) => checkRecordReferences(file, read(file), repository)),
     ...select(SOURCES).flatMap((file) => lintSource(file, read(file))),
   ];
 }

@@ -13,7 +13,7 @@ export const LONG_START_MS = 1_000;
 let arePaused = false;
 
 /**
- * Keeps V8 from compiling what a start repeats: memory for it would stay with the process (docs/adr/0107). Cached code that was
+ * Keeps V8 from compiling what a start repeats: memory for it would stay with the process (docs/adr/0028). Cached code that was
  * made under other flags is of no use to V8, so nothing happens where Node keeps some.
  */
 export function pauseCompilers(): void {

@@ -38,7 +38,7 @@ const LONG_WORK_MS = 1_000;
 /**
  * Returns memory of this thread's heap to the system while its event loop is idle: the memory of the start a single time, at the first
  * idle look, unless the loop has worked for longer before, and that of the youngest objects after each time of work. V8 shrinks a heap
- * only with a collection, and an idle gateway does not make enough garbage for one (docs/adr/0093).
+ * only with a collection, and an idle gateway does not make enough garbage for one (docs/adr/0028).
  */
 export function trimHeapWhenIdle(log: Logger, options: TrimOptions = {}): void {
   const { lookMs = 3_000, longWorkMs = LONG_WORK_MS, collector = BY_V8 } = options;

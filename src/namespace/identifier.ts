@@ -119,7 +119,7 @@ export function unspecifiedName(name: string): LanceError {
 
 /**
  * Whether a new object may have a name where all of Unicode is allowed: any text without control characters, line separators, halves of surrogate
- * pairs, `$`, `*`, `?`, `'`, `/` and `\`, also percent-encoded, without white space at its ends, and not only dots (docs/adr/0048).
+ * pairs, `$`, `*`, `?`, `'`, `/` and `\`, also percent-encoded, without white space at its ends, and not only dots (docs/adr/0037).
  */
 export function isNewName(name: string): boolean {
   return NAME.test(name) && !ENCODED_SEPARATOR.test(name) && !ONLY_DOTS.test(name) && !hasDotSegment(name);

@@ -2,7 +2,7 @@ import type { Call } from "./call.ts";
 
 /**
  * Property of a namespace of the root that makes it a database: calls that name it by a header are about what is in it
- * (docs/adr/0141). Its value is `true`.
+ * (docs/adr/0023). Its value is `true`.
  */
 export const DATABASE_PROPERTY = "lance_gateway.database";
 

@@ -11,7 +11,7 @@ export interface Ending {
 
 /**
  * An ending whose `AbortSignal` is made when something asks for it. Most calls end by themselves, and a signal that gets a listener and
- * loses it again costs more than this (docs/adr/0108).
+ * loses it again costs more than this (docs/adr/0028).
  */
 export class LateSignal implements Ending {
   #aborted = false;

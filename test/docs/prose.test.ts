@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { onTestFinished, test } from "vitest";
 import { checkFileNames, checkLinks, checkTestColumns } from "../../scripts/prose/links.ts";
 import { lintMarkdown } from "../../scripts/prose/lint.ts";
+import { checkRecordLength, checkRecordReferences } from "../../scripts/prose/records.ts";
 import { lintSource } from "../../scripts/prose/source.ts";
 
 test("reports an opening without a subject, with the line of its sentence", () => {
@@ -87,5 +88,30 @@ test("reports a row whose column of tests names no file with tests", () => {
   assert.deepEqual(
     checkTestColumns("page.md", text).map(({ line }) => line),
     [4, 5],
+  );
+});
+
+test("reports a decision record of more than 600 words, and no other page of that length", () => {
+  const text = `# 7. Rows\n\n${"word ".repeat(598)}`;
+  assert.deepEqual(checkRecordLength("docs/adr/0007-rows.md", text), []);
+  assert.deepEqual(checkRecordLength("docs/rows.md", `${text} more`), []);
+  assert.deepEqual(
+    checkRecordLength("docs/adr/0007-rows.md", `${text} more`).map(({ message }) => message),
+    ["has 601 words; a record has at most 600"],
+  );
+});
+
+test("reports references to decision records that do not exist, by number and by file", () => {
+  const gone = "0008";
+  const text = `// ADR ${7}\n// ADR ${8}\n// docs/adr/${gone}-gone.md\n`;
+  assert.deepEqual(
+    checkRecordReferences("a.ts", text, ["docs/adr/0007-rows.md"]).map(({ line, message }) => [
+      line,
+      message,
+    ]),
+    [
+      [2, `refers to ADR ${8}, a record that does not exist`],
+      [3, `refers to adr/${gone}, a record that does not exist`],
+    ],
   );
 });

@@ -7,7 +7,7 @@ import { createGrpcClient } from "../support/grpc-client.ts";
 import { jsonOf, sendHttp } from "../support/http.ts";
 import { type DirectoryServer, startDirectoryServer } from "../support/server.ts";
 
-/** A name as ADR 48 allows it: no outer spaces, not only dots, no separators, not even encoded, and no wildcards. */
+/** A name as ADR 37 allows it: no outer spaces, not only dots, no separators, not even encoded, and no wildcards. */
 const GOOD = /^(?!\s)(?!\.+$)(?!.*%(?:2f|5c))[^$'*?/\\\p{Cc}]+(?<!\s)$/iu;
 
 /** Pieces that are easy to decode twice or to confuse with something else. */

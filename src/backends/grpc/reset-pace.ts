@@ -20,7 +20,7 @@ export interface CancelledCall {
   reset(): void;
 }
 
-/** Decides when calls may be reset on a connection, which the peer closes if there are too many (docs/adr/0102). */
+/** Decides when calls may be reset on a connection, which the peer closes if there are too many (docs/adr/0022). */
 export class ResetPace {
   readonly #slots: Pick<Gate, "hold" | "leave">;
   readonly #all = new Budget(0, { perSecond: PER_SECOND, first: AT_ONCE });

@@ -1,4 +1,4 @@
-// Parts of undici: its entry loads four times the modules that a pool of connections needs (docs/adr/0104).
+// Parts of undici: its entry loads four times the modules that a pool of connections needs (docs/adr/0003).
 
 declare module "undici/lib/dispatcher/client.js" {
   import { Client } from "undici";

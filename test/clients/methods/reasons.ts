@@ -3,12 +3,12 @@ const SECRETS = "Secrets belong to functions, which the gateway does not run.";
 const VIEWS = "The engine has no SQL over views; materialized views are served.";
 const SQL = "SQL goes to a server of Arrow Flight SQL, which the gateway is not.";
 const LOG =
-  "The engine's Node API cannot install a log of a table; see [ADR 49](adr/0049-logs-of-tables.md).";
+  "The engine's Node API cannot install a log of a table; see [ADR 4](adr/0004-below-the-engines-wrapper.md).";
 const MANIFEST_PATHS = "The gateway's tables have the second naming scheme of manifests.";
 const RECORD = "The library's own work has no record; a job of the gateway has one.";
 const PAUSES = "Impossible: the engine's work has no step at which it could pause; a job can be cancelled.";
 const SOURCE_ROW =
-  "The library's views have a further column, `__source_row_id`; see [ADR 15](adr/0015-views-are-refreshed-here.md). In Node it makes views on a directory only.";
+  "The library's views have a further column, `__source_row_id`; see [ADR 14](adr/0014-jobs-in-the-catalogs-storage.md). In Node it makes views on a directory only.";
 const NODE_VIEWS = "The client in Node makes views on a directory only.";
 
 /** Why a method is not served, by `object.method`. A method that every client has served needs none. */

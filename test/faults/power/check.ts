@@ -135,7 +135,7 @@ function textOf(observation: Observation): string {
   return JSON.stringify(Object.entries(observation).sort());
 }
 
-/** Whether a file is the note of a change that has ended. It stays where an attempt to write it has no answer (docs/adr/0085). */
+/** Whether a file is the note of a change that has ended. It stays where an attempt to write it has no answer (docs/adr/0018). */
 async function isEnded({ store, layout }: ChangeContext, path: string): Promise<boolean> {
   const bytes = await store.get(keyIn(layout.baseKey, path));
   return bytes !== undefined && Buffer.from(bytes).toString() === "ended";

@@ -52,7 +52,7 @@ export interface BatchOutcome {
 const MAX_PLANS = 10;
 
 /**
- * Carries out a batch, all or nothing: see docs/adr/0011 and docs/adr/0029.
+ * Carries out a batch, all or nothing: see docs/adr/0011 and docs/adr/0011.
  *
  * The note of a batch names the exact locations whose rows its commit takes. The commit compares them, and the batch
  * is planned again if they differ.

@@ -25,7 +25,7 @@ export interface SharingOptions {
   readonly ask: () => Promise<SharedVersion | undefined>;
 }
 
-/** The part of a catalog that shares the memory of versions with the process's other workers (docs/adr/0079). */
+/** The part of a catalog that shares the memory of versions with the process's other workers (docs/adr/0016). */
 export interface Sharing {
   newMemory(): Memory;
   /**

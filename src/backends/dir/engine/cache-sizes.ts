@@ -14,7 +14,7 @@ export interface CacheSizes {
  * Returns the default sizes of the engine's caches for a worker, in equal parts of what the process may have.
  *
  * On a disk they are small, because the operating system keeps the files in memory anyway; from a bucket, each part
- * that is read again costs a round trip (docs/adr/0111).
+ * that is read again costs a round trip (docs/adr/0028).
  *
  * @param workers number of workers. Default: 1
  */

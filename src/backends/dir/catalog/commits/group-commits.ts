@@ -92,7 +92,7 @@ interface EarlyGroup extends PreparedGroup {
  *
  * On an object store, where the last request of a commit takes as long as all those before it, the next group is decided
  * on the version that is being published, and its files are written meanwhile. If that version does not become part of the history,
- * these files are removed and the group is decided again (docs/adr/0095).
+ * these files are removed and the group is decided again (docs/adr/0057).
  */
 export function createGroupCommits(options: GroupCommitOptions): GroupCommits {
   const { manifest, forgettable, limits, inTurn, held, refresh, confirm, take } = options;

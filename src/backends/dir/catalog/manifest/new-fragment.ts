@@ -30,7 +30,7 @@ export type FragmentWriter = (
  * Creates the writer of data files of a manifest table.
  *
  * Files in known formats are encoded here. The engine writes files of newer formats, to a separate dataset that is like
- * the table without its rows, and the file moves to the table. The gateway still makes the commit (docs/adr/0031).
+ * the table without its rows, and the file moves to the table. The gateway still makes the commit (docs/adr/0005).
  */
 export function createFragmentWriter(
   dataset: DatasetRef,

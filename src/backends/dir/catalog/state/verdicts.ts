@@ -3,7 +3,7 @@ import { FLAG_TABLE_CONFIG } from "../../format/files/manifest.ts";
 
 /**
  * Outcome of a change that consists of more than its rows: the commit of its rows also records `committed`, and a
- * process that takes the change back records `refused`. The first verdict counts, from any process (docs/adr/0029).
+ * process that takes the change back records `refused`. The first verdict counts, from any process (docs/adr/0011).
  */
 export type Verdict = "committed" | "refused";
 

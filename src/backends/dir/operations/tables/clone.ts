@@ -19,7 +19,7 @@ import { datasetOf, type FoundTable, requireTable, withData } from "./lookup.ts"
 import { planPrivateClaim } from "./plan-claim.ts";
 import { tableAt } from "./table-at.ts";
 
-/** The operation that makes a table from a version of another one; see docs/adr/0073. */
+/** The operation that makes a table from a version of another one; see docs/adr/0009. */
 export function createCloneOperations(context: ChangeContext): Pick<LanceDbExtensions, "cloneTable"> {
   const { store } = context;
   return {

@@ -13,7 +13,7 @@ import { requireRow } from "./require-row.ts";
 import { isUnlistedTable } from "./unlisted-table.ts";
 
 /**
- * Renames tables. The row of the catalog changes and the directory stays where it is (docs/adr/0012), so open tables
+ * Renames tables. The row of the catalog changes and the directory stays where it is (docs/adr/0009), so open tables
  * remain usable.
  */
 export function createRenameOperations(context: ChangeContext): Pick<LanceNamespace, "renameTable"> {

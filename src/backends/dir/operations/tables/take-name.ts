@@ -45,7 +45,7 @@ async function takePrivately(
   return location;
 }
 
-/** Takes a name at a location that others may want, too, and that only one of them can claim (docs/adr/0101). */
+/** Takes a name at a location that others may want, too, and that only one of them can claim (docs/adr/0062). */
 async function takeOpenly(context: CatalogContext, claim: Claim): Promise<string> {
   const { catalog, layout } = context;
   const { location, isHidden, apply, elsewhere } = claim;

@@ -52,7 +52,7 @@ interface Compared {
 
 /**
  * The operations that compare a branch with the main branch, and that bring its columns there. They work on manifests and
- * whole files, and read no value; see docs/adr/0142.
+ * whole files, and read no value; see docs/adr/0005.
  */
 export function createCherryPickOperations(
   context: TableContext,
