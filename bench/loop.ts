@@ -6,11 +6,11 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { createGrpcClient } from "../test/support/grpc-client.ts";
 import { type LoopCall, type LoopClients, loopCalls, type Send } from "./loop/calls.ts";
-import { startWatched } from "./loop/gateway.ts";
 import { grpcCalls } from "./loop/grpc-calls.ts";
 import { startUpstream } from "./loop/upstream.ts";
 import { upstreamCalls } from "./loop/upstream-calls.ts";
 import type { LoopFigures } from "./loop/watch.ts";
+import { startPreloaded } from "./support/preloaded.ts";
 import { keepResults, type Rounds, roundsOf, writeResults } from "./support/results.ts";
 
 const HERE = join(import.meta.dirname, "..");
@@ -70,7 +70,7 @@ async function measure(checkout: string, call: LoopCall): Promise<LoopFigures> {
     await call.fill?.(root);
     const upstream = call.upstream && (await startUpstream(call.upstream()));
     const backend = upstream ? ["--backend", "rest", "--uri", upstream.uri] : ["--root", folder];
-    const gateway = await startWatched(checkout, backend);
+    const gateway = await startPreloaded<LoopFigures>(checkout, "loop/watch.ts", backend);
     const send: Send = (path, body) => post(gateway.port, path, body);
     const grpc = createGrpcClient(gateway.port);
     try {

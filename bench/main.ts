@@ -1,5 +1,6 @@
 // npm run bench -- NAME [options]: runs one comparison and prints its figures.
 const suites: Readonly<Record<string, () => Promise<{ run(args: readonly string[]): Promise<void> }>>> = {
+  against: () => import("./against.ts"),
   attacks: () => import("./attacks.ts"),
   bucket: () => import("./bucket.ts"),
   catalog: () => import("./catalog.ts"),

@@ -3,28 +3,31 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { NODE } from "../../test/support/node-command.ts";
-import type { LoopFigures } from "./watch.ts";
 
-/** A gateway whose event loop is watched. */
-export interface WatchedGateway {
+/** A gateway with a module of a benchmark in its process, which answers every message with figures. */
+export interface PreloadedGateway<Figures> {
   readonly port: number;
-  /** Returns the figures since the last call of this function. */
-  figures(): Promise<LoopFigures>;
+  /** Returns the figures of the module. */
+  figures(): Promise<Figures>;
   stop(): Promise<void>;
 }
 
 const PORT = /REST\s+http:\/\/127\.0\.0\.1:(\d+)/;
 
-/** Starts the gateway of a checkout on a backend, given by its options, with the watch in it. */
-export async function startWatched(checkout: string, backend: readonly string[]): Promise<WatchedGateway> {
+/** Starts the gateway of a checkout on a backend, given by its options, with a module of the bench folder in it. */
+export async function startPreloaded<Figures>(
+  checkout: string,
+  module: string,
+  backend: readonly string[],
+): Promise<PreloadedGateway<Figures>> {
   const main = join(checkout, "src", "cli", "main.ts");
-  const watch = join(import.meta.dirname, "watch.ts");
-  const [command, ...args] = [...NODE, "--import", watch, main, "serve", "--port", "0", ...backend];
+  const preloaded = join(import.meta.dirname, "..", module);
+  const [command, ...args] = [...NODE, "--import", preloaded, main, "serve", "--port", "0", ...backend];
   const child = spawn(command as string, args, { stdio: ["ignore", "pipe", "inherit", "ipc"] });
-  const figures = async (): Promise<LoopFigures> => {
+  const figures = async (): Promise<Figures> => {
     child.send("figures");
     const [answer] = await once(child, "message");
-    return answer as LoopFigures;
+    return answer as Figures;
   };
   const stop = async () => {
     if (child.exitCode !== null || child.signalCode !== null) return;
