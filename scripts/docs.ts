@@ -55,8 +55,6 @@ const pages: Readonly<Record<string, Readonly<Record<string, () => string | Prom
     "catalog-workers": catalogWorkersTable,
     memory: memoryTable,
     "bucket-100": bucketTable(100, 64),
-    "bucket-100-changes": bucketTable(100, 16),
-    "bucket-10000": bucketTable(10_000, 64),
     loop: loopTable,
     proxy: proxyTable,
     "secured-calls": securedCallsTable,
