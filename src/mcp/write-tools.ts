@@ -130,5 +130,35 @@ const dropTable = defineTool({
   },
 });
 
+const VECTOR_INDICES = ["IVF_FLAT", "IVF_PQ", "IVF_HNSW_SQ"] as const;
+
+const createIndex = defineTool({
+  name: "create_index",
+  title: "Create an index",
+  description:
+    "Builds an index of a column: FTS for words, which a text search requires; BTREE for ranges and BITMAP for few different values, which make filters fast; IVF_… for many vectors. describe_table shows it when it is there.",
+  input: z.strictObject({
+    table,
+    column: z.string().min(1),
+    type: z.enum(["FTS", "BTREE", "BITMAP", ...VECTOR_INDICES]),
+    distance_type: z
+      .enum(["l2", "cosine", "dot"])
+      .optional()
+      .describe("Distance of an index of vectors. Default: l2."),
+  }),
+  effect: "adds",
+  async run({ table: path, column, type, distance_type: distanceType }, { namespace, signal }) {
+    const request = { id: parsePath(path), column, indexType: type };
+    if (VECTOR_INDICES.some((each) => each === type))
+      await namespace.createTableIndex({ ...request, distanceType }, { signal });
+    else if (distanceType === undefined) await namespace.createTableScalarIndex(request, { signal });
+    else throw new LanceError("InvalidInput", `an index of type ${type} has no distance_type`);
+    return objectText({ indexed: column, type });
+  },
+});
+
 /** Tools that change data. */
-export const WRITE_TOOLS = [createNamespace, createTable, insertRows, updateRows, deleteRows, dropTable];
+export const WRITE_TOOLS = [
+  ...[createNamespace, createTable, insertRows, updateRows, deleteRows],
+  ...[createIndex, dropTable],
+];

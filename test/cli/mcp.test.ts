@@ -7,11 +7,15 @@ import { connectMcp, type McpClient, toolsOf } from "../support/mcp-client.ts";
 import { MAIN, NODE } from "../support/node-command.ts";
 import { startProgram } from "../support/program.ts";
 
+/** How long a busy machine may take to start the program. */
+const PATIENCE_MS = 100_000;
+
 /** Starts `lance-gateway mcp`, and connects to it over standard input and output. */
 async function startMcp(...args: readonly string[]): Promise<McpClient> {
   const [command = "", ...flags] = NODE;
   const client = new Client({ name: "test", version: "1" });
-  await client.connect(new StdioClientTransport({ command, args: [...flags, MAIN, "mcp", ...args] }));
+  const transport = new StdioClientTransport({ command, args: [...flags, MAIN, "mcp", ...args] });
+  await client.connect(transport, { timeout: PATIENCE_MS });
   onTestFinished(() => client.close());
   return toolsOf(client);
 }

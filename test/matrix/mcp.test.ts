@@ -107,12 +107,10 @@ describe.each(MCP_ERAS)("an agent of the %s protocol at a directory", (era) => {
   });
 
   test("finds neighbours of a vector, words, and both together", async () => {
-    const created = await fetch(`http://127.0.0.1:${server.port}/v1/table/shop$notes/create_scalar_index`, {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify({ column: "text", index_type: "FTS" }),
-    });
-    assert.equal(created.status, 200, await created.text());
+    const index = { table: "shop/notes", column: "text", type: "FTS" };
+    const wrong = failureOf(agent.call("create_index", { ...index, distance_type: "l2" }));
+    assert.match(await wrong, /^InvalidInput: .*FTS has no distance_type/);
+    expect(await agent.json("create_index", index)).toEqual({ indexed: "text", type: "FTS" });
     await expect
       .poll(async () => (await agent.json("describe_table", { table: "shop/notes" }))["indices"])
       .toMatchObject([{ columns: ["text"], unindexed_rows: 0 }]);
