@@ -8,7 +8,7 @@ import { changingDictionaries, LIMIT, split } from "./upload-fixture.ts";
 
 const head = (isDelta: boolean): MessageHead => ({
   ...{ kind: "dictionary", version: 4, bodyLength: 0, rows: 0 },
-  ...{ dictionaryId: 1n, isDelta },
+  ...{ dictionaryId: 1n, isDelta, isCompressed: false },
 });
 const column = (bits: 8 | 16 | 32 | 64): ArrowField => ({
   ...{ name: "c", nullable: true, type: { name: "utf8" }, children: [], metadata: {} },

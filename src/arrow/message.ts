@@ -41,6 +41,8 @@ export interface MessageHead {
   readonly dictionaryId: bigint | undefined;
   /** Whether a dictionary adds to the previous one instead of replacing it. */
   readonly isDelta: boolean;
+  /** Whether the buffers of its body are compressed. */
+  readonly isCompressed: boolean;
 }
 
 const KINDS: Readonly<Record<number, MessageKind>> = { 1: "schema", 2: "dictionary", 3: "batch" };
@@ -76,6 +78,7 @@ export function parseMessageHead(
       rows: kind === "batch" ? toLength(readInt64(header, 0)) : 0,
       dictionaryId: kind === "dictionary" ? readInt64(header, 0) : undefined,
       isDelta: kind === "dictionary" && readUint8(header, 2) !== 0,
+      isCompressed: data !== undefined && readTable(data, 3) !== undefined,
     };
   } catch (error) {
     if (error instanceof RangeError) throw malformed(offset, error.message);

@@ -1,6 +1,6 @@
 import type { DataType, RecordBatch, Timestamp } from "apache-arrow";
-import { createRowReader, type ReadItem } from "./row-reader.ts";
-import { decimalText } from "./text/decimal-text.ts";
+import { decimalText } from "../arrow/rows/decimal-text.ts";
+import { createRowReader, type ReadItems } from "../arrow/rows/row-reader.ts";
 
 type Arrow = typeof import("apache-arrow");
 
@@ -9,24 +9,32 @@ const UNITS = [1_000_000_000n, 1_000_000n, 1_000n, 1n] as const;
 
 /** Creates a reader of rows as plain objects, whose values go into a table again without a loss. */
 export function createPlainReader(arrow: Arrow): (batch: RecordBatch) => Iterable<Record<string, unknown>> {
-  return createRowReader(arrow, readerOfValue);
+  return createRowReader(arrow, {
+    ofType: readerOfValue,
+    ofList: (item, start, length) => Array.from({ length }, (_, at) => item(start + at)),
+  });
 }
 
-function readerOfValue({ DataType: Is }: Arrow, type: DataType): ReadItem {
-  if (Is.isTimestamp(type)) return readTime(type);
-  if (Is.isDate(type)) return (column, index) => new Date(Number(column.get(index)));
-  if (Is.isDecimal(type)) return (column, index) => decimalText(column.get(index), type.scale);
-  return (column, index) => plain(column.get(index));
-}
-
-/** Reads a time as a Date, or as nanoseconds since 1970 where a Date lacks the digits or the years. */
-function readTime({ unit }: Timestamp): ReadItem {
-  const nanos: bigint = UNITS[unit];
-  return (column, index) => {
-    const value = BigInt(column.data[0]?.values[index]) * nanos;
-    const date = new Date(Number(value / UNITS[1]));
-    return nanos < UNITS[1] || Number.isNaN(date.getTime()) ? value : date;
+function readerOfValue(arrow: Arrow, type: DataType): ReadItems {
+  const { DataType: Is } = arrow;
+  if (Is.isTimestamp(type)) return readTimes(type);
+  return (data) => {
+    const vector = arrow.makeVector(data);
+    if (Is.isDate(type)) return (index) => new Date(Number(vector.get(index)));
+    if (Is.isDecimal(type)) return (index) => decimalText(vector.get(index), type.scale);
+    return (index) => plain(vector.get(index));
   };
+}
+
+/** Reads times as Dates, or as nanoseconds since 1970 where a Date lacks the digits or the years. */
+function readTimes({ unit }: Timestamp): ReadItems {
+  const nanos: bigint = UNITS[unit];
+  return ({ values }) =>
+    (index) => {
+      const value = BigInt(values[index]) * nanos;
+      const date = new Date(Number(value / UNITS[1]));
+      return nanos < UNITS[1] || Number.isNaN(date.getTime()) ? value : date;
+    };
 }
 
 /** Converts a value of Arrow to plain JavaScript. */

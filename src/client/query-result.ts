@@ -1,5 +1,5 @@
 import type { RecordBatch, Table } from "apache-arrow";
-import { LanceError } from "../namespace/errors.ts";
+import { readBatches } from "../arrow/rows/read-batches.ts";
 import { createPlainReader } from "./plain-rows.ts";
 
 /**
@@ -19,31 +19,7 @@ export interface QueryResult extends AsyncIterable<RecordBatch> {
 
 /** Creates a result from a function that runs the query. It loads apache-arrow to decode rows. */
 export function createQueryResult(bytes: () => AsyncIterable<Uint8Array>): QueryResult {
-  async function* batches(): AsyncIterator<RecordBatch> {
-    const { RecordBatchReader } = await import("apache-arrow");
-    const source = bytes()[Symbol.asyncIterator]();
-    let failure: unknown;
-    // The reader sometimes treats a failure of its source as the end of the stream; this keeps the failure for later.
-    async function* watched() {
-      try {
-        yield* { [Symbol.asyncIterator]: () => source };
-      } catch (thrown) {
-        failure = thrown;
-        throw thrown;
-      }
-    }
-    try {
-      const reader = await RecordBatchReader.from(watched());
-      for await (const batch of reader) yield batch;
-    } catch (thrown) {
-      throw failure ?? undecodable(thrown);
-    } finally {
-      await source.return?.();
-    }
-    if (failure !== undefined) throw failure;
-  }
-
-  const iterable = { [Symbol.asyncIterator]: batches };
+  const iterable = { [Symbol.asyncIterator]: () => readBatches(bytes()) };
 
   async function toTable(): Promise<Table> {
     const { Table } = await import("apache-arrow");
@@ -63,10 +39,4 @@ export function createQueryResult(bytes: () => AsyncIterable<Uint8Array>): Query
       return rows;
     },
   };
-}
-
-function undecodable(thrown: unknown): unknown {
-  if (thrown instanceof LanceError) return thrown;
-  const text = thrown instanceof Error ? thrown.message : String(thrown);
-  return new LanceError("Internal", `the rows of the answer cannot be decoded: ${text}`, { cause: thrown });
 }

@@ -1,4 +1,5 @@
 import type { Metric, RegistryContentType } from "prom-client";
+import { mediaRanges } from "../runtime/media-ranges.ts";
 import { createPace } from "../runtime/pace.ts";
 import type { Library } from "./collectors.ts";
 
@@ -96,17 +97,9 @@ const OPEN_METRICS = "application/openmetrics-text";
 
 /** Returns the format for an `Accept` header: OpenMetrics if it names that and prefers no other format of text. */
 export function pageFormat(accept = ""): PageFormat {
-  const rank = (types: readonly string[]) => Math.max(0, ...ranges(accept, types));
+  const ranges = mediaRanges(accept);
+  const rank = (types: readonly string[]) =>
+    Math.max(0, ...ranges.filter(({ type }) => types.includes(type)).map(({ weight }) => weight));
   const wanted = rank([OPEN_METRICS]);
   return wanted > 0 && wanted >= rank(["text/plain", "text/*"]) ? "openmetrics" : "text";
-}
-
-/** Returns the weights of the given media types in an `Accept` header. */
-function ranges(accept: string, types: readonly string[]): number[] {
-  return accept.split(",").flatMap((range) => {
-    const [type = "", ...parameters] = range.split(";").map((part) => part.trim().toLowerCase());
-    if (!types.includes(type)) return [];
-    const weight = parameters.find((parameter) => parameter.startsWith("q="))?.slice(2);
-    return [weight === undefined ? 1 : Number(weight) || 0];
-  });
 }

@@ -93,7 +93,7 @@ export function createService(options: ServiceOptions): Service {
     refuseBlankTexts,
     limitConcurrency(databases),
     admitUploads(databases, budget, callerBytes(options)),
-    fitResponse,
+    fitResponse(budget),
     keepAnswers(databases),
     ...(options.maxQueryRows === undefined ? [] : [limitQueryRows(options.maxQueryRows)]),
     ...(interceptors.length === 0 ? [] : [needMessages, ...interceptors]),

@@ -1,7 +1,8 @@
+import { toJsonRows } from "../../arrow/rows/json-rows.ts";
 import { parsePath } from "../../client/object-path.ts";
 import { type OptionTable, UsageError } from "../../config/option-spec.ts";
 import { parseChoice, parseInteger, parseSwitch, parseText } from "../../config/parsers.ts";
-import { toCsv, toJsonLines } from "../files/text.ts";
+import { toCsv } from "../files/text.ts";
 import { catalogCommand } from "./catalog-command.ts";
 import { parseNumbers, parseOrder, ROW_OPTIONS, STATE_OPTIONS } from "./read-options.ts";
 import { toRecords, toTable } from "./row-table.ts";
@@ -102,7 +103,7 @@ type Print = (answer: AsyncIterable<Uint8Array>) => AsyncIterable<string | Uint8
 /** How rows are printed, by format. */
 const PRINTERS: Readonly<Record<(typeof FORMATS)[number], Print>> = {
   csv: toCsv,
-  jsonl: toJsonLines,
+  jsonl: (answer) => toJsonRows(answer, "lines"),
   table: (answer) => toTable(answer, false),
 };
 

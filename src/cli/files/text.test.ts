@@ -19,7 +19,8 @@ import {
   vectorFromArray,
 } from "apache-arrow";
 import { test } from "vitest";
-import { toCsv, toJsonLines } from "./text.ts";
+import { toJsonRows } from "../../arrow/rows/json-rows.ts";
+import { toCsv } from "./text.ts";
 
 /** Returns the texts of a table as lines of JSON and as CSV. */
 async function texts(table: Table): Promise<[string, string]> {
@@ -28,7 +29,7 @@ async function texts(table: Table): Promise<[string, string]> {
   };
   const text = async (pieces: AsyncIterable<Uint8Array>) =>
     Buffer.concat(await Array.fromAsync(pieces)).toString();
-  return [await text(toJsonLines(answer())), await text(toCsv(answer()))];
+  return [await text(toJsonRows(answer(), "lines")), await text(toCsv(answer()))];
 }
 
 test("values keep their digits in texts", async () => {

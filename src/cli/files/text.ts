@@ -1,15 +1,8 @@
-import { createQueryResult } from "../../client/query-result.ts";
-import { textOfJson } from "../../client/text/json-text.ts";
-import { createTextReader, textOfValue } from "../../client/text/row-texts.ts";
+import { readBatches } from "../../arrow/rows/read-batches.ts";
+import { createTextReader, textOfValue } from "../../arrow/rows/row-texts.ts";
 
 /** Rows whose text is in memory at a time. */
 const SLICE_ROWS = 256;
-
-/** Converts an Arrow IPC stream to a JSON object in each line. */
-export async function* toJsonLines(answer: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
-  for await (const { rows } of slicesOf(answer))
-    yield Buffer.from(rows.map((row) => `${textOfJson(row)}\n`).join(""));
-}
 
 /** Texts in names that readers could take for separators, or leave out. */
 const ODD_NAME = /[\t,;|"\r\n\ufeff]|^\s|\s$|^$/;
@@ -53,7 +46,7 @@ export interface RowSlice {
 export async function* slicesOf(answer: AsyncIterable<Uint8Array>): AsyncIterable<RowSlice> {
   const read = createTextReader(await import("apache-arrow"));
   let isFirst = true;
-  for await (const batch of createQueryResult(() => answer)) {
+  for await (const batch of readBatches(answer)) {
     const names = batch.schema.names.map(String);
     if (isFirst) yield { names, rows: [] };
     isFirst = false;

@@ -1,9 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { type FileHandle, open, rename, rm } from "node:fs/promises";
 import { toIpcFile } from "../../arrow/file.ts";
+import { toJsonRows } from "../../arrow/rows/json-rows.ts";
 import { toIpcStream } from "../../arrow/to-stream.ts";
 import { type FileFormat, TAB } from "./formats.ts";
-import { toCsv, toJsonLines } from "./text.ts";
+import { toCsv } from "./text.ts";
 
 /** Converts an answer, an Arrow IPC stream or file, to a file of a format. */
 export const ENCODERS: Readonly<
@@ -17,7 +18,7 @@ export const ENCODERS: Readonly<
   },
   csv: toCsv,
   tsv: (answer) => toCsv(answer, TAB),
-  jsonl: toJsonLines,
+  jsonl: (answer) => toJsonRows(answer, "lines"),
 };
 
 /**

@@ -1,4 +1,4 @@
-import { NumberText } from "./numbers.ts";
+import { NumberText } from "../../arrow/rows/json-text.ts";
 
 /** A value of JSON: numbers with their digits, objects with their members in order. */
 export type JsonValue = null | boolean | string | NumberText | readonly JsonValue[] | JsonObject;
@@ -140,28 +140,4 @@ function isEscaped(text: string, at: number): boolean {
   let before = at;
   while (text[before - 1] === "\\") before -= 1;
   return (at - before) % 2 === 1;
-}
-
-/** Writes a value as JSON. Big integers are numbers; what JSON has no number for is a text such as `NaN`. */
-export function textOfJson(value: unknown): string {
-  if (value instanceof NumberText) return value.text;
-  switch (typeof value) {
-    case "bigint":
-      return String(value);
-    case "number":
-      return textOfNumber(value);
-    case "object":
-      break;
-    default:
-      return JSON.stringify(value);
-  }
-  if (value === null) return "null";
-  if (Array.isArray(value)) return `[${value.map(textOfJson).join(",")}]`;
-  const members = value instanceof Map ? [...value] : Object.entries(value);
-  return `{${members.map(([name, each]) => `${JSON.stringify(name)}:${textOfJson(each)}`).join(",")}}`;
-}
-
-function textOfNumber(value: number): string {
-  if (Object.is(value, -0)) return "-0";
-  return Number.isFinite(value) ? String(value) : `"${value}"`;
 }

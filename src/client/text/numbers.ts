@@ -1,12 +1,3 @@
-/** A number as a text has it, with all its digits. */
-export class NumberText {
-  readonly text: string;
-
-  constructor(text: string) {
-    this.text = text;
-  }
-}
-
 /** Facts of numbers that decide on a type that holds each of them exactly. */
 export interface NumberFacts {
   /** Whether they are written as integers; a negative zero is not. */

@@ -1,4 +1,6 @@
 import type { DataType } from "apache-arrow";
+import { NumberText } from "../../arrow/rows/json-text.ts";
+import { MIXED_TIMES, timeOfText, timeType } from "../../arrow/rows/times.ts";
 import type { Cell } from "./csv.ts";
 import { type JsonValue, parseJson } from "./json-text.ts";
 import {
@@ -7,10 +9,8 @@ import {
   mergeFacts,
   NOT_FINITE_FACTS,
   type NumberFacts,
-  NumberText,
   notFinite,
 } from "./numbers.ts";
-import { MIXED_TIMES, timeOfText, timeType } from "./times.ts";
 
 type Arrow = typeof import("apache-arrow");
 

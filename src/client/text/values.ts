@@ -1,8 +1,9 @@
 import type { DataType, Float } from "apache-arrow";
+import { NumberText, textOfJson } from "../../arrow/rows/json-text.ts";
+import { DAY_NANOS, MIXED_TIMES, timeOfDay, timeOfText } from "../../arrow/rows/times.ts";
 import type { Cell } from "./csv.ts";
-import { type JsonValue, parseJson, textOfJson } from "./json-text.ts";
-import { isDoubleText, isHalfText, isSingleText, NumberText, notFinite } from "./numbers.ts";
-import { DAY_NANOS, MIXED_TIMES, timeOfDay, timeOfText } from "./times.ts";
+import { type JsonValue, parseJson } from "./json-text.ts";
+import { isDoubleText, isHalfText, isSingleText, notFinite } from "./numbers.ts";
 
 type Arrow = typeof import("apache-arrow");
 
@@ -71,7 +72,9 @@ function readerOf(arrow: Arrow, type: DataType, options: ReadOptions): Read<Json
   if (Is.isInt(type) || Is.isDuration(type))
     return (value) => BigInt(matched(/^[-+]?\d+$/, numberOf(value, type), type).replace("+", ""));
   if (Is.isFloat(type)) return floatReader(type, options);
-  if (Is.isDecimal(type)) return (value) => decimalOf(numberOf(value, type));
+  // Rows of the REST API have decimals as texts.
+  if (Is.isDecimal(type))
+    return (value) => decimalOf(typeof value === "string" ? value : numberOf(value, type));
   if (Is.isTimestamp(type)) return timestampReader(type.timezone);
   if (Is.isDate(type)) return dateReader(type.unit === arrow.DateUnit.DAY);
   if (Is.isTime(type)) {

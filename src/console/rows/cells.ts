@@ -1,8 +1,8 @@
-import type { DataType, Vector } from "apache-arrow";
+import type { Vector } from "apache-arrow";
 import * as arrow from "apache-arrow";
-import { itemReader, type ReadItem, readChunked } from "../../client/row-reader.ts";
-import { NumberText } from "../../client/text/numbers.ts";
-import { shortest, textItem, textOfValue } from "../../client/text/row-texts.ts";
+import { NumberText } from "../../arrow/rows/json-text.ts";
+import { chunkedReader, type ItemAt, itemReader } from "../../arrow/rows/row-reader.ts";
+import { shortest, TEXT_FORMS, textOfValue } from "../../arrow/rows/row-texts.ts";
 import { imageTypeOf } from "./image-type.ts";
 
 /** A value as it is shown. */
@@ -75,17 +75,12 @@ function otherCell(column: Vector, index: number): Cell {
 
 /** Returns a value as an export has it. */
 function contentOf(column: Vector, index: number): unknown {
-  const { type } = column;
-  return arrow.DataType.isNull(type) ? null : readChunked(arrow, column, index, readerOf(type));
+  const itemAt = readers.get(column) ?? chunkedReader(column, itemReader(arrow, column.type, TEXT_FORMS));
+  readers.set(column, itemAt);
+  return itemAt(index);
 }
 
-const readers = new WeakMap<DataType, ReadItem>();
-
-function readerOf(type: DataType): ReadItem {
-  const read = readers.get(type) ?? itemReader(arrow, type, textItem);
-  readers.set(type, read);
-  return read;
-}
+const readers = new WeakMap<Vector, ItemAt>();
 
 /** Writes a number of a vector with all its digits: those of 32 bits have fewer. */
 export function vectorNumber(value: number, isSingle: boolean): string {

@@ -5,8 +5,9 @@ import { people, personStream, rowsOf } from "../../../test/support/arrow.ts";
 import { beginCall } from "../../../test/support/caller.ts";
 import { ARROW_FILE, ARROW_STREAM } from "../../arrow/ipc-forms.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
+import { createByteBudget } from "../../namespace/byte-budget.ts";
 import { isLanceError, LanceError } from "../../namespace/errors.ts";
-import { negotiateArrow } from "./negotiate.ts";
+import { negotiateRows } from "./negotiate.ts";
 
 const { queryTable } = LanceNamespaceService.method;
 
@@ -19,7 +20,11 @@ async function* answer(pieces: readonly Uint8Array[], failure?: Error) {
 
 async function asFile(messages: AsyncIterable<MessageShape<typeof queryTable.output>>): Promise<Buffer> {
   const pieces: Uint8Array[] = [];
-  for await (const message of negotiateArrow(messages, beginCall(queryTable, { accept: ARROW_FILE }))) {
+  for await (const message of negotiateRows(
+    messages,
+    beginCall(queryTable, { accept: ARROW_FILE }),
+    createByteBudget(),
+  )) {
     const { data } = message as MessageShape<typeof queryTable.output>;
     assert.equal(data?.contentType, ARROW_FILE);
     pieces.push(data?.data ?? new Uint8Array());
@@ -27,7 +32,7 @@ async function asFile(messages: AsyncIterable<MessageShape<typeof queryTable.out
   return Buffer.concat(pieces);
 }
 
-describe("negotiateArrow", () => {
+describe("negotiateRows", () => {
   const stream = personStream(people(3));
 
   it("makes a file of a stream", async () => {

@@ -1,54 +1,95 @@
 import { create, type DescMessage, type Message } from "@bufbuild/protobuf";
 import { toIpcFile } from "../../arrow/file.ts";
-import { ARROW_FILE, ARROW_STREAM, acceptedArrow } from "../../arrow/ipc-forms.ts";
+import { ARROW_FILE, ARROW_STREAM, acceptedArrow, acceptedRows, ROW_TYPES } from "../../arrow/ipc-forms.ts";
+import { type RowsForm, toJsonRows } from "../../arrow/rows/json-rows.ts";
+import { wholeMessages } from "../../arrow/rows/whole-messages.ts";
 import { toIpcStream } from "../../arrow/to-stream.ts";
 import type { HttpBody } from "../../gen/google/api/httpbody_pb.ts";
 import { bodyFieldOf } from "../../namespace/body-field.ts";
+import type { ByteBudget } from "../../namespace/byte-budget.ts";
 import type { Call } from "../../namespace/call.ts";
 import { isLanceError, LanceError } from "../../namespace/errors.ts";
 import { type Interceptor, isStream } from "./interceptor.ts";
 import { shareContext } from "./resolve.ts";
 
-/** Fits responses to their clients: the form of Arrow, and the headers that are also entries of the context. */
-export const fitResponse: Interceptor = async (call, request, next) => {
-  const response = await next(call, request);
-  if (isStream(response)) return fitted(response, call);
-  shareContext(response, call);
-  return response;
-};
+/**
+ * Fits responses to their clients: the form of the rows, and the headers that are also entries of the context.
+ *
+ * @param budget memory for the batches whose rows are written as JSON
+ */
+export function fitResponse(budget: ByteBudget): Interceptor {
+  return async (call, request, next) => {
+    const response = await next(call, request);
+    if (isStream(response)) return fitted(response, call, budget);
+    shareContext(response, call);
+    return response;
+  };
+}
 
-async function* fitted(messages: AsyncIterable<Message>, call: Call): AsyncIterable<never> {
-  for await (const message of negotiateArrow(messages, call)) {
+async function* fitted(
+  messages: AsyncIterable<Message>,
+  call: Call,
+  budget: ByteBudget,
+): AsyncIterable<never> {
+  for await (const message of negotiateRows(messages, call, budget)) {
     shareContext(message, call);
     yield message as never;
   }
 }
 
-/** Conversions of one form of Arrow to the other. */
-const CONVERSIONS = {
-  [ARROW_FILE]: { from: ARROW_STREAM, convert: toIpcFile },
-  [ARROW_STREAM]: { from: ARROW_FILE, convert: toIpcStream },
-} as const;
+/** A conversion of a body: the media types that it takes, and the one that it makes. */
+interface Conversion {
+  readonly from: readonly string[];
+  readonly to: string;
+  convert(bytes: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array>;
+}
+
+const TO_FILE: Conversion = { from: [ARROW_STREAM], to: ARROW_FILE, convert: toIpcFile };
+const TO_STREAM: Conversion = { from: [ARROW_FILE], to: ARROW_STREAM, convert: toIpcStream };
+
+function toRows(form: RowsForm, budget: ByteBudget): Conversion {
+  return {
+    from: [ARROW_STREAM, ARROW_FILE],
+    to: ROW_TYPES[form],
+    async *convert(bytes) {
+      const hold = budget.open();
+      try {
+        yield* toJsonRows(wholeMessages(toIpcStream(bytes), hold), form, { hasDecimalTexts: true });
+      } finally {
+        hold.release();
+      }
+    },
+  };
+}
+
+function conversionFor(call: Call, budget: ByteBudget): Conversion {
+  const rows = acceptedRows(call);
+  if (rows !== undefined) return toRows(rows, budget);
+  return acceptedArrow(call) === ARROW_FILE ? TO_FILE : TO_STREAM;
+}
 
 /**
- * Converts an Arrow answer to the form that the client accepts: an IPC stream becomes an IPC file if the client
- * requests one, or requests nothing over REST, whose specification promises a file; and a file of another server
- * becomes a stream.
+ * Converts an Arrow answer to the form that the client accepts: rows as JSON if it accepts no Arrow; an IPC stream
+ * becomes an IPC file if the client requests one, or requests nothing over REST, whose specification promises a file;
+ * and a file of another server becomes a stream.
  */
-export async function* negotiateArrow(messages: AsyncIterable<Message>, call: Call): AsyncIterable<Message> {
+export async function* negotiateRows(
+  messages: AsyncIterable<Message>,
+  call: Call,
+  budget: ByteBudget,
+): AsyncIterable<Message> {
   const bodyField = bodyFieldOf(call.method.output);
   if (bodyField === undefined) {
     yield* messages;
     return;
   }
-  const accepted = acceptedArrow(call);
-  const { from, convert } = CONVERSIONS[accepted];
+  const { from, to, convert } = conversionFor(call, budget);
   const iterator = messages[Symbol.asyncIterator]();
   try {
     const first = await iterator.next();
     if (first.done) return;
     const body = bodyOf(first.value, bodyField);
-    if (body?.contentType !== from) {
+    if (!from.includes(body?.contentType ?? "")) {
       yield first.value;
       yield* { [Symbol.asyncIterator]: () => iterator };
       return;
@@ -56,7 +97,7 @@ export async function* negotiateArrow(messages: AsyncIterable<Message>, call: Ca
     const bytes = chunks(first.value, iterator, bodyField);
     let context = (first.value as { context?: Record<string, string> }).context;
     for await (const data of converted(bytes, convert)) {
-      yield withBody(call.method.output, bodyField, { contentType: accepted, data }, context);
+      yield withBody(call.method.output, bodyField, { contentType: to, data }, context);
       context = undefined;
     }
   } finally {
