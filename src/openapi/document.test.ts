@@ -67,7 +67,10 @@ describe("the OpenAPI document", () => {
     ]);
     assert.ok(created.parameters.some((parameter) => parameter.name === "mode" && parameter.in === "query"));
     const answer = operation("/v1/table/{id}/query").responses["200"];
-    assert.ok("application/vnd.apache.arrow.file" in (answer?.content ?? {}));
+    assert.deepEqual(Object.keys(answer?.content ?? {}), [
+      ...["application/vnd.apache.arrow.file", "application/vnd.apache.arrow.stream"],
+      ...["application/json", "application/x-ndjson"],
+    ]);
   });
 
   it("has an answer for each status of the error table, with an example of each error", () => {

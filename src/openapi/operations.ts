@@ -1,5 +1,5 @@
 import { STATUS_CODES } from "node:http";
-import { ARROW_FILE, ARROW_STREAM } from "../arrow/ipc-forms.ts";
+import { ARROW_FILE, ARROW_STREAM, ROW_TYPES } from "../arrow/ipc-forms.ts";
 import type { Binding } from "../transcode/binding.ts";
 import { isRequired } from "../transcode/descriptors.ts";
 import { described } from "./comments.ts";
@@ -9,6 +9,12 @@ import type { Schema, Schemas } from "./schemas.ts";
 
 /** Bytes; the schema of OpenAPI 3.1 for a body that is not text is empty. */
 const BYTES: Schema = {};
+
+/** Rows as JSON: an array of objects, and text with an object in each line. */
+const ROWS: Readonly<Record<string, { readonly schema: Schema }>> = {
+  [ROW_TYPES.array]: { schema: { type: "array", items: { type: "object" } } },
+  [ROW_TYPES.lines]: { schema: { type: "string" } },
+};
 
 /**
  * Returns the operation of a binding.
@@ -59,7 +65,10 @@ function answerOf(
     case "empty":
       return { description };
     case "raw":
-      return { description, content: { [ARROW_FILE]: { schema: BYTES }, [ARROW_STREAM]: { schema: BYTES } } };
+      return {
+        description,
+        content: { [ARROW_FILE]: { schema: BYTES }, [ARROW_STREAM]: { schema: BYTES }, ...ROWS },
+      };
     case "json": {
       const isWhole = responseField === undefined;
       const schema = isWhole ? schemas.message(method.output) : schemas.field(responseField);

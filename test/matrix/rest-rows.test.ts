@@ -29,7 +29,7 @@ const ARROW_STREAM = "application/vnd.apache.arrow.stream";
 const ARROW_FILE = "application/vnd.apache.arrow.file";
 const JSON_TYPE = "application/json";
 const LINES = "application/x-ndjson";
-/** What lance-namespace's generated clients say they are. */
+/** The agent of a generated client of lance-namespace. */
 const GENERATED = "OpenAPI-Generator/0.13.0/python";
 const names = Object.keys(COLUMNS);
 

@@ -81,7 +81,7 @@ test("dictionaries count as long as they are in use, and batches until the next 
   await assert.rejects(linesOf(bytes, budget), (error) => isLanceError(error, "PayloadTooLarge"));
 });
 
-test("what rows as JSON cannot have is refused by its column", async () => {
+test("columns that rows as JSON cannot have are refused by name", async () => {
   const months = new Vector([makeData({ type: new IntervalYearMonth(), data: new Int32Array(2) })]);
   const group = vectorFromArray([{ a: 1 }], new Struct([new Field("a", new Int32(), true)]));
   const twice = new Schema(["a", "a"].map((name) => new Field(name, new Int32(), true)));

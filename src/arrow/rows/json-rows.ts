@@ -9,7 +9,7 @@ export type RowsForm = "array" | "lines";
 /** Length of the text that is in memory at a time, in characters; a single value may be longer. */
 const PIECE_CHARACTERS = 64 * 1024;
 
-/** What is before the first row, before any other one, after each, and at the end. */
+/** Text before the first row, before any other one, after each, and at the end. */
 const MARKS = {
   array: { start: "[", between: ",\n", after: "", end: "]\n" },
   lines: { start: "", between: "", after: "\n", end: "" },
