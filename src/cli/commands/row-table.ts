@@ -1,5 +1,5 @@
 import stringWidth from "string-width";
-import { textOfValue } from "../../client/text/row-texts.ts";
+import { textOfValue } from "../../arrow/rows/row-texts.ts";
 import { slicesOf } from "../files/text.ts";
 import { forTerminal } from "../terminal-text.ts";
 import { tableLines } from "./print-list.ts";
