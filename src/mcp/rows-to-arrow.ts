@@ -1,7 +1,7 @@
 import type { DataType, Field, Schema } from "apache-arrow";
+import { NumberText, textOfJson } from "../arrow/rows/json-text.ts";
 import { LanceError } from "../client/exports.ts";
-import { textOfJson } from "../client/text/json-text.ts";
-import { isNumberText, NumberText } from "../client/text/numbers.ts";
+import { isNumberText } from "../client/text/numbers.ts";
 import { schemaOfText, textToArrow } from "../client/text/text-to-arrow.ts";
 import { typeOfName } from "../client/text/type-names.ts";
 
