@@ -23,9 +23,9 @@ export interface Load {
 
 const SECONDS = 0.25;
 /** Calls of a read before its turns, and before those of a wire's first read, which compiles what all its calls share. */
-const WARM_READS = 10_000;
-const WARM_FIRST_READS = 60_000;
-const READS = 5000;
+const WARM_READS = 5000;
+const WARM_FIRST_READS = 40_000;
+const READS = 4000;
 const CONNECTIONS = 16;
 /** Declarations of a load. Each makes the catalog larger, so their number is fixed. */
 const DECLARATIONS = 320;
