@@ -72,6 +72,8 @@ async function installServing(run) {
   removeUnusedFolders(folder);
   if (existsSync(join(folder, "node")))
     renameSync(join(folder, "node"), join(folder, "node_modules", "node"));
+  // Another start may have been faster, and runs with these modules.
+  if (installedPackages() !== "") return;
   rmSync(modules, { recursive: true, force: true });
   renameSync(join(folder, "node_modules"), modules);
 }

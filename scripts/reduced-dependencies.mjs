@@ -9,12 +9,16 @@ import { join } from "node:path";
  */
 const UNUSED_PACKAGES = ["@huggingface/transformers", "openai", "lightningcss"];
 
-/** Forms of a library for other surroundings than Node. */
+/** Parts of packages that the gateway does not load: forms for other surroundings than Node, sources and tests. */
 const UNUSED_FOLDERS = [
   "@cedar-policy/cedar-wasm/esm",
   "@cedar-policy/cedar-wasm/web",
+  "apache-arrow/src",
+  "bintrees/test",
+  "fastify/test",
   "parquet-wasm/bundler",
   "parquet-wasm/esm",
+  "zod/src",
 ];
 
 /**

@@ -1,4 +1,5 @@
 import { spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
 import { cp, mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
@@ -70,11 +71,17 @@ test("a clone installs what serving needs for its start, and the rest for everyt
   expect(run("other.ts") + run("src/cli/main.ts")).toBe("");
 });
 
-test("each package that a first start leaves out is in the lock", async () => {
+test("everything that a first start leaves out exists", async () => {
   const text = await readFile(join(ROOT, "scripts", "reduced-dependencies.mjs"), "utf8");
   const lock = JSON.parse(await readFile(join(ROOT, "package-lock.json"), "utf8")) as { packages: object };
-  const [, list = ""] = /UNUSED_PACKAGES = \[(.*?)\]/s.exec(text) ?? [];
-  const names = [...list.matchAll(/"(.+?)"/g)].map(([, name]) => name);
-  expect(names.length).toBeGreaterThan(0);
-  for (const name of names) expect(lock.packages).toHaveProperty([`node_modules/${name}`]);
+  const listed = (list: string) => {
+    const [, names = ""] = new RegExp(`${list} = \\[(.*?)\\]`, "s").exec(text) ?? [];
+    const found = [...names.matchAll(/"(.+?)"/g)].map(([, name = ""]) => name);
+    expect(found.length).toBeGreaterThan(0);
+    return found;
+  };
+  for (const name of listed("UNUSED_PACKAGES"))
+    expect(lock.packages).toHaveProperty([`node_modules/${name}`]);
+  const installed = listed("UNUSED_FOLDERS").filter((path) => existsSync(join(ROOT, "node_modules", path)));
+  expect(installed).toEqual(listed("UNUSED_FOLDERS"));
 });
