@@ -6,7 +6,7 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { reduceDependencies, removeUnusedFolders } from "../scripts/reduced-dependencies.mjs";
+import { reduceDependencies, removeUnusedFiles } from "../scripts/reduced-dependencies.mjs";
 
 const STEPS = { dependencies, program };
 
@@ -26,7 +26,7 @@ function dependencies(folder, architecture) {
   // npm leaves out an optional package that the registry does not have.
   const engine = `@lancedb/lancedb-linux-${cpu ?? process.arch}-gnu`;
   if (!existsSync(join(folder, "node_modules", engine))) throw new Error(`${engine} was not installed`);
-  removeUnusedFolders(folder);
+  removeUnusedFiles(folder);
 }
 
 function program(packed, folder) {

@@ -13,7 +13,7 @@ import {
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { isNodeNewEnough } from "../bin/node-version.js";
-import { reduceDependencies, removeUnusedFolders } from "./reduced-dependencies.mjs";
+import { reduceDependencies, removeUnusedFiles } from "./reduced-dependencies.mjs";
 
 const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 const modules = join(root, "node_modules");
@@ -69,7 +69,7 @@ async function installServing(run) {
       ? packages
       : Promise.all([packages, fetchNode(run, join(folder, "node"), node)]));
   });
-  removeUnusedFolders(folder);
+  removeUnusedFiles(folder);
   if (existsSync(join(folder, "node")))
     renameSync(join(folder, "node"), join(folder, "node_modules", "node"));
   // Another start may have been faster, and runs with these modules.

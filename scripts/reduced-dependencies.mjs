@@ -1,6 +1,6 @@
 // Reduces the locked dependencies to those of serving: for the first start of a clone, and for the image.
 // Plain JavaScript for Node 20, with nothing but its own modules: it runs before anything is installed.
-import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 /**
@@ -43,10 +43,13 @@ export function reduceDependencies(folder, names) {
   });
 }
 
-/** Removes what the program does not load of the packages that are installed in a folder. */
-export function removeUnusedFolders(folder) {
-  for (const path of UNUSED_FOLDERS)
-    rmSync(join(folder, "node_modules", path), { recursive: true, force: true });
+/** Removes what the program does not load of the packages that are installed in a folder, source maps included. */
+export function removeUnusedFiles(folder) {
+  const modules = join(folder, "node_modules");
+  for (const path of UNUSED_FOLDERS) rmSync(join(modules, path), { recursive: true, force: true });
+  for (const path of readdirSync(modules, { recursive: true })) {
+    if (path.endsWith(".map")) rmSync(join(modules, path), { force: true });
+  }
 }
 
 function rewrite(file, change) {
