@@ -49,4 +49,6 @@ test("the greeting names the pages for people, and directories that did not exis
   expect(of()).toMatch(/\n {2}manual {4}\S+README\.md\n/);
   expect(of()).toContain("  new       /srv/lnace did not exist, and has been created\n");
   expect(of("--no-console", "--no-docs")).not.toMatch(/console|API page/);
+  expect(of()).toContain("  agents    http://127.0.0.1:2333/mcp\n");
+  expect(of("--no-mcp")).not.toMatch(/agents/);
 });

@@ -49,7 +49,7 @@ function originOf({ tlsCert }: ServeOptions, gateway: Gateway): string {
   return `${tlsCert === undefined ? "http" : "https"}://${authorityOf(gateway.address)}`;
 }
 
-/** Returns the addresses of the pages for people; a browser reaches none on a socket. */
+/** Returns the addresses of the pages for people, and of the endpoint for their agents; a browser reaches none on a socket. */
 function pages(options: ServeOptions, gateway: Gateway): string[] {
   const manual = `  manual    ${DOCUMENTATION}`;
   if (options.socketPath !== undefined) return [manual];
@@ -57,6 +57,7 @@ function pages(options: ServeOptions, gateway: Gateway): string[] {
   return [
     ...(options.noConsole ? [] : [`  console   ${origin}/console/`]),
     ...(options.noDocs ? [] : [`  API page  ${origin}/docs`]),
+    ...(options.noMcp ? [] : [`  agents    ${origin}/mcp`]),
     manual,
   ];
 }

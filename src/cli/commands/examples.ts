@@ -6,6 +6,7 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
     "--uri https://catalog.example.com/lance",
   ],
   ready: ["--port 8080"],
+  mcp: ["--root ./lance-data", "--uri https://catalog.example.com/lance --mcp-writes"],
   config: ["check gateway.yaml", "print gateway.yaml"],
   ls: ["team --uri http://localhost:2333", "--recursive --root ./lance-data"],
   describe: ["team/people", "team/people --arrow-types"],
