@@ -20,6 +20,11 @@ describe("the page of the document", () => {
     assert.equal(page.match(/data-in="(path|query)"/g)?.length, parameters.length);
   });
 
+  it("reads rows as lines of JSON, and has code that does", () => {
+    assert.equal(page.match(/data-accept="application\/x-ndjson"/g)?.length, 1);
+    for (const name of ["curl", "Python", "Node", "Go"]) assert.match(page, new RegExp(`<h4>${name}</h4>`));
+  });
+
   it("leads from types to their schemas, and nowhere else", () => {
     const ids = new Set([...page.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id));
     for (const [, address = ""] of page.matchAll(/(?:href|src)="([^"]+)"/g)) {

@@ -1,5 +1,7 @@
+import { ROW_TYPES } from "../arrow/ipc-forms.ts";
 import type { OpenApiDocument } from "./document.ts";
 import { Html, html, prose } from "./html.ts";
+import { rowSnippets } from "./row-snippets.ts";
 
 interface Parameter {
   readonly name: string;
@@ -92,6 +94,7 @@ function operationSection({
 }): Html {
   const { operationId, summary, description, parameters, requestBody, responses } = operation;
   const [mediaType, body] = Object.entries(requestBody?.content ?? {})[0] ?? [];
+  const hasRows = Object.values(responses).some(({ content = {} }) => ROW_TYPES.lines in content);
   return html`<details class="operation" id="${operationId}">
 <summary><span class="method">${method.toUpperCase()}</span> <code>${path}</code> ${summary}</summary>
 ${prose(description)}
@@ -113,7 +116,8 @@ ${table(
     Object.entries(answer.content ?? {}).map(([type, { schema }]) => html`${type} ${typeOf(schema)}<br>`),
   ]),
 )}
-<form class="try" data-method="${method.toUpperCase()}" data-path="${path}">
+${hasRows ? rowSnippets(path) : undefined}
+<form class="try" data-method="${method.toUpperCase()}" data-path="${path}" ${hasRows ? new Html(`data-accept="${ROW_TYPES.lines}"`) : undefined}>
 ${parameters.map(
   ({ name, in: place, required, schema }) =>
     html`<label>${name} <input name="${name}" data-in="${place}" ${required ? new Html("required") : undefined} ${

@@ -1,5 +1,8 @@
 // The part of /docs that needs a browser: it filters the operations, and sends the calls of the forms.
 
+/** Media type of rows as JSON, an object in each line. */
+const ROWS = "application/x-ndjson";
+
 const credentials = document.querySelector("#credentials");
 
 document.querySelector("#filter").addEventListener("input", ({ target }) => {
@@ -58,12 +61,15 @@ function requestOf(form) {
   const body = form.querySelector("[data-body]");
   const content = body?.type === "file" ? body.files[0] : body?.value || undefined;
   if (content !== undefined) headers.set("content-type", body.dataset.body);
+  if (form.dataset.accept !== undefined) headers.set("accept", form.dataset.accept);
   const url = query.size === 0 ? target : `${target}?${query}`;
   return { url, init: { method, headers, body: content } };
 }
 
 async function bodyOf(answer) {
   const type = answer.headers.get("content-type") ?? "";
+  // A parser would round long numbers.
+  if (type === ROWS) return answer.text();
   if (!type.includes("json")) return `${(await answer.blob()).size} bytes ${type}`;
   const text = await answer.text();
   try {
