@@ -9,7 +9,13 @@ import type { Tracing } from "../runtime/tracing.ts";
 import { refuseBlankTexts } from "./call/blank-texts.ts";
 import { callBackend, type Databases } from "./call/databases.ts";
 import { identify } from "./call/identify.ts";
-import { compose, type Interceptor, type Next, type OperationRequest } from "./call/interceptor.ts";
+import {
+  compose,
+  type Interceptor,
+  type Next,
+  type OperationRequest,
+  type Step,
+} from "./call/interceptor.ts";
 import { fitResponse } from "./call/negotiate.ts";
 import { createReceive, refuseUnread } from "./call/receive.ts";
 import { resolve } from "./call/resolve.ts";
@@ -74,7 +80,7 @@ export function createService(options: ServiceOptions): Service {
   const { databases, routes, tracing, metrics, trail, authenticator, announcements } = options;
   const { interceptors = [] } = options;
   const { budget = createByteBudget() } = options;
-  const chain: readonly Interceptor[] = [
+  const chain: readonly Step[] = [
     ...(tracing === undefined ? [] : [traceCalls(tracing)]),
     observe(metrics),
     ...(trail === undefined ? [] : [audit(trail, databases)]),
@@ -106,7 +112,7 @@ export function createService(options: ServiceOptions): Service {
 }
 
 /** Returns the steps that refuse what the caller may not do, and hide what it may not see. */
-function decideBy({ authorizer, databases, pageTokenSecret }: ServiceOptions): readonly Interceptor[] {
+function decideBy({ authorizer, databases, pageTokenSecret }: ServiceOptions): readonly Step[] {
   if (authorizer === undefined) return [authorize];
   const permissions = createPermissions(authorizer, databases);
   const seal = createTokenSeal(pageTokenSecret ?? randomBytes(32).toString("base64url"));

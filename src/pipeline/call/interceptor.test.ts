@@ -12,7 +12,14 @@ import { DescribeTableResponseSchema } from "../../gen/lance/namespace/v1/table_
 import { type ErrorName, errorEntry, LanceError } from "../../namespace/errors.ts";
 import type { Backend } from "../../namespace/lance-namespace.ts";
 import type { OperationFacts } from "../../namespace/operations.ts";
-import { compose, type Interceptor, interceptOperations, isStream, onlyFor } from "./interceptor.ts";
+import {
+  compose,
+  type Interceptor,
+  interceptOperations,
+  isStream,
+  onlyFor,
+  type Step,
+} from "./interceptor.ts";
 
 const bytes = (...values: number[]) => new Uint8Array(values);
 
@@ -135,8 +142,8 @@ describe("interceptors", () => {
       asked.push(facts.method.localName);
       return facts.action === action;
     };
-    const list: Interceptor = (call, request, next) =>
-      next(call, { ...request, operation: "listTables" } as typeof request);
+    const list: Step = (call, request, _, others) =>
+      others("listTables")(call, { ...request, operation: "listTables" } as never) as never;
     const chain = compose(
       [
         step("all"),

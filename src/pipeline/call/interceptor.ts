@@ -63,11 +63,20 @@ export interface Interceptor<K extends OperationName = OperationName> {
   readonly appliesTo?: AppliesTo | undefined;
 }
 
+/** Returns what follows a step in the chain of another operation, for requests that the step makes itself. */
+export type Others = <K extends OperationName>(operation: K) => Next<K>;
+
 type AppliesTo = (facts: OperationFacts) => boolean;
 
-/** Makes only the calls of some operations pass an interceptor. */
-export function onlyFor(appliesTo: AppliesTo, interceptor: Interceptor): Interceptor {
-  return Object.assign(interceptor, { appliesTo });
+/** An interceptor that may also make requests of other operations. */
+export interface Step {
+  (call: Call, request: OperationRequest, next: Next, others: Others): Promise<OperationResponse>;
+  readonly appliesTo?: AppliesTo | undefined;
+}
+
+/** Makes only the calls of some operations pass a step. */
+export function onlyFor<S extends Step>(appliesTo: AppliesTo, step: S): S {
+  return Object.assign(step, { appliesTo });
 }
 
 /** Interceptors of single operations, each typed by its operation. */
@@ -76,12 +85,10 @@ export type OperationInterceptors = { readonly [K in OperationName]?: Intercepto
 /** Creates an interceptor that applies to the named operations and passes all other calls on. */
 export function interceptOperations(interceptors: OperationInterceptors): Interceptor {
   const byOperation: { readonly [name: string]: Interceptor | undefined } = interceptors as never;
-  const dispatch: Interceptor = (call, request, next) => {
+  return (call, request, next) => {
     const interceptor = byOperation[request.operation];
-    // A step of another one passes on whatever it gets.
     return interceptor === undefined ? next(call, request) : interceptor(call, request, next);
   };
-  return onlyFor(({ method }) => byOperation[method.localName] !== undefined, dispatch);
 }
 
 /** Whether a response is the stream of a download. */
@@ -92,21 +99,24 @@ export function isStream(
 }
 
 /**
- * Composes a chain for each operation, of the interceptors that apply to it; the first one is outermost. A failure is always a rejected
- * promise, also when an interceptor throws before its first `await`. A request of another operation that an interceptor passes on goes
- * on in the chain of that operation.
+ * Composes a chain for each operation, of the interceptors that apply to it; the first one is outermost. Operations with the same
+ * interceptors share a chain. A failure is always a rejected promise, also when an interceptor throws before its first `await`.
  */
-export function compose(interceptors: readonly Interceptor[], last: Next): Next {
+export function compose(interceptors: readonly Step[], last: Next): Next {
   const end = rejecting(last);
   const chains = interceptors.reduceRight(
-    (rest, interceptor) =>
-      eachOperation((name) => {
-        const own = rest[name];
-        if (interceptor.appliesTo?.(OPERATIONS[name]) === false) return own;
-        const next: Next = (call, request) =>
-          request.operation === name ? own(call, request) : rest[request.operation](call, request);
-        return rejecting((call, request) => interceptor(call, request, next));
-      }),
+    (rest, interceptor) => {
+      const others = ((operation) => rest[operation]) as Others;
+      const made = new Map<Next, Next>();
+      return eachOperation((name) => {
+        const next = rest[name];
+        if (interceptor.appliesTo?.(OPERATIONS[name]) === false) return next;
+        const chain =
+          made.get(next) ?? rejecting((call, request) => interceptor(call, request, next, others));
+        made.set(next, chain);
+        return chain;
+      });
+    },
     eachOperation(() => end),
   );
   return (call, request) => chains[request.operation](call, request);

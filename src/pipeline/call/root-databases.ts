@@ -13,9 +13,10 @@ import type { Databases } from "./databases.ts";
 import {
   type Interceptor,
   isStream,
-  type Next,
   type OperationInterceptors,
   type OperationName,
+  type Others,
+  type Step,
 } from "./interceptor.ts";
 import { databaseNamed } from "./named-database.ts";
 import { createScopes } from "./scope.ts";
@@ -25,24 +26,24 @@ import { createScopes } from "./scope.ts";
  * about which everything later decides and which the backend executes. The client sees the names without the database. A
  * name that no database of the root has is ignored, as by a server with a single database.
  */
-export function enterDatabase(databases: Databases): Interceptor {
+export function enterDatabase(databases: Databases): Step {
   const scopeOf = createScopes();
 
   // Calls without a name, which are most of them, pass without another promise.
-  return (call, request, next) => {
+  return (call, request, next, others) => {
     const backend = databases.get(call.database)?.backend;
     const texts = backend?.rootDatabases;
     if (backend === undefined || texts === undefined) return next(call, request);
     const name = databaseNamed(call);
     // A name with the delimiter would be that of a namespace further down.
     if (name === undefined || name.includes(DEFAULT_DELIMITER)) return next(call, request);
-    return enter({ name, backend, texts }, call, request, next);
+    return enter({ name, backend, texts }, call, request, next, others);
   };
 
   async function enter(
     database: Entered,
-    ...[call, request, next]: Parameters<Interceptor>
-  ): ReturnType<Interceptor> {
+    ...[call, request, next, others]: Parameters<Step>
+  ): ReturnType<Step> {
     const { name, texts } = database;
     if (!(await texts.has(name, call))) return next(call, request);
     refuseNested(call);
@@ -55,7 +56,7 @@ export function enterDatabase(databases: Databases): Interceptor {
     const scope = scopeOf(call.method);
     if (call.id.length > 0 || hasRoot(OPERATIONS[request.operation])) call.id = [name, ...call.id];
     scope.enter(request.message, name, call.id);
-    const own = interceptorIn(database, request.operation);
+    const own = interceptorIn(database, request.operation, others);
     const response = await (own === undefined ? next(call, request) : own(call, request, next));
     if (!isStream(response)) scope.leave(response, name);
     return response;
@@ -81,7 +82,11 @@ interface Entered {
 }
 
 /** Returns the step of an operation whose requests or answers name objects in another way than by lists of names. */
-function interceptorIn({ name, backend, texts }: Entered, operation: OperationName): Interceptor | undefined {
+function interceptorIn(
+  { name, backend, texts }: Entered,
+  operation: OperationName,
+  others: Others,
+): Interceptor | undefined {
   const prefix = `${name}${DEFAULT_DELIMITER}`;
 
   const unsupported = (what: string) =>
@@ -96,13 +101,13 @@ function interceptorIn({ name, backend, texts }: Entered, operation: OperationNa
   };
 
   const interceptors: OperationInterceptors = {
-    async listAllTables(call, { message }, next) {
+    async listAllTables(call, { message }) {
       const { pageToken, limit, includeDeclared } = message;
       const { listTables } = LanceNamespaceService.method;
       call.id = [name];
       const own = copyCall(call, { method: listTables });
       const asked = create(listTables.input, { id: [name], pageToken, limit, includeDeclared });
-      const list = next as unknown as Next<"listTables">;
+      const list = others("listTables");
       try {
         const page = await list(own, { kind: "unary", operation: "listTables", message: asked });
         return create(call.method.output, { ...page }) as never;

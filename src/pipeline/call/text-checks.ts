@@ -6,20 +6,15 @@ type TextCheck = (text: string) => void;
 type Fields = Record<string, unknown>;
 type FieldCheck = (message: Fields) => void;
 
-/** Checks of the texts in messages. */
-interface TextChecks {
-  check(type: DescMessage, message: Message): void;
-  /** Whether messages of a type have texts that are checked. */
-  hasAny(type: DescMessage): boolean;
-}
-
 /**
  * Creates a check of texts in messages. The checks of a type are compiled once. They leave out maps, which have the names and values of
  * users, and Google's own types.
  *
  * @param checkOf returns the check of a field's texts; undefined for a field without one
  */
-export function createTextChecks(checkOf: (field: DescField) => TextCheck | undefined): TextChecks {
+export function createTextChecks(
+  checkOf: (field: DescField) => TextCheck | undefined,
+): (type: DescMessage, message: Message) => void {
   const compiled = new WeakMap<DescMessage, readonly FieldCheck[]>();
   const unfinished = new Set<DescMessage>();
 
@@ -65,10 +60,7 @@ export function createTextChecks(checkOf: (field: DescField) => TextCheck | unde
     };
   }
 
-  return {
-    check(type, message) {
-      for (const check of checksOf(type)) check(message as Message & Fields);
-    },
-    hasAny: (type) => checksOf(type).length > 0,
+  return (type, message) => {
+    for (const check of checksOf(type)) check(message as Message & Fields);
   };
 }

@@ -3,10 +3,9 @@ import { parseFieldPath } from "../../arrow/field-path.ts";
 import type { QueryTableRequest } from "../../gen/lance/namespace/v1/query_pb.ts";
 import type { JsonArrowDataType, JsonArrowField } from "../../gen/lance/namespace/v1/schema_pb.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
-import type { DescribeTableResponse } from "../../gen/lance/namespace/v1/table_pb.ts";
 import { type Call, copyCall } from "../../namespace/call.ts";
 import { isLanceError } from "../../namespace/errors.ts";
-import type { Next } from "../call/interceptor.ts";
+import type { Others } from "../call/interceptor.ts";
 
 const { describeTable } = LanceNamespaceService.method;
 
@@ -14,7 +13,7 @@ const { describeTable } = LanceNamespaceService.method;
  * Returns whether the vectors of a query are one search together, because the values of the column are lists of vectors. It asks the
  * backend for the schema; a backend that does not tell it searches for each vector.
  */
-export async function searchesLists(call: Call, query: QueryTableRequest, next: Next): Promise<boolean> {
+export async function searchesLists(call: Call, query: QueryTableRequest, others: Others): Promise<boolean> {
   const { id, identifier, delimiter, branch, version, vectorColumn, vector } = query;
   const message = create(describeTable.input, {
     ...{ id, identifier, delimiter, branch, version },
@@ -29,8 +28,8 @@ export async function searchesLists(call: Call, query: QueryTableRequest, next: 
     responseHeaders: {},
   } as const);
   try {
-    const response = await next(describing, { kind: "unary", operation: "describeTable", message });
-    const { schema } = response as DescribeTableResponse;
+    const describe = others("describeTable");
+    const { schema } = await describe(describing, { kind: "unary", operation: "describeTable", message });
     const [first] = vector?.multiVector ?? [];
     const dimension = BigInt(first?.values.length ?? 0);
     const columns = vectorColumn

@@ -15,7 +15,7 @@ const LONG_TEXTS = new Set(
   source_query value manifest udf udtf output_schema api_key auth_token`.split(/\s+/),
 );
 
-const { check: checkNames } = createTextChecks(({ scalar, name }) => {
+const checkNames = createTextChecks(({ scalar, name }) => {
   if (scalar !== ScalarType.STRING || LONG_TEXTS.has(name)) return undefined;
   return ({ length }) => {
     if (length <= MAX_NAME_LENGTH) return;

@@ -1,14 +1,10 @@
 import { create } from "@bufbuild/protobuf";
-import {
-  type CountTableRowsResponse,
-  type QueryTableRequest,
-  QueryTableRequestSchema,
-} from "../../gen/lance/namespace/v1/query_pb.ts";
+import { type QueryTableRequest, QueryTableRequestSchema } from "../../gen/lance/namespace/v1/query_pb.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import { type Call, copyCall } from "../../namespace/call.ts";
 import { isLanceError, LanceError } from "../../namespace/errors.ts";
 import { DEFAULT_SEARCH_ROWS, isSearch } from "../../namespace/search-rows.ts";
-import { type Interceptor, type Next, type OperationRequest, onlyFor } from "../call/interceptor.ts";
+import { type Others, onlyFor, type Step } from "../call/interceptor.ts";
 import { searchesLists } from "./lists-of-vectors.ts";
 
 const { countTableRows } = LanceNamespaceService.method;
@@ -20,15 +16,15 @@ const { countTableRows } = LanceNamespaceService.method;
  *
  * The refusal is not Throttling, which clients repeat.
  */
-export function limitQueryRows(max: number): Interceptor {
-  const limit: Interceptor = async (call, request, next) => {
+export function limitQueryRows(max: number): Step {
+  const limit: Step = async (call, request, next, others) => {
     const message = request.message as QueryTableRequest;
     const most = mostOf(message);
     const vectors = message.vector?.multiVector.length ?? 0;
     if (most * Math.max(1, vectors) <= max) return next(call, request);
-    const searches = vectors > 1 && !(await searchesLists(call, message, next)) ? vectors : 1;
+    const searches = vectors > 1 && !(await searchesLists(call, message, others)) ? vectors : 1;
     if (most * searches <= max) return next(call, request);
-    const rows = await countRows(call, message, next);
+    const rows = await countRows(call, message, others);
     if (Math.min(most, rows) * searches <= max) return next(call, request);
     const found = Number.isFinite(rows)
       ? `may have ${Math.min(most, rows) * searches}`
@@ -49,7 +45,7 @@ function mostOf(query: QueryTableRequest): number {
 }
 
 /** Returns the largest number of rows that a query without `k` can have; infinity if the backend cannot count. */
-async function countRows(call: Call, query: QueryTableRequest, next: Next): Promise<number> {
+async function countRows(call: Call, query: QueryTableRequest, others: Others): Promise<number> {
   const { filter, offset = 0n } = query;
   const searches = isSearch(query);
   const { id, identifier, delimiter, branch, version } = query;
@@ -64,9 +60,9 @@ async function countRows(call: Call, query: QueryTableRequest, next: Next): Prom
     validation: undefined,
     responseHeaders: {},
   } as const);
-  const request: OperationRequest = { kind: "unary", operation: "countTableRows", message };
   try {
-    const { count } = (await next(counting, request)) as CountTableRowsResponse;
+    const countAll = others("countTableRows");
+    const { count } = await countAll(counting, { kind: "unary", operation: "countTableRows", message });
     return Math.max(0, Number(count) - (searches ? 0 : Number(offset)));
   } catch (error) {
     if (isLanceError(error, "Unsupported")) return Number.POSITIVE_INFINITY;

@@ -5,7 +5,7 @@ import { OPERATIONS } from "../../namespace/operations.ts";
 import { objectsById, reachOf } from "../../namespace/reach.ts";
 import type { Touch } from "../../namespace/touch.ts";
 import type { Databases } from "../call/databases.ts";
-import type { Interceptor } from "../call/interceptor.ts";
+import type { Interceptor, Step } from "../call/interceptor.ts";
 import { nameEntries } from "../call/name-entries.ts";
 import { refusal } from "./authorize.ts";
 import { createLookups } from "./lookups.ts";
@@ -16,7 +16,7 @@ import type { Permissions } from "./permissions.ts";
  * Refuses the calls that do to one of their objects what the caller may not do. The objects are those of the parsed
  * request that the backend executes, and nothing looks before whether they exist.
  */
-export function authorizeObjects(permissions: Permissions, databases: Databases): Interceptor {
+export function authorizeObjects(permissions: Permissions, databases: Databases): Step {
   const lookupsOf = createLookups(permissions, databases);
 
   async function check(call: Call, touches: readonly Touch[], own: readonly Touch[]): Promise<void> {
@@ -43,9 +43,9 @@ export function authorizeObjects(permissions: Permissions, databases: Databases)
     return next(call, request);
   }
 
-  const checkAll: Interceptor = async (call, request, next) => {
+  const checkAll: Step = async (call, request, next, others) => {
     nameEntries(request);
-    const lookups = lookupsOf(call, next);
+    const lookups = lookupsOf(call, others);
     const { own, more, find } = await reachOf(request.operation, request.message, call.id, lookups);
     await check(call, [...own, ...(await namedBy(more, () => check(call, own, own)))], own);
     if (find !== undefined) {
@@ -56,9 +56,9 @@ export function authorizeObjects(permissions: Permissions, databases: Databases)
     return pass(own.length === 1 ? own[0] : undefined, call, request, next);
   };
 
-  return (call, request, next) => {
+  return (call, request, next, others) => {
     const touches = objectsById(request.operation, OPERATIONS[request.operation], call.id);
-    if (touches === undefined) return checkAll(call, request, next);
+    if (touches === undefined) return checkAll(call, request, next, others);
     const decide = (decisions: readonly boolean[]) => {
       const refused = touches.find((_, index) => decisions[index] !== true);
       if (refused === undefined) return pass(touches[0], call, request, next);

@@ -2,7 +2,7 @@ import { CreateTableMode } from "../../gen/lance/namespace/v1/data_pb.ts";
 import { CreateNamespaceMode } from "../../gen/lance/namespace/v1/namespace_pb.ts";
 import type { Call } from "../../namespace/call.ts";
 import type { Touch } from "../../namespace/touch.ts";
-import { type Interceptor, interceptOperations } from "../call/interceptor.ts";
+import { type Interceptor, interceptOperations, onlyFor } from "../call/interceptor.ts";
 import type { Permissions } from "./permissions.ts";
 
 /**
@@ -21,7 +21,7 @@ export function hideExisting(permissions: Permissions): Interceptor {
     call.takes = undefined;
     return { ...(await next()), properties };
   }
-  return interceptOperations({
+  const hide = interceptOperations({
     createNamespace(call, request, next) {
       const { mode, properties } = request.message;
       const create = () => next(call, request);
@@ -35,4 +35,5 @@ export function hideExisting(permissions: Permissions): Interceptor {
       return answerTo(call, { operation: "describeTable", kind: "Table" }, properties, create);
     },
   });
+  return onlyFor(({ event }) => event === "namespace.created" || event === "table.created", hide);
 }

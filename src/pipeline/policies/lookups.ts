@@ -8,7 +8,7 @@ import type { Backend } from "../../namespace/lance-namespace.ts";
 import { checkProgress } from "../../namespace/page-progress.ts";
 import type { Lookups, Touch } from "../../namespace/touch.ts";
 import { type Databases, databaseOf } from "../call/databases.ts";
-import type { Next, OperationRequest } from "../call/interceptor.ts";
+import type { OperationRequest, Others } from "../call/interceptor.ts";
 import type { Permissions } from "./permissions.ts";
 
 /** Entries that a lookup takes at a time. */
@@ -24,18 +24,18 @@ const JOB_MS = 10_000;
 export function createLookups(
   permissions: Permissions,
   databases: Databases,
-): (call: Call, next: Next) => Lookups {
+): (call: Call, others: Others) => Lookups {
   const tablesOfJobs = new Map<string, { readonly table: Identifier; readonly until: number }>();
 
   /** Returns the table of a job, also if the caller may not see it. */
-  async function findJob(call: Call, next: Next, jobId: string): Promise<Identifier | undefined> {
+  async function findJob(call: Call, others: Others, jobId: string): Promise<Identifier | undefined> {
     const { backend } = databaseOf(databases, call);
     if (backend.tableOfJob !== undefined) return backend.tableOfJob(jobId);
     const key = JSON.stringify([permissions.databaseOf(call), jobId]);
     const known = tablesOfJobs.get(key);
     if (known !== undefined && performance.now() < known.until) return known.table;
-    if (await isUnknownJob(call, next, jobId)) return undefined;
-    for await (const { jobs } of pagesOf(call, next, LanceDbService.method.listJobs, [])) {
+    if (await isUnknownJob(call, others, jobId)) return undefined;
+    for await (const { jobs } of pagesOf(call, others, LanceDbService.method.listJobs, [])) {
       const job = jobs.find((each) => each.jobId === jobId);
       if (job === undefined) continue;
       const table = parseIdentifier(job.table);
@@ -46,15 +46,15 @@ export function createLookups(
     return undefined;
   }
 
-  return (call, next) => ({
+  return (call, others) => ({
     async tableOfJob(jobId) {
-      const id = await findJob(call, next, jobId);
+      const id = await findJob(call, others, jobId);
       if (id === undefined) return undefined;
       const isVisible = await permissions.allow(call, { operation: "describeTable", kind: "Table", id });
       return isVisible ? id : undefined;
     },
 
-    contentsOf: (namespace) => contentsOf(call, next, namespace),
+    contentsOf: (namespace) => contentsOf(call, others, namespace),
 
     sourcesOf(view) {
       const { backend } = databaseOf(databases, call);
@@ -78,10 +78,10 @@ function cannotTell({ method }: Call, { name }: Backend, what: string): LanceErr
 }
 
 /** Whether a backend says that it has no such job: anyone can think up any number of ids, and a list of all jobs for each would be long. */
-async function isUnknownJob(call: Call, next: Next, jobId: string): Promise<boolean> {
+async function isUnknownJob(call: Call, others: Others, jobId: string): Promise<boolean> {
   const method = LanceDbService.method.describeJob;
   try {
-    await ask(call, next, method, create(method.input, { jobId }));
+    await ask(call, others, method, create(method.input, { jobId }));
     return false;
   } catch (error) {
     // An upstream that cannot describe jobs may list them.
@@ -92,23 +92,23 @@ async function isUnknownJob(call: Call, next: Next, jobId: string): Promise<bool
 }
 
 /** Returns everything below a namespace, with the operations that remove it. */
-async function contentsOf(call: Call, next: Next, namespace: Identifier): Promise<Touch[]> {
+async function contentsOf(call: Call, others: Others, namespace: Identifier): Promise<Touch[]> {
   // An upstream that lists the same for every namespace would have no end.
   if (namespace.length > MAX_IDENTIFIER_DEPTH)
     throw new LanceError("ServiceUnavailable", "namespaces are nested deeper than any can be");
   const { listTables, listNamespaces } = LanceNamespaceService.method;
   const found: Touch[] = [];
-  for await (const { tables } of pagesOf(call, next, listTables, namespace)) {
+  for await (const { tables } of pagesOf(call, others, listTables, namespace)) {
     for (const name of tables) {
       found.push({ operation: "dropTable", kind: "Table", id: [...namespace, name], unnamed: true });
     }
   }
-  for await (const { namespaces } of pagesOf(call, next, listNamespaces, namespace)) {
+  for await (const { namespaces } of pagesOf(call, others, listNamespaces, namespace)) {
     for (const name of namespaces) {
       const id = [...namespace, name];
       found.push({ operation: "dropNamespace", kind: "Namespace", id, unnamed: true });
       // Each on its own, because a call takes about 120,000 arguments at most.
-      for (const touch of await contentsOf(call, next, id)) found.push(touch);
+      for (const touch of await contentsOf(call, others, id)) found.push(touch);
     }
   }
   return found;
@@ -117,26 +117,26 @@ async function contentsOf(call: Call, next: Next, namespace: Identifier): Promis
 /** Makes a call of the gateway's own. */
 async function ask<M extends DescMethodUnary>(
   call: Call,
-  next: Next,
+  others: Others,
   method: M,
   message: Message,
   id: Identifier = [],
 ): Promise<MessageShape<M["output"]>> {
   const own = copyCall(call, { method, id, takes: undefined, responseHeaders: {} });
   const request = { kind: "unary", operation: method.localName, message } as unknown as OperationRequest;
-  return (await next(own, request)) as unknown as MessageShape<M["output"]>;
+  return (await others(request.operation)(own, request)) as unknown as MessageShape<M["output"]>;
 }
 
 /** Calls a list for all of its pages. */
 async function* pagesOf<M extends DescMethodUnary>(
   call: Call,
-  next: Next,
+  others: Others,
   method: M,
   id: Identifier,
 ): AsyncGenerator<MessageShape<M["output"]>> {
   for (let pageToken: string | undefined; ; ) {
     const message = create(method.input, { id: [...id], limit: PAGE, pageToken } as never);
-    const page = (await ask(call, next, method, message, id)) as MessageShape<M["output"]> & {
+    const page = (await ask(call, others, method, message, id)) as MessageShape<M["output"]> & {
       readonly pageToken?: string;
     };
     yield page;

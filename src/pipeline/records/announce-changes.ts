@@ -11,7 +11,7 @@ import { type Change, changesOf } from "../../namespace/changes.ts";
 import type { ErrorName } from "../../namespace/errors.ts";
 import { joinIdentifier } from "../../namespace/identifier.ts";
 import { OPERATIONS } from "../../namespace/operations.ts";
-import { type Interceptor, type OperationRequest, onlyFor } from "../call/interceptor.ts";
+import type { Interceptor, OperationRequest } from "../call/interceptor.ts";
 import { nameEntries } from "../call/name-entries.ts";
 import { failureOf } from "./observe.ts";
 
@@ -36,7 +36,9 @@ const UNCLEAR: ReadonlySet<ErrorName> = new Set([
  * outcome is not known announces its changes, too, and says so; other failures have changed nothing.
  */
 export function announceChanges({ sink, source }: Announcements): Interceptor {
-  const announceAfter: Interceptor = async (call, request, next) => {
+  return async (call, request, next) => {
+    // An interceptor of a user may have changed the operation.
+    if (OPERATIONS[request.operation].event === undefined) return next(call, request);
     nameEntries(request);
     const changes = await changesOf(request.operation, request.message, call.id);
     const announce = (outcome: ChangeData["outcome"], response?: Message) =>
@@ -53,7 +55,6 @@ export function announceChanges({ sink, source }: Announcements): Interceptor {
     await announce("done", response as Message);
     return response;
   };
-  return onlyFor(({ event }) => event !== undefined, announceAfter);
 }
 
 function eventOf(
