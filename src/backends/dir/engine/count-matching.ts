@@ -3,7 +3,7 @@ import { batchRowsOf } from "./batch-rows.ts";
 import { filteredRows } from "./filtered-rows.ts";
 import { milestonesOf } from "./milestones.ts";
 import type { NativeTable } from "./native.ts";
-import { passingRows, rowIdsIn } from "./passing-rows.ts";
+import { costlyRows } from "./passing-rows.ts";
 
 /** Number of rows that the engine looks at between two looks at the timeout. Of fewer, each batch would cost more than its rows. */
 const BATCH_ROWS = 32_768;
@@ -43,30 +43,19 @@ export async function countMatching(
   const milestones = await milestonesOf(where, mostRows);
   const isQuick = !where.includes("(") && !OWN_COLUMNS.test(where) && tableRows * where.length <= QUICK;
   if (isQuick && width === 0 && milestones === undefined) return table.countRows(where);
-  // An error of the engine must quote the condition without its milestones.
-  if (milestones !== undefined) await filteredRows(table, where).explainPlan(false);
-  const query = filteredRows(table, milestones?.where ?? where);
-  const batches = await query.execute(milestones?.batchRows ?? mostRows, timeoutMs);
   let rows = 0;
-  let doubtful: bigint[] = [];
-  const lookUp = async (batchRows: number) => {
-    rows += (await passingRows(table, where, doubtful, batchRows, timeoutMs)).size;
-    doubtful = [];
-  };
-  for (;;) {
-    if (!isWanted()) return rows;
+  if (milestones !== undefined) {
+    for await (const ids of costlyRows(table, where, milestones, timeoutMs)) {
+      rows += ids.length;
+      if (!isWanted()) break;
+    }
+    return rows;
+  }
+  const batches = await filteredRows(table, where).execute(mostRows, timeoutMs);
+  while (isWanted()) {
     const file = await batches.next();
     if (file === null) break;
-    if (milestones === undefined) {
-      rows += splitIpcFile(file).rows;
-      continue;
-    }
-    for (const id of rowIdsIn(file)) {
-      if (milestones.has(id)) doubtful.push(id);
-      else rows++;
-    }
-    if (doubtful.length >= milestones.batchRows) await lookUp(milestones.batchRows);
+    rows += splitIpcFile(file).rows;
   }
-  if (milestones !== undefined) await lookUp(milestones.batchRows);
   return rows;
 }

@@ -33,7 +33,7 @@ export async function milestonesOf(where: string, mostRows: number): Promise<Mil
   // No condition can leave out the milestones of all queries.
   const first = randomInt(distance);
   const { cheap, costly } = await inSlices(partSteps(where));
-  const some = `(_rowid % ${distance} = ${first} OR (${costly}))`;
+  const some = `(cast(_rowid as bigint) % ${distance} = ${first} OR (${costly}))`;
   return {
     where: cheap === "" ? some : `${cheap} AND ${some}`,
     batchRows,

@@ -13,6 +13,7 @@ import type { Guarded } from "../tables/guarded.ts";
 import type { Reads } from "../tables/misread.ts";
 import { applyClauses, keysOf, MAX_LIMIT, orderRows, rowsOf } from "./clauses.ts";
 import { type Columns, columnsOf, nameOf, ROW_ID, selectColumns, withFoundRow } from "./columns.ts";
+import { type CostlyScan, costlyScan } from "./costly-scan.ts";
 import { checkCounts, type QueryFields, withinTable } from "./fields.ts";
 import { hybridQueries, withoutScores } from "./hybrid.ts";
 import { type TextSearch, textSearch } from "./text.ts";
@@ -74,8 +75,8 @@ export interface BuiltQuery {
   readonly hidesRowId: boolean;
   /** The filter that applies after the search, for which the result has the column {@link FOUND_ROW}. */
   readonly filterAfter: string | undefined;
-  /** The rows of the result to which {@link BuiltQuery.filterAfter} applies. Default: all of them */
-  readonly milestones: Milestones | undefined;
+  /** The scan in its own way, in place of the runs; undefined for any other query. */
+  readonly costlyScan: CostlyScan | undefined;
   /** Maximum number of rows of the result for each query vector; undefined for no bound. */
   readonly maxRows: number | undefined;
   /** Rows that the engine gathers for each query vector before it gives the first one. */
@@ -149,11 +150,12 @@ export async function buildQuery(
   };
   const search = { table, schema, request, columns, vector, text, scanned };
   if (vector !== undefined && text !== undefined)
-    return { ...hybrid({ ...search, vector, text }), reads, ...costs };
-  const isScan = !isSearch(request) && request.orderBy.length === 0 && request.k !== 0n;
-  const scanMilestones =
-    isScan && request.filter !== undefined && steps > 0 ? await milestones?.(request.filter) : undefined;
-  return { ...(await plain({ ...search, milestones: scanMilestones }, pace)), reads, ...costs };
+    return { ...hybrid({ ...search, vector, text }), reads, costlyScan: undefined, ...costs };
+  const scan =
+    steps > 0 && milestones !== undefined && !isSearch(request)
+      ? await costlyScan(table, request, columns, milestones)
+      : undefined;
+  return { ...(await plain(search, pace)), reads, costlyScan: scan, ...costs };
 }
 
 /** A request that has been checked against its table. */
@@ -168,7 +170,7 @@ interface CheckedSearch {
 }
 
 /** The fields that {@link buildQuery} adds to a query of either kind. */
-type Costs = "reads" | "isCostly" | "mostBatchRows";
+type Costs = "reads" | "isCostly" | "mostBatchRows" | "costlyScan";
 
 /** Builds a search for vectors and words. */
 function hybrid(
@@ -186,7 +188,6 @@ function hybrid(
     ...besideColumns(request, columns, schema, scanned),
     hidesRowId: request.fastSearch === true && !asksForRowId(request, search.columns),
     filterAfter: undefined,
-    milestones: undefined,
     maxRows: limit,
     gathered: gatheredOf(request, vector, limit, offset),
     skipRows: offset,
@@ -197,29 +198,23 @@ function hybrid(
 }
 
 /** Builds a scan, or a search for vectors or for words. */
-async function plain(
-  search: CheckedSearch & Pick<BuiltQuery, "milestones">,
-  pace: Pace,
-): Promise<Omit<BuiltQuery, Costs>> {
-  const { table, schema, request, columns, vector, text, scanned, milestones } = search;
+async function plain(search: CheckedSearch, pace: Pace): Promise<Omit<BuiltQuery, Costs>> {
+  const { table, schema, request, columns, vector, text, scanned } = search;
   const { limit, offset } = rowsOf(request, vector !== undefined || text !== undefined);
   const hidesRowId = needsRowId(search) && !asksForRowId(request, columns);
   // The engine's Node API always filters before a search for words alone.
   const after = vector === undefined && text !== undefined && request.prefilter === false;
-  const filter = after || milestones !== undefined ? request.filter : undefined;
-  const searched = filter === undefined ? request : { ...request, filter: milestones?.where };
+  const filter = after ? request.filter : undefined;
+  const searched = filter === undefined ? request : { ...request, filter: undefined };
   const selected = filter === undefined ? columns : withFoundRow(columns, schema);
   // The search may find nothing on which the filter would fail.
   if (filter !== undefined) await filteredRows(table, filter).explainPlan(false);
-  const among = limit === undefined ? undefined : Math.min(limit + offset, MAX_LIMIT);
-  // Of the rows of a scan with milestones, the engine does not know how many are needed.
-  const engineLimit = filter === undefined ? limit : milestones === undefined ? among : undefined;
   const make = (vectors: readonly QueryVector[]) => {
     const query = vector === undefined ? table.query() : vector.apply(table.query(), vectors);
     text?.apply(query);
     applyClauses(query, searched);
     selectColumns(query, selected);
-    if (engineLimit !== undefined) query.limit(engineLimit);
+    if (limit !== undefined) query.limit(filter === undefined ? limit : Math.min(limit + offset, MAX_LIMIT));
     if (offset > 0 && filter === undefined) query.offset(offset);
     // The engine panics where it orders no rows.
     if (limit !== 0) orderRows(query, request);
@@ -251,7 +246,6 @@ async function plain(
     ...besideColumns(request, columns, schema, scanned),
     hidesRowId,
     filterAfter: filter,
-    milestones,
     maxRows: limit,
     gathered: gatheredOf(request, vector, limit, offset),
     skipRows: filter === undefined ? 0 : offset,

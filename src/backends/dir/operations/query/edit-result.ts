@@ -25,15 +25,10 @@ const FUSION_CONSTANT = 60;
 export type ResultEditor = (
   batch: FileMessages,
   passing?: ReadonlySet<bigint>,
-) => {
-  schema: Uint8Array;
-  data: readonly Uint8Array[];
-  /** Whether the result needs no further batch. */
-  isFull: boolean;
-};
+) => { schema: Uint8Array; data: readonly Uint8Array[] };
 
 /**
- * Finishes a result of the engine: drops the rows that a filter after the search rejects and those beyond the limit of a scan with milestones, the columns that the request
+ * Finishes a result of the engine: drops the rows that a filter after the search rejects, the columns that the request
  * did not ask for and the rows at the start, adds the relevance of ranks, and leaves out batches without rows, whose
  * schema is wrong for some searches.
  *
@@ -41,13 +36,11 @@ export type ResultEditor = (
  * @param firstVector the index of the first query vector, because the engine counts from 0
  */
 export function createResultEditor(
-  { hidesRowId, filterAfter, skipRows: skip, milestones, maxRows }: BuiltQuery,
+  { hidesRowId, filterAfter, skipRows: skip }: BuiltQuery,
   ranked: boolean,
   firstVector: number,
 ): ResultEditor {
   let [left, rank] = [skip, 0];
-  // In any other result the engine has counted the rows.
-  let missing = milestones === undefined ? undefined : maxRows;
 
   function edit(
     message: Uint8Array,
@@ -72,10 +65,8 @@ export function createResultEditor(
     }
     const skipped = Math.min(left, rows);
     left -= skipped;
-    const count = Math.min(rows - skipped, missing ?? rows);
-    if (missing !== undefined) missing -= count;
-    if (count === 0) return [];
-    if (count < rows) edited = selectRows(edited, fields, [{ from: skipped, count }]);
+    if (skipped === rows) return [];
+    if (skipped > 0) edited = selectRows(edited, fields, [{ from: skipped, count: rows - skipped }]);
     return [hidden.reduce((batch, index) => dropColumn(batch, fields, index), edited)];
   }
   const filters = filterAfter !== undefined;
@@ -87,7 +78,6 @@ export function createResultEditor(
     return {
       schema: hidden.reduce(dropField, schema),
       data: data.flatMap((message) => edit(message, fields, hidden, passing)),
-      isFull: missing === 0,
     };
   };
 }

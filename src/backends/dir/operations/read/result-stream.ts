@@ -15,7 +15,7 @@ import { sizeBeside } from "./columns-size.ts";
 import { expectedWidth } from "./expected-width.ts";
 import type { Place, ReadAhead } from "./read-ahead.ts";
 import { sizeOf } from "./result-size.ts";
-import { batchFiles, emptySchema, passingOf, type RunOptions, startRun } from "./run-query.ts";
+import { batchFiles, emptySchema, passingOf, type RunOptions, runsOf, startRun } from "./run-query.ts";
 import { SMALL_RESULT_BYTES, smallResult, type WideResult } from "./small-result.ts";
 
 /** Maximum number of rows of a result that is collected before it is sent. */
@@ -144,7 +144,7 @@ async function* editedBatches(
   const { data, call } = options;
   const note = data.widths.begin(built.columns);
   let first = true;
-  for (const run of built.runs) {
+  for await (const run of runsOf(built, options)) {
     const { batches, ranked } = await data.wait(() => startRun(built, run, batchRows, options));
     onRest(batches);
     const edit = createResultEditor(built, ranked, run.firstVector);
@@ -159,7 +159,6 @@ async function* editedBatches(
       yield* edited.data;
       // A wire whose call was aborted may still be sending the batch.
       if (call.releasesChunks && !call.signal.aborted) freeAtOnce(batch);
-      if (edited.isFull) break;
     }
     onRest(undefined);
   }
@@ -169,8 +168,7 @@ async function* editedBatches(
 
 /** Whether the engine gives few rows, they are expected to be narrow, and so is what it reads to find them. */
 async function isSmall(built: BuiltQuery, data: Guarded): Promise<boolean> {
-  // The rows of a scan with milestones are counted batch by batch.
-  if (built.milestones !== undefined) return false;
+  if (built.costlyScan !== undefined) return false;
   const { maxRows = Number.POSITIVE_INFINITY, skipRows, runs } = built;
   const [only, ...others] = runs;
   const rows = (maxRows + skipRows) * (only?.vectors ?? 0);

@@ -4,7 +4,7 @@ import { timeLimit } from "../../concurrency/wait.ts";
 import { MAX_BATCH_ROWS } from "../../engine/batch-rows.ts";
 import { hasNoNeighbours } from "../../engine/errors.ts";
 import type { NativeBatches } from "../../engine/native-query.ts";
-import { passingRows } from "../../engine/passing-rows.ts";
+import { costlyRows, passingRows } from "../../engine/passing-rows.ts";
 import type { BuiltQuery, Run } from "../query/build.ts";
 import { createResultEditor, foundRows } from "../query/edit-result.ts";
 import type { Guarded } from "../tables/guarded.ts";
@@ -59,20 +59,36 @@ export async function* batchFiles(
 
 /** Returns the ids of the rows of a batch that pass the filter after the search; undefined if there is none. */
 export async function passingOf(
-  { filterAfter, milestones, mostBatchRows }: BuiltQuery,
+  { filterAfter, mostBatchRows }: BuiltQuery,
   batch: FileMessages,
   { data, call }: RunOptions,
 ): Promise<ReadonlySet<bigint> | undefined> {
   if (filterAfter === undefined) return undefined;
   const size = await sizeOfExpressions([filterAfter], data);
   const batchRows = Math.min(size?.batchRows ?? MAX_BATCH_ROWS, mostBatchRows);
-  const ids = foundRows(batch);
-  const doubtful = milestones === undefined ? ids : ids.filter((id) => milestones.has(id));
-  const passing = await data.wait(() =>
-    passingRows(data.table, filterAfter, doubtful, batchRows, timeLimit(call)),
-  );
-  if (milestones === undefined) return passing;
-  return new Set(ids.filter((id) => !milestones.has(id) || passing.has(id)));
+  return data.wait(() => passingRows(data.table, filterAfter, foundRows(batch), batchRows, timeLimit(call)));
+}
+
+/** Yields the parts of a query, one after the other. Those of a costly scan have the rows that the engine finds in a batch. */
+export async function* runsOf(
+  { runs, costlyScan }: BuiltQuery,
+  { data, call }: RunOptions,
+): AsyncGenerator<Run, void> {
+  if (costlyScan === undefined) {
+    yield* runs;
+    return;
+  }
+  const { where, milestones, query, skipRows, maxRows = Number.POSITIVE_INFINITY } = costlyScan;
+  const batches = costlyRows(data.table, where, milestones, timeLimit(call));
+  let [left, missing] = [skipRows, maxRows];
+  while (missing > 0) {
+    const { value: ids, done } = await data.wait(() => batches.next());
+    if (done) return;
+    const found = ids.slice(left, left + missing);
+    left = Math.max(0, left - ids.length);
+    missing -= found.length;
+    if (found.length > 0) yield { query: async () => query(found), firstVector: 0, vectors: 1 };
+  }
 }
 
 /** Asks the engine for the schema of its result. */
