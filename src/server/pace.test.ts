@@ -1,4 +1,7 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { connect as connectHttp2, type IncomingHttpHeaders, type OutgoingHttpHeaders } from "node:http2";
+import { text } from "node:stream/consumers";
 import { create, type Message } from "@bufbuild/protobuf";
 import { createClient } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
@@ -15,7 +18,7 @@ import type { Service } from "../namespace/service.ts";
 import { createTranscoder } from "../transcode/transcoder.ts";
 import { callUnary, codecs, fakeService, METHODS } from "../wires/grpc/fixture.ts";
 import type { LoopPace } from "../wires/loop-pace.ts";
-import { startServer } from "./fixture.ts";
+import { type FixtureOptions, startServer } from "./fixture.ts";
 
 const PIECE = Buffer.alloc(50_000);
 
@@ -41,9 +44,15 @@ function holdingPace(free: number) {
 }
 
 /** Starts a server with a client of each protocol. */
-async function start(service: Partial<Service>, pace: LoopPace) {
+async function start(service: Partial<Service>, pace: LoopPace, more: FixtureOptions = {}) {
   const transcoders = [createTranscoder([LanceNamespaceService])];
-  const server = await startServer({ service: fakeService(service), pace, transcoders, plugins: [] });
+  const server = await startServer({
+    service: fakeService(service),
+    pace,
+    transcoders,
+    plugins: [],
+    ...more,
+  });
   const baseUrl = server.url;
   const grpc = new Client(server.address, credentials.createInsecure());
   const connect = createClient(
@@ -90,6 +99,43 @@ test("calls on every wire wait for their turn of the event loop, and probes do n
   assert.equal(calls, 0);
   letGo();
   assert.deepEqual(await Promise.all(answers), ["t", "t", "t", "t"]);
+});
+
+test("requests of each kind that wait at their arrival over HTTP/2 are answered in their turn", async () => {
+  const { pace, waiting, letGo } = holdingPace(0);
+  const metrics = { read: async () => ({ contentType: "text/plain", content: Buffer.from("figures") }) };
+  await using server = await start({}, pace, { metrics });
+  const session = connectHttp2(server.url);
+  const rest = { ":method": "POST", ":path": "/v1/table/t/describe", "content-type": "application/json" };
+  const method = `/${LanceNamespaceService.typeName}/DescribeTable`;
+  const requests: readonly (readonly [OutgoingHttpHeaders, string | undefined, RegExp])[] = [
+    [{ ":path": "/metrics" }, undefined, /^200 figures$/],
+    [{ ":path": "/nothing" }, undefined, /^404 .*RouteNotFound/],
+    [rest, "{}", /^200 .*"table":"t"/],
+    [rest, "", /^200 .*"table":"t"/],
+    [{ ...rest, ":path": method }, "{}", /^200 .*"table":"t"/],
+    [{ ...rest, ":path": method, "content-type": "application/proto" }, "", /^200 /],
+    [
+      { ...rest, ":path": method, "content-type": "application/grpc-web+proto" },
+      "\0\0\0\0\0",
+      /grpc-status: 0/,
+    ],
+    [{ ...rest, ":path": method, "content-type": "application/grpc" }, "\0\0\0\0\0", /^200 /],
+    [{ ...rest, ":path": "/a.B/C", "content-type": "application/grpc" }, "\0\0\0\0\0", /^200 $/],
+    [{ ...rest, ":path": method, "content-type": "application/grpc" }, "", /^200 $/],
+  ];
+  const answers = requests.map(async ([headers, body]) => {
+    const stream = session.request(headers, { endStream: body === undefined });
+    if (body !== undefined) stream.end(body);
+    const [answer] = (await once(stream, "response")) as [IncomingHttpHeaders & { ":status": number }];
+    return `${answer[":status"]} ${await text(stream)}`;
+  });
+  await expect.poll(() => waiting.length).toBe(requests.length);
+  assert.equal((await fetch(`${server.url}/readyz`)).status, 200);
+  letGo();
+  for (const [index, answer] of (await Promise.all(answers)).entries())
+    assert.match(answer, requests[index]?.[2] as RegExp);
+  session.destroy();
 });
 
 test("a call whose client leaves while it waits for its turn never starts", async () => {

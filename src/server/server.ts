@@ -20,12 +20,12 @@ import { createHostCheck } from "./app/host-check.ts";
 import type { MetricsPage } from "./app/metrics-page.ts";
 import type { Readiness } from "./app/readiness.ts";
 import { healthRpcs } from "./health.ts";
-import { paceRequests } from "./pace-requests.ts";
 import type { ConnectionLimits } from "./port/connection-limits.ts";
 import type { ListenAddress } from "./port/listen.ts";
 import { createListener } from "./port/listener.ts";
 import { reflectionRpcs } from "./reflection.ts";
 import { type Addressing, createTakeAddress } from "./requests/addressing.ts";
+import { createArrivalPace } from "./requests/arrival-pace.ts";
 import { createArrivals } from "./requests/arrivals.ts";
 import { type ClientHeader, createFindClient } from "./requests/clients.ts";
 import type { TlsIdentity } from "./tls/identity.ts";
@@ -108,21 +108,25 @@ export function createServer(given: ServerOptions): GatewayServer {
     refused: (refusal: Refusal) => (arrivals?.refused ?? given.refused)?.(refusal),
   };
   const { service, readiness, transcoders = [], corsOrigins: origins = [], allowedHosts = [] } = options;
-  const { pace = createLoopPace() } = options;
+  const [pace, probePace] = [options.pace ?? createLoopPace(), createLoopPace()];
   const health = healthRpcs(readiness, [LanceNamespaceService.typeName]);
   const files = [LanceNamespaceService.file, ...new Set(health.map(({ method }) => method.parent.file))];
   const rpcs = [...serviceRpcs(LanceNamespaceService, service), ...health, ...reflectionRpcs(files)];
   const hosts = createHostCheck(allowedHosts, options.addressing?.hosts);
-  const app = createApp({ ...options, rpcs, transcoders, hosts, origins, pace });
+  const app = createApp({ ...options, rpcs, transcoders, hosts, origins, pace, probePace });
   let takeAddress = createTakeAddress(options.addressing ?? {});
   const listener = createListener({
     ...options,
     // Browsers cannot make gRPC calls, so this handler needs no guard.
-    grpc: createGrpcHandler({ ...options, rpcs, pace }),
-    http: paceRequests(pace, app.answer),
+    grpc: createGrpcHandler({ ...options, rpcs, pace, probePace }),
+    http: app.answer,
+    pace: createArrivalPace(pace, probePace),
     refuse: app.refuse,
     crowded: (request, response) => app.refuse(request, response, crowded(), true),
-    accepted: pace.noteConnection,
+    accepted() {
+      pace.noteConnection();
+      probePace.noteConnection();
+    },
     takeAddress: (target, headers) => takeAddress(target, headers),
   });
   return {

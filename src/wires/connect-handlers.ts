@@ -35,6 +35,8 @@ import { DEFAULT_SILENCE_MS, stalled, takenBody } from "./stall.ts";
 export interface ConnectHandlersOptions extends ConnectCallOptions {
   /** Shares turns of the event loop among their messages. Default: a pace of these handlers alone. */
   readonly pace?: LoopPace | undefined;
+  /** Shares turns of the event loop among the messages of probes. Default: they do not wait. */
+  readonly probePace?: LoopPace | undefined;
   /**
    * Longest time in which a client of HTTP/2 reads nothing of an answer, in milliseconds; 0 for no limit. Default: 60
    * s.
@@ -56,12 +58,12 @@ export type ConnectHandlers = (rpc: Rpc) => UniversalHandler;
  * own, with the bounds of this server around the bodies of requests and answers. Requests carry their exchange in the context.
  */
 export function createConnectHandlers(options: ConnectHandlersOptions): ConnectHandlers {
-  const { pace = createLoopPace() } = options;
+  const { pace = createLoopPace(), probePace = UNPACED } = options;
   const handlers = new Map<Rpc, UniversalHandler>();
   return (rpc) => {
     let handler = handlers.get(rpc);
     if (handler === undefined) {
-      handler = createHandler(rpc, options, rpc.isProbe ? UNPACED : pace);
+      handler = createHandler(rpc, options, rpc.isProbe ? probePace : pace);
       handlers.set(rpc, handler);
     }
     return handler;

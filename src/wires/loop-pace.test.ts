@@ -20,7 +20,7 @@ function fixture() {
       time += ms;
     },
     /** Asks for a turn for work that takes `ms` milliseconds once it starts. */
-    async work(name: string, ms = 0, exchange?: { done: boolean }) {
+    async work(name: string, ms = 0, exchange?: { done: boolean; connection?: object }) {
       if (!pace.enter()) await pace.turn(exchange);
       if (exchange?.done) return;
       started.push(name);
@@ -121,6 +121,32 @@ describe("createLoopPace", () => {
     assert.deepEqual(await turn(), ["0"]);
     assert.deepEqual(await turn(), []);
     assert.deepEqual(await turn(), ["1", "2", "3"]);
+  });
+
+  it("lets connections take turns, so that one with much work does not hold the others up", async () => {
+    const { work, turn } = fixture();
+    const [busy, other] = [
+      { done: false, connection: {} },
+      { done: false, connection: {} },
+    ];
+    void work("long", TURN_MS);
+    for (const name of names(4)) void work(name, TURN_MS, busy);
+    void work("a", TURN_MS, other);
+    void work("b", TURN_MS);
+    const order: string[] = [];
+    while (order.length < 7) order.push(...(await turn()));
+    assert.deepEqual(order, ["long", "0", "a", "b", "1", "2", "3"]);
+  });
+
+  it("gives no part of a turn to a connection that has gone with much work", async () => {
+    const { work, turn } = fixture();
+    const gone = { done: false, connection: {} };
+    void work("long", TURN_MS);
+    for (const name of names(1_000)) void work(name, TURN_MS, gone);
+    void work("next", TURN_MS, { done: false, connection: {} });
+    assert.deepEqual(await turn(), ["long"]);
+    gone.done = true;
+    assert.deepEqual(await turn(), ["next"]);
   });
 
   it("rests when nothing waits", async () => {

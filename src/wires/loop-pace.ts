@@ -15,11 +15,11 @@ export interface LoopPace {
   /** Asks for a part of this turn. Returns whether work may start now; otherwise it waits with {@link turn}. */
   enter(): boolean;
   /**
-   * Waits for a later turn, in order of arrival.
+   * Waits for a later turn. Connections take turns, and the work for each of them starts in order of arrival.
    *
    * @param exchange what the work is for; once it is done, its work takes no part of a turn, and the promise resolves
    */
-  turn(exchange?: Ending): Promise<void>;
+  turn(exchange?: PacedExchange): Promise<void>;
   /**
    * Notes that a connection was accepted. Others may wait behind it, so until a turn brings none, work starts once in
    * {@link TURN_MS}.
@@ -44,21 +44,23 @@ const LOOP: LoopClock = {
 };
 
 /** A request and its answer, which may be done before the work for it starts. */
-interface Ending {
+export interface PacedExchange {
   readonly done: boolean;
+  /** Identity of the connection. Default: all work without a connection shares one. */
+  readonly connection?: object | undefined;
 }
 
+/** The pace of work that must not wait. */
+export const UNPACED: LoopPace = { enter: () => true, turn: async () => {}, noteConnection() {} };
+
 interface Waiting {
-  readonly exchange: Ending | undefined;
+  readonly exchange: PacedExchange | undefined;
   readonly go: () => void;
 }
 
-/** The pace of work that must not wait, such as health checks. */
-export const UNPACED: LoopPace = { enter: () => true, turn: async () => {}, noteConnection() {} };
-
 /** Creates a pace. Default: of the event loop of this thread. */
 export function createLoopPace({ now, turn: turnOfLoop, atEndOfTurn }: LoopClock = LOOP): LoopPace {
-  const waiting: Waiting[] = [];
+  const waiting = new FairQueue();
   /** When the latest stretch of work started, and in which turn. */
   let [began, beganIn] = [Number.NEGATIVE_INFINITY, -1];
   /** Whether work has started since the last watched turn, and when the last one with work was over. */
@@ -91,24 +93,24 @@ export function createLoopPace({ now, turn: turnOfLoop, atEndOfTurn }: LoopClock
     if (worked) ended = now();
     worked = false;
     [connected, crowded] = [false, connected];
-    watching = waiting.length > 0 || crowded;
+    watching = waiting.size > 0 || crowded;
     if (!watching) return;
     // Each callback is followed by the microtasks of the work that it starts, which then counts for the next.
-    for (let starts = Math.min(waiting.length, TURN_STARTS); starts > 0; starts--) atEndOfTurn(start);
+    for (let starts = Math.min(waiting.size, TURN_STARTS); starts > 0; starts--) atEndOfTurn(start);
     atEndOfTurn(endTurn);
   }
 
   function start(): void {
-    while (waiting[0]?.exchange?.done) waiting.shift()?.go();
-    if (waiting.length > 0 && isFree()) waiting.shift()?.go();
+    while (waiting.first?.exchange?.done) waiting.take()?.go();
+    if (waiting.size > 0 && isFree()) waiting.take()?.go();
   }
 
   return {
-    enter: () => waiting.length === 0 && isFree(),
+    enter: () => waiting.size === 0 && isFree(),
     turn(exchange) {
       watch();
       return new Promise<void>((go) => {
-        waiting.push({ exchange, go });
+        waiting.add({ exchange, go });
       });
     },
     noteConnection() {
@@ -116,4 +118,38 @@ export function createLoopPace({ now, turn: turnOfLoop, atEndOfTurn }: LoopClock
       watch();
     },
   };
+}
+
+/** Identity of the connection for work without one. */
+const NO_CONNECTION = {};
+
+/** Waiting work, of which each connection has its share: the first of each come before the second of any. */
+class FairQueue {
+  size = 0;
+  /** The connection whose turn it is comes first. */
+  readonly #byConnection = new Map<object, Waiting[]>();
+
+  get first(): Waiting | undefined {
+    for (const queue of this.#byConnection.values()) return queue[0];
+    return undefined;
+  }
+
+  add(work: Waiting): void {
+    const connection = work.exchange?.connection ?? NO_CONNECTION;
+    const queue = this.#byConnection.get(connection);
+    if (queue === undefined) this.#byConnection.set(connection, [work]);
+    else queue.push(work);
+    this.size++;
+  }
+
+  take(): Waiting | undefined {
+    for (const [connection, queue] of this.#byConnection) {
+      this.#byConnection.delete(connection);
+      const work = queue.shift();
+      if (queue.length > 0) this.#byConnection.set(connection, queue);
+      this.size--;
+      return work;
+    }
+    return undefined;
+  }
 }

@@ -23,6 +23,8 @@ export interface FloodRequest {
 /** A connection that sends requests faster than a client of node can make them, because all of them are equal bytes. */
 export interface FloodConnection {
   readonly socket: Socket;
+  /** Number of streams that the server has begun to answer. */
+  readonly answered: number;
   /** Number of streams that the server has ended. */
   readonly ended: number;
   /** Sends a request this many times in a single piece. */
@@ -45,6 +47,7 @@ export async function openFlood(port: number): Promise<FloodConnection> {
   socket.write(Buffer.concat([frame(SETTINGS, 0, 0, settings), frame(WINDOW_UPDATE, 0, 0, window)]));
 
   let [nextId, ended] = [1, 0];
+  const answered = new Set<number>();
   let waiting: (() => void)[] = [];
   const wake = () => {
     for (const go of waiting.splice(0)) go();
@@ -57,6 +60,7 @@ export async function openFlood(port: number): Promise<FloodConnection> {
       const end = HEAD_BYTES + rest.readUIntBE(0, 3);
       if (rest.length < end) break;
       const [type, flags] = [rest[3] as number, rest[4] as number];
+      if (type === HEADERS) answered.add(rest.readUInt32BE(5));
       if (type === RST_STREAM || ((type === DATA || type === HEADERS) && (flags & END_STREAM) !== 0)) ended++;
       else if (type === SETTINGS && (flags & ACK) === 0) socket.write(frame(SETTINGS, ACK, 0));
       else if (type === PING && (flags & ACK) === 0)
@@ -66,6 +70,9 @@ export async function openFlood(port: number): Promise<FloodConnection> {
   });
   return {
     socket,
+    get answered() {
+      return answered.size;
+    },
     get ended() {
       return ended;
     },

@@ -70,7 +70,7 @@ export function createApp(options: AppOptions): App {
     metrics: metrics !== undefined,
   });
   app.register(probesPlugin, { readiness });
-  if (metrics !== undefined) app.register(metricsPlugin, { metrics });
+  if (metrics !== undefined) app.register(metricsPlugin, { metrics, pace: options.pace });
   if (documents !== undefined) app.register(documentPlugin, { documents });
   if (options.console !== undefined) app.register(consolePlugin, options.console);
   if (options.mcp !== undefined) app.register(mcpPlugin, { ...options, endpoint: options.mcp });

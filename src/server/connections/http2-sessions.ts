@@ -7,6 +7,7 @@ import {
 } from "node:http2";
 import type { Socket } from "node:net";
 import { carrierOf, peerOf } from "../../wires/peer.ts";
+import { type ArrivalPace, WaitingStream } from "../requests/arrival-pace.ts";
 import { drainSession, LONGEST_ROUND_TRIP_MS } from "./drain.ts";
 import type { ResetAllowances } from "./reset-allowance.ts";
 import { limitIdleness, limitStreamSilence, type SessionCalls, type SessionIdleness } from "./silence.ts";
@@ -30,6 +31,8 @@ export interface Http2SessionsOptions {
   readonly resets: ResetAllowances;
   readonly unread: Pick<UnreadBytes, "addStream">;
   readonly unsent: Pick<UnsentBytes, "addStream">;
+  /** Lets streams begin in their turns of the event loop. */
+  readonly pace: ArrivalPace;
   /** Answers a stream. */
   onStream(
     stream: ServerHttp2Stream,
@@ -86,7 +89,7 @@ interface OpenSession {
 /** Creates an empty set of sessions. */
 export function createHttp2Sessions(options: Http2SessionsOptions): Http2Sessions {
   const { idleness, silenceMs, sessionWindowBytes, maxConcurrentStreams, maxStreams, resets } = options;
-  const { unread, unsent, onStream, onCrowded, onBroken } = options;
+  const { pace, unread, unsent, onStream, onCrowded, onBroken } = options;
   /** By the accepted connections. */
   const sessions = new Map<Socket, OpenSession>();
   const toldToGo = new WeakSet<ServerHttp2Session>();
@@ -98,6 +101,12 @@ export function createHttp2Sessions(options: Http2SessionsOptions): Http2Session
     toldToGo.add(session);
     drainSession(session, longestMs);
   }
+
+  const begin: Http2SessionsOptions["onStream"] = (stream, ...request) => {
+    unsent.addStream(stream);
+    if (silenceMs > 0) limitStreamSilence(stream, silenceMs);
+    onStream(stream, ...request);
+  };
 
   return {
     serve(socket) {
@@ -134,10 +143,11 @@ export function createHttp2Sessions(options: Http2SessionsOptions): Http2Session
         }
         calls.opened(stream);
         unread.addStream(stream);
-        unsent.addStream(stream);
         if (goingMs !== undefined && !toldToGo.has(session)) tellToGo(session, goingMs);
-        if (silenceMs > 0) limitStreamSilence(stream, silenceMs);
-        onStream(stream, headers, flags, rawHeaders);
+        const target = headers[":path"] ?? "";
+        if (pace.enter(target)) return void begin(stream, headers, flags, rawHeaders);
+        stream.on("error", () => {});
+        pace.later(target, new WaitingStream(stream), () => begin(stream, headers, flags, rawHeaders));
       });
     },
 

@@ -9,6 +9,7 @@ import { LanceError } from "../../namespace/errors.ts";
 import type { NoteRefusal } from "../../pipeline/records/refusals.ts";
 import type { GrpcHandler } from "../../wires/grpc/handler.ts";
 import { carrierOf } from "../../wires/peer.ts";
+import { exchangeOf } from "../../wires/rest/http.ts";
 import { LONGEST_ROUND_TRIP_MS, settlesWithin } from "../connections/drain.ts";
 import { createHttp1 } from "../connections/http1.ts";
 import { refuseSpecialRequests } from "../connections/http2-refusals.ts";
@@ -19,6 +20,7 @@ import { countUnread } from "../connections/unread-bytes.ts";
 import { countUnsent } from "../connections/unsent-bytes.ts";
 import type { TakeAddress } from "../requests/addressing.ts";
 import { findEarlyEncoding, findRepeatedCredential } from "../requests/ambiguous-headers.ts";
+import type { ArrivalPace } from "../requests/arrival-pace.ts";
 import type { Arrivals } from "../requests/arrivals.ts";
 import { createProxyCheck } from "../requests/clients.ts";
 import { readTarget } from "../requests/target.ts";
@@ -38,6 +40,8 @@ export type HttpHandler = (request: IncomingMessage, response: ServerResponse) =
 export interface ListenerOptions extends ConnectionLimits {
   readonly grpc: GrpcHandler;
   readonly http: HttpHandler;
+  /** Lets requests begin in their turns of the event loop. */
+  readonly pace: ArrivalPace;
   /** Answers HTTP/1.1 requests on connections beyond `maxConnections`, which then end: the probes and a refusal. */
   readonly crowded: HttpHandler;
   /** Answers a request with an error, except for probes if the last argument is true. */
@@ -88,7 +92,7 @@ const REFUSED_BODY_MS = 250;
 
 /** Creates a listener: the first bytes of a connection, encrypted or not, decide between HTTP/1.1 and HTTP/2. */
 export function createListener(options: ListenerOptions): Listener {
-  const { grpc, http, crowded, refuse, takeAddress, arrivals, accepted, log, refused } = options;
+  const { grpc, http, pace, crowded, refuse, takeAddress, arrivals, accepted, log, refused } = options;
   const limits = limitsOf(options);
   const { firstBytesMs, headersMs, keepAliveMs, silenceMs, replaceableMs, farewellMs } = limits;
   const { maxConnections, connections } = limits;
@@ -121,6 +125,8 @@ export function createListener(options: ListenerOptions): Listener {
   // This server never listens; it makes request and response objects for streams that are not gRPC.
   const compatibility = createHttp2Server((...both) => {
     ignoreErrors(...both);
+    // Node ends a stream without bytes before it has a reader, so its request would not end.
+    if (both[0].stream.readableEnded) both[0].push(null);
     const [request, response] = both as unknown as [IncomingMessage, ServerResponse];
     arrivals?.()?.http(request, response);
     const fault = findRepeatedCredential(request.rawHeaders);
@@ -132,7 +138,7 @@ export function createListener(options: ListenerOptions): Listener {
     ...limits,
     idleness: { firstCallMs: limits.firstCallMs, idleMs: limits.idleSessionMs },
     resets: createResetAllowances(limits.resetCells),
-    ...{ unread, unsent },
+    ...{ pace, unread, unsent },
     onBroken: (error) => onBroken(error, "an HTTP/2 session broke"),
     onCrowded(stream, headers) {
       arrivals?.()?.stream(stream, headers);
@@ -244,6 +250,13 @@ export function createListener(options: ListenerOptions): Listener {
   function answerHttp1(request: IncomingMessage, response: ServerResponse): void {
     const socket = carrierOf(request.socket);
     if (doubtful.has(socket)) return;
+    const target = request.url ?? "";
+    if (spare.has(socket) || pace.enter(target)) beginHttp1(request, response);
+    else pace.later(target, exchangeOf(response), () => beginHttp1(request, response));
+  }
+
+  function beginHttp1(request: IncomingMessage, response: ServerResponse): void {
+    const socket = carrierOf(request.socket);
     const isPlain = entrance.isTooPlain(socket);
     if (leaving || isPlain || spare.has(socket) || retired.has(socket))
       response.setHeader("connection", "close");

@@ -35,6 +35,8 @@ export interface GrpcLimits {
   readonly budget?: ByteBudget;
   /** Shares turns of the event loop among messages. Default: a pace of this handler alone. */
   readonly pace?: LoopPace | undefined;
+  /** Shares turns of the event loop among the messages of probes. Default: they do not wait. */
+  readonly probePace?: LoopPace | undefined;
 }
 
 /** Options of {@link createGrpcHandler}. */
@@ -71,7 +73,8 @@ const CONTENT_TYPE = /^application\/grpc(?:\+proto)?(?:\s*;.*)?$/i;
 export function createGrpcHandler(options: GrpcHandlerOptions): GrpcHandler {
   const { rpcs, log, maxMessageBytes = DEFAULT_MAX_MESSAGE_BYTES } = options;
   const { gzipMinBytes = DEFAULT_GZIP_MIN_BYTES, budget = createByteBudget() } = options;
-  const { silenceMs = DEFAULT_SILENCE_MS, defaultDeadlineMs = 0, pace = createLoopPace() } = options;
+  const { silenceMs = DEFAULT_SILENCE_MS, defaultDeadlineMs = 0 } = options;
+  const { pace = createLoopPace(), probePace = UNPACED } = options;
   const byPath = new Map(rpcs.map((rpc) => [pathOf(rpc.method), rpc]));
 
   return (stream, headers, fault) => {
@@ -91,7 +94,7 @@ export function createGrpcHandler(options: GrpcHandlerOptions): GrpcHandler {
         serverCall,
         call,
         hold: budget.open(FREE_BYTES),
-        pace: rpc.isProbe ? UNPACED : pace,
+        pace: rpc.isProbe ? probePace : pace,
         gzipIn,
         gzipMinBytes: accepted ? gzipMinBytes : Number.POSITIVE_INFINITY,
         maxMessageBytes,

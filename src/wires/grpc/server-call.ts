@@ -76,6 +76,11 @@ export class ServerCall {
     return this.#abort.signal;
   }
 
+  /** Identity of the call's connection. */
+  get connection(): object | undefined {
+    return this.stream.session;
+  }
+
   /** Ends the call with DEADLINE_EXCEEDED unless it is done in time. */
   expireIn(milliseconds: number): void {
     this.#deadline = startDeadline(milliseconds, (error) => this.cutOff(error));

@@ -38,7 +38,7 @@ export function serveUnary(rpc: UnaryRpc, served: Served): void {
     }
   });
 
-  serverCall.stream.on("end", () => {
+  const end = () => {
     if (serverCall.done) return;
     const frame = request;
     if (reader.partial) serverCall.fail(truncated());
@@ -49,7 +49,10 @@ export function serveUnary(rpc: UnaryRpc, served: Served): void {
       serverCall.reading = undefined;
       void answer(rpc, served, () => messageIn(frame, rpc, served));
     }
-  });
+  };
+  // Node ends a stream without bytes before it has a reader.
+  if (serverCall.stream.readableEnded) end();
+  else serverCall.stream.on("end", end);
 }
 
 function messageIn(frame: Frame, { method }: UnaryRpc, served: Served): Message | Promise<Message> {

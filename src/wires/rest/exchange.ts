@@ -13,7 +13,7 @@ import { bytesIn } from "../pieces.ts";
 import { DEFAULT_SILENCE_MS, onStalledEnd, takenBody } from "../stall.ts";
 import { BodyWriter } from "./body-writer.ts";
 import { errorText, knownError } from "./error-body.ts";
-import { isHttp2, type RestRequest, type RestResponse, splitTarget } from "./http.ts";
+import { connectionOf, isHttp2, type RestRequest, type RestResponse, splitTarget } from "./http.ts";
 import { discardBody, hasLongRest } from "./linger.ts";
 import type { RestReply } from "./reply.ts";
 
@@ -82,6 +82,11 @@ export class Exchange {
   /** Whether the answer is handed over, so that nothing else can answer. */
   get sent(): boolean {
     return this.#reply.sent;
+  }
+
+  /** Identity of the exchange's connection. */
+  get connection(): object | undefined {
+    return connectionOf(this.response);
   }
 
   /** Answers DeadlineExceeded unless the exchange is done in time. */

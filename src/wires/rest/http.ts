@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
+import type { PacedExchange } from "../loop-pace.ts";
 
 /** A request of either version of HTTP. */
 export type RestRequest = IncomingMessage | Http2ServerRequest;
@@ -20,6 +21,21 @@ export function isHttp2Request(request: RestRequest): request is Http2ServerRequ
 /** Whether nothing more of a response can be sent. */
 export function isGone(response: RestResponse): boolean {
   return isHttp2(response) ? response.stream.destroyed || response.stream.closed : response.destroyed;
+}
+
+/** Returns the identity of a response's connection; undefined after it has ended. */
+export function connectionOf(response: RestResponse): object | undefined {
+  return isHttp2(response) ? response.stream.session : response.req.socket;
+}
+
+/** Returns the exchange of a response for work that waits for a turn of the event loop. */
+export function exchangeOf(response: RestResponse): PacedExchange {
+  return {
+    connection: connectionOf(response),
+    get done() {
+      return isGone(response);
+    },
+  };
 }
 
 /** Whether a request announces a body; the body may still be empty. */

@@ -10,7 +10,9 @@ import { createApp } from "../../../src/server/app/app.ts";
 import { createHostCheck } from "../../../src/server/app/host-check.ts";
 import { createReadiness } from "../../../src/server/app/readiness.ts";
 import { createListener } from "../../../src/server/port/listener.ts";
+import { createArrivalPace } from "../../../src/server/requests/arrival-pace.ts";
 import { createGrpcHandler } from "../../../src/wires/grpc/handler.ts";
+import { createLoopPace } from "../../../src/wires/loop-pace.ts";
 import { conformanceRpcs, detailsOf } from "./service.ts";
 
 const [, , descriptors = ""] = process.argv;
@@ -38,7 +40,9 @@ const app = createApp({
 });
 await app.fastify.ready();
 const http = app.answer;
-const listener = createListener({ grpc: createGrpcHandler(shared), http, crowded: http, refuse: http, log });
+const pace = createArrivalPace(createLoopPace(), createLoopPace());
+const wires = { grpc: createGrpcHandler(shared), http, crowded: http, refuse: http };
+const listener = createListener({ ...wires, pace, log });
 const { port } = await listener.listen({ host: "127.0.0.1", port: 0 });
 const answer = toBinary(
   described("ServerCompatResponse"),

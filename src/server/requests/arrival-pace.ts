@@ -1,0 +1,46 @@
+import type { ServerHttp2Stream } from "node:http2";
+import type { LoopPace, PacedExchange } from "../../wires/loop-pace.ts";
+import { withoutQuery } from "../../wires/rest/http.ts";
+
+/** Paths that tell how the server is. */
+const PROBES = /^\/(?:healthz|readyz|grpc\.health\.v1\.Health\/\w+)$/;
+
+/** Lets requests begin in their turns of the event loop. */
+export interface ArrivalPace {
+  /** Whether a request may begin now; otherwise it begins {@link ArrivalPace.later}. */
+  enter(target: string): boolean;
+  /** Begins in a later turn, as {@link LoopPace.turn} says, unless the exchange is done by then. */
+  later(target: string, exchange: PacedExchange, begin: () => void): void;
+}
+
+/**
+ * Creates the pace of arriving requests. Everything that costs time has a turn, also an error and a page. Probes have a
+ * pace of their own, so that they do not wait behind calls, and a flood of them does not hold calls up.
+ */
+export function createArrivalPace(calls: LoopPace, probes: LoopPace): ArrivalPace {
+  const isProbe = (target: string) => PROBES.test(withoutQuery(target));
+  return {
+    enter: (target) => calls.enter() || (isProbe(target) && probes.enter()),
+    later(target, exchange, begin) {
+      const pace = isProbe(target) ? probes : calls;
+      void pace.turn(exchange).then(() => {
+        if (!exchange.done) begin();
+      });
+    },
+  };
+}
+
+/** A stream of HTTP/2 that waits. Of a flood there are many, and an object of a class costs less than one with a getter of its own. */
+export class WaitingStream implements PacedExchange {
+  readonly connection: object | undefined;
+  readonly #stream: ServerHttp2Stream;
+
+  constructor(stream: ServerHttp2Stream) {
+    this.connection = stream.session;
+    this.#stream = stream;
+  }
+
+  get done(): boolean {
+    return this.#stream.destroyed || this.#stream.closed;
+  }
+}
