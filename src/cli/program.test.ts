@@ -127,8 +127,26 @@ describe("wrong use", () => {
     [["context", "add", "x", "--uri", "http://127.0.0.1:1", "--bearer"], /^--bearer needs --key-file/],
     [[...importing("append"), "--property", "a=b"], /^--property is for a new table/],
     [[...indexing("BTREE"), "--distance", "l2"], /are for vectors, and --type is BTREE$/],
-    [[...indexing("IVF_PQ"), "--with-position"], /^--with-position goes with --type FTS$/],
-    [[...indexing("FTS"), "--timeout", "1s"], /^--timeout goes with --wait$/],
+    [[...indexing("IVF_PQ"), "--with-position"], /^--with-position has no effect without --type FTS$/],
+    [[...indexing("FTS"), "--timeout", "1s"], /^--timeout has no effect without --wait$/],
+    [["drop", "n", "--cascade", ...nowhere], /^--cascade has no effect without --namespace$/],
+    [["query", "t", "--vector-column", "v", ...nowhere], /^--vector-column has no effect without --vector$/],
+    [["gc", "--exclusive", "--root", "x"], /^--exclusive has no effect without --delete$/],
+    [["ls", "--header", "a=b"], /^--header is for the backend rest or grpc, and the backend is dir$/],
+    [["ls", "--upstream-key", "x", ...nowhere], /^--upstream-key has no effect without --upstream-cert$/],
+    [
+      ["serve", "--root", "x", "--upstream-timeout", "5s"],
+      /^--upstream-timeout is for the backend rest or grpc/,
+    ],
+    [["serve", "--upstream-timeout", "5s"], /^--upstream-timeout is for the backend rest or grpc, and/],
+    [["serve", "--opa-timeout", "5s"], /^--opa-timeout has no effect without --opa-url$/],
+    [["serve", "--worker-timeout", "9s"], /^--worker-timeout has no effect with --workers 1$/],
+    [["serve", "--listen", "unix:/x", "--port", "1"], /^--port has no effect with --listen$/],
+    [["serve", "--vend-access", "read"], /^--vend-access has no effect without --vend$/],
+    [
+      ["serve", "--uri", "http://a", "--aws-region", "r"],
+      /^--aws-region has no effect without --upstream-identity sigv4$/,
+    ],
     [["completion", "tcsh"], /Allowed choices are zsh, bash, fish/],
   ];
   for (const [args, message] of CASES) {

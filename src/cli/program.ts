@@ -1,6 +1,7 @@
 import { Command, CommanderError } from "commander";
-import { environmentLayer, type Layer } from "../config/layers.ts";
+import { commandLine, environmentLayer, type Layer } from "../config/layers.ts";
 import { type Environment, UsageError } from "../config/option-spec.ts";
+import { refuseIdle } from "../config/refuse-idle.ts";
 import { packageVersion } from "../gateway/version.ts";
 import type { CommandDefinition } from "./commands/command.ts";
 import { COMMANDS, type CommandGroup, type Loadable } from "./commands/table.ts";
@@ -55,6 +56,9 @@ export async function runProgram(args: readonly string[], environment: Environme
       sources.set(command, layers);
       groups.set(command, definition.groups);
       command.action(async () => {
+        // The reader of the options of serve, which files have too, checks these.
+        for (const { environment: isOfServer, options } of definition.groups)
+          if (!isOfServer) refuseIdle(options, commandLine(layers), layers);
         code = await definition.run({ operands: command.args, layers }, environment);
       });
     }

@@ -15,6 +15,7 @@ export const ADMIN_OPTIONS = {
     help: "Address of --admin-port. Callers from other machines get only metrics and probes there.",
     fallback: "127.0.0.1",
     parse: parseText,
+    needs: { flag: "admin-port" },
   },
   adminSocketPath: {
     flag: "admin-listen",

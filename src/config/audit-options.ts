@@ -27,5 +27,6 @@ export const AUDIT_OPTIONS = {
     help: "Number of renamed audit logs that the gateway keeps of each file; it deletes the oldest.",
     fallback: "10",
     parse: parseInteger(1, 10_000),
+    needs: { flag: "audit-max-bytes" },
   },
 } as const satisfies OptionTable;

@@ -21,7 +21,7 @@ import {
 } from "./option-spec.ts";
 import { SERVE_OPTIONS, type ServeOptions } from "./options.ts";
 import { readRoutes } from "./routes.ts";
-import { backendIn, PLACES, readServeOptions } from "./serve-options.ts";
+import { backendIn, PLACES, readServeOptions, refuseUnservedKinds } from "./serve-options.ts";
 
 /** Parsed configuration of `lance-gateway serve`. */
 export interface Configuration {
@@ -99,9 +99,14 @@ export function configurationOf(
   { layers, file, databases }: Sources,
   report: Report = refuse,
 ): Configuration {
-  const options = readServeOptions(layers, report);
+  const options = readServeOptions(layers, report, databases !== undefined);
   if (file === undefined) return { options };
-  return { options, databases: attempt(report, () => databasesOf(file, databases, report)) };
+  const found = attempt(report, () => databasesOf(file, databases, report));
+  if (found !== undefined) {
+    const kinds = [...found.byName.values()].map(({ backend }) => backendKindOf(backend));
+    attempt(report, () => refuseUnservedKinds(layers, kinds));
+  }
+  return { options, databases: found };
 }
 
 /** Reads sources, and from them the options of `serve` and the databases. The given layers override the configuration file. */
@@ -121,7 +126,9 @@ function databasesOf(file: Section, sources: Sources["databases"], report: Repor
   }
   const names = [...sources.keys()];
   if (names.length === 0) throw new UsageError(`${file.at}databases must name at least one database`);
-  const byName = new Map([...sources].map(([name, layers]) => [name, readServeOptions(layers, report)]));
+  const byName = new Map(
+    [...sources].map(([name, layers]) => [name, readServeOptions(layers, report, true)]),
+  );
   const fallback = textAt(file, "default-database");
   if (fallback !== undefined && !byName.has(fallback)) {
     throw new UsageError(`${file.at}default-database must be one of ${names.join(", ")}, not "${fallback}"`);

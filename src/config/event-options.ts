@@ -26,12 +26,14 @@ export const EVENT_OPTIONS = {
     value: "FILE",
     help: "Secrets that sign events: a line, or two while they change, of whsec_ and 24 to 64 bytes in base64. The gateway reads it again when it changes.",
     parse: parseText,
+    needs: { flag: "webhook-url" },
   },
   webhookDir: {
     flag: "webhook-dir",
     value: "DIR",
     help: "Directory for events that wait and for those that could not be delivered; for this gateway alone.",
     parse: parseText,
+    needs: { flag: "webhook-url" },
   },
   webhookSource: {
     flag: "webhook-source",
@@ -42,6 +44,7 @@ export const EVENT_OPTIONS = {
       if (/^[!-~]+$/.test(text) && URL.canParse(text, "http://base")) return text;
       throw new UsageError("must be a URI or the path of one, such as /gateways/eu");
     },
+    needs: { flag: "webhook-url" },
   },
   webhookRetryMs: {
     flag: "webhook-retry-for",
@@ -49,6 +52,7 @@ export const EVENT_OPTIONS = {
     help: "Time for which the delivery of an event is attempted, such as 90m, 12h or 7d.",
     fallback: "24h",
     parse: parseAge,
+    needs: { flag: "webhook-url" },
   },
   webhookTimeoutMs: {
     flag: "webhook-timeout",
@@ -60,6 +64,7 @@ export const EVENT_OPTIONS = {
       if (timeout > 0) return timeout;
       throw new UsageError("must be longer than 0s");
     },
+    needs: { flag: "webhook-url" },
   },
   webhookMaxWaitingBytes: {
     flag: "webhook-max-waiting",
@@ -67,6 +72,7 @@ export const EVENT_OPTIONS = {
     help: "Maximum size of events that wait for their delivery; further ones count as undeliverable.",
     fallback: "64MiB",
     parse: parseSize,
+    needs: { flag: "webhook-url" },
   },
   webhookAllowedAddresses: {
     flag: "webhook-allow-address",
@@ -74,5 +80,6 @@ export const EVENT_OPTIONS = {
     help: "IP address or network to which events may go although it is link-local or a cloud's metadata service, such as 169.254.10.0/24.",
     parse: parseNetwork,
     repeatable: true,
+    needs: { flag: "webhook-url" },
   },
 } as const satisfies OptionTable;

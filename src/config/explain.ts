@@ -1,5 +1,5 @@
 import type { Sources } from "./configuration.ts";
-import { findGiven, type Layer } from "./layers.ts";
+import { findGiven, type Layer, refuse } from "./layers.ts";
 import { backendKindOf, environmentName, fileKey, type OptionSpec } from "./option-spec.ts";
 import { SERVE_OPTIONS } from "./options.ts";
 import { backendIn, PLACES, readServeOptions } from "./serve-options.ts";
@@ -44,7 +44,7 @@ export type Redact = (text: string) => string;
  */
 export function explain({ layers, file, databases }: Sources, redact: Redact): ShownConfiguration {
   const { routes, "default-database": fallback } = file?.entries ?? {};
-  const kind = backendKindOf(readServeOptions(layers).backend);
+  const kind = backendKindOf(readServeOptions(layers, refuse, databases !== undefined).backend);
   if (databases === undefined) {
     return {
       options: show(
@@ -55,7 +55,7 @@ export function explain({ layers, file, databases }: Sources, redact: Redact): S
     };
   }
   const shown = [...databases].map(([name, own]) => {
-    const kindOfOwn = backendKindOf(readServeOptions(own).backend);
+    const kindOfOwn = backendKindOf(readServeOptions(own, refuse, true).backend);
     return [
       name,
       show(

@@ -1,6 +1,15 @@
 import { type OptionTable, UPSTREAM_KINDS } from "./option-spec.ts";
 import { parseChoice, parseSwitch, parseText } from "./parsers.ts";
 
+/** Options for tokens of a provider. */
+const TOKEN_REQUEST = { flag: "upstream-identity", is: ["client-credentials", "token-exchange"] } as const;
+
+/** Options for signatures. */
+const SIGNATURE = { flag: "upstream-identity", is: ["sigv4"] } as const;
+
+/** Options for a single credential. */
+const CREDENTIAL = { flag: "upstream-identity", is: ["service"] } as const;
+
 /** Options that select the credentials with which the gateway calls an upstream. */
 export const IDENTITY_OPTIONS = {
   upstreamIdentity: {
@@ -27,6 +36,7 @@ export const IDENTITY_OPTIONS = {
     backends: UPSTREAM_KINDS,
     place: true,
     secret: true,
+    needs: CREDENTIAL,
   },
   upstreamApiKeyFile: {
     flag: "upstream-api-key-file",
@@ -36,6 +46,7 @@ export const IDENTITY_OPTIONS = {
     backends: UPSTREAM_KINDS,
     place: true,
     holds: "upstream-api-key",
+    needs: CREDENTIAL,
   },
   upstreamToken: {
     flag: "upstream-token",
@@ -45,6 +56,7 @@ export const IDENTITY_OPTIONS = {
     backends: UPSTREAM_KINDS,
     place: true,
     secret: true,
+    needs: CREDENTIAL,
   },
   upstreamTokenFile: {
     flag: "upstream-token-file",
@@ -54,6 +66,7 @@ export const IDENTITY_OPTIONS = {
     backends: UPSTREAM_KINDS,
     place: true,
     holds: "upstream-token",
+    needs: CREDENTIAL,
   },
   tokenEndpoint: {
     flag: "token-endpoint",
@@ -62,6 +75,7 @@ export const IDENTITY_OPTIONS = {
     parse: parseText,
     backends: UPSTREAM_KINDS,
     place: true,
+    needs: TOKEN_REQUEST,
   },
   tokenClientId: {
     flag: "token-client-id",
@@ -70,6 +84,7 @@ export const IDENTITY_OPTIONS = {
     parse: parseText,
     backends: UPSTREAM_KINDS,
     place: true,
+    needs: TOKEN_REQUEST,
   },
   tokenClientSecret: {
     flag: "token-client-secret",
@@ -79,6 +94,7 @@ export const IDENTITY_OPTIONS = {
     backends: UPSTREAM_KINDS,
     place: true,
     secret: true,
+    needs: TOKEN_REQUEST,
   },
   tokenClientSecretFile: {
     flag: "token-client-secret-file",
@@ -88,6 +104,7 @@ export const IDENTITY_OPTIONS = {
     backends: UPSTREAM_KINDS,
     place: true,
     holds: "token-client-secret",
+    needs: TOKEN_REQUEST,
   },
   tokenScope: {
     flag: "token-scope",
@@ -96,6 +113,7 @@ export const IDENTITY_OPTIONS = {
     parse: parseText,
     backends: UPSTREAM_KINDS,
     place: true,
+    needs: TOKEN_REQUEST,
   },
   tokenAudience: {
     flag: "token-audience",
@@ -112,6 +130,7 @@ export const IDENTITY_OPTIONS = {
     parse: parseText,
     backends: ["rest"],
     place: true,
+    needs: SIGNATURE,
   },
   awsService: {
     flag: "aws-service",
@@ -121,6 +140,7 @@ export const IDENTITY_OPTIONS = {
     parse: parseText,
     backends: ["rest"],
     place: true,
+    needs: SIGNATURE,
   },
   awsUnsignedBodies: {
     flag: "aws-unsigned-bodies",
@@ -129,5 +149,6 @@ export const IDENTITY_OPTIONS = {
     parse: parseSwitch,
     backends: ["rest"],
     place: true,
+    needs: SIGNATURE,
   },
 } as const satisfies OptionTable;

@@ -97,6 +97,17 @@ async function withFilesOf(specs: OptionTable, layer: Layer): Promise<Layer> {
   };
 }
 
+/** Returns the command line among sources: the names of its options begin with dashes. */
+export function commandLine(layers: readonly Layer[]): Layer {
+  return (spec) => {
+    for (const layer of layers) {
+      const given = layer(spec);
+      if (given?.source.startsWith("--")) return given;
+    }
+    return undefined;
+  };
+}
+
 /** Returns the texts of the first source that gives an option. */
 export function findGiven(spec: OptionSpec, layers: readonly Layer[]): Given | undefined {
   for (const layer of layers) {

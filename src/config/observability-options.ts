@@ -23,5 +23,6 @@ export const OBSERVABILITY_OPTIONS = {
     help: "Header in which these proxies name the client: x-forwarded-for or forwarded (RFC 7239). The other one does not count, because clients can send it through the proxies.",
     fallback: "x-forwarded-for",
     parse: parseChoice(["x-forwarded-for", "forwarded"]),
+    needs: { flag: "trusted-proxy" },
   },
 } as const satisfies OptionTable;

@@ -21,6 +21,17 @@ export interface Parse<T> {
   readonly bounds?: readonly [min: number, max: number];
 }
 
+/** An option on which another one depends. */
+export interface Need {
+  readonly flag: string;
+  /** Values of which it must have one. Default: any; a switch must be on, and a list must not be empty. */
+  readonly is?: readonly string[];
+  /** Values of which it must have none. */
+  readonly isNot?: readonly string[];
+  /** Whether it must not be given at all. Default: false. */
+  readonly absent?: true;
+}
+
 /** An option; its flag, environment variable, key of the configuration file and documentation derive from this. */
 export interface OptionSpec {
   readonly flag: string;
@@ -56,6 +67,8 @@ export interface OptionSpec {
    * of the option.
    */
   readonly isFile?: true;
+  /** The option without which it does nothing; see {@link Need}. Default: it has an effect of its own. */
+  readonly needs?: Need;
   /** Text of the short help, which lists the options that most users need. Default: it leaves the option out. */
   readonly common?: string;
   /** Whether it names the place of the data; databases do not inherit it. */

@@ -37,6 +37,7 @@ export const SECURITY_OPTIONS = {
     value: "FILE",
     help: "Token with which the gateway asks the server of --opa-url. The gateway reads it again when it changes.",
     parse: parseText,
+    needs: { flag: "opa-url" },
   },
   opaCaFile: {
     flag: "opa-ca-file",
@@ -44,6 +45,7 @@ export const SECURITY_OPTIONS = {
     help: "Certificate of the authority that has signed that of --opa-url's server. Default: those that Node trusts.",
     parse: parseText,
     isFile: true,
+    needs: { flag: "opa-url" },
   },
   opaTimeoutMs: {
     flag: "opa-timeout",
@@ -55,6 +57,7 @@ export const SECURITY_OPTIONS = {
       if (timeout > 0) return timeout;
       throw new UsageError("must be longer than 0s");
     },
+    needs: { flag: "opa-url" },
   },
   opaCacheMs: {
     flag: "opa-cache",
@@ -62,6 +65,7 @@ export const SECURITY_OPTIONS = {
     help: "Time for which a decision of --opa-url's server counts; 0s asks about every call.",
     fallback: "1s",
     parse: parseDuration,
+    needs: { flag: "opa-url" },
   },
   pageTokenSecret: {
     flag: "page-token-secret",
@@ -72,6 +76,7 @@ export const SECURITY_OPTIONS = {
       throw new UsageError("must have 32 characters or more");
     },
     secret: true,
+    needs: { flag: "policy-dir" },
   },
   pageTokenSecretFile: {
     flag: "page-token-secret-file",
@@ -79,6 +84,7 @@ export const SECURITY_OPTIONS = {
     help: "File with the value of --page-token-secret. The gateway reads it again when it changes.",
     parse: parseText,
     holds: "page-token-secret",
+    needs: { flag: "policy-dir" },
   },
   readOnly: {
     flag: "read-only",

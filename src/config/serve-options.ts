@@ -1,6 +1,7 @@
-import { attempt, type Layer, type Report, readTable, refuse } from "./layers.ts";
+import { attempt, commandLine, type Layer, type Report, readTable, refuse } from "./layers.ts";
 import { type BackendKind, backendKindOf, type OptionSpec, UsageError } from "./option-spec.ts";
 import { SERVE_OPTIONS, type ServeOptions } from "./options.ts";
+import { refuseIdle } from "./refuse-idle.ts";
 
 /** The required option of each kind of backend. */
 export const PLACES: Readonly<Record<BackendKind, OptionSpec>> = {
@@ -15,17 +16,40 @@ export const PLACES: Readonly<Record<BackendKind, OptionSpec>> = {
  * Without `backend`, the given place determines the backend.
  *
  * @param report Default: the first mistake ends the reading.
+ * @param isShared whether other databases have the same command line, some of whose options are for them. Default: false.
  * @throws UsageError with a single line that names the source, also if a source contradicts itself.
  */
-export function readServeOptions(layers: readonly Layer[], report: Report = refuse): ServeOptions {
+export function readServeOptions(
+  layers: readonly Layer[],
+  report: Report = refuse,
+  isShared = false,
+): ServeOptions {
   const options = readTable(SERVE_OPTIONS, layers, report);
+  const flags = commandLine(layers);
+  const specs = Object.entries<OptionSpec>(SERVE_OPTIONS);
+  // A database may have the option that another one needs.
+  const own = isShared ? specs.filter(([, { backends }]) => backends === undefined) : specs;
+  attempt(report, () => refuseIdle(Object.fromEntries(own), flags, layers));
   for (const layer of layers) {
     const backend = attempt(report, () => backendIn(layer));
     if (backend === undefined) continue;
     attempt(report, () => refuseOtherKinds(layer, backend));
+    if (!isShared) attempt(report, () => refuseOtherKinds(flags, backend));
     return { ...options, backend };
   }
+  if (!isShared) attempt(report, () => refuseOtherKinds(flags, options.backend));
   return options;
+}
+
+/** Refuses options of the command line that are for a kind of backend that no database has. */
+export function refuseUnservedKinds(layers: readonly Layer[], kinds: readonly BackendKind[]): void {
+  const flags = commandLine(layers);
+  for (const spec of Object.values<OptionSpec>(SERVE_OPTIONS)) {
+    const { backends } = spec;
+    const source = backends?.some((kind) => kinds.includes(kind)) === false && flags(spec)?.source;
+    if (source)
+      throw new UsageError(`${source} is for the backend ${backends?.join(" or ")}, which no database has`);
+  }
 }
 
 /** Returns the backend that a source names or that follows from the place that it gives. */
@@ -39,6 +63,10 @@ export function backendIn(layer: Layer): string | undefined {
   return kinds[0];
 }
 
+/**
+ * Refuses options of another kind of backend in a source. Variables and files are for several commands, so that only the source
+ * that names the backend, and the command line, are checked.
+ */
 function refuseOtherKinds(layer: Layer, backend: string): void {
   const kind = backendKindOf(backend);
   for (const spec of Object.values<OptionSpec>(SERVE_OPTIONS)) {

@@ -28,6 +28,7 @@ export const SERVER_OPTIONS = {
     fallback: "127.0.0.1",
     parse: parseText,
     common: "Address to listen on.",
+    needs: { flag: "listen", absent: true },
   },
   port: {
     flag: "port",
@@ -36,6 +37,7 @@ export const SERVER_OPTIONS = {
     fallback: "2333",
     parse: parseInteger(0, 65_535),
     common: "Port to listen on; 0 for a free one.",
+    needs: { flag: "listen", absent: true },
   },
   socketPath: {
     flag: "listen",
@@ -49,6 +51,7 @@ export const SERVER_OPTIONS = {
     help: "Mode of the file of --listen, in octal digits: who may write it may connect.",
     fallback: "0600",
     parse: parseFileMode,
+    needs: { flag: "listen" },
   },
   workers: {
     flag: "workers",
@@ -64,6 +67,7 @@ export const SERVER_OPTIONS = {
     help: "Time after which a worker whose event loop is blocked is replaced; its connections are lost.",
     fallback: "30s",
     parse: parseWorkerTimeout,
+    needs: { flag: "workers", isNot: ["1"] },
   },
   corsOrigins: {
     flag: "cors-origin",

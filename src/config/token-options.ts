@@ -45,6 +45,7 @@ export const TOKEN_OPTIONS = {
     help: "Scopes that the console requests, separated by spaces; openid is among them.",
     fallback: "openid",
     parse: parseOpenIdScope,
+    needs: { flag: "console-oidc-client-id" },
   },
   kubernetesAudiences: {
     flag: "kubernetes-audience",

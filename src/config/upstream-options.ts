@@ -102,6 +102,7 @@ export const UPSTREAM_OPTIONS = {
     backends: UPSTREAM_KINDS,
     isFile: true,
     place: true,
+    needs: { flag: "upstream-cert" },
   },
   upstreamServerName: {
     flag: "upstream-server-name",

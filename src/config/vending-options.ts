@@ -20,6 +20,7 @@ export const VENDING_OPTIONS = {
     fallback: "read",
     parse: parseChoice(["read", "write", "manage"]),
     backends: ["dir"],
+    needs: { flag: "vend" },
   },
   vendDurationMs: {
     flag: "vend-duration",
@@ -32,6 +33,7 @@ export const VENDING_OPTIONS = {
       throw new UsageError("must be from 15m to 12h");
     },
     backends: ["dir"],
+    needs: { flag: "vend" },
   },
   vendFile: {
     flag: "vend-file",

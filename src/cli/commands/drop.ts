@@ -11,14 +11,16 @@ export const drop = catalogCommand({
   operands: "<PATH>",
   options: {
     namespace: switchOption("namespace", "Remove a namespace instead of a table; it must be empty."),
-    cascade: switchOption("cascade", "Remove everything in the namespace, too."),
+    cascade: {
+      ...switchOption("cascade", "Remove everything in the namespace, too."),
+      needs: { flag: "namespace" },
+    },
     ifExists: switchOption("if-exists", "Succeed if there is nothing to remove."),
   },
   question: ({ operands: [path = ""], options }) =>
     `Remove the ${options.namespace ? "namespace" : "table"} ${path} ${options.cascade ? "and everything in it " : ""}for good`,
   async run({ namespace, operands: [path = ""], options, signal, print }) {
     const id = parsePath(path);
-    if (options.cascade && !options.namespace) throw new UsageError("--cascade goes with --namespace");
     if (id.length === 0) throw new UsageError("the root cannot be removed");
     const missing = await remove().then(
       () => false,

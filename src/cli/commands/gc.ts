@@ -27,6 +27,7 @@ const OPTIONS = {
     help: "Confirm that no gateway and no other program writes to the catalog, so that --older-than may be less than 1h.",
     fallback: "false",
     parse: parseSwitch,
+    needs: { flag: "delete" },
   },
   unlisted: {
     flag: "unlisted",
@@ -34,7 +35,7 @@ const OPTIONS = {
     fallback: "false",
     parse: parseSwitch,
   },
-  yes: YES_OPTION,
+  yes: { ...YES_OPTION, needs: { flag: "delete" } },
   json: JSON_OPTION,
 } as const satisfies OptionTable;
 

@@ -46,21 +46,20 @@ const OPTIONS = {
     help: "Keep the positions of words, which searches for phrases need.",
     fallback: "false",
     parse: parseSwitch,
+    needs: { flag: "type", is: ["FTS"] },
   },
   branch: BRANCH_OPTION,
   wait: { flag: "wait", help: "Wait until the index has all rows.", fallback: "false", parse: parseSwitch },
-  timeout: TIMEOUT_OPTION,
+  timeout: { ...TIMEOUT_OPTION, needs: { flag: "wait" } },
 } as const satisfies OptionTable;
 
 type Options = OptionValues<typeof OPTIONS>;
 
-/** @throws UsageError for options that do nothing for the type of the index, or without `--wait` */
-function checkUse({ type, distance, partitions, subVectors, withPosition, wait, timeout }: Options): void {
+/** @throws UsageError for options that do nothing for the type of the index */
+function checkUse({ type, distance, partitions, subVectors }: Options): void {
   const isVector = VECTOR.some((each) => each === type);
   if (!isVector && [distance, partitions, subVectors].some((value) => value !== undefined))
     throw new UsageError(`--distance, --partitions and --sub-vectors are for vectors, and --type is ${type}`);
-  if (withPosition && type !== "FTS") throw new UsageError("--with-position goes with --type FTS");
-  if (timeout !== undefined && !wait) throw new UsageError("--timeout goes with --wait");
 }
 
 /** `lance-gateway index create`: builds an index of a column. */

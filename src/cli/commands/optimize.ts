@@ -30,7 +30,7 @@ const OPTIONS = {
     fallback: "2m",
     parse: parseDuration,
   },
-  yes: YES_OPTION,
+  yes: { ...YES_OPTION, needs: { flag: "retention" } },
   json: JSON_OPTION,
 } as const satisfies OptionTable;
 

@@ -42,6 +42,7 @@ const OPTIONS = {
     value: "NAME",
     help: "Column of the vectors. Default: the only one.",
     parse: parseText,
+    needs: { flag: "vector" },
   },
   text: {
     flag: "text",

@@ -1,0 +1,44 @@
+import { findGiven, type Layer } from "./layers.ts";
+import { type Need, type OptionSpec, type OptionTable, UsageError } from "./option-spec.ts";
+
+/**
+ * Refuses options of the command line that have no effect, because the option is missing or has another value that they need: they would
+ * do nothing, and a user would believe otherwise. Variables and files are for several commands and may say more than one of them uses.
+ *
+ * @param options all options of the command
+ * @param flags the command line
+ * @param layers all sources, the most important first
+ * @throws UsageError that names both options
+ */
+export function refuseIdle(options: OptionTable, flags: Layer, layers: readonly Layer[]): void {
+  const specs = Object.values<OptionSpec>(options);
+  for (const spec of specs) {
+    const { needs } = spec;
+    if (needs === undefined || flags(spec) === undefined || isOff(spec, flags)) continue;
+    const other = specs.find(({ flag }) => flag === needs.flag);
+    if (other === undefined || isMet(needs, textsOf(other, layers))) continue;
+    throw new UsageError(`--${spec.flag} has no effect ${reasonOf(needs)}`);
+  }
+}
+
+/** A switch that is turned off wants no effect. */
+function isOff(spec: OptionSpec, flags: Layer): boolean {
+  return spec.value === undefined && flags(spec)?.texts.at(-1) === "false";
+}
+
+function textsOf(spec: OptionSpec, layers: readonly Layer[]): readonly string[] {
+  const texts = findGiven(spec, layers)?.texts ?? (spec.fallback === undefined ? [] : [spec.fallback]);
+  return texts.flatMap((text) => (spec.commas ? text.split(",").map((part) => part.trim()) : [text]));
+}
+
+function isMet({ is, isNot = ["false"], absent }: Need, texts: readonly string[]): boolean {
+  if (absent) return texts.length === 0;
+  if (is !== undefined) return texts.some((text) => is.includes(text));
+  return texts.some((text) => !isNot.includes(text));
+}
+
+function reasonOf({ flag, is, isNot, absent }: Need): string {
+  if (absent) return `with --${flag}`;
+  if (isNot !== undefined) return `with --${flag} ${isNot.join(" or ")}`;
+  return is === undefined ? `without --${flag}` : `without --${flag} ${is.join(" or ")}`;
+}
