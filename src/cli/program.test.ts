@@ -131,7 +131,7 @@ describe("wrong use", () => {
     [[...indexing("FTS"), "--timeout", "1s"], /^--timeout has no effect without --wait$/],
     [["drop", "n", "--cascade", ...nowhere], /^--cascade has no effect without --namespace$/],
     [["query", "t", "--vector-column", "v", ...nowhere], /^--vector-column has no effect without --vector$/],
-    [["gc", "--exclusive", "--root", "x"], /^--exclusive has no effect without --delete$/],
+    [["gc", "--yes", "--root", "x"], /^--yes has no effect without --delete$/],
     [["ls", "--header", "a=b"], /^--header is for the backend rest or grpc, and the backend is dir$/],
     [["ls", "--upstream-key", "x", ...nowhere], /^--upstream-key has no effect without --upstream-cert$/],
     [

@@ -37,7 +37,6 @@ export const SECURITY_OPTIONS = {
     value: "FILE",
     help: "Token with which the gateway asks the server of --opa-url. The gateway reads it again when it changes.",
     parse: parseText,
-    needs: { flag: "opa-url" },
   },
   opaCaFile: {
     flag: "opa-ca-file",
@@ -45,7 +44,6 @@ export const SECURITY_OPTIONS = {
     help: "Certificate of the authority that has signed that of --opa-url's server. Default: those that Node trusts.",
     parse: parseText,
     isFile: true,
-    needs: { flag: "opa-url" },
   },
   opaTimeoutMs: {
     flag: "opa-timeout",

@@ -16,14 +16,12 @@ export const TLS_OPTIONS = {
     help: "Private key of --tls-cert, in PEM.",
     parse: parseText,
     common: "Private key of --tls-cert, in PEM.",
-    needs: { flag: "tls-cert" },
   },
   tlsClientCa: {
     flag: "tls-client-ca",
     value: "FILE",
     help: "Certificate authorities that sign the certificates of clients, in PEM, for --auth mtls.",
     parse: parseText,
-    needs: { flag: "tls-cert" },
   },
   mtlsRoles: {
     flag: "mtls-role",

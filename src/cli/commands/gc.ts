@@ -27,7 +27,6 @@ const OPTIONS = {
     help: "Confirm that no gateway and no other program writes to the catalog, so that --older-than may be less than 1h.",
     fallback: "false",
     parse: parseSwitch,
-    needs: { flag: "delete" },
   },
   unlisted: {
     flag: "unlisted",
