@@ -26,14 +26,12 @@ export const EVENT_OPTIONS = {
     value: "FILE",
     help: "Secrets that sign events: a line, or two while they change, of whsec_ and 24 to 64 bytes in base64. The gateway reads it again when it changes.",
     parse: parseText,
-    needs: { flag: "webhook-url" },
   },
   webhookDir: {
     flag: "webhook-dir",
     value: "DIR",
     help: "Directory for events that wait and for those that could not be delivered; for this gateway alone.",
     parse: parseText,
-    needs: { flag: "webhook-url" },
   },
   webhookSource: {
     flag: "webhook-source",
