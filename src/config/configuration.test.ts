@@ -62,7 +62,7 @@ describe("readConfiguration", () => {
       ["a", "1"],
       ["b", "x=y"],
     ];
-    const args = ["--header", "A=1", "--header", "b=x=y"];
+    const args = ["--uri", "http://127.0.0.1:1", "--header", "A=1", "--header", "b=x=y"];
     assert.deepEqual((await configured(args, {})).options.headers, pairs);
     const environment = { LANCE_GATEWAY_HEADER: "A=1, b=x=y" };
     assert.deepEqual((await configured([], environment)).options.headers, pairs);
