@@ -8,7 +8,6 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   ready: ["--port 8080"],
   mcp: ["--root ./lance-data", "--uri https://catalog.example.com/lance --mcp-writes"],
   config: ["check gateway.yaml", "print gateway.yaml"],
-  mcp: ["--root ./lance-data", "--uri http://localhost:2333"],
   ls: ["team --uri http://localhost:2333", "--recursive --root ./lance-data"],
   describe: ["team/people", "team/people --arrow-types"],
   create: ["team --property owner=ada"],
