@@ -21,6 +21,9 @@ async function fileWith(text: string): Promise<string> {
   return file;
 }
 
+/** An upstream that gets the gateway's own token. */
+const AT_SERVICE = ["--uri", "http://a", "--upstream-identity", "service"];
+
 describe("values in files", () => {
   it("have an option for each option with a secret", () => {
     const specs: readonly OptionSpec[] = Object.values(SERVE_OPTIONS);
@@ -41,15 +44,9 @@ describe("values in files", () => {
 
   it("lose the newline at their end, and nothing else", async () => {
     const file = await fileWith(" to ken \n\n");
-    assert.equal(
-      (await read(["--uri", "http://a", "--upstream-token-file", file])).upstreamToken,
-      " to ken \n",
-    );
+    assert.equal((await read([...AT_SERVICE, "--upstream-token-file", file])).upstreamToken, " to ken \n");
     const windows = await fileWith("token\r\n");
-    assert.equal(
-      (await read(["--uri", "http://a", "--upstream-token-file", windows])).upstreamToken,
-      "token",
-    );
+    assert.equal((await read([...AT_SERVICE, "--upstream-token-file", windows])).upstreamToken, "token");
   });
 
   it("follow the names of pairs, beside pairs that are given directly", async () => {
@@ -67,14 +64,14 @@ describe("values in files", () => {
 
   it("are refused beside the value from the same place, and override it from a later place", async () => {
     const file = await fileWith("token");
-    const args = ["--uri", "http://a", "--upstream-token-file", file];
+    const args = [...AT_SERVICE, "--upstream-token-file", file];
     await assert.rejects(read([...args, "--upstream-token", "t"]), {
       message: "--upstream-token and --upstream-token-file contradict each other",
     });
     const environment = { LANCE_GATEWAY_UPSTREAM_TOKEN: "other" };
     assert.equal((await read(args, environment)).upstreamToken, "token");
     const variable = { LANCE_GATEWAY_UPSTREAM_TOKEN_FILE: file };
-    assert.equal((await read(["--uri", "http://a", "--upstream-token", "t"], variable)).upstreamToken, "t");
+    assert.equal((await read([...AT_SERVICE, "--upstream-token", "t"], variable)).upstreamToken, "t");
   });
 
   it("are refused with the name of the file if it is missing or empty, without its content", async () => {

@@ -24,6 +24,7 @@ const WRITES = [
   "insert_rows",
   "update_rows",
   "delete_rows",
+  "create_index",
   "drop_table",
 ];
 
