@@ -45,9 +45,10 @@ test("an agent works at a gateway, over standard input and output and behind ano
     }
     await remove();
   });
+  const frontPort = await front.listening();
   const remote = await startMcp(`--uri=${uri}`, "--mcp-writes");
   await remote.call("create_table", { table: "notes", rows: [{ id: 1, vector: [1, 2] }] });
-  await using through = await connectMcp(await front.listening());
+  await using through = await connectMcp(frontPort);
   for (const agent of [remote, through]) {
     expect((await agent.json("sample_rows", { table: "notes" }))["rows"]).toEqual([
       { id: 1, vector: [1, 2] },
