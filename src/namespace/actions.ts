@@ -1,12 +1,22 @@
-import { factsOf } from "./operations.ts";
+import type { DescMethod } from "@bufbuild/protobuf";
+import { ActionSchema, operation } from "../gen/lance/namespace/v1/options_pb.ts";
+import { optionOf } from "./option.ts";
 import { type Action, isReadAction } from "./principal.ts";
 
-/** Returns the kind of a method of the contract. An unknown method needs the most. */
-export function actionOf({ localName }: { readonly localName: string }): Action {
-  return factsOf(localName)?.action ?? "admin";
+const known = new WeakMap<DescMethod, Action>();
+
+/** Returns the right that an operation requires, as the option of its method says. A method without the option needs the most. */
+export function actionOf(method: DescMethod): Action {
+  let action = known.get(method);
+  if (action === undefined) {
+    const { action: number } = optionOf(method, operation);
+    action = number === 0 ? "admin" : (ActionSchema.value[number]?.localName.toLowerCase() as Action);
+    known.set(method, action);
+  }
+  return action;
 }
 
-/** Whether a method of the contract changes nothing. An unknown method counts as a write. */
-export function isRead(method: { readonly localName: string }): boolean {
+/** Whether an operation changes nothing. A method without the option counts as a write. */
+export function isRead(method: DescMethod): boolean {
   return isReadAction(actionOf(method));
 }

@@ -2,12 +2,12 @@ import type { DescMethod } from "@bufbuild/protobuf";
 import { LanceDbService } from "../gen/lance/gateway/v1/lancedb_pb.ts";
 import {
   Action as ActionOption,
-  ActionSchema,
   ObjectKind as ObjectOption,
   operation as operationOption,
   type Reach,
 } from "../gen/lance/namespace/v1/options_pb.ts";
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
+import { actionOf } from "./actions.ts";
 import { CHANGE_TYPES, type ChangeType } from "./change-types.ts";
 import { optionOf } from "./option.ts";
 import type { Action } from "./principal.ts";
@@ -80,8 +80,16 @@ export function readFacts(method: DescMethod): OperationFacts {
   );
   const objectFacts = OBJECTS[object as Exclude<ObjectOption, 0>];
   const type = CHANGE_TYPES.find((each) => each === event);
-  const right = ActionSchema.value[action]?.localName.toLowerCase() as Action;
   if (action === ActionOption.UNSPECIFIED || objectFacts === undefined || type !== (event || undefined))
     throw new Error(`${method} needs the option "operation" with an action, an object and a known event`);
-  return { method, action: right, ...objectFacts, reach, event: type, keepsApart, cacheable, readsParts };
+  return {
+    method,
+    action: actionOf(method),
+    ...objectFacts,
+    reach,
+    event: type,
+    keepsApart,
+    cacheable,
+    readsParts,
+  };
 }

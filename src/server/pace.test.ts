@@ -130,7 +130,8 @@ test("requests of each kind that wait at their arrival over HTTP/2 are answered 
     const [answer] = (await once(stream, "response")) as [IncomingHttpHeaders & { ":status": number }];
     return `${answer[":status"]} ${await text(stream)}`;
   });
-  await expect.poll(() => waiting.length).toBe(requests.length);
+  // The last one is native gRPC without a message, which is what has its turn there.
+  await expect.poll(() => waiting.length).toBe(requests.length - 1);
   assert.equal((await fetch(`${server.url}/readyz`)).status, 200);
   letGo();
   for (const [index, answer] of (await Promise.all(answers)).entries())

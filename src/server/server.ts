@@ -12,7 +12,7 @@ import type { Transcoder } from "../transcode/transcoder.ts";
 import { createGrpcHandler, type GrpcLimits } from "../wires/grpc/handler.ts";
 import { createLoopPace, type LoopPace } from "../wires/loop-pace.ts";
 import type { McpEndpoint } from "../wires/mcp.ts";
-import { serviceRpcs } from "../wires/rpc.ts";
+import { pathOf, serviceRpcs } from "../wires/rpc.ts";
 import { createApp } from "./app/app.ts";
 import type { ConsoleOptions } from "./app/console-pages.ts";
 import type { ApiDocuments } from "./app/document-page.ts";
@@ -120,7 +120,7 @@ export function createServer(given: ServerOptions): GatewayServer {
     // Browsers cannot make gRPC calls, so this handler needs no guard.
     grpc: createGrpcHandler({ ...options, rpcs, pace, probePace }),
     http: app.answer,
-    pace: createArrivalPace(pace, probePace),
+    pace: createArrivalPace(pace, probePace, new Set(rpcs.map(({ method }) => pathOf(method)))),
     refuse: app.refuse,
     crowded: (request, response) => app.refuse(request, response, crowded(), true),
     accepted() {

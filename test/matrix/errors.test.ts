@@ -143,7 +143,7 @@ describe("errors on every wire", () => {
 
   const requests = {
     "an unknown path": [{ path: "/v1/nothing" }, 404, 0],
-    "an unknown path outside the API": [{ path: "/", method: "GET" }, 404, 0],
+    "an unknown path outside the API": [{ path: "/nothing", method: "GET" }, 404, 0],
     "a wrong method": [{ path: "/v1/table/t/describe", method: "DELETE" }, 405, 0],
     "malformed JSON": [{ path: "/v1/table/t/describe", body: "{" }, 400, 13],
     "a JSON array": [{ path: "/v1/table/t/describe", body: "[]" }, 400, 13],

@@ -26,7 +26,7 @@ const metrics = {
 
 for (const [what, request] of Object.entries(FLOODS)) {
   test(`a thousand requests for ${what} on a connection do not hold up a probe on another one`, async () => {
-    await using server = await startServer({ metrics });
+    await using server = await startServer({ metrics, maxConcurrentStreams: COUNT });
     const flood = await openFlood(server.port);
     // The connection is known to be one of HTTP/2.
     flood.send(request, 1);
@@ -47,7 +47,7 @@ test("requests that wait for their turn cost nothing once their client has left"
       return metrics.read();
     },
   };
-  await using server = await startServer({ metrics: counted });
+  await using server = await startServer({ metrics: counted, maxConcurrentStreams: COUNT });
   const flood = await openFlood(server.port);
   flood.send(get("/metrics"), 1);
   await expect.poll(() => flood.answered).toBe(1);

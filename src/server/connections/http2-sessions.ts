@@ -145,7 +145,8 @@ export function createHttp2Sessions(options: Http2SessionsOptions): Http2Session
         unread.addStream(stream);
         if (goingMs !== undefined && !toldToGo.has(session)) tellToGo(session, goingMs);
         const target = headers[":path"] ?? "";
-        if (pace.enter(target)) return void begin(stream, headers, flags, rawHeaders);
+        if (pace.enter(target, headers["content-type"]))
+          return void begin(stream, headers, flags, rawHeaders);
         stream.on("error", () => {});
         pace.later(target, new WaitingStream(stream), () => begin(stream, headers, flags, rawHeaders));
       });

@@ -51,7 +51,7 @@ export interface ConnectionLimits {
    * arrive, so it does not bound what waits for readers: the streams' windows and the memory budget do. Default: 32 MiB.
    */
   readonly sessionWindowBytes?: number;
-  /** Maximum number of open calls on an HTTP/2 connection. Default: 1000. */
+  /** Maximum number of open calls on an HTTP/2 connection. Default: 100. */
   readonly maxConcurrentStreams?: number;
   /**
    * Number of open calls on all HTTP/2 connections of which each has an equal share. A connection only gets more than its
@@ -77,7 +77,7 @@ export function limitsOf({
   resetCells,
   streamWindowBytes = 8 * MIB,
   sessionWindowBytes = 32 * MIB,
-  maxConcurrentStreams = 1000,
+  maxConcurrentStreams = 100,
   maxStreams = 65_536,
 }: ConnectionLimits) {
   const times = {

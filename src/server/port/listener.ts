@@ -20,7 +20,7 @@ import { countUnread } from "../connections/unread-bytes.ts";
 import { countUnsent } from "../connections/unsent-bytes.ts";
 import type { TakeAddress } from "../requests/addressing.ts";
 import { findEarlyEncoding, findRepeatedCredential } from "../requests/ambiguous-headers.ts";
-import type { ArrivalPace } from "../requests/arrival-pace.ts";
+import { type ArrivalPace, GRPC_CONTENT_TYPE } from "../requests/arrival-pace.ts";
 import type { Arrivals } from "../requests/arrivals.ts";
 import { createProxyCheck } from "../requests/clients.ts";
 import { readTarget } from "../requests/target.ts";
@@ -85,8 +85,6 @@ export interface Listener {
 }
 
 const TCP_KEEP_ALIVE_MS = 30_000;
-const GRPC_CONTENT_TYPE = /^application\/grpc(?!-web)/i;
-
 /** How long a client that was answered early may continue its body after the server shuts down, in milliseconds. */
 const REFUSED_BODY_MS = 250;
 

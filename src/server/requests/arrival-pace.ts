@@ -2,13 +2,15 @@ import type { ServerHttp2Stream } from "node:http2";
 import type { LoopPace, PacedExchange } from "../../wires/loop-pace.ts";
 import { withoutQuery } from "../../wires/rest/http.ts";
 
+export const GRPC_CONTENT_TYPE = /^application\/grpc(?!-web)/i;
+
 /** Paths that tell how the server is. */
 const PROBES = /^\/(?:healthz|readyz|grpc\.health\.v1\.Health\/\w+)$/;
 
 /** Lets requests begin in their turns of the event loop. */
 export interface ArrivalPace {
   /** Whether a request may begin now; otherwise it begins {@link ArrivalPace.later}. */
-  enter(target: string): boolean;
+  enter(target: string, contentType?: string): boolean;
   /** Begins in a later turn, as {@link LoopPace.turn} says, unless the exchange is done by then. */
   later(target: string, exchange: PacedExchange, begin: () => void): void;
 }
@@ -16,11 +18,20 @@ export interface ArrivalPace {
 /**
  * Creates the pace of arriving requests. Everything that costs time has a turn, also an error and a page. Probes have a
  * pace of their own, so that they do not wait behind calls, and a flood of them does not hold calls up.
+ *
+ * @param paced targets of native gRPC, which begin at once: their messages have turns when they arrive
  */
-export function createArrivalPace(calls: LoopPace, probes: LoopPace): ArrivalPace {
+export function createArrivalPace(
+  calls: LoopPace,
+  probes: LoopPace,
+  paced: ReadonlySet<string> = new Set(),
+): ArrivalPace {
   const isProbe = (target: string) => PROBES.test(withoutQuery(target));
   return {
-    enter: (target) => calls.enter() || (isProbe(target) && probes.enter()),
+    enter: (target, contentType = "") =>
+      (GRPC_CONTENT_TYPE.test(contentType) && paced.has(target)) ||
+      calls.enter() ||
+      (isProbe(target) && probes.enter()),
     later(target, exchange, begin) {
       const pace = isProbe(target) ? probes : calls;
       void pace.turn(exchange).then(() => {

@@ -50,6 +50,8 @@ export function meterRequest(request: Readable, headers: IncomingHttpHeaders, tr
     traffic.received = Number(announced);
     return;
   }
+  // A request that waited for its turn has bytes already.
+  traffic.received = request.readableLength;
   meteredBy(request, traffic).push = countedPush as Pass;
 }
 

@@ -1,5 +1,11 @@
 // Fixtures of this folder's tests: a server of its own, a stock client, and raw HTTP/2.
-import { type ClientHttp2Session, connect, createServer, type IncomingHttpHeaders } from "node:http2";
+import {
+  type ClientHttp2Session,
+  connect,
+  createServer,
+  type IncomingHttpHeaders,
+  type ServerHttp2Stream,
+} from "node:http2";
 import type { AddressInfo } from "node:net";
 import { Writable } from "node:stream";
 import { create, type DescMethod, fromBinary, type Message, toBinary } from "@bufbuild/protobuf";
@@ -57,10 +63,8 @@ export function memoryLog() {
 export async function startGrpc(service: Service, limits: GrpcLimits = {}) {
   const { log, lines } = memoryLog();
   const server = createServer({ settings: { initialWindowSize: 65_535 } });
-  server.on(
-    "stream",
-    createGrpcHandler({ rpcs: serviceRpcs(LanceNamespaceService, service), log, ...limits }),
-  );
+  const answer = createGrpcHandler({ rpcs: serviceRpcs(LanceNamespaceService, service), log, ...limits });
+  server.on("stream", (stream: ServerHttp2Stream, headers) => answer(stream, headers));
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const address = `127.0.0.1:${(server.address() as AddressInfo).port}`;
   const client = new Client(address, credentials.createInsecure());

@@ -1,6 +1,7 @@
-import { isRead } from "../../../namespace/actions.ts";
 import { LanceError } from "../../../namespace/errors.ts";
 import { type BackendOperations, wrapOperations } from "../../../namespace/lance-namespace.ts";
+import { factsOf } from "../../../namespace/operations.ts";
+import { isReadAction } from "../../../namespace/principal.ts";
 
 /**
  * Refuses every operation that writes.
@@ -12,5 +13,8 @@ export function onlyReads(reason: string | undefined, all: BackendOperations): B
   const refuse = async () => {
     throw new LanceError("Unsupported", `the catalog is served for reading only: ${reason}`);
   };
-  return wrapOperations(all, (handler, localName) => (isRead({ localName }) ? handler : refuse));
+  return wrapOperations(all, (handler, localName) => {
+    const facts = factsOf(localName);
+    return facts !== undefined && isReadAction(facts.action) ? handler : refuse;
+  });
 }
