@@ -44,9 +44,9 @@ async function startEnvoy(gateways: readonly GatewayProcess[]) {
 }
 
 test("Envoy passes calls of every protocol to two gateways on a root, and leaves out the one that has ended", async (t) => {
-  const first = await startGateway();
+  const first = await startGateway("--names", "unicode");
   t.onTestFinished(() => first.close());
-  const second = await startGateway("--root", first.root);
+  const second = await startGateway("--root", first.root, "--names", "unicode");
   t.onTestFinished(() => second.close());
   const envoy = await startEnvoy([first, second]);
   t.onTestFinished(() => envoy.close());
