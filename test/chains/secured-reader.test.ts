@@ -3,9 +3,10 @@ import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { inspect } from "node:util";
 import { afterAll, beforeAll, describe, test } from "vitest";
-import { isRead } from "../../src/namespace/actions.ts";
 import { errorEntry } from "../../src/namespace/errors.ts";
 import type { Operation } from "../../src/namespace/lance-namespace.ts";
+import { OPERATIONS } from "../../src/namespace/operations.ts";
+import { isReadAction } from "../../src/namespace/principal.ts";
 import { contractSuite } from "../contract/suite.ts";
 import { matrixSuite } from "../matrix/suite.ts";
 import { people, personStream } from "../support/arrow.ts";
@@ -66,7 +67,7 @@ describe("a reader of a secured gateway", () => {
     test(`${protocol}: is refused every operation that changes anything, and changes no file`, async () => {
       const before = await filesOf(world.gateway);
       for (const operation of ALL_OPERATIONS) {
-        if (isRead({ localName: operation })) continue;
+        if (isReadAction(OPERATIONS[operation].action)) continue;
         const failure = await failureOf(callBare(world.reader(protocol), operation, table));
         const { code, httpStatus, grpcCode } = errorEntry("PermissionDenied");
         assert.deepEqual(failure, protocol === "REST" ? { code, httpStatus } : { code, grpcCode }, operation);
@@ -76,7 +77,7 @@ describe("a reader of a secured gateway", () => {
 
     test(`${protocol}: gets the answer of an owner to every operation that changes nothing`, async () => {
       for (const operation of ALL_OPERATIONS) {
-        if (!isRead({ localName: operation })) continue;
+        if (!isReadAction(OPERATIONS[operation].action)) continue;
         const [owner, reader] = await Promise.all(
           [world.owner(protocol), world.reader(protocol)].map((client) =>
             callBare(client, operation, table).catch((error: unknown) => (error as CallError).failure),

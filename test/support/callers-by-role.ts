@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
-import { isRead } from "../../src/namespace/actions.ts";
 import { errorEntry } from "../../src/namespace/errors.ts";
+import { OPERATIONS } from "../../src/namespace/operations.ts";
+import { isReadAction } from "../../src/namespace/principal.ts";
+import type { AnyOperation } from "../../src/namespace/touch.ts";
 import { personStream } from "./arrow.ts";
 import { CallError, type Failure, type LanceClient } from "./client.ts";
 
@@ -41,7 +43,9 @@ export function withRefusedChanges(reader: LanceClient, owner: LanceClient): Lan
 function changing(client: LanceClient, change: (call: Call, operation: string) => Call): LanceClient {
   const calls = Object.entries(client as unknown as Calls).map(([operation, call]) => [
     operation,
-    call !== undefined && !isRead({ localName: operation }) ? change(call, operation) : call,
+    call !== undefined && !isReadAction(OPERATIONS[operation as AnyOperation].action)
+      ? change(call, operation)
+      : call,
   ]);
   return Object.fromEntries(calls) as LanceClient;
 }
