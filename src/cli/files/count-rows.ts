@@ -22,13 +22,17 @@ export function countRows(source: AsyncIterable<Uint8Array>): CountedRows {
       body -= skipped;
       at += skipped;
       if (at === piece.byteLength) return;
-      held = Buffer.concat([held, piece.subarray(at)]);
-      const prefix = readPrefix(held, 0);
+      const rest = Buffer.from(piece.buffer, piece.byteOffset + at, piece.byteLength - at);
+      const bytes = held.byteLength === 0 ? rest : Buffer.concat([held, rest]);
+      const prefix = readPrefix(bytes, 0);
       const end = prefix && prefix.bytes + prefix.metadataLength;
-      if (prefix === undefined || end === undefined || end > held.byteLength) return;
-      at = piece.byteLength - (held.byteLength - end);
+      if (prefix === undefined || end === undefined || end > bytes.byteLength) {
+        held = Buffer.from(bytes);
+        return;
+      }
+      at = piece.byteLength - (bytes.byteLength - end);
       if (prefix.metadataLength > 0) {
-        const head = parseMessageHead(held.subarray(prefix.bytes, end), 0);
+        const head = parseMessageHead(bytes.subarray(prefix.bytes, end), 0);
         rows = (rows ?? 0) + head.rows;
         body = head.bodyLength;
       }
