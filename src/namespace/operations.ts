@@ -10,7 +10,7 @@ import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
 import { actionOf } from "./actions.ts";
 import { CHANGE_TYPES, type ChangeType } from "./change-types.ts";
 import { optionOf } from "./option.ts";
-import type { Action } from "./principal.ts";
+import { type Action, isReadAction } from "./principal.ts";
 import type { AnyOperation, Methods, ObjectKind } from "./touch.ts";
 
 /** Facts about an operation, as the option `operation` beside its rpc states them. */
@@ -61,6 +61,12 @@ export const OPERATIONS = eachOperation((name) => readFacts(METHODS[name]));
 /** Returns the facts about an operation; undefined for a name that no operation has. */
 export function factsOf(operation: string): OperationFacts | undefined {
   return Object.hasOwn(OPERATIONS, operation) ? OPERATIONS[operation as AnyOperation] : undefined;
+}
+
+/** Whether an operation changes nothing. A name that no operation has counts as a write. */
+export function isReadOperation(operation: string): boolean {
+  const facts = factsOf(operation);
+  return facts !== undefined && isReadAction(facts.action);
 }
 
 /** Returns a table with a value for every operation. */

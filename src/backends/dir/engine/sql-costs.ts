@@ -1,4 +1,4 @@
-import { ITEMS_PER_STEP, type Steps } from "../../../runtime/pace.ts";
+import { ITEMS_PER_STEP, inSlices, type Steps } from "../../../runtime/pace.ts";
 import { MAX_BATCH_ROWS } from "./batch-rows.ts";
 import { argumentsOf, callAt, constantOf } from "./sql-functions.ts";
 import { ignoresSpace, stepsOfLike, stepsOfRegexp } from "./sql-patterns.ts";
@@ -124,6 +124,11 @@ export function* costSteps(expressions: readonly (string | undefined)[]): Steps<
     sum += yield* stepsOf(yield* tokenSteps(expression));
   }
   return sum < COSTLY_STEPS ? 0 : sum;
+}
+
+/** Returns whether some checked expressions may hold a thread of the engine for long, as {@link costSteps} says. */
+export async function areCostly(expressions: readonly (string | undefined)[]): Promise<boolean> {
+  return (await inSlices(costSteps(expressions))) > 0;
 }
 
 /**

@@ -1,7 +1,6 @@
 import { LanceError } from "../../../namespace/errors.ts";
 import { type BackendOperations, wrapOperations } from "../../../namespace/lance-namespace.ts";
-import { factsOf } from "../../../namespace/operations.ts";
-import { isReadAction } from "../../../namespace/principal.ts";
+import { isReadOperation } from "../../../namespace/operations.ts";
 
 /**
  * Refuses every operation that writes.
@@ -13,8 +12,5 @@ export function onlyReads(reason: string | undefined, all: BackendOperations): B
   const refuse = async () => {
     throw new LanceError("Unsupported", `the catalog is served for reading only: ${reason}`);
   };
-  return wrapOperations(all, (handler, localName) => {
-    const facts = factsOf(localName);
-    return facts !== undefined && isReadAction(facts.action) ? handler : refuse;
-  });
+  return wrapOperations(all, (handler, localName) => (isReadOperation(localName) ? handler : refuse));
 }

@@ -6,8 +6,7 @@ import {
   callIn,
   wrapOperations,
 } from "../../../namespace/lance-namespace.ts";
-import { factsOf } from "../../../namespace/operations.ts";
-import { isReadAction } from "../../../namespace/principal.ts";
+import { factsOf, isReadOperation } from "../../../namespace/operations.ts";
 import type { Writer } from "./activity.ts";
 
 /** Gets the object of an operation that may have written, and who has committed. */
@@ -21,11 +20,11 @@ const WITHOUT_DATA: ReadonlySet<ChangeType | undefined> = new Set<ChangeType>([
 
 /** Notes the object of each operation that may write data, once it has ended. */
 export function noteWrites(note: NoteWrite, all: BackendOperations): BackendOperations {
-  return wrapOperations(all, (handler, localName) => {
-    const facts = factsOf(localName);
-    if (facts !== undefined && (isReadAction(facts.action) || WITHOUT_DATA.has(facts.event))) return handler;
-    return noted(note, localName === "createTableVersion" ? "client" : "gateway", handler);
-  });
+  return wrapOperations(all, (handler, localName) =>
+    isReadOperation(localName) || WITHOUT_DATA.has(factsOf(localName)?.event)
+      ? handler
+      : noted(note, localName === "createTableVersion" ? "client" : "gateway", handler),
+  );
 }
 
 function noted(note: NoteWrite, by: Writer, handler: AnyHandler): AnyHandler {

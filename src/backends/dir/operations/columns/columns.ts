@@ -12,14 +12,13 @@ import {
 import type { Call } from "../../../../namespace/call.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
-import { inSlices } from "../../../../runtime/pace.ts";
 import { firstRepeated } from "../../../../runtime/repeated.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
 import { engineCall } from "../../engine/errors.ts";
 import { exactColumns, refuseInexact } from "../../engine/exact-filter.ts";
 import type { NativeAlteration, NativeTable } from "../../engine/native.ts";
 import { checkExpressions } from "../../engine/predicate.ts";
-import { costSteps } from "../../engine/sql-costs.ts";
+import { areCostly } from "../../engine/sql-costs.ts";
 import { readSchema } from "../../engine/version-answers.ts";
 import type { ReadContext } from "../context.ts";
 import { inRoomOfChange } from "../read/in-room.ts";
@@ -44,7 +43,7 @@ export function createColumnOperations(
     return withGuarded(context, call, { branch }, async (data) => {
       const { table, wait, refuseMisread, commit } = data;
       const schema = await wait(() => schemaOf(table));
-      if ((await inSlices(costSteps(reads.expressions ?? []))) > 0) data.takeTurns();
+      if (await areCostly(reads.expressions ?? [])) data.takeTurns();
       const bytes = await memoryOfReads(data, { expressions: reads.expressions ?? [] });
       checkChange(bytes);
       const waiting = { call, readAhead: context.readAhead };

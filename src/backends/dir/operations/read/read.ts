@@ -13,7 +13,7 @@ import { MAX_BATCH_ROWS } from "../../engine/batch-rows.ts";
 import { milestonesOf } from "../../engine/milestones.ts";
 import type { NativeQueryBase } from "../../engine/native-query.ts";
 import { predicateSteps } from "../../engine/predicate.ts";
-import { costSteps } from "../../engine/sql-costs.ts";
+import { areCostly } from "../../engine/sql-costs.ts";
 import type { ReadContext } from "../context.ts";
 import { type BuiltQuery, buildQuery } from "../query/build.ts";
 import type { QueryFields } from "../query/fields.ts";
@@ -67,7 +67,7 @@ export function createReadOperations(
       const filter = await inSlices(predicateSteps(predicate));
       const count = await withGuarded(context, call, { version, branch }, async (data) => {
         if (filter === undefined) return data.rowCount();
-        if ((await inSlices(costSteps([filter]))) > 0) data.takeTurns();
+        if (await areCostly([filter])) data.takeTurns();
         const check = () => data.refuseMisread(() => ({ expressions: [filter] }));
         await check();
         const safe = await data.safeFilter(filter);
@@ -125,14 +125,12 @@ async function build(
   const { table, found, schema, textFields, safeFilter, wait } = data;
   const request = asked.fastSearch && reindexed.has(found.path) ? { ...asked, fastSearch: false } : asked;
   const columns = await schema();
-  const options = { textFields, safeFilter, maxExpansions };
   const find = async (filter: string) => {
     // The ids of rows in a log are not those of the table.
     if (await table.getLsmWriteSpec()) return undefined;
     const size = await sizeOfConditions([filter], data);
     return milestonesOf(filter, size?.batchRows ?? MAX_BATCH_ROWS);
   };
-  return wait(async () =>
-    buildQuery(table, request, columns, milestones ? { ...options, milestones: find } : options),
-  );
+  const options = { textFields, safeFilter, maxExpansions, milestones: milestones ? find : undefined };
+  return wait(async () => buildQuery(table, request, columns, options));
 }

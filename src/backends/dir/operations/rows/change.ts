@@ -13,7 +13,7 @@ import type { TableContext } from "../../catalog/catalog-context.ts";
 import { checkGrowth } from "../../catalog/state/properties-size.ts";
 import { type Row, sameProperties } from "../../catalog/state/row.ts";
 import { lengthOf, predicateSteps } from "../../engine/predicate.ts";
-import { costSteps } from "../../engine/sql-costs.ts";
+import { areCostly } from "../../engine/sql-costs.ts";
 import { MAX_VALUE_LENGTH } from "../../engine/sql-functions.ts";
 import { afterChange } from "../../format/changes/after-change.ts";
 import type { ReadContext } from "../context.ts";
@@ -70,8 +70,7 @@ export function createChangeOperations(
         withGuarded(context, call, { branch }, async (data) => {
           const { found, table, schema, safeFilter, refuseMisread, commit } = data;
           const waiting = { call, readAhead: context.readAhead };
-          if ((await inSlices(costSteps([filter, ...updates.map(({ expression }) => expression)]))) > 0)
-            data.takeTurns();
+          if (await areCostly([filter, ...updates.map(({ expression }) => expression)])) data.takeTurns();
           const columns = await updatedColumns(updates, await schema());
           const check = () =>
             refuseMisread(() => ({
@@ -104,7 +103,7 @@ export function createChangeOperations(
         withGuarded(context, call, { branch }, async (data) => {
           const { table, safeFilter, refuseMisread, commit } = data;
           const waiting = { call, readAhead: context.readAhead };
-          if ((await inSlices(costSteps([filter]))) > 0) data.takeTurns();
+          if (await areCostly([filter])) data.takeTurns();
           const check = () => refuseMisread(() => ({ expressions: [filter] }));
           await check();
           const safe = await safeFilter(filter);

@@ -18,7 +18,7 @@ import { untilEarlyEnd } from "../../concurrency/early-end.ts";
 import { cancellationOf, timeLimit, untilAborted } from "../../concurrency/wait.ts";
 import { exactMatch } from "../../engine/exact-filter.ts";
 import { predicateSteps } from "../../engine/predicate.ts";
-import { costSteps } from "../../engine/sql-costs.ts";
+import { areCostly } from "../../engine/sql-costs.ts";
 import { withBlobColumns } from "../blobs/legacy-blobs.ts";
 import type { ReadContext, UploadContext } from "../context.ts";
 import { inRoomOfChange } from "../read/in-room.ts";
@@ -97,7 +97,7 @@ export function createMergeOperations(
       const update = await exact(plan.update, bothSides(schema, upload.schema));
       const remove = await exact(plan.delete, schema.fields);
       const expressions = [update?.condition, remove?.condition];
-      if ((await inSlices(costSteps(expressions))) > 0) data.takeTurns();
+      if (await areCostly(expressions)) data.takeTurns();
       // A merge is not refused for its memory, because the engine may read less with an index.
       const bytes = await memoryOfReads(data, { expressions, whole: all });
       const useIndex =

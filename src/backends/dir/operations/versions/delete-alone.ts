@@ -2,8 +2,7 @@ import type { BatchDeleteTableVersionsRequest } from "../../../../gen/lance/name
 import { LanceError } from "../../../../namespace/errors.ts";
 import { type Identifier, joinIdentifier } from "../../../../namespace/identifier.ts";
 import { type BackendOperations, callIn, wrapOperations } from "../../../../namespace/lance-namespace.ts";
-import { factsOf } from "../../../../namespace/operations.ts";
-import { isReadAction } from "../../../../namespace/principal.ts";
+import { factsOf, isReadOperation } from "../../../../namespace/operations.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
 import type { WriteGate } from "../../concurrency/write-gate.ts";
 import { normalizeBranch } from "../../format/dataset.ts";
@@ -24,8 +23,7 @@ export function besideDeletions(
   all: BackendOperations,
 ): BackendOperations {
   return wrapOperations(all, (handler, localName) => {
-    const facts = factsOf(localName);
-    if (facts !== undefined && (isReadAction(facts.action) || facts.keepsApart)) return handler;
+    if (isReadOperation(localName) || factsOf(localName)?.keepsApart) return handler;
     return (...args) =>
       histories.pass(joinIdentifier(callIn(args).id), () => handler(...args) as Promise<unknown>);
   });
