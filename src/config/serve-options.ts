@@ -30,15 +30,16 @@ export function readServeOptions(
   // A database may have the option that another one needs.
   const own = isShared ? specs.filter(([, { backends }]) => backends === undefined) : specs;
   attempt(report, () => refuseIdle(Object.fromEntries(own), flags, layers));
+  let { backend } = options;
   for (const layer of layers) {
-    const backend = attempt(report, () => backendIn(layer));
-    if (backend === undefined) continue;
-    attempt(report, () => refuseOtherKinds(layer, backend));
-    if (!isShared) attempt(report, () => refuseOtherKinds(flags, backend));
-    return { ...options, backend };
+    const named = attempt(report, () => backendIn(layer));
+    if (named === undefined) continue;
+    attempt(report, () => refuseOtherKinds(layer, named));
+    backend = named;
+    break;
   }
-  if (!isShared) attempt(report, () => refuseOtherKinds(flags, options.backend));
-  return options;
+  if (!isShared) attempt(report, () => refuseOtherKinds(flags, backend));
+  return { ...options, backend };
 }
 
 /** Refuses options of the command line that are for a kind of backend that no database has. */

@@ -1,20 +1,10 @@
 import { isatty } from "node:tty";
 import { styleText } from "node:util";
-import type { DestinationStream } from "pino";
+import { type DestinationStream, levels } from "pino";
 import { escapeInvisible } from "../runtime/line-text.ts";
 
 /** A form of the log: `auto` is text on a terminal, and JSON elsewhere. */
 export type LogFormat = "auto" | "json" | "text";
-
-/** Names of the library's levels. */
-const LEVELS: Readonly<Record<number, string>> = {
-  10: "TRACE",
-  20: "DEBUG",
-  30: "INFO",
-  40: "WARN",
-  50: "ERROR",
-  60: "FATAL",
-};
 
 const COLORS: Readonly<Record<number, "yellow" | "red">> = { 40: "yellow", 50: "red", 60: "red" };
 
@@ -37,7 +27,7 @@ type Paint = (color: "yellow" | "red", text: string) => string;
 export function lineText(line: string, paint: Paint): string {
   const fields = JSON.parse(line) as Readonly<Record<string, unknown>>;
   const { level, time, msg = "", err } = fields;
-  const name = (LEVELS[Number(level)] ?? String(level)).padEnd(5);
+  const name = (levels.labels[Number(level)] ?? String(level)).toUpperCase().padEnd(5);
   const color = COLORS[Number(level)];
   const shown = color === undefined ? name : paint(color, name);
   const facts = Object.entries(fields)

@@ -73,13 +73,14 @@ const describeTable = defineTool({
       namespace.listTableVersions({ id, branch, descending: true, limit: NEWEST_VERSIONS }, { signal }),
     );
     const indices = await part("indices", namespace.listTableIndices({ id, version, branch }, { signal }));
+    const allProperties = Object.entries({ ...found.metadata, ...found.properties });
     const lists = {
       columns: boundedListOf(columnsOf(found)),
       ...(versions && {
         versions: boundedListOf(versions.versions.slice(0, NEWEST_VERSIONS).map(versionOf)),
       }),
       ...(indices && { indices: boundedListOf(indices.indexes.map(indexOf)) }),
-      properties: boundedListOf(Object.entries({ ...found.metadata, ...found.properties })),
+      properties: boundedListOf(allProperties),
     };
     const { properties, ...shown } = lists;
     for (const [name, list] of Object.entries(lists)) if (list.isFull) notes.push(cutNote(name, list));
@@ -88,16 +89,12 @@ const describeTable = defineTool({
       version: found.version,
       row_count: rows?.count,
       ...(found.isOnlyDeclared === true && { is_only_declared: true }),
-      ...(properties.count > 0 && { properties: new Map(propertiesIn(properties)) }),
+      ...(properties.count > 0 && { properties: new Map(allProperties.slice(0, properties.count)) }),
       ...noteMember(notes),
     };
     return objectText(members, shown);
   },
 });
-
-function propertiesIn({ items }: BoundedList): readonly (readonly [string, string])[] {
-  return items.map((text) => JSON.parse(text) as [string, string]);
-}
 
 function cutNote(name: string, { count }: BoundedList): string {
   return `${name} are cut after ${count}`;

@@ -1,7 +1,7 @@
 import type { TLSSocket } from "node:tls";
 import type { FastifyInstance } from "fastify";
 import { LanceError } from "../namespace/errors.ts";
-import type { RestRequest } from "./rest/http.ts";
+import { hostOf, type RestRequest } from "./rest/http.ts";
 
 /** Where clients find the issuers of a resource's tokens (RFC 9728). */
 const METADATA = "/.well-known/oauth-protected-resource";
@@ -53,7 +53,7 @@ const HOST = /^[\w.[\]:-]+$/;
 
 /** Returns the origin as the client knows it. Only this client sees it, so a header of its own, or of a proxy, may say it. */
 function originOf({ headers, socket }: Pick<RestRequest, "headers" | "socket">): string {
-  const host = (headers[":authority"] as string | undefined) ?? headers.host ?? "";
+  const host = hostOf(headers) ?? "";
   const isTls = (socket as TLSSocket | undefined)?.encrypted === true;
   const isHttps = isTls || headers["x-forwarded-proto"] === "https";
   return `${isHttps ? "https" : "http"}://${HOST.test(host) ? host : "localhost"}`;

@@ -172,15 +172,10 @@ async function send(exchange: Exchange, response: Response, check: () => void): 
   const { status, body } = response;
   const type = response.headers.get("content-type") ?? undefined;
   exchange.responseHeaders = { "cache-control": "no-store" };
-  if (body === null) {
-    check();
-    exchange.answer(status, undefined, "");
-    return;
-  }
-  if (type?.startsWith("text/event-stream") !== true) {
+  if (body === null || type?.startsWith("text/event-stream") !== true) {
     const text = await response.text();
     check();
-    exchange.answer(status, type, text);
+    exchange.answer(status, body === null ? undefined : type, text);
     return;
   }
   let isFirst = true;

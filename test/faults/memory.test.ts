@@ -160,6 +160,7 @@ describe("the memory for requests", () => {
       });
       // Each ends, although its client could send on: nothing of it is left.
       await Promise.all(streams.map((stream) => once(stream, "close")));
+      // The server counts what it has seen at two looks, which are 100 ms apart.
       await sleep(300);
       await large("REST").finally(() => session.destroy());
     });

@@ -1,9 +1,8 @@
 import stringWidth from "string-width";
 import { textOfValue } from "../../arrow/rows/row-texts.ts";
 import { slicesOf } from "../files/text.ts";
-import { forTerminal } from "../terminal-text.ts";
 import { tableLines } from "./print-list.ts";
-import { fitsWidth, terminalWidth } from "./text-table.ts";
+import { cleaned, fitsWidth, terminalWidth } from "./text-table.ts";
 
 /** Number of characters to which a terminal's cells are cut. */
 const CELL_CHARACTERS = 60;
@@ -34,10 +33,10 @@ async function* cellsOf(names: readonly string[], slices: Slices): AsyncIterable
 async function* recordsOf(slices: Slices): AsyncIterable<string> {
   let number = 0;
   for await (const { names, rows } of slices) {
-    const width = Math.max(0, ...names.map((name) => stringWidth(oneLine(name))));
+    const width = Math.max(0, ...names.map((name) => stringWidth(cleaned(name))));
     const line = (name: string, value: unknown) => {
-      const shown = oneLine(name);
-      return `${shown}${" ".repeat(width - stringWidth(shown))}  ${oneLine(valueText(value))}`.trimEnd();
+      const shown = cleaned(name);
+      return `${shown}${" ".repeat(width - stringWidth(shown))}  ${cleaned(valueText(value))}`.trimEnd();
     };
     const texts = rows.map((row) => {
       number++;
@@ -45,10 +44,6 @@ async function* recordsOf(slices: Slices): AsyncIterable<string> {
     });
     if (texts.length > 0) yield texts.join("");
   }
-}
-
-function oneLine(text: string): string {
-  return forTerminal(text).replaceAll(/[\n\t]/g, " ");
 }
 
 const TIME = /^((?:\d{4}|[-+]\d{6,})-\d\d-\d\d)T(\d\d:\d\d:\d\d(?:\.\d+)?)(Z?)$/;

@@ -61,7 +61,7 @@ export function createTableFormat(
 }
 
 /** Replaces control characters and line breaks, which would move other cells. */
-function cleaned(cell: string): string {
+export function cleaned(cell: string): string {
   return forTerminal(cell).replaceAll(/[\n\t]/g, " ");
 }
 

@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { FastifyInstance } from "fastify";
 import { LanceError } from "../../namespace/errors.ts";
 import type { NoteRefusal } from "../../pipeline/records/refusals.ts";
+import { hostOf } from "../../wires/rest/http.ts";
 import { isConsolePath } from "./console-pages.ts";
 import type { HostCheck } from "./host-check.ts";
 import { isProbe, pathOf, refuse } from "./refusals.ts";
@@ -70,11 +71,6 @@ function foreignPage(): LanceError {
     "PermissionDenied",
     "a page of another origin must not call; --cors-origin names the origins that may",
   );
-}
-
-/** Returns the host and port of a request, if it names them. */
-function hostOf(headers: IncomingHttpHeaders): string | undefined {
-  return (headers[":authority"] as string | undefined) ?? headers.host;
 }
 
 type OriginCheck = (headers: IncomingHttpHeaders, host: string | undefined) => boolean;

@@ -85,6 +85,7 @@ export interface Listener {
 }
 
 const TCP_KEEP_ALIVE_MS = 30_000;
+
 /** How long a client that was answered early may continue its body after the server shuts down, in milliseconds. */
 const REFUSED_BODY_MS = 250;
 

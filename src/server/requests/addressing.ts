@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { databaseOfRegion } from "../../namespace/local-region.ts";
 import { setAddress } from "../../wires/address.ts";
+import { hostOf } from "../../wires/rest/http.ts";
 
 /** The parts of a request's address that name a database. */
 export interface Addressing {
@@ -31,10 +32,6 @@ export function createTakeAddress({ pathPrefix, hosts = [] }: Addressing): TakeA
     if (host !== undefined || database !== undefined) setAddress(headers, { host, database });
     return end < 0 ? target : target.slice(end);
   };
-}
-
-function hostOf(headers: IncomingHttpHeaders): string | undefined {
-  return (headers[":authority"] as string | undefined) ?? headers.host;
 }
 
 const VISIBLE = /^[!-~]+$/;

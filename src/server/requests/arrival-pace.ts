@@ -2,6 +2,7 @@ import type { ServerHttp2Stream } from "node:http2";
 import type { LoopPace, PacedExchange } from "../../wires/loop-pace.ts";
 import { withoutQuery } from "../../wires/rest/http.ts";
 
+/** Content types of native gRPC, whatever encoding its messages have. */
 export const GRPC_CONTENT_TYPE = /^application\/grpc(?!-web)/i;
 
 /** Paths that tell how the server is. */

@@ -38,6 +38,11 @@ export function exchangeOf(response: RestResponse): PacedExchange {
   };
 }
 
+/** Returns the host and port of a request, if it names them; HTTP/2 has them in a header of its own. */
+export function hostOf(headers: IncomingHttpHeaders): string | undefined {
+  return (headers[":authority"] as string | undefined) ?? headers.host;
+}
+
 /** Whether a request announces a body; the body may still be empty. */
 export function hasBody(request: RestRequest): boolean {
   if (isHttp2Request(request)) return !request.stream.endAfterHeaders;
