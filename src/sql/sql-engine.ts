@@ -1,0 +1,77 @@
+/** The table that a statement names. */
+export interface SqlTableName {
+  /** Database that the name begins with. Default: the database of the call. */
+  readonly database: string | undefined;
+  /** Names that lead from the root to the table, its own name last. */
+  readonly path: readonly string[];
+  /** Version that the statement asks for, by `AT (VERSION => 3)`. Default: the newest. */
+  readonly version: bigint | undefined;
+  /** Branch that the statement asks for, by `AT (VERSION => 'name')`. Default: the main branch. */
+  readonly branch: string | undefined;
+}
+
+/** A table at one version, which all scans of it read. */
+export interface SqlTable {
+  /** Columns, as an Arrow IPC stream without rows. */
+  readonly schema: Uint8Array;
+  /** Number of rows, for the plan of the statement. Default: it is not known. */
+  readonly rows: number | undefined;
+  /**
+   * Reads columns of all rows, as an Arrow IPC stream that is cut anywhere. Without columns, the stream has the rows with a column of the
+   * table's choice.
+   */
+  scan(columns: readonly string[], signal: AbortSignal): AsyncIterable<Uint8Array>;
+}
+
+/** The tables of a catalog as the caller of a statement may read them. */
+export interface SqlTables {
+  /**
+   * Resolves a name at this moment and authorizes a read of the table.
+   *
+   * @throws LanceError of the name or of the caller, as a query of the table throws it
+   */
+  open(name: SqlTableName, signal: AbortSignal): Promise<SqlTable>;
+}
+
+/** The caller of a statement, and what it may read. */
+export interface SqlCall {
+  readonly tables: SqlTables;
+  /** Namespace of names that name none. Default: the root. */
+  readonly namespacePath?: readonly string[] | undefined;
+  /** Key of the caller, for the statements that one caller may run at a time. Default: the callers without a key are one. */
+  readonly caller?: string | undefined;
+  /** Ends the call. */
+  readonly signal: AbortSignal;
+}
+
+/** A checked statement. It holds nothing between two runs: each run resolves and authorizes its tables again. */
+export interface SqlStatement {
+  /** Columns of the result, as far as the statement tells them without its parameters: one encapsulated IPC message, a schema. */
+  readonly schema: Uint8Array;
+  /** Parameters in order, with the types as far as the statement tells them: one encapsulated IPC message, a schema. */
+  readonly parameters: Uint8Array;
+  /**
+   * Runs the statement and yields an IPC stream, one encapsulated message at a time: the schema, which may differ from {@link schema} if the
+   * parameters decide about types or if a table has changed, and then record batches. Results have no dictionaries, and the end-of-stream marker is
+   * left out. Leaving the loop ends the statement.
+   *
+   * @param parameters an IPC stream with a single row, a column for each parameter in order. Default: none.
+   * @throws LanceError InvalidInput for a failure of the statement or its parameters, PayloadTooLarge past a bound, Throttling if too many
+   *   statements wait
+   */
+  run(parameters: Uint8Array | undefined, signal: AbortSignal): AsyncIterable<Uint8Array>;
+  close(): Promise<void>;
+}
+
+/** Runs SQL over the tables of catalogs. It reads, and changes nothing. */
+export interface SqlEngine {
+  /**
+   * Parses and checks a statement, and resolves its tables.
+   *
+   * @throws LanceError InvalidInput for a statement that does not parse or bind, with the position; Unsupported for a statement, a function or a type
+   *   outside of the allowed ones, and without the package of the engine; every error of a table
+   */
+  prepare(statement: string, call: SqlCall): Promise<SqlStatement>;
+  /** Ends the running statements. */
+  close(): Promise<void>;
+}
