@@ -1,3 +1,4 @@
+import { backoffMs } from "../runtime/backoff.ts";
 import { type CellShape, type KeyedCells, openCells } from "../runtime/keyed-cells.ts";
 import { monotonicNow } from "../runtime/monotonic.ts";
 
@@ -34,7 +35,7 @@ export function createFailureDelay(options: FailureDelayOptions = {}): FailureDe
         numbers[at + 1] = count + 1;
         return count;
       });
-      return Math.min(longestMs, firstMs * 2 ** Math.min(before ?? 0, 30));
+      return backoffMs(before ?? 0, firstMs, longestMs);
     },
   };
 }

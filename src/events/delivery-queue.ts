@@ -1,3 +1,4 @@
+import { backoffMs } from "../runtime/backoff.ts";
 import type { Attempt, Letter } from "./send.ts";
 
 /** A letter to a receiver. */
@@ -92,7 +93,7 @@ export function createDeliveryQueue(options: DeliveryQueueOptions, random = Math
   /** Attempts a delivery again after a pause; the jitter spreads letters that failed together. */
   function pause(waiting: Waiting, wantedMs: number): void {
     const { firstPauseMs, maxPauseMs } = retry;
-    const longest = Math.min(firstPauseMs * 2 ** (waiting.attempts - 1), maxPauseMs);
+    const longest = backoffMs(waiting.attempts - 1, firstPauseMs, maxPauseMs);
     const ms = Math.max(longest * (0.5 + random() / 2), Math.min(wantedMs, maxPauseMs));
     const timer = setTimeout(() => {
       pauses.delete(timer);

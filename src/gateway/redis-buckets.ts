@@ -1,6 +1,7 @@
 import type { Socket } from "node:net";
 import { loadLibrary } from "../backends/load-library.ts";
 import type { BucketServer, TokenGrant, TokenRequest } from "../pipeline/limits/bucket-server.ts";
+import { backoffMs } from "../runtime/backoff.ts";
 import { readText } from "../runtime/files-in-time.ts";
 import { monotonicNow } from "../runtime/monotonic.ts";
 import { withSockets } from "./watched-sockets.ts";
@@ -99,7 +100,7 @@ export async function connectBuckets(options: RedisOptions): Promise<RedisBucket
       }),
       socket: {
         connectTimeout: CONNECT_MS,
-        reconnectStrategy: (attempts) => Math.min(100 * 2 ** attempts, LONGEST_PAUSE_MS),
+        reconnectStrategy: (attempts) => backoffMs(attempts, 100, LONGEST_PAUSE_MS),
         ...(ca !== undefined && { tls: true, ca }),
       },
     });

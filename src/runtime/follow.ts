@@ -1,3 +1,4 @@
+import { backoffMs } from "./backoff.ts";
 import { statFile } from "./files-in-time.ts";
 
 /** Interval between looks, in milliseconds. */
@@ -69,7 +70,7 @@ export function follow<T>(followed: Followed<T>, known: string): Following {
   const { intervalMs = LOOK_MS, waitsForRest = false } = followed;
   let [tried, seen] = [known, known];
   /** The attempts since the last change that failed. */
-  let failure: { message: string; pauseMs: number; looks: number } | undefined;
+  let failure: { message: string; count: number; looks: number } | undefined;
   let isOver = false;
   let turn: Promise<void> = Promise.resolve();
   let timer = start();
@@ -94,7 +95,8 @@ export function follow<T>(followed: Followed<T>, known: string): Following {
       await attempt();
     } else if (failure !== undefined && now === tried) {
       failure.looks += 1;
-      if (isAsked || failure.looks * intervalMs >= failure.pauseMs) await attempt();
+      const pauseMs = backoffMs(failure.count - 1, intervalMs, Math.max(intervalMs, MAX_RETRY_MS));
+      if (isAsked || failure.looks * intervalMs >= pauseMs) await attempt();
     }
   }
   async function attempt(): Promise<void> {
@@ -105,8 +107,7 @@ export function follow<T>(followed: Followed<T>, known: string): Following {
     } catch (error) {
       const message = String(error);
       if (!isOver && failure?.message !== message) followed.failed(error);
-      const pauseMs = failure === undefined ? intervalMs : Math.min(2 * failure.pauseMs, MAX_RETRY_MS);
-      failure = { message, pauseMs, looks: 0 };
+      failure = { message, count: (failure?.count ?? 0) + 1, looks: 0 };
     }
   }
   return {

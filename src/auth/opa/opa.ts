@@ -5,7 +5,7 @@ import type { Principal } from "../../namespace/principal.ts";
 import { createPace, ITEMS_PER_STEP } from "../../runtime/pace.ts";
 import { createDecisionCache } from "./decision-cache.ts";
 import { decisionsIn, inputOf } from "./question.ts";
-import { isLeftAlone, type OpaServer } from "./server.ts";
+import { CircuitOpenError, type OpaServer } from "./server.ts";
 
 /** Options of {@link createOpaAuthorizer}. */
 export interface OpaAuthorizerOptions {
@@ -42,7 +42,8 @@ export function createOpaAuthorizer({ server, maxAgeMs, log }: OpaAuthorizerOpti
       isFailing = false;
       return decisions;
     } catch (cause) {
-      if (!isFailing && !isLeftAlone(cause)) log.error({ err: cause }, "the policy server cannot be asked");
+      if (!isFailing && !(cause instanceof CircuitOpenError))
+        log.error({ err: cause }, "the policy server cannot be asked");
       isFailing = true;
       const message = "permissions cannot be checked now, because the policy server cannot be asked";
       throw new LanceError("ServiceUnavailable", message, { cause, headers: { "retry-after": "1" } });

@@ -1,5 +1,5 @@
-import { BrokenCircuitError, ConsecutiveBreaker, circuitBreaker, handleAll } from "cockatiel";
 import { Pool } from "undici";
+import { Circuit } from "../../runtime/circuit.ts";
 import { isJsonObject } from "../../runtime/json.ts";
 
 /** A server of Open Policy Agent. */
@@ -7,6 +7,7 @@ export interface OpaServer {
   /**
    * Asks for the value of the rule with an input; undefined if the rule has none.
    *
+   * @throws CircuitOpenError if the server is not asked, because it has just failed several times.
    * @throws Error if the server cannot be asked, does not answer in time, or answers anything else.
    */
   ask(input: object): Promise<unknown>;
@@ -25,9 +26,9 @@ export interface OpaServerOptions {
   readonly token?: (() => string) | undefined;
 }
 
-/** Failures in a row after which the server is left alone, and for how long, in milliseconds. */
+/** Failures in a row after which the circuit opens, and for how long, in milliseconds. */
 const FAILURES = 5;
-const PAUSE_MS = 1_000;
+const OPEN_MS = 1_000;
 
 /** Most connections to the server; further questions wait. */
 const CONNECTIONS = 32;
@@ -39,8 +40,7 @@ const MAX_ANSWER_BYTES = 1024 ** 2;
 export function createOpaServer({ url, timeoutMs, ca, token }: OpaServerOptions): OpaServer {
   const { origin, pathname: path } = new URL(url);
   const pool = new Pool(origin, { connections: CONNECTIONS, ...(ca !== undefined && { connect: { ca } }) });
-  const breaker = new ConsecutiveBreaker(FAILURES);
-  const circuit = circuitBreaker(handleAll, { halfOpenAfter: PAUSE_MS, breaker });
+  const circuit = new Circuit({ failures: FAILURES, openMs: OPEN_MS });
 
   async function post(input: object): Promise<unknown> {
     const { statusCode, body } = await pool.request({
@@ -67,12 +67,25 @@ export function createOpaServer({ url, timeoutMs, ca, token }: OpaServerOptions)
   }
 
   return {
-    ask: (input) => circuit.execute(() => post(input)),
+    async ask(input) {
+      const turn = circuit.enter();
+      if (turn === undefined) throw new CircuitOpenError();
+      try {
+        const answer = await post(input);
+        turn.tell("working");
+        return answer;
+      } catch (error) {
+        turn.tell("failing");
+        throw error;
+      }
+    },
     close: () => void pool.destroy(),
   };
 }
 
-/** Whether the server was not asked, because it has just failed several times. */
-export function isLeftAlone(error: unknown): boolean {
-  return error instanceof BrokenCircuitError;
+/** Error of a question that was not sent, because the server has just failed several times. */
+export class CircuitOpenError extends Error {
+  constructor() {
+    super("the circuit breaker of the policy server is open");
+  }
 }

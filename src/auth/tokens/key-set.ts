@@ -7,6 +7,7 @@ import {
 } from "jose";
 import type { Logger } from "pino";
 import { LanceError } from "../../namespace/errors.ts";
+import { backoffMs } from "../../runtime/backoff.ts";
 import { isJsonObject } from "../../runtime/json.ts";
 
 /** Most keys of an issuer. */
@@ -55,7 +56,8 @@ export interface KeySetOptions {
 const LONGEST_PAUSE_MS = 60_000;
 
 interface Failure {
-  readonly pauseMs: number;
+  /** Number of failures since the last success. */
+  readonly count: number;
   /** Time of the next attempt. */
   readonly until: number;
   readonly cause: unknown;
@@ -88,8 +90,9 @@ export function createKeySet(options: KeySetOptions): KeySet {
       fetchedAt = performance.now();
       failure = undefined;
     } catch (cause) {
-      const pauseMs = failure === undefined ? firstPauseMs : Math.min(failure.pauseMs * 2, LONGEST_PAUSE_MS);
-      failure = { pauseMs, until: performance.now() + pauseMs, cause };
+      const before = failure?.count ?? 0;
+      const until = performance.now() + backoffMs(before, firstPauseMs, LONGEST_PAUSE_MS);
+      failure = { count: before + 1, until, cause };
       log.warn({ issuer, err: cause }, "the keys of the issuer cannot be read");
     }
   }

@@ -1,9 +1,10 @@
 import type { Logger } from "pino";
 import type { NoteDecision } from "../../namespace/decisions.ts";
 import { LanceError } from "../../namespace/errors.ts";
-import { Circuit, type Turn } from "./circuit.ts";
+import { backoffMs } from "../../runtime/backoff.ts";
+import { Circuit, type Health, type Turn } from "../../runtime/circuit.ts";
 import { ErrorShare } from "./error-share.ts";
-import { type Health, healthOf } from "./faults.ts";
+import { healthOf } from "./faults.ts";
 import type { Endpoint, Notes } from "./resilience.ts";
 import { refusal } from "./resilience.ts";
 
@@ -25,6 +26,9 @@ export interface AddressOptions<T> {
   readonly log: Logger;
   readonly noteDecision: NoteDecision;
 }
+
+/** Longest time that a circuit stays open between two probes, in milliseconds. */
+const MAX_OPEN_MS = 60_000;
 
 /** An address of an upstream, and its recent health. */
 export class Address<T> {
@@ -51,6 +55,7 @@ export class Address<T> {
     this.circuit = new Circuit({
       failures: options.circuitFailures,
       openMs: options.circuitOpenMs,
+      longestOpenMs: MAX_OPEN_MS,
       onOpen: () => {
         this.#hasOpened = true;
         log.warn(
@@ -79,7 +84,7 @@ export class Address<T> {
     const { ejectMs, log } = this.#options;
     const relapsed = performance.now() - this.#readmittedAt < MAX_EJECTION_MS;
     this.#ejections = relapsed ? this.#ejections + 1 : 1;
-    const ms = Math.min(MAX_EJECTION_MS, ejectMs * 2 ** (this.#ejections - 1));
+    const ms = backoffMs(this.#ejections - 1, ejectMs, MAX_EJECTION_MS);
     this.#ejectedUntil = performance.now() + ms;
     const share = this.errors.share;
     log.warn({ address: this.name, ms, share }, "an upstream address fails more than others and is left out");

@@ -1,26 +1,25 @@
-import { ExponentialBackoff, fullJitterGenerator, type IBackoff } from "cockatiel";
 import type { LanceError } from "../../namespace/errors.ts";
+import { backoffMs } from "../../runtime/backoff.ts";
 import type { Ending } from "../../runtime/late-signal.ts";
 
 /** Determines the delay before each retry of a call, in milliseconds. */
 export class Delays {
+  readonly #firstMs: number;
   readonly #maxMs: number;
-  #step: IBackoff<unknown>;
+  #times = 0;
 
   /**
    * @param firstMs the longest delay before the first retry
    * @param maxMs the longest delay of all
    */
   constructor(firstMs: number, maxMs: number) {
+    this.#firstMs = firstMs;
     this.#maxMs = maxMs;
-    const options = { initialDelay: firstMs, maxDelay: maxMs, generator: fullJitterGenerator };
-    this.#step = new ExponentialBackoff(options).next();
   }
 
   /** Returns the delay before the next retry; undefined if the upstream asks for a longer delay than the maximum. */
   next(error: LanceError): number | undefined {
-    const { duration } = this.#step;
-    this.#step = this.#step.next(undefined);
+    const duration = Math.random() * backoffMs(this.#times++, this.#firstMs, this.#maxMs);
     const asked = retryAfterMs(error.headers["retry-after"]);
     if (asked === undefined) return duration;
     return asked > this.#maxMs ? undefined : asked + duration;

@@ -1,11 +1,6 @@
 import { LanceError, type UpstreamFault } from "../../namespace/errors.ts";
+import type { Health } from "../../runtime/circuit.ts";
 import type { Repeatable } from "./resilience.ts";
-
-/**
- * Health of an address as the end of an attempt reveals it: it fails, it works, or nothing, because the gateway ended the
- * attempt.
- */
-export type Health = "failing" | "working" | "unknown";
 
 /** Consequences of a fault. */
 interface FaultRule {

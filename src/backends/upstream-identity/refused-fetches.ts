@@ -1,4 +1,5 @@
 import { LanceError } from "../../namespace/errors.ts";
+import { backoffMs } from "../../runtime/backoff.ts";
 import { type CellShape, type KeyedCells, openCells } from "../../runtime/keyed-cells.ts";
 
 /** Pause after a first failure, in milliseconds; it doubles with each further one, up to the longest. */
@@ -76,7 +77,8 @@ export function createRefusedFetches({
     add(subject, scope, error) {
       const key = scope === "provider" ? PROVIDER : subject;
       cells.change(cellOf(key), (numbers, at) => {
-        const pauseMs = Math.min((numbers[at + 1] as number) * 2 || FIRST_PAUSE_MS, LONGEST_PAUSE_MS);
+        const before = numbers[at + 1] as number;
+        const pauseMs = before === 0 ? FIRST_PAUSE_MS : backoffMs(1, before, LONGEST_PAUSE_MS);
         numbers[at] = now() + pauseMs;
         numbers[at + 1] = pauseMs;
         numbers[at + 2] = placeOf(error);

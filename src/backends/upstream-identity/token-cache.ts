@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { backoffMs } from "../../runtime/backoff.ts";
 import { createRefusedFetches, type FailureScope, type PausesOptions } from "./refused-fetches.ts";
 
 /** A token, and its expiry. */
@@ -102,7 +103,7 @@ export function createTokenCache<T = string>(options: TokenCacheOptions<T>): Tok
   function nextMinAge(before: Entry<T> | undefined, time: number): number {
     if (before === undefined || before.token !== undefined) return minAgeMs;
     if (time - before.issuedAt >= LONGEST_MIN_AGE_MS) return minAgeMs;
-    return Math.min(before.minAgeMs * 2, LONGEST_MIN_AGE_MS);
+    return backoffMs(1, before.minAgeMs, LONGEST_MIN_AGE_MS);
   }
 
   return {

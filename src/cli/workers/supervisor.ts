@@ -9,6 +9,7 @@ import type { RunningGateway } from "../../gateway/start-gateway.ts";
 import { createCrewMetrics } from "../../metrics/crew-metrics.ts";
 import { createEventTallies } from "../../metrics/event-tallies.ts";
 import { createMetrics } from "../../metrics/metrics.ts";
+import { backoffMs } from "../../runtime/backoff.ts";
 import { shareFiles } from "../../runtime/files-in-time.ts";
 import { lookNow } from "../../runtime/follow.ts";
 import { LONG_START_MS } from "../pause-compilers.ts";
@@ -165,7 +166,7 @@ export async function startWorkers(
         metrics.countReplacement(reason);
       }
       failures = isDismissed || performance.now() - since > PROVED_MS ? 0 : failures + 1;
-      const pause = failures < 2 ? 0 : Math.min(FIRST_PAUSE_MS * 2 ** (failures - 2), MAX_PAUSE_MS);
+      const pause = failures < 2 ? 0 : backoffMs(failures - 2, FIRST_PAUSE_MS, MAX_PAUSE_MS);
       // It keeps the process alive: while all workers pause, nothing else does.
       await sleep(pause, undefined, { signal }).catch(() => {});
       // A thread that leaves keeps its memory, so that a worker has one of them at most.

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { backoffMs } from "../../../runtime/backoff.ts";
 import { RefusedRequest } from "../format/refused-request.ts";
 
 /** Outcome of an attempt to change an object under a condition. */
@@ -46,7 +47,7 @@ export async function conditionally(
   let unclear = false;
   let failure: unknown;
   for (let count = 0; count < ATTEMPTS; count++) {
-    if (count > 0) await sleep(Math.random() * PAUSE * 2 ** count);
+    if (count > 0) await sleep(Math.random() * backoffMs(count, PAUSE));
     const earlier = onUnclear === "wait" ? Math.max(count, PATIENT) : count;
     const outcome = await attempt(earlier).catch((error: unknown) => {
       throw unclear ? failure : error;
@@ -75,7 +76,7 @@ export async function conditionally(
  */
 async function untilLanded(ownerOf: () => Promise<Owner>, failure: unknown): Promise<boolean> {
   for (let look = 1; look <= ATTEMPTS; look++) {
-    await sleep(PAUSE * 2 ** look);
+    await sleep(backoffMs(look, PAUSE));
     const owner = await ownerOf().catch(() => "nobody's");
     if (owner !== "nobody's") return owner === "ours";
   }

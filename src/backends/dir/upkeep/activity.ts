@@ -1,4 +1,5 @@
 import { type Identifier, joinIdentifier } from "../../../namespace/identifier.ts";
+import { backoffMs } from "../../../runtime/backoff.ts";
 import type { KnownVersions } from "../format/versions/examine-versions.ts";
 
 /** Times of upkeep, in milliseconds. */
@@ -147,7 +148,7 @@ export function createActivity(times: UpkeepTimes): Activity {
     end(table, tended, now) {
       table.isRunning = false;
       if (tended === undefined) {
-        const pause = Math.min(times.retryMs * 2 ** table.failures, times.maxRetryMs);
+        const pause = backoffMs(table.failures, times.retryMs, times.maxRetryMs);
         table.failures += 1;
         table.notBefore = now + pause;
         table.due = Math.min(table.due, now + pause);

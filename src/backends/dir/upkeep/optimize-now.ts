@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { isLanceError } from "../../../namespace/errors.ts";
 import { type Identifier, joinIdentifier } from "../../../namespace/identifier.ts";
+import { backoffMs } from "../../../runtime/backoff.ts";
 import { walkAllTables } from "../catalog/walk.ts";
 import { duringWork } from "../operations/tables/long-work.ts";
 import { datasetOf, type FoundTable, findTable } from "../operations/tables/lookup.ts";
@@ -148,7 +149,7 @@ async function optimizePatiently(context: UpkeepContext, table: FoundTable): Pro
       return await optimizeTable(context, table, "all", NO_SIGNAL);
     } catch (error) {
       if (!isLanceError(error, "ConcurrentModification") || attempt === ATTEMPTS) throw error;
-      await sleep(PAUSE_MS * 2 ** (attempt - 1));
+      await sleep(backoffMs(attempt - 1, PAUSE_MS));
     }
   }
 }

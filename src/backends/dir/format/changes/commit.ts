@@ -2,6 +2,7 @@ import { dirname } from "node:path/posix";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Manifest } from "../../../../gen/lance/format/table_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
+import { backoffMs } from "../../../../runtime/backoff.ts";
 import { createPace, inSlices, type Steps, stepsOf } from "../../../../runtime/pace.ts";
 import { startStopwatch } from "../../../../runtime/stopwatch.ts";
 import type { DatasetRef } from "../dataset.ts";
@@ -87,8 +88,7 @@ export async function commitChange(
   { attempts = 50, signal, properties = {} }: CommitOptions = {},
 ): Promise<CommittedVersion> {
   for (let attempt = 0; attempt < attempts; attempt++) {
-    if (attempt > 0)
-      await sleep(Math.random() * Math.min(5 * 2 ** attempt, MAX_PAUSE), undefined, { signal });
+    if (attempt > 0) await sleep(Math.random() * backoffMs(attempt, 5, MAX_PAUSE), undefined, { signal });
     signal?.throwIfAborted();
     const sinceLook = startStopwatch();
     const newest = await newestFile(dataset);

@@ -1,7 +1,10 @@
-import type { Health } from "./faults.ts";
+import { backoffMs } from "./backoff.ts";
 
-/** Longest time that a circuit stays open between two probes, in milliseconds. */
-const MAX_OPEN_MS = 60_000;
+/**
+ * Health of an address as the end of an attempt reveals it: it fails, it works, or nothing, because the gateway ended the
+ * attempt.
+ */
+export type Health = "failing" | "working" | "unknown";
 
 /** Options of {@link Circuit}. */
 export interface CircuitOptions {
@@ -9,8 +12,10 @@ export interface CircuitOptions {
   readonly failures: number;
   /** How long it stays open at first, in milliseconds. */
   readonly openMs: number;
-  readonly onOpen: () => void;
-  readonly onClose: () => void;
+  /** How long it stays open at most between two probes, in milliseconds; the time doubles until then. Default: `openMs`. */
+  readonly longestOpenMs?: number | undefined;
+  readonly onOpen?: () => void;
+  readonly onClose?: () => void;
 }
 
 /** A call that a circuit has admitted. */
@@ -75,14 +80,13 @@ export class Circuit {
   }
 
   #fail(wasProbe: boolean): void {
-    const { failures, openMs, onOpen } = this.#options;
+    const { failures, openMs, longestOpenMs = openMs, onOpen } = this.#options;
     this.#failuresInRow += 1;
     if (!wasProbe && (failures === 0 || this.#failuresInRow < failures)) return;
-    this.#openUntil =
-      performance.now() + Math.min(openMs * 2 ** this.#openings, Math.max(openMs, MAX_OPEN_MS));
+    this.#openUntil = performance.now() + backoffMs(this.#openings, openMs, Math.max(openMs, longestOpenMs));
     this.#openings += 1;
     this.#era += 1;
-    onOpen();
+    onOpen?.();
   }
 
   #succeed(): void {
@@ -90,6 +94,6 @@ export class Circuit {
     if (this.isClosed) return;
     this.#openings = 0;
     this.#era += 1;
-    this.#options.onClose();
+    this.#options.onClose?.();
   }
 }
