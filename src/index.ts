@@ -13,7 +13,7 @@ export type {
   UpstreamIdentity,
   UpstreamIdentityOptions,
 } from "./backends/upstream-identity/identity.ts";
-export type { ServeOptions } from "./config/options.ts";
+export type { ServeOptions } from "./config/options/groups.ts";
 export type { WebhookOption } from "./config/webhooks.ts";
 export type { Gateway, WireOptions } from "./gateway/compose.ts";
 export { createGateway, type GatewayOptions } from "./gateway/create-gateway.ts";
@@ -27,9 +27,7 @@ export type {
 export { startGateway } from "./gateway/start-gateway.ts";
 export { LanceNamespaceService } from "./gen/lance/namespace/v1/service_pb.ts";
 export { createMetrics, type Metrics } from "./metrics/metrics.ts";
-export { isRead } from "./namespace/actions.ts";
-export { type Call, type Credentials, createCall, type Protocol } from "./namespace/call.ts";
-export type { NoteDecision, UpstreamDecision } from "./namespace/decisions.ts";
+export { type Call, type Credentials, createCall, type Protocol } from "./namespace/call/call.ts";
 export {
   ERROR_TABLE,
   type ErrorEntry,
@@ -37,8 +35,10 @@ export {
   isLanceError,
   LanceError,
 } from "./namespace/errors.ts";
+export type { NoteDecision, UpstreamDecision } from "./namespace/figures/decisions.ts";
 export { type Identifier, joinIdentifier, parseIdentifier } from "./namespace/identifier.ts";
 export type { Backend, LanceDbExtensions, LanceNamespace, Operation } from "./namespace/lance-namespace.ts";
+export { isRead } from "./namespace/operations/actions.ts";
 export {
   type Interceptor,
   interceptOperations,

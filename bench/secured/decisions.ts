@@ -2,7 +2,7 @@ import { loadCedar } from "../../src/auth/policies/cedar.ts";
 import { createDecider } from "../../src/auth/policies/decide.ts";
 import { parsePolicies } from "../../src/auth/policies/read-policies.ts";
 import type { Access } from "../../src/namespace/authorizer.ts";
-import type { Principal } from "../../src/namespace/principal.ts";
+import type { Principal } from "../../src/namespace/call/principal.ts";
 import { atOnce } from "../../src/runtime/pace.ts";
 import { tableName } from "../catalog/work.ts";
 import { type Rounds, roundsOf } from "../support/results.ts";

@@ -4,7 +4,7 @@ import {
   type OptionSpec,
   type OptionTable,
 } from "../../src/config/option-spec.ts";
-import { OPTION_GROUPS } from "../../src/config/options.ts";
+import { OPTION_GROUPS } from "../../src/config/options/groups.ts";
 import { markdownTable } from "./markdown.ts";
 
 /** The options of `lance-gateway serve`, a table for each group. */

@@ -1,6 +1,6 @@
 import { METRICS } from "../../src/metrics/declarations.ts";
-import { UPSTREAM_DECISIONS } from "../../src/namespace/decisions.ts";
-import { UPKEEP_OUTCOMES } from "../../src/namespace/upkeep-runs.ts";
+import { UPSTREAM_DECISIONS } from "../../src/namespace/figures/decisions.ts";
+import { UPKEEP_OUTCOMES } from "../../src/namespace/figures/upkeep-runs.ts";
 import { markdownTable } from "./markdown.ts";
 
 /** The metrics as in `src/metrics/declarations.ts`. */
@@ -14,10 +14,10 @@ export function metricsTable(): string {
   return markdownTable(["Metric", "Type", "Labels", "What it counts"], rows);
 }
 
-/** The decisions as in `src/namespace/decisions.ts`. */
+/** The decisions as in `src/namespace/figures/decisions.ts`. */
 export const decisionsTable = (): string => meaningsTable("Decision", UPSTREAM_DECISIONS);
 
-/** The outcomes of upkeep as in `src/namespace/upkeep-runs.ts`. */
+/** The outcomes of upkeep as in `src/namespace/figures/upkeep-runs.ts`. */
 export const upkeepOutcomesTable = (): string => meaningsTable("Outcome", UPKEEP_OUTCOMES);
 
 function meaningsTable(heading: string, meanings: Readonly<Record<string, string>>): string {

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { tableFromIPC } from "apache-arrow";
 import { describe, it } from "vitest";
 import { createBinaryColumn } from "./binary-column.ts";
-import { parseMessageHead, readPrefix } from "./message.ts";
-import { END_OF_STREAM } from "./stream.ts";
+import { parseMessageHead, readPrefix } from "./ipc/message.ts";
+import { END_OF_STREAM } from "./ipc/stream.ts";
 
 type Values = readonly (Uint8Array | undefined)[];
 

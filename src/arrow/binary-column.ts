@@ -1,5 +1,5 @@
-import { readTable, readVector, rootTable, writeInt64 } from "./flatbuffer.ts";
-import { readPrefix } from "./message.ts";
+import { readTable, readVector, rootTable, writeInt64 } from "./ipc/flatbuffer.ts";
+import { readPrefix } from "./ipc/message.ts";
 
 /** Writes an Arrow IPC stream with a single column of binary values, which may be too large for memory. */
 export interface BinaryColumn {

@@ -21,9 +21,9 @@ import {
 } from "apache-arrow";
 import { test } from "vitest";
 import { dropColumn, dropField, integersOf, replaceFloats, rowsAmong, selectRows } from "./edit.ts";
+import { END_OF_STREAM } from "./ipc/stream.ts";
 import { decodeSchema } from "./schema.ts";
-import { END_OF_STREAM } from "./stream.ts";
-import { messagesIn } from "./upload-fixture.ts";
+import { messagesIn } from "./upload/upload-fixture.ts";
 
 const ROWS = 21;
 const numbers = Array.from({ length: ROWS }, (_, row) => row);

@@ -1,6 +1,6 @@
-import { createArrays, type Range, rowsIn, STRUCT_BYTES } from "./arrays.ts";
-import { type FlatTable, readInt64, readTable, readVector, rootTable, writeInt64 } from "./flatbuffer.ts";
-import { readPrefix } from "./message.ts";
+import { createArrays, type Range, rowsIn, STRUCT_BYTES } from "./ipc/arrays.ts";
+import { type FlatTable, readInt64, readTable, readVector, rootTable, writeInt64 } from "./ipc/flatbuffer.ts";
+import { readPrefix } from "./ipc/message.ts";
 import type { ArrowField } from "./schema.ts";
 
 /*

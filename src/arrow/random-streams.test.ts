@@ -3,12 +3,12 @@ import { tableFromIPC } from "apache-arrow";
 import fc from "fast-check";
 import { test } from "vitest";
 import { createRandom } from "../../test/support/random.ts";
-import { toIpcFile } from "./file.ts";
-import { joinIpcStreams } from "./join-streams.ts";
+import { toIpcFile } from "./ipc/file.ts";
+import { joinIpcStreams } from "./ipc/join-streams.ts";
+import { splitIpcStream } from "./ipc/split-stream.ts";
+import { toIpcStream } from "./ipc/to-stream.ts";
 import { columns, randomTable, rowsIn, streamOf } from "./random-table-fixture.ts";
-import { splitIpcStream } from "./split-stream.ts";
-import { toIpcStream } from "./to-stream.ts";
-import { join, split } from "./upload-fixture.ts";
+import { join, split } from "./upload/upload-fixture.ts";
 
 test("a stream that becomes a file, parts, or a stream again has the same rows", async () => {
   const counts = fc.array(fc.nat(20), { minLength: 1, maxLength: 4 });

@@ -32,8 +32,8 @@ import {
 } from "apache-arrow";
 import fc from "fast-check";
 import type { Random } from "../../test/support/random.ts";
-import { END_OF_STREAM } from "./stream.ts";
-import { messagesIn } from "./upload-fixture.ts";
+import { END_OF_STREAM } from "./ipc/stream.ts";
+import { messagesIn } from "./upload/upload-fixture.ts";
 
 const nullable = (name: string, type: DataType) => new Field(name, type, true);
 const entriesOf = (type: DataType) => {

@@ -32,9 +32,9 @@ import {
 import { test } from "vitest";
 import { isLanceError } from "../namespace/errors.ts";
 import { atOnce } from "../runtime/pace.ts";
-import { checkCompatible } from "./compatible.ts";
 import { jsonSchemaSteps } from "./json-schema.ts";
 import { type ArrowSchema, decodeSchema } from "./schema.ts";
+import { checkCompatible } from "./upload/compatible.ts";
 
 function schemaOf(fields: readonly Field[], metadata?: Map<string, string>): ArrowSchema {
   const stream = tableToIPC(new Table(new Schema([...fields], metadata)), "stream");

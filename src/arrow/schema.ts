@@ -10,8 +10,8 @@ import {
   readTables,
   readUint8,
   readVector,
-} from "./flatbuffer.ts";
-import { malformed, schemaTable } from "./message.ts";
+} from "./ipc/flatbuffer.ts";
+import { malformed, schemaTable } from "./ipc/message.ts";
 
 /** A unit of time, in Arrow's numbering: seconds, milliseconds, microseconds, nanoseconds. */
 export type TimeUnit = "s" | "ms" | "us" | "ns";

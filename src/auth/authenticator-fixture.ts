@@ -1,5 +1,5 @@
+import type { Principal } from "../namespace/call/principal.ts";
 import { LanceError } from "../namespace/errors.ts";
-import type { Principal } from "../namespace/principal.ts";
 import type { Authenticator } from "./authenticator.ts";
 
 /** Takes every caller for the same one, whatever it brings. */

@@ -1,6 +1,6 @@
-import type { Call, Credentials } from "../namespace/call.ts";
+import type { Call, Credentials } from "../namespace/call/call.ts";
+import type { Principal } from "../namespace/call/principal.ts";
 import { LanceError } from "../namespace/errors.ts";
-import type { Principal } from "../namespace/principal.ts";
 import { createFailureDelay, type FailureDelay } from "./failure-delay.ts";
 
 /** The parts of a call that prove who its caller is. */

@@ -1,9 +1,9 @@
+import { SILENT_LOG } from "../client/connections/silent-log.ts";
 import { createNamespace } from "../client/namespace.ts";
 import { pathText } from "../client/object-path.ts";
-import { SILENT_LOG } from "../client/silent-log.ts";
 import type { Layer } from "../config/layers.ts";
 import type { Environment } from "../config/option-spec.ts";
-import { openBackend } from "../gateway/open-backend.ts";
+import { openBackend } from "../gateway/backends/open-backend.ts";
 import { readConnection } from "./contexts/connection.ts";
 import { contextsPath, readContexts } from "./contexts/context-file.ts";
 

@@ -1,9 +1,9 @@
 import { UsageError } from "../config/option-spec.ts";
 import { cacheCode } from "./cache-code.ts";
 import { endByEarlySignals, exit } from "./exit.ts";
-import { failureJson, failureLine } from "./failure.ts";
 import { pauseCompilers } from "./pause-compilers.ts";
 import { runProgram } from "./program.ts";
+import { failureJson, failureLine } from "./terminal/failure.ts";
 
 const args = process.argv.slice(2);
 const isGateway = args[0] === "serve";

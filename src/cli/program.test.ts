@@ -4,7 +4,7 @@ import { describe, it } from "vitest";
 import { startProgram } from "../../test/support/program.ts";
 import { runCommand } from "../../test/support/run-command.ts";
 import { environmentName, UsageError } from "../config/option-spec.ts";
-import { OPTION_GROUPS } from "../config/options.ts";
+import { OPTION_GROUPS } from "../config/options/groups.ts";
 import { EXAMPLES } from "./commands/examples.ts";
 import { COMMANDS } from "./commands/table.ts";
 import { runProgram } from "./program.ts";

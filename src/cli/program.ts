@@ -7,8 +7,8 @@ import type { CommandDefinition } from "./commands/command.ts";
 import { COMMANDS, type CommandGroup, type Loadable } from "./commands/table.ts";
 import { addCompletion } from "./completion.ts";
 import { DOCUMENTATION } from "./documentation.ts";
-import { addOptions, type OptionGroup } from "./flags.ts";
-import { createHelpFormat } from "./help.ts";
+import { addOptions, type OptionGroup } from "./terminal/flags.ts";
+import { createHelpFormat } from "./terminal/help.ts";
 
 const DESCRIPTION =
   "Serves the Lance Namespace API over REST, gRPC, Connect and gRPC-Web on one port, and works on its catalogs.";

@@ -1,12 +1,12 @@
 /** The client for browsers, and for other platforms that have fetch but not Node's modules: REST and Connect. */
 
 import { LanceError } from "../namespace/errors.ts";
-import { type ConnectProperties, openConnect } from "./connect.ts";
-import { createFetchTransport } from "./fetch-transport.ts";
+import { type ConnectProperties, openConnect } from "./connections/connect.ts";
+import type { Properties } from "./connections/properties.ts";
+import { createRegistry } from "./connections/registry.ts";
+import { openRest, type RestProperties } from "./connections/rest.ts";
 import type { Namespace } from "./namespace.ts";
-import type { Properties } from "./properties.ts";
-import { createRegistry } from "./registry.ts";
-import { openRest, type RestProperties } from "./rest.ts";
+import { createFetchTransport } from "./transport/fetch-transport.ts";
 
 export * from "./exports.ts";
 

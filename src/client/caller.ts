@@ -5,15 +5,15 @@ import type {
   DescMethodUnary,
   Message,
 } from "@bufbuild/protobuf";
-import { ARROW_STREAM } from "../arrow/ipc-forms.ts";
-import { type Call, createCall } from "../namespace/call.ts";
+import { ARROW_STREAM } from "../arrow/ipc/ipc-forms.ts";
+import { type Call, createCall } from "../namespace/call/call.ts";
 import { LanceError, toLanceError } from "../namespace/errors.ts";
 import type { LanceNamespace } from "../namespace/lance-namespace.ts";
 import { checkBlankTexts } from "../pipeline/call/blank-texts.ts";
 import { resolveRequest, shareContext } from "../pipeline/call/resolve.ts";
 import { beforeEnd } from "../runtime/before-end.ts";
-import { withServerName } from "./server-name.ts";
-import { SILENT_LOG } from "./silent-log.ts";
+import { withServerName } from "./connections/server-name.ts";
+import { SILENT_LOG } from "./connections/silent-log.ts";
 import type { CallOptions } from "./types.ts";
 
 /** Carries out calls on an implementation; every failure is a LanceError. */

@@ -1,17 +1,17 @@
 /** The client: the same interface to a directory, a REST server or a gRPC server. */
 import { loadLibrary } from "../backends/load-library.ts";
-import { type ConnectProperties, openConnect } from "./connect.ts";
-import { type DirProperties, openDirectory } from "./dir.ts";
-import { type GrpcProperties, openGrpc } from "./grpc.ts";
+import { type ConnectProperties, openConnect } from "./connections/connect.ts";
+import { type DirProperties, openDirectory } from "./connections/dir.ts";
+import { type GrpcProperties, openGrpc } from "./connections/grpc.ts";
+import type { Properties } from "./connections/properties.ts";
+import { createRegistry } from "./connections/registry.ts";
+import { openRest, type RestProperties } from "./connections/rest.ts";
 import type { Namespace } from "./namespace.ts";
-import { openNodeFetch, openNodeTransport } from "./node-transport.ts";
-import type { Properties } from "./properties.ts";
-import { createRegistry } from "./registry.ts";
-import { openRest, type RestProperties } from "./rest.ts";
+import { openNodeFetch, openNodeTransport } from "./transport/node-transport.ts";
 
-export type { DirProperties } from "./dir.ts";
+export type { DirProperties } from "./connections/dir.ts";
+export type { GrpcProperties } from "./connections/grpc.ts";
 export * from "./exports.ts";
-export type { GrpcProperties } from "./grpc.ts";
 
 const { registerNamespace, connectByName } = createRegistry(
   {

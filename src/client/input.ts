@@ -2,7 +2,7 @@ import { create, type DescField, type DescMessage, fromJson, type Message } from
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import { LanceError } from "../namespace/errors.ts";
 import { FieldError, toInvalidInput, within } from "../transcode/field-error.ts";
-import { createJsonDecoders } from "../transcode/json-decode.ts";
+import { createJsonDecoders } from "../transcode/json/decode.ts";
 
 const decoders = createJsonDecoders();
 

@@ -6,7 +6,7 @@ import {
   type Message,
 } from "@bufbuild/protobuf";
 import type { Schema } from "apache-arrow";
-import { ARROW_STREAM } from "../arrow/ipc-forms.ts";
+import { ARROW_STREAM } from "../arrow/ipc/ipc-forms.ts";
 import { type HttpBody, HttpBodySchema } from "../gen/google/api/httpbody_pb.ts";
 import {
   type InsertIntoTableRequest,
@@ -14,14 +14,14 @@ import {
   type MergeInsertIntoTableRequest,
 } from "../gen/lance/namespace/v1/data_pb.ts";
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
-import { bodyFieldOf } from "../namespace/body-field.ts";
+import { bodyFieldOf } from "../namespace/operations/body-field.ts";
 import type { AnyMethod } from "../namespace/service.ts";
-import { type ArrowData, toIpcStream } from "./arrow-input.ts";
 import { type Caller, createCaller } from "./caller.ts";
-import type { NamespaceImplementation } from "./implementation.ts";
+import type { NamespaceImplementation } from "./connections/implementation.ts";
 import { toMessage } from "./input.ts";
 import { createListing } from "./listing.ts";
-import { createQueryResult } from "./query-result.ts";
+import { type ArrowData, toIpcStream } from "./rows/arrow-input.ts";
+import { createQueryResult } from "./rows/query-result.ts";
 import { createTableMethods, type LoadLanceDb, type TableMethods } from "./tables.ts";
 import { type CallOptions, LISTINGS, type Operations } from "./types.ts";
 

@@ -1,13 +1,13 @@
 import type { Connection, OpenTableOptions, Table } from "@lancedb/lancedb";
 import { LanceError } from "../namespace/errors.ts";
-import type { ArrowData } from "./arrow-input.ts";
-import type { LanceDbAccess } from "./implementation.ts";
+import type { LanceDbAccess } from "./connections/implementation.ts";
 import type {
   CreateTableRequest,
   CreateTableResponse,
   DropTableResponse,
   RenameTableResponse,
 } from "./messages.ts";
+import type { ArrowData } from "./rows/arrow-input.ts";
 import type { CallOptions, Fields, Operations } from "./types.ts";
 
 /** Loads `@lancedb/lancedb`, where available. Bundles for browsers do not contain this import. */

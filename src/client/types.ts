@@ -9,10 +9,10 @@ import type {
 } from "@bufbuild/protobuf";
 import type { Value } from "@bufbuild/protobuf/wkt";
 import type { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
-import type { ArrowData } from "./arrow-input.ts";
 import type { Listing } from "./listing.ts";
 import type { FloatVector, FullTextQuery, QueryColumns, QueryVector } from "./messages.ts";
-import type { QueryResult } from "./query-result.ts";
+import type { ArrowData } from "./rows/arrow-input.ts";
+import type { QueryResult } from "./rows/query-result.ts";
 
 /** Options of a call. */
 export interface CallOptions {

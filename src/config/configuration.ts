@@ -1,4 +1,4 @@
-import { hasDotSegment } from "../namespace/path-value.ts";
+import { hasDotSegment } from "../namespace/operations/path-value.ts";
 import type { Route } from "../pipeline/call/route.ts";
 import { isJsonObject } from "../runtime/json.ts";
 import {
@@ -19,7 +19,7 @@ import {
   type OptionSpec,
   UsageError,
 } from "./option-spec.ts";
-import { SERVE_OPTIONS, type ServeOptions } from "./options.ts";
+import { SERVE_OPTIONS, type ServeOptions } from "./options/groups.ts";
 import { readRoutes } from "./routes.ts";
 import { backendIn, PLACES, readServeOptions, refuseUnservedKinds } from "./serve-options.ts";
 

@@ -1,4 +1,4 @@
-import { hasDotSegment } from "../namespace/path-value.ts";
+import { hasDotSegment } from "../namespace/operations/path-value.ts";
 import type { Route } from "../pipeline/call/route.ts";
 import { checkKeys, type Section, subsection, textAt } from "./config-file.ts";
 import { UsageError } from "./option-spec.ts";

@@ -1,5 +1,5 @@
 import { BACKEND_KINDS, fileKey, type OptionSpec } from "./option-spec.ts";
-import { OPTION_GROUPS, SERVE_OPTIONS } from "./options.ts";
+import { OPTION_GROUPS, SERVE_OPTIONS } from "./options/groups.ts";
 
 /** A schema by JSON Schema, draft 7, which editors know. */
 export type JsonSchema = Readonly<Record<string, unknown>>;

@@ -6,7 +6,7 @@ import { sourcesOf } from "../../test/support/command-line.ts";
 import { temporaryDirectory } from "../../test/support/directory.ts";
 import { readConfiguration } from "./configuration.ts";
 import { type Environment, type OptionSpec, UsageError } from "./option-spec.ts";
-import { SERVE_OPTIONS } from "./options.ts";
+import { SERVE_OPTIONS } from "./options/groups.ts";
 import { secretsOf } from "./secrets.ts";
 
 async function read(args: readonly string[], environment: Environment = {}) {

@@ -1,6 +1,6 @@
 import { attempt, commandLine, type Layer, type Report, readTable, refuse } from "./layers.ts";
 import { type BackendKind, backendKindOf, type OptionSpec, UsageError } from "./option-spec.ts";
-import { SERVE_OPTIONS, type ServeOptions } from "./options.ts";
+import { SERVE_OPTIONS, type ServeOptions } from "./options/groups.ts";
 import { refuseIdle } from "./refuse-idle.ts";
 
 /** The required option of each kind of backend. */

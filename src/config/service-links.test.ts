@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { sourcesOf } from "../../test/support/command-line.ts";
 import { type Environment, UsageError } from "./option-spec.ts";
-import { SERVE_OPTIONS } from "./options.ts";
+import { SERVE_OPTIONS } from "./options/groups.ts";
 import { readServeOptions } from "./serve-options.ts";
 import { serviceLinks } from "./service-links.ts";
 

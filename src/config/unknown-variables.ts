@@ -1,7 +1,7 @@
-import { CLIENT_OPTIONS } from "./client-options.ts";
 import { nearest } from "./nearest.ts";
 import { type Environment, environmentName } from "./option-spec.ts";
-import { SERVE_OPTIONS } from "./options.ts";
+import { CLIENT_OPTIONS } from "./options/client.ts";
+import { SERVE_OPTIONS } from "./options/groups.ts";
 
 /** Returns a line for each variable that looks like that of an option and is none; those of Kubernetes' services do not. */
 export function unknownVariables(environment: Environment): readonly string[] {

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { readText } from "../runtime/files-in-time.ts";
 import type { Configuration } from "./configuration.ts";
 import type { OptionSpec } from "./option-spec.ts";
-import { SERVE_OPTIONS, type ServeOptions } from "./options.ts";
+import { SERVE_OPTIONS, type ServeOptions } from "./options/groups.ts";
 
 /** Returns the configuration file, the files that hold values, and those that are read when their options take effect. */
 export function watchedFiles(configuration: Configuration): readonly string[] {

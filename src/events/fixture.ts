@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import type { TestContext } from "vitest";
 import type { ChangeEvent } from "../namespace/change-event.ts";
-import type { ChangeType } from "../namespace/change-types.ts";
+import type { ChangeType } from "../namespace/operations/change-types.ts";
 
 /** A delivery as a receiver sees it. */
 export interface Received {

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { type ChangeEvent, EVENT_PREFIX } from "../namespace/change-event.ts";
-import type { ChangeType } from "../namespace/change-types.ts";
+import type { ChangeType } from "../namespace/operations/change-types.ts";
 
 /** A receiver of events, as the operator describes it. */
 export interface WebhookSetting {

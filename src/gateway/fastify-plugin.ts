@@ -8,7 +8,7 @@ import { httpWires } from "../wires/http-wires.ts";
 import { serviceRpcs } from "../wires/rpc.ts";
 import { createApi } from "./api.ts";
 import type { WireOptions } from "./compose.ts";
-import { type EventOptions, openAnnouncements } from "./open-announcements.ts";
+import { type EventOptions, openAnnouncements } from "./events/open-announcements.ts";
 
 /** Options of {@link lanceGateway}. Limits and webhooks have the same defaults as in `lance-gateway serve`. */
 export interface LanceGatewayOptions

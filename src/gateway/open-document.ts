@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import type { ServeOptions } from "../config/options.ts";
+import type { ServeOptions } from "../config/options/groups.ts";
 import { once } from "../runtime/once.ts";
 import type { ApiDocuments } from "../server/app/document-page.ts";
 import { packageVersion } from "./version.ts";

@@ -1,4 +1,4 @@
-import type { ServeOptions } from "../config/options.ts";
+import type { ServeOptions } from "../config/options/groups.ts";
 import type { Service } from "../namespace/service.ts";
 import { once } from "../runtime/once.ts";
 import type { McpEndpoint } from "../wires/mcp.ts";

@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
 import { UsageError } from "../config/option-spec.ts";
-import type { ServeOptions } from "../config/options.ts";
+import type { ServeOptions } from "../config/options/groups.ts";
 import { openTlsIdentity, type TlsIdentity } from "../server/tls/identity.ts";
 
 /** Options about encryption on the gateway's port. */

@@ -4,7 +4,7 @@ import { proveByKeys } from "../auth/api-keys/way.ts";
 import type { Way } from "../auth/authenticator.ts";
 import { proveByCertificates } from "../auth/certificates/way.ts";
 import { UsageError } from "../config/option-spec.ts";
-import type { ServeOptions } from "../config/options.ts";
+import type { ServeOptions } from "../config/options/groups.ts";
 
 /**
  * Opens the ways by which callers prove who they are; it loads only what the requested ones need.
@@ -23,7 +23,7 @@ export async function openWays(options: ServeOptions, log: Logger): Promise<read
 }
 
 async function openTokenWay(options: ServeOptions, log: Logger): Promise<Way> {
-  const { openVerifiers } = await import("./token-issuers.ts");
+  const { openVerifiers } = await import("./access/token-issuers.ts");
   const verifiers = await openVerifiers(options, log);
   const { proveByTokens } = await import("../auth/tokens/way.ts");
   return proveByTokens({ verifiers, passesOn: options.passTokens });

@@ -6,21 +6,26 @@ import { createReadAhead } from "../backends/dir/operations/read/read-ahead.ts";
 import { createAnswerBudget } from "../backends/resilience/answer-budget.ts";
 import { PAUSES_SHAPE } from "../backends/upstream-identity/refused-fetches.ts";
 import type { Configuration, Databases } from "../config/configuration.ts";
-import type { ServeOptions } from "../config/options.ts";
+import type { ServeOptions } from "../config/options/groups.ts";
 import { createEventTallies } from "../metrics/event-tallies.ts";
 import { createMetrics } from "../metrics/metrics.ts";
 import type { Database } from "../pipeline/call/databases.ts";
 import { lookNow } from "../runtime/follow.ts";
 import { setTracing } from "../runtime/tracing.ts";
+import { servedAlone, servedByName } from "./backends/served.ts";
 import { BUILD, type Gateway, type Haste, type State, serve } from "./compose.ts";
-import { createFormerGenerations } from "./former-generations.ts";
-import { closeGeneration, type Generation, type GenerationContext, openGeneration } from "./generation.ts";
-import { openLiveWebhooks } from "./live-webhooks.ts";
-import { announcementsTo } from "./open-announcements.ts";
+import { openLiveWebhooks } from "./events/live-webhooks.ts";
+import { announcementsTo } from "./events/open-announcements.ts";
 import { openTls } from "./open-tls.ts";
 import { backendsOf, loadPlugins } from "./plugins/load-plugins.ts";
-import type { PreparedChange } from "./prepared-change.ts";
-import { servedAlone, servedByName } from "./served.ts";
+import { createFormerGenerations } from "./reload/former-generations.ts";
+import {
+  closeGeneration,
+  type Generation,
+  type GenerationContext,
+  openGeneration,
+} from "./reload/generation.ts";
+import type { PreparedChange } from "./reload/prepared-change.ts";
 import { openTracing } from "./tracing/open-tracing.ts";
 import { FAILURES, PAUSES, type Workers } from "./workers.ts";
 

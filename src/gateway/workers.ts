@@ -1,7 +1,7 @@
 import { FAILURES_SHAPE } from "../auth/failure-delay.ts";
 import { PAUSES_SHAPE } from "../backends/upstream-identity/refused-fetches.ts";
 import type { Configuration } from "../config/configuration.ts";
-import type { ServeOptions } from "../config/options.ts";
+import type { ServeOptions } from "../config/options/groups.ts";
 import type { ProcessSnapshot, Snapshot } from "../metrics/aggregate.ts";
 import type { EventSink } from "../namespace/change-event.ts";
 import { cellsOfLimits } from "../pipeline/limits/caller-limits.ts";

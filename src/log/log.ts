@@ -1,5 +1,5 @@
 import { type DestinationStream, destination, type Logger, pino } from "pino";
-import { type Call, OF_CALL } from "../namespace/call.ts";
+import { type Call, OF_CALL } from "../namespace/call/call.ts";
 import { errorFields } from "./error-fields.ts";
 import { redactText } from "./redact.ts";
 import { formatLines, type LogFormat } from "./text-lines.ts";

@@ -1,6 +1,6 @@
 import { textOfJson } from "../arrow/rows/json-text.ts";
 import { createTextReader } from "../arrow/rows/row-texts.ts";
-import type { QueryResult } from "../client/query-result.ts";
+import type { QueryResult } from "../client/rows/query-result.ts";
 
 /** Longest list of rows or names in a result, in bytes of UTF-8: a model reads every one of them. */
 export const MAX_RESULT_BYTES = 64 * 1024;

@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { arrowTypeName } from "../client/arrow-type-name.ts";
 import type { DescribeTableResponse, IndexContent, TableVersion } from "../client/exports.ts";
 import { LanceError } from "../client/exports.ts";
 import { parsePath, pathText } from "../client/object-path.ts";
+import { arrowTypeName } from "../client/rows/arrow-type-name.ts";
 import { type BoundedList, boundedListOf, noteMember, objectText } from "./bounded-text.ts";
 import { INPUTS } from "./inputs.ts";
 import { defineTool, type ToolContext } from "./tool.ts";

@@ -1,5 +1,5 @@
 import { createMcpHandler } from "@modelcontextprotocol/server";
-import type { AnswerMcp, McpCaller } from "../namespace/mcp-caller.ts";
+import type { AnswerMcp, McpCaller } from "../namespace/call/mcp-caller.ts";
 import type { Service } from "../namespace/service.ts";
 import { createMcpServer } from "./create-server.ts";
 import { namespaceOfService } from "./service-namespace.ts";

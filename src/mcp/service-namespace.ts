@@ -6,10 +6,10 @@ import type {
 } from "@bufbuild/protobuf";
 import { createNamespace, type Namespace } from "../client/namespace.ts";
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
-import { type Call, createCall } from "../namespace/call.ts";
+import { type Call, createCall } from "../namespace/call/call.ts";
+import type { McpCaller } from "../namespace/call/mcp-caller.ts";
 import { LanceError, toLanceError } from "../namespace/errors.ts";
 import type { LanceNamespace } from "../namespace/lance-namespace.ts";
-import type { McpCaller } from "../namespace/mcp-caller.ts";
 import type { AnyMethod, Service } from "../namespace/service.ts";
 
 /**

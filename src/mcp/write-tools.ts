@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { LanceError } from "../client/exports.ts";
 import { parsePath, pathText } from "../client/object-path.ts";
-import { schemaForRows } from "../client/schema-for-rows.ts";
+import { schemaForRows } from "../client/rows/schema-for-rows.ts";
 import { TYPE_NAMES } from "../client/text/type-names.ts";
 import { objectText } from "./bounded-text.ts";
 import { INPUTS } from "./inputs.ts";

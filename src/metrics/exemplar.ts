@@ -1,5 +1,5 @@
-import type { Call } from "../namespace/call.ts";
-import { parseTraceParent } from "../namespace/trace-parent.ts";
+import type { Call } from "../namespace/call/call.ts";
+import { parseTraceParent } from "../namespace/call/trace-parent.ts";
 
 /** A call that leads from a metric to its trace. */
 export interface Exemplar {

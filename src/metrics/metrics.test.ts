@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { setImmediate as turn } from "node:timers/promises";
 import { describe, it } from "vitest";
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
-import type { Call } from "../namespace/call.ts";
+import type { Call } from "../namespace/call/call.ts";
 import { createMetrics, type Metrics } from "./metrics.ts";
 
 const PROTOCOLS = ["grpc", "grpc-web", "connect", "rest"] as const;

@@ -1,6 +1,6 @@
 import type { Registry } from "prom-client";
-import type { NoteDecision } from "../namespace/decisions.ts";
-import type { UpkeepMetrics } from "../namespace/upkeep-runs.ts";
+import type { NoteDecision } from "../namespace/figures/decisions.ts";
+import type { UpkeepMetrics } from "../namespace/figures/upkeep-runs.ts";
 import type { CallMetrics } from "../pipeline/records/call-metrics.ts";
 import type { CountRefusal } from "../pipeline/records/refusals.ts";
 import { createSharedCheck } from "../runtime/shared-check.ts";

@@ -1,5 +1,5 @@
-import type { BackendFigures } from "../namespace/backend-figures.ts";
-import type { ConnectionFigures } from "../namespace/connection-figures.ts";
+import type { BackendFigures } from "../namespace/figures/backend-figures.ts";
+import type { ConnectionFigures } from "../namespace/figures/connection-figures.ts";
 import type { Sample } from "./tallies.ts";
 
 /** Parts of the gateway that keep their own figures, which are read with the metrics. */

@@ -1,7 +1,7 @@
 import type { DescMethod } from "@bufbuild/protobuf";
-import type { Call, Protocol } from "../namespace/call.ts";
-import type { NoteDecision, UpstreamDecision } from "../namespace/decisions.ts";
+import type { Call, Protocol } from "../namespace/call/call.ts";
 import type { LimitName } from "../namespace/errors.ts";
+import type { NoteDecision, UpstreamDecision } from "../namespace/figures/decisions.ts";
 import type { CallMetrics, Outcome } from "../pipeline/records/call-metrics.ts";
 import type { CountRefusal } from "../pipeline/records/refusals.ts";
 import { countIn, createCounts } from "./buckets.ts";

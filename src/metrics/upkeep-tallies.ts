@@ -1,4 +1,4 @@
-import type { UpkeepMetrics, UpkeepOutcome, UpkeepRun } from "../namespace/upkeep-runs.ts";
+import type { UpkeepMetrics, UpkeepOutcome, UpkeepRun } from "../namespace/figures/upkeep-runs.ts";
 import { countIn, createCounts } from "./buckets.ts";
 import type { HistogramSample, Sample } from "./tallies.ts";
 

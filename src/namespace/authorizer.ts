@@ -1,6 +1,6 @@
+import type { Action, Principal } from "./call/principal.ts";
 import type { Identifier } from "./identifier.ts";
-import type { Action, Principal } from "./principal.ts";
-import type { ObjectKind } from "./touch.ts";
+import type { ObjectKind } from "./operations/touch.ts";
 
 /** An object of a catalog, as permissions name it. */
 export interface CatalogObject {

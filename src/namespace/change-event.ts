@@ -1,4 +1,4 @@
-import type { ChangeType } from "./change-types.ts";
+import type { ChangeType } from "./operations/change-types.ts";
 
 /** Begins the types of events. */
 export const EVENT_PREFIX = "lance.gateway.";

@@ -7,11 +7,11 @@ import type {
 import type { LanceDbService } from "../gen/lance/gateway/v1/lancedb_pb.ts";
 import type { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
 import type { CreateMaterializedViewRequest } from "../gen/lance/namespace/v1/view_pb.ts";
-import type { BackendFigures } from "./backend-figures.ts";
-import type { Call } from "./call.ts";
-import type { IdempotencyRecords } from "./idempotency.ts";
+import type { Call } from "./call/call.ts";
+import type { IdempotencyRecords } from "./call/idempotency.ts";
+import type { Action } from "./call/principal.ts";
+import type { BackendFigures } from "./figures/backend-figures.ts";
 import type { Identifier } from "./identifier.ts";
-import type { Action } from "./principal.ts";
 import type { RootDatabases } from "./root-databases.ts";
 
 type Methods = typeof LanceNamespaceService.method;

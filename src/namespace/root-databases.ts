@@ -1,4 +1,4 @@
-import type { Call } from "./call.ts";
+import type { Call } from "./call/call.ts";
 
 /**
  * Property of a namespace of the root that makes it a database: calls that name it by a header are about what is in it

@@ -5,8 +5,8 @@ import type {
   DescMethodUnary,
   Message,
 } from "@bufbuild/protobuf";
-import type { Call, CallInit } from "./call.ts";
-import type { Reception } from "./reception.ts";
+import type { Call, CallInit } from "./call/call.ts";
+import type { Reception } from "./call/reception.ts";
 
 /** A method of any kind, by which sides of its calls stream. */
 export type AnyMethod =

@@ -1,5 +1,5 @@
 import { STATUS_CODES } from "node:http";
-import { ARROW_FILE, ARROW_STREAM, ROW_TYPES } from "../arrow/ipc-forms.ts";
+import { ARROW_FILE, ARROW_STREAM, ROW_TYPES } from "../arrow/ipc/ipc-forms.ts";
 import type { Binding } from "../transcode/binding.ts";
 import { isRequired } from "../transcode/descriptors.ts";
 import { described } from "./comments.ts";

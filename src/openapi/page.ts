@@ -1,4 +1,4 @@
-import { ROW_TYPES } from "../arrow/ipc-forms.ts";
+import { ROW_TYPES } from "../arrow/ipc/ipc-forms.ts";
 import type { OpenApiDocument } from "./document.ts";
 import { Html, html, prose } from "./html.ts";
 import { rowSnippets } from "./row-snippets.ts";

@@ -1,4 +1,4 @@
-import { ROW_TYPES } from "../arrow/ipc-forms.ts";
+import { ROW_TYPES } from "../arrow/ipc/ipc-forms.ts";
 import { type Html, html } from "./html.ts";
 
 const TYPES = { accept: ROW_TYPES.lines, "content-type": "application/json" };

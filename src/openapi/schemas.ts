@@ -8,7 +8,7 @@ import {
   tupleFields,
   valueField,
 } from "../transcode/descriptors.ts";
-import { restSpelling } from "../transcode/json-enums.ts";
+import { restSpelling } from "../transcode/json/enums.ts";
 import { described } from "./comments.ts";
 
 /** A schema of JSON Schema 2020-12, as in OpenAPI 3.1. */

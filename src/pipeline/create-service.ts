@@ -3,7 +3,7 @@ import type { Message } from "@bufbuild/protobuf";
 import type { Authenticator } from "../auth/authenticator.ts";
 import type { Authorizer } from "../namespace/authorizer.ts";
 import { type ByteBudget, createByteBudget } from "../namespace/byte-budget.ts";
-import { keepSignal } from "../namespace/call.ts";
+import { keepSignal } from "../namespace/call/call.ts";
 import type { Service } from "../namespace/service.ts";
 import type { Tracing } from "../runtime/tracing.ts";
 import { refuseBlankTexts } from "./call/blank-texts.ts";

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { type DescField, type DescMessage, isMessage, type Message, toBinary } from "@bufbuild/protobuf";
-import type { Call } from "../namespace/call.ts";
+import type { Call } from "../namespace/call/call.ts";
 
 /** Returns the hash of a key and its caller: the same text of another caller is another key. */
 export function hashKey({ principal }: Call, text: string): string {

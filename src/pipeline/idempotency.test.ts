@@ -3,11 +3,11 @@ import { create } from "@bufbuild/protobuf";
 import { describe, it } from "vitest";
 import { beginCall } from "../../test/support/caller.ts";
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
-import type { Call } from "../namespace/call.ts";
+import type { Call } from "../namespace/call/call.ts";
+import type { EarlierCall, IdempotencyRecords } from "../namespace/call/idempotency.ts";
+import { ann } from "../namespace/call/principal-fixture.ts";
 import { type ErrorName, isLanceError, LanceError } from "../namespace/errors.ts";
-import type { EarlierCall, IdempotencyRecords } from "../namespace/idempotency.ts";
 import type { Backend, LanceNamespace } from "../namespace/lance-namespace.ts";
-import { ann } from "../namespace/principal-fixture.ts";
 import { createService } from "./create-service.ts";
 
 const { batchCommitTables, createTable, declareTable, insertIntoTable, listTables, registerTable } =

@@ -1,14 +1,14 @@
 import { fromBinary, type Message, toBinary } from "@bufbuild/protobuf";
-import type { Call } from "../namespace/call.ts";
-import { type ErrorName, LanceError, toLanceError } from "../namespace/errors.ts";
+import type { Call } from "../namespace/call/call.ts";
 import {
   type EarlierCall,
   type IdempotencyRecords,
   isEarlier,
   type KeptOutcome,
   type TakenKey,
-} from "../namespace/idempotency.ts";
-import { isReadAction } from "../namespace/principal.ts";
+} from "../namespace/call/idempotency.ts";
+import { isReadAction } from "../namespace/call/principal.ts";
+import { type ErrorName, LanceError, toLanceError } from "../namespace/errors.ts";
 import { type Databases, databaseOf } from "./call/databases.ts";
 import {
   type Interceptor,

@@ -6,7 +6,7 @@ import { createRandom } from "../../test/support/random.ts";
 import { seedOf } from "../../test/support/seed.ts";
 import { DIALECTS } from "../dialects/registry.ts";
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
-import type { Call } from "../namespace/call.ts";
+import type { Call } from "../namespace/call/call.ts";
 import { LanceError } from "../namespace/errors.ts";
 import type { Service } from "../namespace/service.ts";
 import type { AccessEntry } from "../pipeline/records/access-entry.ts";

@@ -1,13 +1,13 @@
 import { create, type DescField, type DescMessage, type DescMethod, type Message } from "@bufbuild/protobuf";
-import { isRead } from "../namespace/actions.ts";
 import { LanceError } from "../namespace/errors.ts";
+import { isRead } from "../namespace/operations/actions.ts";
 import { passedAnswer } from "../namespace/passed-answer.ts";
 import { isJsonObject } from "../runtime/json.ts";
 import { isRequired, type MessageRecord, restName } from "./descriptors.ts";
 import { InexactNumberError, toInvalidInput } from "./field-error.ts";
-import type { DecodeJson, JsonDecoders } from "./json-decode.ts";
-import { parseJsonExactly } from "./json-text.ts";
-import type { IsPlain } from "./plain-json.ts";
+import type { DecodeJson, JsonDecoders } from "./json/decode.ts";
+import type { IsPlain } from "./json/plain.ts";
+import { parseJsonExactly } from "./json/text.ts";
 
 /**
  * Reads the body of an answer.

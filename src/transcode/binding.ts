@@ -2,17 +2,17 @@ import { create, type DescField, type DescMessage, type DescMethod, type Message
 import type { Dialect } from "../dialects/dialect.ts";
 import type { HttpRule } from "../gen/google/api/http_pb.ts";
 import { rest_method } from "../gen/lance/namespace/v1/options_pb.ts";
+import { parseTemplate, type Template } from "../namespace/operations/template.ts";
 import { optionOf } from "../namespace/option.ts";
 import { passedBody } from "../namespace/passed-answer.ts";
-import { parseTemplate, type Template } from "../namespace/template.ts";
 import type { Steps } from "../runtime/pace.ts";
 import { createBodyReader, type JsonBody } from "./body.ts";
 import { HTTP_BODY, type MessageRecord } from "./descriptors.ts";
-import type { JsonDecoders } from "./json-decode.ts";
-import type { EncodeJson, JsonEncoders } from "./json-encode.ts";
-import type { StepEncoder } from "./json-encode-steps.ts";
-import { type JsonPieces, piecesOf } from "./json-pieces.ts";
-import type { ParsedJson } from "./json-text.ts";
+import type { JsonDecoders } from "./json/decode.ts";
+import type { EncodeJson, JsonEncoders } from "./json/encode.ts";
+import type { StepEncoder } from "./json/encode-steps.ts";
+import { type JsonPieces, piecesOf } from "./json/pieces.ts";
+import type { ParsedJson } from "./json/text.ts";
 import { compileVariable } from "./path-variable.ts";
 import { createQueryBinder } from "./query.ts";
 

@@ -3,9 +3,9 @@ import { LanceError } from "../namespace/errors.ts";
 import { isJsonObject } from "../runtime/json.ts";
 import { isRequired, type MessageRecord, restName } from "./descriptors.ts";
 import { FieldError, InexactNumberError, toInvalidInput, within } from "./field-error.ts";
-import type { DecodeJson, JsonDecoders } from "./json-decode.ts";
-import { type ParsedJson, parseJson, parseRequestExactly } from "./json-text.ts";
-import { refuseRepeatedNames } from "./repeated-names.ts";
+import type { DecodeJson, JsonDecoders } from "./json/decode.ts";
+import { refuseRepeatedNames } from "./json/repeated-names.ts";
+import { type ParsedJson, parseJson, parseRequestExactly } from "./json/text.ts";
 
 /** A request read from its body. */
 export interface JsonBody {

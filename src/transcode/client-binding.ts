@@ -3,14 +3,14 @@ import type { UpstreamForm } from "../dialects/upstream.ts";
 import { http } from "../gen/google/api/annotations_pb.ts";
 import type { HttpRule } from "../gen/google/api/http_pb.ts";
 import { rest_method } from "../gen/lance/namespace/v1/options_pb.ts";
+import { parseTemplate } from "../namespace/operations/template.ts";
 import { optionOf } from "../namespace/option.ts";
-import { parseTemplate } from "../namespace/template.ts";
 import { type AnswerReader, createAnswerReader } from "./answer.ts";
 import { HTTP_BODY, type MessageRecord } from "./descriptors.ts";
-import { createJsonDecoders, type JsonDecoders } from "./json-decode.ts";
-import { createJsonEncoders, type EncodeJson, type JsonEncoders } from "./json-encode.ts";
+import { createJsonDecoders, type JsonDecoders } from "./json/decode.ts";
+import { createJsonEncoders, type EncodeJson, type JsonEncoders } from "./json/encode.ts";
+import { createPlainCheck, type IsPlain } from "./json/plain.ts";
 import { createPathWriter } from "./path-writer.ts";
-import { createPlainCheck, type IsPlain } from "./plain-json.ts";
 import { createQueryWriter, fitsQuery, type QueryWriter } from "./query-writer.ts";
 
 /** How a method is called over HTTP: the counterpart of {@link Binding}. */

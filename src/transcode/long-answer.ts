@@ -6,10 +6,10 @@ import { isWrapped, notJson, unreadable } from "./answer.ts";
 import type { ClientBinding } from "./client-binding.ts";
 import { type MessageRecord, restName } from "./descriptors.ts";
 import { FieldError, InexactNumberError } from "./field-error.ts";
-import { createJsonDecoders } from "./json-decode.ts";
-import { createStepDecoders, type StepDecoders } from "./json-decode-steps.ts";
-import { parseInParts } from "./json-parts.ts";
-import { parseJsonExactly } from "./json-text.ts";
+import { createJsonDecoders } from "./json/decode.ts";
+import { createStepDecoders, type StepDecoders } from "./json/decode-steps.ts";
+import { parseInParts } from "./json/parts.ts";
+import { parseJsonExactly } from "./json/text.ts";
 
 /** A long answer to a call. */
 export interface LongAnswer {

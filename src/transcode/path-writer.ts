@@ -1,7 +1,7 @@
 import type { DescMessage } from "@bufbuild/protobuf";
 import { LanceError } from "../namespace/errors.ts";
-import { checkPathValue } from "../namespace/path-value.ts";
-import type { Template } from "../namespace/template.ts";
+import { checkPathValue } from "../namespace/operations/path-value.ts";
+import type { Template } from "../namespace/operations/template.ts";
 import { type MessageRecord, restName } from "./descriptors.ts";
 
 /**

@@ -1,7 +1,7 @@
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import { LanceError } from "../namespace/errors.ts";
 import { type MessageRecord, restName } from "./descriptors.ts";
-import { type EncodeJson, fieldReader, type JsonEncoders } from "./json-encode.ts";
+import { type EncodeJson, fieldReader, type JsonEncoders } from "./json/encode.ts";
 
 /** Writes fields of a message as a query string without its question mark; it omits unset fields. */
 export type QueryWriter = (message: MessageRecord) => string;

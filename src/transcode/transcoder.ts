@@ -2,12 +2,12 @@ import { type DescService, hasOption } from "@bufbuild/protobuf";
 import type { Dialect } from "../dialects/dialect.ts";
 import { specification } from "../dialects/specification.ts";
 import { http } from "../gen/google/api/annotations_pb.ts";
+import type { Template } from "../namespace/operations/template.ts";
 import { optionOf } from "../namespace/option.ts";
-import type { Template } from "../namespace/template.ts";
 import { type Binding, type Codecs, compileBinding } from "./binding.ts";
-import { createJsonDecoders } from "./json-decode.ts";
-import { createJsonEncoders } from "./json-encode.ts";
-import { createStepEncoders } from "./json-encode-steps.ts";
+import { createJsonDecoders } from "./json/decode.ts";
+import { createJsonEncoders } from "./json/encode.ts";
+import { createStepEncoders } from "./json/encode-steps.ts";
 
 /** Prefix of Arrow's media types. */
 const ARROW = "application/vnd.apache.arrow";

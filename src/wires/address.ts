@@ -1,4 +1,4 @@
-import type { RequestAddress } from "../namespace/call.ts";
+import type { RequestAddress } from "../namespace/call/call.ts";
 
 const addresses = new WeakMap<object, RequestAddress>();
 

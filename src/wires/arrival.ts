@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import type { Call, CallInit } from "../namespace/call.ts";
+import type { Call, CallInit } from "../namespace/call/call.ts";
 import type { Refusal } from "../pipeline/records/refusals.ts";
 import { addressOf } from "./address.ts";
 import { peerOf } from "./peer.ts";

@@ -7,7 +7,7 @@ import { compressionGzip } from "@connectrpc/connect-node";
 import type { ByteHold } from "../namespace/byte-budget.ts";
 import { LanceError } from "../namespace/errors.ts";
 import { inSlices } from "../runtime/pace.ts";
-import { SMALL_JSON_BYTES, scanJson } from "../transcode/json-scan.ts";
+import { SMALL_JSON_BYTES, scanJson } from "../transcode/json/scan.ts";
 import { scanBinary } from "./binary-budget.ts";
 import type { MessageCheck } from "./connect-body.ts";
 import { unpack } from "./grpc/gzip.ts";

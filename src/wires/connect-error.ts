@@ -1,5 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import type { Call } from "../namespace/call.ts";
+import type { Call } from "../namespace/call/call.ts";
 import { type ErrorName, LanceError, toLanceError } from "../namespace/errors.ts";
 import { deadlinePassed } from "./deadline.ts";
 import { type ErrorDetails, lanceDetails } from "./grpc/status.ts";

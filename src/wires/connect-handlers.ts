@@ -6,8 +6,8 @@ import type {
 } from "@connectrpc/connect/protocol";
 import { compressionGzip } from "@connectrpc/connect-node";
 import { type ByteHold, DEFAULT_MAX_MESSAGE_BYTES } from "../namespace/byte-budget.ts";
+import { isRefused, type Reception } from "../namespace/call/reception.ts";
 import type { LanceError } from "../namespace/errors.ts";
-import { isRefused, type Reception } from "../namespace/reception.ts";
 import { originOf } from "./arrival.ts";
 import { checkedBody, emptyBody, heldBody, type MessageCheck } from "./connect-body.ts";
 import { addRpc, type ConnectCallOptions } from "./connect-call.ts";

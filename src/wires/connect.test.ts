@@ -12,7 +12,7 @@ import { CreateTableResponseSchema } from "../gen/lance/namespace/v1/data_pb.ts"
 import { QueryTableResponseSchema } from "../gen/lance/namespace/v1/query_pb.ts";
 import { DescribeTableResponseSchema, ListTablesResponseSchema } from "../gen/lance/namespace/v1/table_pb.ts";
 import { ListTableTagsResponseSchema } from "../gen/lance/namespace/v1/tag_pb.ts";
-import type { Call } from "../namespace/call.ts";
+import type { Call } from "../namespace/call/call.ts";
 import { LanceError } from "../namespace/errors.ts";
 import { startConnect } from "./connect-fixture.ts";
 import { fakeService } from "./grpc/fixture.ts";

@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import type { CallInit, ClientCertificate } from "../namespace/call.ts";
+import type { CallInit, ClientCertificate } from "../namespace/call/call.ts";
 
 const CERTIFICATE = Symbol("certificate of the client");
 

@@ -12,7 +12,7 @@ import fastify from "fastify";
 import { pino } from "pino";
 import { afterAll, beforeAll } from "vitest";
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
-import type { Call } from "../namespace/call.ts";
+import type { Call } from "../namespace/call/call.ts";
 import type { Service } from "../namespace/service.ts";
 import { createTranscoder } from "../transcode/transcoder.ts";
 import { httpWires } from "./http-wires.ts";

@@ -11,7 +11,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { onTestFinished, test, vi } from "vitest";
 import { createSlowList } from "../../test/support/slow-list.ts";
 import { steady } from "../../test/support/steady.ts";
-import type { Call } from "../namespace/call.ts";
+import type { Call } from "../namespace/call/call.ts";
 import { isLanceError, LanceError } from "../namespace/errors.ts";
 import {
   app,

@@ -7,9 +7,9 @@ import type {
   DescService,
   Message,
 } from "@bufbuild/protobuf";
-import { bodyFieldOf } from "../namespace/body-field.ts";
-import type { Call } from "../namespace/call.ts";
+import type { Call } from "../namespace/call/call.ts";
 import { LanceError } from "../namespace/errors.ts";
+import { bodyFieldOf } from "../namespace/operations/body-field.ts";
 import type { Service } from "../namespace/service.ts";
 
 /** Traits of a method beside its messages. */

@@ -15,7 +15,7 @@ import {
   listTags,
   openBranch,
   updateTag,
-} from "../../src/backends/dir/format/versions/refs.ts";
+} from "../../src/backends/dir/format/versions/refs/refs.ts";
 import { findTransaction } from "../../src/backends/dir/format/versions/transaction-records.ts";
 import { listVersions, readVersion } from "../../src/backends/dir/format/versions/version-files.ts";
 import { runPython } from "./support/python.ts";

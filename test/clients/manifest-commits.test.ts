@@ -9,7 +9,7 @@ import {
   MANIFEST_NAME,
 } from "../../src/backends/dir/catalog/manifest/manifest-table.ts";
 import { createEngine } from "../../src/backends/dir/engine/engine.ts";
-import type { NativeTable } from "../../src/backends/dir/engine/native.ts";
+import type { NativeTable } from "../../src/backends/dir/engine/native/native.ts";
 import { createLocalStore } from "../../src/backends/dir/format/local/local-store.ts";
 import { keyIn } from "../../src/backends/dir/format/storage.ts";
 import { pruneVersions } from "../../src/backends/dir/format/versions/prune.ts";

@@ -9,7 +9,7 @@ import { eventOf, SECRET } from "../../src/events/fixture.ts";
 import { parseSecrets, signatureHeaders } from "../../src/events/signature.ts";
 import { LanceNamespaceService } from "../../src/gen/lance/namespace/v1/service_pb.ts";
 import type { ChangeEvent } from "../../src/namespace/change-event.ts";
-import { CHANGE_TYPES } from "../../src/namespace/change-types.ts";
+import { CHANGE_TYPES } from "../../src/namespace/operations/change-types.ts";
 import { createCaller } from "../support/caller.ts";
 import { temporaryDirectory } from "../support/directory.ts";
 import { freePort } from "../support/free-port.ts";

@@ -10,9 +10,9 @@ import {
   DropNamespaceBehavior,
   DropNamespaceMode,
 } from "../../src/gen/lance/namespace/v1/namespace_pb.ts";
+import { ann } from "../../src/namespace/call/principal-fixture.ts";
 import { type ErrorName, isLanceError } from "../../src/namespace/errors.ts";
 import type { Backend, LanceNamespace } from "../../src/namespace/lance-namespace.ts";
-import { ann } from "../../src/namespace/principal-fixture.ts";
 import { createCaller } from "../support/caller.ts";
 import { CallError } from "../support/client.ts";
 

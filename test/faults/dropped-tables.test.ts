@@ -4,7 +4,7 @@ import { cp, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { expect, type TestContext, test } from "vitest";
-import type { NativeTable } from "../../src/backends/dir/engine/native.ts";
+import type { NativeTable } from "../../src/backends/dir/engine/native/native.ts";
 import { createLocalStore } from "../../src/backends/dir/format/local/local-store.ts";
 import type { ObjectStore } from "../../src/backends/dir/format/storage.ts";
 import { openDirectory } from "../../src/backends/dir/open-directory.ts";

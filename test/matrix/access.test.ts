@@ -4,7 +4,7 @@ import { connect } from "node:net";
 import { create } from "@bufbuild/protobuf";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { ARROW_STREAM } from "../../src/arrow/ipc-forms.ts";
+import { ARROW_STREAM } from "../../src/arrow/ipc/ipc-forms.ts";
 import { type Gateway, serveBackend } from "../../src/gateway/compose.ts";
 import { HttpBodySchema } from "../../src/gen/google/api/httpbody_pb.ts";
 import { InsertIntoTableResponseSchema } from "../../src/gen/lance/namespace/v1/data_pb.ts";

@@ -22,8 +22,8 @@ import {
 } from "../../src/auth/tokens/fixture.ts";
 import { proveByTokens } from "../../src/auth/tokens/way.ts";
 import { CountTableRowsResponseSchema } from "../../src/gen/lance/namespace/v1/query_pb.ts";
-import type { Call } from "../../src/namespace/call.ts";
-import type { Role } from "../../src/namespace/principal.ts";
+import type { Call } from "../../src/namespace/call/call.ts";
+import type { Role } from "../../src/namespace/call/principal.ts";
 import { temporaryDirectory } from "../support/directory.ts";
 import { connectMcp, type McpClient, ToolFailure } from "../support/mcp-client.ts";
 import { type DirectoryServer, fakeBackend, startDirectoryServer, startServer } from "../support/server.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { create } from "@bufbuild/protobuf";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, test } from "vitest";
-import { ARROW_STREAM } from "../../src/arrow/ipc-forms.ts";
+import { ARROW_STREAM } from "../../src/arrow/ipc/ipc-forms.ts";
 import { type Gateway, serveBackend, serveDatabases } from "../../src/gateway/compose.ts";
 import { HttpBodySchema } from "../../src/gen/google/api/httpbody_pb.ts";
 import { InsertIntoTableResponseSchema } from "../../src/gen/lance/namespace/v1/data_pb.ts";

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, test } from "vitest";
 import { createGrpcBackend } from "../../src/backends/grpc/index.ts";
 import { createRestBackend } from "../../src/backends/rest/index.ts";
 import { connect, type Namespace } from "../../src/client/index.ts";
-import { createQueryResult } from "../../src/client/query-result.ts";
+import { createQueryResult } from "../../src/client/rows/query-result.ts";
 import { textToArrow } from "../../src/client/text/text-to-arrow.ts";
 import { LanceNamespaceService } from "../../src/gen/lance/namespace/v1/service_pb.ts";
 import { LanceError } from "../../src/namespace/errors.ts";

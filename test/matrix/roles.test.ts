@@ -6,10 +6,10 @@ import type { KeyRefusal } from "../../src/auth/api-keys/key-ring.ts";
 import { proveByKeys } from "../../src/auth/api-keys/way.ts";
 import { createAuthenticator } from "../../src/auth/authenticator.ts";
 import { LanceNamespaceService } from "../../src/gen/lance/namespace/v1/service_pb.ts";
-import { actionOf } from "../../src/namespace/actions.ts";
+import { ROLE_NAMES, ROLES, type Role } from "../../src/namespace/call/principal.ts";
 import { type ErrorName, errorEntry } from "../../src/namespace/errors.ts";
 import type { Operation } from "../../src/namespace/lance-namespace.ts";
-import { ROLE_NAMES, ROLES, type Role } from "../../src/namespace/principal.ts";
+import { actionOf } from "../../src/namespace/operations/actions.ts";
 import { people, personStream } from "../support/arrow.ts";
 import {
   CallError,

@@ -1,5 +1,5 @@
 import { type DescField, type DescFile, type DescMessage, getOption } from "@bufbuild/protobuf";
-import { ARROW_FILE, ARROW_STREAM } from "../../src/arrow/ipc-forms.ts";
+import { ARROW_FILE, ARROW_STREAM } from "../../src/arrow/ipc/ipc-forms.ts";
 import { http } from "../../src/gen/google/api/annotations_pb.ts";
 import { LanceNamespaceService } from "../../src/gen/lance/namespace/v1/service_pb.ts";
 import type { Binding } from "../../src/transcode/binding.ts";

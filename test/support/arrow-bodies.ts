@@ -27,7 +27,7 @@ import {
   vectorFromArray,
 } from "apache-arrow";
 import { PYARROW_STREAMS } from "../../src/arrow/fixtures.ts";
-import { parseMessageHead, readPrefix } from "../../src/arrow/message.ts";
+import { parseMessageHead, readPrefix } from "../../src/arrow/ipc/message.ts";
 import type { Random } from "./random.ts";
 
 /** A body that a server accepts, with an `id` of 32 or 64 bits as the key of merges. */

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { DescMethod } from "@bufbuild/protobuf";
 import { pino } from "pino";
-import { type Call, copyCall, createCall } from "../../src/namespace/call.ts";
+import { type Call, copyCall, createCall } from "../../src/namespace/call/call.ts";
 import { toLanceError } from "../../src/namespace/errors.ts";
 import type { Service } from "../../src/namespace/service.ts";
 import type { Database } from "../../src/pipeline/call/databases.ts";

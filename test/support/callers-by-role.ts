@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
+import { isReadAction } from "../../src/namespace/call/principal.ts";
 import { errorEntry } from "../../src/namespace/errors.ts";
-import { OPERATIONS } from "../../src/namespace/operations.ts";
-import { isReadAction } from "../../src/namespace/principal.ts";
-import type { AnyOperation } from "../../src/namespace/touch.ts";
+import { OPERATIONS } from "../../src/namespace/operations/operations.ts";
+import type { AnyOperation } from "../../src/namespace/operations/touch.ts";
 import { personStream } from "./arrow.ts";
 import { CallError, type Failure, type LanceClient } from "./client.ts";
 

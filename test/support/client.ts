@@ -10,8 +10,8 @@ import {
 } from "@bufbuild/protobuf";
 import { type HttpBody, HttpBodySchema } from "../../src/gen/google/api/httpbody_pb.ts";
 import { LanceNamespaceService } from "../../src/gen/lance/namespace/v1/service_pb.ts";
-import { bodyFieldOf } from "../../src/namespace/body-field.ts";
 import type { Operation } from "../../src/namespace/lance-namespace.ts";
+import { bodyFieldOf } from "../../src/namespace/operations/body-field.ts";
 
 type Methods = typeof LanceNamespaceService.method;
 

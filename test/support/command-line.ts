@@ -1,8 +1,8 @@
 import { Command } from "commander";
-import { addOptions, type OptionGroup } from "../../src/cli/flags.ts";
+import { addOptions, type OptionGroup } from "../../src/cli/terminal/flags.ts";
 import { environmentLayer, type Layer } from "../../src/config/layers.ts";
 import type { Environment } from "../../src/config/option-spec.ts";
-import { SERVE_OPTIONS } from "../../src/config/options.ts";
+import { SERVE_OPTIONS } from "../../src/config/options/groups.ts";
 
 const SERVE: readonly OptionGroup[] = [{ heading: "Options", options: SERVE_OPTIONS, environment: true }];
 

@@ -1,10 +1,10 @@
 import type { ByteHold } from "../../namespace/byte-budget.ts";
 import { LanceError } from "../../namespace/errors.ts";
-import { createByteReader } from "../byte-reader.ts";
-import { readMetadata } from "../file.ts";
-import { malformed, parseMessageHead } from "../message.ts";
+import { createByteReader } from "../ipc/byte-reader.ts";
+import { readMetadata } from "../ipc/file.ts";
+import { malformed, parseMessageHead } from "../ipc/message.ts";
+import { END_OF_STREAM } from "../ipc/stream.ts";
 import { type ArrowField, decodeSchema } from "../schema.ts";
-import { END_OF_STREAM } from "../stream.ts";
 
 /** Largest body of a message, in bytes: a batch is in memory as a whole while its rows are written. */
 const MAX_BATCH_BYTES = 64 * 1024 * 1024;

@@ -1,5 +1,5 @@
+import { ROLE_NAMES, type Role } from "../../namespace/call/principal.ts";
 import { parseIdentifier } from "../../namespace/identifier.ts";
-import { ROLE_NAMES, type Role } from "../../namespace/principal.ts";
 import { readText } from "../../runtime/files-in-time.ts";
 import { isJsonObject } from "../../runtime/json.ts";
 import { ITEMS_PER_STEP, inSlices, type Steps } from "../../runtime/pace.ts";

@@ -1,6 +1,6 @@
+import type { Principal } from "../../namespace/call/principal.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import { parseIdentifier } from "../../namespace/identifier.ts";
-import type { Principal } from "../../namespace/principal.ts";
 import type { Way } from "../authenticator.ts";
 import type { KeyRecord } from "./key-file.ts";
 import type { KeyRefusal, KeyRing } from "./key-ring.ts";

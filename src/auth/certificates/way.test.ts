@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "vitest";
-import type { ClientCertificate } from "../../namespace/call.ts";
+import type { ClientCertificate } from "../../namespace/call/call.ts";
+import type { Principal } from "../../namespace/call/principal.ts";
 import { isLanceError } from "../../namespace/errors.ts";
-import type { Principal } from "../../namespace/principal.ts";
 import { compileRoles } from "./roles.ts";
 import { proveByCertificates } from "./way.ts";
 

@@ -1,6 +1,6 @@
-import type { ClientCertificate } from "../../namespace/call.ts";
+import type { ClientCertificate } from "../../namespace/call/call.ts";
+import type { Principal } from "../../namespace/call/principal.ts";
 import { LanceError } from "../../namespace/errors.ts";
-import type { Principal } from "../../namespace/principal.ts";
 import type { Way } from "../authenticator.ts";
 import { type CertificateRole, compileRoles } from "./roles.ts";
 

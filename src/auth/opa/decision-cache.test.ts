@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
 import type { Access } from "../../namespace/authorizer.ts";
-import { ann } from "../../namespace/principal-fixture.ts";
+import { ann } from "../../namespace/call/principal-fixture.ts";
 import { createDecisionCache } from "./decision-cache.ts";
 
 const accessTo = (name: string): Access => ({

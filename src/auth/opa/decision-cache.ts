@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import type { Access } from "../../namespace/authorizer.ts";
-import type { Principal } from "../../namespace/principal.ts";
+import type { Principal } from "../../namespace/call/principal.ts";
 import { keyOf, lineOf } from "../policies/entities.ts";
 
 /** Decisions of the last moments. */

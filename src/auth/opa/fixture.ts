@@ -3,7 +3,7 @@ import { createServer, type IncomingHttpHeaders, type ServerResponse } from "nod
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import type { Access } from "../../namespace/authorizer.ts";
-import type { Action, Principal } from "../../namespace/principal.ts";
+import type { Action, Principal } from "../../namespace/call/principal.ts";
 
 /** An access as a policy sees it. */
 export interface AskedAccess {

@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 import type { Access, Authorizer } from "../../namespace/authorizer.ts";
+import type { Principal } from "../../namespace/call/principal.ts";
 import { LanceError } from "../../namespace/errors.ts";
-import type { Principal } from "../../namespace/principal.ts";
 import { createPace, ITEMS_PER_STEP } from "../../runtime/pace.ts";
 import { createDecisionCache } from "./decision-cache.ts";
 import { decisionsIn, inputOf } from "./question.ts";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { beforeAll, describe, it } from "vitest";
 import type { Access, Properties } from "../../namespace/authorizer.ts";
-import type { Principal } from "../../namespace/principal.ts";
-import type { ObjectKind } from "../../namespace/touch.ts";
+import type { Principal } from "../../namespace/call/principal.ts";
+import type { ObjectKind } from "../../namespace/operations/touch.ts";
 import { atOnce } from "../../runtime/pace.ts";
 import { type Cedar, loadCedar } from "./cedar.ts";
 import { createDecider, type Decider } from "./decide.ts";

@@ -1,8 +1,8 @@
 import type { CedarValueJson, EntityJson, TypeAndId } from "@cedar-policy/cedar-wasm/nodejs";
 import type { Access, CatalogObject, Properties } from "../../namespace/authorizer.ts";
 import { ONLY_DATABASE } from "../../namespace/authorizer.ts";
+import type { Principal } from "../../namespace/call/principal.ts";
 import { DEFAULT_DELIMITER } from "../../namespace/identifier.ts";
-import type { Principal } from "../../namespace/principal.ts";
 
 /** Returns the key of an entity. */
 export function keyOf({ type, id }: TypeAndId): string {

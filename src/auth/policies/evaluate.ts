@@ -1,6 +1,6 @@
 import type { TypeAndId } from "@cedar-policy/cedar-wasm/nodejs";
 import type { Access, Properties } from "../../namespace/authorizer.ts";
-import type { Principal } from "../../namespace/principal.ts";
+import type { Principal } from "../../namespace/call/principal.ts";
 import { type Cedar, textOf } from "./cedar.ts";
 import { entitiesOf, lineOf, userOf } from "./entities.ts";
 import type { Policy } from "./policy.ts";

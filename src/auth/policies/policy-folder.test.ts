@@ -5,7 +5,7 @@ import { pino } from "pino";
 import { describe, it, onTestFinished, vi } from "vitest";
 import { temporaryDirectory } from "../../../test/support/directory.ts";
 import type { Access } from "../../namespace/authorizer.ts";
-import { ann } from "../../namespace/principal-fixture.ts";
+import { ann } from "../../namespace/call/principal-fixture.ts";
 import { openPolicyFolder } from "./policy-folder.ts";
 
 const read: Access = {

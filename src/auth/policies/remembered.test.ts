@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { beforeAll, test } from "vitest";
 import type { Access } from "../../namespace/authorizer.ts";
-import type { Principal } from "../../namespace/principal.ts";
+import type { Principal } from "../../namespace/call/principal.ts";
 import { atOnce } from "../../runtime/pace.ts";
 import { type Cedar, loadCedar } from "./cedar.ts";
 import { createDecider, type Decider } from "./decide.ts";

@@ -1,7 +1,7 @@
 import type { ActionType, SchemaJson } from "@cedar-policy/cedar-wasm/nodejs";
-import { OPERATIONS, type OperationFacts } from "../../namespace/operations.ts";
-import { ROLE_NAMES, ROLES } from "../../namespace/principal.ts";
-import type { ObjectKind } from "../../namespace/touch.ts";
+import { ROLE_NAMES, ROLES } from "../../namespace/call/principal.ts";
+import { OPERATIONS, type OperationFacts } from "../../namespace/operations/operations.ts";
+import type { ObjectKind } from "../../namespace/operations/touch.ts";
 
 const TEXT = { type: "String" } as const;
 const PLACE = { name: TEXT, path: TEXT, database: TEXT };

@@ -1,6 +1,6 @@
 import { type CatalogObject, ONLY_DATABASE, type Siblings } from "../../namespace/authorizer.ts";
+import type { Principal } from "../../namespace/call/principal.ts";
 import { DEFAULT_DELIMITER, type Identifier } from "../../namespace/identifier.ts";
-import type { Principal } from "../../namespace/principal.ts";
 import { entityOf, keyOf, lineOf, membershipsOf, userOf } from "./entities.ts";
 import { coversOperation, coversUser, namedObject, objectKey, objectKeys, type Policy } from "./policy.ts";
 

@@ -1,4 +1,4 @@
-import type { Grant } from "../../namespace/grants.ts";
+import type { Grant } from "../../namespace/call/grants.ts";
 
 /** An issuer whose tokens the gateway accepts, and what it reads in them. */
 export interface TrustedIssuer {

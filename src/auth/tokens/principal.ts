@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
-import { claimAt, textsOf } from "../../namespace/claims.ts";
-import { roleOf } from "../../namespace/grants.ts";
-import type { Principal } from "../../namespace/principal.ts";
+import { claimAt, textsOf } from "../../namespace/call/claims.ts";
+import { roleOf } from "../../namespace/call/grants.ts";
+import type { Principal } from "../../namespace/call/principal.ts";
 import type { TrustedIssuer } from "./issuer.ts";
 import { invalidToken } from "./refusal.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "vitest";
-import type { Principal } from "../../namespace/principal.ts";
+import type { Principal } from "../../namespace/call/principal.ts";
 import type { Keys } from "./key-set.ts";
 import { createVerifiedTokens } from "./verified-tokens.ts";
 

@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import type { Principal } from "../../namespace/principal.ts";
+import type { Principal } from "../../namespace/call/principal.ts";
 import type { Keys } from "./key-set.ts";
 
 /** A token that was verified. */

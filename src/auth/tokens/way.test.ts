@@ -5,8 +5,8 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { CompactSign, type CryptoKey, exportSPKI, importJWK, type JWTPayload, SignJWT } from "jose";
 import { afterEach, beforeAll, describe, it, vi } from "vitest";
+import type { Principal } from "../../namespace/call/principal.ts";
 import { isLanceError, type LanceError } from "../../namespace/errors.ts";
-import type { Principal } from "../../namespace/principal.ts";
 import type { Way } from "../authenticator.ts";
 import {
   AUDIENCE,

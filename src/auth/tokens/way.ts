@@ -1,4 +1,4 @@
-import type { Principal } from "../../namespace/principal.ts";
+import type { Principal } from "../../namespace/call/principal.ts";
 import type { Way } from "../authenticator.ts";
 import { principalOf } from "./principal.ts";
 import { CHALLENGE, invalidToken } from "./refusal.ts";

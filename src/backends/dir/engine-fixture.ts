@@ -1,5 +1,5 @@
 import type { TableContext } from "./catalog/catalog-context.ts";
-import type { NativeTable } from "./engine/native.ts";
+import type { NativeTable } from "./engine/native/native.ts";
 
 type Engine = TableContext["engine"];
 

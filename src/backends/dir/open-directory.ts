@@ -1,4 +1,4 @@
-import { createPartBufferPool } from "../../arrow/part-buffer.ts";
+import { createPartBufferPool } from "../../arrow/ipc/part-buffer.ts";
 import { createJournal } from "./batch/journal.ts";
 import { createWorkNotes } from "./batch/work-notes.ts";
 import { openBase } from "./catalog/base/base.ts";

@@ -1,5 +1,5 @@
 import type { Message } from "@bufbuild/protobuf";
-import type { Call } from "../../namespace/call.ts";
+import type { Call } from "../../namespace/call/call.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import type { Ending } from "../../runtime/late-signal.ts";
 import { unreached, upstreamError } from "./errors.ts";

@@ -10,9 +10,9 @@ import {
   type DescribeTableRequest,
   DescribeTableRequestSchema,
 } from "../../gen/lance/namespace/v1/table_pb.ts";
+import { ann } from "../../namespace/call/principal-fixture.ts";
 import { isLanceError, LanceError } from "../../namespace/errors.ts";
 import type { LanceNamespace } from "../../namespace/lance-namespace.ts";
-import { ann } from "../../namespace/principal-fixture.ts";
 import { answering, createTable, describeOn, describeTable, failsWith, useUpstream } from "./fixture.ts";
 
 describe("the gRPC backend", () => {

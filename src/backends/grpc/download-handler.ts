@@ -1,6 +1,6 @@
 import type { DescMethodServerStreaming, Message } from "@bufbuild/protobuf";
 import type { Client, ClientReadableStream, Metadata } from "@grpc/grpc-js";
-import type { Call } from "../../namespace/call.ts";
+import type { Call } from "../../namespace/call/call.ts";
 import { repeatableOf } from "../resilience/resilience.ts";
 import type { Channel } from "./channels.ts";
 import { unreached, upstreamError } from "./errors.ts";

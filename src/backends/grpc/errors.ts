@@ -3,7 +3,7 @@ import { anyUnpack } from "@bufbuild/protobuf/wkt";
 import { Metadata, type ServiceError, status } from "@grpc/grpc-js";
 import { StatusSchema } from "../../gen/google/rpc/status_pb.ts";
 import { type ErrorResponse, ErrorResponseSchema } from "../../gen/lance/namespace/v1/common_pb.ts";
-import { type Call, endErrorOf } from "../../namespace/call.ts";
+import { type Call, endErrorOf } from "../../namespace/call/call.ts";
 import { type ErrorName, LanceError, type UpstreamFault } from "../../namespace/errors.ts";
 import { errorOfStatus } from "../../namespace/status-error.ts";
 import { ANSWERS_CROWDED } from "../resilience/answer-budget.ts";

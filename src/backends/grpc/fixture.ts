@@ -8,7 +8,7 @@ import {
   DescribeTableRequestSchema,
   DescribeTableResponseSchema,
 } from "../../gen/lance/namespace/v1/table_pb.ts";
-import type { Call } from "../../namespace/call.ts";
+import type { Call } from "../../namespace/call/call.ts";
 import { type ErrorName, isLanceError } from "../../namespace/errors.ts";
 import type { Backend, LanceNamespace } from "../../namespace/lance-namespace.ts";
 import { createGrpcBackend, type GrpcBackendOptions } from "./index.ts";

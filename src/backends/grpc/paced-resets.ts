@@ -6,7 +6,7 @@ import {
   status,
 } from "@grpc/grpc-js";
 import type { ByteBudget, ByteHold } from "../../namespace/byte-budget.ts";
-import { countStuck, type StuckBytes } from "../../namespace/stuck-bytes.ts";
+import { countStuck, type StuckBytes } from "../../namespace/figures/stuck-bytes.ts";
 import { ANSWERS_CROWDED, FREE_ANSWER_BYTES } from "../resilience/answer-budget.ts";
 import type { Gate } from "../resilience/gate.ts";
 import { ResetPace } from "./reset-pace.ts";

@@ -12,7 +12,7 @@ import { CreateNamespaceResponseSchema } from "../../gen/lance/namespace/v1/name
 import { QueryTableResponseSchema } from "../../gen/lance/namespace/v1/query_pb.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import { DescribeTableResponseSchema } from "../../gen/lance/namespace/v1/table_pb.ts";
-import type { Call } from "../../namespace/call.ts";
+import type { Call } from "../../namespace/call/call.ts";
 import { isLanceError, LanceError } from "../../namespace/errors.ts";
 import type { Backend, LanceNamespace } from "../../namespace/lance-namespace.ts";
 import { answerOf } from "./answer.ts";

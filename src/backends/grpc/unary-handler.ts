@@ -1,5 +1,5 @@
 import type { DescMethodUnary, Message } from "@bufbuild/protobuf";
-import type { Call } from "../../namespace/call.ts";
+import type { Call } from "../../namespace/call/call.ts";
 import { mayPass } from "../../namespace/passed-answer.ts";
 import { repeatableOf } from "../resilience/resilience.ts";
 import { answerOf } from "./answer.ts";

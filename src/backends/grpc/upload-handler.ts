@@ -1,6 +1,6 @@
 import type { DescMethodClientStreaming, Message } from "@bufbuild/protobuf";
-import { bodyFieldOf } from "../../namespace/body-field.ts";
-import type { Call } from "../../namespace/call.ts";
+import type { Call } from "../../namespace/call/call.ts";
+import { bodyFieldOf } from "../../namespace/operations/body-field.ts";
 import { repeatableOf } from "../resilience/resilience.ts";
 import { toldToClient } from "../upstream-identity/refusal.ts";
 import { answerOf } from "./answer.ts";

@@ -1,7 +1,7 @@
 import { create, type DescMethod, type Message } from "@bufbuild/protobuf";
 import type { ClientWritableStream } from "@grpc/grpc-js";
 import { HttpBodySchema } from "../../gen/google/api/httpbody_pb.ts";
-import type { Call } from "../../namespace/call.ts";
+import type { Call } from "../../namespace/call/call.ts";
 import { inMessageSizes } from "./message-sizes.ts";
 
 /** Observes the sending of messages. */

@@ -1,6 +1,6 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { CallOptions, Client, Metadata } from "@grpc/grpc-js";
-import type { Call } from "../../namespace/call.ts";
+import type { Call } from "../../namespace/call/call.ts";
 import { isLanceError } from "../../namespace/errors.ts";
 import type { Ending } from "../../runtime/late-signal.ts";
 import type { Resilience } from "../resilience/resilience.ts";

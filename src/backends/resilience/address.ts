@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
-import type { NoteDecision } from "../../namespace/decisions.ts";
 import { LanceError } from "../../namespace/errors.ts";
+import type { NoteDecision } from "../../namespace/figures/decisions.ts";
 import { backoffMs } from "../../runtime/backoff.ts";
 import { Circuit, type Health, type Turn } from "../../runtime/circuit.ts";
 import { ErrorShare } from "./error-share.ts";

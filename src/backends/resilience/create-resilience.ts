@@ -1,5 +1,5 @@
-import { endingOf } from "../../namespace/call.ts";
-import type { UpstreamDecision } from "../../namespace/decisions.ts";
+import { endingOf } from "../../namespace/call/call.ts";
+import type { UpstreamDecision } from "../../namespace/figures/decisions.ts";
 import type { Ending } from "../../runtime/late-signal.ts";
 import { traced } from "../../runtime/tracing.ts";
 import type { Address } from "./address.ts";

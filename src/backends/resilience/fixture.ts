@@ -1,7 +1,7 @@
 import { pino } from "pino";
 import { vi } from "vitest";
-import type { UpstreamDecision } from "../../namespace/decisions.ts";
 import { LanceError, type UpstreamFault } from "../../namespace/errors.ts";
+import type { UpstreamDecision } from "../../namespace/figures/decisions.ts";
 import type { Ending } from "../../runtime/late-signal.ts";
 import { createResilience } from "./create-resilience.ts";
 import type { ResilienceOptions } from "./options.ts";

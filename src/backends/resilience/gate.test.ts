@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { test } from "vitest";
-import type { Call } from "../../namespace/call.ts";
+import type { Call } from "../../namespace/call/call.ts";
+import { ann } from "../../namespace/call/principal-fixture.ts";
 import { isLanceError, LanceError } from "../../namespace/errors.ts";
-import { ann } from "../../namespace/principal-fixture.ts";
 import { Gate } from "./gate.ts";
 
 const { signal } = new AbortController();

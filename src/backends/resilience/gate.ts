@@ -1,4 +1,4 @@
-import { callerKey } from "../../namespace/caller-key.ts";
+import { callerKey } from "../../namespace/call/caller-key.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import { createCallerQueue } from "../../runtime/caller-queue.ts";
 import type { Ending } from "../../runtime/late-signal.ts";

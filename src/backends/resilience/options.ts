@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import type { NoteDecision } from "../../namespace/decisions.ts";
+import type { NoteDecision } from "../../namespace/figures/decisions.ts";
 
 /** When calls of an upstream are retried, and when they are not made. All times are in milliseconds. */
 export interface ResiliencePolicy {

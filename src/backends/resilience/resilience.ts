@@ -1,7 +1,7 @@
 import type { DescMethod } from "@bufbuild/protobuf";
-import { isRead } from "../../namespace/actions.ts";
-import { type Call, endingOf } from "../../namespace/call.ts";
+import { type Call, endingOf } from "../../namespace/call/call.ts";
 import { isLanceError, LanceError, type UpstreamFault } from "../../namespace/errors.ts";
+import { isRead } from "../../namespace/operations/actions.ts";
 import type { Ending } from "../../runtime/late-signal.ts";
 
 /** How a call may be retried. */

@@ -3,7 +3,7 @@ import type { ServerResponse } from "node:http";
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
-import type { Call } from "../../namespace/call.ts";
+import type { Call } from "../../namespace/call/call.ts";
 import { isLanceError, LanceError } from "../../namespace/errors.ts";
 import { createAnswerBudget } from "../resilience/answer-budget.ts";
 import { callOf, sendJson, type Upstream } from "./fixture.ts";

@@ -4,7 +4,7 @@ import { create } from "@bufbuild/protobuf";
 import { describe, test } from "vitest";
 import { steady } from "../../../test/support/steady.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
-import type { Call } from "../../namespace/call.ts";
+import type { Call } from "../../namespace/call/call.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import type { LanceNamespace } from "../../namespace/lance-namespace.ts";
 import { callOf, sendJson, type Upstream } from "./fixture.ts";

@@ -1,4 +1,4 @@
-import type { Call } from "../../namespace/call.ts";
+import type { Call } from "../../namespace/call/call.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import type { ClientBinding } from "../../transcode/client-binding.ts";
 import type { UpstreamResponse } from "./transport.ts";

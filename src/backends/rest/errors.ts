@@ -1,5 +1,5 @@
 import type { UpstreamErrorForm } from "../../dialects/upstream.ts";
-import { type Call, endErrorOf } from "../../namespace/call.ts";
+import { type Call, endErrorOf } from "../../namespace/call/call.ts";
 import {
   ERROR_TABLE,
   type ErrorEntry,

@@ -5,7 +5,7 @@ import { create, type DescMethod, type Message } from "@bufbuild/protobuf";
 import { pino } from "pino";
 import { beginCall } from "../../../test/support/caller.ts";
 import { bodyOf } from "../../../test/support/request-body.ts";
-import type { Call } from "../../namespace/call.ts";
+import type { Call } from "../../namespace/call/call.ts";
 import type { Backend } from "../../namespace/lance-namespace.ts";
 import { createRestBackend } from "./index.ts";
 import type { RestBackendOptions } from "./options.ts";

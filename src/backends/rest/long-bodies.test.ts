@@ -12,7 +12,7 @@ import { makeCertificates } from "../../../test/support/certificates.ts";
 import { collect } from "../../../test/support/collect.ts";
 import { createRandom, type Random } from "../../../test/support/random.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
-import type { Call } from "../../namespace/call.ts";
+import type { Call } from "../../namespace/call/call.ts";
 import { callOf } from "./fixture.ts";
 import { createRestBackend } from "./index.ts";
 

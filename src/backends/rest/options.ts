@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
 import type { ByteBudget } from "../../namespace/byte-budget.ts";
-import type { NoteDecision } from "../../namespace/decisions.ts";
+import type { NoteDecision } from "../../namespace/figures/decisions.ts";
 import type { StorageAccess } from "../../namespace/lance-namespace.ts";
 import type { KeyedCells } from "../../runtime/keyed-cells.ts";
 import type { ResolveHost } from "../resilience/host-addresses.ts";

@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import type { DescMethod } from "@bufbuild/protobuf";
 import { onTestFinished } from "vitest";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
-import type { Call } from "../../namespace/call.ts";
+import type { Call } from "../../namespace/call/call.ts";
 import { type ErrorName, LanceError } from "../../namespace/errors.ts";
 import type { Backend } from "../../namespace/lance-namespace.ts";
 import { callOf, callUnary, sendJson } from "./fixture.ts";

@@ -1,5 +1,5 @@
 import type { ByteHold } from "../../namespace/byte-budget.ts";
-import type { Call } from "../../namespace/call.ts";
+import type { Call } from "../../namespace/call/call.ts";
 import type { Ending } from "../../runtime/late-signal.ts";
 
 /** A request to an upstream, in terms of HTTP, without its meaning. */

@@ -1,10 +1,10 @@
 import type { DescMethod, Message } from "@bufbuild/protobuf";
-import { ARROW_STREAM } from "../../arrow/ipc-forms.ts";
+import { ARROW_STREAM } from "../../arrow/ipc/ipc-forms.ts";
 import { freeAtOnce, WORTH_FREEING_BYTES } from "../../arrow/memory.ts";
 import type { HttpBody } from "../../gen/google/api/httpbody_pb.ts";
-import { bodyFieldOf } from "../../namespace/body-field.ts";
-import type { Call } from "../../namespace/call.ts";
+import type { Call } from "../../namespace/call/call.ts";
 import { LanceError } from "../../namespace/errors.ts";
+import { bodyFieldOf } from "../../namespace/operations/body-field.ts";
 
 /**
  * Upper bound on the bytes in transit when a connection requests the next piece: it does so when its buffer is not

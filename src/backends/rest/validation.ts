@@ -1,4 +1,4 @@
-import type { Call } from "../../namespace/call.ts";
+import type { Call } from "../../namespace/call/call.ts";
 import type { UpstreamResponse } from "./transport.ts";
 
 /** Asks the upstream whether the cached answer is still valid. */

@@ -1,9 +1,9 @@
 import { type DescMethod, fromBinary, type Message } from "@bufbuild/protobuf";
-import { isRead } from "../../namespace/actions.ts";
-import { type Call, copyCall, type Validation } from "../../namespace/call.ts";
-import type { NoteDecision } from "../../namespace/decisions.ts";
-import { demandsFreshness } from "../../namespace/freshness.ts";
-import { factsOf } from "../../namespace/operations.ts";
+import { type Call, copyCall, type Validation } from "../../namespace/call/call.ts";
+import { demandsFreshness } from "../../namespace/call/freshness.ts";
+import type { NoteDecision } from "../../namespace/figures/decisions.ts";
+import { isRead } from "../../namespace/operations/actions.ts";
+import { factsOf } from "../../namespace/operations/operations.ts";
 import type { SharedCounter } from "../../runtime/sharing.ts";
 import { lastingHeaders, lifetimeOf, packAnswer } from "./answers.ts";
 import { createClearing } from "./clearing.ts";

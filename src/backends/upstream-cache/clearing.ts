@@ -1,5 +1,5 @@
 import type { DescMethod, Message } from "@bufbuild/protobuf";
-import type { Call } from "../../namespace/call.ts";
+import type { Call } from "../../namespace/call/call.ts";
 import type { Identifier } from "../../namespace/identifier.ts";
 import { touchedBy } from "./touched.ts";
 

@@ -1,4 +1,4 @@
-import type { NoteDecision } from "../../namespace/decisions.ts";
+import type { NoteDecision } from "../../namespace/figures/decisions.ts";
 import type { HeaderPolicy } from "../upstream-identity/headers.ts";
 import type { SignRequest, UpstreamCredentials, UpstreamIdentity } from "../upstream-identity/identity.ts";
 import { createDescribeCache, type DescribeCache, type UpstreamCacheLimits } from "./cache.ts";

@@ -1,7 +1,7 @@
 import { create, type DescMethod, type Message } from "@bufbuild/protobuf";
 import { beginCall } from "../../../test/support/caller.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
-import type { Call } from "../../namespace/call.ts";
+import type { Call } from "../../namespace/call/call.ts";
 import { createDescribeCache, type DescribeCacheOptions } from "./cache.ts";
 
 export const { method: METHODS } = LanceNamespaceService;

@@ -1,5 +1,5 @@
-import { type Call, copyCall, endingOf } from "../../namespace/call.ts";
-import type { NoteDecision } from "../../namespace/decisions.ts";
+import { type Call, copyCall, endingOf } from "../../namespace/call/call.ts";
+import type { NoteDecision } from "../../namespace/figures/decisions.ts";
 import { whileWaiting } from "../../runtime/while-waiting.ts";
 
 /**

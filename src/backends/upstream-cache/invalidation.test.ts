@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { create, type Message } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { test } from "vitest";
-import type { Call } from "../../namespace/call.ts";
+import type { Call } from "../../namespace/call/call.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import { as, createCached, METHODS } from "./fixture.ts";
 

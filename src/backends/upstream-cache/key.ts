@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
 import { type DescMethod, type Message, toBinary } from "@bufbuild/protobuf";
-import type { Call } from "../../namespace/call.ts";
+import type { Call } from "../../namespace/call/call.ts";
 
 /** Returns the key of an answer, from the principal and the request. */
 export type KeyOf = (

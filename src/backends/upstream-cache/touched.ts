@@ -1,5 +1,5 @@
 import type { Message } from "@bufbuild/protobuf";
-import type { Call } from "../../namespace/call.ts";
+import type { Call } from "../../namespace/call/call.ts";
 import { type Identifier, parseIdentifier } from "../../namespace/identifier.ts";
 
 type Fields = Message & Record<string, unknown>;

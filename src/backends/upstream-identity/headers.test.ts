@@ -7,9 +7,9 @@ import {
   DescribeTableRequestSchema,
   DescribeTableResponseSchema,
 } from "../../gen/lance/namespace/v1/table_pb.ts";
+import type { Principal } from "../../namespace/call/principal.ts";
+import { ann } from "../../namespace/call/principal-fixture.ts";
 import { isLanceError } from "../../namespace/errors.ts";
-import type { Principal } from "../../namespace/principal.ts";
-import { ann } from "../../namespace/principal-fixture.ts";
 import { resolveRequest, shareContext } from "../../pipeline/call/resolve.ts";
 import { callOf } from "../rest/fixture.ts";
 import { createHeaderPolicy, type HeaderPolicyOptions } from "./headers.ts";

@@ -1,8 +1,8 @@
 import type { Message } from "@bufbuild/protobuf";
-import type { Call } from "../../namespace/call.ts";
+import type { Call } from "../../namespace/call/call.ts";
+import { FRESHNESS_HEADERS } from "../../namespace/call/freshness.ts";
+import { DATABASE_HEADERS, endsHere } from "../../namespace/call/header-names.ts";
 import { LanceError } from "../../namespace/errors.ts";
-import { FRESHNESS_HEADERS } from "../../namespace/freshness.ts";
-import { DATABASE_HEADERS, endsHere } from "../../namespace/header-names.ts";
 import type { CredentialHeaders } from "./identity.ts";
 import { type Contextual, eachNested } from "./nested-context.ts";
 

@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { afterAll, describe, test, vi } from "vitest";
 import { bodyOf } from "../../../test/support/request-body.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
-import type { Call } from "../../namespace/call.ts";
+import type { Call } from "../../namespace/call/call.ts";
 import { type ErrorName, LanceError } from "../../namespace/errors.ts";
 import { callOf, callUnary, sendJson, startUpstream } from "../rest/fixture.ts";
 import { createIdentity } from "./create-identity.ts";

@@ -1,4 +1,4 @@
-import type { Call } from "../../namespace/call.ts";
+import type { Call } from "../../namespace/call/call.ts";
 
 /** Headers that identify the caller to an upstream; names in lower case. */
 export type CredentialHeaders = Readonly<Record<string, string>>;

@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import type { Call } from "../../namespace/call.ts";
+import type { Call } from "../../namespace/call/call.ts";
 
 /**
  * Returns the idempotency key for an upstream to which all callers may be the gateway: the same text of another caller is another key.

@@ -14,7 +14,7 @@ import {
   WWWAuthenticateChallengeError,
 } from "oauth4webapi";
 import { Agent, fetch, Response } from "undici";
-import type { Call } from "../../namespace/call.ts";
+import type { Call } from "../../namespace/call/call.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import { whileWaiting } from "../../runtime/while-waiting.ts";
 import { Gate } from "../resilience/gate.ts";

@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
-import { copyCall } from "../../namespace/call.ts";
+import { copyCall } from "../../namespace/call/call.ts";
 import { type ErrorName, LanceError } from "../../namespace/errors.ts";
 import type { LanceNamespace } from "../../namespace/lance-namespace.ts";
 import { isDatabase, type RootDatabases } from "../../namespace/root-databases.ts";

@@ -1,9 +1,9 @@
 import { once } from "node:events";
 import { readTable } from "../../config/layers.ts";
 import type { OptionTable, OptionValues } from "../../config/option-spec.ts";
-import { confirm, YES_OPTION } from "../confirm.ts";
 import { readConnection } from "../contexts/connection.ts";
-import { forTerminal, rowsFor } from "../terminal-text.ts";
+import { confirm, YES_OPTION } from "../terminal/confirm.ts";
+import { forTerminal, rowsFor } from "../terminal/terminal-text.ts";
 import { JSON_OPTION } from "./catalog.ts";
 import type { CommandDefinition } from "./command.ts";
 import { type CatalogAccess, CONNECTION_OPTIONS, type Connected, withNamespace } from "./connection.ts";

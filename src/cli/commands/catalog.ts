@@ -1,12 +1,12 @@
 import type { OpenedDirectory } from "../../backends/dir/open-directory.ts";
-import { CLIENT_OPTIONS } from "../../config/client-options.ts";
 import { environmentLayer, type Layer } from "../../config/layers.ts";
 import { type Environment, type OptionSpec, type OptionTable, UsageError } from "../../config/option-spec.ts";
-import { SERVE_OPTIONS } from "../../config/options.ts";
+import { CLIENT_OPTIONS } from "../../config/options/client.ts";
+import { SERVE_OPTIONS } from "../../config/options/groups.ts";
+import { storageOptionsOf } from "../../config/options/storage.ts";
 import { parseSwitch } from "../../config/parsers.ts";
 import { storageSecrets } from "../../config/secrets.ts";
-import { storageOptionsOf } from "../../config/storage-options.ts";
-import { prepareEngine } from "../../gateway/open-backend.ts";
+import { prepareEngine } from "../../gateway/backends/open-backend.ts";
 import { createLog, toStandardError } from "../../log/log.ts";
 import { readConnection } from "../contexts/connection.ts";
 import { placeOf, requireRoot } from "../place.ts";

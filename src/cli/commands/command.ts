@@ -1,6 +1,6 @@
 import type { Layer } from "../../config/layers.ts";
 import type { Environment } from "../../config/option-spec.ts";
-import type { OptionGroup } from "../flags.ts";
+import type { OptionGroup } from "../terminal/flags.ts";
 
 /** Parsed command line. */
 export interface CommandLine {

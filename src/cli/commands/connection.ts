@@ -1,13 +1,13 @@
+import { SILENT_LOG } from "../../client/connections/silent-log.ts";
 import { LanceError } from "../../client/exports.ts";
 import { createNamespace, type Namespace } from "../../client/namespace.ts";
-import { SILENT_LOG } from "../../client/silent-log.ts";
-import { CLIENT_OPTIONS } from "../../config/client-options.ts";
 import type { OptionSpec, OptionTable } from "../../config/option-spec.ts";
-import { SERVE_OPTIONS, type ServeOptions } from "../../config/options.ts";
-import { openBackend, prepareEngine } from "../../gateway/open-backend.ts";
+import { CLIENT_OPTIONS } from "../../config/options/client.ts";
+import { SERVE_OPTIONS, type ServeOptions } from "../../config/options/groups.ts";
+import { openBackend, prepareEngine } from "../../gateway/backends/open-backend.ts";
 import type { Backend } from "../../namespace/lance-namespace.ts";
-import { CallFailure } from "../failure.ts";
 import { placeOf, requireRoot } from "../place.ts";
+import { CallFailure } from "../terminal/failure.ts";
 
 /** The options that say which data a connection is to; they mean what they mean for `serve`. */
 export const PLACE_OPTIONS: OptionTable = Object.fromEntries(

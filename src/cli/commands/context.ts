@@ -4,7 +4,6 @@ import { findGiven, type Layer, readTable } from "../../config/layers.ts";
 import { fileKey, type OptionTable, UsageError } from "../../config/option-spec.ts";
 import { parseSwitch, parseText } from "../../config/parsers.ts";
 import { backendIn, readServeOptions } from "../../config/serve-options.ts";
-import { confirm, YES_OPTION } from "../confirm.ts";
 import { layerOf } from "../contexts/connection.ts";
 import {
   type Context,
@@ -15,6 +14,7 @@ import {
   readContexts,
 } from "../contexts/context-file.ts";
 import { placeOf } from "../place.ts";
+import { confirm, YES_OPTION } from "../terminal/confirm.ts";
 import { JSON_OPTION } from "./catalog.ts";
 import { jsonText } from "./catalog-command.ts";
 import type { CommandDefinition } from "./command.ts";

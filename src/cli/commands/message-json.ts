@@ -1,5 +1,5 @@
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
-import { createJsonEncoders } from "../../transcode/json-encode.ts";
+import { createJsonEncoders } from "../../transcode/json/encode.ts";
 
 /** Returns a message in the form of the REST API. */
 export function jsonOf<D extends DescMessage>(schema: D, message: MessageShape<D>): unknown {

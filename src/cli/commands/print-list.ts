@@ -1,4 +1,4 @@
-import { forTerminal } from "../terminal-text.ts";
+import { forTerminal } from "../terminal/terminal-text.ts";
 import { itemJson } from "./item-json.ts";
 import { createTableFormat } from "./text-table.ts";
 

@@ -23,72 +23,72 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
   serve: {
     group: "Server",
     summary: "serve a directory of Lance tables, or an upstream catalog",
-    load: async () => (await import("./serve.ts")).serve,
+    load: async () => (await import("./server/serve.ts")).serve,
   },
   ready: {
     group: "Server",
     summary: "ask the gateway on this machine whether it can answer calls",
-    load: async () => (await import("./ready.ts")).ready,
+    load: async () => (await import("./server/ready.ts")).ready,
   },
   config: {
     group: "Server",
     summary: "check or print the configuration of serve, or print the schema of its file",
-    load: async () => (await import("./config.ts")).config,
+    load: async () => (await import("./server/config.ts")).config,
   },
   mcp: {
     group: "Server",
     summary: "serve a catalog to an agent, over standard input and output (MCP)",
-    load: async () => (await import("./mcp.ts")).mcp,
+    load: async () => (await import("./server/mcp.ts")).mcp,
   },
   ls: {
     group: "Catalog",
     summary: "list the namespaces and tables of a namespace",
-    load: async () => (await import("./ls.ts")).ls,
+    load: async () => (await import("./objects/ls.ts")).ls,
   },
   describe: {
     group: "Catalog",
     summary: "describe a table or a namespace",
-    load: async () => (await import("./describe.ts")).describe,
+    load: async () => (await import("./objects/describe.ts")).describe,
   },
   create: {
     group: "Catalog",
     summary: "create a namespace (import creates tables)",
-    load: async () => (await import("./create.ts")).create,
+    load: async () => (await import("./objects/create.ts")).create,
   },
   drop: {
     group: "Catalog",
     summary: "remove a table with its data, or a namespace with --namespace",
-    load: async () => (await import("./drop.ts")).drop,
+    load: async () => (await import("./objects/drop.ts")).drop,
   },
   rename: {
     group: "Catalog",
     summary: "give a table another name, another namespace or both",
-    load: async () => (await import("./rename.ts")).rename,
+    load: async () => (await import("./objects/rename.ts")).rename,
   },
   count: {
     group: "Data",
     summary: "count the rows of a table",
-    load: async () => (await import("./count.ts")).count,
+    load: async () => (await import("./objects/count.ts")).count,
   },
   query: {
     group: "Data",
     summary: "print rows of a table, also as CSV or JSON lines",
-    load: async () => (await import("./query.ts")).query,
+    load: async () => (await import("./rows/query.ts")).query,
   },
   import: {
     group: "Data",
     summary: "put the rows of a file, or of standard input with -, into a table",
-    load: async () => (await import("./import.ts")).importRows,
+    load: async () => (await import("./rows/import.ts")).importRows,
   },
   export: {
     group: "Data",
     summary: "write rows of a table to a file, or to standard output with -",
-    load: async () => (await import("./export.ts")).exportRows,
+    load: async () => (await import("./rows/export.ts")).exportRows,
   },
   stats: {
     group: "Tables",
     summary: "print the figures of a table: rows, bytes, fragments, indices",
-    load: async () => (await import("./stats.ts")).stats,
+    load: async () => (await import("./objects/stats.ts")).stats,
   },
   versions: {
     group: "Tables",
@@ -96,35 +96,35 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     commands: {
       ls: {
         summary: "list versions, the newest first",
-        load: async () => (await import("./versions.ts")).versionsLs,
+        load: async () => (await import("./objects/versions.ts")).versionsLs,
       },
       describe: {
         summary: "describe a version",
-        load: async () => (await import("./versions.ts")).versionsDescribe,
+        load: async () => (await import("./objects/versions.ts")).versionsDescribe,
       },
     },
   },
   restore: {
     group: "Tables",
     summary: "bring the rows and columns of an old version back, as a new version",
-    load: async () => (await import("./versions.ts")).restore,
+    load: async () => (await import("./objects/versions.ts")).restore,
   },
   tags: {
     group: "Tables",
     summary: "list, create, move and delete the tags of a table",
     commands: {
-      ls: { summary: "list tags", load: async () => (await import("./tags.ts")).tagsLs },
+      ls: { summary: "list tags", load: async () => (await import("./objects/tags.ts")).tagsLs },
       create: {
         summary: "give a version a name",
-        load: async () => (await import("./tags.ts")).tagsCreate,
+        load: async () => (await import("./objects/tags.ts")).tagsCreate,
       },
       update: {
         summary: "move a tag to another version",
-        load: async () => (await import("./tags.ts")).tagsUpdate,
+        load: async () => (await import("./objects/tags.ts")).tagsUpdate,
       },
       delete: {
         summary: "delete a tag; its version stays",
-        load: async () => (await import("./tags.ts")).tagsDelete,
+        load: async () => (await import("./objects/tags.ts")).tagsDelete,
       },
     },
   },
@@ -132,14 +132,14 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     group: "Tables",
     summary: "list, create and delete the branches of a table",
     commands: {
-      ls: { summary: "list branches", load: async () => (await import("./branches.ts")).branchesLs },
+      ls: { summary: "list branches", load: async () => (await import("./objects/branches.ts")).branchesLs },
       create: {
         summary: "create a branch of a version",
-        load: async () => (await import("./branches.ts")).branchesCreate,
+        load: async () => (await import("./objects/branches.ts")).branchesCreate,
       },
       delete: {
         summary: "delete a branch",
-        load: async () => (await import("./branches.ts")).branchesDelete,
+        load: async () => (await import("./objects/branches.ts")).branchesDelete,
       },
     },
   },
@@ -147,33 +147,42 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     group: "Tables",
     summary: "list, create, drop and watch the indices of a table",
     commands: {
-      ls: { summary: "list indices", load: async () => (await import("./index-commands.ts")).indexLs },
+      ls: { summary: "list indices", load: async () => (await import("./upkeep/index-commands.ts")).indexLs },
       create: {
         summary: "build an index of a column",
-        load: async () => (await import("./index-create.ts")).indexCreate,
+        load: async () => (await import("./upkeep/index-create.ts")).indexCreate,
       },
       wait: {
         summary: "wait until indices have all rows",
-        load: async () => (await import("./index-commands.ts")).indexWait,
+        load: async () => (await import("./upkeep/index-commands.ts")).indexWait,
       },
       stats: {
         summary: "print the figures of an index",
-        load: async () => (await import("./index-commands.ts")).indexStats,
+        load: async () => (await import("./upkeep/index-commands.ts")).indexStats,
       },
-      drop: { summary: "drop an index", load: async () => (await import("./index-commands.ts")).indexDrop },
+      drop: {
+        summary: "drop an index",
+        load: async () => (await import("./upkeep/index-commands.ts")).indexDrop,
+      },
     },
   },
   jobs: {
     group: "Tables",
     summary: "list, describe, await and cancel work in the background",
     commands: {
-      ls: { summary: "list jobs, the newest first", load: async () => (await import("./jobs.ts")).jobsLs },
-      describe: { summary: "describe a job", load: async () => (await import("./jobs.ts")).jobsDescribe },
+      ls: {
+        summary: "list jobs, the newest first",
+        load: async () => (await import("./upkeep/jobs.ts")).jobsLs,
+      },
+      describe: {
+        summary: "describe a job",
+        load: async () => (await import("./upkeep/jobs.ts")).jobsDescribe,
+      },
       wait: {
         summary: "wait until a job has ended; if it fails, so does the command",
-        load: async () => (await import("./jobs.ts")).jobsWait,
+        load: async () => (await import("./upkeep/jobs.ts")).jobsWait,
       },
-      cancel: { summary: "cancel a job", load: async () => (await import("./jobs.ts")).jobsCancel },
+      cancel: { summary: "cancel a job", load: async () => (await import("./upkeep/jobs.ts")).jobsCancel },
     },
   },
   context: {
@@ -201,31 +210,31 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
   bench: {
     group: "Maintenance",
     summary: "measure how fast a catalog answers",
-    load: async () => (await import("./bench.ts")).bench,
+    load: async () => (await import("./server/bench.ts")).bench,
   },
   keys: {
     group: "Security",
     summary: "create, list and revoke API keys",
-    load: async () => (await import("./keys.ts")).keys,
+    load: async () => (await import("./server/keys.ts")).keys,
   },
   policy: {
     group: "Security",
     summary: "check, test and explain policies, and print those of the roles",
-    load: async () => (await import("./policy.ts")).policy,
+    load: async () => (await import("./server/policy.ts")).policy,
   },
   gc: {
     group: "Maintenance",
     summary: "find what crashes left in a directory, and remove it with --delete",
-    load: async () => (await import("./gc.ts")).gc,
+    load: async () => (await import("./upkeep/gc.ts")).gc,
   },
   optimize: {
     group: "Maintenance",
     summary: "compact tables, update their indices and prune old versions, once",
-    load: async () => (await import("./optimize.ts")).optimize,
+    load: async () => (await import("./upkeep/optimize.ts")).optimize,
   },
   migrate: {
     group: "Maintenance",
     summary: "register the tables of a version-1 directory in its manifest",
-    load: async () => (await import("./migrate.ts")).migrate,
+    load: async () => (await import("./upkeep/migrate.ts")).migrate,
   },
 };

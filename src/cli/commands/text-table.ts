@@ -1,5 +1,5 @@
 import stringWidth from "string-width";
-import { forTerminal } from "../terminal-text.ts";
+import { forTerminal } from "../terminal/terminal-text.ts";
 
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"] as const;
 

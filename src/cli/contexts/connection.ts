@@ -1,8 +1,8 @@
-import { CLIENT_OPTIONS } from "../../config/client-options.ts";
 import { withoutPlaces } from "../../config/configuration.ts";
 import { findGiven, type Layer, readTable, withFiles } from "../../config/layers.ts";
 import { type Environment, fileKey, UsageError } from "../../config/option-spec.ts";
-import { SERVE_OPTIONS, type ServeOptions } from "../../config/options.ts";
+import { CLIENT_OPTIONS } from "../../config/options/client.ts";
+import { SERVE_OPTIONS, type ServeOptions } from "../../config/options/groups.ts";
 import { parseText } from "../../config/parsers.ts";
 import { backendIn, readServeOptions } from "../../config/serve-options.ts";
 import { readText } from "../../runtime/files-in-time.ts";

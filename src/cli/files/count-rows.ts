@@ -1,4 +1,4 @@
-import { parseMessageHead, readPrefix } from "../../arrow/message.ts";
+import { parseMessageHead, readPrefix } from "../../arrow/ipc/message.ts";
 
 /** Rows that have passed by. */
 export interface CountedRows {

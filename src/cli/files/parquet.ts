@@ -1,6 +1,6 @@
 import { openAsBlob } from "node:fs";
-import { joinIpcStreams } from "../../arrow/join-streams.ts";
-import { splitIpcStream } from "../../arrow/split-stream.ts";
+import { joinIpcStreams } from "../../arrow/ipc/join-streams.ts";
+import { splitIpcStream } from "../../arrow/ipc/split-stream.ts";
 import { loadLibrary } from "../../backends/load-library.ts";
 import { LanceError } from "../../namespace/errors.ts";
 

@@ -1,9 +1,9 @@
 import { type FileHandle, open } from "node:fs/promises";
 import type { RecordBatch, RecordBatchReader, Schema } from "apache-arrow";
-import { isIpcFile } from "../../arrow/ipc-forms.ts";
-import { CONTINUATION } from "../../arrow/message.ts";
-import { toIpcStream } from "../../arrow/to-stream.ts";
-import { toIpcStream as encodeRows } from "../../client/arrow-input.ts";
+import { isIpcFile } from "../../arrow/ipc/ipc-forms.ts";
+import { CONTINUATION } from "../../arrow/ipc/message.ts";
+import { toIpcStream } from "../../arrow/ipc/to-stream.ts";
+import { toIpcStream as encodeRows } from "../../client/rows/arrow-input.ts";
 import type { TextOptions } from "../../client/text/text-to-arrow.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import { type FileFormat, isTextFormat, STANDARD } from "./formats.ts";

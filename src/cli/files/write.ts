@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { type FileHandle, open, rename, rm } from "node:fs/promises";
-import { toIpcFile } from "../../arrow/file.ts";
+import { toIpcFile } from "../../arrow/ipc/file.ts";
+import { toIpcStream } from "../../arrow/ipc/to-stream.ts";
 import { toJsonRows } from "../../arrow/rows/json-rows.ts";
-import { toIpcStream } from "../../arrow/to-stream.ts";
 import { type FileFormat, TAB } from "./formats.ts";
 import { toCsv } from "./text.ts";
 

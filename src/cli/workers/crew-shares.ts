@@ -1,5 +1,5 @@
 import type { Configuration } from "../../config/configuration.ts";
-import { changedOptions, keepsBackend } from "../../gateway/plan-changes.ts";
+import { changedOptions, keepsBackend } from "../../gateway/reload/plan-changes.ts";
 import { divideConfiguration, FAILURES, PAUSES, RESETS, sharedCells } from "../../gateway/workers.ts";
 import type { ChangeForWorker, DatabaseSlot, DatabaseSlots } from "./messages.ts";
 import { allocateAll, type CellsMemory } from "./shared-cells.ts";

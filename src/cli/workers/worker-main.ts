@@ -4,7 +4,7 @@ import { parentPort, workerData } from "node:worker_threads";
 import { UsageError } from "../../config/option-spec.ts";
 import { addSecrets, secretsOf } from "../../config/secrets.ts";
 import type { Gateway, Haste } from "../../gateway/compose.ts";
-import type { PreparedChange } from "../../gateway/prepared-change.ts";
+import type { PreparedChange } from "../../gateway/reload/prepared-change.ts";
 import { type RunningGateway, startGateway } from "../../gateway/start-gateway.ts";
 import { divideConfiguration } from "../../gateway/workers.ts";
 import { createLog, toStandardError } from "../../log/log.ts";

@@ -1,7 +1,7 @@
 import type { DataType, Field, RecordBatch, Schema } from "apache-arrow";
 import { LanceError } from "../../namespace/errors.ts";
-import { toIpcStream } from "../arrow-input.ts";
-import { batchOf } from "../batches.ts";
+import { toIpcStream } from "../rows/arrow-input.ts";
+import { batchOf } from "../rows/batches.ts";
 import { type Cell, csvBatches } from "./csv.ts";
 import { decoded } from "./decode.ts";
 import { jsonBatches } from "./json-lines.ts";

@@ -3,8 +3,8 @@ import * as arrow from "apache-arrow";
 import { gunzipSync } from "fflate";
 import { decompress as unzstd } from "fzstd";
 import { type AsyncBuffer, type Compressors, parquetMetadataAsync, parquetReadObjects } from "hyparquet";
-import { toIpcStream } from "../../client/arrow-input.ts";
-import { batchOf } from "../../client/batches.ts";
+import { toIpcStream } from "../../client/rows/arrow-input.ts";
+import { batchOf } from "../../client/rows/batches.ts";
 import { arrowSchemaOf, withoutDecimals } from "./parquet-schema.ts";
 
 /** Most rows that are converted at a time. */

@@ -16,7 +16,7 @@ import {
   vectorFromArray,
 } from "apache-arrow";
 import { expect, test } from "vitest";
-import { fittingVector } from "../../client/fitting.ts";
+import { fittingVector } from "../../client/rows/fitting.ts";
 import { cellOf } from "./cells.ts";
 
 const cell = (values: readonly unknown[], type: never) => {

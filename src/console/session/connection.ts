@@ -1,4 +1,4 @@
-import { openConnect } from "../../client/connect.ts";
+import { openConnect } from "../../client/connections/connect.ts";
 import { createNamespace, type Namespace } from "../../client/namespace.ts";
 import { headersOf, type Session } from "./credential.ts";
 import { type Fetch, sendWithProgress } from "./progress.ts";

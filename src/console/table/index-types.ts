@@ -1,4 +1,4 @@
-import type { TypeDescription } from "../../client/type-words.ts";
+import type { TypeDescription } from "../../client/rows/type-words.ts";
 import type { JsonArrowField, JsonArrowSchema } from "../../gen/lance/namespace/v1/schema_pb.ts";
 
 /** Kinds of columns, as indices distinguish them. */

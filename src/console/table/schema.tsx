@@ -1,4 +1,4 @@
-import { typeInWords } from "../../client/type-words.ts";
+import { typeInWords } from "../../client/rows/type-words.ts";
 import type { JsonArrowField } from "../../gen/lance/namespace/v1/schema_pb.ts";
 import type { DescribeTableResponse } from "../../gen/lance/namespace/v1/table_pb.ts";
 import { EmptyNote } from "../shell/notes.tsx";

@@ -7,7 +7,7 @@ import { proveByKeys } from "../../auth/api-keys/way.ts";
 import { createAuthenticator, type Way } from "../../auth/authenticator.ts";
 import type { FailureDelay } from "../../auth/failure-delay.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
-import { type Call, createCall } from "../../namespace/call.ts";
+import { type Call, createCall } from "../../namespace/call/call.ts";
 import { isLanceError, LanceError } from "../../namespace/errors.ts";
 import { identify } from "./identify.ts";
 import type { Next, OperationRequest } from "./interceptor.ts";

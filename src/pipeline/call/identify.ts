@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Authenticator } from "../../auth/authenticator.ts";
-import type { Call } from "../../namespace/call.ts";
-import { addressKey } from "../../namespace/caller-key.ts";
+import type { Call } from "../../namespace/call/call.ts";
+import { addressKey } from "../../namespace/call/caller-key.ts";
+import type { Principal } from "../../namespace/call/principal.ts";
+import { isRefused, type Reception } from "../../namespace/call/reception.ts";
 import { isLanceError, LanceError } from "../../namespace/errors.ts";
-import type { Principal } from "../../namespace/principal.ts";
-import { isRefused, type Reception } from "../../namespace/reception.ts";
 import { whileWaiting } from "../../runtime/while-waiting.ts";
 import type { Interceptor } from "./interceptor.ts";
 

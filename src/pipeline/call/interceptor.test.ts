@@ -11,7 +11,7 @@ import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.t
 import { DescribeTableResponseSchema } from "../../gen/lance/namespace/v1/table_pb.ts";
 import { type ErrorName, errorEntry, LanceError } from "../../namespace/errors.ts";
 import type { Backend } from "../../namespace/lance-namespace.ts";
-import type { OperationFacts } from "../../namespace/operations.ts";
+import type { OperationFacts } from "../../namespace/operations/operations.ts";
 import {
   compose,
   type Interceptor,

@@ -7,8 +7,8 @@ import type {
 } from "@bufbuild/protobuf";
 import type { LanceDbService } from "../../gen/lance/gateway/v1/lancedb_pb.ts";
 import type { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
-import type { Call } from "../../namespace/call.ts";
-import { eachOperation, OPERATIONS, type OperationFacts } from "../../namespace/operations.ts";
+import type { Call } from "../../namespace/call/call.ts";
+import { eachOperation, OPERATIONS, type OperationFacts } from "../../namespace/operations/operations.ts";
 
 type Methods = (typeof LanceNamespaceService)["method"] & (typeof LanceDbService)["method"];
 

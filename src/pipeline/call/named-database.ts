@@ -1,6 +1,6 @@
-import type { Call } from "../../namespace/call.ts";
+import type { Call } from "../../namespace/call/call.ts";
+import { DATABASE_HEADERS } from "../../namespace/call/header-names.ts";
 import { LanceError } from "../../namespace/errors.ts";
-import { DATABASE_HEADERS } from "../../namespace/header-names.ts";
 import { databaseOfRegion } from "../../namespace/local-region.ts";
 
 /** The header whose value the host repeats where the region is `local`. */

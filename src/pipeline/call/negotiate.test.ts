@@ -3,7 +3,7 @@ import { create, type MessageShape } from "@bufbuild/protobuf";
 import { describe, it } from "vitest";
 import { people, personStream, rowsOf } from "../../../test/support/arrow.ts";
 import { beginCall } from "../../../test/support/caller.ts";
-import { ARROW_FILE, ARROW_STREAM } from "../../arrow/ipc-forms.ts";
+import { ARROW_FILE, ARROW_STREAM } from "../../arrow/ipc/ipc-forms.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import { createByteBudget } from "../../namespace/byte-budget.ts";
 import { isLanceError, LanceError } from "../../namespace/errors.ts";

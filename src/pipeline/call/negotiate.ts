@@ -1,14 +1,20 @@
 import { create, type DescMessage, type Message } from "@bufbuild/protobuf";
-import { toIpcFile } from "../../arrow/file.ts";
-import { ARROW_FILE, ARROW_STREAM, acceptedArrow, acceptedRows, ROW_TYPES } from "../../arrow/ipc-forms.ts";
+import { toIpcFile } from "../../arrow/ipc/file.ts";
+import {
+  ARROW_FILE,
+  ARROW_STREAM,
+  acceptedArrow,
+  acceptedRows,
+  ROW_TYPES,
+} from "../../arrow/ipc/ipc-forms.ts";
+import { toIpcStream } from "../../arrow/ipc/to-stream.ts";
 import { type RowsForm, toJsonRows } from "../../arrow/rows/json-rows.ts";
 import { wholeMessages } from "../../arrow/rows/whole-messages.ts";
-import { toIpcStream } from "../../arrow/to-stream.ts";
 import type { HttpBody } from "../../gen/google/api/httpbody_pb.ts";
-import { bodyFieldOf } from "../../namespace/body-field.ts";
 import type { ByteBudget } from "../../namespace/byte-budget.ts";
-import type { Call } from "../../namespace/call.ts";
+import type { Call } from "../../namespace/call/call.ts";
 import { isLanceError, LanceError } from "../../namespace/errors.ts";
+import { bodyFieldOf } from "../../namespace/operations/body-field.ts";
 import { type Interceptor, isStream } from "./interceptor.ts";
 import { shareContext } from "./resolve.ts";
 

@@ -1,6 +1,6 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { Authenticator } from "../../auth/authenticator.ts";
-import { isRefused, type Reception } from "../../namespace/reception.ts";
+import { isRefused, type Reception } from "../../namespace/call/reception.ts";
 import type { Service } from "../../namespace/service.ts";
 import type { Interceptor } from "./interceptor.ts";
 import { credentialsIn } from "./resolve.ts";

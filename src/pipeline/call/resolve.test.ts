@@ -7,7 +7,7 @@ import {
   DescribeTableRequestSchema,
   DescribeTableResponseSchema,
 } from "../../gen/lance/namespace/v1/table_pb.ts";
-import { type Call, createCall } from "../../namespace/call.ts";
+import { type Call, createCall } from "../../namespace/call/call.ts";
 import { isLanceError } from "../../namespace/errors.ts";
 import { credentialsIn, resolveRequest, shareContext } from "./resolve.ts";
 

@@ -1,7 +1,7 @@
 import type { Message } from "@bufbuild/protobuf";
-import type { Call, Credentials } from "../../namespace/call.ts";
+import type { Call, Credentials } from "../../namespace/call/call.ts";
+import { endsHere } from "../../namespace/call/header-names.ts";
 import { LanceError } from "../../namespace/errors.ts";
-import { endsHere } from "../../namespace/header-names.ts";
 import {
   checkDelimiter,
   checkIdentifier,
@@ -10,8 +10,8 @@ import {
   parseIdentifier,
   sameIdentifier,
 } from "../../namespace/identifier.ts";
-import { pathFieldsOf } from "../../namespace/path-fields.ts";
-import { checkPathValue } from "../../namespace/path-value.ts";
+import { pathFieldsOf } from "../../namespace/operations/path-fields.ts";
+import { checkPathValue } from "../../namespace/operations/path-value.ts";
 import type { Interceptor } from "./interceptor.ts";
 
 /** Fields that requests share, as far as a request has them. */

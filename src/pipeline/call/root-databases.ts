@@ -1,13 +1,13 @@
 import { create, type Message } from "@bufbuild/protobuf";
 import type { ListJobsResponse } from "../../gen/lance/gateway/v1/job_pb.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
-import { type Call, copyCall } from "../../namespace/call.ts";
+import { type Call, copyCall } from "../../namespace/call/call.ts";
+import { DATABASE_HEADERS } from "../../namespace/call/header-names.ts";
+import { isReadAction } from "../../namespace/call/principal.ts";
 import { LanceError } from "../../namespace/errors.ts";
-import { DATABASE_HEADERS } from "../../namespace/header-names.ts";
 import { DEFAULT_DELIMITER } from "../../namespace/identifier.ts";
 import type { Backend } from "../../namespace/lance-namespace.ts";
-import { OPERATIONS, type OperationFacts } from "../../namespace/operations.ts";
-import { isReadAction } from "../../namespace/principal.ts";
+import { OPERATIONS, type OperationFacts } from "../../namespace/operations/operations.ts";
 import { concernsDatabases, type RootDatabases } from "../../namespace/root-databases.ts";
 import type { Databases } from "./databases.ts";
 import {

@@ -1,8 +1,8 @@
 import type { DescMethod, Message } from "@bufbuild/protobuf";
-import type { Call } from "../../namespace/call.ts";
+import type { Call } from "../../namespace/call/call.ts";
+import { isReadAction } from "../../namespace/call/principal.ts";
 import { LanceError } from "../../namespace/errors.ts";
-import { factsOf } from "../../namespace/operations.ts";
-import { isReadAction } from "../../namespace/principal.ts";
+import { factsOf } from "../../namespace/operations/operations.ts";
 import type { Databases } from "./databases.ts";
 import {
   type Interceptor,

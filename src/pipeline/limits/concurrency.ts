@@ -1,6 +1,6 @@
 import type { Message } from "@bufbuild/protobuf";
-import type { Call } from "../../namespace/call.ts";
-import { callerKey } from "../../namespace/caller-key.ts";
+import type { Call } from "../../namespace/call/call.ts";
+import { callerKey } from "../../namespace/call/caller-key.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import type { KeyedCells } from "../../runtime/keyed-cells.ts";
 import { type SharedQuantity, UNSHARED } from "../../runtime/sharing.ts";

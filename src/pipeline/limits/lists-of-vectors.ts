@@ -3,7 +3,7 @@ import { parseFieldPath } from "../../arrow/field-path.ts";
 import type { QueryTableRequest } from "../../gen/lance/namespace/v1/query_pb.ts";
 import type { JsonArrowDataType, JsonArrowField } from "../../gen/lance/namespace/v1/schema_pb.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
-import { type Call, copyCall } from "../../namespace/call.ts";
+import { type Call, copyCall } from "../../namespace/call/call.ts";
 import { isLanceError } from "../../namespace/errors.ts";
 import type { Others } from "../call/interceptor.ts";
 

@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { type QueryTableRequest, QueryTableRequestSchema } from "../../gen/lance/namespace/v1/query_pb.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
-import { type Call, copyCall } from "../../namespace/call.ts";
+import { type Call, copyCall } from "../../namespace/call/call.ts";
 import { isLanceError, LanceError } from "../../namespace/errors.ts";
 import { DEFAULT_SEARCH_ROWS, isSearch } from "../../namespace/search-rows.ts";
 import { type Others, onlyFor, type Step } from "../call/interceptor.ts";

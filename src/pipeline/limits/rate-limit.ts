@@ -1,5 +1,5 @@
-import type { Call } from "../../namespace/call.ts";
-import { addressKey, callerKey } from "../../namespace/caller-key.ts";
+import type { Call } from "../../namespace/call/call.ts";
+import { addressKey, callerKey } from "../../namespace/call/caller-key.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import type { Interceptor } from "../call/interceptor.ts";
 import { createRefusalDelay } from "./refusal-delay.ts";

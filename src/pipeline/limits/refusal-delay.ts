@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Call } from "../../namespace/call.ts";
+import type { Call } from "../../namespace/call/call.ts";
 
 /**
  * Shortest and longest time for which a refusal waits, in milliseconds. The time until the next token would be too short: all calls of

@@ -24,10 +24,10 @@ import {
 } from "../../gen/lance/namespace/v1/table_pb.ts";
 import type { BatchCommitTablesResponse } from "../../gen/lance/namespace/v1/transaction_pb.ts";
 import type { Access } from "../../namespace/authorizer.ts";
-import { createCall } from "../../namespace/call.ts";
+import { createCall } from "../../namespace/call/call.ts";
+import { ann } from "../../namespace/call/principal-fixture.ts";
 import { errorEntry, LanceError } from "../../namespace/errors.ts";
 import type { Backend } from "../../namespace/lance-namespace.ts";
-import { ann } from "../../namespace/principal-fixture.ts";
 import type { Database } from "../call/databases.ts";
 import type { Route } from "../call/route.ts";
 import { createService } from "../create-service.ts";

@@ -1,9 +1,9 @@
-import type { Call } from "../../namespace/call.ts";
+import type { Call } from "../../namespace/call/call.ts";
 import type { LanceError } from "../../namespace/errors.ts";
 import { joinIdentifier } from "../../namespace/identifier.ts";
-import { OPERATIONS } from "../../namespace/operations.ts";
-import { objectsById, reachOf } from "../../namespace/reach.ts";
-import type { Touch } from "../../namespace/touch.ts";
+import { OPERATIONS } from "../../namespace/operations/operations.ts";
+import { objectsById, reachOf } from "../../namespace/operations/reach.ts";
+import type { Touch } from "../../namespace/operations/touch.ts";
 import type { Databases } from "../call/databases.ts";
 import type { Interceptor, Step } from "../call/interceptor.ts";
 import { nameEntries } from "../call/name-entries.ts";

@@ -1,8 +1,8 @@
-import { actionOf } from "../../namespace/actions.ts";
-import type { Call } from "../../namespace/call.ts";
+import type { Call } from "../../namespace/call/call.ts";
+import { type Action, allows, isReadAction } from "../../namespace/call/principal.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import { type Identifier, joinIdentifier } from "../../namespace/identifier.ts";
-import { type Action, allows, isReadAction } from "../../namespace/principal.ts";
+import { actionOf } from "../../namespace/operations/actions.ts";
 import { type Interceptor, onlyFor } from "../call/interceptor.ts";
 
 /** Refuses the calls that the caller's role does not allow, before anything looks whether their object exists. */

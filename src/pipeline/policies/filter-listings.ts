@@ -1,6 +1,6 @@
 import { clone } from "@bufbuild/protobuf";
 import type { Siblings } from "../../namespace/authorizer.ts";
-import { type Call, copyCall } from "../../namespace/call.ts";
+import { type Call, copyCall } from "../../namespace/call/call.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import { DEFAULT_DELIMITER } from "../../namespace/identifier.ts";
 import { checkProgress } from "../../namespace/page-progress.ts";

@@ -8,8 +8,8 @@ import {
   CreateNamespaceMode,
   CreateNamespaceResponseSchema,
 } from "../../gen/lance/namespace/v1/namespace_pb.ts";
+import { ann } from "../../namespace/call/principal-fixture.ts";
 import type { Backend } from "../../namespace/lance-namespace.ts";
-import { ann } from "../../namespace/principal-fixture.ts";
 
 const properties = { owner: "somebody else" };
 

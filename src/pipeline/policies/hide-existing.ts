@@ -1,7 +1,7 @@
 import { CreateTableMode } from "../../gen/lance/namespace/v1/data_pb.ts";
 import { CreateNamespaceMode } from "../../gen/lance/namespace/v1/namespace_pb.ts";
-import type { Call } from "../../namespace/call.ts";
-import type { Touch } from "../../namespace/touch.ts";
+import type { Call } from "../../namespace/call/call.ts";
+import type { Touch } from "../../namespace/operations/touch.ts";
 import { type Interceptor, interceptOperations, onlyFor } from "../call/interceptor.ts";
 import type { Permissions } from "./permissions.ts";
 

@@ -1,7 +1,7 @@
 import type { Message } from "@bufbuild/protobuf";
-import type { Call } from "../../namespace/call.ts";
+import type { Call } from "../../namespace/call/call.ts";
 import type { Identifier } from "../../namespace/identifier.ts";
-import { OPERATIONS } from "../../namespace/operations.ts";
+import { OPERATIONS } from "../../namespace/operations/operations.ts";
 import { type Databases, nameOfUnnamed } from "../call/databases.ts";
 import type { Interceptor, OperationRequest } from "../call/interceptor.ts";
 import { refusal } from "./authorize.ts";

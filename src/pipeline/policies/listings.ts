@@ -1,9 +1,9 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { JobSummary } from "../../gen/lance/gateway/v1/job_pb.ts";
-import type { Call } from "../../namespace/call.ts";
+import type { Call } from "../../namespace/call/call.ts";
 import { isLanceError } from "../../namespace/errors.ts";
 import { type Identifier, joinIdentifier, parseIdentifier } from "../../namespace/identifier.ts";
-import type { Touch } from "../../namespace/touch.ts";
+import type { Touch } from "../../namespace/operations/touch.ts";
 import type { OperationName } from "../call/interceptor.ts";
 
 /** Request of a listing. */

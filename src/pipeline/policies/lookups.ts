@@ -1,12 +1,12 @@
 import { create, type DescMethodUnary, type Message, type MessageShape } from "@bufbuild/protobuf";
 import { LanceDbService } from "../../gen/lance/gateway/v1/lancedb_pb.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
-import { type Call, copyCall } from "../../namespace/call.ts";
+import { type Call, copyCall } from "../../namespace/call/call.ts";
 import { isLanceError, LanceError } from "../../namespace/errors.ts";
 import { type Identifier, MAX_IDENTIFIER_DEPTH, parseIdentifier } from "../../namespace/identifier.ts";
 import type { Backend } from "../../namespace/lance-namespace.ts";
+import type { Lookups, Touch } from "../../namespace/operations/touch.ts";
 import { checkProgress } from "../../namespace/page-progress.ts";
-import type { Lookups, Touch } from "../../namespace/touch.ts";
 import { type Databases, databaseOf } from "../call/databases.ts";
 import type { OperationRequest, Others } from "../call/interceptor.ts";
 import type { Permissions } from "./permissions.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "vitest";
 import { beginCall } from "../../../test/support/caller.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
-import type { Touch } from "../../namespace/touch.ts";
+import type { Touch } from "../../namespace/operations/touch.ts";
 import { mayAll } from "./may-all.ts";
 
 const call = beginCall(LanceNamespaceService.method.describeTable);

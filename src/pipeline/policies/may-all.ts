@@ -1,8 +1,8 @@
-import type { Call } from "../../namespace/call.ts";
+import type { Call } from "../../namespace/call/call.ts";
+import type { Action } from "../../namespace/call/principal.ts";
 import type { Identifier } from "../../namespace/identifier.ts";
-import { OPERATION_NAMES, OPERATIONS } from "../../namespace/operations.ts";
-import type { Action } from "../../namespace/principal.ts";
-import type { Touch } from "../../namespace/touch.ts";
+import { OPERATION_NAMES, OPERATIONS } from "../../namespace/operations/operations.ts";
+import type { Touch } from "../../namespace/operations/touch.ts";
 import type { Permissions } from "./permissions.ts";
 
 /**

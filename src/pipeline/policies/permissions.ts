@@ -1,9 +1,9 @@
 import { setImmediate as turn } from "node:timers/promises";
 import type { Access, Authorizer, Siblings } from "../../namespace/authorizer.ts";
-import type { Call } from "../../namespace/call.ts";
-import { OPERATIONS } from "../../namespace/operations.ts";
-import type { Principal } from "../../namespace/principal.ts";
-import type { ObjectKind, Touch } from "../../namespace/touch.ts";
+import type { Call } from "../../namespace/call/call.ts";
+import type { Principal } from "../../namespace/call/principal.ts";
+import { OPERATIONS } from "../../namespace/operations/operations.ts";
+import type { ObjectKind, Touch } from "../../namespace/operations/touch.ts";
 import { type Databases, nameOfUnnamed } from "../call/databases.ts";
 import { createPropertyLookup } from "./property-lookup.ts";
 

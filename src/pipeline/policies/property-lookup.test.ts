@@ -5,7 +5,7 @@ import { beginCall } from "../../../test/support/caller.ts";
 import { fakeBackend } from "../../../test/support/server.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import { isLanceError, LanceError } from "../../namespace/errors.ts";
-import type { ObjectKind } from "../../namespace/touch.ts";
+import type { ObjectKind } from "../../namespace/operations/touch.ts";
 import { createPropertyLookup } from "./property-lookup.ts";
 
 const { describeNamespace, describeTable, queryTable } = LanceNamespaceService.method;

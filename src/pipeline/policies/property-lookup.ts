@@ -1,9 +1,9 @@
 import { create, type DescMethodUnary, type MessageShape } from "@bufbuild/protobuf";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import type { Properties } from "../../namespace/authorizer.ts";
-import { type Call, copyCall } from "../../namespace/call.ts";
+import { type Call, copyCall } from "../../namespace/call/call.ts";
 import { isLanceError, LanceError } from "../../namespace/errors.ts";
-import type { Touch } from "../../namespace/touch.ts";
+import type { Touch } from "../../namespace/operations/touch.ts";
 import { callBackend, type Databases } from "../call/databases.ts";
 import type { OperationRequest } from "../call/interceptor.ts";
 

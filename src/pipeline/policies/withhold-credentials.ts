@@ -3,7 +3,7 @@ import {
   DeclareTableRequestSchema,
   DescribeTableRequestSchema,
 } from "../../gen/lance/namespace/v1/table_pb.ts";
-import type { Call } from "../../namespace/call.ts";
+import type { Call } from "../../namespace/call/call.ts";
 import type { StorageAccess } from "../../namespace/lance-namespace.ts";
 import type { Databases } from "../call/databases.ts";
 import { type Interceptor, onlyFor } from "../call/interceptor.ts";

@@ -1,6 +1,6 @@
-import type { Call } from "../../namespace/call.ts";
+import type { Call } from "../../namespace/call/call.ts";
+import { parseTraceParent } from "../../namespace/call/trace-parent.ts";
 import { joinIdentifier } from "../../namespace/identifier.ts";
-import { parseTraceParent } from "../../namespace/trace-parent.ts";
 import { clipped, escapeInvisible } from "../../runtime/line-text.ts";
 import type { AccessEntry } from "./access-entry.ts";
 import type { MaskPath } from "./refusals.ts";

@@ -1,16 +1,16 @@
 import { randomUUID } from "node:crypto";
 import type { Message } from "@bufbuild/protobuf";
-import type { Call } from "../../namespace/call.ts";
+import type { Call } from "../../namespace/call/call.ts";
 import {
   type ChangeData,
   type ChangeEvent,
   EVENT_PREFIX,
   type EventSink,
 } from "../../namespace/change-event.ts";
-import { type Change, changesOf } from "../../namespace/changes.ts";
 import type { ErrorName } from "../../namespace/errors.ts";
 import { joinIdentifier } from "../../namespace/identifier.ts";
-import { OPERATIONS } from "../../namespace/operations.ts";
+import { type Change, changesOf } from "../../namespace/operations/changes.ts";
+import { OPERATIONS } from "../../namespace/operations/operations.ts";
 import type { Interceptor, OperationRequest } from "../call/interceptor.ts";
 import { nameEntries } from "../call/name-entries.ts";
 import { failureOf } from "./observe.ts";

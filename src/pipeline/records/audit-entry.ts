@@ -1,10 +1,10 @@
-import { actionOf } from "../../namespace/actions.ts";
-import type { Call } from "../../namespace/call.ts";
+import type { Call } from "../../namespace/call/call.ts";
+import type { Principal } from "../../namespace/call/principal.ts";
+import { isRefused } from "../../namespace/call/reception.ts";
 import { errorEntry } from "../../namespace/errors.ts";
 import { joinIdentifier } from "../../namespace/identifier.ts";
 import type { Backend } from "../../namespace/lance-namespace.ts";
-import type { Principal } from "../../namespace/principal.ts";
-import { isRefused } from "../../namespace/reception.ts";
+import { actionOf } from "../../namespace/operations/actions.ts";
 import { clipped, escapeInvisible } from "../../runtime/line-text.ts";
 import type { OperationRequest } from "../call/interceptor.ts";
 import type { Outcome } from "./call-metrics.ts";

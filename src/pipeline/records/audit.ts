@@ -1,5 +1,5 @@
 import type { Message } from "@bufbuild/protobuf";
-import type { Call } from "../../namespace/call.ts";
+import type { Call } from "../../namespace/call/call.ts";
 import type { Databases } from "../call/databases.ts";
 import { type Interceptor, isStream, type OperationRequest } from "../call/interceptor.ts";
 import { auditEntry, isAllowed, type Stage } from "./audit-entry.ts";

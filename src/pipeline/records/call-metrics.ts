@@ -1,4 +1,4 @@
-import type { Call } from "../../namespace/call.ts";
+import type { Call } from "../../namespace/call/call.ts";
 import type { ErrorName, LimitName } from "../../namespace/errors.ts";
 
 /** Outcome of a call: success, or a row of the error table. */

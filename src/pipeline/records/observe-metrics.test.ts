@@ -5,7 +5,7 @@ import { beginCall } from "../../../test/support/caller.ts";
 import { HttpBodySchema } from "../../gen/google/api/httpbody_pb.ts";
 import { QueryTableResponseSchema } from "../../gen/lance/namespace/v1/query_pb.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
-import type { Call } from "../../namespace/call.ts";
+import type { Call } from "../../namespace/call/call.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import { compose, type Next } from "../call/interceptor.ts";
 import { serviceOf } from "../create-service.ts";

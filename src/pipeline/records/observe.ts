@@ -1,9 +1,9 @@
 import type { DescMethod, Message } from "@bufbuild/protobuf";
-import { bodyFieldOf } from "../../namespace/body-field.ts";
-import { type Call, endErrorOf, OF_CALL } from "../../namespace/call.ts";
+import { type Call, endErrorOf, OF_CALL } from "../../namespace/call/call.ts";
+import { parseTraceParent } from "../../namespace/call/trace-parent.ts";
 import { LanceError, toLanceError } from "../../namespace/errors.ts";
 import { joinIdentifier } from "../../namespace/identifier.ts";
-import { parseTraceParent } from "../../namespace/trace-parent.ts";
+import { bodyFieldOf } from "../../namespace/operations/body-field.ts";
 import { type Interceptor, isStream } from "../call/interceptor.ts";
 import type { CallMetrics } from "./call-metrics.ts";
 

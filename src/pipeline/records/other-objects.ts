@@ -3,7 +3,7 @@ import {
   type CreateMaterializedViewRequest,
   CreateMaterializedViewRequestSchema,
 } from "../../gen/lance/namespace/v1/view_pb.ts";
-import type { Call } from "../../namespace/call.ts";
+import type { Call } from "../../namespace/call/call.ts";
 import { agreedIdentifier, type Identifier } from "../../namespace/identifier.ts";
 import type { Backend } from "../../namespace/lance-namespace.ts";
 import type { OperationRequest } from "../call/interceptor.ts";

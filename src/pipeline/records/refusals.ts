@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import type { Protocol } from "../../namespace/call.ts";
+import type { Protocol } from "../../namespace/call/call.ts";
 import type { ErrorName } from "../../namespace/errors.ts";
 
 /** A request that never became a call; the pipeline has not seen it. */

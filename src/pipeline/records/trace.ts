@@ -1,5 +1,5 @@
 import type { Message } from "@bufbuild/protobuf";
-import type { Call } from "../../namespace/call.ts";
+import type { Call } from "../../namespace/call/call.ts";
 import { joinIdentifier } from "../../namespace/identifier.ts";
 import type { Span, SpanInit, Tracing } from "../../runtime/tracing.ts";
 import { type Interceptor, isStream } from "../call/interceptor.ts";

@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import { addressKey } from "../../namespace/caller-key.ts";
+import { addressKey } from "../../namespace/call/caller-key.ts";
 import { peerOf } from "../../wires/peer.ts";
 
 /** Addresses of clients by their sockets: thousands of streams may have the same one. */

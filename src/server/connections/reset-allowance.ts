@@ -1,4 +1,4 @@
-import { addressKey } from "../../namespace/caller-key.ts";
+import { addressKey } from "../../namespace/call/caller-key.ts";
 import { type CellShape, type KeyedCells, openCells } from "../../runtime/keyed-cells.ts";
 import { monotonicNow } from "../../runtime/monotonic.ts";
 

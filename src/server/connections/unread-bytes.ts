@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import { constants, type ServerHttp2Stream } from "node:http2";
 import type { Readable } from "node:stream";
 import type { ByteBudget } from "../../namespace/byte-budget.ts";
-import { countStuck } from "../../namespace/stuck-bytes.ts";
+import { countStuck } from "../../namespace/figures/stuck-bytes.ts";
 import { clientAddress } from "./client-address.ts";
 
 /** Memory that node takes at least for each piece that waits for a reader: a client may send pieces of a byte. */

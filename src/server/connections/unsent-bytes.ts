@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import { constants, type ServerHttp2Stream } from "node:http2";
 import type { ByteBudget } from "../../namespace/byte-budget.ts";
-import { countStuck } from "../../namespace/stuck-bytes.ts";
+import { countStuck } from "../../namespace/figures/stuck-bytes.ts";
 import { clientAddress } from "./client-address.ts";
 
 /** Memory of a request and its response that wait for others of their connection: a client may send any number of them. */

@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import { addressKey } from "../../namespace/caller-key.ts";
+import { addressKey } from "../../namespace/call/caller-key.ts";
 
 /** Places of connections, by the addresses of their clients. */
 export interface AddressShares {

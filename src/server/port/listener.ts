@@ -4,8 +4,8 @@ import { type AddressInfo, createServer as createNetServer, type Socket } from "
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import type { ByteBudget } from "../../namespace/byte-budget.ts";
-import type { ConnectionFigures } from "../../namespace/connection-figures.ts";
 import { LanceError } from "../../namespace/errors.ts";
+import type { ConnectionFigures } from "../../namespace/figures/connection-figures.ts";
 import type { NoteRefusal } from "../../pipeline/records/refusals.ts";
 import type { GrpcHandler } from "../../wires/grpc/handler.ts";
 import { carrierOf } from "../../wires/peer.ts";

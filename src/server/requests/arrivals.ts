@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import type { ServerHttp2Stream } from "node:http2";
 import type { Readable, Writable } from "node:stream";
-import type { Call } from "../../namespace/call.ts";
+import type { Call } from "../../namespace/call/call.ts";
 import type { AccessEntry, NoteAccess } from "../../pipeline/records/access-entry.ts";
 import type { NoteRefusal, Refusal } from "../../pipeline/records/refusals.ts";
 import { type Arrival, arrivalOf, setArrival } from "../../wires/arrival.ts";

@@ -1,5 +1,5 @@
 import type { TLSSocket } from "node:tls";
-import type { ClientCertificate } from "../../namespace/call.ts";
+import type { ClientCertificate } from "../../namespace/call/call.ts";
 
 /**
  * Returns the certificate that a client has shown in its handshake; undefined if it has shown none. A certificate that no

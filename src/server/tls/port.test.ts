@@ -8,7 +8,7 @@ import { create } from "@bufbuild/protobuf";
 import { Client, credentials, Metadata } from "@grpc/grpc-js";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { DescribeTableResponseSchema } from "../../gen/lance/namespace/v1/table_pb.ts";
-import type { ClientCertificate } from "../../namespace/call.ts";
+import type { ClientCertificate } from "../../namespace/call/call.ts";
 import { callUnary, fakeService, rawCall, statusOf } from "../../wires/grpc/fixture.ts";
 import { encodeFrame } from "../../wires/grpc/frame.ts";
 import { peerOf } from "../../wires/peer.ts";

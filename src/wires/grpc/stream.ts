@@ -1,5 +1,5 @@
 import { create, type DescMethod, type Message, toBinary } from "@bufbuild/protobuf";
-import { isRefused } from "../../namespace/reception.ts";
+import { isRefused } from "../../namespace/call/reception.ts";
 import { keptBytes, type StreamRpc } from "../rpc.ts";
 import { encodeFrame, FrameReader } from "./frame.ts";
 import { decode, plainData, truncated } from "./message.ts";

@@ -13,7 +13,7 @@ import {
   ListTablesResponseSchema,
 } from "../../gen/lance/namespace/v1/table_pb.ts";
 import { createByteBudget } from "../../namespace/byte-budget.ts";
-import type { Call } from "../../namespace/call.ts";
+import type { Call } from "../../namespace/call/call.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import { FREE_BYTES } from "../limits.ts";
 import {

@@ -1,7 +1,7 @@
 import { create, type Message, toBinary } from "@bufbuild/protobuf";
+import { isRefused } from "../../namespace/call/reception.ts";
 import { encodeSteps, isLongMessage } from "../../namespace/message-steps.ts";
 import { passedBody } from "../../namespace/passed-answer.ts";
-import { isRefused } from "../../namespace/reception.ts";
 import { inSlices } from "../../runtime/pace.ts";
 import { lateMessage, MESSAGE_MS } from "../limits.ts";
 import { bytesIn } from "../pieces.ts";

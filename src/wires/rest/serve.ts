@@ -14,9 +14,9 @@ import {
   createByteBudget,
   DEFAULT_MAX_MESSAGE_BYTES,
 } from "../../namespace/byte-budget.ts";
-import { type Call, createCall } from "../../namespace/call.ts";
+import { type Call, createCall } from "../../namespace/call/call.ts";
+import { isRefused } from "../../namespace/call/reception.ts";
 import { LanceError } from "../../namespace/errors.ts";
-import { isRefused } from "../../namespace/reception.ts";
 import type { Service } from "../../namespace/service.ts";
 import type { NoteRefusal } from "../../pipeline/records/refusals.ts";
 import { inSlices, type Steps } from "../../runtime/pace.ts";

@@ -8,7 +8,7 @@ import {
   type Registry,
 } from "@bufbuild/protobuf";
 import { type Any, anyPack, anyUnpack } from "@bufbuild/protobuf/wkt";
-import type { Call } from "../../../src/namespace/call.ts";
+import type { Call } from "../../../src/namespace/call/call.ts";
 import { type ErrorEntry, errorEntry, LanceError } from "../../../src/namespace/errors.ts";
 import type { ErrorDetail } from "../../../src/wires/grpc/status.ts";
 import { onlyRequest, type Rpc } from "../../../src/wires/rpc.ts";

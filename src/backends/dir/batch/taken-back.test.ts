@@ -4,7 +4,7 @@ import { create } from "@bufbuild/protobuf";
 import { expect, type TestContext, test } from "vitest";
 import { beginCall } from "../../../../test/support/caller.ts";
 import { LanceNamespaceService } from "../../../gen/lance/namespace/v1/service_pb.ts";
-import { engineCall } from "../engine/errors.ts";
+import { engineCall } from "../engine/failures/errors.ts";
 import type { DatasetRef } from "../format/dataset.ts";
 import type { ObjectStore } from "../format/storage.ts";
 import { openDirectory } from "../open-directory.ts";

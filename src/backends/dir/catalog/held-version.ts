@@ -4,8 +4,8 @@ import type { SharedCounter } from "../../../runtime/sharing.ts";
 import type { Head } from "./manifest/freshness.ts";
 import type { ManifestTable } from "./manifest/manifest-table.ts";
 import type { Sharing } from "./sharing.ts";
+import type { RowAddress } from "./state/rows/stored-row.ts";
 import { type CatalogState, createState } from "./state/state.ts";
-import type { RowAddress } from "./state/stored-row.ts";
 import { factsOf } from "./state/version-facts.ts";
 import type { Changes } from "./state/view.ts";
 

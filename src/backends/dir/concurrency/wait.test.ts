@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import type { Call } from "../../../namespace/call.ts";
+import type { Call } from "../../../namespace/call/call.ts";
 import { LanceError } from "../../../namespace/errors.ts";
 import { failsWith } from "../test-support.ts";
 import { timeLimit, untilAborted } from "./wait.ts";

@@ -1,4 +1,4 @@
-import type { Call } from "../../../namespace/call.ts";
+import type { Call } from "../../../namespace/call/call.ts";
 import { LanceError } from "../../../namespace/errors.ts";
 
 /**

@@ -1,4 +1,4 @@
-import type { NativeTable } from "./native.ts";
+import type { NativeTable } from "./native/native.ts";
 
 /** Asks the engine to prune no version: none is older than 1970. */
 export const NO_VERSION = 0;

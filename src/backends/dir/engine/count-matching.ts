@@ -1,8 +1,8 @@
-import { splitIpcFile } from "../../../arrow/stream.ts";
+import { splitIpcFile } from "../../../arrow/ipc/stream.ts";
 import { batchRowsOf } from "./batch-rows.ts";
 import { filteredRows } from "./filtered-rows.ts";
 import { milestonesOf } from "./milestones.ts";
-import type { NativeTable } from "./native.ts";
+import type { NativeTable } from "./native/native.ts";
 import { costlyRows } from "./passing-rows.ts";
 
 /** Number of rows that the engine looks at between two looks at the timeout. Of fewer, each batch would cost more than its rows. */

@@ -5,11 +5,11 @@ import { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { tableFromArrays, tableToIPC } from "apache-arrow";
 import { expect, test } from "vitest";
-import { toIpcFile } from "../../../arrow/file.ts";
+import { toIpcFile } from "../../../arrow/ipc/file.ts";
 import { createLocalStore } from "../format/local/local-store.ts";
 import { failsWith, temporaryDirectory } from "../test-support.ts";
 import { createHandles } from "./handles.ts";
-import type { NativeTable } from "./native.ts";
+import type { NativeTable } from "./native/native.ts";
 import { createWatcher } from "./watch.ts";
 import { createDeletionFiles } from "./workarounds/deletion-lengths/deletion-files.ts";
 

@@ -1,8 +1,8 @@
 import { randomInt } from "node:crypto";
 import { inSlices, type Steps } from "../../../runtime/pace.ts";
-import { wordOf } from "./sql-conditions.ts";
-import { COSTLY_STEPS, costSteps, rowsOfSteps, stepsOf } from "./sql-costs.ts";
-import { type SqlToken, tokenSteps } from "./sql-tokens.ts";
+import { wordOf } from "./sql/conditions.ts";
+import { COSTLY_STEPS, costSteps, rowsOfSteps, stepsOf } from "./sql/costs.ts";
+import { type SqlToken, tokenSteps } from "./sql/tokens.ts";
 
 /*
  * The engine cannot stop a scan that has begun. It only reads no further if nobody asks for the next batch, and it gives none while no row meets the

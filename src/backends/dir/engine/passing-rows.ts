@@ -1,9 +1,9 @@
 import { integersOf } from "../../../arrow/edit.ts";
+import { splitIpcFile } from "../../../arrow/ipc/stream.ts";
 import { decodeSchema } from "../../../arrow/schema.ts";
-import { splitIpcFile } from "../../../arrow/stream.ts";
 import { filteredRows } from "./filtered-rows.ts";
 import type { Milestones } from "./milestones.ts";
-import type { NativeTable } from "./native.ts";
+import type { NativeTable } from "./native/native.ts";
 
 /**
  * Returns those of the given row ids whose rows meet a filter. The engine reads only these rows. Its Node API always filters before a search

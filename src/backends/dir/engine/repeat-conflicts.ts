@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { isLanceError } from "../../../namespace/errors.ts";
-import { engineCall } from "./errors.ts";
-import type { NativeTable } from "./native.ts";
+import { engineCall } from "./failures/errors.ts";
+import type { NativeTable } from "./native/native.ts";
 
 /** Maximum number of attempts of a change. */
 const ATTEMPTS = 10;

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { test } from "vitest";
 import { temporaryDirectory } from "../../../../test/support/directory.ts";
-import { loadNative } from "./load-native.ts";
+import { loadNative } from "./native/load.ts";
 import { createResolver, tableName } from "./resolver.ts";
 
 /** Number of pauses as long as Node keeps idle connections by default, 6 s. */

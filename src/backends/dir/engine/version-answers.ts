@@ -1,7 +1,7 @@
+import { splitIpcFile } from "../../../arrow/ipc/stream.ts";
 import { type ArrowSchema, decodeSchema } from "../../../arrow/schema.ts";
-import { splitIpcFile } from "../../../arrow/stream.ts";
 import { once } from "../../../runtime/once.ts";
-import type { NativeTable } from "./native.ts";
+import type { NativeTable } from "./native/native.ts";
 
 /**
  * Answers of the engine about the version of an open table. A version never changes, so that all callers share the first

@@ -5,7 +5,7 @@ import { Readable } from "node:stream";
 import { tableFromArrays, tableToIPC } from "apache-arrow";
 import { type TestContext, test } from "vitest";
 import { createDiskBucket } from "../../../../test/support/disk-bucket.ts";
-import { toIpcFile } from "../../../arrow/file.ts";
+import { toIpcFile } from "../../../arrow/ipc/file.ts";
 import { createLocalStore } from "../format/local/local-store.ts";
 import type { ObjectStore } from "../format/storage.ts";
 import { createRemoteStore } from "../stores/remote-store.ts";

@@ -9,7 +9,7 @@ import {
   latestVersionAnd,
   type VersionName,
 } from "../format/versions/version-files.ts";
-import type { NativeTable } from "./native.ts";
+import type { NativeTable } from "./native/native.ts";
 
 /**
  * State of an open table: unchanged, a newer version that its own handle made, perhaps a newer version, or replaced by another table at

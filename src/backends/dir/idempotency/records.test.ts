@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { mkdir } from "node:fs/promises";
 import { describe, expect, it, type TestContext } from "vitest";
+import { isEarlier, type TakenKey } from "../../../namespace/call/idempotency.ts";
 import { LanceError } from "../../../namespace/errors.ts";
-import { isEarlier, type TakenKey } from "../../../namespace/idempotency.ts";
 import { createLocalStore } from "../format/local/local-store.ts";
 import { listNames, type ObjectStore } from "../format/storage.ts";
 import { failsWith, silent, temporaryDirectory } from "../test-support.ts";

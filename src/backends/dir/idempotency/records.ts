@@ -1,11 +1,11 @@
 import type { Logger } from "pino";
-import { LanceError } from "../../../namespace/errors.ts";
 import {
   type EarlierCall,
   type IdempotencyRecords,
   isEarlier,
   type TakenKey,
-} from "../../../namespace/idempotency.ts";
+} from "../../../namespace/call/idempotency.ts";
+import { LanceError } from "../../../namespace/errors.ts";
 import { keyIn, type ObjectStore } from "../format/storage.ts";
 import type { StorageClock } from "../format/storage-clock.ts";
 import { dayOf, daysIn, directoryOf, isOld } from "./record-days.ts";

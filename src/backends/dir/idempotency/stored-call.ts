@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
+import type { EarlierCall, KeptOutcome, TakenKey } from "../../../namespace/call/idempotency.ts";
 import type { ErrorName } from "../../../namespace/errors.ts";
-import type { EarlierCall, KeptOutcome, TakenKey } from "../../../namespace/idempotency.ts";
 import { hasEnded, identifyProcess, type Owner } from "../batch/owner.ts";
 import { damagedFile } from "../format/files/damaged-file.ts";
 import { parseJsonFile } from "../format/files/json-file.ts";

@@ -3,8 +3,8 @@ import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "vitest";
 import { createEngine } from "../engine/engine.ts";
-import { loadNative } from "../engine/load-native.ts";
-import type { NativeTable } from "../engine/native.ts";
+import { loadNative } from "../engine/native/load.ts";
+import type { NativeTable } from "../engine/native/native.ts";
 import { silent } from "../test-support.ts";
 import { collect, openWorkshop, putFile, type Workshop } from "./fixture.ts";
 

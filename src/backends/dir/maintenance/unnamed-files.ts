@@ -2,9 +2,9 @@ import { type DatasetRef, dataDirectory, versionsDirectory } from "../format/dat
 import { checkWritable } from "../format/files/manifest.ts";
 import { type ManifestFile, readManifestFile, readSection } from "../format/files/manifest-file.ts";
 import { keyIn, listNames } from "../format/storage.ts";
+import { hasRefs } from "../format/versions/refs/version-refs.ts";
 import { readVersion } from "../format/versions/version-files.ts";
 import { filesOf } from "../format/versions/version-parts.ts";
-import { hasRefs } from "../format/versions/version-refs.ts";
 
 /** A file, or the directory of an index, to which no version of a dataset refers. */
 export interface UnnamedFile {

@@ -1,4 +1,4 @@
-import type { PartBufferPool } from "../../../arrow/part-buffer.ts";
+import type { PartBufferPool } from "../../../arrow/ipc/part-buffer.ts";
 import type { ChangeContext } from "../batch/change-context.ts";
 import type { Staleness } from "../concurrency/allow-staleness.ts";
 import type { Jobs } from "../jobs/jobs.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { create } from "@bufbuild/protobuf";
 import { test } from "vitest";
 import { ListJobsRequestSchema } from "../../../gen/lance/gateway/v1/job_pb.ts";
-import type { Call } from "../../../namespace/call.ts";
+import type { Call } from "../../../namespace/call/call.ts";
 import { createLocalStore } from "../format/local/local-store.ts";
 import { createDirectoryBackend } from "../index.ts";
 import { createJobStore, JOBS_DIRECTORY } from "../jobs/store.ts";

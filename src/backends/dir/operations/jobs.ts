@@ -1,5 +1,5 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
-import { ARROW_STREAM } from "../../../arrow/ipc-forms.ts";
+import { ARROW_STREAM } from "../../../arrow/ipc/ipc-forms.ts";
 import {
   CancelJobResponseSchema,
   DescribeJobResponseSchema,

@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import { collectUpload } from "../../../arrow/upload.ts";
+import { collectUpload } from "../../../arrow/upload/upload.ts";
 import {
   AbortMultipartWriteResponseSchema,
   AddColumnsFromSchemaResponseSchema,

@@ -1,6 +1,6 @@
 import { LanceError } from "../../../namespace/errors.ts";
 import { type BackendOperations, wrapOperations } from "../../../namespace/lance-namespace.ts";
-import { isReadOperation } from "../../../namespace/operations.ts";
+import { isReadOperation } from "../../../namespace/operations/operations.ts";
 
 /**
  * Refuses every operation that writes.

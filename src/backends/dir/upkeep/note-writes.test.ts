@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import type { Call } from "../../../namespace/call.ts";
+import type { Call } from "../../../namespace/call/call.ts";
 import { noteWrites } from "./note-writes.ts";
 
 test("only operations that may write data are noted, also those that fail", async () => {

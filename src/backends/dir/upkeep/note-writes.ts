@@ -1,4 +1,3 @@
-import type { ChangeType } from "../../../namespace/change-types.ts";
 import type { Identifier } from "../../../namespace/identifier.ts";
 import {
   type AnyHandler,
@@ -6,7 +5,8 @@ import {
   callIn,
   wrapOperations,
 } from "../../../namespace/lance-namespace.ts";
-import { factsOf, isReadOperation } from "../../../namespace/operations.ts";
+import type { ChangeType } from "../../../namespace/operations/change-types.ts";
+import { factsOf, isReadOperation } from "../../../namespace/operations/operations.ts";
 import type { Writer } from "./activity.ts";
 
 /** Gets the object of an operation that may have written, and who has committed. */

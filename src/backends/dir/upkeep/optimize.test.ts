@@ -3,7 +3,7 @@ import { readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Field, List, Struct, Table, tableToIPC, Utf8, vectorFromArray } from "apache-arrow";
 import { type TestContext, test } from "vitest";
-import { loadNative } from "../engine/load-native.ts";
+import { loadNative } from "../engine/native/load.ts";
 import { openDirectory } from "../open-directory.ts";
 import { datasetOf, requireTable } from "../operations/tables/lookup.ts";
 import { idsOf, rows } from "../rows-fixture.ts";

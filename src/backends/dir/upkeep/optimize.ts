@@ -1,7 +1,7 @@
 import { isLanceError } from "../../../namespace/errors.ts";
 import type { ChangeContext } from "../batch/change-context.ts";
 import { compactOnly, NO_VERSION } from "../engine/compact.ts";
-import { engineCall } from "../engine/errors.ts";
+import { engineCall } from "../engine/failures/errors.ts";
 import { dropOrphanIndices } from "../format/changes/orphan-indices.ts";
 import { releaseSegments } from "../format/changes/release-segments.ts";
 import type { DatasetRef } from "../format/dataset.ts";

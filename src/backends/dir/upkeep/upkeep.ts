@@ -1,7 +1,7 @@
 import { availableParallelism } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { UpkeepMetrics } from "../../../namespace/figures/upkeep-runs.ts";
 import { type Identifier, joinIdentifier } from "../../../namespace/identifier.ts";
-import type { UpkeepMetrics } from "../../../namespace/upkeep-runs.ts";
 import { createTurns } from "../concurrency/turns.ts";
 import {
   type ActiveTable,

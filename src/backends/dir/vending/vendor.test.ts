@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { get } from "node:http";
 import { describe, it } from "vitest";
+import { type Action, allows, type Role } from "../../../namespace/call/principal.ts";
 import { LanceError } from "../../../namespace/errors.ts";
-import { type Action, allows, type Role } from "../../../namespace/principal.ts";
 import { startFake } from "../stores/fixture.ts";
 import { failsWith } from "../test-support.ts";
 import { createStaticSource, type StaticOptions } from "./static-options.ts";

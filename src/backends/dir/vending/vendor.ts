@@ -1,4 +1,4 @@
-import type { Call } from "../../../namespace/call.ts";
+import type { Call } from "../../../namespace/call/call.ts";
 import { createTokenCache, type Token } from "../../upstream-identity/token-cache.ts";
 import { boundedForAll } from "../stores/bounded-requests.ts";
 import { toStoreError } from "../stores/failure.ts";

@@ -1,7 +1,7 @@
 import type { ErrorName, LimitName } from "../../../../namespace/errors.ts";
 import type { Row } from "../state/row.ts";
+import type { RowAddress } from "../state/rows/stored-row.ts";
 import type { SharedState } from "../state/state.ts";
-import type { RowAddress } from "../state/stored-row.ts";
 import type { Verdict } from "../state/verdicts.ts";
 import type { Changes } from "../state/view.ts";
 import type { Instant } from "./instant.ts";

@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { test } from "vitest";
 import type { Row } from "../state/row.ts";
+import { type RowAddress, type StoredRow, toStored } from "../state/rows/stored-row.ts";
 import { type CatalogState, createState } from "../state/state.ts";
 import { anId, someRows } from "../state/state-fixture.ts";
-import { type RowAddress, type StoredRow, toStored } from "../state/stored-row.ts";
 import type { Changes } from "../state/view.ts";
 import { type BaseState, stateAfter } from "./commit-base.ts";
 

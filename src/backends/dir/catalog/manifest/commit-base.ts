@@ -2,8 +2,8 @@ import { atOnce } from "../../../../runtime/pace.ts";
 import type { ManifestFile } from "../../format/files/manifest-file.ts";
 import { createDraft } from "../state/draft.ts";
 import { growthOf } from "../state/properties-size.ts";
+import type { PlacedRow, RowAddress, StoredRow } from "../state/rows/stored-row.ts";
 import type { CatalogState } from "../state/state.ts";
-import type { PlacedRow, RowAddress, StoredRow } from "../state/stored-row.ts";
 import type { Verdict } from "../state/verdicts.ts";
 import type { CatalogView, Changes } from "../state/view.ts";
 

@@ -1,6 +1,6 @@
 import type { DataFragment, Manifest } from "../../../../gen/lance/format/table_pb.ts";
 import { ITEMS_PER_STEP, type Steps } from "../../../../runtime/pace.ts";
-import { type StoredRow, toStored } from "../state/stored-row.ts";
+import { type StoredRow, toStored } from "../state/rows/stored-row.ts";
 import type { Changes } from "../state/view.ts";
 import type { BaseState } from "./commit-base.ts";
 import { isPlainFragment, type RowFormat } from "./row-fragment.ts";

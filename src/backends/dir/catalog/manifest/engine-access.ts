@@ -1,9 +1,9 @@
 import type { Manifest } from "../../../../gen/lance/format/table_pb.ts";
 import { isLanceError } from "../../../../namespace/errors.ts";
 import type { Engine } from "../../engine/engine.ts";
-import { engineCall } from "../../engine/errors.ts";
+import { engineCall } from "../../engine/failures/errors.ts";
 import type { Lease } from "../../engine/handles.ts";
-import type { NativeTable } from "../../engine/native.ts";
+import type { NativeTable } from "../../engine/native/native.ts";
 import type { EngineFormat } from "./engine-format.ts";
 
 /** Work with the engine's handles of the manifest table. */

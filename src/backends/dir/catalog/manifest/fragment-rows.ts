@@ -1,5 +1,5 @@
 import type { DataFragment, Manifest } from "../../../../gen/lance/format/table_pb.ts";
-import type { StoredRow } from "../state/stored-row.ts";
+import type { StoredRow } from "../state/rows/stored-row.ts";
 import type { BaseState } from "./commit-base.ts";
 import { liveRows, StateMismatch } from "./commit-plan.ts";
 import { fileNameOf } from "./row-fragment.ts";

@@ -11,7 +11,7 @@ import { createStorageClock } from "../../format/storage-clock.ts";
 import { readVersion, readVersionIfThere } from "../../format/versions/version-files.ts";
 import { createHintWriter } from "../../format/versions/version-hint.ts";
 import type { Memory } from "../state/memory.ts";
-import type { Delta } from "../state/row-batch.ts";
+import type { Delta } from "../state/rows/row-batch.ts";
 import { type CatalogState, createState } from "../state/state.ts";
 import type { VerdictChange } from "../state/verdicts.ts";
 import { factsOf, type VersionFacts } from "../state/version-facts.ts";

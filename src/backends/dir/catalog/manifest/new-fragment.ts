@@ -1,14 +1,14 @@
 import type { DataFragment } from "../../../../gen/lance/format/table_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { Engine } from "../../engine/engine.ts";
-import { engineCall } from "../../engine/errors.ts";
+import { engineCall } from "../../engine/failures/errors.ts";
 import { putStagingBase } from "../../format/changes/staged-rows.ts";
 import { type DatasetRef, dataDirectory } from "../../format/dataset.ts";
 import type { ManifestFile } from "../../format/files/manifest-file.ts";
 import { isTextFileVersion } from "../../format/files/text-file.ts";
 import { newStagingKey } from "../../format/staging-key.ts";
 import { readVersion } from "../../format/versions/version-files.ts";
-import type { StoredRow } from "../state/stored-row.ts";
+import type { StoredRow } from "../state/rows/stored-row.ts";
 import type { EngineFormat } from "./engine-format.ts";
 import { encodeFragment, type RowFormat } from "./row-fragment.ts";
 

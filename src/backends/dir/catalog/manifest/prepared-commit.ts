@@ -2,7 +2,7 @@ import type { NextVersion } from "../../format/changes/next-version.ts";
 import type { ManifestFile } from "../../format/files/manifest-file.ts";
 import type { ObjectStore } from "../../format/storage.ts";
 import { publishVersion } from "../../format/versions/publish-version.ts";
-import type { RowAddress, StoredRow } from "../state/stored-row.ts";
+import type { RowAddress, StoredRow } from "../state/rows/stored-row.ts";
 
 /** A commit that is part of the history. */
 export interface Committed {

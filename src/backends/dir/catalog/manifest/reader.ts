@@ -5,9 +5,9 @@ import {
   DeletionFileSchema,
 } from "../../../../gen/lance/format/table_pb.ts";
 import { inSlices } from "../../../../runtime/pace.ts";
-import type { NativeTable } from "../../engine/native.ts";
+import type { NativeTable } from "../../engine/native/native.ts";
 import type { Memory } from "../state/memory.ts";
-import type { Delta, RowBatch } from "../state/row-batch.ts";
+import type { Delta, RowBatch } from "../state/rows/row-batch.ts";
 import { type CatalogState, createStateBuilder } from "../state/state.ts";
 import { liveRows } from "./commit-plan.ts";
 

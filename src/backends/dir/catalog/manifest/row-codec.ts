@@ -15,8 +15,8 @@ import {
 } from "apache-arrow";
 import { plainLocation } from "../state/plain-location.ts";
 import type { Row } from "../state/row.ts";
-import { type RowBatch, type TextColumn, textColumn } from "../state/row-batch.ts";
-import { COLUMNS, type StoredRow, toStored } from "../state/stored-row.ts";
+import { type RowBatch, type TextColumn, textColumn } from "../state/rows/row-batch.ts";
+import { COLUMNS, type StoredRow, toStored } from "../state/rows/stored-row.ts";
 
 /** Key that makes concurrent inserts of an object conflict. */
 const PRIMARY_KEY = new Map([["lance-schema:unenforced-primary-key:position", "0"]]);

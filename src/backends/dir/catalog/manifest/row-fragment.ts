@@ -14,7 +14,7 @@ import {
   isTextFileVersion,
   type TextFileVersion,
 } from "../../format/files/text-file.ts";
-import { COLUMNS, type StoredRow } from "../state/stored-row.ts";
+import { COLUMNS, type StoredRow } from "../state/rows/stored-row.ts";
 
 /** Format of rows in a manifest table. */
 export interface RowFormat {

@@ -3,7 +3,7 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "vitest";
 import { isLanceError } from "../../../../namespace/errors.ts";
-import { loadNative } from "../../engine/load-native.ts";
+import { loadNative } from "../../engine/native/load.ts";
 import { pruneVersions } from "../../format/versions/prune.ts";
 import { latestVersion, readVersion } from "../../format/versions/version-files.ts";
 import { silent } from "../../test-support.ts";

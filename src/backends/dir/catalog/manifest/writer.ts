@@ -5,8 +5,8 @@ import { changeRows, type RowsChange } from "../../format/changes/rows-change.ts
 import { type DatasetRef, dataDirectory } from "../../format/dataset.ts";
 import { deletionKey } from "../../format/files/deletion-file.ts";
 import type { ManifestFile } from "../../format/files/manifest-file.ts";
+import type { StoredRow } from "../state/rows/stored-row.ts";
 import { inSlicesOn, StateChanged } from "../state/steps.ts";
-import type { StoredRow } from "../state/stored-row.ts";
 import { NO_VERDICTS, type VerdictChange, withVerdicts } from "../state/verdicts.ts";
 import type { Changes } from "../state/view.ts";
 import type { BaseState, CommitBase } from "./commit-base.ts";

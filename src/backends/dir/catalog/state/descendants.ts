@@ -1,5 +1,5 @@
-import type { IndexedRows } from "./indexed-rows.ts";
-import { compareBytes, compareKeys, parentEnd, type RowKey } from "./row-key.ts";
+import type { IndexedRows } from "./rows/indexed-rows.ts";
+import { compareBytes, compareKeys, parentEnd, type RowKey } from "./rows/row-key.ts";
 
 /** Returns the ids of all rows below a namespace; `""` is the root. */
 export function descendantsOf(rows: IndexedRows, objectId: string): IterableIterator<string> {

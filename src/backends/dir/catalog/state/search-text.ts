@@ -1,4 +1,4 @@
-import { createKey, type RowKey } from "./row-key.ts";
+import { createKey, type RowKey } from "./rows/row-key.ts";
 
 /** Encodes search texts as bytes, in memory that the next search reuses. */
 export interface SearchText {

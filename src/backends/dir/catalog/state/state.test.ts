@@ -6,10 +6,10 @@ import { createDraft } from "./draft.ts";
 import { createMemory } from "./memory.ts";
 import { compareNames } from "./names.ts";
 import { parentId, type Row } from "./row.ts";
-import { toBatch } from "./row-batch.ts";
+import { toBatch } from "./rows/row-batch.ts";
+import type { RowAddress } from "./rows/stored-row.ts";
 import { type CatalogState, createState, createStateBuilder } from "./state.ts";
 import { anId, check, someRows } from "./state-fixture.ts";
-import type { RowAddress } from "./stored-row.ts";
 
 test("contains exactly its rows after any changes", () => {
   fc.assert(

@@ -1,11 +1,11 @@
 import { atOnce, ITEMS_PER_STEP, type Steps } from "../../../../runtime/pace.ts";
 import { descendantsOf } from "./descendants.ts";
-import { createIndexedRows, type IndexedRows, type SharedRows } from "./indexed-rows.ts";
 import { createMemory, type Memory } from "./memory.ts";
 import type { Row } from "./row.ts";
-import { type Delta, NO_FRAGMENT, parseProperties, type RowBatch, toBatch } from "./row-batch.ts";
-import { compareKeys, isChild } from "./row-key.ts";
-import type { PlacedRow, RowAddress } from "./stored-row.ts";
+import { createIndexedRows, type IndexedRows, type SharedRows } from "./rows/indexed-rows.ts";
+import { type Delta, NO_FRAGMENT, parseProperties, type RowBatch, toBatch } from "./rows/row-batch.ts";
+import { compareKeys, isChild } from "./rows/row-key.ts";
+import type { PlacedRow, RowAddress } from "./rows/stored-row.ts";
 import { NO_FACTS, type VersionFacts } from "./version-facts.ts";
 import type { CatalogView, Changes } from "./view.ts";
 

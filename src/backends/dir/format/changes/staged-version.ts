@@ -12,7 +12,7 @@ import {
 } from "../files/manifest-file.ts";
 import { checkChangedFragments } from "../versions/changed-fragments.ts";
 import { type PreparedVersion, publishPrepared, takenVersion } from "../versions/prepared-version.ts";
-import { branchNotFound, readBranch } from "../versions/refs.ts";
+import { branchNotFound, readBranch } from "../versions/refs/refs.ts";
 import type { VersionEntry, VersionName } from "../versions/version-files.ts";
 import { describeVersion, latestVersion } from "../versions/version-files.ts";
 import { afterChange } from "./after-change.ts";

@@ -2,10 +2,10 @@ import { forEachOf } from "../../concurrency/for-each.ts";
 import type { DatasetRef } from "../dataset.ts";
 import type { StorageClock } from "../storage-clock.ts";
 import { type ExamineOptions, examine, examineAll, identityOf } from "./examine-versions.ts";
+import { type Refs, readRefs } from "./refs/version-refs.ts";
 import { type FoundVersion, findVersions } from "./version-files.ts";
 import { writeVersionHint } from "./version-hint.ts";
 import type { Sizes, VersionParts } from "./version-parts.ts";
-import { type Refs, readRefs } from "./version-refs.ts";
 
 /** Selection of the versions to delete. */
 export interface PruneOptions extends ExamineOptions {

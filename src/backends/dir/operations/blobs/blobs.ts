@@ -1,13 +1,13 @@
 import { create } from "@bufbuild/protobuf";
 import { createBinaryColumn } from "../../../../arrow/binary-column.ts";
-import { ARROW_STREAM } from "../../../../arrow/ipc-forms.ts";
-import { END_OF_STREAM } from "../../../../arrow/stream.ts";
+import { ARROW_STREAM } from "../../../../arrow/ipc/ipc-forms.ts";
+import { END_OF_STREAM } from "../../../../arrow/ipc/stream.ts";
 import {
   FetchBlobsResponseSchema,
   ReadBlobResponseSchema,
 } from "../../../../gen/lance/gateway/v1/lancedb_pb.ts";
-import type { Call } from "../../../../namespace/call.ts";
-import { callerKey } from "../../../../namespace/caller-key.ts";
+import type { Call } from "../../../../namespace/call/call.ts";
+import { callerKey } from "../../../../namespace/call/caller-key.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { LanceDbExtensions } from "../../../../namespace/lance-namespace.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";

@@ -15,7 +15,7 @@ import {
   vectorFromArray,
 } from "apache-arrow";
 import { test } from "vitest";
-import { collectUpload } from "../../../../arrow/upload.ts";
+import { collectUpload } from "../../../../arrow/upload/upload.ts";
 import { withBlobColumns } from "./legacy-blobs.ts";
 
 const MAX_BYTES = 1024 * 1024;

@@ -1,6 +1,6 @@
 import type { Field } from "apache-arrow";
-import { createArrays, STRUCT_BYTES } from "../../../../arrow/arrays.ts";
-import { findFooter, readBlocks } from "../../../../arrow/file-scan.ts";
+import { createArrays, STRUCT_BYTES } from "../../../../arrow/ipc/arrays.ts";
+import { findFooter, readBlocks } from "../../../../arrow/ipc/file-scan.ts";
 import {
   type FlatTable,
   readTable,
@@ -10,12 +10,12 @@ import {
   rootTable,
   writeInt64,
   writeReference,
-} from "../../../../arrow/flatbuffer.ts";
-import { BLOCK_BYTES, type Block } from "../../../../arrow/footer.ts";
-import { CONTINUATION, FILE_MAGIC, readPrefix } from "../../../../arrow/message.ts";
+} from "../../../../arrow/ipc/flatbuffer.ts";
+import { BLOCK_BYTES, type Block } from "../../../../arrow/ipc/footer.ts";
+import { CONTINUATION, FILE_MAGIC, readPrefix } from "../../../../arrow/ipc/message.ts";
+import { unpack } from "../../../../arrow/ipc/unpack.ts";
 import { type ArrowField, type ArrowSchema, schemaSteps } from "../../../../arrow/schema.ts";
-import { unpack } from "../../../../arrow/unpack.ts";
-import type { Upload } from "../../../../arrow/upload.ts";
+import type { Upload } from "../../../../arrow/upload/upload.ts";
 import { createPace, ITEMS_PER_STEP, inSlices } from "../../../../runtime/pace.ts";
 import { BLOB_TYPE, EXTENSION } from "../../format/files/blob-files.ts";
 

@@ -5,17 +5,17 @@ import {
   type AlterTableBackfillColumnsRequest,
   AlterTableBackfillColumnsResponseSchema,
 } from "../../../../gen/lance/namespace/v1/schema_pb.ts";
-import { callerKey } from "../../../../namespace/caller-key.ts";
+import { callerKey } from "../../../../namespace/call/caller-key.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import { inSlices } from "../../../../runtime/pace.ts";
 import type { ChangeContext } from "../../batch/change-context.ts";
-import { engineCall } from "../../engine/errors.ts";
-import { exactValue, exactWithAnyIndex, refuseInexact } from "../../engine/exact-filter.ts";
-import type { NativeTable } from "../../engine/native.ts";
-import { checkExpressions, predicateSteps } from "../../engine/predicate.ts";
+import { engineCall } from "../../engine/failures/errors.ts";
+import type { NativeTable } from "../../engine/native/native.ts";
 import { repeatConflicts } from "../../engine/repeat-conflicts.ts";
-import { tokenizeSql } from "../../engine/sql-tokens.ts";
+import { exactValue, exactWithAnyIndex, refuseInexact } from "../../engine/sql/exact-filter.ts";
+import { checkExpressions, predicateSteps } from "../../engine/sql/predicate.ts";
+import { tokenizeSql } from "../../engine/sql/tokens.ts";
 import { findMisread } from "../../format/files/misread-pages.ts";
 import { syncVersion } from "../../format/versions/sync-version.ts";
 import { readVersion } from "../../format/versions/version-files.ts";

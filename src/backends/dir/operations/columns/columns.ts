@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { fieldNamed, formatFieldPath, parseFieldPath, resolveField } from "../../../../arrow/field-path.ts";
+import { splitIpcFile } from "../../../../arrow/ipc/stream.ts";
 import { type ArrowSchema, decodeSchema } from "../../../../arrow/schema.ts";
-import { splitIpcFile } from "../../../../arrow/stream.ts";
 import {
   type AddColumnsEntry,
   type AlterColumnsEntry,
@@ -9,16 +9,16 @@ import {
   AlterTableAlterColumnsResponseSchema,
   AlterTableDropColumnsResponseSchema,
 } from "../../../../gen/lance/namespace/v1/schema_pb.ts";
-import type { Call } from "../../../../namespace/call.ts";
+import type { Call } from "../../../../namespace/call/call.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import { firstRepeated } from "../../../../runtime/repeated.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
-import { engineCall } from "../../engine/errors.ts";
-import { exactColumns, refuseInexact } from "../../engine/exact-filter.ts";
-import type { NativeAlteration, NativeTable } from "../../engine/native.ts";
-import { checkExpressions } from "../../engine/predicate.ts";
-import { areCostly } from "../../engine/sql-costs.ts";
+import { engineCall } from "../../engine/failures/errors.ts";
+import type { NativeAlteration, NativeTable } from "../../engine/native/native.ts";
+import { areCostly } from "../../engine/sql/costs.ts";
+import { exactColumns, refuseInexact } from "../../engine/sql/exact-filter.ts";
+import { checkExpressions } from "../../engine/sql/predicate.ts";
 import { readSchema } from "../../engine/version-answers.ts";
 import type { ReadContext } from "../context.ts";
 import { inRoomOfChange } from "../read/in-room.ts";

@@ -6,7 +6,7 @@ import {
   UpdateFieldMetadataResponseSchema,
   UpdateTableSchemaMetadataResponseSchema,
 } from "../../../../gen/lance/namespace/v1/schema_pb.ts";
-import type { Call } from "../../../../namespace/call.ts";
+import type { Call } from "../../../../namespace/call/call.ts";
 import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import { ITEMS_PER_STEP, inSlices, type Steps } from "../../../../runtime/pace.ts";

@@ -1,6 +1,6 @@
 import { isLanceError } from "../../../../namespace/errors.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
-import type { NativeIndex, NativeIndexStats } from "../../engine/native-index.ts";
+import type { NativeIndex, NativeIndexStats } from "../../engine/native/index.ts";
 import { type ManifestIndex, readIndices } from "../../format/files/index-section.ts";
 import { readVersion } from "../../format/versions/version-files.ts";
 import type { Guarded } from "../tables/guarded.ts";

@@ -3,7 +3,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Int32, Table, tableFromIPC, tableToIPC, Utf8, vectorFromArray } from "apache-arrow";
 import { test } from "vitest";
-import type { NativeTable } from "../../engine/native.ts";
+import type { NativeTable } from "../../engine/native/native.ts";
 import { INDEX_SEEDS } from "../../format/changes/index-seed.ts";
 import { readIndices } from "../../format/files/index-section.ts";
 import { readVersion } from "../../format/versions/version-files.ts";

@@ -1,6 +1,6 @@
 import { formatFieldPath } from "../../../../arrow/field-path.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
-import type { NativeTable } from "../../engine/native.ts";
+import type { NativeTable } from "../../engine/native/native.ts";
 import { beginIndex, type IndexBeginning } from "../../format/changes/index-seed.ts";
 import { renameIndex } from "../../format/changes/rename-index.ts";
 import type { DatasetRef } from "../../format/dataset.ts";

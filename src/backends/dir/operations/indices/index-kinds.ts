@@ -1,7 +1,7 @@
 import type { ArrowField } from "../../../../arrow/schema.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
-import { loadNative } from "../../engine/load-native.ts";
-import type { NativeIndexMakers, NativeIndexParameters } from "../../engine/native-index.ts";
+import type { NativeIndexMakers, NativeIndexParameters } from "../../engine/native/index.ts";
+import { loadNative } from "../../engine/native/load.ts";
 import { INDEX_SEEDS, type IndexSeed } from "../../format/changes/index-seed.ts";
 import { distanceOf, type IndexFields, OUT_OF_REACH_OPTIONS, type ParameterList } from "./index-fields.ts";
 

@@ -12,13 +12,13 @@ import {
   IndexContentSchema,
   ListTableIndicesResponseSchema,
 } from "../../../../gen/lance/namespace/v1/index_pb.ts";
-import type { Call } from "../../../../namespace/call.ts";
-import { callerKey } from "../../../../namespace/caller-key.ts";
+import type { Call } from "../../../../namespace/call/call.ts";
+import { callerKey } from "../../../../namespace/call/caller-key.ts";
 import { type ErrorName, LanceError } from "../../../../namespace/errors.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import type { ChangeContext } from "../../batch/change-context.ts";
 import { untilAborted } from "../../concurrency/wait.ts";
-import type { NativeIndex } from "../../engine/native-index.ts";
+import type { NativeIndex } from "../../engine/native/index.ts";
 import type { PageContext } from "../context.ts";
 import { pageOfNames } from "../paging.ts";
 import { openGuarded, withGuarded } from "../tables/guarded.ts";

@@ -25,7 +25,7 @@ import {
   objectIdOf,
   requireParent,
 } from "../tables/lookup.ts";
-import { isUnlistedTable, mayBeUnlisted } from "../tables/unlisted-table.ts";
+import { isUnlistedTable, mayBeUnlisted } from "../tables/naming/unlisted-table.ts";
 import { newProperties, noDatabase, wantsDatabase } from "./databases.ts";
 
 type Operations = Pick<

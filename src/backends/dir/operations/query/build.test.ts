@@ -3,7 +3,7 @@ import { create } from "@bufbuild/protobuf";
 import { test } from "vitest";
 import type { ArrowField, ArrowSchema } from "../../../../arrow/schema.ts";
 import { QueryTableRequestSchema } from "../../../../gen/lance/namespace/v1/query_pb.ts";
-import type { NativeTable } from "../../engine/native.ts";
+import type { NativeTable } from "../../engine/native/native.ts";
 import { buildQuery } from "./build.ts";
 
 const field = (name: string, type: ArrowField["type"], children: readonly ArrowField[] = []): ArrowField => ({

@@ -1,6 +1,6 @@
 import { formatFieldPath, parseFieldPath } from "../../../../arrow/field-path.ts";
 import { DEFAULT_SEARCH_ROWS } from "../../../../namespace/search-rows.ts";
-import type { NativeQueryBase } from "../../engine/native-query.ts";
+import type { NativeQueryBase } from "../../engine/native/query.ts";
 import { columnName } from "./columns.ts";
 import type { QueryFields } from "./fields.ts";
 

@@ -3,7 +3,7 @@ import { create } from "@bufbuild/protobuf";
 import { test } from "vitest";
 import type { ArrowSchema } from "../../../../arrow/schema.ts";
 import { QueryTableRequestSchema } from "../../../../gen/lance/namespace/v1/query_pb.ts";
-import type { NativeQueryBase } from "../../engine/native-query.ts";
+import type { NativeQueryBase } from "../../engine/native/query.ts";
 import { columnsOf, selectColumns } from "./columns.ts";
 
 const MANY = Array.from({ length: 4000 }, (_, i) => `c${i}`);

@@ -1,9 +1,9 @@
 import { fieldNamed, formatFieldPath, parseFieldPath } from "../../../../arrow/field-path.ts";
 import type { ArrowSchema } from "../../../../arrow/schema.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
-import { exactColumns } from "../../engine/exact-filter.ts";
-import type { NativeQueryBase } from "../../engine/native-query.ts";
-import { checkExpressions } from "../../engine/predicate.ts";
+import type { NativeQueryBase } from "../../engine/native/query.ts";
+import { exactColumns } from "../../engine/sql/exact-filter.ts";
+import { checkExpressions } from "../../engine/sql/predicate.ts";
 import type { QueryFields } from "./fields.ts";
 
 /** The column of row ids. */

@@ -1,6 +1,6 @@
 import type { Milestones } from "../../engine/milestones.ts";
-import type { NativeTable } from "../../engine/native.ts";
-import type { NativeQueryBase } from "../../engine/native-query.ts";
+import type { NativeTable } from "../../engine/native/native.ts";
+import type { NativeQueryBase } from "../../engine/native/query.ts";
 import { applyClauses, rowsOf } from "./clauses.ts";
 import { type Columns, selectColumns } from "./columns.ts";
 import type { QueryFields } from "./fields.ts";

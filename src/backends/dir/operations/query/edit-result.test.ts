@@ -3,8 +3,8 @@ import { Field, Float32, Int32, type Table, tableFromIPC, Uint64 } from "apache-
 import fc from "fast-check";
 import { test } from "vitest";
 import { createRandom } from "../../../../../test/support/random.ts";
+import { END_OF_STREAM, type FileMessages } from "../../../../arrow/ipc/stream.ts";
 import { columns, randomTable, streamOf } from "../../../../arrow/random-table-fixture.ts";
-import { END_OF_STREAM, type FileMessages } from "../../../../arrow/stream.ts";
 import type { BuiltQuery } from "./build.ts";
 import { FOUND_ROW, RELEVANCE, ROW_ID } from "./columns.ts";
 import { createResultEditor, foundRows } from "./edit-result.ts";

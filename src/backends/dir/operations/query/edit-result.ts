@@ -1,4 +1,3 @@
-import { rowsIn } from "../../../../arrow/arrays.ts";
 import {
   addToFirst,
   dropColumn,
@@ -8,9 +7,10 @@ import {
   rowsAmong,
   selectRows,
 } from "../../../../arrow/edit.ts";
-import { parseMessageHead, readPrefix } from "../../../../arrow/message.ts";
+import { rowsIn } from "../../../../arrow/ipc/arrays.ts";
+import { parseMessageHead, readPrefix } from "../../../../arrow/ipc/message.ts";
+import type { FileMessages } from "../../../../arrow/ipc/stream.ts";
 import { type ArrowField, decodeSchema } from "../../../../arrow/schema.ts";
-import type { FileMessages } from "../../../../arrow/stream.ts";
 import type { BuiltQuery } from "./build.ts";
 import { FOUND_ROW, RELEVANCE, ROW_ID } from "./columns.ts";
 

@@ -4,7 +4,7 @@ import type {
 } from "../../../../gen/lance/namespace/v1/query_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import { checkNearest, DEFAULT_SEARCH_ROWS, isVectorSearch } from "../../../../namespace/search-rows.ts";
-import type { NativeTable } from "../../engine/native.ts";
+import type { NativeTable } from "../../engine/native/native.ts";
 
 /** The fields that QueryTable and AnalyzeTableQueryPlan have in common. */
 export type QueryFields = Omit<QueryTableRequest | AnalyzeTableQueryPlanRequest, "$typeName" | "$unknown">;

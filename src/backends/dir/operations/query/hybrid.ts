@@ -1,8 +1,8 @@
 import { formatFieldPath } from "../../../../arrow/field-path.ts";
 import type { ArrowSchema } from "../../../../arrow/schema.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
-import type { NativeTable } from "../../engine/native.ts";
-import type { NativeQueryBase } from "../../engine/native-query.ts";
+import type { NativeTable } from "../../engine/native/native.ts";
+import type { NativeQueryBase } from "../../engine/native/query.ts";
 import { applyClauses } from "./clauses.ts";
 import { type Columns, RELEVANCE, ROW_ID, selectColumns } from "./columns.ts";
 import type { QueryFields } from "./fields.ts";

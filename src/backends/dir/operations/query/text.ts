@@ -9,8 +9,8 @@ import {
   type PhraseQuery,
 } from "../../../../gen/lance/namespace/v1/query_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
-import { loadNative } from "../../engine/load-native.ts";
-import type { NativeQueryBase, NativeTextQuery } from "../../engine/native-query.ts";
+import { loadNative } from "../../engine/native/load.ts";
+import type { NativeQueryBase, NativeTextQuery } from "../../engine/native/query.ts";
 import type { QueryFields } from "./fields.ts";
 
 /** A search for words, checked against the table. */

@@ -2,7 +2,7 @@ import { bitWidth } from "../../../../arrow/bit-width.ts";
 import { type FoundField, formatFieldPath, resolveField } from "../../../../arrow/field-path.ts";
 import type { ArrowField, ArrowSchema } from "../../../../arrow/schema.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
-import type { NativeQuery, NativeVectorQuery } from "../../engine/native-query.ts";
+import type { NativeQuery, NativeVectorQuery } from "../../engine/native/query.ts";
 import type { QueryFields } from "./fields.ts";
 
 const DISTANCES: Readonly<Record<string, string>> = {

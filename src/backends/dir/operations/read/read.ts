@@ -4,16 +4,16 @@ import {
   CountTableRowsResponseSchema,
   ExplainTableQueryPlanResponseSchema,
 } from "../../../../gen/lance/namespace/v1/query_pb.ts";
-import type { Call } from "../../../../namespace/call.ts";
+import type { Call } from "../../../../namespace/call/call.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import { inSlices } from "../../../../runtime/pace.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
 import { MAX_BATCH_ROWS } from "../../engine/batch-rows.ts";
 import { milestonesOf } from "../../engine/milestones.ts";
-import type { NativeQueryBase } from "../../engine/native-query.ts";
-import { predicateSteps } from "../../engine/predicate.ts";
-import { areCostly } from "../../engine/sql-costs.ts";
+import type { NativeQueryBase } from "../../engine/native/query.ts";
+import { areCostly } from "../../engine/sql/costs.ts";
+import { predicateSteps } from "../../engine/sql/predicate.ts";
 import type { ReadContext } from "../context.ts";
 import { type BuiltQuery, buildQuery } from "../query/build.ts";
 import type { QueryFields } from "../query/fields.ts";

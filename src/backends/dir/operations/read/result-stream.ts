@@ -1,13 +1,13 @@
 import { create } from "@bufbuild/protobuf";
-import { ARROW_STREAM } from "../../../../arrow/ipc-forms.ts";
+import { ARROW_STREAM } from "../../../../arrow/ipc/ipc-forms.ts";
+import { dataBytes, END_OF_STREAM, splitIpcFile } from "../../../../arrow/ipc/stream.ts";
 import { freeAtOnce } from "../../../../arrow/memory.ts";
-import { dataBytes, END_OF_STREAM, splitIpcFile } from "../../../../arrow/stream.ts";
 import {
   type QueryTableResponse,
   QueryTableResponseSchema,
 } from "../../../../gen/lance/namespace/v1/query_pb.ts";
-import { callerKey } from "../../../../namespace/caller-key.ts";
-import type { NativeBatches } from "../../engine/native-query.ts";
+import { callerKey } from "../../../../namespace/call/caller-key.ts";
+import type { NativeBatches } from "../../engine/native/query.ts";
 import type { BuiltQuery } from "../query/build.ts";
 import { createResultEditor } from "../query/edit-result.ts";
 import type { Guarded } from "../tables/guarded.ts";

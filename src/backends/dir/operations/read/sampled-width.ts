@@ -1,7 +1,7 @@
 import { fieldNamed } from "../../../../arrow/field-path.ts";
+import { dataBytes, splitIpcFile } from "../../../../arrow/ipc/stream.ts";
 import { rowWidth } from "../../../../arrow/row-width.ts";
 import type { ArrowField } from "../../../../arrow/schema.ts";
-import { dataBytes, splitIpcFile } from "../../../../arrow/stream.ts";
 import type { BuiltQuery } from "../query/build.ts";
 import { MANY_NAMES, OF_RESULTS } from "../query/columns.ts";
 import type { Guarded } from "../tables/guarded.ts";

@@ -1,6 +1,6 @@
-import { ARROW_FILE, ARROW_STREAM, acceptedArrow } from "../../../../arrow/ipc-forms.ts";
-import { dataBytes, END_OF_STREAM, type FileMessages, splitIpcFile } from "../../../../arrow/stream.ts";
-import type { NativeBatches } from "../../engine/native-query.ts";
+import { ARROW_FILE, ARROW_STREAM, acceptedArrow } from "../../../../arrow/ipc/ipc-forms.ts";
+import { dataBytes, END_OF_STREAM, type FileMessages, splitIpcFile } from "../../../../arrow/ipc/stream.ts";
+import type { NativeBatches } from "../../engine/native/query.ts";
 import type { BuiltQuery, Run } from "../query/build.ts";
 import { createResultEditor } from "../query/edit-result.ts";
 import { batchFiles, emptySchema, passingOf, type RunOptions, startRun } from "./run-query.ts";

@@ -18,7 +18,7 @@ import {
 } from "apache-arrow";
 import { type TestContext, test } from "vitest";
 import { beginCall } from "../../../../../test/support/caller.ts";
-import { createPartBufferPool } from "../../../../arrow/part-buffer.ts";
+import { createPartBufferPool } from "../../../../arrow/ipc/part-buffer.ts";
 import { LanceNamespaceService } from "../../../../gen/lance/namespace/v1/service_pb.ts";
 import { engineWith } from "../../engine-fixture.ts";
 import { openDirectory } from "../../open-directory.ts";

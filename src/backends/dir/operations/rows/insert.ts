@@ -1,4 +1,4 @@
-import type { Call } from "../../../../namespace/call.ts";
+import type { Call } from "../../../../namespace/call/call.ts";
 import { isLanceError } from "../../../../namespace/errors.ts";
 import { startStopwatch } from "../../../../runtime/stopwatch.ts";
 import type { ChangeContext } from "../../batch/change-context.ts";

@@ -1,24 +1,24 @@
 import { create } from "@bufbuild/protobuf";
-import { checkCompatible } from "../../../../arrow/compatible.ts";
 import { fieldNamed, resolveField } from "../../../../arrow/field-path.ts";
-import { emptyIpcFile, mayHaveNulls } from "../../../../arrow/file-scan.ts";
+import { emptyIpcFile, mayHaveNulls } from "../../../../arrow/ipc/file-scan.ts";
 import type { ArrowField, ArrowSchema } from "../../../../arrow/schema.ts";
-import { collectUpload, type Upload } from "../../../../arrow/upload.ts";
+import { checkCompatible } from "../../../../arrow/upload/compatible.ts";
+import { collectUpload, type Upload } from "../../../../arrow/upload/upload.ts";
 import {
   type MergeInsertIntoTableRequest,
   type MergeInsertIntoTableResponse,
   MergeInsertIntoTableResponseSchema,
 } from "../../../../gen/lance/namespace/v1/data_pb.ts";
-import type { Call } from "../../../../namespace/call.ts";
+import type { Call } from "../../../../namespace/call/call.ts";
 import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import { inSlices } from "../../../../runtime/pace.ts";
 import type { ChangeContext } from "../../batch/change-context.ts";
 import { untilEarlyEnd } from "../../concurrency/early-end.ts";
 import { cancellationOf, timeLimit, untilAborted } from "../../concurrency/wait.ts";
-import { exactMatch } from "../../engine/exact-filter.ts";
-import { predicateSteps } from "../../engine/predicate.ts";
-import { areCostly } from "../../engine/sql-costs.ts";
+import { areCostly } from "../../engine/sql/costs.ts";
+import { exactMatch } from "../../engine/sql/exact-filter.ts";
+import { predicateSteps } from "../../engine/sql/predicate.ts";
 import { withBlobColumns } from "../blobs/legacy-blobs.ts";
 import type { ReadContext, UploadContext } from "../context.ts";
 import { inRoomOfChange } from "../read/in-room.ts";

@@ -4,7 +4,7 @@ import { type TestContext, test } from "vitest";
 import { beginCall } from "../../../../../test/support/caller.ts";
 import { LanceNamespaceService } from "../../../../gen/lance/namespace/v1/service_pb.ts";
 import { createByteBudget } from "../../../../namespace/byte-budget.ts";
-import { copyCall } from "../../../../namespace/call.ts";
+import { copyCall } from "../../../../namespace/call/call.ts";
 import type { ObjectStore } from "../../format/storage.ts";
 import { openDirectory } from "../../open-directory.ts";
 import { failsWith, openClient, silent, temporaryDirectory } from "../../test-support.ts";

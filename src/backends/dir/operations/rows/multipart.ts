@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
-import { joinIpcStreams } from "../../../../arrow/join-streams.ts";
-import { type Call, copyCall } from "../../../../namespace/call.ts";
+import { joinIpcStreams } from "../../../../arrow/ipc/join-streams.ts";
+import { type Call, copyCall } from "../../../../namespace/call/call.ts";
 import { LanceError, toLanceError } from "../../../../namespace/errors.ts";
 import type { ChangeContext } from "../../batch/change-context.ts";
 import { decisiveRequest } from "../../format/decisive-request.ts";

@@ -10,7 +10,7 @@ import { LanceNamespaceService } from "../../../../gen/lance/namespace/v1/servic
 import { LanceError } from "../../../../namespace/errors.ts";
 import { ended } from "../../batch/fixture.ts";
 import type { Catalog } from "../../catalog/catalog.ts";
-import { engineCall } from "../../engine/errors.ts";
+import { engineCall } from "../../engine/failures/errors.ts";
 import type { ObjectStore } from "../../format/storage.ts";
 import { openDirectory } from "../../open-directory.ts";
 import { failsWith, openClient, silent, temporaryDirectory } from "../../test-support.ts";

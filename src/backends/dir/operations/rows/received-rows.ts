@@ -1,12 +1,12 @@
-import { checkCompatible, unfoldsDictionary } from "../../../../arrow/compatible.ts";
 import type { ArrowSchema } from "../../../../arrow/schema.ts";
-import { readUpload, type UploadPart } from "../../../../arrow/upload.ts";
-import type { Call } from "../../../../namespace/call.ts";
+import { checkCompatible, unfoldsDictionary } from "../../../../arrow/upload/compatible.ts";
+import { readUpload, type UploadPart } from "../../../../arrow/upload/upload.ts";
+import type { Call } from "../../../../namespace/call/call.ts";
 import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
-import { engineCall } from "../../engine/errors.ts";
+import { engineCall } from "../../engine/failures/errors.ts";
 import type { Lease } from "../../engine/handles.ts";
-import type { NativeTable } from "../../engine/native.ts";
+import type { NativeTable } from "../../engine/native/native.ts";
 import { afterChange } from "../../format/changes/after-change.ts";
 import { checkAppended } from "../../format/changes/appended-rows.ts";
 import { appendNothing, takesStagedRows } from "../../format/changes/staged-rows.ts";

@@ -1,4 +1,4 @@
-import type { Call } from "../../../../namespace/call.ts";
+import type { Call } from "../../../../namespace/call/call.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
 import type { EarlyEnding } from "../../concurrency/early-end.ts";
 import { inTurn } from "../../concurrency/in-turn.ts";

@@ -1,10 +1,10 @@
-import type { UploadPart } from "../../../../arrow/upload.ts";
+import type { UploadPart } from "../../../../arrow/upload/upload.ts";
 import type { Manifest } from "../../../../gen/lance/format/table_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import { isRefusal } from "../../batch/run.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
 import { forEachOf } from "../../concurrency/for-each.ts";
-import { engineCall } from "../../engine/errors.ts";
+import { engineCall } from "../../engine/failures/errors.ts";
 import { type ApplyChange, commitChange, commitFirst, prepareChange } from "../../format/changes/commit.ts";
 import { appendRows, putStagingBase, replaceRows } from "../../format/changes/staged-rows.ts";
 import { type DatasetRef, dataDirectory } from "../../format/dataset.ts";

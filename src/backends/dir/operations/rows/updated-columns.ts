@@ -3,10 +3,10 @@ import type { ArrowField, ArrowSchema } from "../../../../arrow/schema.ts";
 import type { ColumnUpdate } from "../../../../gen/lance/namespace/v1/data_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import { inSlices, type Steps } from "../../../../runtime/pace.ts";
-import { exactValue } from "../../engine/exact-filter.ts";
-import { namesIn } from "../../engine/named-columns.ts";
-import { expressionSteps, MAX_EXPRESSIONS_LENGTH } from "../../engine/predicate.ts";
-import { tokenSteps } from "../../engine/sql-tokens.ts";
+import { exactValue } from "../../engine/sql/exact-filter.ts";
+import { namesIn } from "../../engine/sql/named-columns.ts";
+import { expressionSteps, MAX_EXPRESSIONS_LENGTH } from "../../engine/sql/predicate.ts";
+import { tokenSteps } from "../../engine/sql/tokens.ts";
 
 /** Checks the expressions of an update, in steps. The steps throw LanceError InvalidInput. */
 export function* checkUpdates(updates: readonly ColumnUpdate[]): Steps<void> {

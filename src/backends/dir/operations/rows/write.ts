@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import { checkSameColumns } from "../../../../arrow/compatible.ts";
+import { checkSameColumns } from "../../../../arrow/upload/compatible.ts";
 import {
   CreateTableMode,
   type CreateTableRequest,
@@ -8,7 +8,7 @@ import {
   InsertIntoTableResponseSchema,
   InsertMode,
 } from "../../../../gen/lance/namespace/v1/data_pb.ts";
-import type { Call } from "../../../../namespace/call.ts";
+import type { Call } from "../../../../namespace/call/call.ts";
 import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
 import type { Identifier } from "../../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
@@ -17,7 +17,7 @@ import { runBatch } from "../../batch/run.ts";
 import type { Draft } from "../../catalog/state/draft.ts";
 import { sameProperties } from "../../catalog/state/row.ts";
 import type { CatalogState } from "../../catalog/state/state.ts";
-import { engineCall } from "../../engine/errors.ts";
+import { engineCall } from "../../engine/failures/errors.ts";
 import { afterChange } from "../../format/changes/after-change.ts";
 import type { UploadContext } from "../context.ts";
 import { checkTableProperties } from "../properties.ts";

@@ -3,7 +3,7 @@ import { create } from "@bufbuild/protobuf";
 import { test } from "vitest";
 import { CloneTableRequestSchema } from "../../../../gen/lance/gateway/v1/lancedb_pb.ts";
 import { InsertMode } from "../../../../gen/lance/namespace/v1/data_pb.ts";
-import type { Call } from "../../../../namespace/call.ts";
+import type { Call } from "../../../../namespace/call/call.ts";
 import { openDirectory } from "../../open-directory.ts";
 import { idsOf, rows } from "../../rows-fixture.ts";
 import { openClient, silent, temporaryDirectory } from "../../test-support.ts";

@@ -10,14 +10,14 @@ import { untilAborted } from "../../concurrency/wait.ts";
 import type { DatasetRef } from "../../format/dataset.ts";
 import type { ManifestFile } from "../../format/files/manifest-file.ts";
 import { copyVersion } from "../../format/versions/copy-version.ts";
-import { readTag, tagNotFound } from "../../format/versions/refs.ts";
+import { readTag, tagNotFound } from "../../format/versions/refs/refs.ts";
 import { readVersion } from "../../format/versions/version-files.ts";
 import { noteOwnVersion } from "../../format/versions/version-ledger.ts";
 import { createApart } from "../rows/create-new.ts";
 import { duringWork } from "./long-work.ts";
 import { datasetOf, type FoundTable, requireTable, withData } from "./lookup.ts";
-import { planPrivateClaim } from "./plan-claim.ts";
-import { tableAt } from "./table-at.ts";
+import { planPrivateClaim } from "./naming/plan-claim.ts";
+import { tableAt } from "./naming/table-at.ts";
 
 /** The operation that makes a table from a version of another one; see docs/adr/0009. */
 export function createCloneOperations(context: ChangeContext): Pick<LanceDbExtensions, "cloneTable"> {

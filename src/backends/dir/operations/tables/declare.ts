@@ -19,11 +19,11 @@ import type { StorageOptions } from "../../stores/storage-options.ts";
 import type { DirectAccessContext } from "../context.ts";
 import { checkTableProperties } from "../properties.ts";
 import { credentialsFor, directAccess } from "./direct-access.ts";
-import { checkFree, checkHasOneTable, checkOutsideOfTables } from "./free-location.ts";
 import { checkNewIdentifier, objectIdOf, requireParent, tableExists } from "./lookup.ts";
-import { planClaim } from "./plan-claim.ts";
-import { takeName } from "./take-name.ts";
-import { isUnlistedTable } from "./unlisted-table.ts";
+import { checkFree, checkHasOneTable, checkOutsideOfTables } from "./naming/free-location.ts";
+import { planClaim } from "./naming/plan-claim.ts";
+import { takeName } from "./naming/take-name.ts";
+import { isUnlistedTable } from "./naming/unlisted-table.ts";
 
 /** The operations that add a table's name to the catalog without data. */
 export function createDeclareOperations(

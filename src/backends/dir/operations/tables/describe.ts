@@ -1,9 +1,9 @@
 import { pathToFileURL } from "node:url";
 import { create } from "@bufbuild/protobuf";
+import { schemaTable } from "../../../../arrow/ipc/message.ts";
+import { splitIpcFile } from "../../../../arrow/ipc/stream.ts";
 import { jsonSchemaSteps } from "../../../../arrow/json-schema.ts";
-import { schemaTable } from "../../../../arrow/message.ts";
 import { schemaSteps } from "../../../../arrow/schema.ts";
-import { splitIpcFile } from "../../../../arrow/stream.ts";
 import {
   type DescribeTableRequest,
   DescribeTableResponseSchema,
@@ -14,9 +14,9 @@ import { LanceError } from "../../../../namespace/errors.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import { inSlices } from "../../../../runtime/pace.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
-import { engineCall } from "../../engine/errors.ts";
-import type { NativeTable } from "../../engine/native.ts";
-import { readTag, tagNotFound } from "../../format/versions/refs.ts";
+import { engineCall } from "../../engine/failures/errors.ts";
+import type { NativeTable } from "../../engine/native/native.ts";
+import { readTag, tagNotFound } from "../../format/versions/refs/refs.ts";
 import { readVersion } from "../../format/versions/version-files.ts";
 import type { DirectAccessContext } from "../context.ts";
 import { credentialsFor, directAccess } from "./direct-access.ts";

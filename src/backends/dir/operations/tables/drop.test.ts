@@ -6,7 +6,7 @@ import { type TestContext, test } from "vitest";
 import { beginCall } from "../../../../../test/support/caller.ts";
 import { createDiskBucket } from "../../../../../test/support/disk-bucket.ts";
 import { LanceNamespaceService } from "../../../../gen/lance/namespace/v1/service_pb.ts";
-import { engineCall } from "../../engine/errors.ts";
+import { engineCall } from "../../engine/failures/errors.ts";
 import { createLocalStore } from "../../format/local/local-store.ts";
 import { openDirectory } from "../../open-directory.ts";
 import { rows } from "../../rows-fixture.ts";

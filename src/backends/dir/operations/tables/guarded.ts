@@ -1,11 +1,11 @@
 import type { ArrowSchema } from "../../../../arrow/schema.ts";
-import type { Call } from "../../../../namespace/call.ts";
-import { callerKey } from "../../../../namespace/caller-key.ts";
+import type { Call } from "../../../../namespace/call/call.ts";
+import { callerKey } from "../../../../namespace/call/caller-key.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
 import { timeLimit, untilAborted } from "../../concurrency/wait.ts";
 import { countMatching } from "../../engine/count-matching.ts";
-import { engineCall } from "../../engine/errors.ts";
-import type { NativeTable } from "../../engine/native.ts";
+import { engineCall } from "../../engine/failures/errors.ts";
+import type { NativeTable } from "../../engine/native/native.ts";
 import { repeatConflicts } from "../../engine/repeat-conflicts.ts";
 import type { RowWidths } from "../../engine/row-widths.ts";
 import { afterChange } from "../../format/changes/after-change.ts";

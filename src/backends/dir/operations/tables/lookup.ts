@@ -11,13 +11,13 @@ import { rootLocation } from "../../catalog/base/location-names.ts";
 import type { CatalogContext, TableContext } from "../../catalog/catalog-context.ts";
 import type { CatalogView } from "../../catalog/state/view.ts";
 import type { Lease } from "../../engine/handles.ts";
-import type { NativeTable } from "../../engine/native.ts";
+import type { NativeTable } from "../../engine/native/native.ts";
 import { createVersionAnswers } from "../../engine/version-answers.ts";
 import { type DatasetRef, normalizeBranch } from "../../format/dataset.ts";
 import { readSegments } from "../../format/files/index-section.ts";
 import { readVersion, versionNotFound } from "../../format/versions/version-files.ts";
+import { isUnlistedTable } from "./naming/unlisted-table.ts";
 import { isWritten } from "./table-data.ts";
-import { isUnlistedTable } from "./unlisted-table.ts";
 
 /** A table as the catalog knows it. */
 export interface FoundTable {

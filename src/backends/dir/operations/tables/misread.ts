@@ -1,7 +1,7 @@
 import { formatFieldPath } from "../../../../arrow/field-path.ts";
 import type { ArrowField, ArrowSchema } from "../../../../arrow/schema.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
-import { tokenizeSql } from "../../engine/sql-tokens.ts";
+import { tokenizeSql } from "../../engine/sql/tokens.ts";
 
 /** Paths of columns that the engine misreads; see `findMisread`. */
 export type MisreadPaths = readonly (readonly string[])[];

@@ -9,8 +9,8 @@ import { runBatch } from "../../batch/run.ts";
 import { isRootDirectory } from "../../catalog/base/location-names.ts";
 import type { Draft } from "../../catalog/state/draft.ts";
 import { checkNewIdentifier, objectIdOf, requireParent, tableExists, tableNotFound } from "./lookup.ts";
+import { isUnlistedTable } from "./naming/unlisted-table.ts";
 import { requireRow } from "./require-row.ts";
-import { isUnlistedTable } from "./unlisted-table.ts";
 
 /**
  * Renames tables. The row of the catalog changes and the directory stays where it is (docs/adr/0009), so open tables

@@ -1,6 +1,6 @@
 import type { ArrowSchema } from "../../../../arrow/schema.ts";
-import { exactFilter } from "../../engine/exact-filter.ts";
-import type { NativeTable } from "../../engine/native.ts";
+import type { NativeTable } from "../../engine/native/native.ts";
+import { exactFilter } from "../../engine/sql/exact-filter.ts";
 import type { DatasetRef } from "../../format/dataset.ts";
 import { readIndices } from "../../format/files/index-section.ts";
 import { readVersion } from "../../format/versions/version-files.ts";

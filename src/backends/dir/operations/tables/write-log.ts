@@ -8,7 +8,7 @@ import {
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { LanceDbExtensions } from "../../../../namespace/lance-namespace.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
-import type { NativeLsmWriteSpec } from "../../engine/native-lsm.ts";
+import type { NativeLsmWriteSpec } from "../../engine/native/lsm.ts";
 import { withGuarded } from "./guarded.ts";
 import { requireTable } from "./lookup.ts";
 

@@ -5,7 +5,7 @@ import { create, type DescMethod } from "@bufbuild/protobuf";
 import { test } from "vitest";
 import { beginCall } from "../../../../../test/support/caller.ts";
 import { LanceNamespaceService } from "../../../../gen/lance/namespace/v1/service_pb.ts";
-import type { NativeBranches, NativeTable } from "../../engine/native.ts";
+import type { NativeBranches, NativeTable } from "../../engine/native/native.ts";
 import { describeVersion } from "../../format/versions/version-files.ts";
 import { MAX_RUNNING_JOBS } from "../../jobs/running-jobs.ts";
 import { openDirectory } from "../../open-directory.ts";

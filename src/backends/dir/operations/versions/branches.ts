@@ -10,8 +10,8 @@ import { joinIdentifier } from "../../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import { dropVersions } from "../../batch/resolve.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
-import { engineCall } from "../../engine/errors.ts";
-import type { NativeTable } from "../../engine/native.ts";
+import { engineCall } from "../../engine/failures/errors.ts";
+import type { NativeTable } from "../../engine/native/native.ts";
 import { afterChange } from "../../format/changes/after-change.ts";
 import { locateInherited } from "../../format/changes/inherited-indices.ts";
 import { type DatasetRef, normalizeBranch } from "../../format/dataset.ts";
@@ -22,7 +22,7 @@ import {
   openBranch,
   readBranch,
   registerRemains,
-} from "../../format/versions/refs.ts";
+} from "../../format/versions/refs/refs.ts";
 import { syncBranches, syncVersion } from "../../format/versions/sync-version.ts";
 import { readTransaction } from "../../format/versions/transaction-records.ts";
 import {

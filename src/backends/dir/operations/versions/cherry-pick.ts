@@ -31,7 +31,7 @@ import { BLOB_TYPE, EXTENSION } from "../../format/files/blob-files.ts";
 import { type ManifestIndex, readIndices } from "../../format/files/index-section.ts";
 import { checkReadable, countRows, textOf } from "../../format/files/manifest.ts";
 import type { ManifestFile } from "../../format/files/manifest-file.ts";
-import { branchNotFound, readBranch } from "../../format/versions/refs.ts";
+import { branchNotFound, readBranch } from "../../format/versions/refs/refs.ts";
 import { readVersion } from "../../format/versions/version-files.ts";
 import { filesOf } from "../../format/versions/version-parts.ts";
 import { withGuarded } from "../tables/guarded.ts";

@@ -2,7 +2,7 @@ import type { BatchDeleteTableVersionsRequest } from "../../../../gen/lance/name
 import { LanceError } from "../../../../namespace/errors.ts";
 import { type Identifier, joinIdentifier } from "../../../../namespace/identifier.ts";
 import { type BackendOperations, callIn, wrapOperations } from "../../../../namespace/lance-namespace.ts";
-import { factsOf, isReadOperation } from "../../../../namespace/operations.ts";
+import { factsOf, isReadOperation } from "../../../../namespace/operations/operations.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
 import type { WriteGate } from "../../concurrency/write-gate.ts";
 import { normalizeBranch } from "../../format/dataset.ts";

@@ -6,7 +6,7 @@ import { beginCall } from "../../../../../test/support/caller.ts";
 import { LanceNamespaceService } from "../../../../gen/lance/namespace/v1/service_pb.ts";
 import { identifyProcess } from "../../batch/owner.ts";
 import { WORK_DIRECTORY } from "../../batch/work-notes.ts";
-import { engineCall } from "../../engine/errors.ts";
+import { engineCall } from "../../engine/failures/errors.ts";
 import { keyIn, listNames } from "../../format/storage.ts";
 import { openDirectory } from "../../open-directory.ts";
 import { idsOf, rows } from "../../rows-fixture.ts";

@@ -9,7 +9,7 @@ import {
   BatchDeleteTableVersionsResponseSchema,
   CreateTableVersionResponseSchema,
 } from "../../../../gen/lance/namespace/v1/version_pb.ts";
-import type { Call } from "../../../../namespace/call.ts";
+import type { Call } from "../../../../namespace/call/call.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import {
   checkIdentifier,

@@ -26,7 +26,7 @@ import {
 } from "../../format/dataset.ts";
 import { checkRanges, selectVersions, type VersionRange } from "../../format/versions/delete-versions.ts";
 import type { PreparedVersion } from "../../format/versions/prepared-version.ts";
-import { openBranch } from "../../format/versions/refs.ts";
+import { openBranch } from "../../format/versions/refs/refs.ts";
 import { findVersions, latestVersion, type VersionName } from "../../format/versions/version-files.ts";
 import { takeRow } from "../tables/drop.ts";
 import {
@@ -36,7 +36,7 @@ import {
   findTable,
   tableNotFound,
 } from "../tables/lookup.ts";
-import { planClaim } from "../tables/plan-claim.ts";
+import { planClaim } from "../tables/naming/plan-claim.ts";
 import { isWritten } from "../tables/table-data.ts";
 import { adoptVersions } from "./adopt.ts";
 import { refuseReferred } from "./refuse-referred.ts";

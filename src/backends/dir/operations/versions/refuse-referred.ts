@@ -1,7 +1,7 @@
 import { LanceError } from "../../../../namespace/errors.ts";
 import { type DatasetRef, normalizeBranch } from "../../format/dataset.ts";
 import { createRangeCheck, type VersionRange } from "../../format/versions/delete-versions.ts";
-import { listBranches, listTags } from "../../format/versions/refs.ts";
+import { listBranches, listTags } from "../../format/versions/refs/refs.ts";
 import { findVersions } from "../../format/versions/version-files.ts";
 
 /**

@@ -20,7 +20,7 @@ import {
   type TagTarget,
   tagNotFound,
   updateTag,
-} from "../../format/versions/refs.ts";
+} from "../../format/versions/refs/refs.ts";
 import type { PageContext } from "../context.ts";
 import { pageOfNames } from "../paging.ts";
 import { REFERENCES } from "./refuse-referred.ts";

@@ -11,11 +11,11 @@ import type { Identifier } from "../../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import type { ChangeContext } from "../../batch/change-context.ts";
 import type { CatalogContext, TableContext } from "../../catalog/catalog-context.ts";
-import { engineCall } from "../../engine/errors.ts";
+import { engineCall } from "../../engine/failures/errors.ts";
 import { afterChange } from "../../format/changes/after-change.ts";
 import { takeNewestBack } from "../../format/changes/taken-back.ts";
 import type { DatasetRef } from "../../format/dataset.ts";
-import { openBranch } from "../../format/versions/refs.ts";
+import { openBranch } from "../../format/versions/refs/refs.ts";
 import { syncVersion } from "../../format/versions/sync-version.ts";
 import { readTransaction } from "../../format/versions/transaction-records.ts";
 import {

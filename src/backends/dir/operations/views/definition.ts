@@ -1,6 +1,6 @@
+import { END_OF_STREAM, splitIpcFile } from "../../../../arrow/ipc/stream.ts";
 import type { ArrowField, ArrowSchema } from "../../../../arrow/schema.ts";
-import { END_OF_STREAM, splitIpcFile } from "../../../../arrow/stream.ts";
-import { collectUpload } from "../../../../arrow/upload.ts";
+import { collectUpload } from "../../../../arrow/upload/upload.ts";
 import {
   type CreateMaterializedViewRequest,
   MaterializedViewKind,

@@ -1,8 +1,8 @@
 import { LanceError } from "../../../../namespace/errors.ts";
 import { checkIdentifier, type Identifier } from "../../../../namespace/identifier.ts";
 import { firstRepeated } from "../../../../runtime/repeated.ts";
-import { checkExpression } from "../../engine/sql.ts";
-import { type SqlToken, tokenizeSql } from "../../engine/sql-tokens.ts";
+import { checkExpression } from "../../engine/sql/sql.ts";
+import { type SqlToken, tokenizeSql } from "../../engine/sql/tokens.ts";
 
 /**
  * The query of a materialized view:

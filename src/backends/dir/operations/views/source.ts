@@ -1,10 +1,10 @@
+import { END_OF_STREAM, splitIpcFile } from "../../../../arrow/ipc/stream.ts";
 import { type ArrowSchema, decodeSchema } from "../../../../arrow/schema.ts";
-import { END_OF_STREAM, splitIpcFile } from "../../../../arrow/stream.ts";
 import { untilAborted } from "../../concurrency/wait.ts";
-import { engineCall } from "../../engine/errors.ts";
-import { exactColumns, exactWithAnyIndex } from "../../engine/exact-filter.ts";
-import type { NativeTable } from "../../engine/native.ts";
-import type { NativeQuery } from "../../engine/native-query.ts";
+import { engineCall } from "../../engine/failures/errors.ts";
+import type { NativeTable } from "../../engine/native/native.ts";
+import type { NativeQuery } from "../../engine/native/query.ts";
+import { exactColumns, exactWithAnyIndex } from "../../engine/sql/exact-filter.ts";
 import { readSchema } from "../../engine/version-answers.ts";
 import type { RowRange } from "./added-rows.ts";
 import type { OutputSchema } from "./definition.ts";

@@ -1,12 +1,12 @@
 import { create } from "@bufbuild/protobuf";
-import { END_OF_STREAM } from "../../../../arrow/stream.ts";
+import { END_OF_STREAM } from "../../../../arrow/ipc/stream.ts";
 import { CreateTableMode, CreateTableRequestSchema } from "../../../../gen/lance/namespace/v1/data_pb.ts";
 import {
   CreateMaterializedViewResponseSchema,
   RefreshMaterializedViewResponseSchema,
 } from "../../../../gen/lance/namespace/v1/view_pb.ts";
-import { type Call, copyCall } from "../../../../namespace/call.ts";
-import { callerKey } from "../../../../namespace/caller-key.ts";
+import { type Call, copyCall } from "../../../../namespace/call/call.ts";
+import { callerKey } from "../../../../namespace/call/caller-key.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import { type Identifier, joinIdentifier, sameIdentifier } from "../../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";

@@ -1,4 +1,4 @@
-import { scanIpcFile } from "../../../../../arrow/file-scan.ts";
+import { scanIpcFile } from "../../../../../arrow/ipc/file-scan.ts";
 import type { Manifest } from "../../../../../gen/lance/format/table_pb.ts";
 import { isLanceError } from "../../../../../namespace/errors.ts";
 import { forEachOf } from "../../../concurrency/for-each.ts";

@@ -1,0 +1,81 @@
+import assert from "node:assert/strict";
+import { Int32, Table, tableFromIPC, tableToIPC, vectorFromArray } from "apache-arrow";
+import fc from "fast-check";
+import { test } from "vitest";
+import { isLanceError } from "../../namespace/errors.ts";
+import { createPartBufferPool } from "../ipc/part-buffer.ts";
+import { END_OF_STREAM } from "../ipc/stream.ts";
+import { collectUpload, readUpload } from "./upload.ts";
+import { changingDictionaries, LIMIT, messagesOf, rowsOf, split, tables } from "./upload-fixture.ts";
+
+test("an upload is cut into files of whole batches, with schema and dictionaries in each", async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(tables, { minLength: 1, maxLength: 4 }),
+      fc.array(fc.nat()),
+      fc.nat(3000),
+      async (parts, cuts, partBytes) => {
+        const messages = await Promise.all(parts.map(messagesOf));
+        const data = messages.flatMap((message) => message.data);
+        const stream = Buffer.concat([messages[0]?.schema as Uint8Array, ...data, END_OF_STREAM]);
+        const found: string[] = [];
+        let [rows, bytes, more] = [0, 0, 0];
+        let last = false;
+        const hold = (unpacked: number) => {
+          more += unpacked;
+        };
+        for await (const part of readUpload(split(stream, cuts), { ...LIMIT, partBytes, hold })) {
+          assert.equal(last, false);
+          found.push(...rowsOf(part.file).slice(1));
+          rows += part.rows;
+          bytes += part.heldBytes;
+          last = part.last;
+        }
+        assert.equal(last, true);
+        assert.equal(bytes, stream.byteLength + more);
+        assert.equal(rows, found.length);
+        assert.deepEqual(
+          found,
+          parts.flatMap((part) => rowsOf(tableToIPC(part, "stream")).slice(1)),
+        );
+      },
+    ),
+    { numRuns: 60 },
+  );
+});
+
+test("a dictionary that changes ends a part, and an upload that must be one file", async () => {
+  const stream = await changingDictionaries();
+  const words: string[] = [];
+  for await (const { file } of readUpload(split(stream, [77]), { ...LIMIT, partBytes: 1e9 })) {
+    words.push(...(tableFromIPC(file).getChild("d") ?? []));
+  }
+  assert.deepEqual(words, ["a", "b", "x", "a", "a", "b", "x", "a"]);
+  await assert.rejects(collectUpload(split(stream, []), LIMIT), (error) =>
+    isLanceError(error, "Unsupported"),
+  );
+});
+
+test("an upload that may not be cut is one part, whatever its size", async () => {
+  const { schema, data } = await messagesOf(new Table({ id: vectorFromArray([1, 2, 3], new Int32()) }));
+  const stream = Buffer.concat([schema, ...data, ...data, ...data, END_OF_STREAM]);
+  const pool = createPartBufferPool(LIMIT.maxBytes);
+  for (let round = 0; round < 3; round++) {
+    let asked = 0;
+    const mayCut = async () => {
+      asked++;
+      return false;
+    };
+    const parts = [];
+    for await (const { rows, last } of readUpload(split(stream, [9]), {
+      ...LIMIT,
+      partBytes: 1,
+      mayCut,
+      pool,
+    })) {
+      parts.push([rows, last]);
+    }
+    assert.deepEqual(parts, [[9, true]]);
+    assert.equal(asked, 1);
+  }
+});

@@ -1,0 +1,118 @@
+import type { Steps } from "../../../../runtime/pace.ts";
+import { MAX_CONDITIONS } from "./bounds.ts";
+import { type Member, readConditions, wordOf } from "./conditions.ts";
+import { expressionCheck } from "./sql.ts";
+import { invalidSql, type SqlToken, tokenSteps } from "./tokens.ts";
+
+/*
+ * The engine's optimizer joins two lists that AND or OR put beside each other if they are compared with the same value, and takes a list
+ * that becomes empty for false, or for true if it is negated. If the value is null, both are wrong: `a NOT IN (1) OR a NOT IN (2)` becomes
+ * true. It also drops nulls from lists, and compares items by their text. Comparisons that OR joins become lists, too, and so does
+ * `array_has([1, 2], a)`.
+ *
+ * It joins only neighbours, so that a condition between the two keeps them apart. That condition is always true beside AND and always false
+ * beside OR, as only its evaluation shows, and the result is the same, also if it is null. No index answers it, so that conditions before the
+ * first list and after the last one remain without it.
+ */
+
+/** A condition that no row meets, as only its evaluation shows. */
+export const NEVER = "random() > 2";
+const ALWAYS = "random() <= 2";
+
+/** Returns a text of the engine about an expression without the conditions that keep its lists apart, which its author does not know. */
+export function withoutSeparators(text: string): string {
+  return text.replaceAll(` OR ${NEVER}`, "").replaceAll(` AND ${ALWAYS}`, "");
+}
+
+/** Where an expression is evaluated: as a condition of rows, for which null is the same as false, or for its value. */
+export type Use = "condition" | "value";
+
+const LISTS = /\b(?:in|array_has|array_contains|list_has|list_contains)\s*\(/gi;
+const COMPARISONS = /[=>]|\blike\b|\bilike\b/gi;
+
+/**
+ * Returns an expression whose lists the engine does not join wrongly, in steps; the same text if it would not.
+ *
+ * The steps throw LanceError InvalidInput if that takes more conditions than an expression may have.
+ */
+export function* apartSteps(text: string, use: Use): Steps<string> {
+  if (!/\b(?:and|or)\b/i.test(text)) return text;
+  if (2 * occurrences(LISTS, text) + occurrences(COMPARISONS, text) < 4) return text;
+  const tokens = yield* tokenSteps(text);
+  const { members, joints, isNegated } = yield* readConditions(tokens);
+  const isValue = use === "value" || tokens.some((token) => wordOf(token) === "case");
+  // Lists that are joined by the other word alone become one with the items of both.
+  const misjoining = isNegated ? "and" : "or";
+  const misjoins = joints.some((at) => wordOf(tokens[at]) === misjoining);
+  const isWrong = (group: Group) => isMisjoined(group, { isValue, isNegated, misjoins });
+  const { first, last } = groupsOf(members).filter(isWrong).reduce(together, NOBODY);
+  const apart = joints.filter(
+    (_, i) => (joints[i + 1] ?? tokens.length) > first && (joints[i - 1] ?? -1) < last,
+  );
+  if (apart.length === 0) return text;
+  if (joints.length + apart.length >= MAX_CONDITIONS) {
+    throw invalidSql(
+      `AND and OR join more than ${MAX_CONDITIONS / 2} conditions, several of which compare one value by IN, = or LIKE; use fewer, longer lists`,
+    );
+  }
+  yield;
+  let [separate, done] = ["", 0];
+  for (const at of apart) {
+    const { start, end, text: joint } = tokens[at] as SqlToken;
+    separate += `${text.slice(done, start)}${joint} ${wordOf(tokens[at]) === "or" ? NEVER : ALWAYS} ${text.slice(start, end)}`;
+    done = end;
+  }
+  separate += text.slice(done);
+  yield* expressionCheck(separate);
+  return separate;
+}
+
+function occurrences(pattern: RegExp, text: string): number {
+  return text.match(pattern)?.length ?? 0;
+}
+
+/** Facts about all members that may be compared with the same value. */
+interface Group {
+  /** Indices of the tokens by which the first and the last member compare. */
+  readonly first: number;
+  readonly last: number;
+  readonly halves: number;
+  /** Whether all of them only decide, and have no nulls. */
+  readonly certain: boolean;
+  /** Whether one of them is a negated list. */
+  readonly negates: boolean;
+}
+
+const NOBODY: Group = { first: Number.MAX_SAFE_INTEGER, last: -1, halves: 0, certain: true, negates: false };
+
+/** Whether the engine may join members of a group, and the result may be wrong. */
+function isMisjoined(
+  { halves, certain, negates }: Group,
+  { isValue, isNegated, misjoins }: { isValue: boolean; isNegated: boolean; misjoins: boolean },
+): boolean {
+  if (halves < 4) return false;
+  if (isValue || !certain) return true;
+  return isNegated ? misjoins || negates : misjoins && negates;
+}
+
+/** Returns a group for each column, each with the members that may prove to compare it. */
+function groupsOf(members: readonly Member[]): Group[] {
+  const groups = new Map<string, Group>();
+  let others = NOBODY;
+  for (const { at, column, halves, decides, plain, negated } of members) {
+    const own = { first: at, last: at, halves, certain: decides && plain, negates: negated && halves === 2 };
+    if (column === undefined) others = together(others, own);
+    else groups.set(column, together(groups.get(column) ?? NOBODY, own));
+  }
+  return groups.size === 0 ? [others] : [...groups.values()].map((group) => together(group, others));
+}
+
+function together(a: Group, b: Group): Group {
+  return {
+    first: Math.min(a.first, b.first),
+    last: Math.max(a.last, b.last),
+    halves: a.halves + b.halves,
+    certain: a.certain && b.certain,
+    negates: a.negates || b.negates,
+  };
+}

@@ -1,0 +1,127 @@
+import { toJsonRows } from "../../../arrow/rows/json-rows.ts";
+import { parsePath } from "../../../client/object-path.ts";
+import { type OptionTable, UsageError } from "../../../config/option-spec.ts";
+import { parseChoice, parseInteger, parseSwitch, parseText } from "../../../config/parsers.ts";
+import { toCsv } from "../../files/text.ts";
+import { catalogCommand } from "../catalog-command.ts";
+import { parseNumbers, parseOrder, ROW_OPTIONS, STATE_OPTIONS } from "./read-options.ts";
+import { toRecords, toTable } from "./row-table.ts";
+
+/** Forms of the output. */
+const FORMATS = ["table", "csv", "jsonl"] as const;
+
+const OPTIONS = {
+  ...ROW_OPTIONS,
+  limit: {
+    flag: "limit",
+    value: "N",
+    help: "Maximum number of rows; 0 for all. Default: all, or 100 of a search by --vector or --text.",
+    parse: parseInteger(0, Number.MAX_SAFE_INTEGER),
+  },
+  offset: {
+    flag: "offset",
+    value: "N",
+    help: "Number of rows to skip.",
+    fallback: "0",
+    parse: parseInteger(0, Number.MAX_SAFE_INTEGER),
+  },
+  orderBy: {
+    flag: "order-by",
+    value: "A,B",
+    help: 'Columns that order the rows, such as "age desc nulls last, name".',
+    parse: parseOrder,
+  },
+  vector: {
+    flag: "vector",
+    value: "NUMBERS",
+    help: "Vector whose nearest neighbours to find, such as [0.5,1].",
+    parse: parseNumbers,
+  },
+  vectorColumn: {
+    flag: "vector-column",
+    value: "NAME",
+    help: "Column of the vectors. Default: the only one.",
+    parse: parseText,
+    needs: { flag: "vector" },
+  },
+  text: {
+    flag: "text",
+    value: "WORDS",
+    help: "Words to find in the columns with a text index.",
+    parse: parseText,
+  },
+  format: {
+    flag: "format",
+    value: "FORMAT",
+    help: "Output: a table, CSV, or a JSON object in each line (jsonl). Default: table, or jsonl with --json.",
+    parse: parseChoice(FORMATS),
+  },
+  expanded: {
+    flag: "expanded",
+    help: "Print each row as a list, with a line for each column. A terminal gets this form if the columns do not fit side by side, unless --format table chooses the other.",
+    fallback: "false",
+    parse: parseSwitch,
+  },
+  ...STATE_OPTIONS,
+} as const satisfies OptionTable;
+
+/** Number of rows of a search, without --limit. */
+const SEARCH_ROWS = 100;
+
+/** `lance-gateway query`: prints rows of a table, as a table, as CSV or as a JSON object per line. */
+export const query = catalogCommand({
+  operands: "<TABLE>",
+  access: "read",
+  options: OPTIONS,
+  async run({ namespace, operands: [path = ""], options, signal, print: write }) {
+    const { filter, columns, limit, offset, orderBy, vector, vectorColumn, text, version, branch } = options;
+    const isSearch = vector !== undefined || text !== undefined;
+    if (isSearch && limit === 0)
+      throw new UsageError("--limit 0 is for scans; a search has a number of rows");
+    const print = printerOf(options);
+    const result = namespace.queryTable(
+      {
+        id: parsePath(path),
+        filter,
+        columns,
+        orderBy: orderBy ?? [],
+        vector,
+        vectorColumn,
+        fullTextQuery: text,
+        version,
+        branch,
+        k: limit === 0 ? undefined : (limit ?? (isSearch ? SEARCH_ROWS : undefined)),
+        offset: offset === 0 ? undefined : offset,
+      },
+      { signal },
+    );
+    for await (const piece of print(result.bytes())) await write(piece);
+  },
+});
+
+type Print = (answer: AsyncIterable<Uint8Array>) => AsyncIterable<string | Uint8Array>;
+
+/** How rows are printed, by format. */
+const PRINTERS: Readonly<Record<(typeof FORMATS)[number], Print>> = {
+  csv: toCsv,
+  jsonl: (answer) => toJsonRows(answer, "lines"),
+  table: (answer) => toTable(answer, false),
+};
+
+interface FormatOptions {
+  readonly format: (typeof FORMATS)[number] | undefined;
+  readonly expanded: boolean;
+  readonly json: boolean;
+}
+
+/** @throws UsageError for options that contradict each other */
+function printerOf({ format, expanded, json }: FormatOptions): Print {
+  if (json && format !== undefined && format !== "jsonl")
+    throw new UsageError(`--json and --format ${format} contradict each other`);
+  const chosen = format ?? (json ? "jsonl" : undefined);
+  if (expanded) {
+    if (chosen === undefined || chosen === "table") return toRecords;
+    throw new UsageError(`--expanded is for tables, and the format is ${chosen}`);
+  }
+  return chosen === undefined ? (answer) => toTable(answer, true) : PRINTERS[chosen];
+}

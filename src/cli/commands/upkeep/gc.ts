@@ -1,0 +1,129 @@
+import { LEFTOVER_KINDS, type Leftover } from "../../../backends/dir/maintenance/leftover.ts";
+import { readTable } from "../../../config/layers.ts";
+import { type OptionTable, type OptionValues, UsageError } from "../../../config/option-spec.ts";
+import { parseAge, parseSwitch } from "../../../config/parsers.ts";
+import { confirm, YES_OPTION } from "../../terminal/confirm.ts";
+import { jsonText } from "../../terminal/json-text.ts";
+import { JSON_OPTION, ROOT_OPTIONS, readRoot, withCatalog } from "../catalog.ts";
+import type { CommandDefinition } from "../command.ts";
+import { sizeText, textTable } from "../text-table.ts";
+
+const OPTIONS = {
+  delete: {
+    flag: "delete",
+    help: "Remove what is found instead of listing it.",
+    fallback: "false",
+    parse: parseSwitch,
+  },
+  olderThan: {
+    flag: "older-than",
+    value: "AGE",
+    help: "Minimum age of what is removed, such as 90m, 12h or 7d; a writer may still work on younger files. Less than 1h needs --exclusive.",
+    fallback: "1d",
+    parse: parseAge,
+  },
+  exclusive: {
+    flag: "exclusive",
+    help: "Confirm that no gateway and no other program writes to the catalog, so that --older-than may be less than 1h.",
+    fallback: "false",
+    parse: parseSwitch,
+  },
+  unlisted: {
+    flag: "unlisted",
+    help: "Remove datasets without a row, too. Deregistered tables are among them, and can be registered again only while they exist.",
+    fallback: "false",
+    parse: parseSwitch,
+  },
+  yes: { ...YES_OPTION, needs: { flag: "delete" } },
+  json: JSON_OPTION,
+} as const satisfies OptionTable;
+
+/** Age below which files may belong to writes that run, in milliseconds. */
+const WRITES_MS = 60 * 60_000;
+
+/** @throws UsageError if files of running writes might be removed */
+function checkAge({ delete: removes, olderThan, exclusive }: OptionValues<typeof OPTIONS>): void {
+  if (!removes || exclusive || olderThan >= WRITES_MS) return;
+  throw new UsageError(
+    "--older-than below 1h may remove files of running writes, and tables lose data; stop all writers and add --exclusive",
+  );
+}
+
+/** Result for a leftover. */
+type Action = "would remove" | "removed" | "kept" | "failed";
+
+interface Line extends Omit<Leftover, "remove"> {
+  readonly action: Action;
+  /** Reason of a failure. */
+  readonly error?: string;
+}
+
+/** `lance-gateway gc`: finds and removes what crashes leave in a directory. */
+export const gc: CommandDefinition = {
+  groups: [
+    { heading: "Options", options: OPTIONS, environment: false },
+    { heading: "Catalog", options: ROOT_OPTIONS, environment: true },
+  ],
+  async run({ layers }, environment) {
+    const options = readTable(OPTIONS, layers);
+    checkAge(options);
+    const root = await readRoot(layers, environment);
+    if (options.delete && !options.yes)
+      await confirm(
+        `Remove what crashes left in ${root.root}${options.unlisted ? ", and all datasets without a row," : ""} for good`,
+      );
+    const { findLeftovers } = await import("../../../backends/dir/maintenance/find-leftovers.ts");
+    const lines = await withCatalog(root, options.delete, async ({ context }) => {
+      const before = (await context.clock.now()) - options.olderThan;
+      const found: Line[] = [];
+      for await (const leftover of findLeftovers(context, before)) {
+        const wanted = leftover.kind !== "unlisted data" || options.unlisted;
+        found.push(await treat(leftover, wanted ? (options.delete ? "remove" : "tell") : "keep"));
+      }
+      return found;
+    });
+    process.stdout.write(options.json ? jsonOf(lines) : tableOf(lines, options.delete));
+    return lines.some(({ action }) => action === "failed") ? 1 : 0;
+  },
+};
+
+async function treat({ remove, ...facts }: Leftover, how: "remove" | "tell" | "keep"): Promise<Line> {
+  if (how !== "remove") return { ...facts, action: how === "tell" ? "would remove" : "kept" };
+  try {
+    return { ...facts, action: (await remove()) ? "removed" : "kept" };
+  } catch (error) {
+    return { ...facts, action: "failed", error: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+function jsonOf(lines: readonly Line[]): string {
+  const leftovers = lines.map(({ modifiedMillis, ...line }) => ({
+    ...line,
+    ...(modifiedMillis !== undefined && { modified: new Date(modifiedMillis).toISOString() }),
+  }));
+  return jsonText({ leftovers });
+}
+
+function tableOf(lines: readonly Line[], deletes: boolean): string {
+  if (lines.length === 0) return "Nothing is left behind.\n";
+  const rows = lines.map(({ action, error, kind, path, files, bytes, modifiedMillis }) => [
+    error === undefined ? action : `${action}: ${error}`,
+    kind,
+    String(files),
+    sizeText(bytes),
+    modifiedMillis === undefined ? "" : new Date(modifiedMillis).toISOString().slice(0, 16).replace("T", " "),
+    path,
+  ]);
+  const kinds = [...new Set(lines.map(({ kind }) => kind))].map(
+    (kind) => `  ${kind}: ${LEFTOVER_KINDS[kind]}\n`,
+  );
+  const wanted: Action = deletes ? "removed" : "would remove";
+  const chosen = lines.filter(({ action }) => action === wanted);
+  const size = sizeText(chosen.reduce((sum, { bytes }) => sum + bytes, 0));
+  const hint = deletes || chosen.length === 0 ? "" : "; --delete removes it";
+  return [
+    textTable([["ACTION", "KIND", "FILES", "SIZE", "WRITTEN (UTC)", "PATH"], ...rows]),
+    ...["\n", ...kinds, "\n"],
+    `${chosen.length} of ${lines.length} ${wanted === "removed" ? "removed" : "to remove"}, ${size}${hint}\n`,
+  ].join("");
+}

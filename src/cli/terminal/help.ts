@@ -1,0 +1,134 @@
+import { type Command, Help } from "commander";
+import { flagUsage, type OptionSpec } from "../../config/option-spec.ts";
+import { EXAMPLES } from "../commands/examples.ts";
+import { COMMANDS, type CommandEntry, type CommandGroup } from "../commands/table.ts";
+import type { OptionGroup } from "./flags.ts";
+
+/** Heading of a command's own options, all of which its short help lists. */
+const OWN = "Options";
+
+/** Commands that the short help of the program describes; it names the others. */
+const COMMON: readonly string[] = ["serve", "import", "query", "ls", "describe", "context"];
+
+/** Formats the short help of a command. */
+type FormatHelp = (command: Command, helper: Help) => string;
+
+/**
+ * Creates the format of `--help`: what a command does, examples and its common options, on a screen. `--help-all` prints
+ * everything, in the library's own format.
+ *
+ * @param groupsOf returns the options of a command that is loaded
+ */
+export function createHelpFormat(
+  groupsOf: (command: Command) => readonly OptionGroup[],
+  isLong: () => boolean,
+): FormatHelp {
+  return (command, helper) => {
+    if (isLong()) return Help.prototype.formatHelp.call(helper, command, helper);
+    const groups = groupsOf(command);
+    const sections: readonly (readonly [heading: string, items: readonly Item[]])[] = [
+      ["Examples", examplesOf(nameOf(command)).map((line) => [line, ""])],
+      ...(command.parent === null ? programItems() : subcommandItems(command)),
+      ...groups.map((group) => [group.heading, itemsOf(group)] as const),
+      [groups.length > 0 ? "Help" : OWN, helpItems(command, groups)],
+    ];
+    const width = Math.max(...sections.flatMap(([, items]) => items.map(termWidth)));
+    const texts = sections.flatMap(([heading, items]) =>
+      items.length === 0
+        ? []
+        : [
+            `${heading}:\n${items.map(([term, text]) => helper.formatItem(term, width, text, helper)).join("\n")}\n`,
+          ],
+    );
+    const summary = helper.boxWrap(sentence(helper.commandDescription(command)), helper.helpWidth ?? 80);
+    return [`Usage: ${helper.commandUsage(command)}\n`, `${summary}\n`, ...texts].join("\n");
+  };
+}
+
+/** A term and what it means; an example has no meaning, and does not decide about the width of the terms. */
+type Item = readonly [term: string, meaning: string];
+
+function termWidth([term, meaning]: Item): number {
+  return meaning === "" ? 0 : term.length;
+}
+
+/** Returns the name of a command below the program: `versions ls`. */
+function nameOf(command: Command): string {
+  const { parent } = command;
+  return parent === null ? "" : `${nameOf(parent)} ${command.name()}`.trim();
+}
+
+/** Returns the command lines of a command; a group has those of its commands, and the program has some. */
+function examplesOf(name: string): string[] {
+  if (name === "") return ["serve", "import", "query"].flatMap((each) => examplesOf(each).slice(0, 1));
+  const own = EXAMPLES[name]?.map((line) => `${name} ${line}`);
+  const inner = Object.keys(EXAMPLES).filter((each) => each.startsWith(`${name} `));
+  const lines = own ?? inner.map((each) => `${each} ${EXAMPLES[each]?.[0]}`);
+  return lines.map((line) => `lance-gateway ${line}`.trim());
+}
+
+function programItems(): [string, Item[]][] {
+  const entries = Object.entries(COMMANDS);
+  const common = COMMON.map((name): Item => [name, sentence(summaryOf(name))]);
+  const others = Map.groupBy(
+    entries.filter(([name]) => !COMMON.includes(name)),
+    ([, { group }]) => group,
+  );
+  return [
+    ["Common commands", common],
+    [
+      "Other commands",
+      [
+        ...[...others].map(([group, members]): Item => [group, members.map(([name]) => name).join(", ")]),
+        ["Shell", "completion, help"],
+      ],
+    ],
+  ];
+}
+
+function summaryOf(name: string): string {
+  return (COMMANDS[name] as CommandEntry).summary;
+}
+
+function subcommandItems(command: Command): [string, Item[]][] {
+  const entry = COMMANDS[command.name()];
+  if (entry === undefined || !("commands" in entry)) return [];
+  const items = Object.entries((entry as CommandGroup).commands).map(
+    ([name, { summary }]): Item => [name, sentence(summary)],
+  );
+  return [["Commands", items]];
+}
+
+/** Returns the items of a group: all of a command's own options, and of others those that most users need. */
+function itemsOf({ heading, options }: OptionGroup): Item[] {
+  const specs = Object.values<OptionSpec>(options).filter(({ common }) => heading === OWN || common);
+  return specs.map((spec) => [flagUsage(spec), briefly(spec)]);
+}
+
+/** Sentences that the short help keeps: the first one, and the default. */
+const SENTENCES = /^.*?\.(?=\s|$)|\sDefault: .*?\.(?=\s|$)/gs;
+
+function briefly({ help, common, value, fallback }: OptionSpec): string {
+  const text = common ?? help.match(SENTENCES)?.join("") ?? help;
+  return value === undefined || fallback === undefined ? text : `${text} (default: ${fallback})`;
+}
+
+function helpItems(command: Command, groups: readonly OptionGroup[]): Item[] {
+  const count = groups.reduce((sum, { options }) => sum + Object.keys(options).length, 0);
+  const all =
+    command.parent === null
+      ? "Describe every command."
+      : `List all ${count} options, with their environment variables.`;
+  return [
+    ...(command.parent === null ? [["-v, --version", "Print the version."] satisfies Item] : []),
+    [
+      "-h, --help",
+      command.parent === null ? "Print this help; after a command, its own." : "Print this help.",
+    ],
+    ...(command.parent === null || count > 0 ? [["--help-all", all] satisfies Item] : []),
+  ];
+}
+
+function sentence(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}${text.endsWith(".") ? "" : "."}`;
+}

@@ -1,0 +1,60 @@
+import type { OptionTable, OptionValues } from "../option-spec.ts";
+import { ADMIN_OPTIONS } from "./admin.ts";
+import { AUDIT_OPTIONS } from "./audit.ts";
+import { CALLER_LIMIT_OPTIONS } from "./caller-limits.ts";
+import { CATALOG_OPTIONS } from "./catalog.ts";
+import { DIRECTORY_OPTIONS } from "./directory.ts";
+import { EVENT_OPTIONS } from "./events.ts";
+import { IDENTITY_OPTIONS } from "./identity.ts";
+import { LIMIT_OPTIONS } from "./limits.ts";
+import { OBSERVABILITY_OPTIONS } from "./observability.ts";
+import { RESILIENCE_OPTIONS } from "./resilience.ts";
+import { SECURITY_OPTIONS } from "./security.ts";
+import { SERVER_OPTIONS } from "./server.ts";
+import { TLS_OPTIONS } from "./tls.ts";
+import { TOKEN_OPTIONS } from "./tokens.ts";
+import { UPSTREAM_OPTIONS } from "./upstream.ts";
+import { VENDING_OPTIONS } from "./vending.ts";
+
+/** Options of `lance-gateway serve`, by the headings under which help and docs list them. */
+export const OPTION_GROUPS = {
+  Catalog: CATALOG_OPTIONS,
+  Directory: DIRECTORY_OPTIONS,
+  Server: SERVER_OPTIONS,
+  Security: SECURITY_OPTIONS,
+  Tokens: TOKEN_OPTIONS,
+  TLS: TLS_OPTIONS,
+  Observability: OBSERVABILITY_OPTIONS,
+  "Admin port": ADMIN_OPTIONS,
+  "Audit log": AUDIT_OPTIONS,
+  Events: EVENT_OPTIONS,
+  "Credential vending": VENDING_OPTIONS,
+  Limits: LIMIT_OPTIONS,
+  "Limits of callers": CALLER_LIMIT_OPTIONS,
+  Upstream: UPSTREAM_OPTIONS,
+  "Upstream identity": IDENTITY_OPTIONS,
+  "Upstream resilience": RESILIENCE_OPTIONS,
+} as const satisfies Readonly<Record<string, OptionTable>>;
+
+/** Options of `lance-gateway serve`. */
+export const SERVE_OPTIONS = {
+  ...CATALOG_OPTIONS,
+  ...DIRECTORY_OPTIONS,
+  ...SERVER_OPTIONS,
+  ...SECURITY_OPTIONS,
+  ...TOKEN_OPTIONS,
+  ...TLS_OPTIONS,
+  ...OBSERVABILITY_OPTIONS,
+  ...ADMIN_OPTIONS,
+  ...AUDIT_OPTIONS,
+  ...EVENT_OPTIONS,
+  ...VENDING_OPTIONS,
+  ...LIMIT_OPTIONS,
+  ...CALLER_LIMIT_OPTIONS,
+  ...UPSTREAM_OPTIONS,
+  ...IDENTITY_OPTIONS,
+  ...RESILIENCE_OPTIONS,
+} as const satisfies OptionTable;
+
+/** Parsed options of `lance-gateway serve`; a repeatable option has a list, which may be empty. */
+export type ServeOptions = OptionValues<typeof SERVE_OPTIONS>;

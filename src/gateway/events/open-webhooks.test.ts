@@ -1,0 +1,185 @@
+import assert from "node:assert/strict";
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { pino } from "pino";
+import { describe, expect, it, type TestContext, vi } from "vitest";
+import { sourcesOf } from "../../../test/support/command-line.ts";
+import { temporaryDirectory } from "../../../test/support/directory.ts";
+import { readConfiguration } from "../../config/configuration.ts";
+import { UsageError } from "../../config/option-spec.ts";
+import { readServeOptions } from "../../config/serve-options.ts";
+import { parseWebhook } from "../../config/webhooks.ts";
+import { eventOf, SECRET, startReceiver } from "../../events/fixture.ts";
+import { createEventTallies } from "../../metrics/event-tallies.ts";
+import { openWebhooks } from "./open-webhooks.ts";
+
+async function folderFor({ onTestFinished }: Pick<TestContext, "onTestFinished">) {
+  const { path, remove } = await temporaryDirectory();
+  onTestFinished(remove);
+  const secretFile = join(path, "secret");
+  await writeFile(secretFile, SECRET);
+  const lines: string[] = [];
+  const log = pino({ level: "warn" }, { write: (line: string) => void lines.push(line) });
+  const tally = createEventTallies();
+  const open = (args: readonly string[], databases?: ReadonlySet<string>) =>
+    openWebhooks(readServeOptions(sourcesOf(args)), { log, tally, databases });
+  return {
+    path,
+    secretFile,
+    open,
+    lines,
+    files: ["--webhook-secret-file", secretFile, "--webhook-dir", path],
+  };
+}
+
+const URL_FLAG = ["--webhook-url", "https://hooks.example.com/lance"];
+
+describe("the options of webhooks", () => {
+  it("announce nothing by default", async (context) => {
+    const { open } = await folderFor(context);
+    assert.equal(await open([]), undefined);
+  });
+
+  it("refuse what is missing, contradicts or cannot work, in a single line without secrets", async (context) => {
+    const { open, path, secretFile, files } = await folderFor(context);
+    const wrongSecret = join(path, "wrong");
+    await writeFile(wrongSecret, "open-sesame");
+    const metadata = (host: string) => ["--webhook-url", `http://${host}/latest`, ...files];
+    const cases: [RegExp, readonly string[]][] = [
+      [/need --webhook-url/, files],
+      [/needs --webhook-dir/, [...URL_FLAG, "--webhook-secret-file", secretFile]],
+      [/needs --webhook-secret-file/, [...URL_FLAG, "--webhook-dir", path]],
+      [
+        /missing: it cannot be read: ENOENT/,
+        [...URL_FLAG, "--webhook-dir", path, "--webhook-secret-file", join(path, "missing")],
+      ],
+      [/line 1 must be whsec_/, [...URL_FLAG, "--webhook-dir", path, "--webhook-secret-file", wrongSecret]],
+      [/--webhook-dir: /, [...URL_FLAG, "--webhook-secret-file", secretFile, "--webhook-dir", secretFile]],
+      [/names https:\/\/hooks.example.com\/lance twice/, [...URL_FLAG, ...URL_FLAG, ...files]],
+      [/only if --webhook-allow-address names it/, metadata("169.254.169.254")],
+      [/only if --webhook-allow-address names it/, metadata("0xa9fea9fe")],
+      [/only if --webhook-allow-address names it/, metadata("[fd00:ec2::254]")],
+    ];
+    for (const [expected, args] of cases) {
+      await assert.rejects(open(args), (error) => {
+        assert.ok(error instanceof UsageError, String(error));
+        assert.match(error.message, expected);
+        assert.doesNotMatch(error.message, /\n|sesame/);
+        return true;
+      });
+    }
+    for (const wrong of [
+      ["--webhook-url", "hooks.example.com/secret-1"],
+      ["--webhook-url", "ftp://hooks.example.com/secret-1"],
+      ["--webhook-url", "https://user:secret-1@hooks.example.com"],
+      ["--webhook-url", "https://hooks.example.com/#secret-1"],
+      ["--webhook-allow-address", "169.254.0.0/33"],
+      ["--webhook-allow-address", "metadata"],
+      ["--webhook-source", "a b"],
+      ["--webhook-timeout", "0s"],
+      ["--webhook-retry-for", "soon"],
+    ]) {
+      assert.throws(
+        () => readServeOptions(sourcesOf(wrong)),
+        (error) => error instanceof UsageError && !error.message.includes("secret-1"),
+        wrong.join(" "),
+      );
+    }
+  });
+
+  it("let a directory serve a single gateway, and the next one after it has ended", async (context) => {
+    const { open, files } = await folderFor(context);
+    const first = await open([...URL_FLAG, ...files]);
+    await assert.rejects(
+      open([...URL_FLAG, ...files]),
+      /--webhook-dir: .* is for a single gateway: somebody listens on .*lock\.sock/,
+    );
+    await first?.close();
+    await (await open([...URL_FLAG, ...files]))?.close();
+  });
+
+  it("warn of events that travel in the clear, except on this machine", async (context) => {
+    const { open, files, lines } = await folderFor(context);
+    const urls = [
+      "http://hooks.example.com/a?token=secret-1",
+      "http://localhost:1/b",
+      "http://127.0.0.1:1/c",
+    ];
+    const dispatcher = await open([...urls.flatMap((url) => ["--webhook-url", url]), ...files]);
+    await dispatcher?.close();
+    assert.equal(lines.length, 1);
+    assert.match(lines[0] ?? "", /hooks\.example\.com\/a"/);
+    assert.doesNotMatch(lines[0] ?? "", /secret-1/);
+  });
+
+  it("sign with new secrets once the file has changed, and with the old ones while it is wrong", async (context) => {
+    const { open, files, secretFile } = await folderFor(context);
+    const { url, received } = await startReceiver(context);
+    const dispatcher = await open(["--webhook-url", url, ...files]);
+    context.onTestFinished(() => dispatcher?.close());
+    const signatures = async () => {
+      const before = received.length;
+      await dispatcher?.announce([eventOf("t")]);
+      await expect.poll(() => received.length).toBe(before + 1);
+      return String(received[before]?.headers["webhook-signature"]).split(" ").length;
+    };
+    assert.equal(await signatures(), 1);
+    await writeFile(secretFile, `${SECRET}\nwhsec_${Buffer.alloc(32, 7).toString("base64")}\n`);
+    await vi.waitFor(async () => assert.equal(await signatures(), 2), { timeout: 20_000 });
+    await writeFile(secretFile, "wrong");
+    assert.equal(await signatures(), 2);
+  });
+});
+
+describe("a webhook of the configuration file", () => {
+  it("has types, databases and a secret of its own", async (context) => {
+    const { path } = await folderFor(context);
+    const file = join(path, "gateway.yaml");
+    await writeFile(
+      file,
+      `webhook-url:
+  - https://a.example.com
+  - url: \${HOOK}
+    secret-file: b.secret
+    types: [namespace.*, table.dropped]
+    databases: [sales]
+`,
+    );
+    const { options } = await readConfiguration(sourcesOf(["--config", file]), {
+      HOOK: "https://b.example.com/?t=1",
+    });
+    assert.deepEqual(options.webhooks, [
+      { url: "https://a.example.com" },
+      {
+        url: "https://b.example.com/?t=1",
+        secretFile: "b.secret",
+        types: ["namespace.created", "namespace.dropped", "table.dropped"],
+        databases: ["sales"],
+      },
+    ]);
+  });
+
+  it("is refused with types, keys and databases that do not exist", async (context) => {
+    const url = "https://b.example.com";
+    for (const [expected, setting] of [
+      [/url is missing/, {}],
+      [/types has no "table.moved"/, { url, types: ["table.moved"] }],
+      [/types must be a list of texts/, { url, types: [] }],
+      [/secret is unknown/, { url, secret: "s" }],
+      [/url must be an address/, { url: "file:///etc" }],
+    ] as const)
+      assert.throws(() => parseWebhook(JSON.stringify(setting)), expected);
+    const { open, files } = await folderFor(context);
+    const setting = JSON.stringify({ url, databases: ["sale"] });
+    const opening = open(["--webhook-url", setting, ...files], new Set(["sales"]));
+    await assert.rejects(opening, /there is no database "sale"/);
+  });
+});
+
+/** The file is read by operators and by programs. */
+it("the file of dead letters is there from the start, for its owner alone", async (context) => {
+  const { open, files, path } = await folderFor(context);
+  const dispatcher = await open([...URL_FLAG, ...files]);
+  assert.equal(await readFile(join(path, "dead-letters.jsonl"), "utf8"), "");
+  await dispatcher?.close();
+});
