@@ -20,10 +20,10 @@ import {
   vectorFromArray,
 } from "apache-arrow";
 import { test } from "vitest";
+import { messagesIn } from "../../test/fixtures/arrow/upload.ts";
 import { dropColumn, dropField, integersOf, replaceFloats, rowsAmong, selectRows } from "./edit.ts";
 import { END_OF_STREAM } from "./ipc/stream.ts";
 import { decodeSchema } from "./schema.ts";
-import { messagesIn } from "./upload/upload-fixture.ts";
 
 const ROWS = 21;
 const numbers = Array.from({ length: ROWS }, (_, row) => row);

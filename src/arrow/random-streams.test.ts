@@ -2,13 +2,13 @@ import assert from "node:assert/strict";
 import { tableFromIPC } from "apache-arrow";
 import fc from "fast-check";
 import { test } from "vitest";
+import { columns, randomTable, rowsIn, streamOf } from "../../test/fixtures/arrow/random-table.ts";
+import { join, split } from "../../test/fixtures/arrow/upload.ts";
 import { createRandom } from "../../test/support/random.ts";
 import { toIpcFile } from "./ipc/file.ts";
 import { joinIpcStreams } from "./ipc/join-streams.ts";
 import { splitIpcStream } from "./ipc/split-stream.ts";
 import { toIpcStream } from "./ipc/to-stream.ts";
-import { columns, randomTable, rowsIn, streamOf } from "./random-table-fixture.ts";
-import { join, split } from "./upload/upload-fixture.ts";
 
 test("a stream that becomes a file, parts, or a stream again has the same rows", async () => {
   const counts = fc.array(fc.nat(20), { minLength: 1, maxLength: 4 });

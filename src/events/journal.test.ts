@@ -3,8 +3,8 @@ import { appendFile, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { pino } from "pino";
 import { describe, it, type TestContext } from "vitest";
+import { eventOf } from "../../test/fixtures/events.ts";
 import { temporaryDirectory } from "../../test/support/directory.ts";
-import { eventOf } from "./fixture.ts";
 import { openJournal } from "./journal.ts";
 
 async function fileFor({ onTestFinished }: TestContext) {

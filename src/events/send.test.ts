@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "vitest";
+import { eventOf, SECRET, startReceiver } from "../../test/fixtures/events.ts";
 import { createAddressGuard } from "./addresses.ts";
-import { eventOf, SECRET, startReceiver } from "./fixture.ts";
 import { createGuardedAgent } from "./guarded-agent.ts";
 import { type Attempt, send } from "./send.ts";
 import { parseSecrets, signatureHeaders } from "./signature.ts";

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
+import { startReceiver } from "../../test/fixtures/events.ts";
 import { createProtocolClients } from "../../test/support/protocols.ts";
 import { fakeBackend } from "../../test/support/server.ts";
 import { webhookTo } from "../../test/support/webhook.ts";
-import { startReceiver } from "../events/fixture.ts";
 import { CreateNamespaceResponseSchema } from "../gen/lance/namespace/v1/namespace_pb.ts";
 import type { Interceptor } from "../pipeline/call/interceptor.ts";
 import { createGateway } from "./create-gateway.ts";

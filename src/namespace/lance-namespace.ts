@@ -10,9 +10,9 @@ import type { CreateMaterializedViewRequest } from "../gen/lance/namespace/v1/vi
 import type { Call } from "./call/call.ts";
 import type { IdempotencyRecords } from "./call/idempotency.ts";
 import type { Action } from "./call/principal.ts";
+import type { RootDatabases } from "./call/root-databases.ts";
 import type { BackendFigures } from "./figures/backend-figures.ts";
 import type { Identifier } from "./identifier.ts";
-import type { RootDatabases } from "./root-databases.ts";
 
 type Methods = typeof LanceNamespaceService.method;
 

@@ -2,6 +2,8 @@ import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { create, type DescMethod, type Message } from "@bufbuild/protobuf";
 import type { FastifyPluginCallback } from "fastify";
 import { expect, onTestFinished, test, vi } from "vitest";
+import { randomRequest } from "../../test/fixtures/server/random-requests.ts";
+import { rawConnection, startServer } from "../../test/fixtures/server/server.ts";
 import { createRandom } from "../../test/support/random.ts";
 import { seedOf } from "../../test/support/seed.ts";
 import { DIALECTS } from "../dialects/registry.ts";
@@ -13,8 +15,6 @@ import type { AccessEntry } from "../pipeline/records/access-entry.ts";
 import type { Refusal } from "../pipeline/records/refusals.ts";
 import { createTranscoder } from "../transcode/transcoder.ts";
 import { fakeService } from "../wires/grpc/fixture.ts";
-import { rawConnection, startServer } from "./fixture.ts";
-import { randomRequest } from "./random-request-fixture.ts";
 
 const DESCRIBE = "POST /v1/table/demo$events/describe";
 const JSON_TYPE = "content-type: application/json";

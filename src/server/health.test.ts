@@ -3,9 +3,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { create, type Message } from "@bufbuild/protobuf";
 import { Client, credentials, Metadata, status } from "@grpc/grpc-js";
 import { test } from "vitest";
+import { startServer } from "../../test/fixtures/server/server.ts";
 import { Health, HealthCheckRequestSchema } from "../gen/grpc/health/v1/health_pb.ts";
 import { callUnary, codecs } from "../wires/grpc/fixture.ts";
-import { startServer } from "./fixture.ts";
 
 const LANCE = "lance.namespace.v1.LanceNamespaceService";
 

@@ -7,6 +7,7 @@ import { createClient } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { Client, credentials, Metadata } from "@grpc/grpc-js";
 import { expect, test } from "vitest";
+import { type FixtureOptions, startServer } from "../../test/fixtures/server/server.ts";
 import { Health } from "../gen/grpc/health/v1/health_pb.ts";
 import { CreateTableRequestSchema, CreateTableResponseSchema } from "../gen/lance/namespace/v1/data_pb.ts";
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
@@ -18,7 +19,6 @@ import type { Service } from "../namespace/service.ts";
 import { createTranscoder } from "../transcode/transcoder.ts";
 import { callUnary, codecs, fakeService, METHODS } from "../wires/grpc/fixture.ts";
 import type { LoopPace } from "../wires/loop-pace.ts";
-import { type FixtureOptions, startServer } from "./fixture.ts";
 
 const PIECE = Buffer.alloc(50_000);
 

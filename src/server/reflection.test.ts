@@ -11,6 +11,7 @@ import {
 import { FileDescriptorProtoSchema, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { Client, credentials, Metadata } from "@grpc/grpc-js";
 import { test } from "vitest";
+import { startServer } from "../../test/fixtures/server/server.ts";
 import { beginCall } from "../../test/support/caller.ts";
 import {
   ServerReflection,
@@ -21,7 +22,6 @@ import { ServerReflection as ServerReflectionAlpha } from "../gen/grpc/reflectio
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
 import { codecs } from "../wires/grpc/fixture.ts";
 import type { StreamRpc } from "../wires/rpc.ts";
-import { startServer } from "./fixture.ts";
 import { reflectionRpcs } from "./reflection.ts";
 
 const LANCE = "lance.namespace.v1.LanceNamespaceService";

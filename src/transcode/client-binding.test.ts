@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { create, type DescMethod, equals, type Message } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { describe, test } from "vitest";
+import { messages } from "../../test/fixtures/transcode.ts";
 import { findBinding } from "../../test/support/bindings.ts";
 import { lancedb } from "../dialects/lancedb.ts";
 import { UPSTREAM_FORMS } from "../dialects/upstream.ts";
@@ -11,7 +12,6 @@ import { RenameTableRequestSchema } from "../gen/lance/namespace/v1/table_pb.ts"
 import { LanceError } from "../namespace/errors.ts";
 import { bodyFieldOf } from "../namespace/operations/body-field.ts";
 import { type ClientBinding, createClientBindings } from "./client-binding.ts";
-import { messages } from "./fixture.ts";
 import { createTranscoder } from "./transcoder.ts";
 
 const { methods, method } = LanceNamespaceService;

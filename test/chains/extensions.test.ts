@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, test } from "vitest";
-import { blobStream, patternBytes } from "../../src/backends/dir/operations/blobs/fixture.ts";
 import { createRestBackend } from "../../src/backends/rest/index.ts";
+import { blobStream, patternBytes } from "../fixtures/dir/blobs.ts";
 import {
   type DirectoryServer,
   startDirectoryServer,

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, test } from "vitest";
-import { startUpstream, type Upstream } from "../../src/backends/rest/fixture.ts";
 import { createRestBackend } from "../../src/backends/rest/index.ts";
 import type { Interceptor } from "../../src/pipeline/call/interceptor.ts";
+import { startUpstream, type Upstream } from "../fixtures/upstreams/rest.ts";
 import { sendHttp } from "../support/http.ts";
 import { startServer, type TestServer } from "../support/server.ts";
 

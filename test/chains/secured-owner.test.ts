@@ -1,7 +1,7 @@
 import { pino } from "pino";
 import { createRestBackend } from "../../src/backends/rest/index.ts";
-import { makeTlsFiles } from "../../src/server/tls/fixture.ts";
 import { contractSuite } from "../contract/suite.ts";
+import { makeTlsFiles } from "../fixtures/server/tls.ts";
 import { matrixSuite } from "../matrix/suite.ts";
 import { createCaller } from "../support/caller.ts";
 import { withIdempotencyKeys } from "../support/callers-by-role.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it, type TestContext } from "vitest";
-import { SECRET, startReceiver } from "../../src/events/fixture.ts";
+import { SECRET, startReceiver } from "../fixtures/events.ts";
 import { temporaryDirectory } from "../support/directory.ts";
 import { startProgram } from "../support/program.ts";
 

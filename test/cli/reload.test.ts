@@ -7,7 +7,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { changeKeyFile } from "../../src/auth/api-keys/key-file.ts";
-import { SECRET, startReceiver } from "../../src/events/fixture.ts";
+import { SECRET, startReceiver } from "../fixtures/events.ts";
 import { makeAuthority } from "../support/certificates.ts";
 import { temporaryDirectory } from "../support/directory.ts";
 import { jsonOf, sendHttp } from "../support/http.ts";

@@ -1,11 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import {
-  OLD_RELEASES,
-  ROWS_AT_END,
-  workOnOldTable,
-} from "../../src/backends/dir/format/old-writers-fixture.ts";
-import { temporaryDirectory } from "../../src/backends/dir/test-support.ts";
+import { temporaryDirectory } from "../fixtures/dir/directory-backend.ts";
+import { OLD_RELEASES, ROWS_AT_END, workOnOldTable } from "../fixtures/dir/old-writers.ts";
 import { runPython } from "./support/python.ts";
 
 for (const release of OLD_RELEASES) {

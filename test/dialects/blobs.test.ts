@@ -14,9 +14,9 @@ import {
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, it, onTestFinished } from "vitest";
 import { createDirectoryBackend } from "../../src/backends/dir/index.ts";
-import { type BlobRow, blobStream, patternBytes } from "../../src/backends/dir/operations/blobs/fixture.ts";
 import type { DirectoryBackendOptions } from "../../src/backends/dir/options.ts";
 import { createSteppingStore } from "../faults/power/stepping-store.ts";
+import { type BlobRow, blobStream, patternBytes } from "../fixtures/dir/blobs.ts";
 import { temporaryDirectory } from "../support/directory.ts";
 import { jsonOf, sendHttp } from "../support/http.ts";
 import { startServer } from "../support/server.ts";

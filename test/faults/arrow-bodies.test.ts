@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { Field, List, Null, Table, tableToIPC, vectorFromArray } from "apache-arrow";
 import { test } from "vitest";
-import { PYARROW_STREAMS } from "../../src/arrow/fixtures.ts";
+import { PYARROW_STREAMS } from "../fixtures/arrow/pyarrow-streams.ts";
 import { attackWithArrowBodies } from "../support/arrow-attack.ts";
 import { temporaryDirectory } from "../support/directory.ts";
 import { lz4Bomb, sharedSchemaStream, sharedViews, withNumber } from "../support/hostile-arrow.ts";

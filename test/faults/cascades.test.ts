@@ -1,18 +1,18 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { type TestContext, test } from "vitest";
-import { takeAllFor } from "../../src/auth/authenticator-fixture.ts";
-import { removeRows } from "../../src/backends/dir/catalog/catalog-fixture.ts";
 import { createDirectoryBackend } from "../../src/backends/dir/index.ts";
-import { clientOf, silent, temporaryDirectory } from "../../src/backends/dir/test-support.ts";
 import {
   CreateNamespaceMode,
   DropNamespaceBehavior,
   DropNamespaceMode,
 } from "../../src/gen/lance/namespace/v1/namespace_pb.ts";
-import { ann } from "../../src/namespace/call/principal-fixture.ts";
 import { type ErrorName, isLanceError } from "../../src/namespace/errors.ts";
 import type { Backend, LanceNamespace } from "../../src/namespace/lance-namespace.ts";
+import { takeAllFor } from "../fixtures/auth/authenticator.ts";
+import { ann } from "../fixtures/auth/principal.ts";
+import { removeRows } from "../fixtures/catalog/catalog.ts";
+import { clientOf, silent, temporaryDirectory } from "../fixtures/dir/directory-backend.ts";
 import { createCaller } from "../support/caller.ts";
 import { CallError } from "../support/client.ts";
 

@@ -12,18 +12,18 @@ import { createBackfillOperations } from "../../src/backends/dir/operations/colu
 import type { DirContext } from "../../src/backends/dir/operations/context.ts";
 import { createIndexOperations } from "../../src/backends/dir/operations/indices/indices.ts";
 import { createDropOperations } from "../../src/backends/dir/operations/tables/drop.ts";
-import { idsOf, rows } from "../../src/backends/dir/rows-fixture.ts";
-import {
-  openClient,
-  silent,
-  type TestClient,
-  temporaryDirectory,
-} from "../../src/backends/dir/test-support.ts";
 import { createUpkeepLeases } from "../../src/backends/dir/upkeep/lease.ts";
 import { optimizeTables } from "../../src/backends/dir/upkeep/optimize-now.ts";
 import { DropNamespaceBehavior } from "../../src/gen/lance/namespace/v1/namespace_pb.ts";
 import { LanceNamespaceService } from "../../src/gen/lance/namespace/v1/service_pb.ts";
 import { MaterializedViewKind } from "../../src/gen/lance/namespace/v1/view_pb.ts";
+import {
+  openClient,
+  silent,
+  type TestClient,
+  temporaryDirectory,
+} from "../fixtures/dir/directory-backend.ts";
+import { idsOf, rows } from "../fixtures/dir/rows.ts";
 import { beginCall } from "../support/caller.ts";
 
 /**

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test, vi } from "vitest";
 import { createDirectoryBackend } from "../../src/backends/dir/index.ts";
-import { silent, temporaryDirectory } from "../../src/backends/dir/test-support.ts";
+import { silent, temporaryDirectory } from "../fixtures/dir/directory-backend.ts";
 
 const closed = vi.hoisted(() => ({ count: 0 }));
 

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import { test } from "vitest";
-import { gate, jobsOn, request, storeIn } from "../../src/backends/dir/jobs/jobs-fixture.ts";
-import { temporaryDirectory } from "../../src/backends/dir/test-support.ts";
 import { LanceError } from "../../src/namespace/errors.ts";
 import { unbrokenWorkEnded } from "../../src/runtime/unbroken-work.ts";
+import { temporaryDirectory } from "../fixtures/dir/directory-backend.ts";
+import { gate, jobsOn, request, storeIn } from "../fixtures/dir/jobs.ts";
 
 test("the running job of a worker that leaves stays that of a process that died, with its start counted", async (t) => {
   const store = storeIn(await temporaryDirectory(t));

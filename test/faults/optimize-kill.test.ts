@@ -4,10 +4,10 @@ import { join } from "node:path";
 import { tableFromIPC } from "apache-arrow";
 import { expect, test } from "vitest";
 import { openDirectory } from "../../src/backends/dir/open-directory.ts";
-import { rows } from "../../src/backends/dir/rows-fixture.ts";
-import { openClient, silent, temporaryDirectory } from "../../src/backends/dir/test-support.ts";
 import { createUpkeepLeases } from "../../src/backends/dir/upkeep/lease.ts";
 import { optimizeTables } from "../../src/backends/dir/upkeep/optimize-now.ts";
+import { openClient, silent, temporaryDirectory } from "../fixtures/dir/directory-backend.ts";
+import { rows } from "../fixtures/dir/rows.ts";
 import { startProgram } from "../support/program.ts";
 
 const WITHIN = { timeout: 60_000, interval: 1 };

@@ -7,12 +7,12 @@ import { UnsyncedError } from "../../src/backends/dir/format/local/local-errors.
 import { createLocalStore } from "../../src/backends/dir/format/local/local-store.ts";
 import type { FileFeatures, ObjectStore } from "../../src/backends/dir/format/storage.ts";
 import { createDirectoryBackend } from "../../src/backends/dir/index.ts";
-import { rows } from "../../src/backends/dir/rows-fixture.ts";
 import type { Bucket } from "../../src/backends/dir/stores/bucket.ts";
 import { createRemoteStore } from "../../src/backends/dir/stores/remote-store.ts";
-import { silent, temporaryDirectory } from "../../src/backends/dir/test-support.ts";
 import { LanceError } from "../../src/namespace/errors.ts";
 import { LANCEDB } from "../dialects/remote-calls.ts";
+import { silent, temporaryDirectory } from "../fixtures/dir/directory-backend.ts";
+import { rows } from "../fixtures/dir/rows.ts";
 import { createDiskBucket } from "../support/disk-bucket.ts";
 import { jsonOf, type RawAnswer, sendHttp } from "../support/http.ts";
 import { startServer } from "../support/server.ts";

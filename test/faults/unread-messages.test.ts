@@ -8,8 +8,8 @@ import { proveByKeys } from "../../src/auth/api-keys/way.ts";
 import { createAuthenticator } from "../../src/auth/authenticator.ts";
 import { LanceNamespaceService } from "../../src/gen/lance/namespace/v1/service_pb.ts";
 import { DescribeTableResponseSchema } from "../../src/gen/lance/namespace/v1/table_pb.ts";
-import { rawConnection } from "../../src/server/fixture.ts";
 import { encodeFrame } from "../../src/wires/grpc/frame.ts";
+import { rawConnection } from "../fixtures/server/server.ts";
 import { fakeBackend, startServer, type TestServer } from "../support/server.ts";
 import { until } from "../support/until.ts";
 

@@ -12,18 +12,11 @@ import { proveByKeys } from "../../src/auth/api-keys/way.ts";
 import { createAuthenticator } from "../../src/auth/authenticator.ts";
 import { openPolicyFolder } from "../../src/auth/policies/policy-folder.ts";
 import { rolePolicies } from "../../src/auth/policies/role-policies.ts";
-import {
-  claims,
-  shownKeys,
-  sign,
-  signingKey,
-  trustedIssuer,
-  verifierWith,
-} from "../../src/auth/tokens/fixture.ts";
 import { proveByTokens } from "../../src/auth/tokens/way.ts";
 import { CountTableRowsResponseSchema } from "../../src/gen/lance/namespace/v1/query_pb.ts";
 import type { Call } from "../../src/namespace/call/call.ts";
 import type { Role } from "../../src/namespace/call/principal.ts";
+import { claims, shownKeys, sign, signingKey, trustedIssuer, verifierWith } from "../fixtures/auth/tokens.ts";
 import { temporaryDirectory } from "../support/directory.ts";
 import { connectMcp, type McpClient, ToolFailure } from "../support/mcp-client.ts";
 import { type DirectoryServer, fakeBackend, startDirectoryServer, startServer } from "../support/server.ts";

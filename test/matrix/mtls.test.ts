@@ -16,7 +16,7 @@ import { createAuthenticator } from "../../src/auth/authenticator.ts";
 import { proveByCertificates } from "../../src/auth/certificates/way.ts";
 import { openTls } from "../../src/gateway/open-tls.ts";
 import { CreateNamespaceResponseSchema } from "../../src/gen/lance/namespace/v1/namespace_pb.ts";
-import { makeTlsFiles } from "../../src/server/tls/fixture.ts";
+import { makeTlsFiles } from "../fixtures/server/tls.ts";
 import type { Certificate } from "../support/certificates.ts";
 import { CallError } from "../support/client.ts";
 import { clientOf } from "../support/connect-client.ts";

@@ -12,9 +12,7 @@ import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { pino } from "pino";
 import { onTestFinished, test } from "vitest";
 import { createGrpcBackend } from "../../src/backends/grpc/index.ts";
-import * as grpcAnswers from "../../src/backends/grpc/random-answer-fixture.ts";
 import { createRestBackend } from "../../src/backends/rest/index.ts";
-import * as restAnswers from "../../src/backends/rest/random-answer-fixture.ts";
 import {
   DescribeTableRequestSchema,
   DescribeTableResponseSchema,
@@ -22,6 +20,8 @@ import {
 import type { Backend } from "../../src/namespace/lance-namespace.ts";
 import type { Interceptor } from "../../src/pipeline/call/interceptor.ts";
 import { type RawAnswer, rawCall } from "../../src/wires/grpc/fixture.ts";
+import * as grpcAnswers from "../fixtures/upstreams/random-grpc-answers.ts";
+import * as restAnswers from "../fixtures/upstreams/random-rest-answers.ts";
 import { createRandom } from "../support/random.ts";
 import { seedOf } from "../support/seed.ts";
 import { startServer } from "../support/server.ts";

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { afterAll, beforeAll, describe, test } from "vitest";
 import { createAuthenticator } from "../../src/auth/authenticator.ts";
+import { proveByTokens } from "../../src/auth/tokens/way.ts";
+import { type ErrorName, errorEntry } from "../../src/namespace/errors.ts";
 import {
   claims,
   forge,
@@ -11,10 +13,8 @@ import {
   signingKey,
   trustedIssuer,
   verifierWith,
-} from "../../src/auth/tokens/fixture.ts";
-import { proveByTokens } from "../../src/auth/tokens/way.ts";
-import { sendJson, startUpstream } from "../../src/backends/rest/fixture.ts";
-import { type ErrorName, errorEntry } from "../../src/namespace/errors.ts";
+} from "../fixtures/auth/tokens.ts";
+import { sendJson, startUpstream } from "../fixtures/upstreams/rest.ts";
 import { CallError, type Failure, type LanceClient } from "../support/client.ts";
 import { sendHttp } from "../support/http.ts";
 import { PROTOCOLS } from "../support/protocols.ts";

@@ -8,19 +8,12 @@ import { afterAll, beforeAll, describe, test } from "vitest";
 import { drawKey } from "../../src/auth/api-keys/key.ts";
 import { proveByKeys } from "../../src/auth/api-keys/way.ts";
 import { createAuthenticator } from "../../src/auth/authenticator.ts";
-import {
-  claims,
-  shownKeys,
-  sign,
-  signingKey,
-  trustedIssuer,
-  verifierWith,
-} from "../../src/auth/tokens/fixture.ts";
 import { proveByTokens } from "../../src/auth/tokens/way.ts";
 import { createDirectoryBackend } from "../../src/backends/dir/index.ts";
 import { connect, isInvalidInput, LanceError, type Namespace } from "../../src/client/index.ts";
 import { serveDatabases } from "../../src/gateway/compose.ts";
 import type { ErrorName } from "../../src/namespace/errors.ts";
+import { claims, shownKeys, sign, signingKey, trustedIssuer, verifierWith } from "../fixtures/auth/tokens.ts";
 import { temporaryDirectory } from "../support/directory.ts";
 import { jsonOf, type RawAnswer, sendHttp } from "../support/http.ts";
 import {

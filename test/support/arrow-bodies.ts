@@ -26,8 +26,8 @@ import {
   Vector,
   vectorFromArray,
 } from "apache-arrow";
-import { PYARROW_STREAMS } from "../../src/arrow/fixtures.ts";
 import { parseMessageHead, readPrefix } from "../../src/arrow/ipc/message.ts";
+import { PYARROW_STREAMS } from "../fixtures/arrow/pyarrow-streams.ts";
 import type { Random } from "./random.ts";
 
 /** A body that a server accepts, with an `id` of 32 or 64 bits as the key of merges. */

@@ -1,4 +1,4 @@
-import { PYARROW_STREAMS } from "../../src/arrow/fixtures.ts";
+import { PYARROW_STREAMS } from "../fixtures/arrow/pyarrow-streams.ts";
 
 /** The end marker of an Arrow IPC stream. */
 const END = Uint8Array.of(0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0);

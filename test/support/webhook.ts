@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { TestContext } from "vitest";
-import { SECRET } from "../../src/events/fixture.ts";
+import { SECRET } from "../fixtures/events.ts";
 import { temporaryDirectory } from "./directory.ts";
 
 /** Returns the options of a program that sends events to an address, with files of their own. */

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
+import { PYARROW_STREAMS } from "../../../test/fixtures/arrow/pyarrow-streams.ts";
+import { messagesIn } from "../../../test/fixtures/arrow/upload.ts";
 import { lz4Zeros } from "../../../test/support/hostile-arrow.ts";
-import { PYARROW_STREAMS } from "../fixtures.ts";
-import { messagesIn } from "../upload/upload-fixture.ts";
 import { STRUCT_BYTES } from "./arrays.ts";
 import { type FlatTable, readLength, readTable, readVector, rootTable } from "./flatbuffer.ts";
 import { checkLz4Frame } from "./lz4.ts";

@@ -18,6 +18,7 @@ import {
   vectorFromArray,
 } from "apache-arrow";
 import { test } from "vitest";
+import { LIMIT, messagesIn, split } from "../../../test/fixtures/arrow/upload.ts";
 import { withNumber } from "../../../test/support/hostile-arrow.ts";
 import { isLanceError } from "../../namespace/errors.ts";
 import { STRUCT_BYTES } from "../ipc/arrays.ts";
@@ -27,7 +28,6 @@ import type { ArrowField } from "../schema.ts";
 import { checkLayout } from "./batch-check.ts";
 import { createDictionaryTexts } from "./dictionary-texts.ts";
 import { collectUpload } from "./upload.ts";
-import { LIMIT, messagesIn, split } from "./upload-fixture.ts";
 
 /*
  * apache-arrow writes booleans that are all null without a buffer of values. The engine reads only columns whose buffers are complete.

@@ -16,6 +16,8 @@ import {
   vectorFromArray,
 } from "apache-arrow";
 import { test, vi } from "vitest";
+import { PYARROW_STREAMS } from "../../../test/fixtures/arrow/pyarrow-streams.ts";
+import { messagesIn } from "../../../test/fixtures/arrow/upload.ts";
 import {
   framed,
   lz4Zeros,
@@ -26,7 +28,6 @@ import {
 } from "../../../test/support/hostile-arrow.ts";
 import { type ErrorName, isLanceError, LanceError } from "../../namespace/errors.ts";
 import { ITEMS_PER_STEP } from "../../runtime/pace.ts";
-import { PYARROW_STREAMS } from "../fixtures.ts";
 import { STRUCT_BYTES } from "../ipc/arrays.ts";
 import { scanIpcFile } from "../ipc/file-scan.ts";
 import { type FlatTable, readTable, readVector, rootTable } from "../ipc/flatbuffer.ts";
@@ -36,7 +37,6 @@ import { createPartBuffer, MAX_FILE_MESSAGES } from "../ipc/part-buffer.ts";
 import { createStreamScanner } from "../ipc/stream-scanner.ts";
 import { decodeSchema, MAX_METADATA_ENTRIES, MAX_UPLOAD_TABLES } from "../schema.ts";
 import { collectUpload } from "./upload.ts";
-import { messagesIn } from "./upload-fixture.ts";
 
 const MIB = 1024 * 1024;
 const OPTIONS = { maxBytes: 64 * MIB };

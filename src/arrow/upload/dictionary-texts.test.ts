@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
+import { changingDictionaries, LIMIT, split } from "../../../test/fixtures/arrow/upload.ts";
 import type { MessageHead } from "../ipc/message.ts";
 import type { ArrowField } from "../schema.ts";
 import { createDictionaryTexts, hasSizes, sizesOf } from "./dictionary-texts.ts";
 import { collectUpload, readUpload } from "./upload.ts";
-import { changingDictionaries, LIMIT, split } from "./upload-fixture.ts";
 
 const head = (isDelta: boolean): MessageHead => ({
   ...{ kind: "dictionary", version: 4, bodyLength: 0, rows: 0 },

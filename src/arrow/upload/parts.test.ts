@@ -2,11 +2,18 @@ import assert from "node:assert/strict";
 import { Int32, Table, tableFromIPC, tableToIPC, vectorFromArray } from "apache-arrow";
 import fc from "fast-check";
 import { test } from "vitest";
+import {
+  changingDictionaries,
+  LIMIT,
+  messagesOf,
+  rowsOf,
+  split,
+  tables,
+} from "../../../test/fixtures/arrow/upload.ts";
 import { isLanceError } from "../../namespace/errors.ts";
 import { createPartBufferPool } from "../ipc/part-buffer.ts";
 import { END_OF_STREAM } from "../ipc/stream.ts";
 import { collectUpload, readUpload } from "./upload.ts";
-import { changingDictionaries, LIMIT, messagesOf, rowsOf, split, tables } from "./upload-fixture.ts";
 
 test("an upload is cut into files of whole batches, with schema and dictionaries in each", async () => {
   await fc.assert(

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { Dictionary, Int8, Int32, Table, tableFromIPC, Utf8, vectorFromArray } from "apache-arrow";
 import { test } from "vitest";
+import { changingDictionaries, join, messagesOf, split } from "../../../test/fixtures/arrow/upload.ts";
 import { isLanceError } from "../../namespace/errors.ts";
 import { toIpcFile } from "../ipc/file.ts";
 import { END_OF_STREAM } from "../ipc/stream.ts";
-import { changingDictionaries, join, messagesOf, split } from "./upload-fixture.ts";
 
 test("several batches and repeated dictionaries make one file", async () => {
   const type = new Dictionary(new Utf8(), new Int32(), 1);

@@ -13,13 +13,13 @@ import {
 } from "apache-arrow";
 import fc from "fast-check";
 import { test } from "vitest";
+import { PYARROW_STREAMS } from "../../../test/fixtures/arrow/pyarrow-streams.ts";
+import { decode, join, LIMIT, rowsOf, split, tables } from "../../../test/fixtures/arrow/upload.ts";
 import { isLanceError, LanceError } from "../../namespace/errors.ts";
-import { PYARROW_STREAMS } from "../fixtures.ts";
 import { toIpcFile } from "../ipc/file.ts";
 import { schemaTable } from "../ipc/message.ts";
 import { END_OF_STREAM, splitIpcFile } from "../ipc/stream.ts";
 import { collectUpload } from "./upload.ts";
-import { decode, join, LIMIT, rowsOf, split, tables } from "./upload-fixture.ts";
 
 test("a stream becomes a file with the same rows, however it is split", async () => {
   await fc.assert(

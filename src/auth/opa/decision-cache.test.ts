@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
+import { ann } from "../../../test/fixtures/auth/principal.ts";
 import type { Access } from "../../namespace/authorizer.ts";
-import { ann } from "../../namespace/call/principal-fixture.ts";
 import { createDecisionCache } from "./decision-cache.ts";
 
 const accessTo = (name: string): Access => ({

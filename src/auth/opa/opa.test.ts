@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { pino } from "pino";
 import { describe, it, type TestContext } from "vitest";
+import { type Asked, accessTo, allowing, ann, startOpa } from "../../../test/fixtures/auth/opa.ts";
 import { isLanceError } from "../../namespace/errors.ts";
-import { type Asked, accessTo, allowing, ann, startOpa } from "./fixture.ts";
 import { createOpaAuthorizer } from "./opa.ts";
 import { createOpaServer, type OpaServerOptions } from "./server.ts";
 

@@ -3,9 +3,9 @@ import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pino } from "pino";
 import { describe, it, onTestFinished, vi } from "vitest";
+import { ann } from "../../../test/fixtures/auth/principal.ts";
 import { temporaryDirectory } from "../../../test/support/directory.ts";
 import type { Access } from "../../namespace/authorizer.ts";
-import { ann } from "../../namespace/call/principal-fixture.ts";
 import { openPolicyFolder } from "./policy-folder.ts";
 
 const read: Access = {

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { errors } from "jose";
 import { pino } from "pino";
 import { afterEach, beforeAll, beforeEach, describe, it, vi } from "vitest";
+import { type SigningKey, shownKeys, signingKey } from "../../../test/fixtures/auth/tokens.ts";
 import { isLanceError, type LanceError } from "../../namespace/errors.ts";
-import { type SigningKey, shownKeys, signingKey } from "./fixture.ts";
 import { createKeySet, type KeySetOptions } from "./key-set.ts";
 
 const [MINUTE, HOUR] = [60_000, 3_600_000];

@@ -5,9 +5,6 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { CompactSign, type CryptoKey, exportSPKI, importJWK, type JWTPayload, SignJWT } from "jose";
 import { afterEach, beforeAll, describe, it, vi } from "vitest";
-import type { Principal } from "../../namespace/call/principal.ts";
-import { isLanceError, type LanceError } from "../../namespace/errors.ts";
-import type { Way } from "../authenticator.ts";
 import {
   AUDIENCE,
   claims,
@@ -20,7 +17,10 @@ import {
   signingKey,
   trustedIssuer,
   verifierWith,
-} from "./fixture.ts";
+} from "../../../test/fixtures/auth/tokens.ts";
+import type { Principal } from "../../namespace/call/principal.ts";
+import { isLanceError, type LanceError } from "../../namespace/errors.ts";
+import type { Way } from "../authenticator.ts";
 import type { TrustedIssuer } from "./issuer.ts";
 import { proveByTokens } from "./way.ts";
 

@@ -3,14 +3,14 @@ import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Table, tableFromIPC, tableToIPC, vectorFromArray } from "apache-arrow";
 import { test } from "vitest";
+import { failsWith, openClient, temporaryDirectory } from "../../../test/fixtures/dir/directory-backend.ts";
+import { idsOf, rows } from "../../../test/fixtures/dir/rows.ts";
 import { CreateTableMode, InsertMode } from "../../gen/lance/namespace/v1/data_pb.ts";
 import {
   CreateNamespaceMode,
   DropNamespaceBehavior,
   DropNamespaceMode,
 } from "../../gen/lance/namespace/v1/namespace_pb.ts";
-import { idsOf, rows } from "./rows-fixture.ts";
-import { failsWith, openClient, temporaryDirectory } from "./test-support.ts";
 
 test("creates, describes, lists and drops namespaces", async (t) => {
   const client = await openClient(t, await temporaryDirectory(t));

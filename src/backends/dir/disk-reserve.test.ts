@@ -3,10 +3,10 @@ import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type TestContext, test } from "vitest";
+import { silent, temporaryDirectory } from "../../../test/fixtures/dir/directory-backend.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import { createDiskReserve, type DiskReserve, RESERVE_DIRECTORY } from "./disk-reserve.ts";
 import { createLocalStore } from "./format/local/local-store.ts";
-import { silent, temporaryDirectory } from "./test-support.ts";
 
 const MIB = 1024 ** 2;
 const full = () =>

@@ -2,6 +2,13 @@ import assert from "node:assert/strict";
 import { cp, mkdir, readdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { describe, test } from "vitest";
+import {
+  failsWith,
+  openClient,
+  silent,
+  temporaryDirectory,
+} from "../../../test/fixtures/dir/directory-backend.ts";
+import { idsOf, rows } from "../../../test/fixtures/dir/rows.ts";
 import { createDiskBucket } from "../../../test/support/disk-bucket.ts";
 import { DropNamespaceBehavior } from "../../gen/lance/namespace/v1/namespace_pb.ts";
 import type { ChangeContext } from "./batch/change-context.ts";
@@ -9,9 +16,7 @@ import { createLocalStore } from "./format/local/local-store.ts";
 import type { ObjectStore } from "./format/storage.ts";
 import { findLeftovers } from "./maintenance/find-leftovers.ts";
 import { openDirectory } from "./open-directory.ts";
-import { idsOf, rows } from "./rows-fixture.ts";
 import { createRemoteStore } from "./stores/remote-store.ts";
-import { failsWith, openClient, silent, temporaryDirectory } from "./test-support.ts";
 
 const disk = createLocalStore();
 const bucket: ObjectStore = {

@@ -2,16 +2,22 @@ import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { Int32, Table, tableToIPC, vectorFromArray } from "apache-arrow";
 import { describe, test } from "vitest";
+import { type StagedNext, stageNext } from "../../../test/fixtures/dir/batch.ts";
+import {
+  failsWith,
+  openClient,
+  silent,
+  temporaryDirectory,
+} from "../../../test/fixtures/dir/directory-backend.ts";
+import { createMemoryStore, openFixture } from "../../../test/fixtures/dir/format.ts";
 import { createLateBucket } from "../../../test/support/late-bucket.ts";
 import { until } from "../../../test/support/until.ts";
 import { isEarlier } from "../../namespace/call/idempotency.ts";
 import { LanceError } from "../../namespace/errors.ts";
-import { type StagedNext, stageNext } from "./batch/fixture.ts";
 import { createJournal } from "./batch/journal.ts";
 import { resolveAbandoned } from "./batch/resolve.ts";
 import { runBatch } from "./batch/run.ts";
 import type { DatasetRef } from "./format/dataset.ts";
-import { createMemoryStore, openFixture } from "./format/fixture.ts";
 import { createLocalStore } from "./format/local/local-store.ts";
 import { listTree, type ObjectStore } from "./format/storage.ts";
 import { deleteVersions } from "./format/versions/delete-versions.ts";
@@ -20,7 +26,6 @@ import { createTag, deleteTag, readTag, updateTag } from "./format/versions/refs
 import { latestVersion } from "./format/versions/version-files.ts";
 import { createIdempotencyRecords } from "./idempotency/records.ts";
 import { openDirectory } from "./open-directory.ts";
-import { failsWith, openClient, silent, temporaryDirectory } from "./test-support.ts";
 
 const clock = { now: async () => Date.now() };
 

@@ -2,12 +2,17 @@ import assert from "node:assert/strict";
 import { readdir, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "vitest";
+import {
+  failsWith,
+  openClient,
+  silent,
+  temporaryDirectory,
+} from "../../../test/fixtures/dir/directory-backend.ts";
+import { idsOf, rows } from "../../../test/fixtures/dir/rows.ts";
 import { DropNamespaceBehavior } from "../../gen/lance/namespace/v1/namespace_pb.ts";
 import { RegisterTableMode } from "../../gen/lance/namespace/v1/table_pb.ts";
 import { createDirectoryBackend } from "./index.ts";
 import { openDirectory } from "./open-directory.ts";
-import { idsOf, rows } from "./rows-fixture.ts";
-import { failsWith, openClient, silent, temporaryDirectory } from "./test-support.ts";
 
 test("keeps the data of deregistered tables, which can be registered again", async (t) => {
   const client = await openClient(t, await temporaryDirectory(t));

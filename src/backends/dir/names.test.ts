@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { readdir } from "node:fs/promises";
 import { test } from "vitest";
+import { failsWith, openClient, temporaryDirectory } from "../../../test/fixtures/dir/directory-backend.ts";
+import { rows } from "../../../test/fixtures/dir/rows.ts";
 import { CreateTableMode } from "../../gen/lance/namespace/v1/data_pb.ts";
 import { CreateNamespaceMode } from "../../gen/lance/namespace/v1/namespace_pb.ts";
-import { rows } from "./rows-fixture.ts";
-import { failsWith, openClient, temporaryDirectory } from "./test-support.ts";
 
 const INVALID = failsWith("InvalidInput");
 

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
+import { openClient, temporaryDirectory } from "../../../test/fixtures/dir/directory-backend.ts";
+import { rows } from "../../../test/fixtures/dir/rows.ts";
 import { createRoundBucket, type Rounds } from "../../../test/support/round-bucket.ts";
-import { rows } from "./rows-fixture.ts";
-import { openClient, temporaryDirectory } from "./test-support.ts";
 
 /** Long enough for no refresh of views to begin during the test, in milliseconds. */
 const NEVER = 3_600_000;

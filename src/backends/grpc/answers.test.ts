@@ -3,13 +3,13 @@ import type { ServerHttp2Stream } from "node:http2";
 import { gzipSync } from "node:zlib";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { describe, expect, it } from "vitest";
+import { describeOn, failsWith, MIB, queryTable } from "../../../test/fixtures/upstreams/grpc.ts";
+import { type Answer, answerWith, plain, upstreamOf } from "../../../test/fixtures/upstreams/http2.ts";
 import { beginCall } from "../../../test/support/caller.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import { DescribeTableResponseSchema } from "../../gen/lance/namespace/v1/table_pb.ts";
 import { isLanceError, LanceError } from "../../namespace/errors.ts";
 import { createAnswerBudget } from "../resilience/answer-budget.ts";
-import { describeOn, failsWith, MIB, queryTable } from "./fixture.ts";
-import { type Answer, answerWith, plain, upstreamOf } from "./http2-upstream-fixture.ts";
 
 const { dropTable } = LanceNamespaceService.method;
 

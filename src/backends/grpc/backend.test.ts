@@ -3,6 +3,15 @@ import { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import { describe, it } from "vitest";
+import { ann } from "../../../test/fixtures/auth/principal.ts";
+import {
+  answering,
+  createTable,
+  describeOn,
+  describeTable,
+  failsWith,
+  useUpstream,
+} from "../../../test/fixtures/upstreams/grpc.ts";
 import { beginCall } from "../../../test/support/caller.ts";
 import { CreateTableRequestSchema } from "../../gen/lance/namespace/v1/data_pb.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
@@ -10,10 +19,8 @@ import {
   type DescribeTableRequest,
   DescribeTableRequestSchema,
 } from "../../gen/lance/namespace/v1/table_pb.ts";
-import { ann } from "../../namespace/call/principal-fixture.ts";
 import { isLanceError, LanceError } from "../../namespace/errors.ts";
 import type { LanceNamespace } from "../../namespace/lance-namespace.ts";
-import { answering, createTable, describeOn, describeTable, failsWith, useUpstream } from "./fixture.ts";
 
 describe("the gRPC backend", () => {
   const world = useUpstream();

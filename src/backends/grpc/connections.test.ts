@@ -3,9 +3,9 @@ import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, it, type TestContext } from "vitest";
+import { answering, describeOn, failsWith, useUpstream } from "../../../test/fixtures/upstreams/grpc.ts";
 import { fakeBackend, startServer } from "../../../test/support/server.ts";
 import { LanceError } from "../../namespace/errors.ts";
-import { answering, describeOn, failsWith, useUpstream } from "./fixture.ts";
 
 /** Relays connections to a port; `accepted` is the first of them, and `closed` its end. */
 async function openRelay(t: TestContext, port: number, start?: Promise<void>) {

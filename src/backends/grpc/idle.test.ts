@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { create, type MessageShape } from "@bufbuild/protobuf";
 import { connectivityState, Metadata } from "@grpc/grpc-js";
 import { type TestContext, test } from "vitest";
+import { describeTable, failsWith, MIB } from "../../../test/fixtures/upstreams/grpc.ts";
 import { beginCall } from "../../../test/support/caller.ts";
 import { fakeBackend, startServer } from "../../../test/support/server.ts";
 import {
@@ -12,7 +13,6 @@ import {
 import { createAnswerBudget } from "../resilience/answer-budget.ts";
 import { answerOf } from "./answer.ts";
 import { createChannel } from "./channels.ts";
-import { describeTable, failsWith, MIB } from "./fixture.ts";
 import { definitionOf } from "./method-definition.ts";
 
 /** The shortest time that the library takes. */

@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { create, type DescMethodUnary, equals, fromBinary, toBinary } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { describe, test } from "vitest";
+import { messages } from "../../../test/fixtures/transcode.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import { passedBody } from "../../namespace/passed-answer.ts";
-import { messages } from "../../transcode/fixture.ts";
 import { createPassingReader } from "./plain-message.ts";
 
 const { methods, method } = LanceNamespaceService;

@@ -6,6 +6,14 @@ import { inspect } from "node:util";
 import { create, type Message, toBinary } from "@bufbuild/protobuf";
 import { type Client, Metadata } from "@grpc/grpc-js";
 import { onTestFinished, test } from "vitest";
+import { describeTable } from "../../../test/fixtures/upstreams/grpc.ts";
+import {
+  MANY_RESETS,
+  MAX_MESSAGE_BYTES,
+  play,
+  type RandomAnswer,
+  randomAnswer,
+} from "../../../test/fixtures/upstreams/random-grpc-answers.ts";
 import { beginCall } from "../../../test/support/caller.ts";
 import { createRandom } from "../../../test/support/random.ts";
 import { messagesIn } from "../../../test/support/random-frames.ts";
@@ -19,15 +27,7 @@ import { LateSignal } from "../../runtime/late-signal.ts";
 import { createAnswerBudget } from "../resilience/answer-budget.ts";
 import { answerOf, type PendingAnswer, type Running } from "./answer.ts";
 import { type Channel, createChannel } from "./channels.ts";
-import { describeTable } from "./fixture.ts";
 import { definitionOf } from "./method-definition.ts";
-import {
-  MANY_RESETS,
-  MAX_MESSAGE_BYTES,
-  play,
-  type RandomAnswer,
-  randomAnswer,
-} from "./random-answer-fixture.ts";
 
 const ROUNDS = Number(process.env["ANSWER_ROUNDS"] ?? 20);
 /** Calls at a time in each way, on one connection. */

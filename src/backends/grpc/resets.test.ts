@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import type { ServerHttp2Session, ServerHttp2Stream } from "node:http2";
 import { type InterceptingListener, status } from "@grpc/grpc-js";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { describeOn, failsWith } from "../../../test/fixtures/upstreams/grpc.ts";
+import { answerWith, plain, upstreamOf } from "../../../test/fixtures/upstreams/http2.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import { createAnswerBudget } from "../resilience/answer-budget.ts";
-import { describeOn, failsWith } from "./fixture.ts";
-import { answerWith, plain, upstreamOf } from "./http2-upstream-fixture.ts";
 import { type ConnectionCall, PacedCall } from "./paced-resets.ts";
 import { ResetPace } from "./reset-pace.ts";
 

@@ -4,12 +4,12 @@ import { type AddressInfo, createServer } from "node:net";
 import { create, type MessageShape } from "@bufbuild/protobuf";
 import { pino } from "pino";
 import { describe, it } from "vitest";
+import { letLookupsPass } from "../../../test/fixtures/upstreams/lookup.ts";
 import { beginCall } from "../../../test/support/caller.ts";
 import { fakeBackend, startServer } from "../../../test/support/server.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import { DescribeTableResponseSchema } from "../../gen/lance/namespace/v1/table_pb.ts";
 import type { LanceNamespace } from "../../namespace/lance-namespace.ts";
-import { letLookupsPass } from "../resilience/lookup-fixture.ts";
 import { hostOf } from "./channels.ts";
 import { createGrpcBackend } from "./index.ts";
 

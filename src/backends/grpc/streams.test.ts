@@ -2,6 +2,14 @@ import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import { describe, it } from "vitest";
+import {
+  createTable,
+  failsWith,
+  MIB,
+  queryTable,
+  useUpstream,
+} from "../../../test/fixtures/upstreams/grpc.ts";
+import { upstreamOf } from "../../../test/fixtures/upstreams/http2.ts";
 import { paddedStream } from "../../../test/support/arrow.ts";
 import { beginCall } from "../../../test/support/caller.ts";
 import { steady } from "../../../test/support/steady.ts";
@@ -10,8 +18,6 @@ import { CreateTableRequestSchema, CreateTableResponseSchema } from "../../gen/l
 import { QueryTableResponseSchema } from "../../gen/lance/namespace/v1/query_pb.ts";
 import { isLanceError, LanceError } from "../../namespace/errors.ts";
 import type { LanceNamespace } from "../../namespace/lance-namespace.ts";
-import { createTable, failsWith, MIB, queryTable, useUpstream } from "./fixture.ts";
-import { upstreamOf } from "./http2-upstream-fixture.ts";
 
 describe("uploads and downloads of the gRPC backend", () => {
   const world = useUpstream();

@@ -4,13 +4,13 @@ import { join } from "node:path";
 import { deflateSync, gzipSync } from "node:zlib";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { describe, it } from "vitest";
+import { describeOn, failsWith, queryTable } from "../../../test/fixtures/upstreams/grpc.ts";
+import { type Answer, answerWith, plain, TABLE, upstreamOf } from "../../../test/fixtures/upstreams/http2.ts";
 import { beginCall } from "../../../test/support/caller.ts";
 import { temporaryDirectory } from "../../../test/support/directory.ts";
 import { DescribeTableResponseSchema } from "../../gen/lance/namespace/v1/table_pb.ts";
 import { isLanceError, type UpstreamFault } from "../../namespace/errors.ts";
 import type { LanceNamespace } from "../../namespace/lance-namespace.ts";
-import { describeOn, failsWith, queryTable } from "./fixture.ts";
-import { type Answer, answerWith, plain, TABLE, upstreamOf } from "./http2-upstream-fixture.ts";
 
 const SIZE = 4_096;
 const LARGE = toBinary(

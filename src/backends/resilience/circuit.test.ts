@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { pino } from "pino";
 import { describe, test, vi } from "vitest";
+import { givenUp, kindOf, useClock } from "../../../test/fixtures/upstreams/clock.ts";
+import { fakeUpstream, faultError, pass } from "../../../test/fixtures/upstreams/resilience.ts";
 import { LanceError } from "../../namespace/errors.ts";
-import { givenUp, kindOf, useClock } from "./clock-fixture.ts";
 import { createResilience } from "./create-resilience.ts";
-import { fakeUpstream, faultError, pass } from "./fixture.ts";
 
 useClock();
 

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, test } from "vitest";
+import { kindOf, outcomeOf, outcomesOf, useClock } from "../../../test/fixtures/upstreams/clock.ts";
+import { fakeUpstream, faultError, pass } from "../../../test/fixtures/upstreams/resilience.ts";
 import { LanceError, type UpstreamFault } from "../../namespace/errors.ts";
-import { kindOf, outcomeOf, outcomesOf, useClock } from "./clock-fixture.ts";
-import { fakeUpstream, faultError, pass } from "./fixture.ts";
 import type { Repeatable } from "./resilience.ts";
 
 useClock();

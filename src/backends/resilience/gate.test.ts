@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { test } from "vitest";
+import { ann } from "../../../test/fixtures/auth/principal.ts";
 import type { Call } from "../../namespace/call/call.ts";
-import { ann } from "../../namespace/call/principal-fixture.ts";
 import { isLanceError, LanceError } from "../../namespace/errors.ts";
 import { Gate } from "./gate.ts";
 

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { pino } from "pino";
 import { describe, test } from "vitest";
+import { givenUp, kindOf, outcomeOf, useClock } from "../../../test/fixtures/upstreams/clock.ts";
+import { fakeUpstream, faultError, type Outcome, pass } from "../../../test/fixtures/upstreams/resilience.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import type { UpstreamDecision } from "../../namespace/figures/decisions.ts";
-import { givenUp, kindOf, outcomeOf, useClock } from "./clock-fixture.ts";
 import { createResilience } from "./create-resilience.ts";
-import { fakeUpstream, faultError, type Outcome, pass } from "./fixture.ts";
 
 useClock();
 

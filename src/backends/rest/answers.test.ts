@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import type { ServerResponse } from "node:http";
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
+import { callOf, sendJson, type Upstream } from "../../../test/fixtures/upstreams/rest.ts";
+import { failing, queryTable, upstreamOf } from "../../../test/fixtures/upstreams/upstream.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import type { Call } from "../../namespace/call/call.ts";
 import { isLanceError, LanceError } from "../../namespace/errors.ts";
 import { createAnswerBudget } from "../resilience/answer-budget.ts";
-import { callOf, sendJson, type Upstream } from "./fixture.ts";
-import { failing, queryTable, upstreamOf } from "./upstream-fixture.ts";
 
 const { listTables, dropTable } = LanceNamespaceService.method;
 

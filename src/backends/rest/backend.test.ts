@@ -1,9 +1,7 @@
 import assert from "node:assert/strict";
 import { create, type DescMethod } from "@bufbuild/protobuf";
 import { describe, test, vi } from "vitest";
-import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
-import { callOf, callUnary, sendJson } from "./fixture.ts";
-import { createRestBackend } from "./index.ts";
+import { callOf, callUnary, sendJson } from "../../../test/fixtures/upstreams/rest.ts";
 import {
   describeTable,
   dropTable,
@@ -12,7 +10,9 @@ import {
   listAllTables,
   tableExists,
   upstreamOf,
-} from "./upstream-fixture.ts";
+} from "../../../test/fixtures/upstreams/upstream.ts";
+import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
+import { createRestBackend } from "./index.ts";
 
 describe("what goes to the upstream", () => {
   test("the object as it was resolved, whatever the request spells", async () => {

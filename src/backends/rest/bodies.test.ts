@@ -2,13 +2,18 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { create } from "@bufbuild/protobuf";
 import { describe, test } from "vitest";
+import { callOf, sendJson, type Upstream } from "../../../test/fixtures/upstreams/rest.ts";
+import {
+  failing,
+  insertIntoTable,
+  queryTable,
+  upstreamOf,
+} from "../../../test/fixtures/upstreams/upstream.ts";
 import { steady } from "../../../test/support/steady.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import type { Call } from "../../namespace/call/call.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import type { LanceNamespace } from "../../namespace/lance-namespace.ts";
-import { callOf, sendJson, type Upstream } from "./fixture.ts";
-import { failing, insertIntoTable, queryTable, upstreamOf } from "./upstream-fixture.ts";
 
 const { mergeInsertIntoTable } = LanceNamespaceService.method;
 

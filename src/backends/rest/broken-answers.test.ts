@@ -2,8 +2,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 import { describe, onTestFinished, test } from "vitest";
-import { type ErrorName, LanceError } from "../../namespace/errors.ts";
-import { callUnary, sendJson, type Upstream } from "./fixture.ts";
+import { callUnary, sendJson, type Upstream } from "../../../test/fixtures/upstreams/rest.ts";
 import {
   countTableRows,
   describeTable,
@@ -11,7 +10,8 @@ import {
   failing,
   listAllTables,
   upstreamOf,
-} from "./upstream-fixture.ts";
+} from "../../../test/fixtures/upstreams/upstream.ts";
+import { type ErrorName, LanceError } from "../../namespace/errors.ts";
 
 /** An upstream below HTTP: what it writes for every connection. */
 async function rawUpstream(text: string, more?: string): Promise<Upstream> {

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { create } from "@bufbuild/protobuf";
 import { test } from "vitest";
+import { type Answer, callOf, sendJson } from "../../../test/fixtures/upstreams/rest.ts";
+import { upstreamOf } from "../../../test/fixtures/upstreams/upstream.ts";
 import { LanceDbService, type ReadBlobResponse } from "../../gen/lance/gateway/v1/lancedb_pb.ts";
 import { isLanceError } from "../../namespace/errors.ts";
-import { type Answer, callOf, sendJson } from "./fixture.ts";
-import { upstreamOf } from "./upstream-fixture.ts";
 
 const { readBlob } = LanceDbService.method;
 type Download = (request: unknown, call: unknown) => AsyncIterable<ReadBlobResponse>;

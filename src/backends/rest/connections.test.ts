@@ -2,10 +2,7 @@ import assert from "node:assert/strict";
 import type { ServerResponse } from "node:http";
 import { create } from "@bufbuild/protobuf";
 import { describe, test } from "vitest";
-import { LanceError } from "../../namespace/errors.ts";
-import type { HostAddress } from "../resilience/host-addresses.ts";
-import { letLookupsPass } from "../resilience/lookup-fixture.ts";
-import { callOf, sendJson } from "./fixture.ts";
+import { letLookupsPass } from "../../../test/fixtures/upstreams/lookup.ts";
 import {
   type Answer,
   backendOf,
@@ -18,7 +15,10 @@ import {
   reset,
   silent,
   well,
-} from "./peer-fixture.ts";
+} from "../../../test/fixtures/upstreams/peer.ts";
+import { callOf, sendJson } from "../../../test/fixtures/upstreams/rest.ts";
+import { LanceError } from "../../namespace/errors.ts";
+import type { HostAddress } from "../resilience/host-addresses.ts";
 
 describe("more calls than connections", () => {
   const limits = { maxCalls: 1, maxWaiting: 1, resilience: { retries: 0 } };

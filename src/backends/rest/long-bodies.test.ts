@@ -8,12 +8,12 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { create, type Message } from "@bufbuild/protobuf";
 import { pino } from "pino";
 import { describe, test } from "vitest";
+import { callOf } from "../../../test/fixtures/upstreams/rest.ts";
 import { makeCertificates } from "../../../test/support/certificates.ts";
 import { collect } from "../../../test/support/collect.ts";
 import { createRandom, type Random } from "../../../test/support/random.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import type { Call } from "../../namespace/call/call.ts";
-import { callOf } from "./fixture.ts";
 import { createRestBackend } from "./index.ts";
 
 const { queryTable, insertIntoTable } = LanceNamespaceService.method;

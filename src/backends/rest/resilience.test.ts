@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import type { ServerResponse } from "node:http";
 import { create, type DescMethod } from "@bufbuild/protobuf";
 import { describe, test, vi } from "vitest";
-import { callOf, sendJson } from "./fixture.ts";
 import {
   type Answer,
   backendOf,
@@ -21,7 +20,8 @@ import {
   silent,
   unavailable,
   well,
-} from "./peer-fixture.ts";
+} from "../../../test/fixtures/upstreams/peer.ts";
+import { callOf, sendJson } from "../../../test/fixtures/upstreams/rest.ts";
 
 const repeated: readonly [
   what: string,

@@ -1,8 +1,14 @@
 import assert from "node:assert/strict";
 import type { MessageShape } from "@bufbuild/protobuf";
 import { describe, it } from "vitest";
+import {
+  type Answer,
+  callOf,
+  callUnary,
+  sendJson,
+  startUpstream,
+} from "../../../test/fixtures/upstreams/rest.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
-import { type Answer, callOf, callUnary, sendJson, startUpstream } from "./fixture.ts";
 
 const { describeTable } = LanceNamespaceService.method;
 

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { create } from "@bufbuild/protobuf";
 import { describe, it } from "vitest";
+import { as, type Behind, callOf, createCached, METHODS } from "../../../test/fixtures/upstreams/cache.ts";
 import type { Call } from "../../namespace/call/call.ts";
 import { LanceError } from "../../namespace/errors.ts";
-import { as, type Behind, callOf, createCached, METHODS } from "./fixture.ts";
 
 const { describeTable, describeNamespace, tableExists, countTableRows, renameTable, dropNamespace } = METHODS;
 

@@ -3,9 +3,9 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { create, type Message } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { test } from "vitest";
+import { as, createCached, METHODS } from "../../../test/fixtures/upstreams/cache.ts";
 import type { Call } from "../../namespace/call/call.ts";
 import { LanceError } from "../../namespace/errors.ts";
-import { as, createCached, METHODS } from "./fixture.ts";
 
 const {
   describeTable,

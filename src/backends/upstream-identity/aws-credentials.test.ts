@@ -2,10 +2,17 @@ import assert from "node:assert/strict";
 import type { ServerResponse } from "node:http";
 import { pino } from "pino";
 import { describe, test, vi } from "vitest";
+import { callUnary, type Seen, sendJson } from "../../../test/fixtures/upstreams/rest.ts";
+import {
+  numbered,
+  SECRETS,
+  signed,
+  signing,
+  type Take,
+  TOKEN,
+} from "../../../test/fixtures/upstreams/sigv4-upstream.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import { type ErrorName, LanceError } from "../../namespace/errors.ts";
-import { callUnary, type Seen, sendJson } from "../rest/fixture.ts";
-import { numbered, SECRETS, signed, signing, type Take, TOKEN } from "./sigv4-upstream-fixture.ts";
 
 const { describeTable, dropTable } = LanceNamespaceService.method;
 

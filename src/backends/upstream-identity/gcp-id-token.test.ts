@@ -3,9 +3,9 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, describe, test, vi } from "vitest";
+import { callUnary, sendJson, startUpstream } from "../../../test/fixtures/upstreams/rest.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import { isLanceError } from "../../namespace/errors.ts";
-import { callUnary, sendJson, startUpstream } from "../rest/fixture.ts";
 
 const { describeTable } = LanceNamespaceService.method;
 const closers: (() => unknown)[] = [];

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { create } from "@bufbuild/protobuf";
 import { describe, test } from "vitest";
+import { ann } from "../../../test/fixtures/auth/principal.ts";
+import { callOf } from "../../../test/fixtures/upstreams/rest.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import {
   type DeclareTableRequest,
@@ -8,10 +10,8 @@ import {
   DescribeTableResponseSchema,
 } from "../../gen/lance/namespace/v1/table_pb.ts";
 import type { Principal } from "../../namespace/call/principal.ts";
-import { ann } from "../../namespace/call/principal-fixture.ts";
 import { isLanceError } from "../../namespace/errors.ts";
 import { resolveRequest, shareContext } from "../../pipeline/call/resolve.ts";
-import { callOf } from "../rest/fixture.ts";
 import { createHeaderPolicy, type HeaderPolicyOptions } from "./headers.ts";
 import { keyOfCaller } from "./key-of-caller.ts";
 

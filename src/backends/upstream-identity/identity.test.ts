@@ -3,11 +3,11 @@ import { once } from "node:events";
 import { createServer, type IncomingHttpHeaders, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, describe, test, vi } from "vitest";
+import { callOf, callUnary, sendJson, startUpstream } from "../../../test/fixtures/upstreams/rest.ts";
 import { bodyOf } from "../../../test/support/request-body.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import type { Call } from "../../namespace/call/call.ts";
 import { type ErrorName, LanceError } from "../../namespace/errors.ts";
-import { callOf, callUnary, sendJson, startUpstream } from "../rest/fixture.ts";
 import { createIdentity } from "./create-identity.ts";
 import type { ExchangeIdentityOptions } from "./identity.ts";
 

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { create } from "@bufbuild/protobuf";
 import { describe, onTestFinished, test } from "vitest";
+import { callOf, callUnary, type Seen, sendJson } from "../../../test/fixtures/upstreams/rest.ts";
+import { numbered, signed, signing } from "../../../test/fixtures/upstreams/sigv4-upstream.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import { createGrpcBackend } from "../grpc/index.ts";
-import { callOf, callUnary, type Seen, sendJson } from "../rest/fixture.ts";
 import { createRestBackend } from "../rest/index.ts";
-import { numbered, signed, signing } from "./sigv4-upstream-fixture.ts";
 
 const { describeTable, insertIntoTable, listTables } = LanceNamespaceService.method;
 

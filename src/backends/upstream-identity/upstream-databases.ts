@@ -1,9 +1,9 @@
 import { create } from "@bufbuild/protobuf";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import { copyCall } from "../../namespace/call/call.ts";
+import { isDatabase, type RootDatabases } from "../../namespace/call/root-databases.ts";
 import { type ErrorName, LanceError } from "../../namespace/errors.ts";
 import type { LanceNamespace } from "../../namespace/lance-namespace.ts";
-import { isDatabase, type RootDatabases } from "../../namespace/root-databases.ts";
 import type { HeaderPolicy } from "./headers.ts";
 
 /** Errors of a description that say that no database has the name. */

@@ -17,8 +17,8 @@ import {
   tableToIPC,
 } from "apache-arrow";
 import { test } from "vitest";
+import { LIMIT, split } from "../../../test/fixtures/arrow/upload.ts";
 import { collectUpload } from "../../arrow/upload/upload.ts";
-import { LIMIT, split } from "../../arrow/upload/upload-fixture.ts";
 import { createQueryResult } from "./query-result.ts";
 import { type Row, rowsToTable } from "./rows.ts";
 

@@ -3,10 +3,10 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pino } from "pino";
 import { expect, it, onTestFinished } from "vitest";
+import { eventOf, SECRET, startReceiver } from "../../../test/fixtures/events.ts";
 import { sourcesOf } from "../../../test/support/command-line.ts";
 import { temporaryDirectory } from "../../../test/support/directory.ts";
 import { readServeOptions } from "../../config/serve-options.ts";
-import { eventOf, SECRET, startReceiver } from "../../events/fixture.ts";
 import { createEventTallies } from "../../metrics/event-tallies.ts";
 import { openLiveWebhooks } from "./live-webhooks.ts";
 

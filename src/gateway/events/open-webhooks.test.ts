@@ -3,13 +3,13 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pino } from "pino";
 import { describe, expect, it, type TestContext, vi } from "vitest";
+import { eventOf, SECRET, startReceiver } from "../../../test/fixtures/events.ts";
 import { sourcesOf } from "../../../test/support/command-line.ts";
 import { temporaryDirectory } from "../../../test/support/directory.ts";
 import { readConfiguration } from "../../config/configuration.ts";
 import { UsageError } from "../../config/option-spec.ts";
 import { readServeOptions } from "../../config/serve-options.ts";
 import { parseWebhook } from "../../config/webhooks.ts";
-import { eventOf, SECRET, startReceiver } from "../../events/fixture.ts";
 import { createEventTallies } from "../../metrics/event-tallies.ts";
 import { openWebhooks } from "./open-webhooks.ts";
 

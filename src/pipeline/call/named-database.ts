@@ -1,7 +1,7 @@
 import type { Call } from "../../namespace/call/call.ts";
 import { DATABASE_HEADERS } from "../../namespace/call/header-names.ts";
+import { databaseOfRegion } from "../../namespace/call/local-region.ts";
 import { LanceError } from "../../namespace/errors.ts";
-import { databaseOfRegion } from "../../namespace/local-region.ts";
 
 /** The header whose value the host repeats where the region is `local`. */
 const OF_REGION = "x-lancedb-database";

@@ -4,11 +4,11 @@ import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.t
 import { type Call, copyCall } from "../../namespace/call/call.ts";
 import { DATABASE_HEADERS } from "../../namespace/call/header-names.ts";
 import { isReadAction } from "../../namespace/call/principal.ts";
+import { concernsDatabases, type RootDatabases } from "../../namespace/call/root-databases.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import { DEFAULT_DELIMITER } from "../../namespace/identifier.ts";
 import type { Backend } from "../../namespace/lance-namespace.ts";
 import { OPERATIONS, type OperationFacts } from "../../namespace/operations/operations.ts";
-import { concernsDatabases, type RootDatabases } from "../../namespace/root-databases.ts";
 import type { Databases } from "./databases.ts";
 import {
   type Interceptor,

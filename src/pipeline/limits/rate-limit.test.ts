@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { create } from "@bufbuild/protobuf";
 import { describe, it } from "vitest";
+import { ann } from "../../../test/fixtures/auth/principal.ts";
 import { beginCall } from "../../../test/support/caller.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
-import { ann } from "../../namespace/call/principal-fixture.ts";
 import { isLanceError } from "../../namespace/errors.ts";
 import { openCells } from "../../runtime/keyed-cells.ts";
 import { compose } from "../call/interceptor.ts";

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { create, type DescMethodUnary, type Message } from "@bufbuild/protobuf";
 import { pino } from "pino";
 import { describe, it, onTestFinished, vi } from "vitest";
-import { takeAllFor } from "../../auth/authenticator-fixture.ts";
+import { takeAllFor } from "../../../test/fixtures/auth/authenticator.ts";
+import { ann } from "../../../test/fixtures/auth/principal.ts";
 import { createDatabasesBackend } from "../../backends/databases/index.ts";
 import {
   CancelJobResponseSchema,
@@ -25,7 +26,6 @@ import {
 import type { BatchCommitTablesResponse } from "../../gen/lance/namespace/v1/transaction_pb.ts";
 import type { Access } from "../../namespace/authorizer.ts";
 import { createCall } from "../../namespace/call/call.ts";
-import { ann } from "../../namespace/call/principal-fixture.ts";
 import { errorEntry, LanceError } from "../../namespace/errors.ts";
 import type { Backend } from "../../namespace/lance-namespace.ts";
 import type { Database } from "../call/databases.ts";

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { create, type MessageShape } from "@bufbuild/protobuf";
 import { describe, it } from "vitest";
+import { ann } from "../../../test/fixtures/auth/principal.ts";
 import { beginCall } from "../../../test/support/caller.ts";
 import { fakeBackend } from "../../../test/support/server.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import type { Siblings } from "../../namespace/authorizer.ts";
 import type { Principal } from "../../namespace/call/principal.ts";
-import { ann } from "../../namespace/call/principal-fixture.ts";
 import { isLanceError } from "../../namespace/errors.ts";
 import { joinIdentifier } from "../../namespace/identifier.ts";
 import { callBackend, type Database } from "../call/databases.ts";

@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { create } from "@bufbuild/protobuf";
 import { test } from "vitest";
+import { takeAllFor } from "../../../test/fixtures/auth/authenticator.ts";
+import { ann } from "../../../test/fixtures/auth/principal.ts";
 import { createCaller } from "../../../test/support/caller.ts";
-import { takeAllFor } from "../../auth/authenticator-fixture.ts";
 import { CreateTableMode, CreateTableResponseSchema } from "../../gen/lance/namespace/v1/data_pb.ts";
 import {
   CreateNamespaceMode,
   CreateNamespaceResponseSchema,
 } from "../../gen/lance/namespace/v1/namespace_pb.ts";
-import { ann } from "../../namespace/call/principal-fixture.ts";
 import type { Backend } from "../../namespace/lance-namespace.ts";
 
 const properties = { owner: "somebody else" };

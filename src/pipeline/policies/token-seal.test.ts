@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "vitest";
+import { ann } from "../../../test/fixtures/auth/principal.ts";
 import { beginCall } from "../../../test/support/caller.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import type { Call } from "../../namespace/call/call.ts";
-import { ann } from "../../namespace/call/principal-fixture.ts";
 import { isLanceError } from "../../namespace/errors.ts";
 import { createTokenSeal } from "./token-seal.ts";
 

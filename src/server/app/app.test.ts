@@ -1,6 +1,6 @@
 import { connect } from "node:http2";
 import { expect, test } from "vitest";
-import { startServer } from "../fixture.ts";
+import { startServer } from "../../../test/fixtures/server/server.ts";
 
 test("a method that a client of HTTP/2 invents gets 405, whatever the path", async () => {
   await using server = await startServer();

@@ -2,7 +2,7 @@ import { type IncomingMessage, request } from "node:http";
 import { buffer } from "node:stream/consumers";
 import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import { expect, test } from "vitest";
-import { startServer } from "../fixture.ts";
+import { startServer } from "../../../test/fixtures/server/server.ts";
 
 const documents = { json: async () => '{"openapi":"3.1.1"}', file: async (name: string) => `the ${name}` };
 

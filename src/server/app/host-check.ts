@@ -1,5 +1,5 @@
 import { isIP } from "node:net";
-import { LOCAL_REGION } from "../../namespace/local-region.ts";
+import { LOCAL_REGION } from "../../namespace/call/local-region.ts";
 import { isLoopbackAddress } from "../../runtime/loopback.ts";
 
 /** Decides which hosts the server serves. */

@@ -5,10 +5,10 @@ import { connect } from "node:http2";
 import { create } from "@bufbuild/protobuf";
 import { Client, credentials, Metadata } from "@grpc/grpc-js";
 import { expect, onTestFinished, test, vi } from "vitest";
+import { rawConnection, startServer } from "../../../test/fixtures/server/server.ts";
 import { DescribeTableResponseSchema } from "../../gen/lance/namespace/v1/table_pb.ts";
 import { callUnary, fakeService, rawCall } from "../../wires/grpc/fixture.ts";
 import { encodeFrame } from "../../wires/grpc/frame.ts";
-import { rawConnection, startServer } from "../fixture.ts";
 import { LONGEST_ROUND_TRIP_MS } from "./drain.ts";
 
 /** Returns a service whose calls end when they are released or aborted. */

@@ -3,8 +3,8 @@ import { once } from "node:events";
 import { connect, constants } from "node:http2";
 import { setTimeout as sleep } from "node:timers/promises";
 import { test } from "vitest";
+import { rawConnection, startServer } from "../../../test/fixtures/server/server.ts";
 import { encodeFrame } from "../../wires/grpc/frame.ts";
-import { rawConnection, startServer } from "../fixture.ts";
 
 const SERVICE = "/lance.namespace.v1.LanceNamespaceService";
 const LARGE = Buffer.alloc(2_000, 32);

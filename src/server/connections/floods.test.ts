@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { expect, test } from "vitest";
+import { startServer } from "../../../test/fixtures/server/server.ts";
 import { type FloodRequest, openFlood } from "../../../test/support/raw-http2.ts";
-import { startServer } from "../fixture.ts";
 
 const COUNT = 1_000;
 const ADDRESSED = { ":scheme": "http", ":authority": "localhost" };

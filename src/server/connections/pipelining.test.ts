@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import { expect, test } from "vitest";
+import { rawConnection, startServer } from "../../../test/fixtures/server/server.ts";
 import { createByteBudget } from "../../namespace/byte-budget.ts";
-import { rawConnection, startServer } from "../fixture.ts";
 
 const MIB = 1024 * 1024;
 const COUNT = 20_000;

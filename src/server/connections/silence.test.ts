@@ -4,11 +4,11 @@ import { type ClientHttp2Session, connect as connectHttp2, constants } from "nod
 import { setTimeout as sleep, setImmediate as turn } from "node:timers/promises";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { describe, it } from "vitest";
+import { rawConnection, startServer } from "../../../test/fixtures/server/server.ts";
 import { CreateTableRequestSchema, CreateTableResponseSchema } from "../../gen/lance/namespace/v1/data_pb.ts";
 import { DescribeTableResponseSchema } from "../../gen/lance/namespace/v1/table_pb.ts";
 import { fakeService, METHODS, pathOfMethod, rawCall, statusOf } from "../../wires/grpc/fixture.ts";
 import { encodeFrame } from "../../wires/grpc/frame.ts";
-import { rawConnection, startServer } from "../fixture.ts";
 
 const SILENCE_MS = 250;
 const EMPTY = encodeFrame(new Uint8Array(0), false);

@@ -4,10 +4,10 @@ import { connect, constants } from "node:http2";
 import { connect as connectTcp } from "node:net";
 import { create } from "@bufbuild/protobuf";
 import { expect, type TestContext, test } from "vitest";
+import { rawConnection, startServer } from "../../../test/fixtures/server/server.ts";
 import { DescribeTableResponseSchema } from "../../gen/lance/namespace/v1/table_pb.ts";
 import { createByteBudget } from "../../namespace/byte-budget.ts";
 import { fakeService, METHODS, pathOfMethod } from "../../wires/grpc/fixture.ts";
-import { rawConnection, startServer } from "../fixture.ts";
 
 const MIB = 1024 * 1024;
 const [GREEDY, MODEST] = ["127.0.0.2", "127.0.0.3"] as const;

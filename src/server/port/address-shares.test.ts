@@ -4,8 +4,8 @@ import type { ServerResponse } from "node:http";
 import { connect as connectHttp2 } from "node:http2";
 import { connect, Socket } from "node:net";
 import { describe, expect, it } from "vitest";
+import { rawConnection, startServer } from "../../../test/fixtures/server/server.ts";
 import { rawCall } from "../../wires/grpc/fixture.ts";
-import { rawConnection, startServer } from "../fixture.ts";
 import { createAddressShares } from "./address-shares.ts";
 
 describe("the shares of addresses", () => {

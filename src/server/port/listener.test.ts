@@ -7,11 +7,11 @@ import { setImmediate as turn } from "node:timers/promises";
 import { create, type Message, toBinary } from "@bufbuild/protobuf";
 import { Client, credentials, Metadata } from "@grpc/grpc-js";
 import { expect, onTestFinished, test } from "vitest";
+import { rawConnection, startServer } from "../../../test/fixtures/server/server.ts";
 import { CreateTableRequestSchema, CreateTableResponseSchema } from "../../gen/lance/namespace/v1/data_pb.ts";
 import { callUnary, codecs, fakeService, METHODS, rawCall, statusOf } from "../../wires/grpc/fixture.ts";
 import { encodeFrame } from "../../wires/grpc/frame.ts";
 import { peerOf } from "../../wires/peer.ts";
-import { rawConnection, startServer } from "../fixture.ts";
 
 const HTTP1 = "GET /v1/x HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
 

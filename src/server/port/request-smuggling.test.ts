@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import { rawConnection, startServer } from "../fixture.ts";
+import { rawConnection, startServer } from "../../../test/fixtures/server/server.ts";
 
 const SECOND = "DELETE /v1/second HTTP/1.1\r\nhost: localhost\r\n\r\n";
 

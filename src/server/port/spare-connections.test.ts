@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { connect as connectHttp2 } from "node:http2";
 import { connect } from "node:net";
 import { describe, expect, it } from "vitest";
-import { rawConnection, startServer } from "../fixture.ts";
+import { rawConnection, startServer } from "../../../test/fixtures/server/server.ts";
 
 describe("too many connections", () => {
   it("answers probes beyond the limit, refuses the rest, and recovers", async () => {

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
-import { databaseOfRegion } from "../../namespace/local-region.ts";
+import { databaseOfRegion } from "../../namespace/call/local-region.ts";
 import { setAddress } from "../../wires/address.ts";
 import { hostOf } from "../../wires/rest/http.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { type ClientSessionOptions, connect } from "node:http2";
 import { test } from "vitest";
-import { rawConnection, startServer } from "../fixture.ts";
+import { rawConnection, startServer } from "../../../test/fixtures/server/server.ts";
 
 const METHOD = "/lance.namespace.v1.LanceNamespaceService/DescribeTable";
 const FRAME = "\0\0\0\0\0";

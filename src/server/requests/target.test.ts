@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import type { FastifyPluginCallback } from "fastify";
 import { test } from "vitest";
+import { rawConnection, startServer } from "../../../test/fixtures/server/server.ts";
 import { LanceError } from "../../namespace/errors.ts";
-import { rawConnection, startServer } from "../fixture.ts";
 
 /** Returns the answer to raw text, after the server has closed the connection. */
 async function answerTo(port: number, head: string): Promise<string> {

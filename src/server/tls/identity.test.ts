@@ -5,10 +5,10 @@ import { mkdir, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { connect, type PeerCertificate, type TLSSocket } from "node:tls";
 import { describe, expect, it } from "vitest";
+import { startServer } from "../../../test/fixtures/server/server.ts";
+import { makeTlsFiles } from "../../../test/fixtures/server/tls.ts";
 import type { Certificate } from "../../../test/support/certificates.ts";
 import { memoryLog } from "../../wires/grpc/fixture.ts";
-import { startServer } from "../fixture.ts";
-import { makeTlsFiles } from "./fixture.ts";
 import { openTlsIdentity } from "./identity.ts";
 
 /** Connects and returns the server's certificate. */

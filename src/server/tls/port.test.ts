@@ -7,14 +7,14 @@ import { type ConnectionOptions, connect, type TLSSocket } from "node:tls";
 import { create } from "@bufbuild/protobuf";
 import { Client, credentials, Metadata } from "@grpc/grpc-js";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { rawConnection, startServer } from "../../../test/fixtures/server/server.ts";
+import { makeTlsFiles } from "../../../test/fixtures/server/tls.ts";
 import { DescribeTableResponseSchema } from "../../gen/lance/namespace/v1/table_pb.ts";
 import type { ClientCertificate } from "../../namespace/call/call.ts";
 import { callUnary, fakeService, rawCall, statusOf } from "../../wires/grpc/fixture.ts";
 import { encodeFrame } from "../../wires/grpc/frame.ts";
 import { peerOf } from "../../wires/peer.ts";
-import { rawConnection, startServer } from "../fixture.ts";
 import { NEEDS_TLS } from "../port/entrance.ts";
-import { makeTlsFiles } from "./fixture.ts";
 import type { TlsIdentity } from "./identity.ts";
 
 const EMPTY = encodeFrame(new Uint8Array(0), false);

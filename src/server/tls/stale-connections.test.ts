@@ -5,13 +5,13 @@ import { connect as connectHttp2 } from "node:http2";
 import { connect } from "node:tls";
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { startServer } from "../../../test/fixtures/server/server.ts";
+import { makeTlsFiles } from "../../../test/fixtures/server/tls.ts";
 import { DescribeTableResponseSchema } from "../../gen/lance/namespace/v1/table_pb.ts";
 import { fakeService, rawCall, statusOf } from "../../wires/grpc/fixture.ts";
 import { encodeFrame } from "../../wires/grpc/frame.ts";
 import { peerOf } from "../../wires/peer.ts";
-import { startServer } from "../fixture.ts";
 import type { HttpHandler } from "../port/listener.ts";
-import { makeTlsFiles } from "./fixture.ts";
 
 const EMPTY = encodeFrame(new Uint8Array(0), false);
 const GET = (path: string) => `GET ${path} HTTP/1.1\r\nhost: localhost\r\n\r\n`;

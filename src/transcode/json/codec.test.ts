@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { create, type DescMessage, equals, type Message } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { test } from "vitest";
+import { messages } from "../../../test/fixtures/transcode.ts";
 import { QueryTableRequestSchema } from "../../gen/lance/namespace/v1/query_pb.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import {
@@ -12,7 +13,6 @@ import {
 import { AlterTransactionRequestSchema } from "../../gen/lance/namespace/v1/transaction_pb.ts";
 import { HTTP_BODY } from "../descriptors.ts";
 import { FieldError } from "../field-error.ts";
-import { messages } from "../fixture.ts";
 import { createJsonDecoders } from "./decode.ts";
 import { createJsonEncoders } from "./encode.ts";
 import { parseJsonExactly } from "./text.ts";

@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import type { Message } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { describe, test } from "vitest";
+import { messages } from "../../../test/fixtures/transcode.ts";
 import { UPSTREAM_FORMS } from "../../dialects/upstream.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import { passedBody } from "../../namespace/passed-answer.ts";
 import type { Binding } from "../binding.ts";
 import { type ClientBinding, createClientBindings } from "../client-binding.ts";
-import { messages } from "../fixture.ts";
 import { createTranscoder } from "../transcoder.ts";
 
 const { methods, method } = LanceNamespaceService;

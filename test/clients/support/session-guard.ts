@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { buffer } from "node:stream/consumers";
-import { evaluate } from "../../../src/backends/dir/vending/policy-fixture.ts";
+import { evaluate } from "../../fixtures/dir/vending-policy.ts";
 
 /** A server in front of STS and S3 that refuses what the policy of a session does not allow. */
 export interface SessionGuard {

@@ -4,8 +4,8 @@ import { keyIn } from "../../../src/backends/dir/format/storage.ts";
 import type { Job } from "../../../src/backends/dir/jobs/job.ts";
 import { createJobs, type Jobs } from "../../../src/backends/dir/jobs/jobs.ts";
 import { createJobStore, JOBS_DIRECTORY } from "../../../src/backends/dir/jobs/store.ts";
-import { silent } from "../../../src/backends/dir/test-support.ts";
 import { isLanceError, LanceError } from "../../../src/namespace/errors.ts";
+import { silent } from "../../fixtures/dir/directory-backend.ts";
 import type { Observation } from "./observe.ts";
 import type { Scenario, World } from "./world.ts";
 

@@ -1,5 +1,5 @@
 import { tableFromIPC } from "apache-arrow";
-import type { TestClient } from "../../../src/backends/dir/test-support.ts";
+import type { TestClient } from "../../fixtures/dir/directory-backend.ts";
 
 /** The visible state of a catalog, by the text of its objects' ids. */
 export type Observation = Readonly<Record<string, string>>;

@@ -1,6 +1,5 @@
 import { cp } from "node:fs/promises";
 import { join } from "node:path";
-import { stageNext } from "../../../src/backends/dir/batch/fixture.ts";
 import {
   createManifestTable,
   MANIFEST_NAME,
@@ -11,6 +10,7 @@ import { CreateTableMode, InsertMode } from "../../../src/gen/lance/namespace/v1
 import { DropNamespaceBehavior } from "../../../src/gen/lance/namespace/v1/namespace_pb.ts";
 import { RegisterTableMode } from "../../../src/gen/lance/namespace/v1/table_pb.ts";
 import { LanceError } from "../../../src/namespace/errors.ts";
+import { stageNext } from "../../fixtures/dir/batch.ts";
 import { JOB_SCENARIOS } from "./job-scenarios.ts";
 import { sideBySide } from "./side-by-side.ts";
 import { UPKEEP_SCENARIOS } from "./upkeep-scenarios.ts";

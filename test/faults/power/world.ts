@@ -6,7 +6,7 @@ import { openDirectory } from "../../../src/backends/dir/open-directory.ts";
 import type { DirContext } from "../../../src/backends/dir/operations/context.ts";
 import type { DirectoryBackendOptions } from "../../../src/backends/dir/options.ts";
 import type { OpenedStore } from "../../../src/backends/dir/stores/open-store.ts";
-import { clientOf, silent, type TestClient } from "../../../src/backends/dir/test-support.ts";
+import { clientOf, silent, type TestClient } from "../../fixtures/dir/directory-backend.ts";
 import { type Observation, observe } from "./observe.ts";
 
 /** A recorded catalog. */

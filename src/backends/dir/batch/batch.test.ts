@@ -5,12 +5,25 @@ import { access, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Int32, Table, tableToIPC, vectorFromArray } from "apache-arrow";
 import { type TestContext, test } from "vitest";
+import {
+  ended,
+  leaveIntent,
+  leaveMark,
+  leaveVerdict,
+  type StagedNext,
+  stageNext,
+} from "../../../../test/fixtures/dir/batch.ts";
+import {
+  failsWith,
+  openClient,
+  silent,
+  type TestClient,
+  temporaryDirectory,
+} from "../../../../test/fixtures/dir/directory-backend.ts";
 import { type DatasetRef, manifestKey } from "../format/dataset.ts";
 import { createLocalStore } from "../format/local/local-store.ts";
 import { latestVersion } from "../format/versions/version-files.ts";
 import { openDirectory } from "../open-directory.ts";
-import { failsWith, openClient, silent, type TestClient, temporaryDirectory } from "../test-support.ts";
-import { ended, leaveIntent, leaveMark, leaveVerdict, type StagedNext, stageNext } from "./fixture.ts";
 import { digestOf } from "./intent.ts";
 import { identifyProcess } from "./owner.ts";
 
@@ -234,8 +247,8 @@ test("killed at any moment, batches are there as a whole or not at all", async (
   const script = `
     import { createDirectoryBackend } from ${JSON.stringify(import.meta.resolve("../index.ts"))};
     import { createLocalStore } from ${JSON.stringify(import.meta.resolve("../format/local/local-store.ts"))};
-    import { stageNext } from ${JSON.stringify(import.meta.resolve("./fixture.ts"))};
-    import { silent } from ${JSON.stringify(import.meta.resolve("../test-support.ts"))};
+    import { stageNext } from ${JSON.stringify(import.meta.resolve("../../../../test/fixtures/dir/batch.ts"))};
+    import { silent } from ${JSON.stringify(import.meta.resolve("../../../../test/fixtures/dir/directory-backend.ts"))};
     const [root, ...roots] = process.argv.slice(1);
     const store = createLocalStore();
     const { operations } = await createDirectoryBackend({ root, log: silent });

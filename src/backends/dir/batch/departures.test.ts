@@ -2,6 +2,9 @@ import assert from "node:assert/strict";
 import { mkdir, readdir, rename } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "vitest";
+import { leaveIntent, leaveVerdict } from "../../../../test/fixtures/dir/batch.ts";
+import { createWorld } from "../../../../test/fixtures/dir/departures.ts";
+import { failsWith } from "../../../../test/fixtures/dir/directory-backend.ts";
 import { RegisterTableMode } from "../../../gen/lance/namespace/v1/table_pb.ts";
 import { LanceError } from "../../../namespace/errors.ts";
 import { createLayout } from "../catalog/base/base-layout.ts";
@@ -9,9 +12,6 @@ import type { Row } from "../catalog/state/row.ts";
 import { UnsyncedError } from "../format/local/local-errors.ts";
 import type { ObjectStore } from "../format/storage.ts";
 import type { DirContext } from "../operations/context.ts";
-import { failsWith } from "../test-support.ts";
-import { createWorld } from "./departures-fixture.ts";
-import { leaveIntent, leaveVerdict } from "./fixture.ts";
 import { resolveAbandoned } from "./resolve.ts";
 
 /** Returns a journal that calls back right after it has written a note, the first time. */

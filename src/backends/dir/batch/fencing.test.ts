@@ -4,6 +4,13 @@ import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { Int32, Table, tableToIPC, vectorFromArray } from "apache-arrow";
 import { type TestContext, test } from "vitest";
+import { type StagedNext, stageNext } from "../../../../test/fixtures/dir/batch.ts";
+import {
+  failsWith,
+  openClient,
+  silent,
+  temporaryDirectory,
+} from "../../../../test/fixtures/dir/directory-backend.ts";
 import { beginCall } from "../../../../test/support/caller.ts";
 import { LanceNamespaceService } from "../../../gen/lance/namespace/v1/service_pb.ts";
 import type { DatasetRef } from "../format/dataset.ts";
@@ -12,8 +19,6 @@ import { latestVersion } from "../format/versions/version-files.ts";
 import { openDirectory } from "../open-directory.ts";
 import type { DirContext } from "../operations/context.ts";
 import { createManagedVersionOperations } from "../operations/versions/managed-versions.ts";
-import { failsWith, openClient, silent, temporaryDirectory } from "../test-support.ts";
-import { type StagedNext, stageNext } from "./fixture.ts";
 import { digestOf } from "./intent.ts";
 import { createJournal, type LeaseTimes } from "./journal.ts";
 import { resolveAbandoned, takeBack } from "./resolve.ts";

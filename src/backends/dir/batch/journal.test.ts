@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test, vi } from "vitest";
+import { ended, leaveIntent } from "../../../../test/fixtures/dir/batch.ts";
+import { silent, temporaryDirectory } from "../../../../test/fixtures/dir/directory-backend.ts";
 import { openDirectory } from "../open-directory.ts";
-import { silent, temporaryDirectory } from "../test-support.ts";
-import { ended, leaveIntent } from "./fixture.ts";
 import { createJournal } from "./journal.ts";
 
 test("a change whose note is removed while notes are read is not abandoned", async (t) => {

@@ -1,14 +1,19 @@
 import assert from "node:assert/strict";
 import { create } from "@bufbuild/protobuf";
 import { type TestContext, test } from "vitest";
+import {
+  failsWith,
+  openClient,
+  silent,
+  temporaryDirectory,
+} from "../../../../test/fixtures/dir/directory-backend.ts";
+import { idsOf, rows } from "../../../../test/fixtures/dir/rows.ts";
 import { beginCall } from "../../../../test/support/caller.ts";
 import { LanceNamespaceService } from "../../../gen/lance/namespace/v1/service_pb.ts";
 import { LanceError } from "../../../namespace/errors.ts";
 import type { ObjectStore } from "../format/storage.ts";
 import { openDirectory } from "../open-directory.ts";
 import { createManagedVersionOperations } from "../operations/versions/managed-versions.ts";
-import { idsOf, rows } from "../rows-fixture.ts";
-import { failsWith, openClient, silent, temporaryDirectory } from "../test-support.ts";
 import { resolveAbandoned } from "./resolve.ts";
 
 /** Commits a batch that deletes the versions of a table from the second one on; the storage fails at a deletion. */

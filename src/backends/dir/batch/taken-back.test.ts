@@ -2,6 +2,14 @@ import assert from "node:assert/strict";
 import { setTimeout as sleep, setImmediate as turn } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import { expect, type TestContext, test } from "vitest";
+import { stageNext } from "../../../../test/fixtures/dir/batch.ts";
+import {
+  failsWith,
+  openClient,
+  silent,
+  temporaryDirectory,
+} from "../../../../test/fixtures/dir/directory-backend.ts";
+import { rows } from "../../../../test/fixtures/dir/rows.ts";
 import { beginCall } from "../../../../test/support/caller.ts";
 import { LanceNamespaceService } from "../../../gen/lance/namespace/v1/service_pb.ts";
 import { engineCall } from "../engine/failures/errors.ts";
@@ -12,9 +20,6 @@ import type { DirContext } from "../operations/context.ts";
 import { duringWork } from "../operations/tables/long-work.ts";
 import { datasetOf, requireTable, withData } from "../operations/tables/lookup.ts";
 import { createManagedVersionOperations } from "../operations/versions/managed-versions.ts";
-import { rows } from "../rows-fixture.ts";
-import { failsWith, openClient, silent, temporaryDirectory } from "../test-support.ts";
-import { stageNext } from "./fixture.ts";
 
 /** Opens tables `a` and `b`, and a batch with two versions of `a` that another writer of `b` has refused. */
 async function openTables(t: TestContext) {

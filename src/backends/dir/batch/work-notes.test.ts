@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { readdir, rm, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "vitest";
+import { ended } from "../../../../test/fixtures/dir/batch.ts";
+import { temporaryDirectory } from "../../../../test/fixtures/dir/directory-backend.ts";
 import { createLocalStore } from "../format/local/local-store.ts";
-import { temporaryDirectory } from "../test-support.ts";
-import { ended } from "./fixture.ts";
 import { identifyProcess } from "./owner.ts";
 import { createWorkNotes, WORK_DIRECTORY } from "./work-notes.ts";
 

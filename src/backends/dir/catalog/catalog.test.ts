@@ -3,10 +3,15 @@ import { spawn } from "node:child_process";
 import { access } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "vitest";
+import {
+  failsWith,
+  openClient,
+  silent,
+  temporaryDirectory,
+} from "../../../../test/fixtures/dir/directory-backend.ts";
 import { isLanceError } from "../../../namespace/errors.ts";
 import { createEngine } from "../engine/engine.ts";
 import { createLocalStore } from "../format/local/local-store.ts";
-import { failsWith, openClient, silent, temporaryDirectory } from "../test-support.ts";
 import { createCatalog } from "./catalog.ts";
 import { createManifestTable } from "./manifest/manifest-table.ts";
 import type { Row } from "./state/row.ts";

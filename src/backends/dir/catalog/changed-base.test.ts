@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { cp, rm } from "node:fs/promises";
 import { test } from "vitest";
-import { silent } from "../test-support.ts";
+import { openBaseDirectory, table } from "../../../../test/fixtures/catalog/catalog.ts";
+import { silent } from "../../../../test/fixtures/dir/directory-backend.ts";
 import { createCatalog } from "./catalog.ts";
-import { openBaseDirectory, table } from "./catalog-fixture.ts";
 
 test("a commit that is prepared while a call reads the next version of another process is decided again", async (t) => {
   const { manifestTable, open } = await openBaseDirectory(t);

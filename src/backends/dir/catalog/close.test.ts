@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import { openBaseDirectory, table } from "./catalog-fixture.ts";
+import { openBaseDirectory, table } from "../../../../test/fixtures/catalog/catalog.ts";
 
 test("a catalog that is closed during a look keeps its files open until the look ends", async (t) => {
   const world = await openBaseDirectory(t);

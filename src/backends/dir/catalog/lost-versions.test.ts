@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { access, cp, rename, rm } from "node:fs/promises";
 import { test } from "vitest";
+import { openBaseDirectory, table } from "../../../../test/fixtures/catalog/catalog.ts";
+import { failsWith, silent } from "../../../../test/fixtures/dir/directory-backend.ts";
 import type { SharedCounter } from "../../../runtime/sharing.ts";
-import { failsWith, silent } from "../test-support.ts";
 import { createCatalog } from "./catalog.ts";
-import { openBaseDirectory, table } from "./catalog-fixture.ts";
 
 function createCounter(): SharedCounter {
   let value = 0;

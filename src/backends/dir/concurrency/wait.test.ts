@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
+import { failsWith } from "../../../../test/fixtures/dir/directory-backend.ts";
 import type { Call } from "../../../namespace/call/call.ts";
 import { LanceError } from "../../../namespace/errors.ts";
-import { failsWith } from "../test-support.ts";
 import { timeLimit, untilAborted } from "./wait.ts";
 
 test("work is waited for, and its failure is passed on", async () => {

@@ -1,8 +1,13 @@
 import assert from "node:assert/strict";
 import { Int32, Table, tableFromIPC, tableToIPC, Utf8, vectorFromArray } from "apache-arrow";
 import { type TestContext, test } from "vitest";
+import {
+  failsWith,
+  openClient,
+  silent,
+  temporaryDirectory,
+} from "../../../../test/fixtures/dir/directory-backend.ts";
 import { openDirectory } from "../open-directory.ts";
-import { failsWith, openClient, silent, temporaryDirectory } from "../test-support.ts";
 import { countMatching } from "./count-matching.ts";
 import { milestonesOf } from "./milestones.ts";
 

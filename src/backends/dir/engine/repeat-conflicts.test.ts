@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
+import { failsWith } from "../../../../test/fixtures/dir/directory-backend.ts";
 import type { ErrorName } from "../../../namespace/errors.ts";
-import { failsWith } from "../test-support.ts";
 import { repeatConflicts } from "./repeat-conflicts.ts";
 
 const conflict = () => new Error("lance error: Retryable commit conflict for version 7");

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test, vi } from "vitest";
+import { silent, temporaryDirectory } from "../../../../test/fixtures/dir/directory-backend.ts";
 import { createDirectoryBackend } from "../index.ts";
-import { silent, temporaryDirectory } from "../test-support.ts";
 
 test("a gateway does not start without a directory for temporary files", async (t) => {
   const root = await temporaryDirectory(t);

@@ -4,12 +4,12 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { tableFromArrays, tableToIPC } from "apache-arrow";
 import { type TestContext, test } from "vitest";
+import { silent, temporaryDirectory } from "../../../../test/fixtures/dir/directory-backend.ts";
 import { createDiskBucket } from "../../../../test/support/disk-bucket.ts";
 import { toIpcFile } from "../../../arrow/ipc/file.ts";
 import { createLocalStore } from "../format/local/local-store.ts";
 import type { ObjectStore } from "../format/storage.ts";
 import { createRemoteStore } from "../stores/remote-store.ts";
-import { silent, temporaryDirectory } from "../test-support.ts";
 import { createEngine, type Engine } from "./engine.ts";
 
 const disk = createLocalStore();

@@ -1,6 +1,6 @@
 import { test } from "vitest";
-import { temporaryDirectory } from "../test-support.ts";
-import { OLD_RELEASES, workOnOldTable } from "./old-writers-fixture.ts";
+import { temporaryDirectory } from "../../../../test/fixtures/dir/directory-backend.ts";
+import { OLD_RELEASES, workOnOldTable } from "../../../../test/fixtures/dir/old-writers.ts";
 
 for (const release of OLD_RELEASES) {
   test(`reads, appends to, merges into, commits to and prunes a table of pylance ${release}`, async (t) => {

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { mkdir } from "node:fs/promises";
 import { describe, expect, it, type TestContext } from "vitest";
+import { failsWith, silent, temporaryDirectory } from "../../../../test/fixtures/dir/directory-backend.ts";
 import { isEarlier, type TakenKey } from "../../../namespace/call/idempotency.ts";
 import { LanceError } from "../../../namespace/errors.ts";
 import { createLocalStore } from "../format/local/local-store.ts";
 import { listNames, type ObjectStore } from "../format/storage.ts";
-import { failsWith, silent, temporaryDirectory } from "../test-support.ts";
 import { IDEMPOTENCY_DIRECTORY } from "./record-days.ts";
 import { createIdempotencyRecords } from "./records.ts";
 

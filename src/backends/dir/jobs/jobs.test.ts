@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import { test } from "vitest";
+import { silent, temporaryDirectory } from "../../../../test/fixtures/dir/directory-backend.ts";
+import { clock, ended, endless, gate, jobsOn, request, storeIn } from "../../../../test/fixtures/dir/jobs.ts";
 import { LanceError } from "../../../namespace/errors.ts";
 import { createLocalStore } from "../format/local/local-store.ts";
-import { silent, temporaryDirectory } from "../test-support.ts";
 import { createJobs } from "./jobs.ts";
-import { clock, ended, endless, gate, jobsOn, request, storeIn } from "./jobs-fixture.ts";
 import { findJobFiles, type JobStore } from "./store.ts";
 
 test("a job is stored, done and remembered with its result", async (t) => {

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import { test } from "vitest";
-import { failsWith, silent, temporaryDirectory } from "../test-support.ts";
+import { failsWith, silent, temporaryDirectory } from "../../../../test/fixtures/dir/directory-backend.ts";
+import { clock, ended, endless, gate, jobsOn, request, storeIn } from "../../../../test/fixtures/dir/jobs.ts";
 import type { Job } from "./job.ts";
 import { createJobs } from "./jobs.ts";
-import { clock, ended, endless, gate, jobsOn, request, storeIn } from "./jobs-fixture.ts";
 import type { JobStore } from "./store.ts";
 
 test("a job beyond a number of waiting ones is refused, and leaves no record", async (t) => {

@@ -3,11 +3,11 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { pino } from "pino";
 import { test } from "vitest";
+import { failsWith, temporaryDirectory } from "../../../../test/fixtures/dir/directory-backend.ts";
+import { clock, ended, jobsOn, request, storeIn } from "../../../../test/fixtures/dir/jobs.ts";
 import { createLocalStore } from "../format/local/local-store.ts";
-import { failsWith, temporaryDirectory } from "../test-support.ts";
 import type { Job } from "./job.ts";
 import { createJobs } from "./jobs.ts";
-import { clock, ended, jobsOn, request, storeIn } from "./jobs-fixture.ts";
 import { createJobStore, JOBS_DIRECTORY } from "./store.ts";
 
 test("a damaged record is reported by its name", async (t) => {

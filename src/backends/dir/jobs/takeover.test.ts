@@ -1,13 +1,22 @@
 import assert from "node:assert/strict";
 import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
 import { test, vi } from "vitest";
+import { silent, temporaryDirectory } from "../../../../test/fixtures/dir/directory-backend.ts";
+import {
+  clock,
+  counted,
+  ended,
+  endless,
+  gate,
+  jobsOn,
+  request,
+  storeIn,
+} from "../../../../test/fixtures/dir/jobs.ts";
 import { LanceError } from "../../../namespace/errors.ts";
 import { createLocalStore } from "../format/local/local-store.ts";
 import { createStorageClock } from "../format/storage-clock.ts";
-import { silent, temporaryDirectory } from "../test-support.ts";
 import type { Job } from "./job.ts";
 import { createJobs, type Jobs } from "./jobs.ts";
-import { clock, counted, ended, endless, gate, jobsOn, request, storeIn } from "./jobs-fixture.ts";
 import type { JobWork } from "./running-jobs.ts";
 import { findJobFiles, type JobStore } from "./store.ts";
 

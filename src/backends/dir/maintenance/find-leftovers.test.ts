@@ -3,12 +3,19 @@ import { randomUUID } from "node:crypto";
 import { mkdir, readdir, readFile, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "vitest";
-import { leaveIntent, leaveMark, leaveVerdict } from "../batch/fixture.ts";
+import { leaveIntent, leaveMark, leaveVerdict } from "../../../../test/fixtures/dir/batch.ts";
+import { openClient, silent } from "../../../../test/fixtures/dir/directory-backend.ts";
+import {
+  collect,
+  openWorkshop,
+  putFile,
+  putUnlisted,
+  ROWS,
+  type Workshop,
+} from "../../../../test/fixtures/dir/maintenance.ts";
 import { createLocalStore } from "../format/local/local-store.ts";
 import { openDirectory } from "../open-directory.ts";
-import { openClient, silent } from "../test-support.ts";
 import { findLeftovers } from "./find-leftovers.ts";
-import { collect, openWorkshop, putFile, putUnlisted, ROWS, type Workshop } from "./fixture.ts";
 
 const HOUR = 3_600_000;
 const everything = () => true;

@@ -1,9 +1,15 @@
 import assert from "node:assert/strict";
 import { readdir } from "node:fs/promises";
 import { type TestContext, test } from "vitest";
+import { failsWith, openClient, silent } from "../../../../test/fixtures/dir/directory-backend.ts";
+import {
+  openWorkshop,
+  putFile,
+  putUnlisted,
+  ROWS,
+  type Workshop,
+} from "../../../../test/fixtures/dir/maintenance.ts";
 import { openDirectory } from "../open-directory.ts";
-import { failsWith, openClient, silent } from "../test-support.ts";
-import { openWorkshop, putFile, putUnlisted, ROWS, type Workshop } from "./fixture.ts";
 import { type Migrated, migrate } from "./migrate.ts";
 
 async function migrated({ root }: Workshop, dryRun = false): Promise<Migrated[]> {

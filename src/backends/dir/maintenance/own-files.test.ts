@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "vitest";
+import { silent } from "../../../../test/fixtures/dir/directory-backend.ts";
+import { collect, openWorkshop, putFile, type Workshop } from "../../../../test/fixtures/dir/maintenance.ts";
 import { createEngine } from "../engine/engine.ts";
 import { loadNative } from "../engine/native/load.ts";
 import type { NativeTable } from "../engine/native/native.ts";
-import { silent } from "../test-support.ts";
-import { collect, openWorkshop, putFile, type Workshop } from "./fixture.ts";
 
 const everything = () => true;
 const INDEX = "11111111-2222-3333-4444-555555555555";

@@ -2,6 +2,12 @@ import assert from "node:assert/strict";
 import { create } from "@bufbuild/protobuf";
 import { Int32 } from "apache-arrow";
 import { type TestContext, test } from "vitest";
+import {
+  failsWith,
+  openClient,
+  silent,
+  temporaryDirectory,
+} from "../../../../test/fixtures/dir/directory-backend.ts";
 import { streamOf } from "../../../../test/support/rows.ts";
 import { MergeInsertIntoTableRequestSchema } from "../../../gen/lance/namespace/v1/data_pb.ts";
 import {
@@ -11,7 +17,6 @@ import {
 import { LanceNamespaceService } from "../../../gen/lance/namespace/v1/service_pb.ts";
 import type { Operation } from "../../../namespace/lance-namespace.ts";
 import { createDirectoryBackend } from "../index.ts";
-import { failsWith, openClient, silent, temporaryDirectory } from "../test-support.ts";
 
 const ROWS = 100_000;
 

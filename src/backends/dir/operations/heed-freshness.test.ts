@@ -1,10 +1,16 @@
 import assert from "node:assert/strict";
 import { create } from "@bufbuild/protobuf";
 import { describe, it, type TestContext } from "vitest";
+import {
+  clientOf,
+  failsWith,
+  openClient,
+  silent,
+  temporaryDirectory,
+} from "../../../../test/fixtures/dir/directory-backend.ts";
 import { beginCall } from "../../../../test/support/caller.ts";
 import { LanceNamespaceService } from "../../../gen/lance/namespace/v1/service_pb.ts";
 import { createDirectoryBackend } from "../index.ts";
-import { clientOf, failsWith, openClient, silent, temporaryDirectory } from "../test-support.ts";
 
 const { namespaceExists, listTables } = LanceNamespaceService.method;
 

@@ -1,8 +1,13 @@
 import assert from "node:assert/strict";
 import { Int32, Table, tableToIPC, vectorFromArray } from "apache-arrow";
 import { test } from "vitest";
+import {
+  failsWith,
+  openClient,
+  silent,
+  temporaryDirectory,
+} from "../../../../test/fixtures/dir/directory-backend.ts";
 import { openDirectory } from "../open-directory.ts";
-import { failsWith, openClient, silent, temporaryDirectory } from "../test-support.ts";
 
 const many = (count: number, prefix = "k") =>
   Object.fromEntries(Array.from({ length: count }, (_, index) => [`${prefix}${index}`, "v"]));

@@ -5,8 +5,8 @@ import { connect } from "node:net";
 import { text } from "node:stream/consumers";
 import { setImmediate as turn } from "node:timers/promises";
 import { test } from "vitest";
+import { startFake } from "../../../../test/fixtures/dir/stores.ts";
 import { bounded, boundedForAll } from "./bounded-requests.ts";
-import { startFake } from "./fixture.ts";
 
 test("a library that reads an answer only after it has arrived misses none of it", async (t) => {
   const url = await startFake(t, (_, response) => response.end("whole"));

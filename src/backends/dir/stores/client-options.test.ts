@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "vitest";
-import { rows } from "../rows-fixture.ts";
-import { openClient, temporaryDirectory } from "../test-support.ts";
+import { openClient, temporaryDirectory } from "../../../../test/fixtures/dir/directory-backend.ts";
+import { rows } from "../../../../test/fixtures/dir/rows.ts";
 import { openAzure } from "./azure/client.ts";
 import { clientOptionsOf } from "./client-options.ts";
 import { openStore } from "./open-store.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { Readable } from "node:stream";
 import { test } from "vitest";
-import { failsWith } from "../test-support.ts";
+import { failsWith } from "../../../../test/fixtures/dir/directory-backend.ts";
 import { pacedBody, readPaced } from "./paced-body.ts";
 
 test("a body is read up to its limit, and ended beyond", async () => {

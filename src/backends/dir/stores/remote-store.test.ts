@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { Readable } from "node:stream";
 import { test, vi } from "vitest";
+import { failsWith } from "../../../../test/fixtures/dir/directory-backend.ts";
 import { inFastTime } from "../../../../test/support/fast-time.ts";
 import type { ObjectStore } from "../format/storage.ts";
-import { failsWith } from "../test-support.ts";
 import type { Bucket } from "./bucket.ts";
 import { createRemoteStore } from "./remote-store.ts";
 

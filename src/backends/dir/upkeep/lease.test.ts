@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, type TestContext, test, vi } from "vitest";
+import { temporaryDirectory } from "../../../../test/fixtures/dir/directory-backend.ts";
 import { createDiskBucket } from "../../../../test/support/disk-bucket.ts";
 import { createLocalStore } from "../format/local/local-store.ts";
 import { listNames, type ObjectStore } from "../format/storage.ts";
 import { createRemoteStore } from "../stores/remote-store.ts";
-import { temporaryDirectory } from "../test-support.ts";
 import { createUpkeepLeases, UPKEEP_DIRECTORY, type UpkeepLease } from "./lease.ts";
 
 const STORES: Readonly<Record<string, (root: string) => ObjectStore>> = {

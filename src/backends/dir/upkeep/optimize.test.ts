@@ -3,11 +3,11 @@ import { readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Field, List, Struct, Table, tableToIPC, Utf8, vectorFromArray } from "apache-arrow";
 import { type TestContext, test } from "vitest";
+import { openClient, silent, temporaryDirectory } from "../../../../test/fixtures/dir/directory-backend.ts";
+import { idsOf, rows } from "../../../../test/fixtures/dir/rows.ts";
 import { loadNative } from "../engine/native/load.ts";
 import { openDirectory } from "../open-directory.ts";
 import { datasetOf, requireTable } from "../operations/tables/lookup.ts";
-import { idsOf, rows } from "../rows-fixture.ts";
-import { openClient, silent, temporaryDirectory } from "../test-support.ts";
 import { inspectTable, type Work } from "./inspect.ts";
 import { optimizeTable } from "./optimize.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import { failsWith } from "../test-support.ts";
+import { failsWith } from "../../../../test/fixtures/dir/directory-backend.ts";
 import { checkUpkeepProperties, DEFAULT_POLICY, policyOf } from "./policy.ts";
 
 test("properties of a table override the policy", () => {

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { expect, type TestContext, test } from "vitest";
+import { openClient, silent, temporaryDirectory } from "../../../../test/fixtures/dir/directory-backend.ts";
+import { rows } from "../../../../test/fixtures/dir/rows.ts";
 import { LanceError } from "../../../namespace/errors.ts";
 import { createLocalStore } from "../format/local/local-store.ts";
 import type { ObjectStore } from "../format/storage.ts";
 import { openDirectory } from "../open-directory.ts";
-import { rows } from "../rows-fixture.ts";
-import { openClient, silent, temporaryDirectory } from "../test-support.ts";
 import { sweepTables } from "./sweep.ts";
 
 const TABLES = ["a", "b", "c"];

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "vitest";
+import { openClient, silent, temporaryDirectory } from "../../../../test/fixtures/dir/directory-backend.ts";
+import { rows } from "../../../../test/fixtures/dir/rows.ts";
 import { findVersions } from "../format/versions/version-files.ts";
 import { openDirectory } from "../open-directory.ts";
 import type { DirContext } from "../operations/context.ts";
 import { datasetOf, requireTable } from "../operations/tables/lookup.ts";
-import { rows } from "../rows-fixture.ts";
-import { openClient, silent, temporaryDirectory } from "../test-support.ts";
 import { type ActiveTable, createActivity, UPKEEP_TIMES } from "./activity.ts";
 import { createUpkeepLeases, type UpkeepLease } from "./lease.ts";
 import { optimizeTables } from "./optimize-now.ts";

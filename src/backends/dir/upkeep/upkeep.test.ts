@@ -2,16 +2,20 @@ import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, type TestContext, test } from "vitest";
+import {
+  openClient,
+  type TestClient,
+  temporaryDirectory,
+} from "../../../../test/fixtures/dir/directory-backend.ts";
+import { idsOf, rows } from "../../../../test/fixtures/dir/rows.ts";
+import { commitAsClient } from "../../../../test/fixtures/dir/staged-commit.ts";
 import { createDiskBucket } from "../../../../test/support/disk-bucket.ts";
 import type { UpkeepMetrics, UpkeepRun } from "../../../namespace/figures/upkeep-runs.ts";
 import type { NameRule } from "../../../namespace/identifier.ts";
 import { createLocalStore } from "../format/local/local-store.ts";
 import { createStorageClock } from "../format/storage-clock.ts";
 import { createReadAhead, type ReadAhead } from "../operations/read/read-ahead.ts";
-import { idsOf, rows } from "../rows-fixture.ts";
-import { commitAsClient } from "../staged-commit-fixture.ts";
 import { createRemoteStore } from "../stores/remote-store.ts";
-import { openClient, type TestClient, temporaryDirectory } from "../test-support.ts";
 import { UPKEEP_TIMES } from "./activity.ts";
 import { createUpkeepLeases } from "./lease.ts";
 import type { UpkeepOptions } from "./upkeep.ts";

@@ -1,7 +1,11 @@
 import assert from "node:assert/strict";
 import { expect, test } from "vitest";
-import { idsOf, rows } from "../rows-fixture.ts";
-import { openClient, type TestClient, temporaryDirectory } from "../test-support.ts";
+import {
+  openClient,
+  type TestClient,
+  temporaryDirectory,
+} from "../../../../test/fixtures/dir/directory-backend.ts";
+import { idsOf, rows } from "../../../../test/fixtures/dir/rows.ts";
 import { UPKEEP_TIMES } from "./activity.ts";
 import type { UpkeepOptions } from "./upkeep.ts";
 

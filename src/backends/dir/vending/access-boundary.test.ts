@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { describe, it } from "vitest";
+import { rolesFor } from "../../../../test/fixtures/dir/vending-boundary.ts";
 import { isLanceError } from "../../../namespace/errors.ts";
 import { accessBoundary, type BoundaryScope } from "./access-boundary.ts";
-import { rolesFor } from "./boundary-fixture.ts";
 import { PERMISSIONS } from "./vendor.ts";
 
 const SCOPE: BoundaryScope = { bucket: "lake", key: "root/t.lance", permission: "read" };

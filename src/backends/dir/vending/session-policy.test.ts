@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { describe, it } from "vitest";
+import { evaluate } from "../../../../test/fixtures/dir/vending-policy.ts";
 import { isLanceError } from "../../../namespace/errors.ts";
-import { evaluate } from "./policy-fixture.ts";
 import { type PolicyScope, sessionPolicy } from "./session-policy.ts";
 import { PERMISSIONS } from "./vendor.ts";
 

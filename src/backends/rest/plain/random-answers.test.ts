@@ -1,10 +1,15 @@
 import assert from "node:assert/strict";
 import type { Socket } from "node:net";
 import { test } from "vitest";
+import {
+  MAX_ANSWER_BYTES,
+  play,
+  type RandomAnswer,
+  randomAnswer,
+} from "../../../../test/fixtures/upstreams/random-rest-answers.ts";
 import { createRandom, type Random } from "../../../../test/support/random.ts";
 import { seedOf } from "../../../../test/support/seed.ts";
 import { LateSignal } from "../../../runtime/late-signal.ts";
-import { MAX_ANSWER_BYTES, play, type RandomAnswer, randomAnswer } from "../random-answer-fixture.ts";
 import type { UpstreamFailure } from "../transport.ts";
 import { createHttpTransport } from "../undici-transport.ts";
 import { REQUEST, upstreamOf } from "./fixture.ts";

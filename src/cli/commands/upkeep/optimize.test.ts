@@ -2,10 +2,14 @@ import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test, vi } from "vitest";
+import {
+  openClient,
+  type TestClient,
+  temporaryDirectory,
+} from "../../../../test/fixtures/dir/directory-backend.ts";
+import { rows } from "../../../../test/fixtures/dir/rows.ts";
 import { createLocalStore } from "../../../backends/dir/format/local/local-store.ts";
 import { createStorageClock } from "../../../backends/dir/format/storage-clock.ts";
-import { rows } from "../../../backends/dir/rows-fixture.ts";
-import { openClient, type TestClient, temporaryDirectory } from "../../../backends/dir/test-support.ts";
 import { createUpkeepLeases } from "../../../backends/dir/upkeep/lease.ts";
 import { runProgram } from "../../program.ts";
 

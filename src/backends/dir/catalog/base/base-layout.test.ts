@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { basename } from "node:path";
 import { type TestContext, test } from "vitest";
+import { temporaryDirectory } from "../../../../../test/fixtures/dir/directory-backend.ts";
 import { createDiskBucket } from "../../../../../test/support/disk-bucket.ts";
 import { UnsyncedError } from "../../format/local/local-errors.ts";
 import { createLocalStore } from "../../format/local/local-store.ts";
 import { keyIn, listNames, type ObjectStore } from "../../format/storage.ts";
 import { createRemoteStore } from "../../stores/remote-store.ts";
-import { temporaryDirectory } from "../../test-support.ts";
 import { createLayout } from "./base-layout.ts";
 
 const disk = createLocalStore();

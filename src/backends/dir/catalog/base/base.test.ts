@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "vitest";
+import { temporaryDirectory } from "../../../../../test/fixtures/dir/directory-backend.ts";
+import { createMemoryStore } from "../../../../../test/fixtures/dir/format.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
-import { createMemoryStore } from "../../format/fixture.ts";
 import { RefusedRequest } from "../../format/refused-request.ts";
 import { openStore } from "../../stores/open-store.ts";
-import { temporaryDirectory } from "../../test-support.ts";
 import { openBase } from "./base.ts";
 
 const open = (store = createMemoryStore(), root = "root") => ({ store, root, engineOptions: {} });

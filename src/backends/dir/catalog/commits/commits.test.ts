@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { type TestContext, test } from "vitest";
+import { table } from "../../../../../test/fixtures/catalog/catalog.ts";
+import { silent, temporaryDirectory } from "../../../../../test/fixtures/dir/directory-backend.ts";
 import { isLanceError } from "../../../../namespace/errors.ts";
 import { createEngine, type Engine } from "../../engine/engine.ts";
 import { commitMetadata } from "../../format/changes/commit.ts";
@@ -8,9 +10,7 @@ import { UnsyncedError } from "../../format/local/local-errors.ts";
 import { createLocalStore } from "../../format/local/local-store.ts";
 import { keyIn, type ObjectStore } from "../../format/storage.ts";
 import { readVersion } from "../../format/versions/version-files.ts";
-import { silent, temporaryDirectory } from "../../test-support.ts";
 import { type Catalog, createCatalog } from "../catalog.ts";
-import { table } from "../catalog-fixture.ts";
 import { createManifestTable, MANIFEST_NAME } from "../manifest/manifest-table.ts";
 import type { Row } from "../state/row.ts";
 

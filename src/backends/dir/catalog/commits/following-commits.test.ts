@@ -3,6 +3,7 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { setImmediate as turn } from "node:timers/promises";
 import { expect, type TestContext, test } from "vitest";
+import { failsWith, silent, temporaryDirectory } from "../../../../../test/fixtures/dir/directory-backend.ts";
 import { createDiskBucket } from "../../../../../test/support/disk-bucket.ts";
 import { createRandom } from "../../../../../test/support/random.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
@@ -12,7 +13,6 @@ import { RefusedRequest } from "../../format/refused-request.ts";
 import type { Bucket } from "../../stores/bucket.ts";
 import type { Outcome } from "../../stores/conditional-put.ts";
 import { createRemoteStore } from "../../stores/remote-store.ts";
-import { failsWith, silent, temporaryDirectory } from "../../test-support.ts";
 import { type Catalog, createCatalog } from "../catalog.ts";
 import { createManifestTable, MANIFEST_NAME } from "../manifest/manifest-table.ts";
 

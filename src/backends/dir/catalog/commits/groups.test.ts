@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "vitest";
+import { openBaseDirectory, table } from "../../../../../test/fixtures/catalog/catalog.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import { createLocalStore } from "../../format/local/local-store.ts";
 import type { Catalog } from "../catalog.ts";
-import { openBaseDirectory, table } from "../catalog-fixture.ts";
 import type { ManifestTable } from "../manifest/manifest-table.ts";
 import type { Row } from "../state/row.ts";
 import { createState } from "../state/state.ts";

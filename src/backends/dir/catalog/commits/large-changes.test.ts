@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
+import { openBaseDirectory, table } from "../../../../../test/fixtures/catalog/catalog.ts";
 import type { Steps } from "../../../../runtime/pace.ts";
-import { openBaseDirectory, table } from "../catalog-fixture.ts";
 import { MAX_ROWS_AT_ONCE } from "../manifest/reader.ts";
 import { createDraft, type Draft } from "../state/draft.ts";
 import { walkTables } from "../walk.ts";

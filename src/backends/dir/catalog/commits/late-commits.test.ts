@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { type TestContext, test, vi } from "vitest";
+import { openBaseDirectory, table } from "../../../../../test/fixtures/catalog/catalog.ts";
+import { failsWith } from "../../../../../test/fixtures/dir/directory-backend.ts";
 import { pruneVersions } from "../../format/versions/prune.ts";
 import { latestVersion } from "../../format/versions/version-files.ts";
-import { failsWith } from "../../test-support.ts";
-import { openBaseDirectory, table } from "../catalog-fixture.ts";
 import { mayLeaveGap } from "../manifest/gap-marker.ts";
 
 /** A catalog that another process changes and prunes while the put of a version waits. */

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "vitest";
+import { failsWith, silent, temporaryDirectory } from "../../../../../test/fixtures/dir/directory-backend.ts";
 import { createDiskBucket } from "../../../../../test/support/disk-bucket.ts";
 import { type ErrorName, isLanceError, LanceError } from "../../../../namespace/errors.ts";
 import { createEngine } from "../../engine/engine.ts";
@@ -10,7 +11,6 @@ import { RefusedRequest } from "../../format/refused-request.ts";
 import { keyIn, type ObjectStore } from "../../format/storage.ts";
 import type { Bucket } from "../../stores/bucket.ts";
 import { createRemoteStore } from "../../stores/remote-store.ts";
-import { failsWith, silent, temporaryDirectory } from "../../test-support.ts";
 import { type Catalog, createCatalog } from "../catalog.ts";
 import { createManifestTable, MANIFEST_NAME } from "../manifest/manifest-table.ts";
 

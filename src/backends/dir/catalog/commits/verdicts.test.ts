@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "vitest";
+import { openBaseDirectory } from "../../../../../test/fixtures/catalog/catalog.ts";
 import { readVersion } from "../../format/versions/version-files.ts";
 import type { Catalog } from "../catalog.ts";
-import { openBaseDirectory } from "../catalog-fixture.ts";
 import { MANIFEST_NAME } from "../manifest/manifest-table.ts";
 import { type Verdict, verdictsIn } from "../state/verdicts.ts";
 

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { expect, test, vi } from "vitest";
+import { table } from "../../../../../test/fixtures/catalog/catalog.ts";
+import { declare, openWorkers } from "../../../../../test/fixtures/catalog/workers.ts";
+import { failsWith } from "../../../../../test/fixtures/dir/directory-backend.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
-import { failsWith } from "../../test-support.ts";
 import type { Catalog } from "../catalog.ts";
-import { table } from "../catalog-fixture.ts";
 import type { Mutation } from "../commits/decide.ts";
-import { declare, openWorkers } from "./workers-fixture.ts";
 
 test("mutations of all workers are few commits, which no worker reads from the storage", async (t) => {
   const { catalogs, reads, versions } = await openWorkers(t, 3);

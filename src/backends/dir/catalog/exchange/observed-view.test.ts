@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import { table } from "../catalog-fixture.ts";
+import { table } from "../../../../../test/fixtures/catalog/catalog.ts";
 import { createState } from "../state/state.ts";
 import { NO_FACTS } from "../state/version-facts.ts";
 import type { CatalogView } from "../state/view.ts";

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { expect, test } from "vitest";
+import { table } from "../../../../../test/fixtures/catalog/catalog.ts";
+import { declare, openWorkers } from "../../../../../test/fixtures/catalog/workers.ts";
 import type { Steps } from "../../../../runtime/pace.ts";
 import type { Catalog } from "../catalog.ts";
-import { table } from "../catalog-fixture.ts";
 import { MAX_ROWS_AT_ONCE } from "../manifest/reader.ts";
 import type { Draft } from "../state/draft.ts";
-import { declare, openWorkers } from "./workers-fixture.ts";
 
 /** More rows than a worker takes over in place. */
 const MANY = MAX_ROWS_AT_ONCE + 1_000;

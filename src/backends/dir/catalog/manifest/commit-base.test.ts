@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { test } from "vitest";
+import { anId, someRows } from "../../../../../test/fixtures/catalog/state.ts";
 import type { Row } from "../state/row.ts";
 import { type RowAddress, type StoredRow, toStored } from "../state/rows/stored-row.ts";
 import { type CatalogState, createState } from "../state/state.ts";
-import { anId, someRows } from "../state/state-fixture.ts";
 import type { Changes } from "../state/view.ts";
 import { type BaseState, stateAfter } from "./commit-base.ts";
 

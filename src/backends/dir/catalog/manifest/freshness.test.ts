@@ -4,14 +4,14 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import { expect, test, vi } from "vitest";
+import { temporaryDirectory } from "../../../../../test/fixtures/dir/directory-backend.ts";
 import { manifestName, type NamingScheme } from "../../format/dataset.ts";
 import { createLocalStore } from "../../format/local/local-store.ts";
 import type { DirectoryStamp, ObjectStore } from "../../format/storage.ts";
-import { temporaryDirectory } from "../../test-support.ts";
 import { createFreshness } from "./freshness.ts";
 
 const COMMITS = 200;
-const COMMITTER = new URL("../commits/committer-fixture.ts", import.meta.url);
+const COMMITTER = new URL("../../../../../test/fixtures/catalog/committer.ts", import.meta.url);
 
 /** Shows a disk through a file system whose times are whole multiples of a number of nanoseconds. */
 function withCoarseTimes(store: ReturnType<typeof createLocalStore>, tickNs: bigint): ObjectStore {

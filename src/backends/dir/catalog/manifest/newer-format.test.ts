@@ -3,6 +3,8 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { type TestContext, test } from "vitest";
+import { table } from "../../../../../test/fixtures/catalog/catalog.ts";
+import { silent, temporaryDirectory } from "../../../../../test/fixtures/dir/directory-backend.ts";
 import {
   DataFragmentSchema,
   Manifest_DataStorageFormatSchema,
@@ -15,9 +17,7 @@ import { buildManifestFile, readSection } from "../../format/files/manifest-file
 import { createLocalStore } from "../../format/local/local-store.ts";
 import { keyIn } from "../../format/storage.ts";
 import { readVersion } from "../../format/versions/version-files.ts";
-import { silent, temporaryDirectory } from "../../test-support.ts";
 import { type Catalog, createCatalog } from "../catalog.ts";
-import { table } from "../catalog-fixture.ts";
 import type { Row } from "../state/row.ts";
 import { createManifestTable, MANIFEST_NAME } from "./manifest-table.ts";
 

@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "vitest";
+import { openBaseDirectory, table } from "../../../../../test/fixtures/catalog/catalog.ts";
+import { silent } from "../../../../../test/fixtures/dir/directory-backend.ts";
+import { engineWith } from "../../../../../test/fixtures/dir/engine.ts";
 import { identifyProcess } from "../../batch/owner.ts";
 import { createWorkNotes, WORK_DIRECTORY } from "../../batch/work-notes.ts";
-import { engineWith } from "../../engine-fixture.ts";
 import { findVersions } from "../../format/versions/version-files.ts";
-import { silent } from "../../test-support.ts";
-import { openBaseDirectory, table } from "../catalog-fixture.ts";
 import { createManifestTable, MANIFEST_NAME, type ManifestTable } from "./manifest-table.ts";
 
 const { signal } = new AbortController();

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "vitest";
+import { table } from "../../../../../test/fixtures/catalog/catalog.ts";
+import { silent, temporaryDirectory } from "../../../../../test/fixtures/dir/directory-backend.ts";
 import { createEngine } from "../../engine/engine.ts";
 import { createLocalStore } from "../../format/local/local-store.ts";
 import { readVersion } from "../../format/versions/version-files.ts";
-import { silent, temporaryDirectory } from "../../test-support.ts";
 import { createCatalog } from "../catalog.ts";
-import { table } from "../catalog-fixture.ts";
 import type { Row } from "../state/row.ts";
 import type { CatalogState } from "../state/state.ts";
 import { createManifestTable } from "./manifest-table.ts";

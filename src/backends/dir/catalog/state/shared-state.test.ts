@@ -3,11 +3,11 @@ import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 import fc from "fast-check";
 import { describe, test } from "vitest";
+import { anId, check, someRows } from "../../../../../test/fixtures/catalog/state.ts";
 import { atOnce } from "../../../../runtime/pace.ts";
 import { createMemory } from "./memory.ts";
 import type { Row } from "./row.ts";
 import { type CatalogState, createState, openState, type SharedState } from "./state.ts";
-import { anId, check, someRows } from "./state-fixture.ts";
 
 type Model = Map<string, Row>;
 
@@ -128,7 +128,9 @@ function* rowsOf(version: number, count: number): Generator<Row> {
 test("a thread that reads while versions are made never sees a part of another one", async (t) => {
   const ROWS = 1_500;
   const VERSIONS = 20;
-  const reader = new Worker(new URL("shared-state-reader-fixture.ts", import.meta.url));
+  const reader = new Worker(
+    new URL("../../../../../test/fixtures/catalog/shared-state-reader.ts", import.meta.url),
+  );
   t.onTestFinished(async () => void (await reader.terminate()));
   const state = createState([], createMemory(true));
   let before: readonly Row[] = [];

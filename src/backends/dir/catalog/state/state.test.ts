@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { test } from "vitest";
+import { anId, check, someRows } from "../../../../../test/fixtures/catalog/state.ts";
 import { atOnce } from "../../../../runtime/pace.ts";
 import { createDraft } from "./draft.ts";
 import { createMemory } from "./memory.ts";
@@ -9,7 +10,6 @@ import { parentId, type Row } from "./row.ts";
 import { toBatch } from "./rows/row-batch.ts";
 import type { RowAddress } from "./rows/stored-row.ts";
 import { type CatalogState, createState, createStateBuilder } from "./state.ts";
-import { anId, check, someRows } from "./state-fixture.ts";
 
 test("contains exactly its rows after any changes", () => {
   fc.assert(

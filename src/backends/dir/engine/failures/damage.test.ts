@@ -2,11 +2,17 @@ import assert from "node:assert/strict";
 import { cp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeAll, describe, type TestContext, test } from "vitest";
+import {
+  clientOf,
+  openClient,
+  silent,
+  type TestClient,
+  temporaryDirectory,
+} from "../../../../../test/fixtures/dir/directory-backend.ts";
+import { idsOf, rows } from "../../../../../test/fixtures/dir/rows.ts";
 import { temporaryDirectory as openDirectory } from "../../../../../test/support/directory.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import { createDirectoryBackend } from "../../index.ts";
-import { idsOf, rows } from "../../rows-fixture.ts";
-import { clientOf, openClient, silent, type TestClient, temporaryDirectory } from "../../test-support.ts";
 import { toEngineError } from "./errors.ts";
 
 /** Texts of engine 0.39 about files that it cannot read. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "vitest";
-import { failsWith } from "../../test-support.ts";
+import { failsWith } from "../../../../../test/fixtures/dir/directory-backend.ts";
 import { checkExpressions } from "./predicate.ts";
 import { checkExpression } from "./sql.ts";
 

@@ -15,9 +15,13 @@ import {
   vectorFromArray,
 } from "apache-arrow";
 import { type TestContext, test } from "vitest";
+import {
+  failsWith,
+  openClient,
+  temporaryDirectory,
+} from "../../../../../test/fixtures/dir/directory-backend.ts";
+import { idsOf } from "../../../../../test/fixtures/dir/rows.ts";
 import { atOnce } from "../../../../runtime/pace.ts";
-import { idsOf } from "../../rows-fixture.ts";
-import { failsWith, openClient, temporaryDirectory } from "../../test-support.ts";
 import { exactMatch } from "./exact-filter.ts";
 import { exactLiteralSteps } from "./exact-literals.ts";
 

@@ -1,8 +1,12 @@
 import assert from "node:assert/strict";
 import { Int8, Int32, Int64, Table, tableFromIPC, tableToIPC, Uint8, vectorFromArray } from "apache-arrow";
 import { type TestContext, test } from "vitest";
+import {
+  failsWith,
+  openClient,
+  temporaryDirectory,
+} from "../../../../../test/fixtures/dir/directory-backend.ts";
 import { atOnce } from "../../../../runtime/pace.ts";
-import { failsWith, openClient, temporaryDirectory } from "../../test-support.ts";
 import { exactSumSteps } from "./exact-sums.ts";
 
 async function openTable(t: TestContext) {

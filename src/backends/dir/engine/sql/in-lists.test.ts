@@ -2,9 +2,13 @@ import assert from "node:assert/strict";
 import { Int32, Table, tableFromIPC, tableToIPC, Utf8, vectorFromArray } from "apache-arrow";
 import fc from "fast-check";
 import { type TestContext, test } from "vitest";
+import {
+  failsWith,
+  openClient,
+  temporaryDirectory,
+} from "../../../../../test/fixtures/dir/directory-backend.ts";
 import { isLanceError } from "../../../../namespace/errors.ts";
 import { atOnce } from "../../../../runtime/pace.ts";
-import { failsWith, openClient, temporaryDirectory } from "../../test-support.ts";
 import { apartSteps, type Use } from "./in-lists.ts";
 
 type Value = number | string | null;

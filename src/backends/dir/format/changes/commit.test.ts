@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { clone, toBinary } from "@bufbuild/protobuf";
 import { describe, it } from "vitest";
+import { type MemoryStore, openFixture } from "../../../../../test/fixtures/dir/format.ts";
 import { type Manifest, ManifestSchema } from "../../../../gen/lance/format/table_pb.ts";
 import { isLanceError } from "../../../../namespace/errors.ts";
 import type { DatasetRef } from "../dataset.ts";
 import { metadataText } from "../files/manifest.ts";
 import { buildManifestFile, readInheritedPart, readSection } from "../files/manifest-file.ts";
-import { type MemoryStore, openFixture } from "../fixture.ts";
 import { findTransaction, readTransactionMessage } from "../versions/transaction-records.ts";
 import { latestVersion, listVersions, readVersion } from "../versions/version-files.ts";
 import { type CommitOptions, commitMetadata } from "./commit.ts";

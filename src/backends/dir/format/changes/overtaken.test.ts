@@ -1,8 +1,12 @@
 import assert from "node:assert/strict";
 import { type TestContext, test, vi } from "vitest";
+import { stageNext } from "../../../../../test/fixtures/dir/batch.ts";
+import {
+  failsWith,
+  openClient,
+  temporaryDirectory,
+} from "../../../../../test/fixtures/dir/directory-backend.ts";
 import { people, personStream } from "../../../../../test/support/arrow.ts";
-import { stageNext } from "../../batch/fixture.ts";
-import { failsWith, openClient, temporaryDirectory } from "../../test-support.ts";
 import { createLocalStore } from "../local/local-store.ts";
 import { keyIn, type ObjectStore } from "../storage.ts";
 import { pruneVersions } from "../versions/prune.ts";

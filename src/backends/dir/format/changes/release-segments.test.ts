@@ -1,9 +1,13 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "vitest";
+import {
+  openClient,
+  silent,
+  temporaryDirectory,
+} from "../../../../../test/fixtures/dir/directory-backend.ts";
+import { idsOf, rows } from "../../../../../test/fixtures/dir/rows.ts";
 import { createEngine } from "../../engine/engine.ts";
-import { idsOf, rows } from "../../rows-fixture.ts";
-import { openClient, silent, temporaryDirectory } from "../../test-support.ts";
 import { readIndices } from "../files/index-section.ts";
 import { createLocalStore } from "../local/local-store.ts";
 import { readVersion } from "../versions/version-files.ts";

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { clone, create } from "@bufbuild/protobuf";
 import { describe, it } from "vitest";
+import { type MemoryStore, openFixture } from "../../../../../test/fixtures/dir/format.ts";
 import { BasePathSchema, ManifestSchema } from "../../../../gen/lance/format/table_pb.ts";
 import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
 import { type DatasetRef, manifestKey, type NamingScheme } from "../dataset.ts";
 import { buildManifestFile, readInheritedPart } from "../files/manifest-file.ts";
-import { type MemoryStore, openFixture } from "../fixture.ts";
 import { deleteVersions } from "../versions/delete-versions.ts";
 import { describeVersion, listVersions, readVersion } from "../versions/version-files.ts";
 import { createVersion } from "./staged-version.ts";

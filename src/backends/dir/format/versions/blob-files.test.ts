@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "vitest";
-import { blobStream, patternBytes } from "../../operations/blobs/fixture.ts";
-import { openClient, temporaryDirectory } from "../../test-support.ts";
+import { blobStream, patternBytes } from "../../../../../test/fixtures/dir/blobs.ts";
+import { openClient, temporaryDirectory } from "../../../../../test/fixtures/dir/directory-backend.ts";
 import { createLocalStore } from "../local/local-store.ts";
 import type { FileFeatures } from "../storage.ts";
 import { listTree } from "../storage.ts";

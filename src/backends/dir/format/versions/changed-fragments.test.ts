@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { describe, it } from "vitest";
+import { openFixture } from "../../../../../test/fixtures/dir/format.ts";
 import { TransactionSchema } from "../../../../gen/lance/format/transaction_pb.ts";
 import { isLanceError } from "../../../../namespace/errors.ts";
 import { createVersion } from "../changes/staged-version.ts";
 import { manifestKey } from "../dataset.ts";
 import { buildManifestFile, readInheritedPart } from "../files/manifest-file.ts";
-import { openFixture } from "../fixture.ts";
 import { readVersion } from "./version-files.ts";
 
 type Operation = MessageInitShape<typeof TransactionSchema>["operation"];

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { test } from "vitest";
-import { openFixture } from "../fixture.ts";
+import { openFixture } from "../../../../../test/fixtures/dir/format.ts";
 import { createRangeCheck, deleteVersions } from "./delete-versions.ts";
 import { latestVersion } from "./version-files.ts";
 

@@ -1,7 +1,11 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "vitest";
-import { idsOf, rows } from "../../rows-fixture.ts";
-import { failsWith, openClient, temporaryDirectory } from "../../test-support.ts";
+import {
+  failsWith,
+  openClient,
+  temporaryDirectory,
+} from "../../../../../test/fixtures/dir/directory-backend.ts";
+import { idsOf, rows } from "../../../../../test/fixtures/dir/rows.ts";
 import { commitChange } from "../changes/commit.ts";
 import type { DatasetRef } from "../dataset.ts";
 import { UnsyncedError } from "../local/local-errors.ts";

@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Int32, Table, tableToIPC, vectorFromArray } from "apache-arrow";
 import { test } from "vitest";
+import { openClient, temporaryDirectory } from "../../../../../test/fixtures/dir/directory-backend.ts";
+import { createMemoryStore, type MemoryStore } from "../../../../../test/fixtures/dir/format.ts";
 import { isLanceError } from "../../../../namespace/errors.ts";
-import { openClient, temporaryDirectory } from "../../test-support.ts";
-import { createMemoryStore, type MemoryStore } from "../fixture.ts";
 import {
   alter,
   MAX_REVISIONS,

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { clone } from "@bufbuild/protobuf";
 import { describe, it } from "vitest";
+import { openFixture, saidOf } from "../../../../../test/fixtures/dir/format.ts";
 import { ManifestSchema } from "../../../../gen/lance/format/table_pb.ts";
 import { isLanceError } from "../../../../namespace/errors.ts";
-import { openFixture, saidOf } from "../fixture.ts";
 import { findTransaction, readTransaction } from "./transaction-records.ts";
 import { readVersion } from "./version-files.ts";
 

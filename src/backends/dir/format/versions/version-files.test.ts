@@ -1,10 +1,15 @@
 import assert from "node:assert/strict";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, it } from "vitest";
+import {
+  createMemoryStore,
+  openFixture,
+  saidOf,
+  saidOfBranch,
+} from "../../../../../test/fixtures/dir/format.ts";
 import { errorEntry, isLanceError } from "../../../../namespace/errors.ts";
 import { manifestName } from "../dataset.ts";
 import { countRows, metadataText, timestampMillis } from "../files/manifest.ts";
-import { createMemoryStore, openFixture, saidOf, saidOfBranch } from "../fixture.ts";
 import { deleteVersions } from "./delete-versions.ts";
 import { describeVersion, latestVersion, listVersions, readVersion } from "./version-files.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import { openFixture } from "../fixture.ts";
+import { openFixture } from "../../../../../test/fixtures/dir/format.ts";
 import { takeUnknownVersions } from "./version-ledger.ts";
 
 test("of versions with a gap that no writer leaves, only the newest is looked at", () => {

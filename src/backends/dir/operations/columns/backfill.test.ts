@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { tableFromIPC } from "apache-arrow";
 import { expect, test } from "vitest";
+import { openClient, temporaryDirectory } from "../../../../../test/fixtures/dir/directory-backend.ts";
+import { rows } from "../../../../../test/fixtures/dir/rows.ts";
 import { createLocalStore } from "../../format/local/local-store.ts";
 import type { Job } from "../../jobs/job.ts";
 import { createJobStore, JOBS_DIRECTORY } from "../../jobs/store.ts";
-import { rows } from "../../rows-fixture.ts";
-import { openClient, temporaryDirectory } from "../../test-support.ts";
 import { BACKFILL_COLUMN } from "./backfill.ts";
 
 /** Leaves a job as a process does that was closed while it worked, and returns how the next process ends it. */

@@ -3,14 +3,19 @@ import { create } from "@bufbuild/protobuf";
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import { Int32, Table, tableToIPC, vectorFromArray } from "apache-arrow";
 import { test } from "vitest";
+import {
+  failsWith,
+  openClient,
+  silent,
+  temporaryDirectory,
+} from "../../../../../test/fixtures/dir/directory-backend.ts";
+import { engineWith } from "../../../../../test/fixtures/dir/engine.ts";
+import { idsOf, rows } from "../../../../../test/fixtures/dir/rows.ts";
 import { beginCall } from "../../../../../test/support/caller.ts";
 import { streamOf } from "../../../../../test/support/rows.ts";
 import { CreateTableMode, InsertMode } from "../../../../gen/lance/namespace/v1/data_pb.ts";
 import { LanceNamespaceService } from "../../../../gen/lance/namespace/v1/service_pb.ts";
-import { engineWith } from "../../engine-fixture.ts";
 import { openDirectory } from "../../open-directory.ts";
-import { idsOf, rows } from "../../rows-fixture.ts";
-import { failsWith, openClient, silent, temporaryDirectory } from "../../test-support.ts";
 import { createColumnOperations } from "./columns.ts";
 
 const changes = [

@@ -1,13 +1,17 @@
 import assert from "node:assert/strict";
 import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { type TestContext, test } from "vitest";
+import {
+  failsWith,
+  openClient,
+  temporaryDirectory,
+} from "../../../../../test/fixtures/dir/directory-backend.ts";
+import { rows } from "../../../../../test/fixtures/dir/rows.ts";
 import { type IndexMetadataSchema, IndexSectionSchema } from "../../../../gen/lance/format/table_pb.ts";
 import { manifestKey } from "../../format/dataset.ts";
 import { buildManifestFile } from "../../format/files/manifest-file.ts";
 import { createLocalStore } from "../../format/local/local-store.ts";
 import { readVersion } from "../../format/versions/version-files.ts";
-import { rows } from "../../rows-fixture.ts";
-import { failsWith, openClient, temporaryDirectory } from "../../test-support.ts";
 
 type Segment = MessageInitShape<typeof IndexMetadataSchema>;
 

@@ -3,12 +3,18 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Int32, Table, tableFromIPC, tableToIPC, Utf8, vectorFromArray } from "apache-arrow";
 import { test } from "vitest";
+import {
+  failsWith,
+  openClient,
+  silent,
+  type TestClient,
+  temporaryDirectory,
+} from "../../../../../test/fixtures/dir/directory-backend.ts";
 import type { NativeTable } from "../../engine/native/native.ts";
 import { INDEX_SEEDS } from "../../format/changes/index-seed.ts";
 import { readIndices } from "../../format/files/index-section.ts";
 import { readVersion } from "../../format/versions/version-files.ts";
 import { openDirectory } from "../../open-directory.ts";
-import { failsWith, openClient, silent, type TestClient, temporaryDirectory } from "../../test-support.ts";
 import { datasetOf, requireTable } from "../tables/lookup.ts";
 import { growIndex } from "./grow-index.ts";
 

@@ -2,14 +2,19 @@ import assert from "node:assert/strict";
 import { create } from "@bufbuild/protobuf";
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import { test, vi } from "vitest";
+import {
+  failsWith,
+  openClient,
+  silent,
+  temporaryDirectory,
+} from "../../../../../test/fixtures/dir/directory-backend.ts";
+import { engineWith } from "../../../../../test/fixtures/dir/engine.ts";
+import { rows } from "../../../../../test/fixtures/dir/rows.ts";
+import { openTexts, SCAN_BYTES } from "../../../../../test/fixtures/dir/wide-rows.ts";
 import { until } from "../../../../../test/support/until.ts";
-import { engineWith } from "../../engine-fixture.ts";
 import { createLocalStore } from "../../format/local/local-store.ts";
 import { createJobStore, JOBS_DIRECTORY } from "../../jobs/store.ts";
 import { openDirectory } from "../../open-directory.ts";
-import { rows } from "../../rows-fixture.ts";
-import { failsWith, openClient, silent, temporaryDirectory } from "../../test-support.ts";
-import { openTexts, SCAN_BYTES } from "../../wide-rows-fixture.ts";
 import { CREATE_INDEX, createIndexBuilds } from "./index-build.ts";
 
 for (const [indexType, column] of [

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import { failsWith } from "../../test-support.ts";
+import { failsWith } from "../../../../../test/fixtures/dir/directory-backend.ts";
 import { checkIndexFields } from "./index-fields.ts";
 import { indexKind } from "./index-kinds.ts";
 

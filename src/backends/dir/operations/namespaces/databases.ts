@@ -1,6 +1,10 @@
+import {
+  concernsDatabases,
+  DATABASE_PROPERTY,
+  isDatabase,
+} from "../../../../namespace/call/root-databases.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { Identifier } from "../../../../namespace/identifier.ts";
-import { concernsDatabases, DATABASE_PROPERTY, isDatabase } from "../../../../namespace/root-databases.ts";
 import type { Catalog } from "../../catalog/catalog.ts";
 import type { CatalogView } from "../../catalog/state/view.ts";
 

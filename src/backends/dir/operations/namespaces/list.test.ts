@@ -3,10 +3,14 @@ import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
+import {
+  openClient,
+  type TestClient,
+  temporaryDirectory,
+} from "../../../../../test/fixtures/dir/directory-backend.ts";
 import { createBaseListing } from "../../catalog/base/base-listing.ts";
 import { createStaleness } from "../../concurrency/allow-staleness.ts";
 import { createLocalStore } from "../../format/local/local-store.ts";
-import { openClient, type TestClient, temporaryDirectory } from "../../test-support.ts";
 
 /** Returns all names of the root, read in pages of a size. */
 async function pages(client: TestClient, limit: number, includeDeclared = true): Promise<string[]> {

@@ -4,9 +4,9 @@ import {
   ListAllTablesResponseSchema,
   ListTablesResponseSchema,
 } from "../../../../gen/lance/namespace/v1/table_pb.ts";
+import { concernsDatabases } from "../../../../namespace/call/root-databases.ts";
 import type { Identifier } from "../../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
-import { concernsDatabases } from "../../../../namespace/root-databases.ts";
 import { createBaseListing } from "../../catalog/base/base-listing.ts";
 import { rootLocation, rootName } from "../../catalog/base/location-names.ts";
 import type { CatalogContext, TableContext } from "../../catalog/catalog-context.ts";

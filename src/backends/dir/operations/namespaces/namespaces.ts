@@ -8,10 +8,10 @@ import {
   DropNamespaceResponseSchema,
   NamespaceExistsResponseSchema,
 } from "../../../../gen/lance/namespace/v1/namespace_pb.ts";
+import { isDatabase } from "../../../../namespace/call/root-databases.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import { type Identifier, joinIdentifier } from "../../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
-import { isDatabase } from "../../../../namespace/root-databases.ts";
 import { ITEMS_PER_STEP, type Steps } from "../../../../runtime/pace.ts";
 import type { ChangeContext } from "../../batch/change-context.ts";
 import type { Draft } from "../../catalog/state/draft.ts";

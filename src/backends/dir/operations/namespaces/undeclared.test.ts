@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { type TestContext, test } from "vitest";
+import { removeRows } from "../../../../../test/fixtures/catalog/catalog.ts";
+import { openClient, temporaryDirectory } from "../../../../../test/fixtures/dir/directory-backend.ts";
 import {
   CreateNamespaceMode,
   DropNamespaceBehavior,
 } from "../../../../gen/lance/namespace/v1/namespace_pb.ts";
 import { isLanceError } from "../../../../namespace/errors.ts";
-import { removeRows } from "../../catalog/catalog-fixture.ts";
-import { openClient, temporaryDirectory } from "../../test-support.ts";
 
 /** A catalog with the tables `n$t` and `n$x$deep`, in which another writer has left rows of namespaces out. */
 async function openWithout(t: TestContext, ...ids: string[]) {

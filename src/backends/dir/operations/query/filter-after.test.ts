@@ -1,7 +1,11 @@
 import assert from "node:assert/strict";
 import { Float32, Int32, Table, tableFromIPC, tableToIPC, Utf8, vectorFromArray } from "apache-arrow";
 import { type TestContext, test } from "vitest";
-import { failsWith, openClient, temporaryDirectory } from "../../test-support.ts";
+import {
+  failsWith,
+  openClient,
+  temporaryDirectory,
+} from "../../../../../test/fixtures/dir/directory-backend.ts";
 
 const ROWS = 200;
 

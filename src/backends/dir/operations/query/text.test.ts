@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { create } from "@bufbuild/protobuf";
 import { describe, test } from "vitest";
+import { failsWith } from "../../../../../test/fixtures/dir/directory-backend.ts";
 import { QueryTableRequestSchema } from "../../../../gen/lance/namespace/v1/query_pb.ts";
-import { failsWith } from "../../test-support.ts";
 import { textSearch } from "./text.ts";
 
 const TEXT = { name: "utf8" } as const;

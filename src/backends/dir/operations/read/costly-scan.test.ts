@@ -4,11 +4,16 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import { Table, tableToIPC, Utf8, vectorFromArray } from "apache-arrow";
 import { test } from "vitest";
+import {
+  clientOf,
+  failsWith,
+  silent,
+  temporaryDirectory,
+} from "../../../../../test/fixtures/dir/directory-backend.ts";
 import { beginCall } from "../../../../../test/support/caller.ts";
 import { QueryTableRequestSchema } from "../../../../gen/lance/namespace/v1/query_pb.ts";
 import { LanceNamespaceService } from "../../../../gen/lance/namespace/v1/service_pb.ts";
 import { createDirectoryBackend } from "../../index.ts";
-import { clientOf, failsWith, silent, temporaryDirectory } from "../../test-support.ts";
 
 const ROWS = 24_000;
 

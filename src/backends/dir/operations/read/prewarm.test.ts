@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { create } from "@bufbuild/protobuf";
 import { test } from "vitest";
+import { openTexts, SCAN_BYTES } from "../../../../../test/fixtures/dir/wide-rows.ts";
 import { beginCall } from "../../../../../test/support/caller.ts";
 import { LanceDbService, PrewarmDataRequestSchema } from "../../../../gen/lance/gateway/v1/lancedb_pb.ts";
-import { openTexts, SCAN_BYTES } from "../../wide-rows-fixture.ts";
 import { COLUMN_BYTES } from "./columns-size.ts";
 
 test("columns that are read before they are needed take memory, and come in batches of their width", async (t) => {

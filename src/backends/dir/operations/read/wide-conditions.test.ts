@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { Int32, Table, tableFromIPC, tableToIPC, Utf8, vectorFromArray } from "apache-arrow";
 import { type TestContext, test } from "vitest";
-import { openTexts, ROWS, SCAN_BYTES, TEXT_BYTES } from "../../wide-rows-fixture.ts";
+import { openTexts, ROWS, SCAN_BYTES, TEXT_BYTES } from "../../../../../test/fixtures/dir/wide-rows.ts";
 
 async function tableOf(t: TestContext, textBytes?: number) {
   const opened = await openTexts(t, textBytes);

@@ -17,13 +17,19 @@ import {
   vectorFromArray,
 } from "apache-arrow";
 import { type TestContext, test } from "vitest";
+import {
+  failsWith,
+  openClient,
+  silent,
+  type TestClient,
+  temporaryDirectory,
+} from "../../../../../test/fixtures/dir/directory-backend.ts";
+import { engineWith } from "../../../../../test/fixtures/dir/engine.ts";
+import { idsOf, rows } from "../../../../../test/fixtures/dir/rows.ts";
 import { beginCall } from "../../../../../test/support/caller.ts";
 import { createPartBufferPool } from "../../../../arrow/ipc/part-buffer.ts";
 import { LanceNamespaceService } from "../../../../gen/lance/namespace/v1/service_pb.ts";
-import { engineWith } from "../../engine-fixture.ts";
 import { openDirectory } from "../../open-directory.ts";
-import { idsOf, rows } from "../../rows-fixture.ts";
-import { failsWith, openClient, silent, type TestClient, temporaryDirectory } from "../../test-support.ts";
 import { requireTable } from "../tables/lookup.ts";
 import { insertRows } from "./insert.ts";
 

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { Int32, Table, tableToIPC, vectorFromArray } from "apache-arrow";
 import { test, vi } from "vitest";
-import { failsWith } from "../../test-support.ts";
-import { openTexts, ROWS, SCAN_BYTES, TEXT_BYTES } from "../../wide-rows-fixture.ts";
+import { failsWith } from "../../../../../test/fixtures/dir/directory-backend.ts";
+import { openTexts, ROWS, SCAN_BYTES, TEXT_BYTES } from "../../../../../test/fixtures/dir/wide-rows.ts";
 
 /** Number of bytes that the engine holds of all texts, which it reads at once. */
 const ALL_BYTES = 2 * ROWS * TEXT_BYTES;

@@ -3,10 +3,14 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { Int32, Table, tableToIPC, vectorFromArray } from "apache-arrow";
 import { test } from "vitest";
+import {
+  failsWith,
+  openClient,
+  temporaryDirectory,
+} from "../../../../../test/fixtures/dir/directory-backend.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import { createLocalStore } from "../../format/local/local-store.ts";
 import type { ObjectStore } from "../../format/storage.ts";
-import { failsWith, openClient, temporaryDirectory } from "../../test-support.ts";
 
 const rows = tableToIPC(new Table({ id: vectorFromArray([1, 2], new Int32()) }), "stream");
 

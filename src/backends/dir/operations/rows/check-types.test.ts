@@ -29,8 +29,8 @@ import {
   Utf8,
 } from "apache-arrow";
 import { test } from "vitest";
+import { openClient, temporaryDirectory } from "../../../../../test/fixtures/dir/directory-backend.ts";
 import { isLanceError } from "../../../../namespace/errors.ts";
-import { openClient, temporaryDirectory } from "../../test-support.ts";
 
 const field = (name: string, type: DataType) => new Field(name, type, true);
 const vector = (size: number, type: DataType) => new FixedSizeList(size, field("item", type));

@@ -2,11 +2,16 @@ import assert from "node:assert/strict";
 import { create } from "@bufbuild/protobuf";
 import { Int32, Table, tableToIPC, vectorFromArray } from "apache-arrow";
 import { test } from "vitest";
+import {
+  clientOf,
+  failsWith,
+  silent,
+  temporaryDirectory,
+} from "../../../../../test/fixtures/dir/directory-backend.ts";
 import { beginCall } from "../../../../../test/support/caller.ts";
 import { LanceNamespaceService } from "../../../../gen/lance/namespace/v1/service_pb.ts";
 import type { Backend } from "../../../../namespace/lance-namespace.ts";
 import { createDirectoryBackend } from "../../index.ts";
-import { clientOf, failsWith, silent, temporaryDirectory } from "../../test-support.ts";
 
 const ON = { on: ["id"], whenNotMatchedInsertAll: true };
 const COUNT = 400_000;

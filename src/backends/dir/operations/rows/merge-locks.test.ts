@@ -2,10 +2,14 @@ import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import { tableFromIPC } from "apache-arrow";
 import { expect, type TestContext, test } from "vitest";
+import {
+  failsWith,
+  openClient,
+  temporaryDirectory,
+} from "../../../../../test/fixtures/dir/directory-backend.ts";
+import { rows } from "../../../../../test/fixtures/dir/rows.ts";
 import { createLocalStore } from "../../format/local/local-store.ts";
 import { createStorageClock } from "../../format/storage-clock.ts";
-import { rows } from "../../rows-fixture.ts";
-import { failsWith, openClient, temporaryDirectory } from "../../test-support.ts";
 import { createMergeLocks, type MergeLockTimes } from "./merge-locks.ts";
 
 const ON = { on: ["id"], whenMatchedUpdateAll: true, whenNotMatchedInsertAll: true };

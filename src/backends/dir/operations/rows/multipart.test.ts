@@ -1,13 +1,18 @@
 import assert from "node:assert/strict";
 import { Int32, Table, tableToIPC, vectorFromArray } from "apache-arrow";
 import { type TestContext, test } from "vitest";
+import {
+  failsWith,
+  openClient,
+  silent,
+  temporaryDirectory,
+} from "../../../../../test/fixtures/dir/directory-backend.ts";
 import { beginCall } from "../../../../../test/support/caller.ts";
 import { LanceNamespaceService } from "../../../../gen/lance/namespace/v1/service_pb.ts";
 import { createByteBudget } from "../../../../namespace/byte-budget.ts";
 import { copyCall } from "../../../../namespace/call/call.ts";
 import type { ObjectStore } from "../../format/storage.ts";
 import { openDirectory } from "../../open-directory.ts";
-import { failsWith, openClient, silent, temporaryDirectory } from "../../test-support.ts";
 import { requireTable } from "../tables/lookup.ts";
 import { createMultipartWrites } from "./multipart.ts";
 

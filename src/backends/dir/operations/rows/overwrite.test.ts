@@ -4,16 +4,21 @@ import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { Int32, Table, tableToIPC, vectorFromArray } from "apache-arrow";
 import { type TestContext, test } from "vitest";
+import { ended } from "../../../../../test/fixtures/dir/batch.ts";
+import {
+  failsWith,
+  openClient,
+  silent,
+  temporaryDirectory,
+} from "../../../../../test/fixtures/dir/directory-backend.ts";
 import { beginCall } from "../../../../../test/support/caller.ts";
 import { CreateTableMode } from "../../../../gen/lance/namespace/v1/data_pb.ts";
 import { LanceNamespaceService } from "../../../../gen/lance/namespace/v1/service_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
-import { ended } from "../../batch/fixture.ts";
 import type { Catalog } from "../../catalog/catalog.ts";
 import { engineCall } from "../../engine/failures/errors.ts";
 import type { ObjectStore } from "../../format/storage.ts";
 import { openDirectory } from "../../open-directory.ts";
-import { failsWith, openClient, silent, temporaryDirectory } from "../../test-support.ts";
 import type { DirContext } from "../context.ts";
 import { createMultipartWrites } from "./multipart.ts";
 import { createWriteOperations } from "./write.ts";

@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test, vi } from "vitest";
+import { openClient, temporaryDirectory } from "../../../../../test/fixtures/dir/directory-backend.ts";
+import { idsOf, rows } from "../../../../../test/fixtures/dir/rows.ts";
 import { createLocalStore } from "../../format/local/local-store.ts";
-import { idsOf, rows } from "../../rows-fixture.ts";
-import { openClient, temporaryDirectory } from "../../test-support.ts";
 
 test("updates, deletes and merges at the same time leave no file of deleted rows that no version needs", async (t) => {
   const root = await temporaryDirectory(t);

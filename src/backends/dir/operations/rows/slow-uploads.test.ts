@@ -1,14 +1,19 @@
 import assert from "node:assert/strict";
 import { create } from "@bufbuild/protobuf";
 import { test, vi } from "vitest";
+import {
+  failsWith,
+  openClient,
+  silent,
+  temporaryDirectory,
+} from "../../../../../test/fixtures/dir/directory-backend.ts";
+import { rows } from "../../../../../test/fixtures/dir/rows.ts";
 import { beginCall } from "../../../../../test/support/caller.ts";
 import { createDiskBucket } from "../../../../../test/support/disk-bucket.ts";
 import { LanceNamespaceService } from "../../../../gen/lance/namespace/v1/service_pb.ts";
 import { createLocalStore } from "../../format/local/local-store.ts";
 import { createDirectoryBackend } from "../../index.ts";
-import { rows } from "../../rows-fixture.ts";
 import { createRemoteStore } from "../../stores/remote-store.ts";
-import { failsWith, openClient, silent, temporaryDirectory } from "../../test-support.ts";
 
 test("rows for a bucket whose table another gateway drops during a slow upload are refused, and the table does not come back", async (t) => {
   const root = await temporaryDirectory(t);

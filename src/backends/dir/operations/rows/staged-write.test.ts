@@ -14,6 +14,12 @@ import {
   vectorFromArray,
 } from "apache-arrow";
 import { expect, test, vi } from "vitest";
+import {
+  failsWith,
+  openClient,
+  silent,
+  temporaryDirectory,
+} from "../../../../../test/fixtures/dir/directory-backend.ts";
 import { CreateTableMode, InsertMode } from "../../../../gen/lance/namespace/v1/data_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import { createLocalStore } from "../../format/local/local-store.ts";
@@ -22,7 +28,6 @@ import type { ObjectStore } from "../../format/storage.ts";
 import { readTransaction } from "../../format/versions/transaction-records.ts";
 import { readVersion } from "../../format/versions/version-files.ts";
 import { createDirectoryBackend } from "../../index.ts";
-import { failsWith, openClient, silent, temporaryDirectory } from "../../test-support.ts";
 
 const SCHEMA = new Schema([new Field("id", new Int32(), true), new Field("name", new Utf8(), true)]);
 

@@ -12,10 +12,14 @@ import {
   vectorFromArray,
 } from "apache-arrow";
 import { type TestContext, test } from "vitest";
+import {
+  openClient,
+  silent,
+  temporaryDirectory,
+} from "../../../../../test/fixtures/dir/directory-backend.ts";
 import { beginCall } from "../../../../../test/support/caller.ts";
 import { LanceNamespaceService } from "../../../../gen/lance/namespace/v1/service_pb.ts";
 import { openDirectory } from "../../open-directory.ts";
-import { openClient, silent, temporaryDirectory } from "../../test-support.ts";
 import { createMultipartWrites } from "./multipart.ts";
 import { createWriteOperations } from "./write.ts";
 

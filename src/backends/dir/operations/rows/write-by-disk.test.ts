@@ -3,10 +3,10 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { tableFromArrays, tableToIPC } from "apache-arrow";
 import { type TestContext, test, vi } from "vitest";
+import { failsWith, silent, temporaryDirectory } from "../../../../../test/fixtures/dir/directory-backend.ts";
 import { createRoundBucket } from "../../../../../test/support/round-bucket.ts";
 import { createEngine } from "../../engine/engine.ts";
 import { listTree } from "../../format/storage.ts";
-import { failsWith, silent, temporaryDirectory } from "../../test-support.ts";
 import { writeByDisk } from "./write-by-disk.ts";
 
 const FILE = Buffer.from(tableToIPC(tableFromArrays({ id: Int32Array.of(1, 2, 3) }), "file"));

@@ -1,12 +1,16 @@
 import assert from "node:assert/strict";
 import { create } from "@bufbuild/protobuf";
 import { test } from "vitest";
+import {
+  openClient,
+  silent,
+  temporaryDirectory,
+} from "../../../../../test/fixtures/dir/directory-backend.ts";
+import { idsOf, rows } from "../../../../../test/fixtures/dir/rows.ts";
 import { CloneTableRequestSchema } from "../../../../gen/lance/gateway/v1/lancedb_pb.ts";
 import { InsertMode } from "../../../../gen/lance/namespace/v1/data_pb.ts";
 import type { Call } from "../../../../namespace/call/call.ts";
 import { openDirectory } from "../../open-directory.ts";
-import { idsOf, rows } from "../../rows-fixture.ts";
-import { openClient, silent, temporaryDirectory } from "../../test-support.ts";
 import { UPKEEP_TIMES } from "../../upkeep/activity.ts";
 import { DEFAULT_POLICY } from "../../upkeep/policy.ts";
 import { pruneTable } from "../../upkeep/prune-table.ts";

@@ -3,6 +3,13 @@ import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { type TestContext, test } from "vitest";
+import {
+  failsWith,
+  openClient,
+  silent,
+  temporaryDirectory,
+} from "../../../../../test/fixtures/dir/directory-backend.ts";
+import { idsOf, rows } from "../../../../../test/fixtures/dir/rows.ts";
 import { beginCall } from "../../../../../test/support/caller.ts";
 import { LanceNamespaceService } from "../../../../gen/lance/namespace/v1/service_pb.ts";
 import { DeclareTableRequestSchema } from "../../../../gen/lance/namespace/v1/table_pb.ts";
@@ -10,8 +17,6 @@ import type { Catalog } from "../../catalog/catalog.ts";
 import { type Disk, machineDisk } from "../../format/local/disk.ts";
 import { createLocalStore } from "../../format/local/local-store.ts";
 import { openDirectory } from "../../open-directory.ts";
-import { idsOf, rows } from "../../rows-fixture.ts";
-import { failsWith, openClient, silent, temporaryDirectory } from "../../test-support.ts";
 import { createDeclareOperations } from "./declare.ts";
 
 /** Declarations in a namespace `n`, with counts of the syncs and mutations that they wait for. */

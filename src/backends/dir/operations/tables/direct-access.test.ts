@@ -1,8 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
+import {
+  failsWith,
+  openClient,
+  temporaryDirectory,
+} from "../../../../../test/fixtures/dir/directory-backend.ts";
+import { rows } from "../../../../../test/fixtures/dir/rows.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
-import { rows } from "../../rows-fixture.ts";
-import { failsWith, openClient, temporaryDirectory } from "../../test-support.ts";
 import { type CredentialSource, createVendor } from "../../vending/vendor.ts";
 
 const CREDENTIALS = ["access_key_id", "aws_access_key_id", "expires_at_millis"];

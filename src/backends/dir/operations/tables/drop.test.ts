@@ -3,15 +3,20 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import { tableFromIPC, tableToIPC } from "apache-arrow";
 import { type TestContext, test } from "vitest";
+import {
+  failsWith,
+  openClient,
+  silent,
+  temporaryDirectory,
+} from "../../../../../test/fixtures/dir/directory-backend.ts";
+import { rows } from "../../../../../test/fixtures/dir/rows.ts";
 import { beginCall } from "../../../../../test/support/caller.ts";
 import { createDiskBucket } from "../../../../../test/support/disk-bucket.ts";
 import { LanceNamespaceService } from "../../../../gen/lance/namespace/v1/service_pb.ts";
 import { engineCall } from "../../engine/failures/errors.ts";
 import { createLocalStore } from "../../format/local/local-store.ts";
 import { openDirectory } from "../../open-directory.ts";
-import { rows } from "../../rows-fixture.ts";
 import { createRemoteStore } from "../../stores/remote-store.ts";
-import { failsWith, openClient, silent, temporaryDirectory } from "../../test-support.ts";
 import { createDropOperations } from "./drop.ts";
 import { requireTable, withData } from "./lookup.ts";
 

@@ -1,11 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
+import {
+  failsWith,
+  openClient,
+  silent,
+  temporaryDirectory,
+} from "../../../../../test/fixtures/dir/directory-backend.ts";
 import { people, personStream } from "../../../../../test/support/arrow.ts";
 import { beginCall } from "../../../../../test/support/caller.ts";
 import { LanceNamespaceService } from "../../../../gen/lance/namespace/v1/service_pb.ts";
 import { createTurns } from "../../concurrency/turns.ts";
 import { openDirectory } from "../../open-directory.ts";
-import { failsWith, openClient, silent, temporaryDirectory } from "../../test-support.ts";
 import { openGuarded } from "./guarded.ts";
 
 for (const next of ["nothing", "another table"]) {

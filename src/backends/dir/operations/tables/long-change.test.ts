@@ -2,12 +2,16 @@ import assert from "node:assert/strict";
 import { setImmediate as turn } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import { test, vi } from "vitest";
+import {
+  openClient,
+  silent,
+  temporaryDirectory,
+} from "../../../../../test/fixtures/dir/directory-backend.ts";
+import { engineWith } from "../../../../../test/fixtures/dir/engine.ts";
 import { people, personStream } from "../../../../../test/support/arrow.ts";
 import { beginCall } from "../../../../../test/support/caller.ts";
 import { LanceNamespaceService } from "../../../../gen/lance/namespace/v1/service_pb.ts";
-import { engineWith } from "../../engine-fixture.ts";
 import { openDirectory } from "../../open-directory.ts";
-import { openClient, silent, temporaryDirectory } from "../../test-support.ts";
 import { createChangeOperations } from "../rows/change.ts";
 
 test("a change that takes longer than ten seconds is noted for other processes until it ends", async (t) => {

@@ -2,15 +2,21 @@ import assert from "node:assert/strict";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, type TestContext, test } from "vitest";
+import { ended, leaveIntent, leaveMark, leaveVerdict } from "../../../../../test/fixtures/dir/batch.ts";
+import {
+  failsWith,
+  openClient,
+  silent,
+  type TestClient,
+  temporaryDirectory,
+} from "../../../../../test/fixtures/dir/directory-backend.ts";
 import { people, personStream } from "../../../../../test/support/arrow.ts";
 import { createDiskBucket } from "../../../../../test/support/disk-bucket.ts";
-import { ended, leaveIntent, leaveMark, leaveVerdict } from "../../batch/fixture.ts";
 import { resolveAbandoned } from "../../batch/resolve.ts";
 import { createLocalStore } from "../../format/local/local-store.ts";
 import type { ObjectStore } from "../../format/storage.ts";
 import { openDirectory } from "../../open-directory.ts";
 import { createRemoteStore } from "../../stores/remote-store.ts";
-import { failsWith, openClient, silent, type TestClient, temporaryDirectory } from "../../test-support.ts";
 
 const HIDDEN = ".lance-deregistered";
 

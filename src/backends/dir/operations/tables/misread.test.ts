@@ -12,6 +12,12 @@ import {
   vectorFromArray,
 } from "apache-arrow";
 import { type TestContext, test } from "vitest";
+import {
+  failsWith,
+  openClient,
+  silent,
+  temporaryDirectory,
+} from "../../../../../test/fixtures/dir/directory-backend.ts";
 import { beginCall } from "../../../../../test/support/caller.ts";
 import { createRandom } from "../../../../../test/support/random.ts";
 import { seedOf } from "../../../../../test/support/seed.ts";
@@ -26,7 +32,6 @@ import { ENCODING_KEY, SOUND_ENCODING } from "../../format/files/misread-columns
 import { findMisread } from "../../format/files/misread-pages.ts";
 import { readVersion } from "../../format/versions/version-files.ts";
 import { openDirectory } from "../../open-directory.ts";
-import { failsWith, openClient, silent, temporaryDirectory } from "../../test-support.ts";
 import { buildQuery, type Run } from "../query/build.ts";
 import { startRun } from "../read/run-query.ts";
 import { createChangeOperations } from "../rows/change.ts";

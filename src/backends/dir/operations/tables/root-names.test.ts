@@ -2,12 +2,17 @@ import assert from "node:assert/strict";
 import { mkdir, readdir, rm, utimes, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { type TestContext, test } from "vitest";
+import {
+  failsWith,
+  openClient,
+  silent,
+  temporaryDirectory,
+} from "../../../../../test/fixtures/dir/directory-backend.ts";
 import { people, personStream } from "../../../../../test/support/arrow.ts";
 import { type Disk, machineDisk } from "../../format/local/disk.ts";
 import { createLocalStore } from "../../format/local/local-store.ts";
 import { migrate } from "../../maintenance/migrate.ts";
 import { openDirectory } from "../../open-directory.ts";
-import { failsWith, openClient, silent, temporaryDirectory } from "../../test-support.ts";
 
 const HIDDEN = ".lance-deregistered";
 const DECLARED = ".lance-reserved";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { Bool, Float32, Int32, Table, tableToIPC, Utf8, vectorFromArray } from "apache-arrow";
 import { type TestContext, test } from "vitest";
-import { idsOf } from "../../rows-fixture.ts";
-import { openClient, temporaryDirectory } from "../../test-support.ts";
+import { openClient, temporaryDirectory } from "../../../../../test/fixtures/dir/directory-backend.ts";
+import { idsOf } from "../../../../../test/fixtures/dir/rows.ts";
 
 const NUMBERS = [null, 1, 1, 2, 2];
 const TEXTS = ["a", "a", "b", "b", null];

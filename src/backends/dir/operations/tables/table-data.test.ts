@@ -4,13 +4,19 @@ import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { Int32, Table, tableToIPC, vectorFromArray } from "apache-arrow";
 import { type TestContext, test } from "vitest";
+import {
+  failsWith,
+  openClient,
+  silent,
+  type TestClient,
+  temporaryDirectory,
+} from "../../../../../test/fixtures/dir/directory-backend.ts";
 import { beginCall } from "../../../../../test/support/caller.ts";
 import { CreateTableMode } from "../../../../gen/lance/namespace/v1/data_pb.ts";
 import { LanceNamespaceService } from "../../../../gen/lance/namespace/v1/service_pb.ts";
 import { parseIdentifier } from "../../../../namespace/identifier.ts";
 import type { Catalog } from "../../catalog/catalog.ts";
 import { openDirectory } from "../../open-directory.ts";
-import { failsWith, openClient, silent, type TestClient, temporaryDirectory } from "../../test-support.ts";
 import { createMultipartWrites } from "../rows/multipart.ts";
 import { createWriteOperations } from "../rows/write.ts";
 

@@ -2,15 +2,21 @@ import assert from "node:assert/strict";
 import { create } from "@bufbuild/protobuf";
 import { Int32 } from "apache-arrow";
 import { type TestContext, test } from "vitest";
+import {
+  failsWith,
+  openClient,
+  silent,
+  type TestClient,
+  temporaryDirectory,
+} from "../../../../../test/fixtures/dir/directory-backend.ts";
+import { engineWith } from "../../../../../test/fixtures/dir/engine.ts";
 import { beginCall } from "../../../../../test/support/caller.ts";
 import { streamOf } from "../../../../../test/support/rows.ts";
 import { createPartBufferPool } from "../../../../arrow/ipc/part-buffer.ts";
 import { UpdateTableRequestSchema } from "../../../../gen/lance/namespace/v1/data_pb.ts";
 import { LanceNamespaceService } from "../../../../gen/lance/namespace/v1/service_pb.ts";
 import type { NativeTable } from "../../engine/native/native.ts";
-import { engineWith } from "../../engine-fixture.ts";
 import { openDirectory } from "../../open-directory.ts";
-import { failsWith, openClient, silent, type TestClient, temporaryDirectory } from "../../test-support.ts";
 import { createChangeOperations } from "../rows/change.ts";
 import { insertRows } from "../rows/insert.ts";
 import { requireTable } from "./lookup.ts";

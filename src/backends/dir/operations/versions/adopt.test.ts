@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { basename } from "node:path";
 import pino from "pino";
 import { type TestContext, test } from "vitest";
+import { openClient, temporaryDirectory } from "../../../../../test/fixtures/dir/directory-backend.ts";
+import { idsOf, rows } from "../../../../../test/fixtures/dir/rows.ts";
+import { commitAsClient } from "../../../../../test/fixtures/dir/staged-commit.ts";
 import { parseManifestName } from "../../format/dataset.ts";
 import { createLocalStore } from "../../format/local/local-store.ts";
 import type { ObjectStore } from "../../format/storage.ts";
-import { idsOf, rows } from "../../rows-fixture.ts";
-import { commitAsClient } from "../../staged-commit-fixture.ts";
-import { openClient, temporaryDirectory } from "../../test-support.ts";
 
 interface Line {
   readonly msg: string;

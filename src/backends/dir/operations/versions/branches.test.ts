@@ -3,14 +3,19 @@ import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { create, type DescMethod } from "@bufbuild/protobuf";
 import { test } from "vitest";
+import {
+  failsWith,
+  openClient,
+  silent,
+  temporaryDirectory,
+} from "../../../../../test/fixtures/dir/directory-backend.ts";
+import { idsOf, rows } from "../../../../../test/fixtures/dir/rows.ts";
 import { beginCall } from "../../../../../test/support/caller.ts";
 import { LanceNamespaceService } from "../../../../gen/lance/namespace/v1/service_pb.ts";
 import type { NativeBranches, NativeTable } from "../../engine/native/native.ts";
 import { describeVersion } from "../../format/versions/version-files.ts";
 import { MAX_RUNNING_JOBS } from "../../jobs/running-jobs.ts";
 import { openDirectory } from "../../open-directory.ts";
-import { idsOf, rows } from "../../rows-fixture.ts";
-import { failsWith, openClient, silent, temporaryDirectory } from "../../test-support.ts";
 import { createBackfillOperations, EXPRESSION_KEY } from "../columns/backfill.ts";
 import { createIndexOperations } from "../indices/indices.ts";
 import { datasetOf, requireTable } from "../tables/lookup.ts";

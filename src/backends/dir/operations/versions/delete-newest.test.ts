@@ -2,6 +2,13 @@ import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import { type TestContext, test } from "vitest";
+import {
+  failsWith,
+  openClient,
+  silent,
+  temporaryDirectory,
+} from "../../../../../test/fixtures/dir/directory-backend.ts";
+import { idsOf, rows } from "../../../../../test/fixtures/dir/rows.ts";
 import { beginCall } from "../../../../../test/support/caller.ts";
 import { LanceNamespaceService } from "../../../../gen/lance/namespace/v1/service_pb.ts";
 import { identifyProcess } from "../../batch/owner.ts";
@@ -9,8 +16,6 @@ import { WORK_DIRECTORY } from "../../batch/work-notes.ts";
 import { engineCall } from "../../engine/failures/errors.ts";
 import { keyIn, listNames } from "../../format/storage.ts";
 import { openDirectory } from "../../open-directory.ts";
-import { idsOf, rows } from "../../rows-fixture.ts";
-import { failsWith, openClient, silent, temporaryDirectory } from "../../test-support.ts";
 import { duringWork } from "../tables/long-work.ts";
 import { requireTable, withData } from "../tables/lookup.ts";
 import { createManagedVersionOperations } from "./managed-versions.ts";

@@ -1,11 +1,15 @@
 import assert from "node:assert/strict";
 import { create } from "@bufbuild/protobuf";
 import { test } from "vitest";
+import {
+  openClient,
+  silent,
+  temporaryDirectory,
+} from "../../../../../test/fixtures/dir/directory-backend.ts";
 import { beginCall } from "../../../../../test/support/caller.ts";
 import { LanceNamespaceService } from "../../../../gen/lance/namespace/v1/service_pb.ts";
 import { BatchCommitTablesRequestSchema } from "../../../../gen/lance/namespace/v1/transaction_pb.ts";
 import { openDirectory } from "../../open-directory.ts";
-import { openClient, silent, temporaryDirectory } from "../../test-support.ts";
 import { createManagedVersionOperations } from "./managed-versions.ts";
 
 test("lets other calls run while a batch of many operations is planned", async (t) => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import { openClient, temporaryDirectory } from "../../test-support.ts";
+import { openClient, temporaryDirectory } from "../../../../../test/fixtures/dir/directory-backend.ts";
 
 const KEY = "table_version_tracking_enabled";
 

@@ -2,12 +2,17 @@ import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import { test } from "vitest";
+import {
+  failsWith,
+  openClient,
+  silent,
+  temporaryDirectory,
+} from "../../../../../test/fixtures/dir/directory-backend.ts";
+import { idsOf, rows } from "../../../../../test/fixtures/dir/rows.ts";
 import { beginCall } from "../../../../../test/support/caller.ts";
 import { LanceNamespaceService } from "../../../../gen/lance/namespace/v1/service_pb.ts";
 import type { ObjectStore } from "../../format/storage.ts";
 import { openDirectory } from "../../open-directory.ts";
-import { idsOf, rows } from "../../rows-fixture.ts";
-import { failsWith, openClient, silent, temporaryDirectory } from "../../test-support.ts";
 import { createBranchOperations } from "./branches.ts";
 import { createManagedVersionOperations } from "./managed-versions.ts";
 import { createTagOperations } from "./tags.ts";

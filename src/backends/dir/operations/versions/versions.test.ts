@@ -2,14 +2,20 @@ import assert from "node:assert/strict";
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { create } from "@bufbuild/protobuf";
 import { type TestContext, test } from "vitest";
+import {
+  failsWith,
+  openClient,
+  silent,
+  type TestClient,
+  temporaryDirectory,
+} from "../../../../../test/fixtures/dir/directory-backend.ts";
+import { idsOf, rows } from "../../../../../test/fixtures/dir/rows.ts";
 import { InsertMode } from "../../../../gen/lance/namespace/v1/data_pb.ts";
 import { RestoreTableRequestSchema } from "../../../../gen/lance/namespace/v1/table_pb.ts";
 import type { Call } from "../../../../namespace/call/call.ts";
 import type { NativeTable } from "../../engine/native/native.ts";
 import { describeVersion } from "../../format/versions/version-files.ts";
 import { openDirectory } from "../../open-directory.ts";
-import { idsOf, rows } from "../../rows-fixture.ts";
-import { failsWith, openClient, silent, type TestClient, temporaryDirectory } from "../../test-support.ts";
 import { UPKEEP_TIMES } from "../../upkeep/activity.ts";
 import { DEFAULT_POLICY } from "../../upkeep/policy.ts";
 import { pruneTable } from "../../upkeep/prune-table.ts";

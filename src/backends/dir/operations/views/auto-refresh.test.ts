@@ -3,6 +3,12 @@ import { readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Field, Int32, Schema, Table, tableToIPC, vectorFromArray } from "apache-arrow";
 import { expect, type TestContext, test, vi } from "vitest";
+import {
+  openClient,
+  silent,
+  type TestClient,
+  temporaryDirectory,
+} from "../../../../../test/fixtures/dir/directory-backend.ts";
 import { InsertMode } from "../../../../gen/lance/namespace/v1/data_pb.ts";
 import { MaterializedViewKind } from "../../../../gen/lance/namespace/v1/view_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
@@ -13,7 +19,6 @@ import type { Job } from "../../jobs/job.ts";
 import type { Jobs } from "../../jobs/jobs.ts";
 import { createJobStore, JOBS_DIRECTORY } from "../../jobs/store.ts";
 import { openDirectory } from "../../open-directory.ts";
-import { openClient, silent, type TestClient, temporaryDirectory } from "../../test-support.ts";
 import { startAutoRefresh } from "./auto-refresh.ts";
 
 /** Shares of a worker without others. */

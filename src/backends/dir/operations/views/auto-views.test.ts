@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import { table } from "../../catalog/catalog-fixture.ts";
+import { table } from "../../../../../test/fixtures/catalog/catalog.ts";
 import { createState } from "../../catalog/state/state.ts";
 import { createViewRegister } from "./auto-views.ts";
 import { toProperties } from "./definition.ts";

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { type TestContext, test } from "vitest";
+import { failsWith, silent } from "../../../../../test/fixtures/dir/directory-backend.ts";
+import { ended, openView, rows } from "../../../../../test/fixtures/dir/views.ts";
 import { until } from "../../../../../test/support/until.ts";
 import type { Identifier } from "../../../../namespace/identifier.ts";
 import { untilAborted } from "../../concurrency/wait.ts";
@@ -8,11 +10,9 @@ import type { Job } from "../../jobs/job.ts";
 import type { Jobs } from "../../jobs/jobs.ts";
 import type { JobWork } from "../../jobs/running-jobs.ts";
 import { openDirectory } from "../../open-directory.ts";
-import { failsWith, silent } from "../../test-support.ts";
 import type { DirContext } from "../context.ts";
 import { requireTable } from "../tables/lookup.ts";
 import { createViewOperations } from "./views.ts";
-import { ended, openView, rows } from "./views-fixture.ts";
 
 test("concurrent refreshes add no row twice", async (t) => {
   const { root, client, refresh, ids } = await openView(t, "SELECT id FROM t");

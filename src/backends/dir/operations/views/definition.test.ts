@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
+import { ID } from "../../../../../test/fixtures/dir/views.ts";
 import { isLanceError } from "../../../../namespace/errors.ts";
 import { readOutputSchema } from "./definition.ts";
-import { ID } from "./views-fixture.ts";
 
 test("the schema of a view may be wrapped into lines, and a text that is not base64 is looked at once", async () => {
   const text = ID.toString("base64");

@@ -2,17 +2,17 @@ import assert from "node:assert/strict";
 import { cp, rm } from "node:fs/promises";
 import { create } from "@bufbuild/protobuf";
 import { test } from "vitest";
+import { silent, temporaryDirectory } from "../../../../../test/fixtures/dir/directory-backend.ts";
+import { jobsOf, openView, rows } from "../../../../../test/fixtures/dir/views.ts";
 import { beginCall } from "../../../../../test/support/caller.ts";
 import { DescribeMaterializedViewRequestSchema } from "../../../../gen/lance/gateway/v1/view_pb.ts";
 import { InsertMode } from "../../../../gen/lance/namespace/v1/data_pb.ts";
 import { LanceNamespaceService } from "../../../../gen/lance/namespace/v1/service_pb.ts";
 import { commitMetadata } from "../../format/changes/commit.ts";
 import { openDirectory } from "../../open-directory.ts";
-import { silent, temporaryDirectory } from "../../test-support.ts";
 import { optimizeTable } from "../../upkeep/optimize.ts";
 import { datasetOf, requireTable } from "../tables/lookup.ts";
 import { createViewExtensions } from "./extensions.ts";
-import { jobsOf, openView, rows } from "./views-fixture.ts";
 
 /** Compacts a table; returns whether it had fragments to join. */
 async function compact(root: string, name: string): Promise<boolean> {

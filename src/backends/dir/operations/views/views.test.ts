@@ -3,13 +3,17 @@ import { randomUUID } from "node:crypto";
 import { rm } from "node:fs/promises";
 import { Field, Int32, List, Schema, Table, tableToIPC, Utf8 } from "apache-arrow";
 import { test } from "vitest";
+import {
+  failsWith,
+  openClient,
+  temporaryDirectory,
+} from "../../../../../test/fixtures/dir/directory-backend.ts";
+import { ended, jobsOf, openView, queried, rows } from "../../../../../test/fixtures/dir/views.ts";
 import { MaterializedViewKind } from "../../../../gen/lance/namespace/v1/view_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import { createLocalStore } from "../../format/local/local-store.ts";
 import type { ObjectStore } from "../../format/storage.ts";
 import type { Job } from "../../jobs/job.ts";
-import { failsWith, openClient, temporaryDirectory } from "../../test-support.ts";
-import { ended, jobsOf, openView, queried, rows } from "./views-fixture.ts";
 
 test("a view whose directory somebody removed is refused, and gets no job", async (t) => {
   const { root, client } = await openView(t, "SELECT id FROM t");

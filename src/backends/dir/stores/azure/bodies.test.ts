@@ -3,10 +3,18 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type TestContext, test } from "vitest";
+import { failsWith } from "../../../../../test/fixtures/dir/directory-backend.ts";
+import {
+  drain,
+  pour,
+  READS,
+  readSlowly,
+  SIZE,
+  STALLS,
+  testRedirects,
+} from "../../../../../test/fixtures/dir/store-bodies.ts";
+import { startFake } from "../../../../../test/fixtures/dir/stores.ts";
 import type { ObjectStore } from "../../format/storage.ts";
-import { failsWith } from "../../test-support.ts";
-import { drain, pour, READS, readSlowly, SIZE, STALLS, testRedirects } from "../bodies-fixture.ts";
-import { startFake } from "../fixture.ts";
 import { createAzureStore } from "./azure.ts";
 
 /** Opens a store on a fake service, whose answers have the facts of a blob. */

@@ -2,10 +2,19 @@ import assert from "node:assert/strict";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type TestContext, test } from "vitest";
+import { failsWith } from "../../../../../test/fixtures/dir/directory-backend.ts";
+import {
+  begin,
+  drain,
+  pour,
+  READS,
+  readSlowly,
+  SIZE,
+  STALLS,
+  testRedirects,
+} from "../../../../../test/fixtures/dir/store-bodies.ts";
+import { startFake } from "../../../../../test/fixtures/dir/stores.ts";
 import type { ObjectStore } from "../../format/storage.ts";
-import { failsWith } from "../../test-support.ts";
-import { begin, drain, pour, READS, readSlowly, SIZE, STALLS, testRedirects } from "../bodies-fixture.ts";
-import { startFake } from "../fixture.ts";
 import { createGcsStore } from "./gcs.ts";
 
 /** The library compares it with what it uploaded. */

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { Readable } from "node:stream";
 import { type TestContext, test, vi } from "vitest";
+import { failsWith } from "../../../../../test/fixtures/dir/directory-backend.ts";
+import { startFake } from "../../../../../test/fixtures/dir/stores.ts";
 import type { ObjectStore } from "../../format/storage.ts";
-import { failsWith } from "../../test-support.ts";
-import { startFake } from "../fixture.ts";
 import { createGcsStore } from "./gcs.ts";
 
 const LIMIT_MS = 100;

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { Readable } from "node:stream";
 import { describe, test } from "vitest";
+import { failsWith } from "../../../../../test/fixtures/dir/directory-backend.ts";
+import { openFakeS3, startFake } from "../../../../../test/fixtures/dir/stores.ts";
 import type { ObjectStore } from "../../format/storage.ts";
-import { failsWith } from "../../test-support.ts";
-import { openFakeS3, startFake } from "../fixture.ts";
 import { createS3Store } from "./s3.ts";
 
 /** A page with which a proxy in front of the service answers everything while the service is away. */

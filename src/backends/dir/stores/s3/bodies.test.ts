@@ -1,10 +1,18 @@
 import assert from "node:assert/strict";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { type TestContext, test } from "vitest";
+import { failsWith } from "../../../../../test/fixtures/dir/directory-backend.ts";
+import {
+  drain,
+  pour,
+  READS,
+  readSlowly,
+  SIZE,
+  STALLS,
+  testRedirects,
+} from "../../../../../test/fixtures/dir/store-bodies.ts";
+import { openFakeS3, startFake } from "../../../../../test/fixtures/dir/stores.ts";
 import type { ObjectStore } from "../../format/storage.ts";
-import { failsWith } from "../../test-support.ts";
-import { drain, pour, READS, readSlowly, SIZE, STALLS, testRedirects } from "../bodies-fixture.ts";
-import { openFakeS3, startFake } from "../fixture.ts";
 import { createS3Store } from "./s3.ts";
 
 /** Opens a store on a fake service. */

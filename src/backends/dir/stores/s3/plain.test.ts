@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, type TestContext, test } from "vitest";
-import { type Answer, openFakeS3, type Seen } from "../fixture.ts";
+import { type Answer, openFakeS3, type Seen } from "../../../../../test/fixtures/dir/stores.ts";
 import { openS3 } from "./client.ts";
 
 const bytes = new Uint8Array(Buffer.from("ours"));

@@ -1,11 +1,17 @@
 import assert from "node:assert/strict";
 import { inspect } from "node:util";
 import { describe, type TestContext, test } from "vitest";
+import { failsWith, openClient, silent } from "../../../../../test/fixtures/dir/directory-backend.ts";
+import {
+  type Answer,
+  NOTHING,
+  openFakeS3,
+  SECRET,
+  type Seen,
+} from "../../../../../test/fixtures/dir/stores.ts";
 import type { ErrorName } from "../../../../namespace/errors.ts";
 import { isLanceError } from "../../../../namespace/errors.ts";
 import { createDirectoryBackend } from "../../index.ts";
-import { failsWith, openClient, silent } from "../../test-support.ts";
-import { type Answer, NOTHING, openFakeS3, SECRET, type Seen } from "../fixture.ts";
 
 const bytes = new Uint8Array(Buffer.from("ours"));
 

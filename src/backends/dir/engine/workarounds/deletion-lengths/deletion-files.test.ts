@@ -3,11 +3,15 @@ import { spawnSync } from "node:child_process";
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "vitest";
+import {
+  failsWith,
+  openClient,
+  temporaryDirectory,
+} from "../../../../../../test/fixtures/dir/directory-backend.ts";
+import { idsOf, rows } from "../../../../../../test/fixtures/dir/rows.ts";
 import { isLanceError } from "../../../../../namespace/errors.ts";
 import { createLocalStore } from "../../../format/local/local-store.ts";
 import type { ObjectStore } from "../../../format/storage.ts";
-import { idsOf, rows } from "../../../rows-fixture.ts";
-import { failsWith, openClient, temporaryDirectory } from "../../../test-support.ts";
 import { checkDeletions, createDeletionFiles } from "./deletion-files.ts";
 
 /** Position of the length of the last batch, counted from the end of a file with one batch. */

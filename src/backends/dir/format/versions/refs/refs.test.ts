@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "vitest";
+import { openFixture, saidOf } from "../../../../../../test/fixtures/dir/format.ts";
 import { isLanceError } from "../../../../../namespace/errors.ts";
-import { openFixture, saidOf } from "../../fixture.ts";
 import { describeVersion } from "../version-files.ts";
 import {
   createTag,
