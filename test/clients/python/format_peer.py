@@ -2,7 +2,7 @@
 
     format_peer.py make DIRECTORY             datasets `new`, `old`, `stable` and `v1file`, with everything read here
     format_peer.py pack DIRECTORY             the metadata files of these and what pylance says of them, as JSON; the
-                                              fixtures in src/backends/dir/format/testdata are made with it
+                                              fixtures in test/fixtures/dir/testdata are made with it
     format_peer.py read DATASET [BRANCH]      what pylance says of a dataset, as JSON; validates it, too
     format_peer.py append DATASET COUNT       appends COUNT times one row, and prints how often it had to try again
     format_peer.py configure DATASET COUNT    sets COUNT config keys `peer0`... one by one, likewise

@@ -3,7 +3,7 @@
     old_writer.py DIRECTORY     writes a dataset with the pylance that is installed, and prints its release and all of
                                 its files as JSON
 
-Works with every release from 0.5.10 on. The fixtures in src/backends/dir/format/testdata/old-writers.json are its
+Works with every release from 0.5.10 on. The fixtures in test/fixtures/dir/testdata/old-writers.json are its
 output for several releases, by release. Those up to 8.0 run on Python 3.11 with pyarrow 15 or 16 and numpy below 2:
 
     pip install --no-deps --target RELEASE pylance==RELEASE
