@@ -16,6 +16,7 @@ import { configurationTable } from "./tables/configuration.ts";
 import { contractReference } from "./tables/contract.ts";
 import { coresTable } from "./tables/cores.ts";
 import { errorTable } from "./tables/errors.ts";
+import { importTable } from "./tables/imports.ts";
 import { lancedbDifferenceTable } from "./tables/lancedb-differences.ts";
 import { lancedbMethodTable } from "./tables/lancedb-methods.ts";
 import { loopTable } from "./tables/loop.ts";
@@ -33,6 +34,7 @@ const check = process.argv.includes("--check");
 /** Each page and the tables in it, by the name in its markers. */
 const pages: Readonly<Record<string, Readonly<Record<string, () => string | Promise<string>>>>> = {
   "README.md": { clients: clientTable, operations: operationTable },
+  "docs/architecture.md": { imports: importTable },
   "docs/cli.md": { commands: commandReference },
   "CONTRIBUTING.md": {
     operation: changeShown("operation"),

@@ -1,0 +1,106 @@
+/** Imports that the files of a folder may have from the project, beside their own folder and `runtime`. */
+export interface FolderRule {
+  /** Folders or files below `src`; `folder/*` for a folder's own files, `*` for everything. */
+  readonly may: readonly string[];
+  /** Folders inside, innermost first; each may import those before it. `*` is the folder's own files. */
+  readonly parts?: readonly string[];
+  /** Whether the code runs in browsers, too, and must not import modules of Node. Default: false. */
+  readonly isForBrowsers?: boolean;
+}
+
+const CORE = ["gen", "namespace"];
+
+/** The rule of each folder below `src`. The longest folder that a file is in counts. */
+export const IMPORT_RULES: Readonly<Record<string, FolderRule>> = {
+  runtime: { may: [] },
+  namespace: { may: ["gen"] },
+  arrow: { may: CORE },
+  dialects: { may: CORE },
+  transcode: { may: [...CORE, "dialects"] },
+  openapi: { may: [...CORE, "arrow", "transcode"] },
+  auth: { may: CORE },
+  sql: { may: [...CORE, "arrow"] },
+  pipeline: { may: [...CORE, "arrow", "auth"], parts: ["call", "limits", "policies", "records", "*"] },
+  backends: { may: CORE },
+  "backends/databases": { may: CORE },
+  "backends/resilience": { may: CORE },
+  "backends/upstream-identity": { may: [...CORE, "backends/*", "backends/resilience"] },
+  "backends/upstream-cache": { may: [...CORE, "backends/upstream-identity"] },
+  "backends/grpc": {
+    may: [...CORE, "backends/resilience", "backends/upstream-cache", "backends/upstream-identity"],
+  },
+  "backends/rest": {
+    may: [
+      ...CORE,
+      "arrow",
+      "dialects",
+      "transcode",
+      "backends/resilience",
+      "backends/upstream-cache",
+      "backends/upstream-identity",
+    ],
+  },
+  "backends/dir": { may: [...CORE, "arrow", "backends/dir"] },
+  ...inDirectory({
+    concurrency: { may: [] },
+    format: { may: ["concurrency"], parts: ["*", "local", "files", "versions", "changes"] },
+    engine: { may: ["concurrency", "format", "backends/*"] },
+    stores: { may: ["concurrency", "format", "backends/*", "backends/resilience"] },
+    jobs: { may: ["concurrency", "format"] },
+    catalog: {
+      may: ["batch", "concurrency", "engine", "format", "stores"],
+      parts: ["state", "manifest", "commits", "base", "exchange", "*"],
+    },
+    batch: { may: ["catalog", "concurrency", "format", "jobs"] },
+    idempotency: { may: ["batch", "format"] },
+    vending: { may: ["stores", "backends/*", "backends/upstream-identity"] },
+    upkeep: { may: ["batch", "catalog", "concurrency", "engine", "format", "operations"] },
+    operations: {
+      may: [
+        "batch",
+        "catalog",
+        "concurrency",
+        "engine",
+        "format",
+        "jobs",
+        "stores",
+        "upkeep",
+        "vending",
+        "*",
+      ],
+    },
+    maintenance: { may: ["batch", "catalog", "format", "idempotency", "jobs", "upkeep", "*"] },
+  }),
+  wires: { may: [...CORE, "dialects", "pipeline", "transcode"] },
+  server: {
+    may: [...CORE, "pipeline", "transcode", "wires"],
+    parts: ["requests", "connections", "tls", "port", "app", "*", "admin"],
+  },
+  log: { may: CORE },
+  events: { may: [...CORE, "log"] },
+  metrics: { may: [...CORE, "pipeline"] },
+  config: { may: [...CORE, "pipeline"] },
+  client: { may: [...CORE, "arrow", "backends", "dialects", "pipeline", "transcode"] },
+  console: { may: [...CORE, "arrow/rows", "client"], isForBrowsers: true },
+  mcp: { may: [...CORE, "arrow/rows", "client"] },
+  gateway: {
+    may: [
+      ...CORE,
+      ...["arrow", "auth", "backends", "config", "dialects", "events", "log", "mcp", "metrics", "openapi"],
+      ...["pipeline", "server", "sql", "transcode", "wires"],
+    ],
+  },
+  cli: { may: ["*"] },
+  "index.ts": { may: ["*"] },
+};
+
+/** Makes the rules of folders of the directory backend, which name each other by their last part. */
+function inDirectory(folders: Readonly<Record<string, FolderRule>>): Record<string, FolderRule> {
+  const place = (name: string) => (name === "*" || name in folders ? `backends/dir/${name}` : name);
+  return Object.fromEntries(
+    Object.entries(folders).map(([name, rule]) => [
+      `backends/dir/${name}`,
+      { ...rule, may: [...CORE, "arrow", ...rule.may.map(place)] },
+    ]),
+  );
+}
