@@ -27,7 +27,7 @@ function forward(request: IncomingMessage, body: Buffer, response: ServerRespons
   let headers: string[] = [];
   let running: Dispatcher.DispatchController | undefined;
   response.on("close", () => {
-    if (!response.writableFinished) running?.abort(new Error("the client has gone"));
+    if (!response.writableFinished) running?.abort(new Error("the client disconnected"));
   });
   upstream.dispatch(
     {
@@ -39,7 +39,7 @@ function forward(request: IncomingMessage, body: Buffer, response: ServerRespons
     {
       onRequestStart(controller) {
         running = controller;
-        if (response.destroyed) controller.abort(new Error("the client has gone"));
+        if (response.destroyed) controller.abort(new Error("the client disconnected"));
       },
       onResponseStart({ rawHeaders }, statusCode) {
         status = statusCode;

@@ -178,7 +178,7 @@ function abortError(reason: unknown): LanceError {
   if (reason instanceof LanceError) return reason;
   const timedOut = reason instanceof Error && reason.name === "TimeoutError";
   return timedOut
-    ? new LanceError("DeadlineExceeded", "the time of the call ran out", { cause: reason })
+    ? new LanceError("DeadlineExceeded", "the call's time limit has passed", { cause: reason })
     : new LanceError("Cancelled", "the caller cancelled the call", { cause: reason });
 }
 

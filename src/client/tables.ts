@@ -116,7 +116,8 @@ async function openLanceDb(
   access: LanceDbAccess | undefined,
   load: LoadLanceDb | undefined,
 ): Promise<Connection> {
-  if (load === undefined) throw new LanceError("Unsupported", "@lancedb/lancedb does not run here");
+  if (load === undefined)
+    throw new LanceError("Unsupported", "@lancedb/lancedb is not available in this environment");
   if (access === undefined) {
     throw new LanceError("Unsupported", `"${implementation}" cannot open tables with @lancedb/lancedb`);
   }

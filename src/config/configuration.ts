@@ -120,7 +120,7 @@ export async function readConfiguration(
 function databasesOf(file: Section, sources: Sources["databases"], report: Report): Databases | undefined {
   if (sources === undefined) {
     for (const key of ["routes", "default-database"]) {
-      if (key in file.entries) throw new UsageError(`${file.at}${key} needs databases beside it`);
+      if (key in file.entries) throw new UsageError(`${file.at}${key} requires databases`);
     }
     return undefined;
   }

@@ -30,12 +30,12 @@ async function openTokenWay(options: ServeOptions, log: Logger): Promise<Way> {
 }
 
 function certificateWay({ tlsClientCa, mtlsRoles }: ServeOptions): Way {
-  if (tlsClientCa === undefined) throw new UsageError("--auth mtls needs --tls-client-ca beside it");
+  if (tlsClientCa === undefined) throw new UsageError("--auth mtls requires --tls-client-ca");
   return proveByCertificates(mtlsRoles);
 }
 
 async function keyWay({ apiKeysFile: path }: ServeOptions, log: Logger): Promise<Way> {
-  if (path === undefined) throw new UsageError("--auth api-key needs --api-keys-file beside it");
+  if (path === undefined) throw new UsageError("--auth api-key requires --api-keys-file");
   const keys = await openKeyRing({ path, log }).catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT")
       throw new UsageError(

@@ -59,7 +59,7 @@ const createTable = defineTool({
   effect: "adds",
   async run({ table: path, rows, types, round: isRounded }, { namespace, signal }) {
     if (rows.length === 0 && Object.keys(types).length === 0)
-      throw new LanceError("InvalidInput", "a table needs rows, or types of its columns");
+      throw new LanceError("InvalidInput", "a table requires rows or column types");
     const id = parsePath(path);
     const data = await rowsToArrow(rows, { types, isRounded });
     const { version } = await namespace.createTable({ id, mode: "create" }, data, { signal });

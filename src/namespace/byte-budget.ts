@@ -127,7 +127,7 @@ class Hold implements ByteHold {
 function exhausted(bytes: number, maxBytes: number): LanceError {
   // A client would repeat such a request for ever.
   if (bytes > maxBytes) return tooLargeAlone(`all requests together may use ${maxBytes} bytes`);
-  return new LanceError("Throttling", "the requests under way use all memory that is set aside for them", {
+  return new LanceError("Throttling", "request memory limit exceeded by the requests in flight", {
     headers: { "retry-after": "1" },
     limit: "memory",
   });
@@ -135,7 +135,7 @@ function exhausted(bytes: number, maxBytes: number): LanceError {
 
 /** Returns the error for a request that does not fit into the memory that it could have alone. @param bound the memory, as a clause */
 export function tooLargeAlone(bound: string): LanceError {
-  return new LanceError("PayloadTooLarge", `the request needs more memory than it may have: ${bound}`, {
+  return new LanceError("PayloadTooLarge", `the request exceeds its memory limit: ${bound}`, {
     limit: "memory",
   });
 }

@@ -24,5 +24,5 @@ export function isVectorSearch({ vector }: Pick<Search, "vector">): boolean {
  * @throws LanceError InvalidInput
  */
 export function checkNearest(k: bigint | undefined): void {
-  if (k === 0n) throw new LanceError("InvalidInput", "k must be positive in a search for vectors");
+  if (k === 0n) throw new LanceError("InvalidInput", "k must be positive in a vector search");
 }

@@ -271,7 +271,7 @@ describe("idempotency keys of uploads", () => {
     const { inserted, insert } = inserting();
     async function* broken() {
       yield Buffer.from("rows");
-      throw new LanceError("Cancelled", "the client has gone");
+      throw new LanceError("Cancelled", "the client disconnected");
     }
     await assert.rejects(insert(broken), is("Cancelled"));
     await insert(body("rows"));

@@ -127,7 +127,11 @@ async function replay(
   if (earlier.request !== hash) throw reused();
   if (earlier.state === "running") {
     const headers = { "retry-after": "1" };
-    throw new LanceError("ConcurrentModification", "a call with this idempotency key runs", { headers });
+    throw new LanceError(
+      "ConcurrentModification",
+      "a request with this idempotency key is already in progress",
+      { headers },
+    );
   }
   if (earlier.state === "ended") {
     const message =

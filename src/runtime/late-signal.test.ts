@@ -5,7 +5,7 @@ import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
 import { type Call, copyCall, createCall, endingOf, keepSignal } from "../namespace/call/call.ts";
 import { LateSignal } from "./late-signal.ts";
 
-const GONE = new Error("the client has gone");
+const GONE = new Error("the client disconnected");
 
 function begin(signal: LateSignal): Call {
   return createCall({

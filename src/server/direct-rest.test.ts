@@ -254,7 +254,7 @@ test("a client that leaves ends its call", async () => {
   socket.write(textOf({}));
   await begun.promise;
   socket.destroy();
-  expect(await left.promise).toMatchObject({ message: "the client has gone" });
+  expect(await left.promise).toMatchObject({ message: "the client disconnected" });
 });
 
 const linesOf = (notes: readonly unknown[]) => notes.map((note) => JSON.stringify(note)).sort();

@@ -163,5 +163,5 @@ function openArrivals(options: ServerOptions, note: NoteAccess | undefined) {
 
 function crowded(): LanceError {
   const headers = { "retry-after": "1" };
-  return new LanceError("Throttling", "the server has as many connections as it takes", { headers });
+  return new LanceError("Throttling", "connection limit reached", { headers });
 }

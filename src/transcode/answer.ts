@@ -95,7 +95,7 @@ function readJson(text: string, contentType: string | undefined, read: ReadJson,
 export function unreadable(thrown: unknown): unknown {
   const error = toInvalidInput(thrown, "field", "the body");
   if (!(error instanceof LanceError)) return error;
-  return new LanceError("ServiceUnavailable", `the upstream's answer cannot be read: ${error.message}`);
+  return new LanceError("ServiceUnavailable", `cannot read the upstream's response: ${error.message}`);
 }
 
 function parse(text: string, contentType: string | undefined, plain: boolean): unknown {
@@ -111,5 +111,5 @@ function parse(text: string, contentType: string | undefined, plain: boolean): u
 /** Returns the error for a body that is not JSON. */
 export function notJson(contentType: string | undefined, cause: unknown): LanceError {
   const said = contentType === undefined || JSON_TYPE.test(contentType) ? "" : ` but ${contentType}`;
-  return new LanceError("ServiceUnavailable", `the upstream's answer is not JSON${said}`, { cause });
+  return new LanceError("ServiceUnavailable", `the upstream's response is not JSON${said}`, { cause });
 }

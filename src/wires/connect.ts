@@ -75,7 +75,7 @@ function hasAuthority({ host }: FastifyRequest): boolean {
 function checkAuthority(request: FastifyRequest, { refused }: ConnectOptions): void {
   if (hasAuthority(request)) return;
   const { id, host, originalUrl, raw } = request;
-  const error = new LanceError("InvalidInput", `${JSON.stringify(host)} is not the name of a host`);
+  const error = new LanceError("InvalidInput", `${JSON.stringify(host)} is not a host name`);
   const path = withoutQuery(originalUrl);
   refused?.({ protocol: "connect", code: error.kind, requestId: id, path, headers: raw.headers });
   throw error;

@@ -10,7 +10,7 @@ export function timeAllowed(given: number | undefined, defaultMs: number): numbe
 
 /** Returns the error of a call whose deadline has passed. */
 export function deadlinePassed(): LanceError {
-  return new LanceError("DeadlineExceeded", "the deadline of the call has passed");
+  return new LanceError("DeadlineExceeded", "the call's deadline has passed");
 }
 
 /** A call with a deadline. */

@@ -17,7 +17,7 @@ export function addMetadata(app: FastifyInstance, path: string, { issuers }: Wit
     app.get(url, (request, reply) => {
       const servers = issuers();
       if (servers.length === 0)
-        throw new LanceError("RouteNotFound", "the gateway accepts no tokens of issuers");
+        throw new LanceError("RouteNotFound", "the gateway does not accept issuer tokens");
       return reply.header("cache-control", "no-store").send({
         resource: `${originOf(request.raw)}${path}`,
         authorization_servers: servers,

@@ -129,7 +129,7 @@ const MAX_BATCH = 16;
 /** @throws LanceError InvalidInput for a body that is not a message, or has too many. */
 function checkMessages(body: unknown): unknown {
   if (typeof body !== "object" || body === null)
-    throw new LanceError("InvalidInput", "request body must be a message of JSON-RPC");
+    throw new LanceError("InvalidInput", "request body must be a JSON-RPC message");
   if (Array.isArray(body) && body.length > MAX_BATCH)
     throw new LanceError("InvalidInput", `a batch has at most ${MAX_BATCH} messages`);
   return body;

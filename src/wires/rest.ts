@@ -93,7 +93,7 @@ function unknownRoute({ request, path }: Exchange, allowed: readonly string[]): 
   const method = request.method === "HEAD" ? "GET" : request.method;
   if (allowed.length === 0) return new LanceError("RouteNotFound", `no route for ${method} ${path}`);
   const allow = allowed.join(", ");
-  return new LanceError("MethodNotAllowed", `${path} takes ${allow} and not ${method}`, {
+  return new LanceError("MethodNotAllowed", `${path} accepts ${allow}, not ${method}`, {
     headers: { allow },
   });
 }

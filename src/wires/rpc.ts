@@ -148,7 +148,7 @@ async function splitUpload(requests: AsyncIterable<Message>, field: string): Pro
   const messages = requests[Symbol.asyncIterator]();
   const head = await messages.next();
   if (head.done) {
-    throw new LanceError("InvalidInput", "an upload needs at least one message, which has the parameters");
+    throw new LanceError("InvalidInput", "an upload requires at least one message, with the parameters");
   }
   const first = head.value;
   const firstPiece = takePiece(first, field);

@@ -9,7 +9,7 @@ const SMALL_BYTES = 16 * 1024;
 
 /** Returns the error of a call whose client reads nothing of its answer for too long. */
 export function stalled(milliseconds: number): LanceError {
-  return new LanceError("Cancelled", `the client took nothing of the answer for ${milliseconds / 1000} s`);
+  return new LanceError("Cancelled", `the client read nothing of the response for ${milliseconds / 1000} s`);
 }
 
 /**

@@ -74,7 +74,7 @@ export function dataTests(world: World): void {
         "TableSchemaValidationError",
         world.client.createTable({ id, mode }, otherStream()),
       );
-      assert.match(message, /the table has another schema: column 1 is "unrelated", in the table "id"/);
+      assert.match(message, /the table has a different schema: column 1 is "unrelated", in the table "id"/);
       assert.deepEqual(await ids(id), [0, 1, 2, 3, 4]);
       const declared = await world.declared();
       await world.client.createTable({ id: declared, mode }, otherStream());

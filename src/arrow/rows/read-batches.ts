@@ -34,5 +34,5 @@ export async function* readBatches(bytes: AsyncIterable<Uint8Array>): AsyncGener
 export function undecodable(thrown: unknown): unknown {
   if (thrown instanceof LanceError) return thrown;
   const text = thrown instanceof Error ? thrown.message : String(thrown);
-  return new LanceError("Internal", `the rows of the answer cannot be decoded: ${text}`, { cause: thrown });
+  return new LanceError("Internal", `cannot decode the rows of the response: ${text}`, { cause: thrown });
 }

@@ -81,7 +81,7 @@ export function createBodyCheck(schema: ArrowSchema, maxBytes: number): BodyChec
         throw malformed(position, error instanceof RangeError ? error.message : String(error));
       }
       if (unpacked > maxBytes) {
-        throw new LanceError("PayloadTooLarge", `the body unpacks to more than ${maxBytes} bytes`);
+        throw new LanceError("PayloadTooLarge", `the body decompresses to more than ${maxBytes} bytes`);
       }
       rows += head.rows;
       if (rows > maxBytes) throw new LanceError("PayloadTooLarge", `the body has more than ${maxBytes} rows`);

@@ -59,7 +59,7 @@ function describeWhole({ type: { name, ...parameters }, dictionary }: ArrowField
 }
 
 function otherColumns(message: string): LanceError {
-  return new LanceError("TableSchemaValidationError", `the table has another schema: ${message}`);
+  return new LanceError("TableSchemaValidationError", `the table has a different schema: ${message}`);
 }
 
 /** Whether a dictionary of the rows becomes texts in a plain column of a table that is compatible with them. */

@@ -158,7 +158,7 @@ describe("the gRPC backend", () => {
     };
     const controller = new AbortController();
     const answer = describeOn(world.backend, { signal: controller.signal });
-    const reason = new LanceError("Cancelled", "the client has gone");
+    const reason = new LanceError("Cancelled", "the client disconnected");
     await arrived.promise;
     controller.abort(reason);
     await assert.rejects(answer, reason);

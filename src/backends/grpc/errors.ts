@@ -90,7 +90,7 @@ export function upstreamError(thrown: unknown, call: Call, progress: Progress = 
   const ended = endErrorOf(call);
   if (ended !== undefined) return ended;
   if (!isServiceError(thrown)) {
-    return new LanceError("Internal", "the answer of the upstream catalog cannot be read", { cause: thrown });
+    return new LanceError("Internal", "cannot read the upstream catalog's response", { cause: thrown });
   }
   const { code, details, metadata } = thrown;
   const detail = detailOf(metadata);
@@ -103,7 +103,7 @@ export function upstreamError(thrown: unknown, call: Call, progress: Progress = 
     const { begun = false, headed = begun } = progress;
     // Upstreams say the same of requests that they refuse, in place of an answer.
     if (fault === "oversized" && !headed)
-      return new LanceError("PayloadTooLarge", "the upstream catalog takes no request of this size", {
+      return new LanceError("PayloadTooLarge", "the upstream catalog rejected the request as too large", {
         cause: thrown,
       });
     return new LanceError("ServiceUnavailable", text, { cause: thrown, fault: faultAfter(fault, progress) });

@@ -15,7 +15,8 @@ export function toMetadata(pairs: readonly string[]): Metadata {
   const metadata = new Metadata();
   for (let at = 0; at + 1 < pairs.length; at += 2) {
     const [name, value] = [pairs[at] as string, pairs[at + 1] as string];
-    if (!NAME.test(name)) throw new LanceError("InvalidInput", `header ${name} cannot be metadata of gRPC`);
+    if (!NAME.test(name))
+      throw new LanceError("InvalidInput", `header ${name} cannot be sent as gRPC metadata`);
     if (name.endsWith("-bin")) metadata.set(name, Buffer.from(value, "base64"));
     else if (VALUE.test(value)) metadata.set(name, value);
     else

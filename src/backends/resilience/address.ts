@@ -58,10 +58,7 @@ export class Address<T> {
       longestOpenMs: MAX_OPEN_MS,
       onOpen: () => {
         this.#hasOpened = true;
-        log.warn(
-          { address: name, ms: this.circuit.closedForMs },
-          "an upstream fails and is not called for a while",
-        );
+        log.warn({ address: name, ms: this.circuit.closedForMs }, "upstream circuit breaker opened");
       },
       onClose: () => log.info({ address: name }, "an upstream is back"),
     });

@@ -115,14 +115,14 @@ export class Gate {
 }
 
 function tooMany(name: string): LanceError {
-  return new LanceError("Throttling", `too many calls wait for the ${name}`, {
+  return new LanceError("Throttling", `too many calls are waiting for the ${name}`, {
     fault: "crowded",
     headers: { "retry-after": "1" },
   });
 }
 
 function tooLate(name: string): LanceError {
-  return new LanceError("DeadlineExceeded", `the call waited too long for its turn at the ${name}`, {
+  return new LanceError("DeadlineExceeded", `the call waited too long for a slot at the ${name}`, {
     fault: "crowded",
   });
 }

@@ -93,7 +93,7 @@ const LOST: ReadonlySet<UpstreamFault> = new Set<UpstreamFault>(["reset", "broke
 export function lostAnswer(error: unknown): unknown {
   if (!isLanceError(error, "ServiceUnavailable")) return error;
   const { message, fault, headers, instance } = error;
-  return new LanceError("OutcomeUnknown", `${message}; look before you repeat the change`, {
+  return new LanceError("OutcomeUnknown", `${message}; check its effect before you retry`, {
     cause: error,
     fault,
     headers,
@@ -121,7 +121,7 @@ export function repeatableOf(method: DescMethod, headers: readonly string[]): Re
  */
 export function refusal(call: Notes, ms: number): LanceError {
   call.note("circuit_open");
-  return new LanceError("ServiceUnavailable", "the upstream catalog fails and is not called for a while", {
+  return new LanceError("ServiceUnavailable", "upstream circuit breaker is open", {
     headers: { "retry-after": String(Math.max(1, Math.ceil(ms / 1000))) },
   });
 }

@@ -106,7 +106,7 @@ describe("answers that are none", () => {
   test("a client that goes away takes the upstream's request with it", async () => {
     const gone = Promise.withResolvers<void>();
     const controller = new AbortController();
-    const reason = new LanceError("Cancelled", "the client has gone");
+    const reason = new LanceError("Cancelled", "the client disconnected");
     const upstream = await upstreamOf((response) => {
       response.on("close", () => gone.resolve());
       controller.abort(reason);

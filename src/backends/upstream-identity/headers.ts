@@ -162,8 +162,7 @@ export function createHeaderPolicy(options: HeaderPolicyOptions): HeaderPolicy {
     for (const name in call.headers) {
       if (!passes(name) || isOwn(name) || CREDENTIALS.test(name) || isOperators(name, call)) continue;
       const value = call.headers[name] as string;
-      if (!VALUE.test(value))
-        throw new LanceError("InvalidInput", `header ${name} has a value that no header has`);
+      if (!VALUE.test(value)) throw new LanceError("InvalidInput", `invalid value for header ${name}`);
       pairs.push(name, name === IDEMPOTENCY_KEY ? keyOfCaller(value, call) : value);
     }
     return pairs;
@@ -191,7 +190,7 @@ export function createHeaderPolicy(options: HeaderPolicyOptions): HeaderPolicy {
         const value = credentials[name] as string;
         // Values from a message have passed no parser of headers.
         if (!VALUE.test(value)) {
-          throw new LanceError("InvalidInput", `the credential for ${name} has a value that no header has`);
+          throw new LanceError("InvalidInput", `the credential for ${name} is not a valid header value`);
         }
         if (!fixed.has(name)) pairs.push(name, value);
       }

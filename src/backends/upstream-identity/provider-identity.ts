@@ -59,7 +59,7 @@ export function createExchangeIdentity(
     if (isOwn) return ITSELF;
     // A token that ends at the gateway is still the one to exchange. An empty one is nobody's.
     if (brought.authToken) return brought.authToken;
-    throw new LanceError("Unauthenticated", "a bearer token is needed, which the gateway exchanges");
+    throw new LanceError("Unauthenticated", "a bearer token is required for the token exchange");
   }
 
   return {

@@ -73,7 +73,7 @@ export const contextAdd: CommandDefinition = {
       throw new UsageError("--uri, --address or --root is missing");
     const key = await keyFrom(options);
     if (options.bearer && key === undefined)
-      throw new UsageError("--bearer needs --key-file, --key-env or --key-stdin beside it");
+      throw new UsageError("--bearer requires --key-file, --key-env or --key-stdin");
     const context: Context = {
       options: placesIn(flags),
       ...(key !== undefined && { key }),

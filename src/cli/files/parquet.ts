@@ -25,7 +25,7 @@ export interface ParquetRows {
 export async function openParquet(file: string, passed: (rows: number) => void): Promise<ParquetRows> {
   const { ParquetFile } = await loadParquet();
   const parquet = await ParquetFile.fromFile(await openAsBlob(file)).catch((cause: unknown) => {
-    throw new LanceError("InvalidInput", `${file} is no Parquet file: ${textOf(cause)}`, { cause });
+    throw new LanceError("InvalidInput", `${file} is not a Parquet file: ${textOf(cause)}`, { cause });
   });
   const rows = parquet.metadata().fileMetadata().numRows();
 

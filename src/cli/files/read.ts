@@ -89,7 +89,7 @@ async function checkArrow(file: string, format: FileFormat): Promise<void> {
   const head = Buffer.alloc(HEAD_BYTES);
   await handle.read(head, 0, head.length, 0);
   if (isIpcFile(head) || format === "arrows" || head.readUInt32LE(0) === CONTINUATION) return;
-  throw new LanceError("InvalidInput", `${file} is no Arrow IPC file`);
+  throw new LanceError("InvalidInput", `${file} is not an Arrow IPC file`);
 }
 
 async function sizeOf(file: string): Promise<number> {

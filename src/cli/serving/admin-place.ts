@@ -22,7 +22,7 @@ export function adminPlace(options: AdminOptions): ListenAddress | undefined {
   if (metricsOn === "admin" && noMetrics)
     throw new UsageError("--metrics-on and --no-metrics contradict each other");
   if (metricsOn === "admin" && (port ?? path) === undefined)
-    throw new UsageError("--metrics-on admin needs --admin-port or --admin-listen beside it");
+    throw new UsageError("--metrics-on admin requires --admin-port or --admin-listen");
   if (path !== undefined) return { path, mode: SOCKET_MODE };
   return port === undefined ? undefined : { host, port };
 }

@@ -15,7 +15,10 @@ export function createCrewProfiles({ crew, pausing }: CrewProfilesOptions): Prof
   function threadOf(worker: number): WorkerThread {
     const thread = crew[worker - 1];
     if (thread !== undefined) return thread;
-    throw new LanceError("InvalidInput", `worker ${worker} does not run; there are 1 to ${crew.length}`);
+    throw new LanceError(
+      "InvalidInput",
+      `worker ${worker} is not running; workers are numbered 1 to ${crew.length}`,
+    );
   }
   return {
     async heapSnapshot(worker) {

@@ -26,7 +26,7 @@ export async function rowsToTable(rows: readonly Row[], schema?: Schema): Promis
   const arrow = await import("apache-arrow");
   const names = [...new Set(rows.flatMap((row) => Object.keys(row)))];
   if (names.length === 0) {
-    throw new LanceError("InvalidInput", "no schema can be guessed without rows; pass an Arrow table");
+    throw new LanceError("InvalidInput", "cannot infer a schema without rows; pass an Arrow table");
   }
   const types = new Map(schema?.fields.map((field) => [field.name, field.type]));
   const columns = names.map((name) => {

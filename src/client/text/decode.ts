@@ -18,7 +18,7 @@ export function encodingOf(label: string): string {
   try {
     return new TextDecoder(label).encoding;
   } catch {
-    throw new LanceError("InvalidInput", `the encoding ${JSON.stringify(label)} is not known`);
+    throw new LanceError("InvalidInput", `unknown encoding ${JSON.stringify(label)}`);
   }
 }
 

@@ -69,7 +69,7 @@ export async function schemaOfText(open: OpenText, options: TextOptions): Promis
       shapes.set(name, shape);
     }
   }
-  if (shapes.size === 0) throw new LanceError("InvalidInput", "no schema can be guessed without rows");
+  if (shapes.size === 0) throw new LanceError("InvalidInput", "cannot infer a schema without rows");
   const unknown = [...(types?.keys() ?? [])].find((name) => !shapes.has(name));
   if (unknown !== undefined)
     throw new LanceError("InvalidInput", `the file has no column ${JSON.stringify(unknown)}`);

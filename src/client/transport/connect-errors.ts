@@ -12,7 +12,7 @@ export function errorOfConnect(thrown: unknown, { signal, method, headers }: Cal
   if (!(thrown instanceof ConnectError)) {
     return thrown instanceof LanceError
       ? thrown
-      : new LanceError("Internal", `the answer of ${SERVER} cannot be read`, { cause: thrown });
+      : new LanceError("Internal", `cannot read the response of ${SERVER}`, { cause: thrown });
   }
   // The error that fetch throws when the connection fails or is lost. Whether the request was sent is unknown.
   if (thrown.cause instanceof TypeError) {

@@ -36,7 +36,7 @@ export async function openAuthenticator(
   for (const [option, flag, ways] of NEEDS_WAY) {
     const isGiven = [options[option] ?? []].flat().length > 0;
     if (isGiven && !ways.some((way) => auth.includes(way)))
-      throw new UsageError(`${flag} needs --auth ${ways.join(" or ")} beside it`);
+      throw new UsageError(`${flag} requires --auth ${ways.join(" or ")}`);
   }
   if (auth.length === 0) return undefined;
   const { openWays } = await import("../open-ways.ts");

@@ -41,7 +41,7 @@ export async function openAuthorizer(
 }
 
 function requireCallers(flag: string, auth: ServeOptions["auth"]): void {
-  if (auth.length === 0) throw new UsageError(`${flag} needs --auth beside it, which says who calls`);
+  if (auth.length === 0) throw new UsageError(`${flag} requires --auth, which says who calls`);
 }
 
 /** Returns an authorizer whose decisions are counted. */

@@ -29,7 +29,7 @@ export async function openVerifiers(options: ServeOptions, log: Logger): Promise
 
 function oidcVerifiers(options: ServeOptions, log: Logger): readonly Verifier[] {
   const { oidcIssuers } = options;
-  if (oidcIssuers.length === 0) throw new UsageError("--auth oidc needs --oidc-issuer beside it");
+  if (oidcIssuers.length === 0) throw new UsageError("--auth oidc requires --oidc-issuer");
   const prefixes = oidcIssuers.map(
     ({ prefix, issuer }) => prefix ?? (oidcIssuers.length > 1 ? `${issuer}#` : ""),
   );
@@ -49,7 +49,7 @@ function oidcVerifiers(options: ServeOptions, log: Logger): readonly Verifier[] 
 
 function trusted(setting: IssuerSetting, prefix: string, options: ServeOptions): TrustedIssuer {
   const { issuer, audiences = options.oidcAudiences, algorithms = ALGORITHMS, requiredClaims = [] } = setting;
-  if (audiences.length === 0) throw new UsageError(`the issuer ${issuer} needs --oidc-audience beside it`);
+  if (audiences.length === 0) throw new UsageError(`the issuer ${issuer} requires --oidc-audience`);
   const { clockSkewMs = CLOCK_SKEW_SECONDS * 1000, grants = options.grants } = setting;
   const { nameClaim = options.oidcNameClaim, groupsClaim = options.oidcGroupsClaim } = setting;
   const clockSkewSeconds = clockSkewMs / 1000;
@@ -59,7 +59,7 @@ function trusted(setting: IssuerSetting, prefix: string, options: ServeOptions):
 
 async function kubernetesVerifier(options: ServeOptions, log: Logger): Promise<Verifier> {
   const { kubernetesAudiences: audiences, kubernetesCaFile, kubernetesTokenFile, grants } = options;
-  if (audiences.length === 0) throw new UsageError("--auth kubernetes needs --kubernetes-audience beside it");
+  if (audiences.length === 0) throw new UsageError("--auth kubernetes requires --kubernetes-audience");
   const { kubernetesIssuer: given, kubernetesApiServer = given === undefined ? IN_CLUSTER : undefined } =
     options;
   const issuer = given ?? (await ownIssuer(kubernetesTokenFile));

@@ -92,5 +92,5 @@ function requireScheme(mode: Mode, { scheme }: BucketPlace, needed: string): voi
 
 function required(mode: Mode, flag: string, value: string | undefined): string {
   if (value !== undefined) return value;
-  throw new UsageError(`--vend ${mode} needs ${flag} beside it`);
+  throw new UsageError(`--vend ${mode} requires ${flag}`);
 }

@@ -41,9 +41,7 @@ export async function openReceivers(
     for (const setting of options.webhooks) {
       const path = setting.secretFile ?? options.webhookSecretFile;
       if (path === undefined)
-        throw new UsageError(
-          "--webhook-url needs --webhook-secret-file beside it, or a secret-file of its own",
-        );
+        throw new UsageError("--webhook-url requires --webhook-secret-file, or a secret-file of its own");
       const file = files.get(path) ?? (await openSecrets(path, log));
       files.set(path, file);
       webhooks.push(createWebhook(setting, file.secrets));

@@ -58,7 +58,7 @@ export async function startWebhooks(
   { log, tally, databases }: WebhookSurroundings,
 ): Promise<Webhooks> {
   const { webhookDir: directory } = options;
-  if (directory === undefined) throw new UsageError("--webhook-url needs --webhook-dir beside it");
+  if (directory === undefined) throw new UsageError("--webhook-url requires --webhook-dir");
   const guard = createAddressGuard(options.webhookAllowedAddresses);
   let receivers = await openReceivers(options, { guard, log, databases });
   try {

@@ -30,8 +30,8 @@ export async function openAudit(
 ): Promise<AuditLog | undefined> {
   const { auditLog: path, auditRequired: required, auditMaxBytes: maxBytes, auditFiles: keep } = options;
   if (path === undefined) {
-    if (required) throw new UsageError("--audit-required needs --audit-log beside it");
-    if (maxBytes !== undefined) throw new UsageError("--audit-max-bytes needs --audit-log beside it");
+    if (required) throw new UsageError("--audit-required requires --audit-log");
+    if (maxBytes !== undefined) throw new UsageError("--audit-max-bytes requires --audit-log");
     return undefined;
   }
   if (path === STANDARD_OUTPUT && maxBytes !== undefined) {

@@ -39,12 +39,12 @@ export async function openSharedRates(
   const { rateLimitRedisCa: caFile, rateLimitRedisPrefix: prefix } = options;
   if (url === undefined) {
     const [, flag] = NEEDS_SERVER.find(([name]) => options[name] !== undefined) ?? [];
-    if (flag !== undefined) throw new UsageError(`${flag} needs --rate-limit-redis beside it`);
+    if (flag !== undefined) throw new UsageError(`${flag} requires --rate-limit-redis`);
     return undefined;
   }
-  if (rateLimits.length === 0) throw new UsageError("--rate-limit-redis needs --rate-limit beside it");
+  if (rateLimits.length === 0) throw new UsageError("--rate-limit-redis requires --rate-limit");
   if (caFile !== undefined && !url.startsWith("rediss:"))
-    throw new UsageError("--rate-limit-redis-ca needs --rate-limit-redis rediss://… beside it");
+    throw new UsageError("--rate-limit-redis-ca requires --rate-limit-redis rediss://…");
   if (passwordFile !== undefined) await readOption("--rate-limit-redis-password-file", passwordFile);
   const ca = caFile === undefined ? undefined : await readOption("--rate-limit-redis-ca", caFile);
   const { connectBuckets } = await import("./redis-buckets.ts");

@@ -53,7 +53,7 @@ describe("checkBlankTexts", () => {
     const analyzed = create(AnalyzeTableQueryPlanRequestSchema, { filter: " " });
     assert.throws(
       () => checkBlankTexts(AnalyzeTableQueryPlanRequestSchema, analyzed),
-      /filter must not be blank; leave it out if none is meant$/,
+      /filter must not be blank; omit it instead$/,
     );
   });
 });

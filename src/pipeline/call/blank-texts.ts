@@ -15,7 +15,7 @@ export const checkBlankTexts: (type: DescMessage, request: Message) => void = cr
   if (!optionOf(field, not_blank)) return undefined;
   return (text) => {
     if (text.trim() === "") {
-      throw new LanceError("InvalidInput", `${field.name} must not be blank; leave it out if none is meant`);
+      throw new LanceError("InvalidInput", `${field.name} must not be blank; omit it instead`);
     }
   };
 });

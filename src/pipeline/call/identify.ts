@@ -28,7 +28,7 @@ export function identify(authenticator: Authenticator): Interceptor {
     if (waiting >= MAX_WAITING) {
       const headers = { "retry-after": "1" };
       const limit = "wrong_credentials";
-      throw new LanceError("Throttling", "too many calls bring wrong credentials", { headers, limit });
+      throw new LanceError("Throttling", "too many calls with wrong credentials", { headers, limit });
     }
     waiting += 1;
     try {

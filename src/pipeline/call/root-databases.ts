@@ -71,7 +71,7 @@ function hasRoot({ kind, action }: OperationFacts): boolean {
 /** @throws LanceError Unsupported for a database that would be in another one */
 function refuseNested({ id, context = {} }: Call): void {
   if (id.length !== 1 || !concernsDatabases(context)) return;
-  throw new LanceError("Unsupported", "databases are namespaces of the root, and a database has none in it");
+  throw new LanceError("Unsupported", "databases cannot be nested");
 }
 
 /** A database that a call names. */

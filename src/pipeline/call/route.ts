@@ -53,7 +53,7 @@ export function chooseDatabase(databases: Databases, routes: readonly Route[]): 
       return name;
     }
     if (databases.has(undefined)) return undefined;
-    throw new LanceError("InvalidInput", "the request does not say which database it is for");
+    throw new LanceError("InvalidInput", "the request does not name a database");
   }
 
   return async (call, request, next) => {

@@ -103,11 +103,11 @@ function stripped(names: readonly string[], field: string, database: string): st
   const [first, ...rest] = names;
   if (first === undefined) return [];
   if (first !== database) {
-    throw new LanceError("InvalidInput", "one call cannot be about objects of several databases");
+    throw new LanceError("InvalidInput", "a call cannot address objects in several databases");
   }
   // An empty list would mean the current namespace.
   if (field !== "id" && rest.length === 0) {
-    throw new LanceError("InvalidInput", `${field} must name a namespace inside of the database`);
+    throw new LanceError("InvalidInput", `${field} must name a namespace in the database`);
   }
   return rest;
 }

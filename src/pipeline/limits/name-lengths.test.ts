@@ -51,7 +51,7 @@ describe("boundNames", () => {
         send(operation, init),
         (error) =>
           isLanceError(error, "InvalidInput") &&
-          error.message === `${field} has 65537 characters; 65536 are the most`,
+          error.message === `${field} has 65537 characters; the maximum is 65536`,
       );
     });
   }

@@ -19,7 +19,10 @@ const checkNames = createTextChecks(({ scalar, name }) => {
   if (scalar !== ScalarType.STRING || LONG_TEXTS.has(name)) return undefined;
   return ({ length }) => {
     if (length <= MAX_NAME_LENGTH) return;
-    throw new LanceError("InvalidInput", `${name} has ${length} characters; ${MAX_NAME_LENGTH} are the most`);
+    throw new LanceError(
+      "InvalidInput",
+      `${name} has ${length} characters; the maximum is ${MAX_NAME_LENGTH}`,
+    );
   };
 });
 

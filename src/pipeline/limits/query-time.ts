@@ -11,7 +11,7 @@ import { type Interceptor, isStream, type OperationResponse, onlyFor } from "../
  * @param maxMs in milliseconds
  */
 export function limitQueryTime(maxMs: number): Interceptor {
-  const error = new LanceError("DeadlineExceeded", `calls that read rows may take ${maxMs} ms`, {
+  const error = new LanceError("DeadlineExceeded", `query time limit of ${maxMs} ms exceeded`, {
     limit: "query_time",
   });
 

@@ -40,7 +40,7 @@ function holdOf(caller: string, quota: Quota, hold: ByteHold): ByteHold {
       if (held + bytes > quota.max) throw tooLargeAlone(`the bodies of a caller may use ${quota.max} bytes`);
       if (!quota.take(caller, bytes)) {
         const headers = { "retry-after": "1" };
-        throw new LanceError("Throttling", "the bodies of this caller use all memory that it may have", {
+        throw new LanceError("Throttling", "caller's body memory limit exceeded", {
           headers,
           limit: "memory",
         });

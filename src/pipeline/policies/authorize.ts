@@ -30,6 +30,6 @@ export function refusal(
 export const readOnly = onlyFor(
   ({ action }) => !isReadAction(action),
   ({ method }) => {
-    throw new LanceError("PermissionDenied", `the gateway serves for reading only: ${method.name} writes`);
+    throw new LanceError("PermissionDenied", `the gateway is read-only: ${method.name} writes`);
   },
 );

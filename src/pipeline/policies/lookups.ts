@@ -95,7 +95,7 @@ async function isUnknownJob(call: Call, others: Others, jobId: string): Promise<
 async function contentsOf(call: Call, others: Others, namespace: Identifier): Promise<Touch[]> {
   // An upstream that lists the same for every namespace would have no end.
   if (namespace.length > MAX_IDENTIFIER_DEPTH)
-    throw new LanceError("ServiceUnavailable", "namespaces are nested deeper than any can be");
+    throw new LanceError("ServiceUnavailable", "namespaces exceed the maximum nesting depth");
   const { listTables, listNamespaces } = LanceNamespaceService.method;
   const found: Touch[] = [];
   for await (const { tables } of pagesOf(call, others, listTables, namespace)) {

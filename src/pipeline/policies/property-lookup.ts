@@ -42,8 +42,8 @@ export function createPropertyLookup(
       return properties;
     } catch (error) {
       if (isMissing(error)) return {};
-      call.log.warn({ err: error }, "the properties of an object cannot be looked up for the policies");
-      throw new LanceError("ServiceUnavailable", "the properties of an object cannot be looked up", {
+      call.log.warn({ err: error }, "cannot look up an object's properties for the policies");
+      throw new LanceError("ServiceUnavailable", "cannot look up an object's properties", {
         cause: error,
       });
     }

@@ -68,7 +68,8 @@ export function observe(metrics?: CallMetrics): Interceptor {
       throw fail(observed, thrown);
     } finally {
       // A reader that leaves ends this generator without an error.
-      if (left) fail(observed, new LanceError("Cancelled", "the client left the answer"));
+      if (left)
+        fail(observed, new LanceError("Cancelled", "the client disconnected while reading the response"));
     }
   }
 

@@ -120,7 +120,10 @@ describe("the server for operators", () => {
     made.resolve("{}");
     assert.equal((await running).statusCode, 200);
     const absent = await ask("POST", "/heap-snapshot?worker=1");
-    assert.deepEqual([absent.statusCode, absent.json()], [400, { error: "the gateway has no workers" }]);
+    assert.deepEqual(
+      [absent.statusCode, absent.json()],
+      [400, { error: "the gateway runs without workers" }],
+    );
   });
 
   it("gives callers from other machines metrics and probes alone", async () => {

@@ -25,7 +25,7 @@ export const controlPlugin: FastifyPluginCallback<{ control: Control }> = (app, 
 
   /** Makes one profile at a time, because each of them slows the process down. */
   async function alone<T>(work: () => Promise<T>): Promise<T> {
-    if (busy) throw new LanceError("Throttling", "another profile is being made");
+    if (busy) throw new LanceError("Throttling", "a profile is already running");
     busy = true;
     try {
       return await work();

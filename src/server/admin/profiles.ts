@@ -49,5 +49,5 @@ export async function profileThread(milliseconds: number): Promise<string> {
 }
 
 function refuseWorker(worker: number | undefined): void {
-  if (worker !== undefined) throw new LanceError("InvalidInput", "the gateway has no workers");
+  if (worker !== undefined) throw new LanceError("InvalidInput", "the gateway runs without workers");
 }

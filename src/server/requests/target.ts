@@ -29,5 +29,5 @@ export function readTarget(request: IncomingMessage): LanceError | undefined {
 }
 
 function badHost(host = ""): LanceError {
-  return new LanceError("InvalidInput", `${JSON.stringify(host)} is not the name of a host`);
+  return new LanceError("InvalidInput", `${JSON.stringify(host)} is not a host name`);
 }

@@ -131,7 +131,7 @@ test("a long answer with an object of too many names is refused, and says which"
   ] as const) {
     assert.throws(() => read(method, json), {
       kind: "ServiceUnavailable",
-      message: `the upstream's answer cannot be read: field "${field}" has more than 50000 names`,
+      message: `cannot read the upstream's response: field "${field}" has more than 50000 names`,
     });
   }
 });

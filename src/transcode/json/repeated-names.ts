@@ -20,7 +20,7 @@ export function refuseRepeatedNames(text: string, value: unknown, what: string):
   if (first === -1 || text.indexOf(":", first + 1) === -1) return;
   if (hasKeys(value, countNames(text))) return;
   const name = JSON.stringify(repeatedName(text)?.slice(0, 100));
-  throw new LanceError("InvalidInput", `${what} has the name ${name} twice in an object`);
+  throw new LanceError("InvalidInput", `${what} repeats the name ${name} in an object`);
 }
 
 function countNames(text: string): number {

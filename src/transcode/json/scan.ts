@@ -106,7 +106,10 @@ function plainEnd(bytes: Uint8Array, from: number): number {
 }
 
 function tooDeep(maxDepth: number): LanceError {
-  return new LanceError("InvalidInput", `request body is nested too deeply: ${maxDepth} levels are the most`);
+  return new LanceError(
+    "InvalidInput",
+    `request body is nested too deeply: maximum nesting depth is ${maxDepth}`,
+  );
 }
 
 function tooMuch(maxCost: number): LanceError {

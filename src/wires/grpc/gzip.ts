@@ -41,7 +41,7 @@ export function unpack(
     });
     gunzip.on("end", () => resolve(Buffer.concat(pieces, size)));
     gunzip.on("error", (cause) =>
-      reject(new LanceError("Internal", "a compressed message cannot be unpacked", { cause })),
+      reject(new LanceError("Internal", "cannot decompress a message", { cause })),
     );
     gunzip.end(data);
   });

@@ -145,7 +145,7 @@ function begin(serverCall: ServerCall, rpc: Rpc, headers: IncomingHttpHeaders, d
 function readsGzip(encoding: string | string[] | undefined): boolean {
   if (encoding === "gzip") return true;
   if (encoding === undefined || encoding === "identity") return false;
-  throw new LanceError("Unsupported", "the message encoding is not known", {
+  throw new LanceError("Unsupported", "unknown message encoding", {
     headers: { "grpc-accept-encoding": ACCEPTED_ENCODINGS },
   });
 }

@@ -113,7 +113,7 @@ export async function* readPieces(
 
 /** Returns why an exchange has ended without an answer. */
 export function endOf(exchange: Exchange): unknown {
-  return exchange.ending.reason ?? new LanceError("Cancelled", "the client has gone");
+  return exchange.ending.reason ?? new LanceError("Cancelled", "the client disconnected");
 }
 
 function tooLarge(maxBytes: number): LanceError {

@@ -66,7 +66,7 @@ export function decodeBody(exchange: Exchange, hold: ByteHold): DecodedBody {
     return {
       stream: request,
       windowBytes: 0,
-      failure: (cause) => new LanceError("Cancelled", "the client has gone", { cause }),
+      failure: (cause) => new LanceError("Cancelled", "the client disconnected", { cause }),
     };
   }
   const found = DECODERS.get(encoding);

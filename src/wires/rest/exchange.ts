@@ -252,7 +252,7 @@ export class Exchange {
     if (this.done) return;
     this.#settle();
     this.#reply.takeOver();
-    this.ending.abort(new LanceError("Cancelled", "the client has gone"));
+    this.ending.abort(new LanceError("Cancelled", "the client disconnected"));
   }
 
   #watchEnd(): void {

@@ -107,7 +107,10 @@ export function createIdempotencyRecords(options: IdempotencyOptions): Idempoten
           if (result === undefined || isEarlier(result)) forget(call);
         }
       }
-      throw new LanceError("ConcurrentModification", "other calls take and give back the idempotency key");
+      throw new LanceError(
+        "ConcurrentModification",
+        "other requests keep acquiring and releasing the idempotency key",
+      );
     },
   };
 }

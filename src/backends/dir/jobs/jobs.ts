@@ -201,5 +201,5 @@ function checkSpec(spec: JobFacts): void {
 
 function tooMany(): LanceError {
   const headers = { "retry-after": "10" };
-  return new LanceError("Throttling", "too many jobs wait for their turn; try again later", { headers });
+  return new LanceError("Throttling", "too many jobs are queued; try again later", { headers });
 }

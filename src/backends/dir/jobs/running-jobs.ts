@@ -18,7 +18,7 @@ export const NOBODY = "";
 /** Why a job ends when the server does; the next process runs it. */
 export const CLOSING = new LanceError("ServiceUnavailable", "the server is shutting down");
 const CANCELLED = new LanceError("Cancelled", "the job was cancelled");
-const LOST = new LanceError("ServiceUnavailable", "another process has taken the job over");
+const LOST = new LanceError("ServiceUnavailable", "another process has taken over the job");
 
 /** The jobs that this process runs, or that wait in it for a turn. */
 export interface RunningJobs {

@@ -10,7 +10,7 @@ import { isReadOperation } from "../../../namespace/operations/operations.ts";
 export function onlyReads(reason: string | undefined, all: BackendOperations): BackendOperations {
   if (reason === undefined) return all;
   const refuse = async () => {
-    throw new LanceError("Unsupported", `the catalog is served for reading only: ${reason}`);
+    throw new LanceError("Unsupported", `the catalog is read-only: ${reason}`);
   };
   return wrapOperations(all, (handler, localName) => (isReadOperation(localName) ? handler : refuse));
 }

@@ -39,7 +39,7 @@ const MEANINGS: readonly Meaning[] = [
     "ServiceUnavailable",
     "the storage of the catalog denies access to the server",
   ],
-  [/ 5\d\d$/, "ServiceUnavailable", "the storage of the catalog fails"],
+  [/ 5\d\d$/, "ServiceUnavailable", "catalog storage is failing"],
   [/^RequestTimeout\b| (?:408|-)$/, "ServiceUnavailable", "the storage of the catalog does not answer"],
 ];
 

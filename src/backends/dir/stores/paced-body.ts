@@ -83,5 +83,5 @@ export function readPaced(body: Readable, limit: number, maxBytes = MAX_WHOLE_BY
 
 /** Returns the error of an answer that no attempt would make shorter. */
 export function tooLong(): LanceError {
-  return new LanceError("ServiceUnavailable", "the storage of the catalog sends more than it was asked for");
+  return new LanceError("ServiceUnavailable", "catalog storage returned more data than requested");
 }

@@ -171,7 +171,7 @@ async function* pagesOf(
     if (page.objects.length + page.prefixes.length > 0) [empty, since] = [0, performance.now()];
     const isEndless = empty === MAX_EMPTY_PAGES || performance.now() - since > MAX_EMPTY_MS;
     if (tokens.has(from) || isEndless)
-      throw new LanceError("ServiceUnavailable", "a listing of the storage of the catalog does not end");
+      throw new LanceError("ServiceUnavailable", "a listing of catalog storage does not end");
     tokens.add(from);
   }
 }

@@ -77,7 +77,7 @@ export function createMarkChanges(
           hasFailed = true;
         }
       }
-      throw new LanceError("ConcurrentModification", "other changes of the table go on; try again");
+      throw new LanceError("ConcurrentModification", "other changes to the table are in progress; try again");
     },
     async show(directory, mark) {
       const [from, to] = [keyOf(directory), `${directory}/${RESERVED_MARKER}`];

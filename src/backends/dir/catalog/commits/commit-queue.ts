@@ -107,7 +107,7 @@ export function createCommitQueue(commit: CommitGroup, maxWaiting: number): Comm
 }
 
 function tooMany(): LanceError {
-  return new LanceError("Throttling", "too many changes of the catalog wait to be committed; try again", {
+  return new LanceError("Throttling", "too many catalog changes are waiting to be committed; try again", {
     headers: { "retry-after": "1" },
     limit: "waiting_changes",
   });

@@ -63,7 +63,7 @@ const SAID: readonly (readonly [text: string, name: ErrorName, message?: string]
   [
     'Runtime error: Insert task panicked: task 24 panicked with message "called `Result::unwrap()` on an `Err` value: InvalidArgumentError(\\"Found unmasked nulls for non-nullable StructArray field \\\\"x\\\\"\\")"',
     "TableSchemaValidationError",
-    "a field in a struct has a null, and must not have one",
+    "a non-nullable struct field contains null",
   ],
   [
     "Failed to get next batch from stream: Invalid input, JSON path '$.a' has a value without a type tag",

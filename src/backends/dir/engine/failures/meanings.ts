@@ -49,7 +49,7 @@ export const MEANINGS: readonly Meaning[] = [
   [
     /\btask \d+ panicked with message .*Found unmasked nulls for non-nullable/,
     "TableSchemaValidationError",
-    "a field in a struct has a null, and must not have one",
+    "a non-nullable struct field contains null",
   ],
   [/\btask \d+ panicked with message/, UNKNOWN[1], UNKNOWN[2]],
   [

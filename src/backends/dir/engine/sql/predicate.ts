@@ -45,7 +45,7 @@ export function* expressionSteps(
 ): Steps<void> {
   const length = lengthOf(expressions.map(([expression]) => expression));
   if (length > most) {
-    throw new LanceError("InvalidInput", `the expressions have ${length} characters, and may have ${most}`);
+    throw new LanceError("InvalidInput", `the expressions have ${length} characters; the maximum is ${most}`);
   }
   let steps = 0;
   for (const [expression, what] of expressions) {

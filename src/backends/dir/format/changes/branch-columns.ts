@@ -92,7 +92,7 @@ export function addBranchColumns(
   names: ReadonlyMap<string, string>,
 ): Change {
   if (!isSame(main, manifest)) {
-    throw new LanceError("ConcurrentModification", "the main branch has changed meanwhile; try again");
+    throw new LanceError("ConcurrentModification", "the main branch changed concurrently; try again");
   }
   const byId = new Map(branch.fragments.map((fragment) => [fragment.id, fragment]));
   manifest.fields.push(...added.flatMap(({ fields }) => fields.map(copyMessage)));

@@ -263,10 +263,10 @@ describe("a metadata commit is refused", () => {
     };
     await tooMuch(
       { schemaMetadata: { entries: numbered(10_001), replace: true } },
-      /10001 entries; 10000 are the most$/,
+      /10001 entries; the maximum is 10000$/,
     );
     const long = (length: number) => ({ entries: { a: "x".repeat(length - 1) }, replace: true });
-    await tooMuch({ schemaMetadata: long(most + 1) }, /8388609 bytes; 8388608 are the most$/);
+    await tooMuch({ schemaMetadata: long(most + 1) }, /8388609 bytes; the maximum is 8388608$/);
     const [name = ""] = (await readVersion(dataset)).manifest.fields.map((field) => field.name);
     const both = { schemaMetadata: long(most), fieldMetadata: { [name]: long(10) } };
     await tooMuch(both, /8388618 bytes/);

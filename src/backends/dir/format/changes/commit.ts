@@ -97,7 +97,7 @@ export async function commitChange(
     const next = await build(dataset, newest, apply, properties);
     if (await publish(dataset, next, sinceLook)) return finish(dataset, next);
   }
-  throw new LanceError("ConcurrentModification", `others committed each time in ${attempts} attempts`);
+  throw new LanceError("ConcurrentModification", `other writers committed first in all ${attempts} attempts`);
 }
 
 /**

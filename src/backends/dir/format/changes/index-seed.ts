@@ -137,7 +137,7 @@ export async function beginIndex(
     (manifest) => {
       const field = createFieldFinder(manifest)(column);
       if (field.logicalType !== logicalType) {
-        throw new LanceError("ConcurrentModification", "the type of the column changed meanwhile");
+        throw new LanceError("ConcurrentModification", "the column's type changed concurrently");
       }
       const added = create(IndexMetadataSchema, {
         uuid: { uuid: Buffer.from(id.replaceAll("-", ""), "hex") },

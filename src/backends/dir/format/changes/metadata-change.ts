@@ -134,7 +134,7 @@ function* applyToBytes(
 /** A table may have more from another writer, which may then be changed and removed. */
 function checkMost(what: string, after: number, before: number, most: number): void {
   if (after <= Math.max(before, most)) return;
-  throw new LanceError("InvalidInput", `metadata would have ${after} ${what}; ${most} are the most`);
+  throw new LanceError("InvalidInput", `metadata would have ${after} ${what}; the maximum is ${most}`);
 }
 
 /** Returns the length of the metadata of the schema and of all fields, in bytes. */

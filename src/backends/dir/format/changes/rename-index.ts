@@ -32,7 +32,7 @@ export async function renameIndex(
             .filter(({ name }) => name === from)
             .map((segment) => Object.assign(copyMessage(segment), { name: to }));
           if (value.newIndices.length === 0) {
-            throw new LanceError("ConcurrentModification", "another writer dropped the index meanwhile");
+            throw new LanceError("ConcurrentModification", "another writer dropped the index concurrently");
           }
           const kept = indices.filter((index) => !value.removedIndices.includes(index));
           return [...kept, ...value.newIndices];

@@ -160,7 +160,7 @@ function openStaged(key: string, bytes: Uint8Array): ManifestFile {
   try {
     return manifestFileOf(key, bytes, parseManifestFile(key, bytes));
   } catch (error) {
-    throw new LanceError("InvalidInput", `${key} is no manifest`, { cause: error });
+    throw new LanceError("InvalidInput", `${key} is not a manifest`, { cause: error });
   }
 }
 

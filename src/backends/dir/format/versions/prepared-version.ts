@@ -51,5 +51,5 @@ export async function publishPrepared(prepared: PreparedVersion, onUnclear?: () 
 
 /** Creates the error for a version whose number another writer has taken. */
 export function takenVersion(version: bigint): LanceError {
-  return new LanceError("ConcurrentModification", `version ${version} has been committed by someone else`);
+  return new LanceError("ConcurrentModification", `version ${version} was committed by another writer`);
 }

@@ -73,5 +73,5 @@ const REFUSED = "the storage of the catalog refuses a version as taken and has n
 
 function unavailable(error: unknown): LanceError {
   if (error instanceof LanceError) return error;
-  return new LanceError("ServiceUnavailable", "the storage of the catalog fails", { cause: error });
+  return new LanceError("ServiceUnavailable", "catalog storage is failing", { cause: error });
 }

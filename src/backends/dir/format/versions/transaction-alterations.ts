@@ -88,7 +88,7 @@ export async function alter(
     await publish(dataset, transaction, revision + 1, text);
     return after;
   }
-  throw new LanceError("ConcurrentModification", "others kept altering the transaction; try again");
+  throw new LanceError("ConcurrentModification", "other writers kept changing the transaction; try again");
 }
 
 /** Puts a revision into the public file, followed by any newer revision that was made meanwhile. */

@@ -149,7 +149,7 @@ describe("corrupt manifests", () => {
       await assert.rejects(readVersion(dataset), {
         name: "LanceError",
         code: errorEntry("DataLoss").code,
-        message: new RegExp(`^${key.split("/").at(-1)} is no manifest: `),
+        message: new RegExp(`^${key.split("/").at(-1)} is not a manifest: `),
       });
     });
   }

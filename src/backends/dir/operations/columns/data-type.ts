@@ -35,7 +35,7 @@ function jsonOf(dataType: Value): JsonValue {
   try {
     return toJson(ValueSchema, dataType);
   } catch (error) {
-    throw new LanceError("InvalidInput", "data_type has no value", { cause: error });
+    throw new LanceError("InvalidInput", "data_type must have a value", { cause: error });
   }
 }
 

@@ -43,7 +43,7 @@ async function idsOf(client: TestClient, filter: string): Promise<number[]> {
 }
 
 for (const { indexType, column, filter, found } of KINDS) {
-  test(`an index of the type ${indexType} on ${column} covers all rows, and queries use it`, async (t) => {
+  test(`an index of type ${indexType} on ${column} covers all rows, and queries use it`, async (t) => {
     const client = await openClient(t, await temporaryDirectory(t));
     await client.upload("createTable", "t", {}, rows(1000));
     await client.call("createTableIndex", "t", { column, indexType, name: "i" });

@@ -98,7 +98,7 @@ export function checkIndexFields(kind: ParameterList, fields: IndexFields): Inde
   if (stopWordsLength > MAX_STOP_WORDS_LENGTH) {
     throw new LanceError(
       "InvalidInput",
-      `custom_stop_words have ${stopWordsLength} characters; ${MAX_STOP_WORDS_LENGTH} are the most`,
+      `custom_stop_words have ${stopWordsLength} characters; the maximum is ${MAX_STOP_WORDS_LENGTH}`,
     );
   }
   const known = LANGUAGES.find((name) => name.toLowerCase() === language?.toLowerCase());
@@ -106,7 +106,7 @@ export function checkIndexFields(kind: ParameterList, fields: IndexFields): Inde
   if (baseTokenizer !== undefined && !TOKENIZERS.includes(baseTokenizer) && !WITH_MODEL.test(baseTokenizer)) {
     throw new LanceError(
       "InvalidInput",
-      `unknown base tokenizer ${baseTokenizer}; base_tokenizer is none of ${TOKENIZERS.join(", ")}, jieba/MODEL and lindera/MODEL`,
+      `unknown base tokenizer ${baseTokenizer}; base_tokenizer is not one of ${TOKENIZERS.join(", ")}, jieba/MODEL and lindera/MODEL`,
     );
   }
   return { ...fields, ...(known !== undefined && { language: known }) };
@@ -117,7 +117,7 @@ function refuseOthers({ name, takes }: ParameterList, { replace: _, ...parameter
   for (const [field, value] of Object.entries(parameters)) {
     const isSet = Array.isArray(value) ? value.length > 0 : value !== undefined && value !== false;
     if (!isSet || takes.includes(field as keyof IndexFields)) continue;
-    throw new LanceError("InvalidInput", `an index of the type ${name} has no parameter ${snakeCase(field)}`);
+    throw new LanceError("InvalidInput", `an index of type ${name} has no parameter ${snakeCase(field)}`);
   }
 }
 
@@ -131,7 +131,7 @@ export function distanceOf({ distanceType }: IndexFields): string | undefined {
 }
 
 function noneOf(name: string, value: string, known: readonly string[]): LanceError {
-  return new LanceError("InvalidInput", `${name} ${JSON.stringify(value)} is none of ${known.join(", ")}`);
+  return new LanceError("InvalidInput", `${name} ${JSON.stringify(value)} is not one of ${known.join(", ")}`);
 }
 
 /** Returns the number of lengths of the n-grams that an index keeps; 0 if it keeps words. */

@@ -179,7 +179,7 @@ export function indexKind(type: string): IndexKind {
     throw new LanceError("Unsupported", `the engine's Node API cannot build indices of the type ${type}`);
   }
   const known = KINDS.map(({ name }) => name).join(", ");
-  throw new LanceError("InvalidInput", `index_type ${JSON.stringify(type)} is none of ${known}`);
+  throw new LanceError("InvalidInput", `index_type ${JSON.stringify(type)} is not one of ${known}`);
 }
 
 /** Returns the name of a kind in answers for the engine's name in lists. */
@@ -237,10 +237,10 @@ function checkTraining(fields: IndexFields, partitions: number | undefined, rows
  */
 export function checkIndexedField(kind: IndexKind, fields: IndexFields, field: ArrowField): void {
   if (kind.seed !== undefined && field.children.length > 0) {
-    throw new LanceError("InvalidInput", `an index of the type ${kind.name} needs a column of plain values`);
+    throw new LanceError("InvalidInput", `an index of type ${kind.name} requires a column of scalar values`);
   }
   if (!kind.vector || distanceOf(fields) !== "hamming") return;
   const [item] = field.children;
   if (item?.type.name === "int" && item.type.bits === 8) return;
-  throw new LanceError("InvalidInput", "the distance hamming is for vectors of 8-bit integers");
+  throw new LanceError("InvalidInput", "the hamming distance requires vectors of 8-bit integers");
 }

@@ -13,8 +13,8 @@ const request = (init: Parameters<typeof create<typeof QueryTableRequestSchema>>
 test("a query names as many columns as an upload may have, and has an order of 1,000 keys", () => {
   checkCounts(request({ columns: { columnNames: names(32_000) }, orderBy: keys(1000) }));
   for (const [refused, reason] of [
-    [{ columns: { columnNames: names(32_001) } }, /^column_names has 32001 entries; 32000 are the most$/],
-    [{ orderBy: keys(1001) }, /^order_by has 1001 entries; 1000 are the most$/],
+    [{ columns: { columnNames: names(32_001) } }, /^column_names has 32001 entries; the maximum is 32000$/],
+    [{ orderBy: keys(1001) }, /^order_by has 1001 entries; the maximum is 1000$/],
     [
       { fullTextQuery: { stringQuery: { query: "a", columns: names(32_001) } } },
       /^columns of a full-text query has 32001 entries/,

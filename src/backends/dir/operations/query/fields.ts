@@ -45,7 +45,7 @@ export function checkCounts(request: QueryFields): void {
 
 function atMost(most: number, list: readonly unknown[] = [], name: string): void {
   if (list.length <= most) return;
-  throw new LanceError("InvalidInput", `${name} has ${list.length} entries; ${most} are the most`);
+  throw new LanceError("InvalidInput", `${name} has ${list.length} entries; the maximum is ${most}`);
 }
 
 /** Number of rows for which the engine may allocate memory without a look at the size of the table. */

@@ -49,7 +49,7 @@ export function withoutScores(columns: Columns): Columns {
 export function hybridQueries(search: HybridSearch): HybridQueries {
   const { table, schema, request, vector, text, columns, rows } = search;
   if (vector.vectors.length > 1) {
-    throw new LanceError("InvalidInput", "a hybrid search takes one query vector, not several");
+    throw new LanceError("InvalidInput", "a hybrid search accepts one query vector, not several");
   }
   if (request.orderBy.length > 0) {
     throw new LanceError(

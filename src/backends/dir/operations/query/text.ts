@@ -245,7 +245,7 @@ function operatorOf(operator: FtsOperator | undefined): "AND" | "OR" {
 function checkGranularity(granularity: string | undefined): void {
   if (granularity === undefined || granularity === "row") return;
   const name = `document_granularity ${JSON.stringify(granularity)}`;
-  if (granularity !== "list_element") throw invalid(`${name} is none of row, list_element`);
+  if (granularity !== "list_element") throw invalid(`${name} is not one of row, list_element`);
   throw new LanceError("Unsupported", `the engine's Node API cannot search with ${name}; leave it out`);
 }
 

@@ -121,7 +121,7 @@ function checkApproxMode(mode: string | undefined): void {
   if (APPROX_MODES.includes(mode)) {
     throw new LanceError("Unsupported", `the engine's Node API cannot search with ${name}; leave it out`);
   }
-  throw new LanceError("InvalidInput", `${name} is none of ${APPROX_MODES.join(", ")}`);
+  throw new LanceError("InvalidInput", `${name} is not one of ${APPROX_MODES.join(", ")}`);
 }
 
 /** A column that can be searched. */
@@ -214,6 +214,6 @@ export function distanceName(name: string): string {
   if (known !== undefined) return known;
   throw new LanceError(
     "InvalidInput",
-    `distance_type ${JSON.stringify(name)} is none of ${Object.keys(DISTANCES).join(", ")}`,
+    `distance_type ${JSON.stringify(name)} is not one of ${Object.keys(DISTANCES).join(", ")}`,
   );
 }

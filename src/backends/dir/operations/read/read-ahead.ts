@@ -163,7 +163,9 @@ export function createReadAhead(options: ReadAheadOptions): ReadAhead {
     for (const place of stalled) {
       if (missing <= 0) return;
       missing -= place.bytes;
-      place.cutOff?.(new LanceError("Throttling", "others wait for the memory of a result that is not read"));
+      place.cutOff?.(
+        new LanceError("Throttling", "other results are waiting for the memory of an unread result"),
+      );
       place.cutOff = undefined;
     }
   }

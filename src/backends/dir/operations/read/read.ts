@@ -92,7 +92,7 @@ export function createReadOperations(
     async explainTableQueryPlan({ query, branch, verbose = false }, call) {
       if (query === undefined) throw new LanceError("InvalidInput", "query is missing");
       if (branch && query.branch && branch !== query.branch) {
-        throw new LanceError("InvalidInput", "branch is not that of query; they must agree");
+        throw new LanceError("InvalidInput", "branch differs from the branch of query");
       }
       const fields = { ...query, branch: query.branch || branch };
       const plan = await plans(call, fields, (part) => part.explainPlan(verbose));

@@ -27,7 +27,7 @@ export function createShared(
 /**
  * Gives a declared table its data.
  *
- * @throws LanceError ConcurrentModification when the table was dropped meanwhile, and the errors of `write`
+ * @throws LanceError ConcurrentModification when the table was dropped concurrently, and the errors of `write`
  */
 export async function writeFirst(
   context: CatalogContext & Pick<ChangeContext, "journal">,

@@ -181,7 +181,7 @@ async function planOf(request: MergeInsertIntoTableRequest): Promise<Plan> {
     whenNotMatchedBySourceDelete,
     request.whenNotMatchedBySourceDeleteFilt,
   );
-  if (request.on.length === 0) throw new LanceError("InvalidInput", "on must name the columns of the key");
+  if (request.on.length === 0) throw new LanceError("InvalidInput", "on must name the key columns");
   if (update === undefined && remove === undefined && !whenNotMatchedInsertAll) {
     throw new LanceError(
       "InvalidInput",

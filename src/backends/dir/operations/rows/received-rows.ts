@@ -105,7 +105,10 @@ export async function receiveRows<T>(
     if (first.last) return await work(wholeRows(context, first, branch, hold));
     // A dictionary may have ended the part before the part had its full size.
     if (base === undefined && !(await mayCut())) {
-      throw new LanceError("Unsupported", "a dictionary changes within the body; this table takes only one");
+      throw new LanceError(
+        "Unsupported",
+        "a dictionary changes within the body; this table accepts only one",
+      );
     }
     const unfolds =
       table !== undefined &&

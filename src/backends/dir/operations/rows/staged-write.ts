@@ -84,7 +84,7 @@ export async function withStagedRows<T>(
         publish(target, () => commitChange(target, both(also, replaceRows(staged.manifest)))),
       append: (target, also) => {
         if (base === undefined) {
-          throw new LanceError("ConcurrentModification", "the table got its first rows from another writer");
+          throw new LanceError("ConcurrentModification", "another writer added the table's first rows");
         }
         const add = appendRows(base.manifest, staged.manifest);
         return publish(target, () => commitChange(target, both(also, add)));

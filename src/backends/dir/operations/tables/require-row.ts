@@ -42,7 +42,10 @@ export function requireUnchanged(draft: Draft, id: Identifier, { location, liste
 function giveRow(draft: Draft, id: Identifier, { location, properties }: FoundTable): void {
   const objectId = objectIdOf(id);
   if (draft.get(objectId) !== undefined || draft.ownerOf(location) !== undefined) {
-    throw new LanceError("ConcurrentModification", "the table got its row meanwhile; try again");
+    throw new LanceError(
+      "ConcurrentModification",
+      "the table's catalog entry was created concurrently; try again",
+    );
   }
   draft.put({ objectId, objectType: "table", location, properties });
 }

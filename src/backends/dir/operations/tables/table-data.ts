@@ -23,7 +23,7 @@ export async function isWritten(context: CatalogContext, location: string): Prom
     const state = await layout.dataState(location);
     if (state !== "lost") return state === "written";
     if ((await ownerOf(context, location)) === undefined) {
-      throw new LanceError("TableNotFound", "the table was dropped meanwhile");
+      throw new LanceError("TableNotFound", "the table was dropped concurrently");
     }
     if (look === LOOKS) throw lost();
     // A declarer whose claim was taken away, because its row was late, puts the mark again after the row.

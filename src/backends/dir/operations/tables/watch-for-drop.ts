@@ -73,5 +73,5 @@ async function lacksFiles(dataset: DatasetRef, version: bigint): Promise<boolean
 const LOOKS = 16;
 
 function notFound(cause?: unknown): LanceError {
-  return new LanceError("TableNotFound", "the table was dropped meanwhile", { cause });
+  return new LanceError("TableNotFound", "the table was dropped concurrently", { cause });
 }

@@ -35,7 +35,7 @@ export function createWriteLogOperations(
       withGuarded(context, call, {}, async ({ table, wait }) => {
         const spec = await wait(() => table.getLsmWriteSpec());
         if (!spec) return create(GetLsmStatsResponseSchema);
-        throw new LanceError("Unsupported", "the engine cannot tell the state of the log of a table");
+        throw new LanceError("Unsupported", "the engine cannot report the state of a table's write log");
       }),
     async manageLsm(_request, { id }) {
       await requireTable(context, id);

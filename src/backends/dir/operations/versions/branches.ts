@@ -149,7 +149,7 @@ async function removeEmpty(native: NativeTable, dataset: DatasetRef): Promise<bo
 }
 
 function checkBranchName(name: string): string {
-  if (name === "") throw new LanceError("InvalidInput", "the name of a branch must not be empty");
+  if (name === "") throw new LanceError("InvalidInput", "branch name must not be empty");
   const branch = normalizeBranch(name);
   if (branch !== undefined) return branch;
   throw new LanceError(

@@ -195,7 +195,7 @@ async function pick(main: DatasetRef, compared: Compared, signal: AbortSignal): 
     await forEachOf([...names], COPIES, async ([from, to]) => {
       signal.throwIfAborted();
       if (await main.store.copy(`${dataDirectory(dataset)}/data/${from}`, keyOf(to))) return;
-      throw new LanceError("ConcurrentModification", "the branch was deleted meanwhile");
+      throw new LanceError("ConcurrentModification", "the branch was deleted concurrently");
     });
     const apply = (manifest: BranchVersions["main"]) => {
       const change = addBranchColumns(manifest, versions, added, names);

@@ -115,7 +115,7 @@ export function createManagedVersionOperations(context: ChangeContext & DirectAc
       });
     },
     async batchCreateTableVersions({ entries }, call) {
-      if (entries.length === 0) throw new LanceError("InvalidInput", "entries must have an entry");
+      if (entries.length === 0) throw new LanceError("InvalidInput", "entries must not be empty");
       for (const { id } of entries) checkIdentifier(id);
       const { planned } = await run(
         entries.map(({ id }) => id),
@@ -204,7 +204,7 @@ type CommitOperation = Exclude<AnyOperation, { case: undefined }>;
 
 /** Returns the operations of a request with the tables that they name. @throws LanceError InvalidInput */
 function identified({ operations, delimiter: common }: BatchCommitTablesRequest) {
-  if (operations.length === 0) throw new LanceError("InvalidInput", "operations must have an entry");
+  if (operations.length === 0) throw new LanceError("InvalidInput", "operations must not be empty");
   return operations.map(({ operation }) => {
     if (operation.case === undefined) {
       throw new LanceError("InvalidInput", "an entry of operations must have exactly one operation");

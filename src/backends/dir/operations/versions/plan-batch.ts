@@ -183,7 +183,7 @@ const SCHEMES: ReadonlyMap<ManifestNamingScheme, NamingScheme> = new Map([
 
 /** Returns the ranges of a request. @throws LanceError InvalidInput */
 export function toRanges(ranges: BatchDeleteTableVersionsRequest["ranges"]): VersionRange[] {
-  if (ranges.length === 0) throw new LanceError("InvalidInput", "ranges must have an entry");
+  if (ranges.length === 0) throw new LanceError("InvalidInput", "ranges must not be empty");
   return ranges.map(({ startVersion: start, endVersion: end }) => {
     if (start >= 0n && end >= -1n) return { start, end };
     throw new LanceError(

@@ -73,7 +73,7 @@ export function createTagOperations(context: TableContext & PageContext): Operat
 
 function checkTarget({ version, branch }: TagTarget): TagTarget {
   if (version > 0n) return { version, branch };
-  throw new LanceError("InvalidInput", "a tag needs a version, which is a positive number");
+  throw new LanceError("InvalidInput", "a tag requires a positive version number");
 }
 
 function toTagContents({ version, branch, manifestSize }: Tag) {

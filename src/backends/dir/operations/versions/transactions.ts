@@ -32,7 +32,10 @@ export function createTransactionOperations(
   async function find(id: Identifier) {
     const name = id.at(-1);
     if (name === undefined || id.length < 2) {
-      throw new LanceError("InvalidInput", "the identifier of a transaction is its table's and its own id");
+      throw new LanceError(
+        "InvalidInput",
+        "a transaction identifier is the table identifier followed by the transaction id",
+      );
     }
     const dataset = await requireDataset(context, id.slice(0, -1));
     return { dataset, transaction: await findTransaction(dataset, name) };
@@ -46,7 +49,7 @@ export function createTransactionOperations(
     },
     async alterTransaction({ actions }, { id }) {
       const changes = actions.map(toChange);
-      if (changes.length === 0) throw new LanceError("InvalidInput", "actions must have an entry");
+      if (changes.length === 0) throw new LanceError("InvalidInput", "actions must not be empty");
       const { dataset, transaction } = await find(id);
       return locks.withLocks([`${dataset.root}/${transaction.uuid}`], async () => {
         const after = await alter(dataset, transaction, (before) => {
@@ -128,7 +131,7 @@ function toChange({ action }: AlterTransactionAction): Change {
 
 function setStatus(wanted: TransactionStatus | undefined): Change {
   const status = [...STATUSES].find(([, value]) => value === wanted)?.[0];
-  if (status === undefined) throw new LanceError("InvalidInput", "a set_status action needs a status");
+  if (status === undefined) throw new LanceError("InvalidInput", "a set_status action requires a status");
   return (state) => {
     state.status = status;
   };
@@ -136,11 +139,11 @@ function setStatus(wanted: TransactionStatus | undefined): Change {
 
 function setProperty({ key: name, value, mode }: AlterTransactionSetProperty): Change {
   const key = checkKey(name);
-  if (value === undefined) throw new LanceError("InvalidInput", "a set_property action needs a value");
+  if (value === undefined) throw new LanceError("InvalidInput", "a set_property action requires a value");
   return (state, transaction) => {
     const exists = has(state, transaction, key);
     if (exists && mode === SetPropertyMode.FAIL) {
-      throw new LanceError("ConcurrentModification", `property ${JSON.stringify(key)} is set already`);
+      throw new LanceError("ConcurrentModification", `property ${JSON.stringify(key)} is already set`);
     }
     if (exists && mode === SetPropertyMode.SKIP) return;
     state.removed.delete(key);
@@ -160,7 +163,7 @@ function unsetProperty({ key: name, mode }: AlterTransactionUnsetProperty): Chan
 }
 
 function checkKey(key = ""): string {
-  if (key === "") throw new LanceError("InvalidInput", "an action on a property needs its key");
+  if (key === "") throw new LanceError("InvalidInput", "a property action requires a key");
   if (!RESERVED.includes(key)) return key;
   throw new LanceError("InvalidInput", `property ${JSON.stringify(key)} comes from the transaction itself`);
 }

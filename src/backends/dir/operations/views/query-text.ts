@@ -167,5 +167,5 @@ function split(tokens: readonly SqlToken[], separates: (token: SqlToken) => bool
 }
 
 function invalid(reason: string): LanceError {
-  return new LanceError("InvalidInput", `source_query: ${reason}; what is understood is ${FORM}`);
+  return new LanceError("InvalidInput", `source_query: ${reason}; the supported form is ${FORM}`);
 }

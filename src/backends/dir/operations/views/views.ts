@@ -117,7 +117,7 @@ export function createViewOperations(
       const view = await requireTable(context, call.id);
       const { sourceQuery, outputSchema } = readDefinition(view);
       if (outputLimit !== undefined) {
-        throw new LanceError("InvalidInput", "output_limit is for views of the kind chunker");
+        throw new LanceError("InvalidInput", "output_limit applies only to chunker views");
       }
       await refuseLost(context, call.id);
       const output = await readOutputSchema(outputSchema, maxUploadBytes);

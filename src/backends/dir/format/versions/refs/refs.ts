@@ -151,7 +151,7 @@ async function changeTag<T>(
     const changed = await change(found);
     if (changed !== undefined) return changed;
   }
-  throw new LanceError("ConcurrentModification", "others kept changing the tag; try again");
+  throw new LanceError("ConcurrentModification", "other writers kept changing the tag; try again");
 }
 
 /** Lists all branches of a table except main, by name. */
