@@ -29,7 +29,7 @@ const READ: ProbeRequest = {
 
 /** Duration for which a running attack is watched, in milliseconds. */
 const WATCH_MS = 10_000;
-/** Maximum time until an attack is under way, in milliseconds: a victim that defends itself slows it down. */
+/** Maximum time until an attack is in flight, in milliseconds: a victim that defends itself slows it down. */
 const LAUNCH_MS = 30_000;
 
 /** Runs all attacks, or the named ones, and prints a table in Markdown. */

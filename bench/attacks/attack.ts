@@ -14,6 +14,6 @@ export interface Attack {
   readonly title: string;
   /** Whether {@link WORDS} has a full-text index before the attack. Default: it has none */
   readonly searchesWords?: boolean;
-  /** Resolves when the attack is under way; it then lasts until its process ends. */
+  /** Resolves when the attack is in flight; it then lasts until its process ends. */
   launch(target: Target): Promise<void>;
 }

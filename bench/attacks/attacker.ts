@@ -1,4 +1,4 @@
-// Runs one attack in its own process: attacker.ts NAME PORT TABLE. It prints "under way", and lasts until it is killed.
+// Runs one attack in its own process: attacker.ts NAME PORT TABLE. It prints "in flight", and lasts until it is killed.
 import { ATTACKS } from "./table.ts";
 
 const [name = "", port, table = ""] = process.argv.slice(2);
@@ -6,5 +6,5 @@ const [name = "", port, table = ""] = process.argv.slice(2);
 process.on("uncaughtException", () => {});
 process.on("unhandledRejection", () => {});
 await ATTACKS[name]?.launch({ port: Number(port), table });
-process.stdout.write("under way\n");
+process.stdout.write("in flight\n");
 setInterval(() => {}, 1_000);

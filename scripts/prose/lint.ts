@@ -1,5 +1,5 @@
 import { type Passage, passagesOf } from "./markdown.ts";
-import { OPENINGS, PHRASES, type ProseRule } from "./rules.ts";
+import { GLOSSARY, OPENINGS, PHRASES, type ProseRule, REPLACED } from "./rules.ts";
 
 /** A place that breaks a rule. */
 export interface Finding {
@@ -18,7 +18,8 @@ export function lintMarkdown(file: string, text: string, firstLine = 1): Finding
 
 function lintPassage(file: string, passage: Passage, firstLine: number): Finding[] {
   const text = withoutQuotations(passage.text);
-  const findings = PHRASES.flatMap((rule) =>
+  const phrases = file === GLOSSARY ? PHRASES : [...PHRASES, ...REPLACED];
+  const findings = phrases.flatMap((rule) =>
     [...text.matchAll(rule.pattern)].map((match) => found(rule, match[0], match.index)),
   );
   for (const { segment, index } of sentences.segment(text.replaceAll("\n", " "))) {

@@ -1,3 +1,9 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+
+/** The page with the project's terms. It alone may name the words that they replace. */
+export const GLOSSARY = join("docs", "glossary.md");
+
 /** A turn of phrase that the documentation avoids, and the advice that a finding gives. */
 export interface ProseRule {
   readonly pattern: RegExp;
@@ -43,3 +49,16 @@ export const PHRASES: readonly ProseRule[] = [
   { pattern: /\b(?:obviously|basically|simply)\b/gi, advice: "leave it out" },
   { pattern: /\b([a-z]+) \1\b/g, advice: "a word is repeated" },
 ];
+
+/** Words that the glossary replaces, in the third column of its tables, with the term in the first one. */
+export const REPLACED: readonly ProseRule[] = readFileSync(
+  join(import.meta.dirname, "..", "..", GLOSSARY),
+  "utf8",
+)
+  .split("\n")
+  .map((line) => line.split("|").map((cell) => cell.trim()))
+  .filter(([, term, , words = ""]) => term !== "Term" && /^\w/.test(words))
+  .map(([, term, , words = ""]) => ({
+    pattern: new RegExp(`\\b${words.replaceAll(" ", "\\s+")}\\b`, "gi"),
+    advice: `write ${term} (${GLOSSARY})`,
+  }));

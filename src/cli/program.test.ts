@@ -124,7 +124,7 @@ describe("wrong use", () => {
     [["config", "schema", "x"], /^config schema takes no FILE$/],
     [["config", "schema", "--port", "1"], /^config schema takes no --port$/],
     [["config", "print", "x", "--config", "y"], /^FILE and --config both name/],
-    [["context", "add", "x", "--uri", "http://127.0.0.1:1", "--bearer"], /^--bearer needs --key-file/],
+    [["context", "add", "x", "--uri", "http://127.0.0.1:1", "--bearer"], /^--bearer requires --key-file/],
     [[...importing("append"), "--property", "a=b"], /^--property is for a new table/],
     [[...indexing("BTREE"), "--distance", "l2"], /are for vectors, and --type is BTREE$/],
     [[...indexing("IVF_PQ"), "--with-position"], /^--with-position has no effect without --type FTS$/],

@@ -157,7 +157,7 @@ routes:
     "databases: { a: { backend: grpc, root: x, address: a:1 } }":
       /: databases\.a\.root is for the backend dir/,
     "root: x\ndatabases: { a: { root: x } }": /: root has no meaning beside databases/,
-    "routes: [{ by: path }]": /: routes needs databases/,
+    "routes: [{ by: path }]": /: routes requires databases/,
     "databases: { a: { root: x } }\ndefault-database: b": /: default-database must be one of a, not "b"$/,
     "databases: { a: { root: x } }\nroutes: { by: path }": /: routes must be a list$/,
     "databases: { a: { root: x } }\nroutes: [{ by: magic }]": /: routes\[0\]\.by must be one of header, host/,

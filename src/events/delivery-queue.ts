@@ -42,7 +42,7 @@ export interface DeliveryQueue {
 interface Waiting {
   readonly delivery: Delivery;
   readonly followers: Waiting[];
-  /** Number of earlier letters about its objects that are under way. */
+  /** Number of earlier letters about its objects that are in flight. */
   before: number;
   attempts: number;
 }

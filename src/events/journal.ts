@@ -10,7 +10,7 @@ export interface Entry {
   readonly to: readonly string[];
 }
 
-/** Events that are under way, in a file that a later run of the program reads. */
+/** Events that are in flight, in a file that a later run of the program reads. */
 export interface Journal {
   /** Entries that an earlier run has left, in their order. */
   readonly left: readonly Entry[];
@@ -31,7 +31,7 @@ const OWNER_ONLY = 0o600;
 const MIN_BYTES = 1024 ** 2;
 
 /**
- * Opens a journal. It appends, and writes the file anew with what is still under way as soon as the file has doubled.
+ * Opens a journal. It appends, and writes the file anew with what is still in flight as soon as the file has doubled.
  *
  * @throws Error of node:fs
  */
@@ -68,7 +68,7 @@ interface Alive {
   readonly to: Set<string>;
 }
 
-/** Reads what a file says to be under way. A line that broke off at the end of a run is left out. */
+/** Reads what a file says to be in flight. A line that broke off at the end of a run is left out. */
 async function readJournal(path: string, log: Logger): Promise<Map<string, Alive>> {
   const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return "";

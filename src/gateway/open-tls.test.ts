@@ -23,14 +23,14 @@ describe("options of TLS", () => {
   });
 
   for (const [args, pattern] of [
-    [["--tls-cert", "a.pem"], /needs both --tls-cert and --tls-key/],
-    [["--tls-key", "a.pem"], /needs both --tls-cert and --tls-key/],
-    [["--tls-client-ca", "a.pem", "--auth", "mtls"], /needs both --tls-cert and --tls-key/],
+    [["--tls-cert", "a.pem"], /requires both --tls-cert and --tls-key/],
+    [["--tls-key", "a.pem"], /requires both --tls-cert and --tls-key/],
+    [["--tls-client-ca", "a.pem", "--auth", "mtls"], /requires both --tls-cert and --tls-key/],
     [["--tls-cert", "no.pem", "--tls-key", "no.pem"], /--tls-cert: no\.pem cannot be read: ENOENT/],
-    [["--auth", "mtls"], /--auth mtls needs --tls-client-ca/],
+    [["--auth", "mtls"], /--auth mtls requires --tls-client-ca/],
     // The file of keys, which is not there, would be followed from then on.
-    [["--auth", "api-key,mtls", "--api-keys-file", "no.yaml"], /--auth mtls needs --tls-client-ca/],
-    [["--mtls-role", "writer=a"], /--mtls-role needs --auth mtls/],
+    [["--auth", "api-key,mtls", "--api-keys-file", "no.yaml"], /--auth mtls requires --tls-client-ca/],
+    [["--mtls-role", "writer=a"], /--mtls-role requires --auth mtls/],
     [["--mtls-role", "king=a"], /must be a role and a name/],
     [["--mtls-role", "writer"], /must be a role and a name/],
     [["--auth", "api-key,kerberos"], /--auth must be one of .*, not "kerberos"/],

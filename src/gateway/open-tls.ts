@@ -15,7 +15,7 @@ export async function openTls(options: TlsOptions, log: Logger): Promise<TlsIden
   const { tlsCert: certificate, tlsKey: key, tlsClientCa: clientAuthorities } = options;
   if (certificate === undefined && key === undefined && clientAuthorities === undefined) return undefined;
   if (certificate === undefined || key === undefined)
-    throw new UsageError("TLS needs both --tls-cert and --tls-key");
+    throw new UsageError("TLS requires both --tls-cert and --tls-key");
   return openTlsIdentity({ files: { certificate, key, clientAuthorities }, log }).catch((error: Error) => {
     throw new UsageError(`--tls-cert: ${error.message}`, { cause: error });
   });

@@ -86,7 +86,7 @@ export interface GatewayServer {
   close(options?: { graceMs?: number; delayMs?: number }): Promise<boolean>;
   /** Replaces the parts of addresses that name databases. */
   readdress(addressing: Addressing | undefined): void;
-  /** Replaces the function that notes requests, also those that are under way, at their end; undefined notes no more. */
+  /** Replaces the function that notes requests, also those that are in flight, at their end; undefined notes no more. */
   noteAccessBy(note: NoteAccess | undefined): void;
   /** Returns what has come and gone since the start. */
   figures(): ConnectionFigures;

@@ -38,7 +38,7 @@ test("an unpacked message counts for the memory of requests until its call ends,
     await begun;
     assert.ok(budget.held > 80_000 - FREE_BYTES, `${budget.held}`);
     const refusal = decodeURIComponent(await call());
-    assert.match(refusal, /use all memory/);
+    assert.match(refusal, /memory limit exceeded/);
     answer();
     assert.match(await running, /only one/);
     assert.equal(budget.held, 0);

@@ -73,7 +73,7 @@ describe("lance-gateway keys", () => {
     const file = join(await folderOf(context), "keys.json");
     for (const [args, code, message] of [
       [["create", "--name", "a", "--role", "reader"], 2, /--file is missing/],
-      [["create", "--file", file, "--role", "reader"], 2, /create needs --name/],
+      [["create", "--file", file, "--role", "reader"], 2, /create requires --name/],
       [["create", "--file", file, "--name", "a", "--role", "king"], 2, /--role must be one of owner/],
       [
         ["create", "--file", file, "--name", "a", "--role", "reader", "--scope", "$"],

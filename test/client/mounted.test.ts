@@ -118,7 +118,7 @@ describe("lanceGateway", () => {
       backend: fakeBackend({}),
       webhooks: [{ url: "https://hooks.example.com" }],
     });
-    await assert.rejects(async () => app.ready(), /--webhook-url needs --webhook-dir/);
+    await assert.rejects(async () => app.ready(), /--webhook-url requires --webhook-dir/);
     await app.close();
   });
 

@@ -36,7 +36,7 @@ describe("clients of LanceDB 0.41, over a directory", () => {
     ] as const) {
       const stats = await calls.post(`table/t/${route}/`, { include_sstable_rows: false });
       assert.equal(stats[field], null);
-      assert.match(await calls.refused("Unsupported", `table/logged/${route}/`, {}), /state of the log/);
+      assert.match(await calls.refused("Unsupported", `table/logged/${route}/`, {}), /write log/);
       await calls.refused("TableNotFound", `table/missing/${route}/`, {});
     }
   });

@@ -36,14 +36,14 @@ describe("flow control of HTTP/2", () => {
     session.destroy();
   });
 
-  test("30 MB arrive over a link with a delay of 20 ms and more than a MiB under way", async () => {
+  test("30 MB arrive over a link with a delay of 20 ms and more than a MiB in flight", async () => {
     const there = delayed(20);
     const proxy = await startProxy(server.port, there.relay, delayed(20).relay);
     const { client, close } = createGrpcClient(proxy.port);
     const body = wideStream(30_000_000);
     const { version } = await client.createTable({ id: ["t"] }, cut(body, MIB));
     assert.equal(Number(version), body.length);
-    assert.ok(there.mostUnderWay() > MIB, `${there.mostUnderWay()} bytes were under way at most`);
+    assert.ok(there.mostUnderWay() > MIB, `${there.mostUnderWay()} bytes were in flight at most`);
     close();
     proxy.close();
   });

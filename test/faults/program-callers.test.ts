@@ -20,7 +20,7 @@ function endlessTest(root: string): string {
 import { startProgram } from ${urlOf("test/support/program.ts")};
 test("it never ends", async () => {
   await startProgram("serve", "--port", "0", "--root", ${JSON.stringify(root)}).listening();
-  console.log("under way");
+  console.log("in flight");
   await new Promise(() => setInterval(() => {}, 1000));
 });
 `;
@@ -101,7 +101,7 @@ describe("the processes between a caller and the server", {
       await writeFile(join(root, "src", "endless.test.ts"), endlessTest(join(root, "catalog")));
       const run = ["scripts/run.mjs", "node_modules/vitest/vitest.mjs", "run", "--project", "unit"];
       const config = ["--config", join(PROJECT, "vitest.config.ts"), "--root", root];
-      const { pid, tree } = await start(/under way/, process.execPath, ...run, ...config);
+      const { pid, tree } = await start(/in flight/, process.execPath, ...run, ...config);
       // The processes are the script, the runner, its watchdog, a worker and the server.
       assert.equal(tree.length, 5);
       process.kill(pid, signal);

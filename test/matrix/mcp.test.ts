@@ -159,7 +159,7 @@ describe.each(MCP_ERAS)("an agent of the %s protocol at a directory", (era) => {
     assert.match(await failureOf(agent.call("create_table", { table, rows: NOTES })), /^TableAlreadyExists/);
     assert.match(
       await failureOf(agent.call("create_table", { table: "shop/empty" })),
-      /^InvalidInput: a table needs/,
+      /^InvalidInput: a table requires/,
     );
     assert.equal((await agent.json("count_rows", { table }))["row_count"], 3);
     await assert.rejects(agent.call("no_such_tool"), /no_such_tool/);

@@ -55,7 +55,7 @@ async function forward(from: Socket, to: Socket, relay: Relay): Promise<void> {
   for await (const piece of from) await relay(piece as Buffer, send);
 }
 
-/** Returns a relay that delays every byte, as a long distance does, and counts the bytes that are under way. */
+/** Returns a relay that delays every byte, as a long distance does, and counts the bytes that are in flight. */
 export function delayed(milliseconds: number): { relay: Relay; mostUnderWay(): number } {
   let underWay = 0;
   let most = 0;

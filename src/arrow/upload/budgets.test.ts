@@ -138,7 +138,7 @@ test("the declared sizes of compressed buffers count against the limit together"
   assert.equal((await collectUpload(once(withNumber(stream, 1100n, 60n * 1048576n)), OPTIONS)).rows, 100);
   await assert.rejects(
     collectUpload(once(withNumber(stream, 1100n, 70n * 1048576n)), OPTIONS),
-    refusal("PayloadTooLarge", /unpacks to more/),
+    refusal("PayloadTooLarge", /decompresses to more/),
   );
 });
 
@@ -170,7 +170,7 @@ test("values that take no bytes count as eight bytes in lists, which is what the
   for (const values of [9_000_000n, 2n ** 31n, 2n ** 40n]) {
     await assert.rejects(
       collectUpload(once(withNumber(stream, 12_345n, values)), OPTIONS),
-      refusal("PayloadTooLarge", /unpacks to more/),
+      refusal("PayloadTooLarge", /decompresses to more/),
     );
   }
 });
@@ -203,7 +203,7 @@ test("texts that views share count each time", async () => {
   assert.ok(held.heldBytes > expanded && held.heldBytes < expanded + 20_000, `${held.heldBytes} bytes`);
   await assert.rejects(
     collectUpload(once(sharedViews()), OPTIONS),
-    refusal("PayloadTooLarge", /unpacks to more/),
+    refusal("PayloadTooLarge", /decompresses to more/),
   );
 });
 

@@ -30,7 +30,7 @@ function begin(stream: ServerHttp2Stream): () => void {
 }
 
 const isCrowded = (error: unknown) =>
-  isLanceError(error, "ServiceUnavailable") && /under way/.test(error.message);
+  isLanceError(error, "ServiceUnavailable") && /in flight/.test(error.message);
 
 describe("answers of a gRPC upstream that are collected", () => {
   it("fail beyond the memory of all of them, and give it back however they end", async (t) => {

@@ -86,7 +86,7 @@ describe("connections of the gRPC backend", () => {
     await closed;
   });
 
-  it("answers the call that is under way when it is closed", async () => {
+  it("answers the call that is in flight when it is closed", async () => {
     const [arrived, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     world.upstream = {
       async describeTable() {

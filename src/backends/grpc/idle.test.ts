@@ -53,7 +53,7 @@ async function openChannel(t: TestContext) {
   return { channel, describe, library, arrived: arrived.promise, release: released.resolve };
 }
 
-test("a call that waited for its turn until the channel was idle connects again, and a call under way goes on", async (t) => {
+test("a call that waited for its turn until the channel was idle connects again, and a call in flight goes on", async (t) => {
   const { describe, library, arrived, release } = await openChannel(t);
   const held = describe("held");
   await arrived;

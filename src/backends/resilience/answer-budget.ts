@@ -9,8 +9,7 @@ export const FREE_ANSWER_BYTES = 64 * 1024;
 const DEFAULT_ANSWER_BYTES = 512 * 1024 ** 2;
 
 /** Text of the refusal, by which the library for gRPC passes it on. */
-export const ANSWERS_CROWDED =
-  "the answers of upstream catalogs that are under way use all memory that is set aside for them";
+export const ANSWERS_CROWDED = "upstream response memory limit exceeded by the responses in flight";
 
 /**
  * Creates the budget of the answers of upstreams that are collected before they are read: they count from their arrival until they are

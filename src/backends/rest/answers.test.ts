@@ -28,7 +28,7 @@ const list = ({ backend }: Upstream, overrides: Partial<Call> = {}) => {
 };
 
 const isCrowded = (error: unknown) =>
-  isLanceError(error, "ServiceUnavailable") && /under way/.test(error.message);
+  isLanceError(error, "ServiceUnavailable") && /in flight/.test(error.message);
 
 describe("answers that are collected", () => {
   for (const framing of ["length", "chunks"] as const) {

@@ -287,7 +287,7 @@ describe("createDescribeCache", () => {
     );
   });
 
-  it("does not keep what was under way while a call wrote", async () => {
+  it("does not keep what was in flight while a call wrote", async () => {
     const held: (() => void)[] = [];
     const { behind } = counting();
     const { ask } = createCached(async (request, call) => {

@@ -57,7 +57,7 @@ export interface WorkerEvents {
 const METRICS_PATIENCE_MS = 1_000;
 
 /**
- * Maximum size of the young generation of a worker's heap, in MiB. With less, V8 collects while many calls are still under way, and
+ * Maximum size of the young generation of a worker's heap, in MiB. With less, V8 collects while many calls are still in flight, and
  * calls cost more; V8's own maximum, 48, makes them no cheaper (docs/performance.md).
  */
 const YOUNG_GENERATION_MIB = 24;

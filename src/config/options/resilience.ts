@@ -22,7 +22,7 @@ export const RESILIENCE_OPTIONS = {
   upstreamMaxCalls: {
     flag: "upstream-max-calls",
     value: "N",
-    help: "Maximum number of calls under way at one address of the upstream; more wait. Default: 64 for REST, where each takes a connection, and 1000 for gRPC.",
+    help: "Maximum number of calls in flight at one address of the upstream; more wait. Default: 64 for REST, where each takes a connection, and 1000 for gRPC.",
     parse: parseInteger(1, 100_000),
     backends: UPSTREAM_KINDS,
   },

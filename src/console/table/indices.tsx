@@ -10,7 +10,7 @@ import { CreateIndex } from "./create-index.tsx";
 import { type Job, listJobs } from "./jobs.ts";
 import type { TableContext } from "./table-context.ts";
 
-/** Time between two looks at work that is under way, in milliseconds. */
+/** Time between two looks at work that is in flight, in milliseconds. */
 const INTERVAL_MS = 3_000;
 
 interface IndicesProps {

@@ -22,8 +22,8 @@ describe("the options of a policy server", () => {
     const url = ["--opa-url", "http://localhost:8181"];
     const cases: [RegExp, readonly string[]][] = [
       [/--policy-dir and --opa-url contradict/, [...AUTH, ...url, "--policy-dir", "p"]],
-      [/--opa-url needs --auth/, url],
-      [/--policy-dir needs --auth/, ["--policy-dir", "p"]],
+      [/--opa-url requires --auth/, url],
+      [/--policy-dir requires --auth/, ["--policy-dir", "p"]],
       [/need --opa-url/, [...AUTH, "--opa-token-file", "t"]],
       [
         /--opa-token-file .*missing cannot be read: ENOENT/,

@@ -42,15 +42,15 @@ describe("the issuers of the options", () => {
   });
 
   for (const [args, message] of [
-    [["--auth", "oidc"], /needs --oidc-issuer/],
-    [["--auth", "oidc", "--oidc-issuer", "https://a.example.com"], /needs --oidc-audience/],
-    [["--auth", "kubernetes"], /needs --kubernetes-audience/],
+    [["--auth", "oidc"], /requires --oidc-issuer/],
+    [["--auth", "oidc", "--oidc-issuer", "https://a.example.com"], /requires --oidc-audience/],
+    [["--auth", "kubernetes"], /requires --kubernetes-audience/],
     [
       ["--auth", "kubernetes", "--kubernetes-audience", "a", "--kubernetes-token-file", "/nowhere"],
-      /needs --kubernetes-issuer outside of a cluster/,
+      /requires --kubernetes-issuer outside of a cluster/,
     ],
-    [["--oidc-issuer", "https://a.example.com"], /--oidc-issuer needs --auth oidc/],
-    [["--auth", "api-key", "--grant", "reader=anyone"], /--grant needs --auth oidc or kubernetes/],
+    [["--oidc-issuer", "https://a.example.com"], /--oidc-issuer requires --auth oidc/],
+    [["--auth", "api-key", "--grant", "reader=anyone"], /--grant requires --auth oidc or kubernetes/],
   ] as const) {
     it(`are refused: ${args.join(" ")}`, async () => {
       await assert.rejects(

@@ -86,7 +86,7 @@ async function ownIssuer(file: string): Promise<string> {
   const { iss } = await readText(file)
     .then((token) => decodeJwt(token.trim()))
     .catch((cause: Error) => {
-      const text = `--auth kubernetes needs --kubernetes-issuer outside of a cluster: ${cause.message}`;
+      const text = `--auth kubernetes requires --kubernetes-issuer outside of a cluster: ${cause.message}`;
       throw new UsageError(text, { cause });
     });
   if (iss === undefined) throw new UsageError(`the token in ${file} does not name an issuer`);

@@ -41,11 +41,11 @@ describe("the options of credential vending", () => {
       [/google-token needs a root such as gs:/, "--vend", "google-token", ...BUCKET],
       [/azure-sas needs a root such as az:/, "--vend", "azure-sas", ...BUCKET],
       [
-        /azure-sas needs --vend-access read or manage/,
+        /azure-sas requires --vend-access read or manage/,
         ...["--vend", "azure-sas", "--root", "az://lake", "--vend-access", "write"],
       ],
-      [/needs --vend-aws-role/, "--vend", "aws-sts", ...BUCKET],
-      [/needs --vend-file/, "--vend", "static", ...BUCKET],
+      [/requires --vend-aws-role/, "--vend", "aws-sts", ...BUCKET],
+      [/requires --vend-file/, "--vend", "static", ...BUCKET],
       [/missing\.yaml cannot be read/, "--vend", "static", ...BUCKET, "--vend-file", "/missing.yaml"],
     ];
     for (const [expected, ...flags] of cases) {

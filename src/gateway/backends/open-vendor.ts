@@ -77,7 +77,7 @@ const SOURCES: Readonly<Record<Mode, (settings: Settings) => Promise<CredentialS
     requireScheme("azure-sas", place, "az");
     if (options.vendAccess === "write") {
       throw new UsageError(
-        "--vend azure-sas needs --vend-access read or manage, because a SAS cannot leave out files",
+        "--vend azure-sas requires --vend-access read or manage, because a SAS cannot leave out files",
       );
     }
     const { createSasSource } = await import("../../backends/dir/vending/azure-sas.ts");

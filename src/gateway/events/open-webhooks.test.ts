@@ -47,8 +47,8 @@ describe("the options of webhooks", () => {
     const metadata = (host: string) => ["--webhook-url", `http://${host}/latest`, ...files];
     const cases: [RegExp, readonly string[]][] = [
       [/need --webhook-url/, files],
-      [/needs --webhook-dir/, [...URL_FLAG, "--webhook-secret-file", secretFile]],
-      [/needs --webhook-secret-file/, [...URL_FLAG, "--webhook-dir", path]],
+      [/requires --webhook-dir/, [...URL_FLAG, "--webhook-secret-file", secretFile]],
+      [/requires --webhook-secret-file/, [...URL_FLAG, "--webhook-dir", path]],
       [
         /missing: it cannot be read: ENOENT/,
         [...URL_FLAG, "--webhook-dir", path, "--webhook-secret-file", join(path, "missing")],

@@ -7,7 +7,7 @@ import { bodyFieldOf } from "../../namespace/operations/body-field.ts";
 import { type Interceptor, isStream } from "../call/interceptor.ts";
 import type { CallMetrics } from "./call-metrics.ts";
 
-/** A call under way. */
+/** A call in flight. */
 interface Observed {
   readonly call: Call;
   readonly started: number;

@@ -24,7 +24,7 @@ export const PAGE = "index.html";
 
 /**
  * Returns the function that reads the built console into memory, once it is there; until then the function returns
- * undefined, because a build may be under way.
+ * undefined, because a build may be in progress.
  *
  * @param directory where the build is.
  */

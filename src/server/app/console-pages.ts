@@ -81,7 +81,7 @@ export const consolePlugin: FastifyPluginCallback<ConsoleOptions> = (app, { dire
   done();
 };
 
-/** Answers while a build may be under way; the browser asks again. */
+/** Answers while a build may be in progress; the browser asks again. */
 function notBuilt(reply: FastifyReply): FastifyReply {
   return reply
     .code(503)

@@ -1,11 +1,11 @@
 import type { ServerResponse } from "node:http";
 import { Socket } from "node:net";
 
-/** Number of requests that a connection of HTTP/1.1 may have under way before no more of it is read. */
+/** Number of requests that a connection of HTTP/1.1 may have in flight before no more of it is read. */
 const MAX_UNDER_WAY = 16;
 
 /** The number of requests on a connection that are not answered. No client can write it. */
-const UNDER_WAY = Symbol("requests under way");
+const UNDER_WAY = Symbol("requests in flight");
 /** The responses to those of them that wait for the others. */
 const WAITING = Symbol("waiting responses");
 

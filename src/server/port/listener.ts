@@ -104,7 +104,7 @@ export function createListener(options: ListenerOptions): Listener {
   const spare = createSpareConnections();
   const shares = createAddressShares(createProxyCheck(options.trustedProxies ?? []));
   const onBroken = createNoteBroken(log, refused);
-  /** Connections of HTTP/1.1 that end with their answers under way. */
+  /** Connections of HTTP/1.1 that end with their answers in flight. */
   const retired = new WeakSet<Socket>();
   /** Connections of HTTP/1.1 after a request whose end is in doubt: what follows it may be a part of it. */
   const doubtful = new WeakSet<Socket>();

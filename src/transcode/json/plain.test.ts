@@ -126,7 +126,7 @@ describe("an answer", () => {
 
   test("is refused as before if it does not fit", () => {
     for (const text of ['{"tables":[1]}', '{"tables":["\\ud800"]}', '{"tables":["a"]', "[]"]) {
-      assert.throws(() => listTables.read(text, TYPE, true), /the upstream's answer/, text);
+      assert.throws(() => listTables.read(text, TYPE, true), /the upstream's response/, text);
     }
   });
 });

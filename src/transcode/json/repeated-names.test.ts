@@ -16,7 +16,7 @@ test("a name that an object has twice is refused, however it is written and wher
     ['{"":1,"":2}', ""],
   ] as const;
   for (const [text, name] of cases) {
-    const message = `request body has the name "${name}" twice in an object`;
+    const message = `request body repeats the name "${name}" in an object`;
     assert.throws(
       () => check(text),
       (error) => isLanceError(error, "InvalidInput") && error.message === message,

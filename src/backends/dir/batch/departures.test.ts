@@ -46,7 +46,7 @@ for (const id of ["t", "n$t"]) {
     assert.equal((await client.call("countTableRows", id)).count, 2n);
   });
 
-  test(`a deregistration of ${id} is refused while a drop of it is under way`, async (t) => {
+  test(`a deregistration of ${id} is refused while a drop of it is in flight`, async (t) => {
     const { client, context, drop } = await createWorld(t, id);
     const deregister = () =>
       assert.rejects(client.call("deregisterTable", id), failsWith("ConcurrentModification"));

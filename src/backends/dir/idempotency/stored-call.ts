@@ -8,7 +8,7 @@ import type { ObjectStore } from "../format/storage.ts";
 
 const OWNER = identifyProcess();
 
-/** The calls of this process that are under way. The record of any other says that it runs only if its end could not be written. */
+/** The calls of this process that are in flight. The record of any other says that it runs only if its end could not be written. */
 const underWay = new Set<string>();
 
 /** The calls of this process whose records a bucket may write once more, also after a deletion: an attempt had no answer. */

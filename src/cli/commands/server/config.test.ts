@@ -77,8 +77,8 @@ describe("lance-gateway config", () => {
     const check = async (...args: readonly string[]) => (await config(["check", ...args])).stderr;
     assert.match(await check("--host", "0.0.0.0", "--tls-cert", "x"), /use --auth.*\n.*both --tls-cert and/);
     assert.match(await check("--auth", "api-key", "--api-keys-file", "/missing"), /api-keys-file.*ENOENT/);
-    assert.match(await check("--policy-dir", "/missing"), /--policy-dir needs --auth/);
-    assert.match(await check("--metrics-on", "admin"), /needs --admin-port or --admin-listen/);
+    assert.match(await check("--policy-dir", "/missing"), /--policy-dir requires --auth/);
+    assert.match(await check("--metrics-on", "admin"), /requires --admin-port or --admin-listen/);
     assert.match(await check("--admin-port", "1", "--admin-listen", "unix:/x"), /contradict each other/);
     const file = await fileWith("databases: { a: { uri: http://a, upstream-identity: service } }");
     assert.match(await check(file), /database a: .*--upstream-token/);

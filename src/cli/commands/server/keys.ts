@@ -67,8 +67,8 @@ type Act = (file: string, options: Options, id: string | undefined) => Promise<s
 
 const ACTIONS: Readonly<Record<string, Act>> = {
   async create(file, { name, role, groups, scope, expires, json }) {
-    if (name === undefined) throw new UsageError("create needs --name");
-    if (role === undefined) throw new UsageError("create needs --role");
+    if (name === undefined) throw new UsageError("create requires --name");
+    if (role === undefined) throw new UsageError("create requires --role");
     const { text, id, hash } = drawKey();
     const now = Date.now();
     const facts: Omit<KeyRecord, "hash"> = {

@@ -151,7 +151,7 @@ describe("lance-gateway policy", () => {
     const log = pino({ level: "silent" });
     const options = { ...readServeOptions([]), policyDir: directory };
     await assert.rejects(openAuthorizer({ ...options, auth: ["api-key"] }, log), /--policy-dir: a\.cedar:1/);
-    await assert.rejects(openAuthorizer(options, log), /needs --auth/);
+    await assert.rejects(openAuthorizer(options, log), /requires --auth/);
     await assert.rejects(policy("drop"), /policy does one of check, test, explain, print-roles/);
   });
 });

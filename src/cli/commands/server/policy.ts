@@ -103,7 +103,7 @@ const ACTIONS: Readonly<Record<string, (directory: string, options: Options) => 
   async explain(directory, options) {
     const { principal, action, role, group: groups, claim, object, database, property } = options;
     if (principal === undefined || action === undefined) {
-      throw new UsageError("explain needs --principal and --action");
+      throw new UsageError("explain requires --principal and --action");
     }
     const claims = Object.fromEntries(Map.groupBy(claim, ([name]) => name));
     const texts = Object.fromEntries(

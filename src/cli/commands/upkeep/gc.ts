@@ -18,7 +18,7 @@ const OPTIONS = {
   olderThan: {
     flag: "older-than",
     value: "AGE",
-    help: "Minimum age of what is removed, such as 90m, 12h or 7d; a writer may still work on younger files. Less than 1h needs --exclusive.",
+    help: "Minimum age of what is removed, such as 90m, 12h or 7d; a writer may still work on younger files. Less than 1h requires --exclusive.",
     fallback: "1d",
     parse: parseAge,
   },

@@ -162,7 +162,7 @@ test("a mark that a disk may not keep does not count", async (t) => {
   await assert.rejects(marked, UnsyncedError);
 });
 
-test("a declaration of a bucket that shows its directory leaves the mark of a change that is under way", async (t) => {
+test("a declaration of a bucket that shows its directory leaves the mark of a change that is in flight", async (t) => {
   const base = disk.keyOf(await temporaryDirectory(t));
   const plain = createDiskBucket(disk);
   const layout = createLayout(createRemoteStore(plain), base);

@@ -198,7 +198,7 @@ test("decides the next group again when another writer makes the version that it
   await world.assertWhole({ before: "ours", a: "ours", b: "theirs", c: "ours" });
 });
 
-test("a process that ends while two commits are under way leaves the first one, both or neither", async (t) => {
+test("a process that ends while two commits are in flight leaves the first one, both or neither", async (t) => {
   const world = await createWorld(t);
   const gate = createGate();
   const catalog = world.open(gate.pass);

@@ -167,5 +167,5 @@ function viewOf(bytes: Uint8Array): DataView {
 }
 
 function corrupt(key: string, reason: string, cause?: unknown): LanceError {
-  return damagedFile(key, `is no manifest: ${reason}`, cause);
+  return damagedFile(key, `is not a manifest: ${reason}`, cause);
 }

@@ -259,11 +259,7 @@ export function createReadAhead(options: ReadAheadOptions): ReadAhead {
 }
 
 function crowded(): LanceError {
-  return new LanceError(
-    "Throttling",
-    "the results and changes under way use all memory that is set aside for them",
-    {
-      headers: { "retry-after": "5" },
-    },
-  );
+  return new LanceError("Throttling", "result memory limit exceeded by the results and changes in flight", {
+    headers: { "retry-after": "5" },
+  });
 }

@@ -18,7 +18,7 @@ const bytes = new Uint8Array(Buffer.from("ours"));
 const FAILURES: readonly (readonly [answer: Answer, name: ErrorName, message: RegExp])[] = [
   [[503, "SlowDown"], "Throttling", /fewer requests/],
   [[429, "TooManyRequests"], "Throttling", /fewer requests/],
-  [[500, "InternalError"], "ServiceUnavailable", /storage of the catalog fails/],
+  [[500, "InternalError"], "ServiceUnavailable", /catalog storage is failing/],
   [[403, "AccessDenied"], "ServiceUnavailable", /denies access/],
   [[403, "SignatureDoesNotMatch"], "ServiceUnavailable", /denies access/],
   [[400, "ExpiredToken"], "ServiceUnavailable", /denies access/],
