@@ -1,8 +1,8 @@
 import type { IndexMetadata, Manifest } from "../../../gen/lance/format/table_pb.ts";
+import { findUnsafe } from "../engine/workarounds/misread-lists/misread-pages.ts";
 import type { DatasetRef } from "../format/dataset.ts";
 import { indicesOf, readSegments } from "../format/files/index-section.ts";
 import { countRows } from "../format/files/manifest.ts";
-import { findUnsafe } from "../format/files/misread-pages.ts";
 import { readRoaring } from "../format/files/roaring.ts";
 import { findVersions, readVersion } from "../format/versions/version-files.ts";
 import { isSystemIndex } from "../operations/indices/all-indices.ts";

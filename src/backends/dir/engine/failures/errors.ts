@@ -1,5 +1,5 @@
 import { LanceError } from "../../../../namespace/errors.ts";
-import { withoutSeparators } from "../sql/in-lists.ts";
+import { withoutSeparators } from "../workarounds/joined-lists/in-lists.ts";
 import { DAMAGE, DAMAGE_BELOW_LANCE } from "./damage.ts";
 import { FIRST_MEANINGS, MEANINGS, type Meaning, UNKNOWN } from "./meanings.ts";
 

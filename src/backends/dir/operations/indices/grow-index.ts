@@ -1,11 +1,11 @@
 import { formatFieldPath } from "../../../../arrow/field-path.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { NativeTable } from "../../engine/native/native.ts";
+import { findUnsafe } from "../../engine/workarounds/misread-lists/misread-pages.ts";
 import { beginIndex, type IndexBeginning } from "../../format/changes/index-seed.ts";
 import { renameIndex } from "../../format/changes/rename-index.ts";
 import type { DatasetRef } from "../../format/dataset.ts";
 import { readIndices } from "../../format/files/index-section.ts";
-import { findUnsafe } from "../../format/files/misread-pages.ts";
 import { readVersion } from "../../format/versions/version-files.ts";
 
 /** Versions before 1970 are removed, so none is. */

@@ -19,10 +19,10 @@ import {
   failsWith,
   openClient,
   temporaryDirectory,
-} from "../../../../../test/fixtures/dir/directory-backend.ts";
-import { idsOf } from "../../../../../test/fixtures/dir/rows.ts";
-import { atOnce } from "../../../../runtime/pace.ts";
-import { exactMatch } from "./exact-filter.ts";
+} from "../../../../../../test/fixtures/dir/directory-backend.ts";
+import { idsOf } from "../../../../../../test/fixtures/dir/rows.ts";
+import { atOnce } from "../../../../../runtime/pace.ts";
+import { exactMatch } from "../../sql/exact-filter.ts";
 import { exactLiteralSteps } from "./exact-literals.ts";
 
 const RATIOS = [0.1, 0.3, null, Number.POSITIVE_INFINITY];

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { Int32, Table, tableToIPC, Utf8, vectorFromArray } from "apache-arrow";
 import { type TestContext, test } from "vitest";
-import { openClient, temporaryDirectory } from "../../../../../test/fixtures/dir/directory-backend.ts";
-import { idsOf } from "../../../../../test/fixtures/dir/rows.ts";
-import { atOnce } from "../../../../runtime/pace.ts";
+import { openClient, temporaryDirectory } from "../../../../../../test/fixtures/dir/directory-backend.ts";
+import { idsOf } from "../../../../../../test/fixtures/dir/rows.ts";
+import { atOnce } from "../../../../../runtime/pace.ts";
 import { matchListSteps } from "./match-lists.ts";
 
 const TEXTS = ["red", "blue", null, "dark red", ""];

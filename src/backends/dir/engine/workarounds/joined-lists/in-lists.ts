@@ -1,8 +1,8 @@
-import type { Steps } from "../../../../runtime/pace.ts";
-import { MAX_CONDITIONS } from "./bounds.ts";
-import { type Member, readConditions, wordOf } from "./conditions.ts";
-import { expressionCheck } from "./sql.ts";
-import { invalidSql, type SqlToken, tokenSteps } from "./tokens.ts";
+import type { Steps } from "../../../../../runtime/pace.ts";
+import { MAX_CONDITIONS } from "../../sql/bounds.ts";
+import { type Member, readConditions, wordOf } from "../../sql/conditions.ts";
+import { expressionCheck } from "../../sql/sql.ts";
+import { invalidSql, type SqlToken, tokenSteps } from "../../sql/tokens.ts";
 
 /*
  * The engine's optimizer joins two lists that AND or OR put beside each other if they are compared with the same value, and takes a list

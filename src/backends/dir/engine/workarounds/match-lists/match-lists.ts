@@ -1,6 +1,6 @@
-import type { Steps } from "../../../../runtime/pace.ts";
-import { closingsOf, wordOf } from "./conditions.ts";
-import { type SqlToken, tokenSteps } from "./tokens.ts";
+import type { Steps } from "../../../../../runtime/pace.ts";
+import { closingsOf, wordOf } from "../../sql/conditions.ts";
+import { type SqlToken, tokenSteps } from "../../sql/tokens.ts";
 
 /*
  * The engine takes `regexp_match` in a condition for true where it finds something and for false elsewhere, also as the operand of IS NULL,

@@ -2,7 +2,7 @@ import {
   type ColumnMetadata_Page,
   type FullZipLayout,
   RepDefLayer,
-} from "../../../../gen/lance/format/data_file_pb.ts";
+} from "../../../../../gen/lance/format/data_file_pb.ts";
 
 const LISTS: readonly RepDefLayer[] = [
   RepDefLayer.REPDEF_ALL_VALID_LIST,

@@ -5,8 +5,8 @@ import {
   failsWith,
   openClient,
   temporaryDirectory,
-} from "../../../../../test/fixtures/dir/directory-backend.ts";
-import { atOnce } from "../../../../runtime/pace.ts";
+} from "../../../../../../test/fixtures/dir/directory-backend.ts";
+import { atOnce } from "../../../../../runtime/pace.ts";
 import { exactSumSteps } from "./exact-sums.ts";
 
 async function openTable(t: TestContext) {

@@ -5,14 +5,14 @@ import {
   ColumnMetadataSchema,
   type FullZipLayout,
   PageLayoutSchema,
-} from "../../../../gen/lance/format/data_file_pb.ts";
-import type { DataFile, Manifest } from "../../../../gen/lance/format/table_pb.ts";
-import { createPace } from "../../../../runtime/pace.ts";
-import { forEachOf } from "../../concurrency/for-each.ts";
-import { type DatasetRef, dataDirectory } from "../dataset.ts";
-import type { ObjectStore } from "../storage.ts";
-import { keyOfBase } from "./base-paths.ts";
-import { damagedFile } from "./damaged-file.ts";
+} from "../../../../../gen/lance/format/data_file_pb.ts";
+import type { DataFile, Manifest } from "../../../../../gen/lance/format/table_pb.ts";
+import { createPace } from "../../../../../runtime/pace.ts";
+import { forEachOf } from "../../../concurrency/for-each.ts";
+import { type DatasetRef, dataDirectory } from "../../../format/dataset.ts";
+import { keyOfBase } from "../../../format/files/base-paths.ts";
+import { damagedFile } from "../../../format/files/damaged-file.ts";
+import type { ObjectStore } from "../../../format/storage.ts";
 import { misreadsEntry, type PageBudget } from "./full-zip-levels.ts";
 import { suspectsOf } from "./misread-columns.ts";
 

@@ -6,9 +6,9 @@ import {
   failsWith,
   openClient,
   temporaryDirectory,
-} from "../../../../../test/fixtures/dir/directory-backend.ts";
-import { isLanceError } from "../../../../namespace/errors.ts";
-import { atOnce } from "../../../../runtime/pace.ts";
+} from "../../../../../../test/fixtures/dir/directory-backend.ts";
+import { isLanceError } from "../../../../../namespace/errors.ts";
+import { atOnce } from "../../../../../runtime/pace.ts";
 import { apartSteps, type Use } from "./in-lists.ts";
 
 type Value = number | string | null;

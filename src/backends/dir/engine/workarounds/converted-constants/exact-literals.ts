@@ -1,7 +1,7 @@
-import type { ArrowField, ArrowType, TimeUnit } from "../../../../arrow/schema.ts";
-import { ITEMS_PER_STEP, type Steps } from "../../../../runtime/pace.ts";
-import { comparisonsIn, type Span } from "./comparisons.ts";
-import { invalidSql, type SqlToken, tokenSteps } from "./tokens.ts";
+import type { ArrowField, ArrowType, TimeUnit } from "../../../../../arrow/schema.ts";
+import { ITEMS_PER_STEP, type Steps } from "../../../../../runtime/pace.ts";
+import { comparisonsIn, type Span } from "../../sql/comparisons.ts";
+import { invalidSql, type SqlToken, tokenSteps } from "../../sql/tokens.ts";
 
 /*
  * The engine converts the constants that AND and OR compare with a column to its type, and elsewhere, for example in NOT, the column to

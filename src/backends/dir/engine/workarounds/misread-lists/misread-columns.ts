@@ -1,5 +1,5 @@
-import type { Field } from "../../../../gen/lance/format/file_pb.ts";
-import type { Manifest } from "../../../../gen/lance/format/table_pb.ts";
+import type { Field } from "../../../../../gen/lance/format/file_pb.ts";
+import type { Manifest } from "../../../../../gen/lance/format/table_pb.ts";
 
 /** Versions of data files without the encoding that the engine misreads. */
 const SOUND_FORMATS: readonly (string | undefined)[] = ["0.1", "0.2", "2.0"];

@@ -1,7 +1,7 @@
-import type { ArrowField } from "../../../../arrow/schema.ts";
-import type { Steps } from "../../../../runtime/pace.ts";
-import { columnOf, type Span, withoutBrackets } from "./comparisons.ts";
-import { type SqlToken, tokenSteps } from "./tokens.ts";
+import type { ArrowField } from "../../../../../arrow/schema.ts";
+import type { Steps } from "../../../../../runtime/pace.ts";
+import { columnOf, type Span, withoutBrackets } from "../../sql/comparisons.ts";
+import { type SqlToken, tokenSteps } from "../../sql/tokens.ts";
 
 /*
  * Where a whole expression is a column and a constant, the engine converts the constant to the type of the column, and drops the bits that
