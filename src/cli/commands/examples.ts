@@ -19,6 +19,10 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
     'team/people --order-by "age desc" --format csv',
     "team/people --vector [0.5,1] --limit 5 --expanded",
   ],
+  sql: [
+    '"SELECT name, age FROM team.people WHERE age > 30 ORDER BY age"',
+    '"SELECT count(*) FROM people" --root ./lance-data --format csv',
+  ],
   import: [
     "people.parquet team/people",
     "- team/events --format jsonl --mode append",

@@ -75,6 +75,11 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     summary: "print rows of a table, also as CSV or JSON lines",
     load: async () => (await import("./rows/query.ts")).query,
   },
+  sql: {
+    group: "Data",
+    summary: "run a query in SQL over tables and print the rows",
+    load: async () => (await import("./rows/sql.ts")).sql,
+  },
   import: {
     group: "Data",
     summary: "put the rows of a file, or of standard input with -, into a table",

@@ -1,14 +1,9 @@
-import { toJsonRows } from "../../../arrow/rows/json-rows.ts";
 import { parsePath } from "../../../client/object-path.ts";
 import { type OptionTable, UsageError } from "../../../config/option-spec.ts";
-import { parseChoice, parseInteger, parseSwitch, parseText } from "../../../config/parsers.ts";
-import { toCsv } from "../../files/text.ts";
+import { parseInteger, parseText } from "../../../config/parsers.ts";
 import { catalogCommand } from "../catalog-command.ts";
 import { parseNumbers, parseOrder, ROW_OPTIONS, STATE_OPTIONS } from "./read-options.ts";
-import { toRecords, toTable } from "./row-table.ts";
-
-/** Forms of the output. */
-const FORMATS = ["table", "csv", "jsonl"] as const;
+import { OUTPUT_OPTIONS, printerOf } from "./row-output.ts";
 
 const OPTIONS = {
   ...ROW_OPTIONS,
@@ -50,18 +45,7 @@ const OPTIONS = {
     help: "Words to find in the columns with a text index.",
     parse: parseText,
   },
-  format: {
-    flag: "format",
-    value: "FORMAT",
-    help: "Output: a table, CSV, or a JSON object in each line (jsonl). Default: table, or jsonl with --json.",
-    parse: parseChoice(FORMATS),
-  },
-  expanded: {
-    flag: "expanded",
-    help: "Print each row as a list, with a line for each column. A terminal gets this form if the columns do not fit side by side, unless --format table chooses the other.",
-    fallback: "false",
-    parse: parseSwitch,
-  },
+  ...OUTPUT_OPTIONS,
   ...STATE_OPTIONS,
 } as const satisfies OptionTable;
 
@@ -98,30 +82,3 @@ export const query = catalogCommand({
     for await (const piece of print(result.bytes())) await write(piece);
   },
 });
-
-type Print = (answer: AsyncIterable<Uint8Array>) => AsyncIterable<string | Uint8Array>;
-
-/** How rows are printed, by format. */
-const PRINTERS: Readonly<Record<(typeof FORMATS)[number], Print>> = {
-  csv: toCsv,
-  jsonl: (answer) => toJsonRows(answer, "lines"),
-  table: (answer) => toTable(answer, false),
-};
-
-interface FormatOptions {
-  readonly format: (typeof FORMATS)[number] | undefined;
-  readonly expanded: boolean;
-  readonly json: boolean;
-}
-
-/** @throws UsageError for options that contradict each other */
-function printerOf({ format, expanded, json }: FormatOptions): Print {
-  if (json && format !== undefined && format !== "jsonl")
-    throw new UsageError(`--json and --format ${format} contradict each other`);
-  const chosen = format ?? (json ? "jsonl" : undefined);
-  if (expanded) {
-    if (chosen === undefined || chosen === "table") return toRecords;
-    throw new UsageError(`--expanded is for tables, and the format is ${chosen}`);
-  }
-  return chosen === undefined ? (answer) => toTable(answer, true) : PRINTERS[chosen];
-}

@@ -1,0 +1,112 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { extname } from "node:path";
+import type { Duplex } from "node:stream";
+import { fileURLToPath } from "node:url";
+import { decodeFrame, encodeFrame, type Frame, LENGTHS_BYTES } from "./process/frames.ts";
+import type { ProcessBounds } from "./process/messages.ts";
+
+/** The program of the process, in the sources and in the built package. */
+const PROGRAM = fileURLToPath(
+  new URL(`../sql/process/main${extname(import.meta.filename)}`, import.meta.url),
+);
+
+/** Size of the process's JavaScript heap, in MiB: it holds a batch of each table and one of the result. */
+const HEAP_MIB = 256;
+
+/** A process that runs statements, one at a time. */
+export interface EngineProcess {
+  /** Sends a frame; resolves when the process takes more. */
+  send(header: object, body?: Uint8Array): Promise<void>;
+  /** Returns the next frame; undefined if the process has ended. */
+  receive<T>(): Promise<Frame<T> | undefined>;
+  /** Whether it has ended. */
+  readonly hasEnded: boolean;
+  /** Text that the process wrote to its standard error. */
+  readonly errorText: string;
+  /** Ends it at once. */
+  kill(): void;
+}
+
+/** Starts a process. It has no environment: neither credentials nor options of the gateway. */
+export function startProcess(bounds: ProcessBounds): EngineProcess {
+  const child = spawn(
+    process.execPath,
+    [
+      `--max-old-space-size=${HEAP_MIB}`,
+      "--disable-warning=ExperimentalWarning",
+      PROGRAM,
+      JSON.stringify(bounds),
+    ],
+    { env: { TZ: "UTC" }, stdio: ["ignore", "ignore", "pipe", "pipe"], serialization: "json" },
+  );
+  return new RunningProcess(child);
+}
+
+class RunningProcess implements EngineProcess {
+  readonly #child: ChildProcess;
+  readonly #connection: Duplex;
+  readonly #chunks: AsyncIterator<Buffer>;
+  #rest: Buffer = Buffer.alloc(0);
+  hasEnded = false;
+  errorText = "";
+
+  constructor(child: ChildProcess) {
+    this.#child = child;
+    this.#connection = child.stdio[3] as Duplex;
+    // The end of the process ends the connection, which is how a reader learns of it.
+    for (const emitter of [this.#connection, child]) emitter.on("error", () => {});
+    child.on("exit", () => {
+      this.hasEnded = true;
+    });
+    child.stderr?.on("data", (text: Buffer) => {
+      this.errorText = (this.errorText + text.toString()).slice(-2000);
+    });
+    this.#chunks = this.#connection[Symbol.asyncIterator]();
+  }
+
+  async send(header: object, body?: Uint8Array): Promise<void> {
+    for (const piece of encodeFrame(header, body)) {
+      if (this.#connection.destroyed) return;
+      if (!this.#connection.write(piece)) {
+        await new Promise<void>((resolve) => {
+          const go = () => {
+            this.#connection.off("drain", go).off("close", go);
+            resolve();
+          };
+          this.#connection.on("drain", go).on("close", go);
+        });
+      }
+    }
+  }
+
+  async receive<T>(): Promise<Frame<T> | undefined> {
+    const lengths = await this.#take(LENGTHS_BYTES);
+    if (lengths === undefined) return undefined;
+    const content = await this.#take(lengths.readUInt32LE(0) - 4);
+    return content === undefined ? undefined : decodeFrame<T>(content, lengths.readUInt32LE(4));
+  }
+
+  /** Returns bytes in memory of their own. */
+  async #take(count: number): Promise<Buffer | undefined> {
+    const parts: Buffer[] = [this.#rest];
+    let length = this.#rest.byteLength;
+    while (length < count) {
+      const next = await this.#chunks.next().catch(() => undefined);
+      if (next === undefined || next.done) {
+        this.hasEnded = true;
+        return undefined;
+      }
+      parts.push(next.value);
+      length += next.value.byteLength;
+    }
+    const all = parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts);
+    this.#rest = all.subarray(count);
+    return all.subarray(0, count);
+  }
+
+  kill(): void {
+    this.hasEnded = true;
+    this.#child.kill("SIGKILL");
+    this.#connection.destroy();
+  }
+}

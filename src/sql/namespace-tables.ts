@@ -1,0 +1,55 @@
+import { formatFieldPath } from "../arrow/field-path.ts";
+import { END_OF_STREAM } from "../arrow/ipc/stream.ts";
+import type { Namespace } from "../client/namespace.ts";
+import { LanceError } from "../namespace/errors.ts";
+import type { SqlTable, SqlTableName, SqlTables } from "./sql-engine.ts";
+
+/** What tables are read by. */
+export type ReadableNamespace = Pick<Namespace, "describeTable" | "countTableRows" | "queryTable">;
+
+/**
+ * Returns the tables of a namespace. Each is read by queries of it, as its caller may make them, at the version that it has when a statement names it.
+ *
+ * @param database name of the database that the namespace is of. Default: names of tables have no database.
+ */
+export function tablesOfNamespace(namespace: ReadableNamespace, database?: string): SqlTables {
+  return {
+    async open(name, signal) {
+      if (name.database !== undefined && name.database !== database)
+        throw new LanceError("Unsupported", `the database "${name.database}" cannot be named here`);
+      return openTable(namespace, name, signal);
+    },
+  };
+}
+
+async function openTable(
+  namespace: ReadableNamespace,
+  { path, version: asked, branch }: SqlTableName,
+  signal: AbortSignal,
+): Promise<SqlTable> {
+  const id = [...path];
+  const described = await namespace.describeTable({ id, version: asked, branch }, { signal });
+  const version = asked ?? described.version;
+  const state = { id, version, branch };
+  const schema = await allOf(namespace.queryTable({ ...state, filter: "false", k: 1 }, { signal }).bytes());
+  const rows = await namespace.countTableRows(state, { signal });
+  return {
+    schema: Buffer.concat([schema, END_OF_STREAM]),
+    rows: Number(rows.count),
+    scan: (columns, scanSignal) =>
+      namespace
+        .queryTable(
+          columns.length === 0
+            ? { ...state, columns: { columnNames: [] }, withRowId: true }
+            : { ...state, columns: { columnNames: columns.map((column) => formatFieldPath([column])) } },
+          { signal: scanSignal },
+        )
+        .bytes(),
+  };
+}
+
+async function allOf(pieces: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
+  const all: Uint8Array[] = [];
+  for await (const piece of pieces) all.push(piece);
+  return Buffer.concat(all);
+}

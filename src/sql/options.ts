@@ -1,0 +1,33 @@
+/** Bounds of SQL. */
+export interface SqlOptions {
+  /** Memory of a statement's engine, in MiB. It has no temporary files, so a statement that needs more is refused. Default: 512. */
+  readonly memoryMib?: number | undefined;
+  /** Threads of a statement. Default: 2. */
+  readonly threads?: number | undefined;
+  /** How long a statement may take, its result included, in milliseconds. Default: 300,000. */
+  readonly timeoutMs?: number | undefined;
+  /** Maximum number of rows of a result. Default: 10,000,000. */
+  readonly maxRows?: number | undefined;
+  /** Statements that run at a time. Default: 2. */
+  readonly maxRunning?: number | undefined;
+  /** Statements of a caller that run at a time; more of them wait. Default: 1. */
+  readonly maxCallerRunning?: number | undefined;
+  /** Statements that wait at a time; the next one is refused. Default: 64. */
+  readonly maxWaiting?: number | undefined;
+}
+
+/** Bounds with their defaults. */
+export type SqlBounds = { readonly [K in keyof Required<SqlOptions>]: number };
+
+export function boundsOf(options: SqlOptions): SqlBounds {
+  const {
+    memoryMib = 512,
+    threads = 2,
+    timeoutMs = 300_000,
+    maxRows = 10_000_000,
+    maxRunning = 2,
+    maxCallerRunning = 1,
+    maxWaiting = 64,
+  } = options;
+  return { memoryMib, threads, timeoutMs, maxRows, maxRunning, maxCallerRunning, maxWaiting };
+}

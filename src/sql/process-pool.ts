@@ -1,0 +1,129 @@
+import { LanceError } from "../namespace/errors.ts";
+import { type EngineProcess, startProcess } from "./engine-process.ts";
+import type { SqlBounds } from "./options.ts";
+
+/** A process for one statement. */
+export interface Lease {
+  readonly process: EngineProcess;
+  /** Gives the process back, or ends it if its state is not known. */
+  end(isClean: boolean): void;
+}
+
+/** Processes that wait for a statement, and statements that wait for a process. */
+export interface ProcessPool {
+  /** @throws LanceError Throttling if too many statements wait; the reason of the signal */
+  take(caller: string, signal: AbortSignal): Promise<Lease>;
+  close(): void;
+}
+
+/** How long a process without work is kept, in milliseconds. */
+const IDLE_MS = 60_000;
+
+interface Waiting {
+  readonly caller: string;
+  readonly begin: () => void;
+}
+
+/** Creates a pool whose processes start when they are needed. */
+export function createProcessPool({
+  memoryMib,
+  threads,
+  maxRunning,
+  maxCallerRunning,
+  maxWaiting,
+}: SqlBounds): ProcessPool {
+  const idle: { readonly process: EngineProcess; readonly timer: NodeJS.Timeout }[] = [];
+  const leased = new Set<EngineProcess>();
+  const waiting: Waiting[] = [];
+  const running = new Map<string, number>();
+  let count = 0;
+  let isClosed = false;
+
+  const mayRun = (caller: string) => count < maxRunning && (running.get(caller) ?? 0) < maxCallerRunning;
+
+  function enter(caller: string): void {
+    count++;
+    running.set(caller, (running.get(caller) ?? 0) + 1);
+  }
+
+  function leave(caller: string): void {
+    count--;
+    const left = (running.get(caller) ?? 1) - 1;
+    if (left === 0) running.delete(caller);
+    else running.set(caller, left);
+    const next = waiting.findIndex((other) => mayRun(other.caller));
+    if (next >= 0) waiting.splice(next, 1)[0]?.begin();
+  }
+
+  async function wait(caller: string, signal: AbortSignal): Promise<void> {
+    if (waiting.length >= maxWaiting)
+      throw new LanceError("Throttling", `no more than ${maxWaiting} SQL statements may wait at once`, {
+        headers: { "retry-after": "1" },
+      });
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const entry: Waiting = {
+      caller,
+      begin: () => {
+        enter(caller);
+        resolve();
+      },
+    };
+    const abort = () => {
+      const at = waiting.indexOf(entry);
+      if (at < 0) return;
+      waiting.splice(at, 1);
+      reject(signal.reason);
+    };
+    waiting.push(entry);
+    signal.addEventListener("abort", abort, { once: true });
+    await promise.finally(() => signal.removeEventListener("abort", abort));
+  }
+
+  function processOf(): EngineProcess {
+    for (;;) {
+      const kept = idle.pop();
+      if (kept === undefined) return startProcess({ memoryMib, threads });
+      clearTimeout(kept.timer);
+      if (!kept.process.hasEnded) return kept.process;
+    }
+  }
+
+  function keep(process: EngineProcess): void {
+    const timer = setTimeout(() => {
+      idle.splice(
+        idle.findIndex((other) => other.process === process),
+        1,
+      );
+      process.kill();
+    }, IDLE_MS).unref();
+    idle.push({ process, timer });
+  }
+
+  return {
+    async take(caller, signal) {
+      signal.throwIfAborted();
+      if (mayRun(caller)) enter(caller);
+      else await wait(caller, signal);
+      const process = processOf();
+      leased.add(process);
+      if (isClosed) process.kill();
+      return {
+        process,
+        end(isClean) {
+          if (!leased.delete(process)) return;
+          if (isClean && !process.hasEnded && !isClosed) keep(process);
+          else process.kill();
+          leave(caller);
+        },
+      };
+    },
+    close() {
+      isClosed = true;
+      for (const { process, timer } of idle.splice(0)) {
+        clearTimeout(timer);
+        process.kill();
+      }
+      for (const process of leased) process.kill();
+    },
+  };
+}

@@ -1,0 +1,184 @@
+// The program of a process of the SQL engine. It runs a statement at a time for the gateway, which has checked it, and reads tables through the
+// gateway alone. It has no credentials, no files and no network.
+import duckdb from "@duckdb/node-bindings";
+import * as arrow from "apache-arrow";
+import { readFrame, writeFrame } from "./frames.ts";
+import type { ProcessBounds, Reply, Request } from "./messages.ts";
+import { bindParameters } from "./parameters.ts";
+import { type ColumnReader, columnReader } from "./read-vectors.ts";
+import { registerScans, setTables } from "./scans.ts";
+
+/** Rows and bytes after which a batch of a result is complete. */
+const BATCH_ROWS = 16_384;
+const BATCH_BYTES = 4 * 1024 * 1024;
+
+/** Size of the mark at the end of an IPC stream. */
+const END_BYTES = 8;
+
+const { memoryMib, threads } = JSON.parse(process.argv[2] ?? "{}") as ProcessBounds;
+const connection = await openDatabase();
+let text = "";
+let bound: duckdb.PreparedStatement | undefined;
+
+for (;;) {
+  const frame = readFrame<Request>();
+  if (frame === undefined) break;
+  try {
+    await answer(frame.header, frame.body);
+  } catch (thrown) {
+    const message = thrown instanceof Error ? thrown.message : String(thrown);
+    const isMemory = /Out of Memory/i.test(message);
+    reply({ kind: "error", message, ...(isMemory && { bound: "memory" as const }) });
+  }
+}
+process.exit(0);
+
+async function openDatabase(): Promise<duckdb.Connection> {
+  const config = duckdb.create_config();
+  const settings = {
+    memory_limit: `${memoryMib}MiB`,
+    threads: String(threads),
+    temp_directory: "",
+    max_temp_directory_size: "0B",
+    autoinstall_known_extensions: "false",
+    autoload_known_extensions: "false",
+    allow_community_extensions: "false",
+    allow_unsigned_extensions: "false",
+    enable_external_access: "false",
+  };
+  for (const [name, value] of Object.entries(settings)) duckdb.set_config(config, name, value);
+  const opened = await duckdb.connect(await duckdb.open(":memory:", config));
+  registerScans(opened);
+  await duckdb.query(opened, "SET errors_as_json = true");
+  await duckdb.query(opened, "SET TimeZone = 'UTC'");
+  await duckdb.query(opened, "SET lock_configuration = true");
+  return opened;
+}
+
+async function answer(request: Request, body: Uint8Array): Promise<void> {
+  switch (request.kind) {
+    case "parse":
+      reply({ kind: "done" }, await call("json_serialize_sql", body));
+      break;
+    case "write":
+      text = Buffer.from(await call("json_deserialize_sql", body)).toString();
+      reply({ kind: "done" }, await call("json_serialize_sql", Buffer.from(text)));
+      break;
+    case "bind": {
+      setTables(request.tables);
+      release();
+      bound = await duckdb.prepare(connection, text);
+      const [result, parameters] = [messageOf(resultSchema(bound)), messageOf(parameterSchema(bound))];
+      reply({ kind: "done", schemaBytes: result.byteLength }, Buffer.concat([result, parameters]));
+      break;
+    }
+    case "run":
+      await run(body, request.maxRows);
+      release();
+      break;
+  }
+}
+
+function release(): void {
+  if (bound !== undefined) duckdb.destroy_prepare_sync(bound);
+  bound = undefined;
+}
+
+function reply(header: Reply, body?: Uint8Array): void {
+  writeFrame(header, body);
+}
+
+/** Calls a function of one text. */
+async function call(name: string, argument: Uint8Array): Promise<Uint8Array> {
+  const statement = await duckdb.prepare(connection, `SELECT ${name}($1::VARCHAR)::VARCHAR`);
+  duckdb.bind_varchar(statement, 1, Buffer.from(argument).toString());
+  const result = await duckdb.execute_prepared(statement);
+  const chunk = await duckdb.fetch_chunk(result);
+  const reader = columnReader("text", duckdb.column_logical_type(result, 0));
+  if (chunk !== null) reader.append(reader.open(duckdb.data_chunk_get_vector(chunk, 0), 1), 0, 1);
+  return reader.finish().values as Uint8Array;
+}
+
+function resultSchema(statement: duckdb.PreparedStatement): arrow.Schema {
+  const count = duckdb.prepared_statement_column_count(statement);
+  return new arrow.Schema(
+    Array.from({ length: count }, (_, i) => {
+      const name = duckdb.prepared_statement_column_name(statement, i);
+      return new arrow.Field(
+        name,
+        columnReader(name, duckdb.prepared_statement_column_logical_type(statement, i)).type,
+        true,
+      );
+    }),
+  );
+}
+
+function parameterSchema(statement: duckdb.PreparedStatement): arrow.Schema {
+  return new arrow.Schema(
+    Array.from({ length: duckdb.nparams(statement) }, (_, i) => {
+      const name = duckdb.parameter_name(statement, i + 1);
+      return new arrow.Field(
+        name,
+        columnReader(name, duckdb.param_logical_type(statement, i + 1)).type,
+        true,
+      );
+    }),
+  );
+}
+
+/** Returns the message of a schema. */
+function messageOf(schema: arrow.Schema): Uint8Array {
+  return streamOf(schema).subarray(0, -END_BYTES);
+}
+
+function streamOf(schema: arrow.Schema, ...batches: arrow.RecordBatch[]): Uint8Array {
+  const writer = new arrow.RecordBatchStreamWriter();
+  writer.reset(undefined, schema);
+  for (const batch of batches) writer.write(batch);
+  writer.finish();
+  return writer.toUint8Array(true);
+}
+
+async function run(parameters: Uint8Array, maxRows = Number.POSITIVE_INFINITY): Promise<void> {
+  if (bound === undefined) throw new Error("no statement is bound");
+  bindParameters(bound, parameters);
+  const result = await duckdb.execute_prepared_streaming(bound);
+  const names = Array.from({ length: duckdb.column_count(result) }, (_, i) => duckdb.column_name(result, i));
+  const readers = names.map((name, i) => columnReader(name, duckdb.column_logical_type(result, i)));
+  const schema = new arrow.Schema(
+    readers.map(({ type }, i) => new arrow.Field(names[i] as string, type, true)),
+  );
+  const head = messageOf(schema);
+  reply({ kind: "message" }, head);
+  let [rows, all, enough] = [0, 0, 1];
+  for (;;) {
+    const chunk = await duckdb.fetch_chunk(result);
+    const count = chunk === null ? 0 : duckdb.data_chunk_get_size(chunk);
+    all += count;
+    if (all > maxRows) {
+      reply({ kind: "error", message: `the result has more than ${maxRows} rows`, bound: "rows" });
+      return;
+    }
+    if (count > 0) append(readers, chunk as duckdb.DataChunk, count);
+    rows += count;
+    if (rows > 0 && (count === 0 || rows >= enough)) {
+      const message = streamOf(schema, batchOf(schema, readers, rows)).subarray(head.byteLength, -END_BYTES);
+      reply({ kind: "message" }, message);
+      enough = Math.min(BATCH_ROWS, Math.ceil((BATCH_BYTES * rows) / message.byteLength));
+      rows = 0;
+    }
+    if (count === 0) break;
+  }
+  reply({ kind: "done" });
+}
+
+function append(readers: readonly ColumnReader[], chunk: duckdb.DataChunk, count: number): void {
+  for (const [i, reader] of readers.entries())
+    reader.append(reader.open(duckdb.data_chunk_get_vector(chunk, i), count), 0, count);
+}
+
+function batchOf(schema: arrow.Schema, readers: readonly ColumnReader[], length: number): arrow.RecordBatch {
+  const children = readers.map((reader) => reader.finish());
+  const type = new arrow.Struct(schema.fields);
+  return new arrow.RecordBatch(schema, arrow.makeData({ type, length, nullCount: 0, children }));
+}

@@ -1,0 +1,53 @@
+import type { SqlColumn } from "../column-types.ts";
+
+/** Bounds of a process, which hold for every statement that it runs. */
+export interface ProcessBounds {
+  readonly memoryMib: number;
+  readonly threads: number;
+}
+
+/** A table of a statement for its process. */
+export interface ScannedTable {
+  /** Name for errors. */
+  readonly name: string;
+  readonly columns: readonly SqlColumn[];
+  readonly rows: number | undefined;
+}
+
+/** Requests to a process; each has one reply, and `run` has batches before it. */
+export type Request =
+  /** The body is a statement; the reply's body is its tree. */
+  | { readonly kind: "parse" }
+  /** The body is a tree; the reply's body is the tree of the text that the process makes of it. */
+  | { readonly kind: "write" }
+  /** Binds the text; the reply's body has the schemas of the result and of the parameters. */
+  | { readonly kind: "bind"; readonly tables: readonly ScannedTable[] }
+  /** Runs what is bound; the body is an IPC stream of the parameters, or empty. */
+  | { readonly kind: "run"; readonly maxRows: number | undefined };
+
+/** Requests of a process while it runs a statement. */
+export type ScanRequest =
+  | {
+      readonly kind: "open";
+      readonly scan: number;
+      readonly table: number;
+      readonly columns: readonly string[];
+    }
+  | { readonly kind: "next"; readonly scan: number }
+  | { readonly kind: "leave"; readonly scan: number };
+
+/** What a process is told about a scan: bytes in the body, the end, or that reading failed. */
+export type ScanReply = { readonly kind: "piece" } | { readonly kind: "end" } | { readonly kind: "failed" };
+
+/** Replies of a process. */
+export type Reply =
+  | { readonly kind: "done"; readonly schemaBytes?: number }
+  /** The body is an IPC message: the schema, or a batch. */
+  | { readonly kind: "message" }
+  /** The statement fails; with `bound`, by a bound. */
+  | {
+      readonly kind: "error";
+      readonly message: string;
+      readonly type?: string;
+      readonly bound?: "memory" | "rows";
+    };
