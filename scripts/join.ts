@@ -12,6 +12,7 @@ const ENTRIES = [
   "src/client/browser.ts",
   "src/cli/main.ts",
   "src/cli/workers/worker-main.ts",
+  "src/sql/process/main.ts",
 ];
 
 /** Returns the texts of the joined code, by their paths in a folder beside package.json. */

@@ -36,7 +36,7 @@ export function createConversation(
   async function replied(request: Request): Promise<{ readonly header: Reply; readonly body: Uint8Array }> {
     for (;;) {
       const frame = await process.receive<Reply | ScanRequest>();
-      if (frame === undefined) throw failureOfProcess(process, signal);
+      if (frame === undefined) throw failureOfProcess(process, signal, memoryMib);
       const { header, body } = frame;
       switch (header.kind) {
         case "open":
@@ -121,13 +121,14 @@ function createScan(table: SqlTable, columns: readonly string[], signal: AbortSi
   };
 }
 
-function failureOfProcess({ errorText }: EngineProcess, signal: AbortSignal): unknown {
+function failureOfProcess(process: EngineProcess, signal: AbortSignal, memoryMib: number): unknown {
   if (signal.aborted) return signal.reason;
+  if (process.isTooLarge) return tooMuchMemory(memoryMib);
   return new LanceError(
     "ServiceUnavailable",
     "the process of the SQL engine ended; the statement may need too much memory",
     {
-      cause: new Error(errorText),
+      cause: new Error(process.errorText),
     },
   );
 }
@@ -138,14 +139,15 @@ interface Described {
   readonly exception_message?: string;
 }
 
+function tooMuchMemory(memoryMib: number): LanceError {
+  const message = `the statement needs more than the ${memoryMib} MiB of memory that a statement has`;
+  return new LanceError("PayloadTooLarge", message);
+}
+
 function errorOf({ message, bound }: Extract<Reply, { kind: "error" }>, memoryMib: number): LanceError {
   const { exception_type: type = "", exception_message: text = message } = described(message);
   if (bound === "rows") return new LanceError("PayloadTooLarge", text);
-  if (bound === "memory")
-    return new LanceError(
-      "PayloadTooLarge",
-      `the statement needs more than the ${memoryMib} MiB of memory that a statement has`,
-    );
+  if (bound === "memory") return tooMuchMemory(memoryMib);
   if (/^(?:internal|fatal)$/i.test(type))
     return new LanceError("Internal", "the SQL engine failed", { cause: new Error(text) });
   return new LanceError(

@@ -40,6 +40,8 @@ export function createSqlEngine(options: SqlOptions = {}): SqlEngine {
     checkInstalled();
     if (Buffer.byteLength(statement) > MAX_STATEMENT_BYTES)
       throw new LanceError("InvalidInput", `the statement has more than ${MAX_STATEMENT_BYTES} bytes`);
+    // DuckDB would read the statement up to there.
+    if (statement.includes("\0")) throw new LanceError("InvalidInput", "the statement has a null character");
     const timeout = AbortSignal.timeout(bounds.timeoutMs);
     const signal = AbortSignal.any([outer, timeout]);
     const lease = await endedBy(timeout, () => pool.take(caller, signal));

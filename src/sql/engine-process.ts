@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { readFile } from "node:fs/promises";
 import { extname } from "node:path";
 import type { Duplex } from "node:stream";
 import { fileURLToPath } from "node:url";
@@ -13,6 +14,12 @@ const PROGRAM = fileURLToPath(
 /** Size of the process's JavaScript heap, in MiB: it holds a batch of each table and one of the result. */
 const HEAP_MIB = 256;
 
+/** Memory of a process beside what DuckDB accounts for, in MiB: strings under way, JavaScript, and the program. */
+const OTHER_MIB = 768;
+
+/** How often the memory of a process is looked at, in milliseconds. */
+const WATCH_MS = 200;
+
 /** A process that runs statements, one at a time. */
 export interface EngineProcess {
   /** Sends a frame; resolves when the process takes more. */
@@ -21,6 +28,8 @@ export interface EngineProcess {
   receive<T>(): Promise<Frame<T> | undefined>;
   /** Whether it has ended. */
   readonly hasEnded: boolean;
+  /** Whether it was ended for its memory. */
+  readonly isTooLarge: boolean;
   /** Text that the process wrote to its standard error. */
   readonly errorText: string;
   /** Ends it at once. */
@@ -39,7 +48,7 @@ export function startProcess(bounds: ProcessBounds): EngineProcess {
     ],
     { env: { TZ: "UTC" }, stdio: ["ignore", "ignore", "pipe", "pipe"], serialization: "json" },
   );
-  return new RunningProcess(child);
+  return new RunningProcess(child, bounds.memoryMib + OTHER_MIB);
 }
 
 class RunningProcess implements EngineProcess {
@@ -48,9 +57,10 @@ class RunningProcess implements EngineProcess {
   readonly #chunks: AsyncIterator<Buffer>;
   #rest: Buffer = Buffer.alloc(0);
   hasEnded = false;
+  isTooLarge = false;
   errorText = "";
 
-  constructor(child: ChildProcess) {
+  constructor(child: ChildProcess, mostMib: number) {
     this.#child = child;
     this.#connection = child.stdio[3] as Duplex;
     // The end of the process ends the connection, which is how a reader learns of it.
@@ -61,6 +71,8 @@ class RunningProcess implements EngineProcess {
     child.stderr?.on("data", (text: Buffer) => {
       this.errorText = (this.errorText + text.toString()).slice(-2000);
     });
+    const watch = setInterval(() => void this.#checkMemory(mostMib), WATCH_MS).unref();
+    child.on("exit", () => clearInterval(watch));
     this.#chunks = this.#connection[Symbol.asyncIterator]();
   }
 
@@ -102,6 +114,15 @@ class RunningProcess implements EngineProcess {
     const all = parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts);
     this.#rest = all.subarray(count);
     return all.subarray(0, count);
+  }
+
+  /** Ends the process if it has more memory than it may; only Linux tells. */
+  async #checkMemory(mostMib: number): Promise<void> {
+    const status = await readFile(`/proc/${this.#child.pid}/status`, "utf8").catch(() => "");
+    const kib = Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0);
+    if (kib <= mostMib * 1024) return;
+    this.isTooLarge = true;
+    this.kill();
   }
 
   kill(): void {

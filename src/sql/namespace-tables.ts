@@ -39,9 +39,7 @@ async function openTable(
     scan: (columns, scanSignal) =>
       namespace
         .queryTable(
-          columns.length === 0
-            ? { ...state, columns: { columnNames: [] }, withRowId: true }
-            : { ...state, columns: { columnNames: columns.map((column) => formatFieldPath([column])) } },
+          { ...state, columns: { columnNames: columns.map((column) => formatFieldPath([column])) } },
           { signal: scanSignal },
         )
         .bytes(),

@@ -16,10 +16,7 @@ export interface SqlTable {
   readonly schema: Uint8Array;
   /** Number of rows, for the plan of the statement. Default: it is not known. */
   readonly rows: number | undefined;
-  /**
-   * Reads columns of all rows, as an Arrow IPC stream that is cut anywhere. Without columns, the stream has the rows with a column of the
-   * table's choice.
-   */
+  /** Reads columns of all rows, as an Arrow IPC stream that is cut anywhere. There is at least one column, and each occurs once. */
   scan(columns: readonly string[], signal: AbortSignal): AsyncIterable<Uint8Array>;
 }
 

@@ -117,13 +117,15 @@ function parameterSchema(statement: duckdb.PreparedStatement): arrow.Schema {
   return new arrow.Schema(
     Array.from({ length: duckdb.nparams(statement) }, (_, i) => {
       const name = duckdb.parameter_name(statement, i + 1);
-      return new arrow.Field(
-        name,
-        columnReader(name, duckdb.param_logical_type(statement, i + 1)).type,
-        true,
-      );
+      return new arrow.Field(name, parameterType(statement, i + 1), true);
     }),
   );
+}
+
+/** Returns the type of a parameter; null if the statement takes any. */
+function parameterType(statement: duckdb.PreparedStatement, index: number): arrow.DataType {
+  if (duckdb.param_type(statement, index) === duckdb.Type.INVALID) return new arrow.Null();
+  return columnReader(String(index), duckdb.param_logical_type(statement, index)).type;
 }
 
 /** Returns the message of a schema. */

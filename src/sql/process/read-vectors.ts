@@ -223,7 +223,7 @@ function arrays(child: ColumnReader, size: number): ColumnReader {
   return {
     type,
     open: (vector, count) =>
-      openVector(vector, 0, 0, [child.open(duckdb.array_vector_get_child(vector), count * size)]),
+      openVector(vector, count, 0, [child.open(duckdb.array_vector_get_child(vector), count * size)]),
     append(source, from, count) {
       validity.append(source, from, count);
       child.append(source.children[0] as Source, from * size, count * size);
@@ -240,7 +240,7 @@ function structs(names: readonly string[], members: readonly ColumnReader[]): Co
     open: (vector, count) =>
       openVector(
         vector,
-        0,
+        count,
         0,
         members.map((member, i) => member.open(duckdb.struct_vector_get_child(vector, i), count)),
       ),
@@ -268,7 +268,7 @@ function unions(names: readonly string[], members: readonly ColumnReader[]): Col
       const values = members.map((member, i) =>
         member.open(duckdb.struct_vector_get_child(vector, i + 1), count),
       );
-      return openVector(vector, 0, 0, [tag, ...values]);
+      return openVector(vector, count, 0, [tag, ...values]);
     },
     append(source, from, count) {
       const [tag, ...values] = source.children as readonly [Source, ...Source[]];
@@ -387,25 +387,31 @@ function decimals(type: duckdb.LogicalType): ColumnReader {
   });
 }
 
+/** Unit of intervals of months, days and nanoseconds, which the library has no name for. */
+const MONTH_DAY_NANO = 2 as arrow.IntervalUnit;
+
 /** Reads intervals of months, days and microseconds as months, days and nanoseconds. */
 function intervals(): ColumnReader {
-  const type = new arrow.Interval(2 as arrow.IntervalUnit);
-  // The library takes this unit for three numbers; as pairs of 64 bits, all four are written.
-  return fixed(
+  const type = new arrow.Interval(MONTH_DAY_NANO);
+  const pairs = fixed(new arrow.Uint64(), copied(16), (b) => new BigUint64Array(b), convertInterval);
+  return {
+    ...pairs,
     type,
-    copied(16),
-    (b) => new BigInt64Array(b),
-    (source, at, target, to) => {
-      target.setInt32(to, source.getInt32(at, true), true);
-      target.setInt32(to + 4, source.getInt32(at + 4, true), true);
-      const nanos = source.getBigInt64(at + 8, true) * 1000n;
-      if (BigInt.asIntN(64, nanos) !== nanos)
-        throw new Error(
-          "the result has an interval of more than 292 years in time; cast the column to VARCHAR",
-        );
-      target.setBigInt64(to + 8, nanos, true);
+    finish() {
+      const { length, nullCount, nullBitmap, values } = pairs.finish();
+      // The library takes this unit for three numbers of 32 bits; as pairs of 64 bits, all four are written.
+      return new arrow.Data(type, 0, length, nullCount, [undefined, values, nullBitmap] as never);
     },
-  );
+  };
+}
+
+function convertInterval(source: DataView, at: number, target: DataView, to: number): void {
+  target.setInt32(to, source.getInt32(at, true), true);
+  target.setInt32(to + 4, source.getInt32(at + 4, true), true);
+  const nanos = source.getBigInt64(at + 8, true) * 1000n;
+  if (BigInt.asIntN(64, nanos) !== nanos)
+    throw new Error("the result has an interval of more than 292 years in time; cast the column to VARCHAR");
+  target.setBigInt64(to + 8, nanos, true);
 }
 
 function booleans(): ColumnReader {

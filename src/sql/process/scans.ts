@@ -82,14 +82,13 @@ function init(info: duckdb.TableFunctionInitInfo): void {
   const { name, columns } = tableAt(index);
   const count = duckdb.init_get_column_count(info);
   const positions = Array.from({ length: count }, (_, i) => duckdb.init_get_column_index(info, i));
-  // A statement that only counts rows asks for a column that no table has.
   const chosen = positions.flatMap((position) => columns[position] ?? []);
+  if (chosen.length < count) throw new Error("rows of a table have no rowid in SQL");
   for (const { name: column, refused } of chosen)
     if (refused !== undefined)
       throw new Error(
         `column "${column}" of table "${name}" has the type ${refused}, which SQL does not read`,
       );
-  if (chosen.length > 0 && chosen.length < count) throw new Error("rows of a table have no rowid in SQL");
   const scan: Scan = {
     batches: openBatches(
       index,

@@ -1,7 +1,7 @@
 import { LanceError } from "../../namespace/errors.ts";
 import { COLLATIONS, FUNCTIONS, TABLE_FUNCTIONS } from "./functions.ts";
 import { SCAN_FUNCTION } from "./scan-function.ts";
-import { positionOf, type TreeNode } from "./tree.ts";
+import { isExactNumber, positionOf, type TreeNode } from "./tree.ts";
 
 /** Kinds of expressions that statements may have. */
 const EXPRESSIONS: ReadonlySet<unknown> = new Set([
@@ -70,7 +70,7 @@ class Checker {
 
   /** Checks a part, and returns what stands in its place. */
   visit(value: unknown, scope: Scope, depth: number): unknown {
-    if (typeof value !== "object" || value === null) return value;
+    if (typeof value !== "object" || value === null || isExactNumber(value)) return value;
     if (depth > MAX_DEPTH)
       throw new LanceError("InvalidInput", `the statement is nested more than ${MAX_DEPTH} levels deep`);
     if (Array.isArray(value)) {

@@ -70,6 +70,11 @@ export function writeTree(statement: TreeNode): Uint8Array {
   return Buffer.from(text.replaceAll(OWN_NO_POSITION, NO_POSITION));
 }
 
+/** Whether a part of a tree is a number that keeps its text. */
+export function isExactNumber(value: unknown): boolean {
+  return json.isRawJSON(value);
+}
+
 /** Returns where a node stands in its statement, for an error; "" if the parser does not tell. */
 export function positionOf({ query_location: location }: TreeNode): string {
   return typeof location === "number" && location >= 0 ? ` at position ${location + 1}` : "";
