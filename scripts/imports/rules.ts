@@ -19,7 +19,6 @@ export const IMPORT_RULES: Readonly<Record<string, FolderRule>> = {
   transcode: { may: [...CORE, "dialects"] },
   openapi: { may: [...CORE, "arrow", "transcode"] },
   auth: { may: CORE },
-  sql: { may: [...CORE, "arrow"] },
   pipeline: { may: [...CORE, "arrow", "auth"], parts: ["call", "limits", "policies", "records", "*"] },
   backends: { may: CORE },
   "backends/databases": { may: CORE },
@@ -83,6 +82,7 @@ export const IMPORT_RULES: Readonly<Record<string, FolderRule>> = {
   client: { may: [...CORE, "arrow", "backends", "dialects", "pipeline", "transcode"] },
   console: { may: [...CORE, "arrow/rows", "client"], isForBrowsers: true },
   mcp: { may: [...CORE, "arrow/rows", "client"] },
+  sql: { may: [...CORE, "arrow", "client", "backends/*"] },
   gateway: {
     may: [
       ...CORE,
