@@ -4,7 +4,6 @@ import { LanceError } from "../namespace/errors.ts";
 import { bindingFor, type Transcoder } from "../transcode/transcoder.ts";
 import { Exchange } from "./rest/exchange.ts";
 import { withoutQuery } from "./rest/http.ts";
-import { replyOfFastify } from "./rest/reply.ts";
 import { dialectIndex, restRoutes } from "./rest/routes.ts";
 import { createServeCall, type RestCallOptions, refusalOf } from "./rest/serve.ts";
 import { DEFAULT_SILENCE_MS } from "./stall.ts";
@@ -43,7 +42,7 @@ export const restPlugin: FastifyPluginCallback<RestOptions> = (app, options, don
 
   for (const { method, url, byDialect } of restRoutes(transcoders)) {
     const end = firstSegment + url.split("/").length - 1;
-    const handler = (request: FastifyRequest, reply: FastifyReply) => {
+    const handler = (request: FastifyRequest, reply: FastifyReply): void => {
       const exchange = openExchange(request, reply, options);
       const index = dialectIndex(exchange.request.headers, exchange.query, transcoders);
       const { dialect } = transcoders[index] as Transcoder;
@@ -51,16 +50,23 @@ export const restPlugin: FastifyPluginCallback<RestOptions> = (app, options, don
       const route = byDialect[index];
       const segments = withoutQuery(request.url).split("/").slice(firstSegment, end);
       // The router lets a variable be empty, and no name is.
-      if (route === undefined || segments.includes("")) return reply.callNotFound();
+      if (route === undefined || segments.includes("")) return void reply.callNotFound();
       const binding = bindingFor(route, exchange.request.headers["content-type"]);
-      // Fastify waits for a reply that hooks of the application still hold.
-      return serve(exchange, { binding, dialect, segments }).then(() => (reply.sent ? undefined : reply));
+      // A promise returned to Fastify would cost each call more than this one does.
+      serve(exchange, { binding, dialect, segments }).catch((thrown: unknown) => reply.send(errorOf(thrown)));
     };
     app.route({ method, url, handler });
     if (!dropsSlashes) app.route({ method, url: `${url}/`, handler });
   }
   done();
 };
+
+/** Fastify answers by its error handler only what is an error. */
+function errorOf(thrown: unknown): Error {
+  return thrown instanceof Error
+    ? thrown
+    : new Error("a value was thrown that is not an error", { cause: thrown });
+}
 
 /** Answers unknown paths, and HTTP methods that a path does not support. */
 export function createUnknownPath(options: RestOptions) {
@@ -108,7 +114,7 @@ export function openExchange(
   { log, silenceMs = DEFAULT_SILENCE_MS }: { readonly log: Logger; readonly silenceMs?: number | undefined },
 ): Exchange {
   const owner = request as RequestWithExchange;
-  owner.exchange ??= new Exchange(replyOfFastify(request, reply), log);
+  owner.exchange ??= new Exchange(request, reply, log);
   owner.exchange.silenceMs = silenceMs;
   return owner.exchange;
 }

@@ -1,4 +1,4 @@
-import { type IncomingHttpHeaders, type IncomingMessage, METHODS, type ServerResponse } from "node:http";
+import { type IncomingMessage, METHODS, type ServerResponse } from "node:http";
 import fastify, { type FastifyInstance, type FastifyPluginAsync, type FastifyPluginCallback } from "fastify";
 import { LanceError } from "../../namespace/errors.ts";
 import { createRefuseCall } from "../../wires/connect.ts";
@@ -9,7 +9,6 @@ import {
   passBodiesOn,
 } from "../../wires/http-wires.ts";
 import { type McpEndpoint, mcpPlugin } from "../../wires/mcp.ts";
-import { createDirectRest } from "../../wires/rest/direct.ts";
 import { createTargetRewrite } from "../../wires/rest/target-rewrite.ts";
 import { requestIdOf } from "../../wires/rpc.ts";
 import { addBrowserGuard } from "./browser-guard.ts";
@@ -62,7 +61,7 @@ export function createApp(options: AppOptions): App {
   const app = createFastify(options);
   const refusals = addRefusals(app, { refused: options.refused, refuseCall: createRefuseCall(options) });
   addCors(app, origins);
-  const faultOf = addBrowserGuard(app, { hosts, origins, refused: options.refused });
+  addBrowserGuard(app, { hosts, origins, refused: options.refused });
 
   addRootPage(app, {
     console: options.console !== undefined,
@@ -77,12 +76,7 @@ export function createApp(options: AppOptions): App {
   for (const plugin of plugins) app.register(plugin);
   app.register(httpWires, { ...options, dropsSlashes: true });
 
-  // Hooks, which plugins and CORS may have, see every request.
-  const hasHooks = plugins.length > 0 || origins.length > 0;
-  const admits = (headers: IncomingHttpHeaders) => faultOf(headers) === undefined;
-  const answerDirectly = hasHooks ? undefined : createDirectRest({ ...options, admits });
-
-  function answerByFastify(request: IncomingMessage, response: ServerResponse): void {
+  function answer(request: IncomingMessage, response: ServerResponse): void {
     // HTTP/2 lets a client invent methods that Fastify does not know.
     if (!KNOWN_METHODS.has(request.method ?? "")) {
       refusals.add(request, unknownMethod(request.method));
@@ -93,12 +87,10 @@ export function createApp(options: AppOptions): App {
 
   return {
     fastify: app,
-    answer(request, response) {
-      if (answerDirectly?.(request, response) !== true) answerByFastify(request, response);
-    },
+    answer,
     refuse(request, response, error, exceptProbes) {
       refusals.add(request, error, exceptProbes);
-      answerByFastify(request, response);
+      answer(request, response);
     },
   };
 }

@@ -27,27 +27,22 @@ export interface BrowserGuardOptions {
 /** Why a request is refused: its host is not served here, or a page of another site makes a browser send it. */
 type Fault = "host" | "origin";
 
-/** Finds the fault of a request by its headers. */
-export type FindFault = (headers: IncomingHttpHeaders) => Fault | undefined;
-
 /**
  * Adds the hook that refuses requests which a page of another site makes a browser send, and requests for a host that
  * is not served here (docs/adr/0037). Programs other than browsers send only the host among the headers that it
  * checks.
- *
- * @returns the check that decides.
  */
 export function addBrowserGuard(
   app: FastifyInstance,
   { hosts, origins, refused }: BrowserGuardOptions,
-): FindFault {
+): void {
   const isForeign = createOriginCheck(origins);
 
-  const faultOf: FindFault = (headers) => {
+  function faultOf(headers: IncomingHttpHeaders): Fault | undefined {
     const host = hostOf(headers);
     if (!hosts.serves(host)) return "host";
     return isForeign(headers, host) ? "origin" : undefined;
-  };
+  }
 
   app.addHook("onRequest", (request, _reply, next) => {
     const { headers } = request.raw;
@@ -56,7 +51,6 @@ export function addBrowserGuard(
     if (fault === "origin" && isPage(pathOf(request))) return next();
     next(refuse(request, fault === "host" ? foreignHost(hostOf(headers)) : foreignPage(), refused));
   });
-  return faultOf;
 }
 
 function foreignHost(host = ""): LanceError {

@@ -39,8 +39,10 @@ export function addRootPage(app: FastifyInstance, options: RootPageOptions): voi
   }
   app.addHook("onRequest", (request, reply, next) => {
     const { method, url } = request;
+    if (url !== "/" || (method !== "GET" && method !== "HEAD")) return next();
+    // Fastify makes an object for these options at each access.
     const isOfPlugin = request.routeOptions.url === "/";
-    if (url !== "/" || isOfPlugin || (method !== "GET" && method !== "HEAD")) return next();
+    if (isOfPlugin) return next();
     answer(request, reply);
   });
 }

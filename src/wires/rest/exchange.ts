@@ -1,6 +1,12 @@
-import type { ServerResponse } from "node:http";
+import {
+  type OutgoingHttpHeaders,
+  type ServerResponse,
+  validateHeaderName,
+  validateHeaderValue,
+} from "node:http";
 import { constants } from "node:http2";
 import { Readable } from "node:stream";
+import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Logger } from "pino";
 import { type Dialect, type ErrorForm, errorForm } from "../../dialects/dialect.ts";
 import type { Call } from "../../namespace/call/call.ts";
@@ -15,7 +21,6 @@ import { BodyWriter } from "./body-writer.ts";
 import { errorText, knownError } from "./error-body.ts";
 import { connectionOf, isHttp2, type RestRequest, type RestResponse, splitTarget } from "./http.ts";
 import { discardBody, hasLongRest } from "./linger.ts";
-import type { RestReply } from "./reply.ts";
 
 /** Headers that belong to the wire or the connection; a call cannot set them. */
 const RESERVED =
@@ -24,11 +29,15 @@ const RESERVED =
 type Headers = Readonly<Record<string, string>>;
 
 const ignore = () => {};
+
+/** Fastify adds a charset to JSON unless the reply has a serializer of its own. */
+const asItIs = (payload: unknown) => payload as string;
+
 /** Length from which a text becomes bytes once, instead of for its length and again for each write. */
 export const LONG_TEXT = 256 * 1024;
 
 /**
- * A request and its answer, over HTTP/1.1 or HTTP/2, and everything that can interrupt it. Its reply sends the answer,
+ * A request and its answer, over HTTP/1.1 or HTTP/2, and everything that can interrupt it. Fastify sends the answer,
  * except where it cannot: before the end of the request's body, piece by piece, and in a way that breaks off.
  *
  * The exchange is done exactly once: when its answer is handed over, or when the client disconnects. From then on
@@ -57,17 +66,17 @@ export class Exchange {
   done = false;
   /** Called once, when the exchange is done in any way. */
   onDone: (() => void) | undefined;
-  readonly #reply: RestReply;
+  readonly #reply: FastifyReply;
   /** Aborts, with a LanceError as its reason, when the client disconnects or the deadline expires. */
   readonly ending = new LateSignal();
   #deadline: Deadline | undefined;
   #body: BodyWriter | undefined;
 
-  constructor(reply: RestReply, log: Logger) {
-    const { path, query } = splitTarget(reply.target);
-    this.request = reply.request;
-    this.response = reply.response;
-    this.requestId = reply.requestId;
+  constructor(request: FastifyRequest, reply: FastifyReply, log: Logger) {
+    const { path, query } = splitTarget(request.originalUrl);
+    this.request = request.raw;
+    this.response = reply.raw;
+    this.requestId = request.id;
     this.path = path;
     this.query = query;
     this.log = log;
@@ -148,7 +157,7 @@ export class Exchange {
   /** Ends the exchange in a way that no client mistakes for a regular end. */
   breakOff(): void {
     this.#settle();
-    this.#reply.takeOver();
+    this.#reply.hijack();
     const { response } = this;
     if (isHttp2(response)) response.stream.close(constants.NGHTTP2_INTERNAL_ERROR);
     else response.destroy();
@@ -183,7 +192,7 @@ export class Exchange {
   #send(status: number, contentType: string | undefined, body: JsonPieces, extra: Headers): void {
     const { request, response } = this;
     this.#setHeaders(extra);
-    if (contentType !== undefined) this.#reply.setHeader("content-type", contentType);
+    if (contentType !== undefined) this.#reply.header("content-type", contentType);
     if (!isHttp2(response) && hasLongRest(request)) {
       this.#sendEarly(status, wholeOf(body));
       return;
@@ -192,9 +201,10 @@ export class Exchange {
       this.#sendTakenOver(status, wholeOf(body));
       return;
     }
-    if (typeof body !== "string") this.#reply.send(status, this.#streamOf(body));
-    else if (contentType === undefined) this.#reply.send(status, undefined);
-    else this.#reply.send(status, body.length > LONG_TEXT ? Buffer.from(body) : body);
+    const reply = this.#reply.code(status).serializer(asItIs);
+    if (typeof body !== "string") reply.send(this.#streamOf(body));
+    else if (contentType === undefined) reply.send();
+    else reply.send(body.length > LONG_TEXT ? Buffer.from(body) : body);
     this.#settle();
     if (!isHttp2(response)) return;
     stopReading(response.stream);
@@ -203,7 +213,7 @@ export class Exchange {
 
   /** Returns the stream of an answer in pieces, whose length it announces. */
   #streamOf(pieces: readonly Buffer[]): Readable {
-    this.#reply.setHeader("content-length", String(bytesIn(pieces)));
+    this.#reply.header("content-length", String(bytesIn(pieces)));
     const silenceMs = isHttp2(this.response) ? this.silenceMs : 0;
     const taken = takenBody(pieces, silenceMs, () => this.breakOff());
     return Readable.from(taken, { highWaterMark: 1 }).on("end", () => this.#watchEnd());
@@ -230,16 +240,24 @@ export class Exchange {
 
   /** Takes the answer over, with the headers that it has. */
   #writeHead(status: number, own: Readonly<Record<string, string | number>>): void {
-    const headers = { ...this.#reply.takeOver(), ...own };
-    (this.response as ServerResponse).writeHead(status, headers as Record<string, string | number>);
+    const headers = { ...this.#reply.getHeaders(), ...own } as OutgoingHttpHeaders;
+    this.#reply.hijack();
+    (this.response as ServerResponse).writeHead(status, headers);
   }
 
   #setHeaders(extra: Headers): void {
     const reply = this.#reply;
     const own = this.dialect?.headers;
-    for (const name in own) reply.setHeader(name, own[name] as string);
-    reply.setHeader("x-request-id", this.requestId);
-    for (const name in extra) if (!RESERVED.test(name)) reply.setHeader(name, extra[name] as string);
+    for (const name in own) reply.header(name, own[name]);
+    reply.header("x-request-id", this.requestId);
+    for (const name in extra) {
+      if (RESERVED.test(name)) continue;
+      const value = extra[name] as string;
+      // Node would refuse it only after asynchronous hooks of an application, where Fastify loses the error.
+      validateHeaderName(name);
+      validateHeaderValue(name, value);
+      reply.header(name, value);
+    }
   }
 
   #settle(): void {
@@ -251,7 +269,7 @@ export class Exchange {
   #cancel(): void {
     if (this.done) return;
     this.#settle();
-    this.#reply.takeOver();
+    this.#reply.hijack();
     this.ending.abort(new LanceError("Cancelled", "the client disconnected"));
   }
 
