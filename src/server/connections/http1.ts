@@ -1,7 +1,6 @@
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { NoteRefusal } from "../../pipeline/records/refusals.ts";
 import { peerOf } from "../../wires/peer.ts";
-import { createLateTimeouts } from "./late-timeouts.ts";
 import { limitHttp1Silence } from "./silence.ts";
 import { answerUnreadable } from "./unreadable-requests.ts";
 
@@ -60,7 +59,5 @@ export function createHttp1(options: Http1Options, answer: RequestListener): Ser
   // This server never listens, and node watches its timeouts only from that event on.
   http1.emit("listening");
   limitHttp1Silence(http1, silenceMs);
-  // Before node's own listener, which sets the first timeout.
-  http1.prependListener("connection", createLateTimeouts(Math.min(silenceMs || keepAliveMs, keepAliveMs)));
   return http1;
 }

@@ -1,13 +1,8 @@
-import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import type { Server } from "node:http";
 import { constants, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
 import { drainSession } from "./drain.ts";
-
-/** The part of node's HTTP/1.1 connections that reveals their current request and response. */
-type Http1Socket = Socket & {
-  readonly parser?: { readonly incoming?: IncomingMessage | null } | null;
-  readonly _httpMessage?: ServerResponse | null;
-};
+import { openResponses } from "./pipelining.ts";
 
 /**
  * Destroys HTTP/1.1 connections on which nothing moves for a while although it is the client's turn: to continue a
@@ -17,17 +12,18 @@ type Http1Socket = Socket & {
  */
 export function limitHttp1Silence(server: Server, milliseconds: number): void {
   server.timeout = milliseconds;
-  server.on("timeout", (socket: Http1Socket) => {
+  server.on("timeout", (socket: Socket) => {
     if (isClientsTurn(socket)) socket.destroy();
     else socket.setTimeout(milliseconds);
   });
 }
 
-function isClientsTurn({ parser, _httpMessage: response, writableLength }: Http1Socket): boolean {
-  if (!response) return true;
-  const request = parser?.incoming;
-  const owesBody = request != null && !request.complete && request.readableLength === 0;
-  return owesBody || writableLength > 0 || response.writableLength > 0;
+function isClientsTurn(socket: Socket): boolean {
+  const open = openResponses(socket);
+  const [oldest, newest] = [open[0], open.at(-1)];
+  if (oldest === undefined || newest === undefined) return true;
+  const owesBody = !newest.req.complete && newest.req.readableLength === 0;
+  return owesBody || socket.writableLength > 0 || oldest.writableLength > 0;
 }
 
 /**

@@ -1,8 +1,9 @@
-import { type Server, type ServerResponse, STATUS_CODES } from "node:http";
+import { type Server, STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import { type ErrorName, LanceError } from "../../namespace/errors.ts";
 import { peerOf } from "../../wires/peer.ts";
 import { errorText } from "../../wires/rest/error-body.ts";
+import { openResponses } from "./pipelining.ts";
 
 /** Node's codes for requests that it cannot read, the error rows nearest to its answers, and the statuses of these. */
 const UNREADABLE: readonly (readonly [RegExp, ErrorName, number])[] = [
@@ -20,9 +21,6 @@ export function errorOfUnreadable(fault: string): ErrorName | undefined {
   return UNREADABLE.find(([pattern]) => pattern.test(fault))?.[1];
 }
 
-/** The part of node's HTTP/1.1 connections that reveals their current response. */
-type Http1Socket = Socket & { readonly _httpMessage?: ServerResponse | null };
-
 /**
  * Answers requests of HTTP/1.1 that node cannot read with an error of the table. Node itself would answer them without a
  * body, and close the connection at once: a client that still sends would lose an answer that is on its way.
@@ -35,13 +33,13 @@ export function answerUnreadable(
 ): void {
   const answered = new WeakSet<Socket>();
   http1.on("clientError", (error: NodeJS.ErrnoException, stream) => {
-    const socket = stream as Http1Socket;
+    const socket = stream as Socket;
     // Node reads on, and fails with each further piece.
     if (answered.has(socket)) return;
     answered.add(socket);
     noteUnreadable(error, peerOf(socket).peer);
     if (!socket.writable) return void socket.destroy();
-    if (socket._httpMessage?.headersSent !== true) socket.end(answerTo(error));
+    if (openResponses(socket)[0]?.headersSent !== true) socket.end(answerTo(error));
     const timer = setTimeout(() => socket.destroy(), LINGER_MS);
     socket.on("close", () => clearTimeout(timer));
     if (socket.readableEnded) socket.destroySoon();

@@ -240,7 +240,7 @@ export function createListener(options: ListenerOptions): Listener {
       // The connection counts as idle only after node has finished the response.
       if (retired.has(socket) && typeof sockets.get(socket) !== "object") request.socket.destroySoon();
       if (draining) setImmediate(() => http1.closeIdleConnections());
-      const next = noteAnswer(request.socket);
+      const next = noteAnswer(request.socket, response);
       if (next !== undefined) answerHttp1(next.req, next);
     });
     if (noteRequest(request.socket, response)) answerHttp1(request, response);

@@ -1,7 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { subscribe } from "node:diagnostics_channel";
 import type { ClientRequest, IncomingMessage } from "node:http";
-import { Readable } from "node:stream";
 import { within } from "../../../runtime/within.ts";
 import { MAX_ANSWER_BYTES, tooLong } from "./paced-body.ts";
 import { lateError } from "./time-limits.ts";
@@ -52,7 +51,7 @@ function bind(request: ClientRequest, { signalOf, isObject, onTooLong }: Bounds)
   signal.addEventListener("abort", end, { once: true });
   request.once("close", () => signal.removeEventListener("abort", end));
   request.once("response", (answer: IncomingMessage) => {
-    withoutRedirect(answer);
+    if (isRedirect(answer)) answer.statusCode = NOT_FROM_SERVICE;
     if (isObject && (answer.statusCode ?? 0) < 300) return;
     if (isPage(answer)) answer.statusCode = NOT_FROM_SERVICE;
     limitBytes(answer, () => {
@@ -63,16 +62,18 @@ function bind(request: ClientRequest, { signalOf, isObject, onTooLong }: Bounds)
 }
 
 /**
- * Ends an answer that is too large. It counts where node passes the bytes on: a listener would make them flow, and a library
- * that begins to read a moment later would miss them.
+ * Ends an answer that is too large. It counts on the connection, from which node reads in any case: a listener of the answer would make its
+ * bytes flow, and a library that begins to read a moment later would miss them.
  */
 function limitBytes(answer: IncomingMessage, end: () => void): void {
+  const { socket } = answer;
   let bytes = 0;
-  answer.push = (chunk: Buffer | null, ...rest) => {
-    bytes += chunk?.byteLength ?? 0;
+  const count = (piece: Buffer) => {
+    bytes += piece.byteLength;
     if (bytes > MAX_ANSWER_BYTES) end();
-    return Readable.prototype.push.call(answer, chunk, ...rest);
   };
+  socket.on("data", count);
+  answer.once("close", () => socket.off("data", count));
 }
 
 /** Status for an answer that does not come from the service. No library repeats it. */
@@ -88,14 +89,11 @@ function isPage({ headers, statusCode = 0 }: IncomingMessage): boolean {
 }
 
 /**
- * Hides the address of a redirect before the library reads it. The library of Google would read from any host that it
- * names, and send it the form with the gateway's own token. The header is renamed, because Node counts on the number of
- * headers when it reads them later.
+ * Whether an answer is a redirect. The library of Google would read from any host that it names, and send it the form with the gateway's
+ * own token.
  */
-function withoutRedirect({ statusCode = 0, rawHeaders }: IncomingMessage): void {
-  if (statusCode < 300 || statusCode >= 400) return;
-  for (let at = 0; at < rawHeaders.length; at += 2)
-    if (/^location$/i.test(rawHeaders[at] ?? "")) rawHeaders[at] = "x-location";
+function isRedirect({ headers, statusCode = 0 }: IncomingMessage): boolean {
+  return statusCode >= 300 && statusCode < 400 && headers.location !== undefined;
 }
 
 /** Makes requests of a vendor's library in a context with bounds. */
