@@ -1,7 +1,7 @@
 import { UsageError } from "../config/option-spec.ts";
+import { pauseCompilers } from "../runtime/internals/v8-flags.ts";
 import { cacheCode } from "./cache-code.ts";
 import { endByEarlySignals, exit } from "./exit.ts";
-import { pauseCompilers } from "./pause-compilers.ts";
 import { runProgram } from "./program.ts";
 import { failureJson, failureLine } from "./terminal/failure.ts";
 

@@ -1,6 +1,6 @@
 import { performance } from "node:perf_hooks";
 import type { Logger } from "pino";
-import { v8Collector } from "../runtime/v8-collector.ts";
+import { v8Collector } from "../runtime/internals/v8-flags.ts";
 
 /** How the garbage of a thread is collected. */
 export interface Collector {

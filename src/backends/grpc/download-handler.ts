@@ -1,6 +1,7 @@
 import type { DescMethodServerStreaming, Message } from "@bufbuild/protobuf";
 import type { Client, ClientReadableStream, Metadata } from "@grpc/grpc-js";
 import type { Call } from "../../namespace/call/call.ts";
+import { limitReadAhead } from "../../runtime/internals/readable-state.ts";
 import { repeatableOf } from "../resilience/resilience.ts";
 import type { Channel } from "./channels.ts";
 import { unreached, upstreamError } from "./errors.ts";
@@ -48,7 +49,7 @@ export function downloadHandler(method: DescMethodServerStreaming, upstream: Ups
           let headed = false;
           try {
             stream = open(client, request, inTrace(metadata), call);
-            limitReadAhead(stream);
+            limitReadAhead(stream, MESSAGES_AHEAD);
             onSent();
             stream.once("metadata", () => {
               headed = true;
@@ -89,14 +90,5 @@ export function downloadHandler(method: DescMethodServerStreaming, upstream: Ups
   };
 }
 
-/** The part of node's readable streams that decides how much is read ahead. */
-type ReadAheadState = { readonly _readableState: { highWaterMark: number } };
-
-/** Number of messages that are read ahead of the reader of an answer: the next one is there when the reader asks for it. */
+/** Number of messages that are read ahead of the reader of an answer: the next one is there when the reader asks for it. grpc-js reads 16 of any size. */
 const MESSAGES_AHEAD = 2;
-
-/** Keeps an answer from being read far ahead: the library reads 16 messages of any size, and has no option for it. */
-function limitReadAhead(stream: ClientReadableStream<Message>): void {
-  const { _readableState: state } = stream as Partial<ClientReadableStream<Message>> as ReadAheadState;
-  state.highWaterMark = MESSAGES_AHEAD;
-}

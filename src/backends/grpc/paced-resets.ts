@@ -1,42 +1,17 @@
-import {
-  type experimental,
-  type InterceptingListener,
-  Metadata,
-  type StatusObject,
-  status,
-} from "@grpc/grpc-js";
+import { type InterceptingListener, Metadata, type StatusObject, status } from "@grpc/grpc-js";
 import type { ByteBudget, ByteHold } from "../../namespace/byte-budget.ts";
 import { countStuck, type StuckBytes } from "../../namespace/figures/stuck-bytes.ts";
+import {
+  type CallMaker,
+  type Connection,
+  type ConnectionCall,
+  callMakerOf,
+  countPieces,
+  unreadBytesOf,
+} from "../../runtime/internals/grpc-connection.ts";
 import { ANSWERS_CROWDED, FREE_ANSWER_BYTES } from "../resilience/answer-budget.ts";
 import type { Gate } from "../resilience/gate.ts";
 import { ResetPace } from "./reset-pace.ts";
-
-/** A connection of a channel, as the library's load balancing policies know it. */
-export type Connection = experimental.SubchannelInterface;
-
-/** Maker of the calls of a connection. */
-type CallMaker = ReturnType<Connection["getRealSubchannel"]>;
-
-/** A call on a connection. */
-export type ConnectionCall = ReturnType<CallMaker["createCall"]>;
-
-/** The part of a call of the library that puts the pieces of messages together; it ends the call with the text of an error. */
-interface Assembling {
-  readonly decoder?: { write(piece: Buffer): Buffer[] };
-  /** The pieces that it has not got yet. */
-  readonly http2Stream?: { readonly readableLength: number };
-}
-
-/** Counts the pieces of a call's messages as they arrive; the library would keep any number of them. */
-function countPieces(call: ConnectionCall, hold: ByteHold): void {
-  const { decoder } = call as Partial<ConnectionCall> as Assembling;
-  if (decoder === undefined) return;
-  const write = decoder.write.bind(decoder);
-  decoder.write = (piece) => {
-    hold.take(piece.byteLength);
-    return write(piece);
-  };
-}
 
 const paced = new WeakSet<CallMaker>();
 
@@ -50,8 +25,7 @@ export function paceResets(
   connection: Connection,
   { slots, answers }: { readonly slots: Pick<Gate, "hold" | "leave">; readonly answers: ByteBudget },
 ): Connection {
-  // The library compares these by identity, so that nothing can take their place.
-  const maker = connection.getRealSubchannel();
+  const maker = callMakerOf(connection);
   if (paced.has(maker)) return connection;
   paced.add(maker);
   const pace = new ResetPace(slots);
@@ -100,13 +74,12 @@ export class PacedCall implements ConnectionCall, InterceptingListener {
     this.#hold = answers.open(FREE_ANSWER_BYTES);
     this.#unread = unread;
     this.#call = make(this);
-    countPieces(this.#call, this.#hold);
+    countPieces(this.#call, (bytes) => this.#hold.take(bytes));
   }
 
   /** Number of bytes that have arrived and are not read yet. */
   get unreadBytes(): number {
-    const { http2Stream } = this.#call as Partial<ConnectionCall> as Assembling;
-    return http2Stream?.readableLength ?? 0;
+    return unreadBytesOf(this.#call);
   }
 
   cancelWithStatus(code: status, details: string): void {

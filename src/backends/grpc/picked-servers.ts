@@ -1,7 +1,8 @@
 import { type ChannelOptions, experimental, Metadata } from "@grpc/grpc-js";
 import type { ByteBudget } from "../../namespace/byte-budget.ts";
+import type { Connection } from "../../runtime/internals/grpc-connection.ts";
 import type { Gate } from "../resilience/gate.ts";
-import { type Connection, paceResets } from "./paced-resets.ts";
+import { paceResets } from "./paced-resets.ts";
 
 /** The connections that a channel has now. */
 export interface PickedServers {

@@ -5,8 +5,9 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { describeOn, failsWith } from "../../../test/fixtures/upstreams/grpc.ts";
 import { answerWith, plain, upstreamOf } from "../../../test/fixtures/upstreams/http2.ts";
 import { LanceError } from "../../namespace/errors.ts";
+import type { ConnectionCall } from "../../runtime/internals/grpc-connection.ts";
 import { createAnswerBudget } from "../resilience/answer-budget.ts";
-import { type ConnectionCall, PacedCall } from "./paced-resets.ts";
+import { PacedCall } from "./paced-resets.ts";
 import { ResetPace } from "./reset-pace.ts";
 
 /** Number of resets at once. */

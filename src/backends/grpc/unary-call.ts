@@ -3,11 +3,15 @@ import type { Message } from "@bufbuild/protobuf";
 import { type InterceptingListener, type Metadata, type StatusObject, status } from "@grpc/grpc-js";
 import type { ByteBudget } from "../../namespace/byte-budget.ts";
 import { LanceError } from "../../namespace/errors.ts";
+import {
+  type Connection,
+  type ConnectionCall,
+  callMakerOf,
+} from "../../runtime/internals/grpc-connection.ts";
 import { FREE_ANSWER_BYTES } from "../resilience/answer-budget.ts";
 import type { PendingAnswer, Running } from "./answer.ts";
 import { statusError, unreached } from "./errors.ts";
 import { ACCEPTED_ENCODINGS, frameOf, isPacked, messageIn, unpack } from "./framing.ts";
-import type { Connection, ConnectionCall } from "./paced-resets.ts";
 import { timeoutHeader } from "./timeout.ts";
 
 /** A call of a method with a single message each way. */
@@ -112,7 +116,7 @@ class UnaryExchange implements InterceptingListener, Running {
     if (leftMs !== undefined) metadata.set("grpc-timeout", timeoutHeader(leftMs));
     metadata.set("grpc-accept-encoding", ACCEPTED_ENCODINGS);
     metadata.set("accept-encoding", "identity");
-    const running = connection.getRealSubchannel().createCall(metadata, authority, path, this);
+    const running = callMakerOf(connection).createCall(metadata, authority, path, this);
     this.#running = running;
     if (leftMs !== undefined) this.#expireIn(leftMs);
     running.startRead();

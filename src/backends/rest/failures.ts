@@ -1,5 +1,5 @@
-import errors from "undici/lib/core/errors.js";
 import { LanceError } from "../../namespace/errors.ts";
+import { errors } from "../../runtime/internals/undici.ts";
 import { type FailureKind, UpstreamFailure } from "./transport.ts";
 
 /** How far a request came before it failed. */

@@ -1,6 +1,5 @@
 import type { LookupFunction } from "node:net";
-import buildConnector from "undici/lib/core/connect.js";
-import Pool from "undici/lib/dispatcher/pool.js";
+import { buildConnector, Pool } from "../../runtime/internals/undici.ts";
 import { Gate } from "../resilience/gate.ts";
 import type { HttpTransportOptions } from "./options.ts";
 import { PlainConnections } from "./plain/connections.ts";

@@ -13,10 +13,10 @@ import { prepareEngine } from "../../gateway/backends/open-backend.ts";
 import { STANDARD_OUTPUT } from "../../gateway/logs/open-lines.ts";
 import type { RunningGateway } from "../../gateway/start-gateway.ts";
 import { createLog, toStandardError } from "../../log/log.ts";
+import { keepTicksFast } from "../../runtime/internals/ticks.ts";
+import { resumeCompilers } from "../../runtime/internals/v8-flags.ts";
 import type { ListenAddress } from "../../server/port/listen.ts";
 import { exitByForce } from "../exit.ts";
-import { keepTicksFast } from "../keep-ticks.ts";
-import { areCompilersPaused, LONG_START_MS, resumeCompilers } from "../pause-compilers.ts";
 import { handleSignals } from "../signals.ts";
 import { trimHeapWhenIdle } from "../trim-heap.ts";
 import { watchForUnhandled } from "../unhandled.ts";
@@ -26,6 +26,12 @@ import { greeting } from "./greeting.ts";
 import type { LoadedConfiguration } from "./load-configuration.ts";
 import { stampOfConfiguration, startReloads } from "./reload.ts";
 import { warnOfWritableFiles } from "./writable-files.ts";
+
+/**
+ * Time after which a start has more to do than others, such as to read a large catalog, which takes twice as long without compilers,
+ * in milliseconds.
+ */
+const LONG_START_MS = 1_000;
 
 /**
  * Serves until a signal comes (docs/configuration.md#signals), and takes over changes of the configuration.
@@ -118,8 +124,9 @@ async function start(configuration: Configuration, log: Logger): Promise<Running
     const obstacle = await obstacleToWorkers(options);
     if (obstacle === undefined) {
       const { startWorkers } = await import("../workers/supervisor.ts");
-      const resume = areCompilersPaused() ? resumeCompilers : undefined;
-      return startWorkers(configuration, log, exitByForce, resume);
+      // From here on, other threads run JavaScript.
+      resumeCompilers();
+      return startWorkers(configuration, log, exitByForce);
     }
     log.warn({ workers: options.workers }, `a single thread serves: ${obstacle}`);
   }

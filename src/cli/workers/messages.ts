@@ -62,8 +62,6 @@ export type ToWorker =
   | { readonly type: "log level"; readonly level: string }
   /** Asks for a CPU profile of the worker. */
   | { readonly type: "profile"; readonly id: number; readonly milliseconds: number }
-  /** Asks it to wait while flags of V8 change. */
-  | { readonly type: "hold"; readonly memory: SharedArrayBuffer }
   /** Begins the drain. */
   | { readonly type: "close"; readonly haste: Haste | undefined }
   /** Asks it to end at once, without a drain. */

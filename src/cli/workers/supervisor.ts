@@ -12,13 +12,11 @@ import { createMetrics } from "../../metrics/metrics.ts";
 import { backoffMs } from "../../runtime/backoff.ts";
 import { shareFiles } from "../../runtime/files-in-time.ts";
 import { lookNow } from "../../runtime/follow.ts";
-import { LONG_START_MS } from "../pause-compilers.ts";
 import { checkIsFree } from "./check-port.ts";
 import { linkCommits, openCommitPorts } from "./commit-ports.ts";
 import { createCrewProfiles } from "./crew-profiles.ts";
 import { createCrewReadiness } from "./crew-readiness.ts";
 import { createShares, slotNumbers } from "./crew-shares.ts";
-import { type HoldableThread, holdThreads } from "./hold-threads.ts";
 import type { ChangeForWorker } from "./messages.ts";
 import { clearAll } from "./shared-cells.ts";
 import { openSharedMemory } from "./shared-memory.ts";
@@ -38,25 +36,18 @@ const LEAVING_MS = 60_000;
 const FAILED_START_MS = 1_000;
 /** Longest time that a blocked worker takes to end, in milliseconds. */
 const TERMINATION_MS = 10_000;
-/** Pause before workers are held again of which one was busy, in milliseconds. */
-const HOLD_PAUSE_MS = 1_000;
-/** First and longest time that workers wait for a busy one, in milliseconds. */
-const FIRST_HOLD_MS = 50;
-const MAX_HOLD_MS = 500;
 
 /**
  * Starts as many workers as the options say: threads that each serve the whole configuration on the same port. The
  * returned gateway is all of them. A worker that ends, or whose event loop is blocked, is replaced.
  *
  * @param onLost called if a blocked worker cannot be ended, so that its part of new connections would hang
- * @param resume called while no worker runs JavaScript: once all have started, and also before if the first one takes long
  * @throws the errors of a single gateway
  */
 export async function startWorkers(
   configuration: Configuration,
   log: Logger,
   onLost: () => void,
-  resume?: () => void,
 ): Promise<RunningGateway> {
   const { options } = configuration;
   const size = options.workers;
@@ -73,7 +64,6 @@ export async function startWorkers(
   const crew: (WorkerThread | undefined)[] = Array.from({ length: size }, () => undefined);
   /** The threads of the crew, also those that do not listen yet. */
   const threads: (StartedThread | undefined)[] = [];
-  const running = new Set<HoldableThread>();
   const serving = () => crew.filter((thread) => thread !== undefined);
   const tally = createEventTallies();
   const metrics = createCrewMetrics(serving, tally);
@@ -97,27 +87,23 @@ export async function startWorkers(
       ...{ ...shares, configuration: own },
       ...{ worker, workers: size, isReplacement, memory: memory.buffer, commitPorts },
     };
-    const starting = startWorker(
-      begin,
-      (started) => ({
-        onReadiness() {
-          if (crew[worker] === started) beats.begin(worker, !started.ready);
-          readiness.update();
-        },
-        async onGather(id) {
-          const gathered = await metrics.gather().catch((error: unknown) => {
-            log.warn({ err: error }, "the metrics of the workers cannot be read");
-            return undefined;
-          });
-          started.send({ type: "gathered", id, metrics: gathered });
-        },
-        async onAnnounce(id, events) {
-          await webhooks.announce(events);
-          started.send({ type: "announced", id });
-        },
-      }),
-      running,
-    );
+    const starting = startWorker(begin, (started) => ({
+      onReadiness() {
+        if (crew[worker] === started) beats.begin(worker, !started.ready);
+        readiness.update();
+      },
+      async onGather(id) {
+        const gathered = await metrics.gather().catch((error: unknown) => {
+          log.warn({ err: error }, "the metrics of the workers cannot be read");
+          return undefined;
+        });
+        started.send({ type: "gathered", id, metrics: gathered });
+      },
+      async onAnnounce(id, events) {
+        await webhooks.announce(events);
+        started.send({ type: "announced", id });
+      },
+    }));
     threads[worker] = starting;
     if (isReplacement) beats.begin(worker, true);
     const thread = await starting.listening.catch((cause: unknown) => {
@@ -293,18 +279,6 @@ export async function startWorkers(
     );
     await Promise.all([lookNow(), ...serving().map((thread) => thread.refresh()), ...left]);
   }
-  /** Calls back once all threads can wait meanwhile. Patience grows, because code that is not compiled may be why they are busy. */
-  async function whileHeld(work: () => void): Promise<void> {
-    let patienceMs = FIRST_HOLD_MS;
-    for (let isDone = false; !isDone && !signal.aborted; patienceMs = Math.min(2 * patienceMs, MAX_HOLD_MS)) {
-      const held = [...running];
-      await holdThreads(held, patienceMs, () => {
-        isDone = running.size === held.length && held.every((thread) => running.has(thread));
-        if (isDone) work();
-      });
-      if (!isDone) await sleep(HOLD_PAUSE_MS, undefined, { signal }).catch(() => {});
-    }
-  }
   function setLogLevel(level: string): void {
     log.level = level;
     for (const thread of serving()) thread.send({ type: "log level", level });
@@ -323,14 +297,12 @@ export async function startWorkers(
   await checkIsFree(options);
   const webhooks = await openLiveWebhooks(configuration, { log, tally });
   try {
-    const late = resume && setTimeout(() => void whileHeld(resume), LONG_START_MS);
     // The first one creates and repairs what the others then find.
-    const first = await start(0, options.port).finally(() => clearTimeout(late));
+    const first = await start(0, options.port);
     const { port } = first.address;
     const others = Array.from({ length: size - 1 }, (_, index) => start(index + 1, port));
     const started = [first, ...(await Promise.all(others))];
     for (const [worker, thread] of started.entries()) void keep(worker, thread);
-    if (resume !== undefined) void whileHeld(resume);
     const page = options.noMetrics ? undefined : createMetrics(() => metrics.gather()).page;
     return {
       address: first.address,

@@ -9,6 +9,8 @@ import { type RunningGateway, startGateway } from "../../gateway/start-gateway.t
 import { divideConfiguration } from "../../gateway/workers.ts";
 import { createLog, toStandardError } from "../../log/log.ts";
 import { shareFiles } from "../../runtime/files-in-time.ts";
+import { allowInterruption } from "../../runtime/internals/interrupt-thread.ts";
+import { keepTicksFast } from "../../runtime/internals/ticks.ts";
 import {
   hasThreadLeft,
   noteThreadLeft,
@@ -17,11 +19,8 @@ import {
   unbrokenWorkEnded,
 } from "../../runtime/unbroken-work.ts";
 import { cacheCode } from "../cache-code.ts";
-import { keepTicksFast } from "../keep-ticks.ts";
 import { trimHeapWhenIdle } from "../trim-heap.ts";
 import { watchForUnhandled } from "../unhandled.ts";
-import { waitWhileHeld } from "./hold-threads.ts";
-import { allowInterruption } from "./interrupt-thread.ts";
 import { joinWorkers } from "./join-workers.ts";
 import type {
   PrepareRequest,
@@ -68,8 +67,7 @@ shareFiles(shared.quantity(worker, "files"));
 shareUnbroken(shared.quantity(worker, "unbroken"));
 
 port.on("message", (message: ToWorker) => {
-  if (message.type === "hold") waitWhileHeld(message.memory);
-  else if (message.type === "leave") void leave();
+  if (message.type === "leave") void leave();
 });
 const post = (message: ToSupervisor) => port.postMessage(message);
 const workers = joinWorkers({ port, shared, databases, cells, worker, isReplacement, commitPorts, log });

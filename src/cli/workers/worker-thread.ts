@@ -4,14 +4,13 @@ import { UsageError } from "../../config/option-spec.ts";
 import type { Gateway } from "../../gateway/compose.ts";
 import type { Snapshot } from "../../metrics/aggregate.ts";
 import type { ChangeEvent } from "../../namespace/change-event.ts";
+import { interruptThread, startInterruptible } from "../../runtime/internals/interrupt-thread.ts";
 import { countUnbroken } from "../../runtime/unbroken-work.ts";
 import { WORKER_PROGRAM } from "../worker-program.ts";
-import type { HoldableThread } from "./hold-threads.ts";
-import { interruptThread, startInterruptible } from "./interrupt-thread.ts";
 import type { ChangeForWorker, StartFailure, ToSupervisor, ToWorker, WorkerStart } from "./messages.ts";
 
 /** The thread of a worker, which may not listen yet. */
-export interface StartedThread extends HoldableThread {
+export interface StartedThread {
   /** Resolves when it listens. @throws the error for which it cannot start */
   readonly listening: Promise<WorkerThread>;
   /** Resolves when it serves no more, to the error that ended it. */
@@ -62,15 +61,10 @@ const METRICS_PATIENCE_MS = 1_000;
  */
 const YOUNG_GENERATION_MIB = 24;
 
-/**
- * Starts a worker.
- *
- * @param running gets the thread for as long as it runs
- */
+/** Starts a worker. */
 export function startWorker(
   start: WorkerStart,
   events: (thread: WorkerThread) => WorkerEvents,
-  running: Set<HoldableThread>,
 ): StartedThread {
   const { worker, isInterruptible } = startInterruptible(WORKER_PROGRAM, {
     workerData: start,
@@ -79,8 +73,6 @@ export function startWorker(
     resourceLimits: { maxYoungGenerationSizeMb: YOUNG_GENERATION_MIB },
   });
   const send: WorkerThread["send"] = (message, ports = []) => worker.postMessage(message, ports);
-  const holdable = { send };
-  running.add(holdable);
   const reading = new Map<number, (metrics: Snapshot | undefined) => void>();
   const preparing = new Map<number, (error: Error | undefined) => void>();
   const refreshing = new Map<number, () => void>();
@@ -128,10 +120,7 @@ export function startWorker(
   worker.on("error", (error: Error) => {
     fault = error;
   });
-  void gone.then(() => {
-    running.delete(holdable);
-    left.resolve(fault);
-  });
+  void gone.then(() => left.resolve(fault));
   const ended = left.promise;
   void ended.then((error) => {
     listening.reject(error ?? new Error("a worker ended before it listened"));

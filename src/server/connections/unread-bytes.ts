@@ -3,6 +3,7 @@ import { constants, type ServerHttp2Stream } from "node:http2";
 import type { Readable } from "node:stream";
 import type { ByteBudget } from "../../namespace/byte-budget.ts";
 import { countStuck } from "../../namespace/figures/stuck-bytes.ts";
+import { waitingPieces } from "../../runtime/internals/readable-state.ts";
 import { clientAddress } from "./client-address.ts";
 
 /** Memory that node takes at least for each piece that waits for a reader: a client may send pieces of a byte. */
@@ -11,14 +12,8 @@ const PIECE_BYTES = 400;
 /** Bytes of a request of HTTP/1.1 that are not counted: beyond 64 KiB and the piece that exceeds them, node reads no further. */
 const FREE_BYTES = 128 * 1024;
 
-/** The part of node's readable streams that tells how many pieces wait. */
-interface ReadableState {
-  readonly _readableState: { readonly buffer: readonly unknown[]; readonly bufferIndex: number };
-}
-
 function heldBy(body: Readable): number {
-  const { buffer, bufferIndex } = (body as Readable & ReadableState)._readableState;
-  return Math.max(body.readableLength, PIECE_BYTES * (buffer.length - bufferIndex));
+  return Math.max(body.readableLength, PIECE_BYTES * waitingPieces(body));
 }
 
 /** Whether a request of HTTP/1.1 may hold bytes that count, which a short body in pieces of a byte does not. Most have none, and counting takes time. */

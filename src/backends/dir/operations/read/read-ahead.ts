@@ -1,6 +1,6 @@
 import { LanceError } from "../../../../namespace/errors.ts";
 import { type CallerQueue, createCallerQueue } from "../../../../runtime/caller-queue.ts";
-import { v8Collector } from "../../../../runtime/v8-collector.ts";
+import { v8Collector } from "../../../../runtime/internals/v8-flags.ts";
 import { cancellationOf } from "../../concurrency/wait.ts";
 
 /** The memory that the engine may use to read ahead of the readers of its results, over all databases of a process. */

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { createHook } from "node:async_hooks";
 import { setImmediate as turn } from "node:timers/promises";
 import { test } from "vitest";
-import { collect } from "../../test/support/collect.ts";
-import { keepTicksFast } from "./keep-ticks.ts";
+import { collect } from "../../../test/support/collect.ts";
+import { keepTicksFast } from "./ticks.ts";
 
 test("a tick survives collections of garbage once it is kept, and another one does not", async () => {
   const keptTick = tickOf(keepTicksFast);

@@ -1,10 +1,11 @@
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { expect, test } from "vitest";
+import { assert, expect, test } from "vitest";
+import { v8Collector } from "./v8-flags.ts";
 
-const MODULE = JSON.stringify(new URL("pause-compilers.ts", import.meta.url).href);
-const CACHE = join(import.meta.dirname, "../../node_modules/.cache/compiled");
+const MODULE = JSON.stringify(new URL("v8-flags.ts", import.meta.url).href);
+const CACHE = join(import.meta.dirname, "../../../node_modules/.cache/compiled");
 
 /** Prints whether V8 has compiled a function that is called often in the pause, and waits until it compiles it afterwards. */
 const PROGRAM = `
@@ -38,4 +39,15 @@ test.each([
   if (cache !== undefined) env["NODE_COMPILE_CACHE"] = cache;
   const { stdout } = await promisify(execFile)(process.execPath, args, { env });
   expect(stdout).toBe(`${paused}\ncompiled\n`);
+});
+
+test("gc collects all garbage, and takes the options of its asynchronous kinds", async () => {
+  const collect = v8Collector();
+  const reference = new WeakRef({});
+  // A look at a reference keeps its object until the turn of the event loop ends.
+  await new Promise((resolve) => setImmediate(resolve));
+  collect();
+  assert.equal(reference.deref(), undefined);
+  await collect({ type: "minor", execution: "async" });
+  await collect({ type: "major", execution: "async", flavor: "last-resort" });
 });
