@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "vitest";
-import { createByteBudget } from "./byte-budget.ts";
+import { type ByteBudget, createByteBudget } from "./byte-budget.ts";
 import { isLanceError } from "./errors.ts";
 
 describe("createByteBudget", () => {
@@ -66,5 +66,81 @@ describe("createByteBudget", () => {
       () => budget.open(2).take(12),
       (error) => isLanceError(error, "Throttling"),
     );
+  });
+});
+
+describe("an unfinished request", () => {
+  const endings = (budget: ByteBudget, sender: string, sizes: readonly number[]) => {
+    const ended: number[] = [];
+    const holds = sizes.map((size, index) => {
+      const hold = budget.open(2);
+      hold.arrive(
+        () => sender,
+        (error) => {
+          assert.ok(isLanceError(error, "Throttling"));
+          ended.push(index);
+        },
+      );
+      hold.take(2 + size);
+      return hold;
+    });
+    return { ended, holds };
+  };
+  const soon = () => new Promise(setImmediate);
+
+  it("ends when a sender that holds less needs its room, the oldest of the largest sender first", async () => {
+    const budget = createByteBudget(100);
+    const large = endings(budget, "large", [30, 30, 20]);
+    const small = endings(budget, "small", [20]);
+    small.holds[0]?.take(15);
+    assert.equal(budget.held, 20 + 15 + 50);
+    await soon();
+    assert.deepEqual([large.ended, small.ended], [[0], []]);
+    assert.throws(
+      () => large.holds[0]?.take(1),
+      (error) => isLanceError(error, "Throttling"),
+    );
+    large.holds[0]?.release();
+    assert.equal(budget.held, 85);
+  });
+
+  it("does not end for a sender that would hold as much, nor for one that is the same", async () => {
+    const budget = createByteBudget(100);
+    const [one, other] = [endings(budget, "one", [25, 25]), endings(budget, "other", [25, 25])];
+    for (const { holds } of [one, other])
+      assert.throws(
+        () => holds[0]?.take(1),
+        (error) => isLanceError(error, "Throttling"),
+      );
+    await soon();
+    assert.deepEqual([one.ended, other.ended], [[], []]);
+  });
+
+  it("does not end once it has arrived, and counts for its sender until its call ends", async () => {
+    const budget = createByteBudget(100);
+    const large = endings(budget, "large", [60, 30]);
+    large.holds[0]?.arrived();
+    const other = budget.open(0, "other");
+    other.take(40);
+    await soon();
+    assert.deepEqual(large.ended, [1]);
+    assert.throws(
+      () => other.take(1),
+      (error) => isLanceError(error, "Throttling"),
+    );
+    large.holds[0]?.release();
+    other.take(60);
+    assert.equal(budget.held, 100);
+  });
+
+  it("keeps its room from a request that does not fit even alone", async () => {
+    const budget = createByteBudget(100);
+    const { ended } = endings(budget, "large", [90]);
+    assert.throws(
+      () => budget.open(0, "other").take(101),
+      (error) => isLanceError(error, "PayloadTooLarge"),
+    );
+    await soon();
+    assert.deepEqual(ended, []);
   });
 });

@@ -1,5 +1,6 @@
 import { type SharedQuantity, UNSHARED } from "../runtime/sharing.ts";
 import { LanceError } from "./errors.ts";
+import { Senders, type Unfinished } from "./senders.ts";
 
 /** Default size limit of a JSON body and of a single message of the other protocols, in bytes: 16 MiB. */
 export const DEFAULT_MAX_MESSAGE_BYTES = 16 * 2 ** 20;
@@ -14,8 +15,9 @@ export interface ByteBudget {
    * Opens an account that holds nothing yet.
    *
    * @param freeBytes number of bytes that the account may hold without being counted. Default: 0.
+   * @param sender whose bytes they are. Default: not known, or until {@link ByteHold.arrive} not yet.
    */
-  open(freeBytes?: number): ByteHold;
+  open(freeBytes?: number, sender?: string): ByteHold;
 }
 
 /** The bytes of a {@link ByteBudget} that a call holds. */
@@ -28,8 +30,18 @@ export interface ByteHold {
    * @throws LanceError the budget's refusal, if it does not have them; it then takes nothing.
    */
   take(bytes: number): void;
-  /** Returns bytes; without a number, all of them. */
+  /** Returns bytes; without a number, all of them, after which nothing ends the request. */
   release(bytes?: number): void;
+  /**
+   * Tells that the body of a request is arriving, at the speed of its client. Until {@link arrived}, the budget ends the request when a sender
+   * that holds less needs its room. It returns the bytes of the request itself, and refuses more.
+   *
+   * @param senderOf returns whose bytes they are; called when there are bytes that count. Default: the account knows it.
+   * @param end ends the request with an error, in a later microtask.
+   */
+  arrive(senderOf: (() => string) | undefined, end: (error: LanceError) => void): void;
+  /** Tells that the gateway does not wait for the client now. */
+  arrived(): void;
 }
 
 /**
@@ -55,6 +67,7 @@ class Budget implements ByteBudget {
   #maxBytes: number;
   readonly #shared: SharedQuantity;
   readonly #refuse: Refuse;
+  readonly senders = new Senders();
   held = 0;
 
   constructor(maxBytes: number, shared: SharedQuantity, refuse: Refuse) {
@@ -87,20 +100,47 @@ class Budget implements ByteBudget {
     this.#shared.publish(bytes);
   }
 
-  open(freeBytes = 0): ByteHold {
-    return new Hold(this, freeBytes);
+  /**
+   * Adds bytes, and ends unfinished requests until there is room for them: those of the sender that holds the most, while it holds more than
+   * the one that needs the room would.
+   *
+   * @param all bytes that the one that needs them would hold
+   */
+  addForced(bytes: number, all: number): boolean {
+    while (!this.add(bytes)) {
+      const request = this.senders.oldestBeyond(all);
+      if (request === undefined) return false;
+      request.cut();
+    }
+    return true;
+  }
+
+  /** Whether a number of bytes fits if nobody else holds any. */
+  fitsAlone(bytes: number): boolean {
+    return bytes <= this.#maxBytes;
+  }
+
+  open(freeBytes = 0, sender?: string): ByteHold {
+    return new Hold(this, freeBytes, sender);
   }
 }
 
 /** A class, because every call opens a hold. */
-class Hold implements ByteHold {
+class Hold implements ByteHold, Unfinished {
   readonly #budget: Budget;
   readonly #freeBytes: number;
   #bytes = 0;
+  /** Whose bytes they are, which is found out when there are bytes that count. */
+  #sender: string | undefined;
+  #senderOf: (() => string) | undefined;
+  /** Ends the request while its body arrives. */
+  #end: ((error: LanceError) => void) | undefined;
+  #ended: LanceError | undefined;
 
-  constructor(budget: Budget, freeBytes: number) {
+  constructor(budget: Budget, freeBytes: number, sender: string | undefined) {
     this.#budget = budget;
     this.#freeBytes = freeBytes;
+    this.#sender = sender;
   }
 
   get bytes(): number {
@@ -108,20 +148,77 @@ class Hold implements ByteHold {
   }
 
   take(bytes: number): void {
-    const counted = this.#counted(this.#bytes + bytes) - this.#counted(this.#bytes);
-    if (!this.#budget.add(counted)) throw this.#budget.refusal(this.#counted(this.#bytes + bytes));
+    if (this.#ended !== undefined) throw this.#ended;
+    const [before, after] = [this.#counted(this.#bytes), this.#counted(this.#bytes + bytes)];
+    if (after > before) this.#admit(after - before, after);
     this.#bytes += bytes;
   }
 
-  release(bytes: number = this.#bytes): void {
-    const left = Math.max(0, this.#bytes - bytes);
-    this.#budget.add(this.#counted(left) - this.#counted(this.#bytes));
+  release(bytes?: number): void {
+    if (bytes === undefined) this.arrived();
+    const left = Math.max(0, this.#bytes - (bytes ?? this.#bytes));
+    this.#add(this.#counted(left) - this.#counted(this.#bytes));
     this.#bytes = left;
+  }
+
+  arrive(senderOf: (() => string) | undefined, end: (error: LanceError) => void): void {
+    this.#senderOf = senderOf;
+    this.#end = end;
+    if (this.#counted(this.#bytes) > 0) this.#enlist();
+  }
+
+  arrived(): void {
+    if (this.#end === undefined) return;
+    this.#end = undefined;
+    if (this.#sender !== undefined) this.#budget.senders.finish(this.#sender, this);
+  }
+
+  cut(): void {
+    const end = this.#end;
+    const error = outweighed();
+    this.#ended = error;
+    this.release();
+    // What ends is another request than the one that runs.
+    queueMicrotask(() => end?.(error));
+  }
+
+  #admit(more: number, all: number): void {
+    this.#identify();
+    const budget = this.#budget;
+    const ofSender = this.#sender === undefined ? all : budget.senders.bytesOf(this.#sender) + more;
+    const isAdded = budget.fitsAlone(all) ? budget.addForced(more, ofSender) : budget.add(more);
+    if (!isAdded) throw budget.refusal(all);
+    if (this.#sender === undefined) return;
+    budget.senders.add(this.#sender, more);
+    if (this.#end !== undefined) this.#enlist();
+  }
+
+  #enlist(): void {
+    this.#identify();
+    if (this.#sender !== undefined) this.#budget.senders.begin(this.#sender, this);
+  }
+
+  /** The bytes before the sender was known are the sender's, too. */
+  #identify(): void {
+    if (this.#sender !== undefined || this.#senderOf === undefined) return;
+    this.#sender = this.#senderOf();
+    this.#budget.senders.add(this.#sender, this.#counted(this.#bytes));
+  }
+
+  #add(counted: number): void {
+    if (counted === 0) return;
+    this.#budget.add(counted);
+    if (this.#sender !== undefined) this.#budget.senders.add(this.#sender, counted);
   }
 
   #counted(bytes: number): number {
     return Math.max(0, bytes - this.#freeBytes);
   }
+}
+
+function outweighed(): LanceError {
+  const message = "the request arrives while others need its memory, and its sender holds the most of it";
+  return new LanceError("Throttling", message, { headers: { "retry-after": "1" }, limit: "memory" });
 }
 
 function exhausted(bytes: number, maxBytes: number): LanceError {

@@ -9,6 +9,8 @@ import { lateMessage, MESSAGE_MS } from "./limits.ts";
 /** How the body of a request is read. */
 export interface BodyOptions {
   readonly hold: ByteHold;
+  /** Returns the name of the caller whose bytes they are. */
+  readonly senderOf: () => string;
   /** Converts an error to the library's form. */
   readonly errorOf: (error: LanceError) => ConnectError;
   /** Whether the body is a single message, whose total time is limited. */
@@ -23,20 +25,33 @@ export interface BodyOptions {
  */
 export async function* heldBody(
   request: IncomingMessage,
-  { hold, errorOf, isMessage }: BodyOptions,
+  { hold, senderOf, errorOf, isMessage }: BodyOptions,
 ): AsyncGenerator<Uint8Array> {
-  const late = lateMessage();
-  const patience = isMessage ? setTimeout(() => request.emit("error", late), MESSAGE_MS) : undefined;
+  const iterator = request.iterator({ destroyOnReturn: false }) as AsyncIterator<Uint8Array>;
+  // An error of the request itself would have node destroy its connection, and with it the answer.
+  let interrupt: (error: LanceError) => void = () => {};
+  const next = () =>
+    new Promise<IteratorResult<Uint8Array>>((resolve, reject) => {
+      interrupt = reject;
+      iterator.next().then(resolve, reject);
+    });
+  const patience = isMessage ? setTimeout(() => interrupt(lateMessage()), MESSAGE_MS) : undefined;
   try {
-    for await (const piece of request.iterator({ destroyOnReturn: false })) {
-      hold.take((piece as Uint8Array).length);
-      yield piece as Uint8Array;
+    for (;;) {
+      hold.arrive(senderOf, (error) => interrupt(error));
+      const { done, value: piece } = await next();
+      if (done) return;
+      hold.take(piece.length);
+      hold.arrived();
+      yield piece;
     }
   } catch (thrown) {
     const error = toLanceError(thrown);
     throw error === thrown ? errorOf(error) : thrown;
   } finally {
     clearTimeout(patience);
+    hold.arrived();
+    void iterator.return?.();
   }
 }
 

@@ -6,6 +6,7 @@ import type {
 } from "@connectrpc/connect/protocol";
 import { compressionGzip } from "@connectrpc/connect-node";
 import { type ByteHold, DEFAULT_MAX_MESSAGE_BYTES } from "../namespace/byte-budget.ts";
+import { senderKey } from "../namespace/call/caller-key.ts";
 import { isRefused, type Reception } from "../namespace/call/reception.ts";
 import type { LanceError } from "../namespace/errors.ts";
 import { originOf } from "./arrival.ts";
@@ -112,7 +113,8 @@ function createHandler(rpc: Rpc, options: ConnectHandlersOptions, pace: LoopPace
     const inWords = (error: LanceError) => errorOf(error, requestId);
     if (refusal !== undefined) return failing(inWords(refusal));
     if (isRefused(reception)) return emptyBody(codecOf(request) === "json", isBare(request));
-    const held = heldBody(request, { hold, errorOf: inWords, isMessage: rpc.kind === "unary" });
+    const senderOf = () => senderKey({ reception, peer: originOf(request.headers, request.socket).peer });
+    const held = heldBody(request, { hold, senderOf, errorOf: inWords, isMessage: rpc.kind === "unary" });
     return checkedBody(isTextMode(request) ? decodeText(held, inWords) : held, {
       isBare: isBare(request),
       check: isPacked(request) ? async () => {} : check,

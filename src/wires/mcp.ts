@@ -3,6 +3,7 @@ import type { FastifyPluginCallback, FastifyReply, FastifyRequest } from "fastif
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
 import { createByteBudget, DEFAULT_MAX_MESSAGE_BYTES } from "../namespace/byte-budget.ts";
 import { createCall } from "../namespace/call/call.ts";
+import { senderKey } from "../namespace/call/caller-key.ts";
 import type { AnswerMcp, McpCaller } from "../namespace/call/mcp-caller.ts";
 import { isRefused } from "../namespace/call/reception.ts";
 import { LanceError } from "../namespace/errors.ts";
@@ -82,7 +83,8 @@ function createServeMcp(options: McpOptions): (exchange: Exchange) => Promise<vo
         begun = call.begun = true;
         await service.unary(FIRST, create(FIRST.input), call);
       }
-      const json = await readJson(exchange, { maxBytes, hold, pace });
+      const senderOf = () => senderKey({ reception: received, peer: own.peer });
+      const json = await readJson(exchange, { maxBytes, hold, senderOf, pace });
       if (exchange.done) return;
       const body = checkMessages(typeof json === "string" ? parseJson(json, "request body") : json?.value);
       const caller: McpCaller = {

@@ -1,9 +1,19 @@
 import type { Call } from "./call.ts";
+import { isRefused } from "./reception.ts";
 
 /** Returns a text that is equal for all calls of a caller; without one, for all calls from its address. */
-export function callerKey(call: Call): string {
-  const { principal } = call;
-  return principal === undefined ? `address ${addressKey(call)}` : `${principal.by} ${principal.name}`;
+export function callerKey({ principal, peer }: Pick<Call, "principal" | "peer">): string {
+  return principal === undefined ? addressCaller(addressKey({ peer })) : `${principal.by} ${principal.name}`;
+}
+
+/** Returns the {@link callerKey} of callers without a name, by the key of their address. */
+export function addressCaller(key: string): string {
+  return `address ${key}`;
+}
+
+/** Returns the {@link callerKey} of a call whose message is not read yet. */
+export function senderKey({ reception, peer }: Pick<Call, "reception" | "peer">): string {
+  return callerKey({ principal: isRefused(reception) ? undefined : reception?.principal, peer });
 }
 
 /**

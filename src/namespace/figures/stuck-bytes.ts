@@ -1,4 +1,5 @@
-import { type ByteBudget, createByteBudget } from "../byte-budget.ts";
+import { ITEMS_PER_STEP, inSlices, type Steps } from "../../runtime/pace.ts";
+import { type ByteBudget, type ByteHold, createByteBudget } from "../byte-budget.ts";
 
 /** Time between two looks at what holds bytes, in milliseconds. */
 const CHECK_MS = 100;
@@ -25,80 +26,109 @@ export interface StuckBytes<T> {
 
 /**
  * Counts the bytes that stay in memory because nobody takes them: those that each holder has now and had at the last look. Where the budget has no
- * room for them, those of the client with the most bytes end, the largest first.
+ * room for them, those of the client with the most bytes end, the largest first. They also end when a client that holds less needs their room.
+ *
+ * A look takes several turns of the event loop if there are many holders.
  */
 export function countStuck<T extends object>(options: StuckOptions<T>): StuckBytes<T> {
   const { budget = createByteBudget(), bytesOf, isGone, clientOf, end } = options;
-  // Each count has symbols of its own on the same holder, and no client can write any.
-  const [PLACE, BEFORE]: [symbol, symbol] = [Symbol("place"), Symbol("bytes before")];
-  const notesOf = (holder: T) => holder as Record<symbol, number | undefined>;
+  // Each count has a symbol of its own on the same holder, and no client can write any.
+  const NOTES = Symbol("bytes of the holder");
+  const notesOf = (holder: T) => (holder as { [NOTES]?: Notes })[NOTES];
   const holders: T[] = [];
-  const hold = budget.open();
   let timer: NodeJS.Timeout | undefined;
 
-  function stuckIn(holder: T): number {
-    const notes = notesOf(holder);
-    const { [BEFORE]: before = 0 } = notes;
+  /** Returns the bytes of a holder that are stuck. */
+  function look(holder: T, notes: Notes): number {
     const bytes = bytesOf(holder);
-    notes[BEFORE] = bytes;
-    return Math.min(bytes, before);
+    const stuck = Math.min(bytes, notes.before);
+    notes.before = bytes;
+    return stuck;
   }
 
-  function fits(bytes: number): boolean {
+  function takeMore(holder: T, notes: Notes, stuck: number): void {
+    if (notes.hold === undefined) {
+      notes.hold = budget.open(0, clientOf(holder));
+      notes.hold.arrive(undefined, () => end(holder));
+    }
     try {
-      hold.take(bytes);
-      return true;
+      notes.hold.take(stuck - notes.hold.bytes);
     } catch {
-      return false;
+      notes.hold.release();
+      end(holder);
     }
   }
 
-  function check(): void {
-    hold.release();
-    for (const holder of [...holders]) if (isGone(holder)) remove(holder);
-    const stuck = holders
-      .map((holder) => ({ holder, bytes: stuckIn(holder) }))
-      .filter(({ bytes }) => bytes > 0);
-    let all = stuck.reduce((sum, { bytes }) => sum + bytes, 0);
-    if (!fits(all)) {
-      for (const { holder, bytes } of inOrder(stuck, clientOf)) {
-        all -= bytes;
-        end(holder);
-        if (fits(all)) break;
+  function* check(): Steps<void> {
+    /** What holds more than at the last look, by the number of binary digits. */
+    const grown: [holder: T, notes: Notes, stuck: number][][] = [];
+    // One that is removed meanwhile has the last one in its place, which has been seen.
+    for (let place = holders.length - 1; place >= 0; place--) {
+      if (place % ITEMS_PER_STEP === 0) yield;
+      const holder = holders[place];
+      const notes = holder && notesOf(holder);
+      if (holder === undefined || notes === undefined) continue;
+      if (isGone(holder)) {
+        remove(holder);
+        continue;
+      }
+      const stuck = look(holder, notes);
+      const held = notes.hold?.bytes ?? 0;
+      if (stuck === 0) free(notes);
+      else if (stuck < held) notes.hold?.release(held - stuck);
+      else if (stuck > held) {
+        const digits = Math.ceil(Math.log2(stuck + 1));
+        grown[digits] ??= [];
+        grown[digits].push([holder, notes, stuck]);
       }
     }
-    timer = holders.length === 0 ? undefined : setTimeout(check, CHECK_MS).unref();
+    let count = 0;
+    for (const each of grown.flat()) {
+      if (++count % ITEMS_PER_STEP === 0) yield;
+      if (notesOf(each[0]) === each[1]) takeMore(...each);
+    }
+  }
+
+  async function checkAgain(): Promise<void> {
+    await inSlices(check());
+    timer = holders.length === 0 ? undefined : setTimeout(checkAgain, CHECK_MS).unref();
+  }
+
+  function free(notes: Notes): void {
+    notes.hold?.release();
+    notes.hold = undefined;
   }
 
   function remove(holder: T): void {
-    const { [PLACE]: place = -1 } = notesOf(holder);
-    if (place < 0) return;
-    notesOf(holder)[PLACE] = -1;
+    const notes = notesOf(holder);
+    if (notes === undefined) return;
+    free(notes);
+    (holder as { [NOTES]?: Notes })[NOTES] = undefined;
     const last = holders.pop() as T;
     if (last === holder) return;
-    holders[place] = last;
-    notesOf(last)[PLACE] = place;
+    holders[notes.place] = last;
+    (notesOf(last) as Notes).place = notes.place;
   }
 
   return {
     add(holder) {
-      notesOf(holder)[PLACE] = holders.push(holder) - 1;
-      if (timer === undefined) timer = setTimeout(check, CHECK_MS).unref();
+      (holder as { [NOTES]?: Notes })[NOTES] = {
+        place: holders.push(holder) - 1,
+        before: 0,
+        hold: undefined,
+      };
+      if (timer === undefined) timer = setTimeout(checkAgain, CHECK_MS).unref();
     },
     remove,
   };
 }
 
-interface Stuck<T> {
-  readonly holder: T;
-  readonly bytes: number;
-}
-
-/** Returns first what belongs to the client with the most bytes: many small things of one client keep no others out. */
-function inOrder<T>(stuck: readonly Stuck<T>[], clientOf: (holder: T) => string): Stuck<T>[] {
-  const clients = [...Map.groupBy(stuck, ({ holder }) => clientOf(holder)).values()];
-  return clients
-    .map((own) => ({ own, bytes: own.reduce((sum, { bytes }) => sum + bytes, 0) }))
-    .sort((a, b) => b.bytes - a.bytes)
-    .flatMap(({ own }) => own.sort((a, b) => b.bytes - a.bytes));
+/** What a count knows of a holder. */
+interface Notes {
+  /** Its place among the holders. */
+  place: number;
+  /** Its bytes at the last look. */
+  before: number;
+  /** Its stuck bytes. Default: it has none. */
+  hold: ByteHold | undefined;
 }

@@ -24,11 +24,12 @@ async function drain(data: AsyncIterable<Uint8Array>): Promise<number> {
 
 describe("admitBody", () => {
   const maxUploadBytes = 10;
+  const call = beginCall(LanceNamespaceService.method.insertIntoTable);
 
   it("passes a body of exactly the limit and refuses one more byte", async () => {
     const hold = createByteBudget().open();
-    assert.equal(await drain(admitBody(chunks(4, 6), hold, maxUploadBytes)), 10);
-    await assert.rejects(drain(admitBody(chunks(4, 7), hold, maxUploadBytes)), (error) =>
+    assert.equal(await drain(admitBody(chunks(4, 6), hold, maxUploadBytes, call)), 10);
+    await assert.rejects(drain(admitBody(chunks(4, 7), hold, maxUploadBytes, call)), (error) =>
       isLanceError(error, "PayloadTooLarge"),
     );
   });
@@ -36,12 +37,12 @@ describe("admitBody", () => {
   it("takes the bytes of a chunk before it passes the chunk on", async () => {
     const budget = createByteBudget(6);
     const hold = budget.open();
-    const body = admitBody(chunks(4, 4), hold, maxUploadBytes);
+    const body = admitBody(chunks(4, 4), hold, maxUploadBytes, call);
     await body.next();
     assert.equal(budget.held, 4);
     const other = budget.open();
     other.take(1);
-    const small = admitBody(chunks(2), budget.open(), maxUploadBytes);
+    const small = admitBody(chunks(2), budget.open(), maxUploadBytes, call);
     await assert.rejects(small.next(), (error) => isLanceError(error, "Throttling"));
     await assert.rejects(body.next(), (error) => isLanceError(error, "PayloadTooLarge"));
     hold.release();

@@ -22,7 +22,7 @@ export function admitUploads(databases: Databases, budget: ByteBudget, ofCaller?
     call.releaseBody = (bytes) => hold.release(bytes);
     const admitted =
       request.kind === "upload"
-        ? { ...request, data: admitBody(whole(request.data, call), hold, maxUploadBytes) }
+        ? { ...request, data: admitBody(whole(request.data, call), hold, maxUploadBytes, call) }
         : request;
     return next(call, admitted).finally(() => hold.release());
   };
@@ -54,6 +54,8 @@ function holdOf(caller: string, quota: Quota, hold: ByteHold): ByteHold {
       quota.release(caller, returned);
       hold.release(bytes);
     },
+    arrive: (senderOf, end) => hold.arrive(senderOf, end),
+    arrived: () => hold.arrived(),
   };
 }
 
@@ -62,7 +64,8 @@ function whole(data: AsyncIterable<Uint8Array>, { hasKnownEnd }: Call): AsyncIte
 }
 
 /**
- * Passes the chunks of an Arrow body on, after it takes their bytes from the call's hold.
+ * Passes the chunks of an Arrow body on, after it takes their bytes from the call's hold. While it waits for the client, the call ends when
+ * others need its memory.
  *
  * The iterable throws LanceError PayloadTooLarge beyond the limit of a call, and the errors of the hold.
  */
@@ -70,9 +73,17 @@ export async function* admitBody(
   chunks: AsyncIterable<Uint8Array>,
   hold: ByteHold,
   maxUploadBytes: number,
+  call: Call,
 ): AsyncGenerator<Uint8Array> {
   let passed = 0;
+  const arrive = () =>
+    hold.arrive(
+      () => callerKey(call),
+      (error) => call.cutOff?.(error),
+    );
+  arrive();
   for await (const chunk of chunks) {
+    hold.arrived();
     passed += chunk.byteLength;
     if (passed > maxUploadBytes) {
       throw new LanceError("PayloadTooLarge", `body is larger than ${maxUploadBytes} bytes`, {
@@ -81,5 +92,7 @@ export async function* admitBody(
     }
     hold.take(chunk.byteLength);
     yield chunk;
+    arrive();
   }
+  hold.arrived();
 }

@@ -2,6 +2,7 @@ import type { IncomingMessage } from "node:http";
 import { constants, type ServerHttp2Stream } from "node:http2";
 import type { Readable } from "node:stream";
 import type { ByteBudget } from "../../namespace/byte-budget.ts";
+import { addressCaller } from "../../namespace/call/caller-key.ts";
 import { countStuck } from "../../namespace/figures/stuck-bytes.ts";
 import { waitingPieces } from "../../runtime/internals/readable-state.ts";
 import { clientAddress } from "./client-address.ts";
@@ -42,14 +43,14 @@ export function countUnread(budget?: ByteBudget): UnreadBytes {
     budget,
     bytesOf: heldBy,
     isGone: ({ destroyed }) => destroyed,
-    clientOf: ({ session }) => clientAddress(session?.socket),
+    clientOf: ({ session }) => addressCaller(clientAddress(session?.socket)),
     end: (stream) => stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM),
   });
   const requests = countStuck<IncomingMessage>({
     budget,
     bytesOf: (request) => Math.max(0, heldBy(request) - FREE_BYTES),
     isGone: ({ socket }) => socket.destroyed,
-    clientOf: ({ socket }) => clientAddress(socket),
+    clientOf: ({ socket }) => addressCaller(clientAddress(socket)),
     end: ({ socket }) => socket.destroy(),
   });
   const leave = function (this: ServerHttp2Stream) {

@@ -1,6 +1,7 @@
 import type { ServerResponse } from "node:http";
 import { constants, type ServerHttp2Stream } from "node:http2";
 import type { ByteBudget } from "../../namespace/byte-budget.ts";
+import { addressCaller } from "../../namespace/call/caller-key.ts";
 import { countStuck } from "../../namespace/figures/stuck-bytes.ts";
 import { clientAddress } from "./client-address.ts";
 
@@ -26,7 +27,7 @@ export function countUnsent(budget?: ByteBudget): UnsentBytes {
     budget,
     bytesOf: ({ writableLength }) => writableLength,
     isGone: ({ destroyed }) => destroyed,
-    clientOf: ({ session }) => clientAddress(session?.socket),
+    clientOf: ({ session }) => addressCaller(clientAddress(session?.socket)),
     end: (stream) => stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM),
   });
   const responses = countStuck<ServerResponse>({
@@ -35,7 +36,7 @@ export function countUnsent(budget?: ByteBudget): UnsentBytes {
     bytesOf: ({ writableLength, socket }) => writableLength + (socket === null ? WAITING_BYTES : 0),
     // Node does not end the answers that wait for others when their connection breaks.
     isGone: ({ req }) => req.socket.destroyed,
-    clientOf: ({ req }) => clientAddress(req.socket),
+    clientOf: ({ req }) => addressCaller(clientAddress(req.socket)),
     end: ({ req }) => req.socket.destroy(),
   });
   const leave = function (this: ServerHttp2Stream) {

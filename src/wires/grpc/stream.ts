@@ -1,4 +1,5 @@
 import { create, type DescMethod, type Message, toBinary } from "@bufbuild/protobuf";
+import { senderKey } from "../../namespace/call/caller-key.ts";
 import { isRefused } from "../../namespace/call/reception.ts";
 import { keptBytes, type StreamRpc } from "../rpc.ts";
 import { encodeFrame, FrameReader } from "./frame.ts";
@@ -39,6 +40,12 @@ async function* readMessages(method: DescMethod, served: Served): AsyncIterable<
   const { serverCall, hold, pace, maxMessageBytes } = served;
   const reader = new FrameReader(maxMessageBytes);
   const keeps = keptBytes(method);
+  const arrive = () =>
+    hold.arrive(
+      () => senderKey(served.call),
+      (error) => serverCall.cutOff(error),
+    );
+  arrive();
   for await (const piece of readPieces(served)) {
     hold.take(piece.length);
     reader.push(piece);
@@ -50,10 +57,13 @@ async function* readMessages(method: DescMethod, served: Served): AsyncIterable<
       const bytes = frame.bytes + (frame.compressed ? data.byteLength : 0);
       const kept = keeps(message, bytes);
       hold.release(bytes - kept);
+      hold.arrived();
       yield message;
+      arrive();
       if (method.methodKind === "bidi_streaming") hold.release(kept);
     }
   }
+  hold.arrived();
   if (reader.partial) throw truncated();
 }
 

@@ -1,4 +1,5 @@
 import { create, type Message, toBinary } from "@bufbuild/protobuf";
+import { senderKey } from "../../namespace/call/caller-key.ts";
 import { isRefused } from "../../namespace/call/reception.ts";
 import { encodeSteps, isLongMessage } from "../../namespace/message-steps.ts";
 import { passedBody } from "../../namespace/passed-answer.ts";
@@ -21,6 +22,10 @@ export function serveUnary(rpc: UnaryRpc, served: Served): void {
   const reader = new FrameReader(served.maxMessageBytes);
   let request: Frame | undefined;
   serverCall.reading = hold;
+  hold.arrive(
+    () => senderKey(served.call),
+    (error) => serverCall.fail(error),
+  );
 
   serverCall.stream.on("data", (piece: Buffer) => {
     if (serverCall.done) return;
@@ -45,6 +50,7 @@ export function serveUnary(rpc: UnaryRpc, served: Served): void {
     else if (frame === undefined) serverCall.fail(cardinalityError("no"));
     else {
       clearTimeout(serverCall.patience);
+      hold.arrived();
       // From here on, the answer releases the memory.
       serverCall.reading = undefined;
       void answer(rpc, served, () => messageIn(frame, rpc, served));

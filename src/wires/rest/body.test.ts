@@ -9,6 +9,7 @@ import { readPieces } from "./body.ts";
 import type { Exchange } from "./exchange.ts";
 
 const KIB = 1024;
+const senderOf = () => "address 127.0.0.1";
 
 /** Returns the exchange of an upload in an encoding. */
 function uploadOf(encoding: string | undefined, body: Uint8Array): Exchange {
@@ -27,7 +28,7 @@ test("the decoder of an upload takes its memory from the hold, and as much as it
   ] as const) {
     const hold = createByteBudget().open();
     let size = 0;
-    for await (const piece of readPieces(uploadOf(encoding, body), { hold, pace: UNPACED })) {
+    for await (const piece of readPieces(uploadOf(encoding, body), { hold, senderOf, pace: UNPACED })) {
       size += piece.byteLength;
     }
     assert.equal(size, bytes.length);
@@ -40,7 +41,7 @@ test("an upload is refused where its decoder finds no memory, whether it begins 
   for (const room of [50 * KIB, 150 * KIB]) {
     const others = createByteBudget(1_000 * KIB);
     others.open().take(1_000 * KIB - room);
-    const pieces = readPieces(uploadOf("br", body), { hold: others.open(), pace: UNPACED });
+    const pieces = readPieces(uploadOf("br", body), { hold: others.open(), senderOf, pace: UNPACED });
     await assert.rejects(
       async () => {
         for await (const _ of pieces);

@@ -18,6 +18,8 @@ export interface JsonOptions {
   readonly maxBytes: number;
   /** Account from which the bytes are taken before they are kept; the caller returns them. */
   readonly hold: ByteHold;
+  /** Returns the name of the caller whose bytes they are. */
+  readonly senderOf: () => string;
   /** Shares turns of the event loop among large bodies. */
   readonly pace: LoopPace;
 }
@@ -32,7 +34,7 @@ export interface JsonOptions {
  */
 export async function readJson(
   exchange: Exchange,
-  { maxBytes, hold, pace }: JsonOptions,
+  { maxBytes, hold, senderOf, pace }: JsonOptions,
 ): Promise<string | ParsedJson | undefined> {
   const { request } = exchange;
   if (!hasBody(request)) return undefined;
@@ -53,7 +55,7 @@ export async function readJson(
       return textOf(body);
     }
   }
-  const body = await collect(exchange, decodeBody(exchange, hold), { maxBytes, hold, onStart });
+  const body = await collect(exchange, decodeBody(exchange, hold), { maxBytes, hold, senderOf, onStart });
   if (body.length === 0) return undefined;
   // Most bodies are small, and wait for nothing.
   if (body.length <= FREE_BYTES) return textOf(body);
@@ -87,12 +89,14 @@ function textOf(body: Buffer): string {
  */
 export async function* readPieces(
   exchange: Exchange,
-  { hold, pace }: Pick<JsonOptions, "hold" | "pace">,
+  { hold, senderOf, pace }: Pick<JsonOptions, "hold" | "senderOf" | "pace">,
 ): AsyncGenerator<Uint8Array> {
   const { request } = exchange;
   if (!hasBody(request)) return;
   const { stream, failure, windowBytes } = decodeBody(exchange, hold);
   let kept = 0;
+  const arrive = () => hold.arrive(senderOf, (error) => exchange.cutOff(error));
+  arrive();
   try {
     // A reader that stops early must not close the connection, which the answer still needs.
     for await (const piece of stream.iterator({ destroyOnReturn: false })) {
@@ -101,11 +105,15 @@ export async function* readPieces(
       const more = Math.min((piece as Uint8Array).byteLength, windowBytes - kept);
       hold.take(more);
       kept += more;
+      hold.arrived();
       yield piece as Uint8Array;
+      arrive();
     }
   } catch (thrown) {
     if (exchange.done) throw endOf(exchange);
     throw thrown instanceof LanceError ? thrown : failure(thrown);
+  } finally {
+    hold.arrived();
   }
   // Over HTTP/2 a stream that the client resets ends like a complete one.
   if (exchange.done) throw endOf(exchange);
@@ -153,6 +161,7 @@ function isLengthOfBytes({ httpVersionMajor, headers }: RestRequest): boolean {
 interface CollectOptions {
   readonly maxBytes: number;
   readonly hold: ByteHold;
+  readonly senderOf: () => string;
   /** Called with the first piece, before it is kept. */
   readonly onStart: () => void;
 }
@@ -163,12 +172,13 @@ const SOON = Promise.resolve();
 function collect(
   exchange: Exchange,
   { stream, failure }: DecodedBody,
-  { maxBytes, hold, onStart }: CollectOptions,
+  { maxBytes, hold, senderOf, onStart }: CollectOptions,
 ): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const body = new ArrivingBytes();
     let ended = false;
     const patience = setTimeout(() => fail(lateMessage()), MESSAGE_MS);
+    hold.arrive(senderOf, fail);
     stream.on("data", take).on("end", end).on("error", broken).on("close", closed);
 
     function take(piece: Buffer): void {
@@ -185,6 +195,7 @@ function collect(
     function end(): void {
       ended = true;
       clearTimeout(patience);
+      hold.arrived();
       if (exchange.done) reject(endOf(exchange));
       else resolve(body.whole());
     }
@@ -199,6 +210,7 @@ function collect(
 
     function fail(thrown: unknown): void {
       clearTimeout(patience);
+      hold.arrived();
       stream.off("data", take).off("end", end).off("error", broken).off("close", closed);
       stream.pause();
       reject(thrown);

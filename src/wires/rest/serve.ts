@@ -15,6 +15,7 @@ import {
   DEFAULT_MAX_MESSAGE_BYTES,
 } from "../../namespace/byte-budget.ts";
 import { type Call, createCall } from "../../namespace/call/call.ts";
+import { callerKey, senderKey } from "../../namespace/call/caller-key.ts";
 import { isRefused } from "../../namespace/call/reception.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import type { Service } from "../../namespace/service.ts";
@@ -80,7 +81,12 @@ export function createServeCall(options: RestCallOptions): ServeCall {
       }
       const json =
         takesJson && !isRefused(call.reception)
-          ? await readJson(exchange, { maxBytes: maxMessageBytes, hold, pace })
+          ? await readJson(exchange, {
+              maxBytes: maxMessageBytes,
+              hold,
+              senderOf: () => senderKey(call),
+              pace,
+            })
           : undefined;
       if (exchange.done) return;
       const request = binding.decode(segments, exchange.query, json);
@@ -121,7 +127,8 @@ export function createServeCall(options: RestCallOptions): ServeCall {
     const contentType = exchange.request.headers["content-type"] ?? "";
     (request as MessageFields)[rawRequestField] = create(HttpBodySchema, { contentType });
     const method = binding.method as DescMethodClientStreaming;
-    return service.upload(method, request, readPieces(exchange, { hold, pace }), call);
+    const pieces = readPieces(exchange, { hold, senderOf: () => callerKey(call), pace });
+    return service.upload(method, request, pieces, call);
   }
 }
 
