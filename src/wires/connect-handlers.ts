@@ -79,6 +79,7 @@ function createHandler(rpc: Rpc, options: ConnectHandlersOptions, pace: LoopPace
   } = options;
   const errorOf = (error: LanceError, requestId = "") => connectErrorOf(error, requestId, errorDetails);
   const streamsAnswer = /^(?:server|bidi)_streaming$/.test(rpc.method.methodKind);
+  const isMessage = /^(?:unary|server_streaming)$/.test(rpc.method.methodKind);
   const binary = codecHandler("binary");
   // Most methods are never called with JSON, and each of them has half of the library's memory for it.
   let json: CodecHandler | undefined;
@@ -114,7 +115,7 @@ function createHandler(rpc: Rpc, options: ConnectHandlersOptions, pace: LoopPace
     if (refusal !== undefined) return failing(inWords(refusal));
     if (isRefused(reception)) return emptyBody(codecOf(request) === "json", isBare(request));
     const senderOf = () => senderKey({ reception, peer: originOf(request.headers, request.socket).peer });
-    const held = heldBody(request, { hold, senderOf, errorOf: inWords, isMessage: rpc.kind === "unary" });
+    const held = heldBody(request, { hold, senderOf, errorOf: inWords, isMessage });
     return checkedBody(isTextMode(request) ? decodeText(held, inWords) : held, {
       isBare: isBare(request),
       check: isPacked(request) ? async () => {} : check,

@@ -12,6 +12,7 @@ import { LanceNamespaceService } from "../../src/gen/lance/namespace/v1/service_
 import { DescribeTableResponseSchema } from "../../src/gen/lance/namespace/v1/table_pb.ts";
 import { encodeFrame } from "../../src/wires/grpc/frame.ts";
 import { rawConnection } from "../fixtures/server/server.ts";
+import { inFastTime } from "../support/fast-time.ts";
 import { fakeBackend, startServer, type TestServer } from "../support/server.ts";
 import { until } from "../support/until.ts";
 
@@ -23,6 +24,9 @@ const SERVICE = "/lance.namespace.v1.LanceNamespaceService";
 const ARROW = "application/vnd.apache.arrow.stream";
 const { input } = LanceNamespaceService.method.describeTable;
 const [STRANGER, OTHER] = ["127.0.0.2", "127.0.0.3"];
+
+/** Answers of messages that come too late. */
+const LATE = / 504 |:504|grpc-status":"4"|grpc-status: 4/;
 
 interface Kind {
   readonly path: string;
@@ -156,6 +160,17 @@ describe("requests that do not end", () => {
       }
       await until(() => stranger.answers().length > before);
       stranger.end();
+    });
+  }
+
+  for (const [name, kind] of Object.entries(KINDS).filter(([name]) => !name.startsWith("an upload"))) {
+    test(`${name}: a message that does not end in two minutes ends its call alone, also one without a byte`, async () => {
+      const bodies = [Buffer.alloc(0), kind.begun];
+      const clients = await Promise.all(bodies.map((begun) => begin(server.port, { ...kind, begun }, 1)));
+      const isLate = ({ answers }: { answers(): string[] }) => answers().some((text) => LATE.test(text));
+      await inFastTime(() => until(() => clients.every(isLate)));
+      for (const client of clients) client.end();
+      assert.match(await describeTable(server.port, kind, KIB), /there/);
     });
   }
 

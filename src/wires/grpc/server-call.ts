@@ -5,6 +5,7 @@ import type { Call } from "../../namespace/call/call.ts";
 import { type ErrorName, LanceError, toLanceError } from "../../namespace/errors.ts";
 import type { NoteRefusal } from "../../pipeline/records/refusals.ts";
 import { type Deadline, startDeadline } from "../deadline.ts";
+import { lateMessage, MESSAGE_MS } from "../limits.ts";
 import type { LoopPace } from "../loop-pace.ts";
 import { requestIdOf } from "../rpc.ts";
 import { DEFAULT_SILENCE_MS, onStall, onStalledEnd, stalled } from "../stall.ts";
@@ -43,7 +44,7 @@ export class ServerCall {
   onDone: (() => void) | undefined;
   /** Memory of a request that is being read, which the end of the call releases. Default: something else releases it. */
   reading: ByteHold | undefined;
-  /** Time that the client has for the rest of a message. */
+  /** Time that the client has for its only message. */
   patience: NodeJS.Timeout | undefined;
   readonly #abort = new AbortController();
   #deadline: Deadline | undefined;
@@ -84,6 +85,12 @@ export class ServerCall {
   /** Ends the call with DEADLINE_EXCEEDED unless it is done in time. */
   expireIn(milliseconds: number): void {
     this.#deadline = startDeadline(milliseconds, (error) => this.cutOff(error));
+  }
+
+  /** Ends the call with DEADLINE_EXCEEDED unless its only message arrives in time, after which the caller clears `patience`. */
+  expectMessage(): void {
+    // A client can keep the connection from looking idle by frames without data.
+    this.patience = setTimeout(endLate, MESSAGE_MS, this);
   }
 
   /** Starts the answer, if it has not started. */
@@ -223,6 +230,11 @@ function hasMetadata(headers: Readonly<Record<string, string>>): boolean {
 }
 
 function ignore(): void {}
+
+/** A single function for all calls: with a closure for each, short calls would cost the collector more. */
+function endLate(call: ServerCall): void {
+  call.cutOff(lateMessage());
+}
 
 /**
  * Ends a request whose answer is complete: it discards data in transit, and tells a client that continues to stop. A

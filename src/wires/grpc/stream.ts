@@ -46,6 +46,7 @@ async function* readMessages(method: DescMethod, served: Served): AsyncIterable<
       (error) => serverCall.cutOff(error),
     );
   arrive();
+  if (method.methodKind === "server_streaming") serverCall.expectMessage();
   for await (const piece of readPieces(served)) {
     hold.take(piece.length);
     reader.push(piece);
@@ -58,6 +59,7 @@ async function* readMessages(method: DescMethod, served: Served): AsyncIterable<
       const kept = keeps(message, bytes);
       hold.release(bytes - kept);
       hold.arrived();
+      clearTimeout(serverCall.patience);
       yield message;
       arrive();
       if (method.methodKind === "bidi_streaming") hold.release(kept);

@@ -4,7 +4,6 @@ import { isRefused } from "../../namespace/call/reception.ts";
 import { encodeSteps, isLongMessage } from "../../namespace/message-steps.ts";
 import { passedBody } from "../../namespace/passed-answer.ts";
 import { inSlices } from "../../runtime/pace.ts";
-import { lateMessage, MESSAGE_MS } from "../limits.ts";
 import { bytesIn } from "../pieces.ts";
 import { cardinalityError, type UnaryRpc } from "../rpc.ts";
 import { encodeFrame, encodeFramePieces, type Frame, FrameReader } from "./frame.ts";
@@ -22,6 +21,7 @@ export function serveUnary(rpc: UnaryRpc, served: Served): void {
   const reader = new FrameReader(served.maxMessageBytes);
   let request: Frame | undefined;
   serverCall.reading = hold;
+  serverCall.expectMessage();
   hold.arrive(
     () => senderKey(served.call),
     (error) => serverCall.fail(error),
@@ -36,8 +36,6 @@ export function serveUnary(rpc: UnaryRpc, served: Served): void {
         if (request !== undefined) throw cardinalityError("more than one");
         request = frame;
       }
-      if (reader.partial)
-        serverCall.patience ??= setTimeout(() => serverCall.fail(lateMessage()), MESSAGE_MS);
     } catch (thrown) {
       serverCall.fail(thrown);
     }
