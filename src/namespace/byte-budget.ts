@@ -15,7 +15,7 @@ export interface ByteBudget {
    * Opens an account that holds nothing yet.
    *
    * @param freeBytes number of bytes that the account may hold without being counted. Default: 0.
-   * @param sender whose bytes they are. Default: not known, or until {@link ByteHold.arrive} not yet.
+   * @param sender the caller that the bytes belong to. Default: not known, or until {@link ByteHold.arrive} not yet.
    */
   open(freeBytes?: number, sender?: string): ByteHold;
 }
@@ -36,7 +36,7 @@ export interface ByteHold {
    * Tells that the body of a request is arriving, at the speed of its client. Until {@link arrived}, the budget ends the request when a sender
    * that holds less needs its room. It returns the bytes of the request itself, and refuses more.
    *
-   * @param senderOf returns whose bytes they are; called when there are bytes that count. Default: the account knows it.
+   * @param senderOf returns the caller that the bytes belong to; called when there are bytes that count. Default: the account knows it.
    * @param end ends the request with an error, in a later microtask.
    */
   arrive(senderOf: (() => string) | undefined, end: (error: LanceError) => void): void;
@@ -130,7 +130,7 @@ class Hold implements ByteHold, Unfinished {
   readonly #budget: Budget;
   readonly #freeBytes: number;
   #bytes = 0;
-  /** Whose bytes they are, which is found out when there are bytes that count. */
+  /** The caller that the bytes belong to. Default: not known before there are bytes that count. */
   #sender: string | undefined;
   #senderOf: (() => string) | undefined;
   /** Ends the request while its body arrives. */
@@ -178,7 +178,7 @@ class Hold implements ByteHold, Unfinished {
     const error = outweighed();
     this.#ended = error;
     this.release();
-    // What ends is another request than the one that runs.
+    // Another request than this one is running.
     queueMicrotask(() => end?.(error));
   }
 

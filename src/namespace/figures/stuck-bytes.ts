@@ -60,9 +60,9 @@ export function countStuck<T extends object>(options: StuckOptions<T>): StuckByt
   }
 
   function* check(): Steps<void> {
-    /** What holds more than at the last look, by the number of binary digits. */
+    /** Holders with more bytes than at the last look, by the number of binary digits. */
     const grown: [holder: T, notes: Notes, stuck: number][][] = [];
-    // One that is removed meanwhile has the last one in its place, which has been seen.
+    // The place of a removed holder has the last one, which has been seen.
     for (let place = holders.length - 1; place >= 0; place--) {
       if (place % ITEMS_PER_STEP === 0) yield;
       const holder = holders[place];
@@ -123,7 +123,7 @@ export function countStuck<T extends object>(options: StuckOptions<T>): StuckByt
   };
 }
 
-/** What a count knows of a holder. */
+/** The count's notes of a holder. */
 interface Notes {
   /** Its place among the holders. */
   place: number;

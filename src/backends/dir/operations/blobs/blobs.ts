@@ -98,7 +98,7 @@ async function* placed(
     bytes > SMALL_BYTES ? await readAhead.enter(held, signal, cutOff, callerKey(call)) : undefined;
   try {
     for await (const piece of pieces) {
-      place?.given();
+      place?.given(piece.byteLength);
       yield piece;
       place?.taken();
     }

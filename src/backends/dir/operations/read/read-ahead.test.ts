@@ -134,9 +134,9 @@ describe("createReadAhead", () => {
       return place;
     };
     const [longest, other] = [await enter("longest"), await enter("other")];
-    longest.given();
+    longest.given(1);
     vi.advanceTimersByTime(15);
-    other.given();
+    other.given(1);
     vi.advanceTimersByTime(15);
     assert.deepEqual(cut, []);
     const entered = enter("new");
@@ -144,6 +144,41 @@ describe("createReadAhead", () => {
     await entered;
     assert.deepEqual(cut, ["longest"]);
     other.taken();
+  });
+
+  it("cuts off a reader that takes little now and then when another result needs its room, and no quick one", {
+    timeout,
+  }, async ({ onTestFinished }) => {
+    vi.useFakeTimers({
+      toFake: ["setTimeout", "clearTimeout", "setInterval", "clearInterval", "performance"],
+    });
+    onTestFinished(() => void vi.useRealTimers());
+    const readAhead = createReadAhead({ maxBytes: 10 });
+    const cut: string[] = [];
+    const enter = async (name: string) => {
+      const place = await readAhead.enter(5, signal(), (error) => {
+        assert.ok(isThrottling(error));
+        cut.push(name);
+        place.leave();
+      });
+      return place;
+    };
+    const [slow, quick] = [await enter("slow"), await enter("quick")];
+    const readPieces = (count: number) => {
+      for (let pieces = 0; pieces < count; pieces++) {
+        slow.given(1024 * 1024);
+        quick.given(4 * 1024 * 1024);
+        vi.advanceTimersByTime(4_900);
+        slow.taken();
+        quick.taken();
+      }
+    };
+    readPieces(3);
+    assert.deepEqual(cut, []);
+    const entered = enter("new");
+    vi.advanceTimersByTime(500);
+    assert.deepEqual(cut, ["slow"]);
+    await entered;
   });
 
   it("collects a result that its client left early when another result needs its room", {

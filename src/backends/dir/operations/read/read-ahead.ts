@@ -45,8 +45,8 @@ export interface ReadAhead {
 
 /** The place that a result takes in the memory. */
 export interface Place {
-  /** Reports that a piece is ready: it is the reader's turn. */
-  given(): void;
+  /** Reports that a piece of a number of bytes is ready: it is the reader's turn. */
+  given(bytes: number): void;
   /** Reports that the reader has taken the piece. */
   taken(): void;
   /**
@@ -71,6 +71,12 @@ export interface ReadAheadOptions {
   readonly everyMs?: number;
 }
 
+/**
+ * Rate at which a reader has to take its result while other results wait, in bytes per millisecond. A reader of pieces of a
+ * mebibyte that takes each of them just before it counts as stalled gets ten seconds.
+ */
+const LEAST_RATE = 512;
+
 /** Default size of the memory of a process, in bytes. */
 export const DEFAULT_READ_AHEAD_BYTES = 128 * 1024 * 1024;
 
@@ -90,6 +96,10 @@ interface Waiting extends Demand {
 interface Held extends Demand {
   /** The time at which the reader's turn began, by `performance.now`. */
   since: number | undefined;
+  /** Time that {@link LEAST_RATE} allows for the piece of the reader's turn, in milliseconds. */
+  allowedMs: number;
+  /** Time that the reader has taken beyond that for its latest pieces, in milliseconds; quick ones make up for slow ones. */
+  lateMs: number;
   cutOff: ((error: LanceError) => void) | undefined;
 }
 
@@ -97,7 +107,7 @@ interface Held extends Demand {
  * Creates the memory for reading ahead.
  *
  * While a result waits for room, the server collects results whose clients have left, and cuts off readers that take
- * nothing, the longest-stalled first.
+ * nothing, the longest-stalled first, and then those that take less than {@link LEAST_RATE}.
  */
 export function createReadAhead(options: ReadAheadOptions): ReadAhead {
   const { maxBytes, patienceMs = 20_000, stallMs = 5_000, everyMs = 250 } = options;
@@ -154,13 +164,15 @@ export function createReadAhead(options: ReadAheadOptions): ReadAhead {
   function makeRoom(): void {
     // Only the collector frees the engine's results, and it does not know how much native memory they hold.
     if (abandoned > 0) v8Collector()();
-    const before = performance.now() - stallMs;
-    const stalled = [...places].filter(
-      ({ since, cutOff }) => cutOff !== undefined && (since ?? before) < before,
-    );
-    stalled.sort((a, b) => (a.since ?? 0) - (b.since ?? 0));
+    const now = performance.now();
+    const stalled = ({ since }: Held) => (since === undefined ? 0 : now - since);
+    const late = (place: Held) => place.lateMs + Math.max(0, stalled(place) - place.allowedMs);
+    const by = (time: (place: Held) => number) =>
+      [...places]
+        .filter((place) => place.cutOff !== undefined && time(place) > stallMs)
+        .sort((a, b) => time(b) - time(a));
     let missing = (nextInLine()?.bytes ?? 0) - (maxBytes - held) - abandoned;
-    for (const place of stalled) {
+    for (const place of new Set([...by(stalled), ...by(late)])) {
       if (missing <= 0) return;
       missing -= place.bytes;
       place.cutOff?.(
@@ -199,13 +211,17 @@ export function createReadAhead(options: ReadAheadOptions): ReadAhead {
     });
   }
 
-  function placeOf(place: Held): Place {
+  function placeOf(demand: Demand, cutOff?: Held["cutOff"]): Place {
+    const place: Held = { ...demand, cutOff, since: undefined, allowedMs: 0, lateMs: 0 };
     places.add(place);
     return {
-      given() {
+      given(bytes) {
         place.since = performance.now();
+        place.allowedMs = bytes / LEAST_RATE;
       },
       taken() {
+        if (place.since === undefined) return;
+        place.lateMs = Math.max(0, place.lateMs + performance.now() - place.since - place.allowedMs);
         place.since = undefined;
       },
       leave(rest) {
@@ -231,7 +247,7 @@ export function createReadAhead(options: ReadAheadOptions): ReadAhead {
     if (signal.aborted) throw cancellationOf(signal);
     if (mayEnter(demand)) take(demand);
     else await wait(demand, signal, caller);
-    return placeOf({ ...demand, since: undefined, cutOff });
+    return placeOf(demand, cutOff);
   }
 
   function workOf(bytes: number): Demand {
@@ -247,13 +263,13 @@ export function createReadAhead(options: ReadAheadOptions): ReadAhead {
     count(bytes, cutOff) {
       const demand = { bytes, isWork: false };
       take(demand);
-      return placeOf({ ...demand, since: undefined, cutOff });
+      return placeOf(demand, cutOff);
     },
     tryEnter(bytes) {
       const demand = workOf(bytes);
       if (!mayEnter(demand)) return undefined;
       take(demand);
-      return placeOf({ ...demand, since: undefined, cutOff: undefined });
+      return placeOf(demand);
     },
   };
 }

@@ -106,7 +106,7 @@ async function* placedMessages(
   let type = contentType;
   for await (const piece of pieces) {
     for (const message of messagesOf(piece, type)) {
-      place.given();
+      place.given(message.data?.data.length ?? 0);
       yield message;
       place.taken();
       type = "";
