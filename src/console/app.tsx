@@ -152,6 +152,7 @@ function Page({ route, connection, refresh }: PageProps) {
       connection={connection}
       id={id}
       view={route.view}
+      params={route.params ?? {}}
       onMoved={(to) => {
         refresh(parent);
         location.hash = hrefOf(

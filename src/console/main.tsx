@@ -5,6 +5,7 @@ import "./styles/base.css";
 import "./styles/layout.css";
 import "./styles/controls.css";
 import "./styles/content.css";
+import "./styles/grid.css";
 
 // A page to which the browser goes back was about to leave for an issuer.
 addEventListener("pageshow", ({ persisted }) => persisted && location.reload());

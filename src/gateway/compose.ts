@@ -17,7 +17,7 @@ import { createReadiness } from "../server/app/readiness.ts";
 import { RESETS_SHAPE } from "../server/connections/reset-allowance.ts";
 import { createServer } from "../server/server.ts";
 import type { TlsIdentity } from "../server/tls/identity.ts";
-import { consoleIssuersOf } from "./access/console-issuers.ts";
+import { consoleSignInOf } from "./access/console-issuers.ts";
 import { announceReadiness, joinReadiness } from "./announce-readiness.ts";
 import { type CallOptions, createApi } from "./api.ts";
 import { type Served, servedAlone, servedByName } from "./backends/served.ts";
@@ -175,7 +175,10 @@ export async function serve(first: State): Promise<ReplaceableGateway> {
     noteAccess: context.access?.noteBy(api.mask),
     console: options.noConsole
       ? undefined
-      : { directory: CONSOLE_DIRECTORY, issuers: () => consoleIssuersOf(current.options) },
+      : {
+          directory: CONSOLE_DIRECTORY,
+          signIn: () => consoleSignInOf(current.options, current.databases.keys()),
+        },
     mcp: openMcp(() => current.options, api.service),
     log,
     addressing: first.addressing,

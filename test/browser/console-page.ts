@@ -9,7 +9,8 @@ const ROOT = join(import.meta.dirname, "..", "..");
 const PICTURES = join(ROOT, ".cache", "console");
 
 /** Sizes of windows, in pixels. */
-export const DESK = { width: 1280, height: 800 };
+export const DESK = { width: 1440, height: 900 };
+export const TABLET = { width: 768, height: 1024 };
 export const PHONE = { width: 390, height: 780 };
 
 /** Builds the console that gateways serve. */

@@ -10,7 +10,16 @@ import { createGateway } from "../../src/gateway/create-gateway.ts";
 import { type GatewayProcess, startGateway } from "../clients/support/gateway.ts";
 import { NODE } from "../support/node-command.ts";
 import { openPage } from "./chromium.ts";
-import { buildConsole, DESK, dropFile, isTooWide, PHONE, takePicture, violationsOf } from "./console-page.ts";
+import {
+  buildConsole,
+  DESK,
+  dropFile,
+  isTooWide,
+  PHONE,
+  TABLET,
+  takePicture,
+  violationsOf,
+} from "./console-page.ts";
 import { MANY_TABLES } from "./many-tables.ts";
 
 const ROOT = join(import.meta.dirname, "..", "..");
@@ -57,9 +66,10 @@ const PNG = Buffer.from(
 const PAGES: Readonly<Record<string, readonly [hash: string, shows: string]>> = {
   catalog: ["#/", "Import a file"],
   namespace: ["#/namespace/shop", "sales"],
-  rows: ["#/table/rows/shop/products", "1 to 25 of 130"],
+  rows: ["#/table/rows/shop/products", "1 to 50 of 130"],
   schema: ["#/table/schema/shop/products", "vector of 32 32-bit numbers"],
   query: ["#/table/query/shop/products", "Show the plan"],
+  map: ["#/table/map/shop/products", "130 vectors"],
   versions: ["#/table/versions/shop/products", "Version 2"],
   refs: ["#/table/refs/shop/products", "try-out"],
   indices: ["#/table/indices/shop/products", "rows in the index"],
@@ -192,9 +202,16 @@ describe("the console, in a browser", () => {
     await page.getByRole("alert").waitFor();
     expect(await violationsOf(page)).toEqual([]);
     await takePicture(page, "sign-in-light");
+    expect(await page.getByRole("combobox").count()).toBe(0);
+    await page.reload();
+    await page.locator("input[type=password]:focus").waitFor();
     await page.getByLabel("API key", { exact: true }).fill(reader);
     await page.getByRole("button", { name: "Sign in" }).click();
     await page.getByText("1 to 1 of 1").waitFor();
+    await page.reload();
+    await page.getByText("1 to 1 of 1").waitFor();
+    await page.getByRole("link", { name: "Tables" }).click();
+    await page.getByText("api-key:reader").waitFor();
     expect(await page.getByRole("button", { name: "Drop" }).count()).toBe(0);
     await page.getByRole("button", { name: "Sign out" }).click();
     await page.getByRole("heading", { name: "Sign in" }).waitFor();
@@ -203,7 +220,7 @@ describe("the console, in a browser", () => {
   });
 
   test.for(["light", "dark"] as const)(
-    "has pages that axe finds nothing wrong with, %s, on a desk and on a phone",
+    "has pages that axe finds nothing wrong with, %s, at three widths",
     async (scheme, t) => {
       const gateway = await startGateway();
       t.onTestFinished(() => gateway.close());
@@ -215,6 +232,10 @@ describe("the console, in a browser", () => {
         await visit(page, gateway.uri, name);
         expect(await violationsOf(page), name).toEqual([]);
         await takePicture(page, `${name}-${scheme}`);
+        await page.setViewportSize(TABLET);
+        expect(await violationsOf(page), `${name} on a tablet`).toEqual([]);
+        expect(await isTooWide(page), `${name} on a tablet`).toBe(false);
+        await takePicture(page, `${name}-${scheme}-tablet`);
         await page.setViewportSize(PHONE);
         expect(await violationsOf(page), `${name} on a phone`).toEqual([]);
         expect(await isTooWide(page), `${name} on a phone`).toBe(false);

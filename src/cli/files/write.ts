@@ -2,9 +2,9 @@ import { randomBytes } from "node:crypto";
 import { type FileHandle, open, rename, rm } from "node:fs/promises";
 import { toIpcFile } from "../../arrow/ipc/file.ts";
 import { toIpcStream } from "../../arrow/ipc/to-stream.ts";
+import { toCsv } from "../../arrow/rows/csv-rows.ts";
 import { toJsonRows } from "../../arrow/rows/json-rows.ts";
 import { type FileFormat, TAB } from "./formats.ts";
-import { toCsv } from "./text.ts";
 
 /** Converts an answer, an Arrow IPC stream or file, to a file of a format. */
 export const ENCODERS: Readonly<

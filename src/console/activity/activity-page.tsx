@@ -54,8 +54,9 @@ export function ActivityPage({ connection }: { connection: Connection }) {
       {isOff && (
         <EmptyNote>The gateway was started with --no-metrics, so that nothing counts its calls.</EmptyNote>
       )}
-      {!isOff && activities.length === 0 && error === undefined && <Waiting what="Counting…" />}
-      {activities.length > 0 && (
+      {!isOff && activities.length < 2 && error === undefined && <Waiting what="Counting…" />}
+      {/* A line takes two readings. */}
+      {activities.length > 1 && (
         <>
           <p class="muted">
             {activities.at(-1)?.running} calls are running. The charts begin when this page opens.

@@ -1,5 +1,6 @@
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
+import { colourOf } from "../shell/colour.ts";
 import "uplot/dist/uPlot.min.css";
 
 /** A line of a chart. */
@@ -74,7 +75,7 @@ function optionsOf(
   lines: readonly Line[],
   format: (value: number) => string,
 ): uPlot.Options {
-  const colour = (name: string) => () => getComputedStyle(element).getPropertyValue(name);
+  const colour = (name: string) => () => colourOf(element, name);
   const axis = {
     stroke: colour("--muted"),
     grid: { stroke: colour("--line"), width: 1 },

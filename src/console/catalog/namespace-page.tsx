@@ -1,7 +1,8 @@
 import { useState } from "preact/hooks";
 import { LateImportForm } from "../import/late-import-form.tsx";
 import type { Connection } from "../session/connection.ts";
-import { permissionsOf, TELL_PERMISSIONS } from "../session/permissions.ts";
+import { permissionsOf, principalOf, TELL_PERMISSIONS } from "../session/permissions.ts";
+import { ActionForm } from "../shell/action-form.tsx";
 import { Crumbs } from "../shell/crumbs.tsx";
 import { Dialog } from "../shell/dialog.tsx";
 import { DropForm } from "../shell/drop-form.tsx";
@@ -9,6 +10,9 @@ import { useCall } from "../shell/hooks.ts";
 import { ErrorNote, Waiting } from "../shell/notes.tsx";
 import { CreateNamespace } from "./create-namespace.tsx";
 import { CreateTable } from "./create-table.tsx";
+import { Folders } from "./folders.tsx";
+import { HomeFacts } from "./home-facts.tsx";
+import { TableList } from "./table-list.tsx";
 
 interface NamespacePageProps {
   readonly connection: Connection;
@@ -20,6 +24,9 @@ interface NamespacePageProps {
 
 type Action = "namespace" | "table" | "drop";
 
+/** Name of the table with sample data. */
+const SAMPLE = "sample_products";
+
 /** A namespace: its properties, and what can be created in it. */
 export function NamespacePage({ connection, id, onCreated, onDropped }: NamespacePageProps) {
   const [action, setAction] = useState<Action>();
@@ -30,6 +37,9 @@ export function NamespacePage({ connection, id, onCreated, onDropped }: Namespac
   );
   const name = id.at(-1) ?? "Catalog";
   const permissions = value && permissionsOf(value);
+  const isRoot = id.length === 0;
+  // Nothing is known of the tables before they are listed.
+  const [tables, setTables] = useState<readonly (readonly string[])[]>();
   const close = () => setAction(undefined);
   return (
     <>
@@ -66,13 +76,21 @@ export function NamespacePage({ connection, id, onCreated, onDropped }: Namespac
           ))}
         </dl>
       )}
-      {permissions?.has("write") ? (
+      {isRoot && value !== undefined && (
+        <HomeFacts connection={connection} principal={principalOf(value)} table={tables?.[0]} />
+      )}
+      {value !== undefined && <Folders connection={connection} id={id} />}
+      {permissions?.has("list") && <TableList connection={connection} id={id} onFound={setTables} />}
+      {permissions?.has("write") &&
+        tables !== undefined &&
+        !tables.some((table) => table.at(-1) === SAMPLE) && (
+          <Sample connection={connection} parent={id} onDone={(table) => onCreated(table, true)} />
+        )}
+      {permissions?.has("write") && (
         <section class="panel">
           <h2>Import a file</h2>
           <LateImportForm connection={connection} parent={id} onDone={(table) => onCreated(table, true)} />
         </section>
-      ) : (
-        value !== undefined && <p class="note">Choose a table in the catalog.</p>
       )}
       {action === "namespace" && (
         <Dialog title="New namespace" onClose={close}>
@@ -111,6 +129,33 @@ export function NamespacePage({ connection, id, onCreated, onDropped }: Namespac
         </Dialog>
       )}
     </>
+  );
+}
+
+interface SampleProps {
+  readonly connection: Connection;
+  readonly parent: readonly string[];
+  onDone(id: readonly string[]): void;
+}
+
+/** The button that creates a table to try things with. */
+function Sample({ connection, parent, onDone }: SampleProps) {
+  const create = async () => {
+    const { createSample } = await import("./sample-data.ts");
+    const id = [...parent, SAMPLE];
+    await createSample(connection, id);
+    onDone(id);
+  };
+  return (
+    <section class="panel">
+      <h2>Try it out</h2>
+      <ActionForm action="Create the sample table" isReady run={create}>
+        <p>
+          A table {SAMPLE} of 300 made-up products with prices, times, lists and vectors. Drop it whenever you
+          like.
+        </p>
+      </ActionForm>
+    </section>
   );
 }
 

@@ -1,6 +1,7 @@
 import { type Schema, Table, tableFromIPC, tableToIPC } from "apache-arrow";
 import { LanceError } from "../../namespace/errors.ts";
 import type { Connection } from "../session/connection.ts";
+import { runInWorker } from "../shell/worker.ts";
 import type { ConversionNews, ConversionTask, TextChoices } from "./convert-worker.ts";
 import { kindOfName } from "./file-kinds.ts";
 
@@ -29,9 +30,6 @@ interface ImportTask extends Source {
   readonly mode: ImportMode;
   onProgress(progress: Progress): void;
 }
-
-/** Script of the worker, beside the page. */
-const WORKER = new URL("convert.js", document.baseURI);
 
 /** Reads the first rows of a file; of a text all values are read, because they decide about its types. */
 export async function lookAt(source: Source, signal: AbortSignal): Promise<Table> {
@@ -78,24 +76,12 @@ function taskOf({ file, choices, schema, isForTable }: Source): Omit<ConversionT
 
 type Rows = Extract<ConversionNews, { readonly rows: unknown }>;
 
-async function converting(
+/** Lets the worker read a file. */
+function converting(
   task: ConversionTask,
   signal?: AbortSignal,
   onPart: (part: number) => void = () => {},
 ): Promise<Rows> {
-  const worker = new Worker(WORKER.href, { type: "module" });
-  try {
-    return await new Promise<Rows>((resolve, reject) => {
-      signal?.addEventListener("abort", () => reject(signal.reason));
-      worker.onerror = () => reject(new LanceError("Internal", "the file cannot be read"));
-      worker.onmessage = ({ data }: MessageEvent<ConversionNews>) => {
-        if (data.kind === "progress") onPart(data.part);
-        else if (data.kind === "failed") reject(new LanceError("InvalidInput", data.message));
-        else resolve(data);
-      };
-      worker.postMessage(task);
-    });
-  } finally {
-    worker.terminate();
-  }
+  const onNews = (news: ConversionNews) => news.kind === "progress" && onPart(news.part);
+  return runInWorker("convert.js", task, (news: ConversionNews) => "rows" in news, { signal, onNews });
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { EMPTY_FORM, requestOf } from "./query-form.ts";
+import { EMPTY_FORM, formOf, paramsOf, requestOf } from "./query-form.ts";
 
 test("an empty form asks for the first rows", () => {
   expect(requestOf(EMPTY_FORM)).toEqual({ k: 10 });
@@ -29,4 +29,12 @@ test("each field becomes its part of the request", () => {
 test("a limit that is none is refused before the call", () => {
   expect(() => requestOf({ ...EMPTY_FORM, limit: "0" })).toThrow("1 or more");
   expect(() => requestOf({ ...EMPTY_FORM, limit: "x" })).toThrow("1 or more");
+});
+
+test("an address keeps a form", () => {
+  const form = { ...EMPTY_FORM, vector: "1,2", filter: "a = 'b'", columns: ["x, y", "z"], limit: "5" };
+  const params = Object.fromEntries(Object.entries(paramsOf(form)).filter(([, text]) => text !== undefined));
+  expect(formOf(params as Record<string, string>)).toEqual(form);
+  expect(formOf({})).toBeUndefined();
+  expect(formOf({ limit: "10", columns: "{" })).toEqual(EMPTY_FORM);
 });

@@ -1,4 +1,5 @@
 import type { JsonArrowSchema } from "../../gen/lance/namespace/v1/schema_pb.ts";
+import type { Params } from "../shell/route.ts";
 import { parseVector } from "./vector-text.ts";
 
 /** What a form asks for, as it was typed. */
@@ -24,6 +25,42 @@ export const EMPTY_FORM: QueryForm = {
   limit: "10",
   distance: "",
 };
+
+/** Fields of a form that are texts, with their names in an address. */
+const TEXTS = {
+  vector: "vector",
+  vectorColumn: "field",
+  words: "words",
+  filter: "filter",
+  limit: "limit",
+  distance: "distance",
+} as const;
+
+/** Reads a form from an address; undefined if the address has none. */
+export function formOf(params: Params): QueryForm | undefined {
+  if (params["limit"] === undefined) return undefined;
+  const texts = Object.entries(TEXTS).map(([field, name]) => [field, params[name] ?? ""]);
+  return { ...EMPTY_FORM, ...Object.fromEntries(texts), columns: namesOf(params["columns"]) };
+}
+
+/** Writes a form for an address. */
+export function paramsOf(form: QueryForm): Readonly<Record<string, string | undefined>> {
+  const texts = Object.entries(TEXTS).map(([field, name]) => [
+    name,
+    String(form[field as keyof typeof TEXTS]) || undefined,
+  ]);
+  const columns = form.columns.length > 0 ? JSON.stringify(form.columns) : undefined;
+  return { ...Object.fromEntries(texts), columns, limit: form.limit || EMPTY_FORM.limit };
+}
+
+function namesOf(text: string | undefined): readonly string[] {
+  try {
+    const names: unknown = JSON.parse(text ?? "[]");
+    return Array.isArray(names) ? names.filter((name) => typeof name === "string") : [];
+  } catch {
+    return [];
+  }
+}
 
 /**
  * Returns the request of a form.

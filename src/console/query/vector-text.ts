@@ -1,3 +1,5 @@
+import { vectorNumber } from "../rows/cells.ts";
+
 /**
  * Reads the numbers of a pasted vector: with or without brackets, separated by commas, semicolons, spaces or lines.
  *
@@ -13,4 +15,9 @@ export function parseVector(text: string): number[] {
     if (!Number.isFinite(value)) throw new Error(`“${part.slice(0, 40)}” is not a number`);
     return value;
   });
+}
+
+/** Writes the numbers of a vector of a row, with all their digits. */
+export function vectorText(values: ArrayLike<number>): string {
+  return Array.from(values, (value) => vectorNumber(value, values instanceof Float32Array)).join(", ");
 }

@@ -74,7 +74,7 @@ function otherCell(column: Vector, index: number): Cell {
 }
 
 /** Returns a value as an export has it. */
-function contentOf(column: Vector, index: number): unknown {
+export function contentOf(column: Vector, index: number): unknown {
   const itemAt = readers.get(column) ?? chunkedReader(column, itemReader(arrow, column.type, TEXT_FORMS));
   readers.set(column, itemAt);
   return itemAt(index);

@@ -1,56 +1,79 @@
-import { useEffect, useState } from "preact/hooks";
 import { formatCount } from "../shell/format.ts";
 import { useCall } from "../shell/hooks.ts";
 import { EmptyNote, ErrorNote, Waiting } from "../shell/notes.tsx";
 import type { TableContext } from "../table/table-context.ts";
-import { Grid } from "./grid.tsx";
+import type { RowOrder } from "./columns.ts";
+import { Grid, type OnLike } from "./grid.tsx";
+import { orderingOf, orderOf, orderText } from "./order.ts";
+import { RowActions } from "./row-actions.tsx";
 
 /** Rows on a page. */
-const PAGE_ROWS = 25;
+const PAGE_ROWS = 50;
 
 interface PreviewProps {
   readonly table: TableContext;
-  readonly onLike: (column: string, values: ArrayLike<number>) => void;
+  readonly onLike: OnLike;
+  /** Called when rows have changed. */
+  onChanged(): void;
 }
 
 /** Rows of a table, page by page. */
-export function Preview({ table: { connection, id, at }, onLike }: PreviewProps) {
-  const [offset, setOffset] = useState(0);
-  const place = [id.join("/"), at.version, at.branch];
-  useEffect(() => setOffset(0), place);
+export function Preview({ table, onLike, onChanged }: PreviewProps) {
+  const { connection, id, at, current, params, onParams } = table;
   const { namespace } = connection;
+  const offset = Math.max(0, Number.parseInt(params["offset"] ?? "0", 10) || 0);
+  const order = orderOf(params["order"]);
+  const place = [id.join("/"), at.version, at.branch, current];
   const count = useCall(
     async (signal) => (await namespace.countTableRows({ id, ...at }, { signal })).count,
     [namespace, ...place],
   );
+  const query = { id, ...at, orderBy: orderingOf(order) };
   const { value, error, isRunning, reload } = useCall(
-    (signal) => namespace.queryTable({ id, ...at, k: PAGE_ROWS, offset }, { signal }).toTable(),
-    [namespace, ...place, offset],
+    async (signal) => ({
+      rows: await namespace.queryTable({ ...query, k: PAGE_ROWS, offset }, { signal }).toTable(),
+      offset,
+    }),
+    [namespace, ...place, offset, params["order"]],
   );
+  const open = (next: number, sorted: RowOrder | undefined) =>
+    onParams({ offset: next > 0 ? String(next) : undefined, order: orderText(sorted) });
   if (error !== undefined) return <ErrorNote error={error} retry={reload} />;
   if (value === undefined) return <Waiting what="Reading rows…" />;
-  if (value.numRows === 0 && offset === 0) return <EmptyNote>The table has no rows yet.</EmptyNote>;
+  const { rows, offset: start } = value;
+  if (rows.numRows === 0 && start === 0) return <EmptyNote>The table has no rows yet.</EmptyNote>;
   const total = count.value === undefined ? undefined : Number(count.value);
-  const end = offset + value.numRows;
+  const end = start + rows.numRows;
   return (
     <>
-      <Grid rows={value} offset={offset} caption={`Rows of ${id.at(-1)}`} onLike={onLike} />
+      <Grid
+        rows={rows}
+        offset={start}
+        caption={`Rows of ${id.at(-1)}`}
+        onLike={onLike}
+        sorting={{ order, onOrder: (next) => open(0, next) }}
+        source={{
+          name: id.at(-1) ?? "rows",
+          readAll: (k) => namespace.queryTable({ ...query, k }).bytes(),
+        }}
+        actionsOf={(index) => <RowActions table={table} rows={rows} index={index} onChanged={onChanged} />}
+      />
       <nav class="pager" aria-label="Pages of rows">
         <button
           type="button"
-          disabled={offset === 0 || isRunning}
-          onClick={() => setOffset(offset - PAGE_ROWS)}
+          disabled={start === 0 || isRunning}
+          onClick={() => open(Math.max(0, start - PAGE_ROWS), order)}
         >
           Previous
         </button>
         <span role="status">
-          {formatCount(offset + 1)} to {formatCount(end)}
+          {formatCount(start + 1)} to {formatCount(end)}
           {total !== undefined && ` of ${formatCount(total)}`}
         </span>
         <button
           type="button"
-          disabled={value.numRows < PAGE_ROWS || end === total || isRunning}
-          onClick={() => setOffset(offset + PAGE_ROWS)}
+          disabled={rows.numRows < PAGE_ROWS || end === total || isRunning}
+          onClick={() => open(start + PAGE_ROWS, order)}
         >
           Next
         </button>

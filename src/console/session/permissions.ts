@@ -20,3 +20,15 @@ export function permissionsOf({
   if (told === undefined) return new Set(ALL);
   return new Set(told.split(", "));
 }
+
+const PRINCIPAL = "header.x-lance-gateway-principal";
+
+/** Returns who the caller is, such as `api-key:dashboards`; undefined where callers prove nothing. */
+export function principalOf({
+  context,
+}: {
+  readonly context: Readonly<Record<string, string>>;
+}): string | undefined {
+  const told = context[PRINCIPAL];
+  return told === undefined ? undefined : decodeURIComponent(told);
+}

@@ -1,14 +1,16 @@
 import { useState } from "preact/hooks";
 import type { Session } from "../session/credential.ts";
+import { readSignInFacts } from "../session/sign-in-facts.ts";
 import { ActionForm } from "./action-form.tsx";
 import { Dialog } from "./dialog.tsx";
+import { useCall } from "./hooks.ts";
 import { hrefOf, type Route } from "./route.ts";
 
 interface HeaderProps {
   readonly session: Session;
   readonly route: Route;
   readonly isTreeOpen: boolean;
-  /** Opens or closes the tree, which phones hide. */
+  /** Opens or closes the tree, which narrow screens hide. */
   onTree(): void;
   onSession(session: Session): void;
 }
@@ -17,6 +19,8 @@ interface HeaderProps {
 export function Header({ session, route, isTreeOpen, onTree, onSession }: HeaderProps) {
   const [isChoosing, setChoosing] = useState(false);
   const isActivity = route.page === "activity";
+  const facts = useCall(readSignInFacts, []);
+  const hasDatabases = session.database !== undefined || facts.value?.hasDatabases === true;
   return (
     <header class="bar">
       <button type="button" class="quiet tree-button" aria-expanded={isTreeOpen} onClick={onTree}>
@@ -34,9 +38,11 @@ export function Header({ session, route, isTreeOpen, onTree, onSession }: Header
         </a>
       </nav>
       <div class="bar-end">
-        <button type="button" class="quiet" onClick={() => setChoosing(true)}>
-          {session.database ? `Database ${session.database}` : "Database"}
-        </button>
+        {hasDatabases && (
+          <button type="button" class="quiet" onClick={() => setChoosing(true)}>
+            {session.database ? `Database ${session.database}` : "Database"}
+          </button>
+        )}
         {session.credential && (
           <button type="button" class="quiet" onClick={() => onSession({ database: session.database })}>
             Sign out

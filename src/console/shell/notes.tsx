@@ -36,7 +36,7 @@ const HEADLINES: Readonly<Record<string, string>> = {
   Internal: "It failed.",
   Unsupported: "This catalog does not support it.",
   PermissionDenied: "Not allowed.",
-  Unauthenticated: "The credential is missing or wrong.",
+  Unauthenticated: "Not signed in.",
   ServiceUnavailable: "The gateway does not answer.",
   Throttling: "The gateway is busy.",
 };

@@ -6,6 +6,7 @@ test.each<Route>([
   { page: "namespace", id: [] },
   { page: "namespace", id: ["a/b", "c d", "%"] },
   { page: "table", id: ["ns", "t#1?"], view: "query" },
+  { page: "table", id: ["t"], view: "query", params: { filter: "a = 'b&c' # ?", limit: "10" } },
 ])("the link to a page leads to the page: %o", (route) => {
   expect(parseRoute(hrefOf(route))).toEqual(route);
 });

@@ -62,9 +62,14 @@ export function indexableColumns(schema: JsonArrowSchema | undefined): readonly 
   return (schema?.fields ?? []).flatMap((field) => columnsOf(field, ""));
 }
 
+/** Returns a field's name as requests have it: an odd one stands between backticks. */
+export function fieldPath(name: string): string {
+  return /^\w+$/.test(name) ? name : `\`${name.replaceAll("`", "``")}\``;
+}
+
 function columnsOf({ name, type }: JsonArrowField, before: string): readonly IndexableColumn[] {
   if (type === undefined) return [];
-  const path = before + (/^\w+$/.test(name) ? name : `\`${name.replaceAll("`", "``")}\``);
+  const path = before + fieldPath(name);
   if (type.type === "struct") return type.fields.flatMap((field) => columnsOf(field, `${path}.`));
   const kind = kindOf(type);
   if (kind === undefined) return [];

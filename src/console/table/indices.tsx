@@ -1,13 +1,14 @@
 import { useEffect, useState } from "preact/hooks";
 import type { IndexContent } from "../../gen/lance/namespace/v1/index_pb.ts";
 import type { JsonArrowSchema } from "../../gen/lance/namespace/v1/schema_pb.ts";
+import { ActionForm } from "../shell/action-form.tsx";
 import { Dialog } from "../shell/dialog.tsx";
 import { DropForm } from "../shell/drop-form.tsx";
-import { formatBytes, formatCount } from "../shell/format.ts";
+import { formatBytes, formatCount, formatSeconds, formatTime } from "../shell/format.ts";
 import { useCall } from "../shell/hooks.ts";
 import { EmptyNote, ErrorNote, Waiting } from "../shell/notes.tsx";
 import { CreateIndex } from "./create-index.tsx";
-import { type Job, listJobs } from "./jobs.ts";
+import { cancelJob, type Job, listJobs } from "./jobs.ts";
 import type { TableContext } from "./table-context.ts";
 
 /** Time between two looks at work that is in flight, in milliseconds. */
@@ -21,16 +22,16 @@ interface IndicesProps {
 
 /** The indices of a table, how much of the table is in each, and the jobs that work on it. */
 export function Indices({ table, schema, onChanged }: IndicesProps) {
-  const { connection, id, at, permissions } = table;
+  const { connection, id, at, permissions, current } = table;
   const { namespace } = connection;
-  const [action, setAction] = useState<"create" | { readonly drop: string }>();
+  const [action, setAction] = useState<"create" | { readonly drop: string } | { readonly cancel: Job }>();
   const mayChange = permissions.has("write");
   const { branch } = at;
   const indices = useCall(
     async (signal) => await Array.fromAsync(namespace.listTableIndices({ id, branch }, { signal })),
-    [namespace, id.join("/"), branch],
+    [namespace, id.join("/"), branch, current],
   );
-  const jobs = useCall((signal) => listJobs(connection, id, signal), [connection, id.join("/")]);
+  const jobs = useCall((signal) => listJobs(connection, id, signal), [connection, id.join("/"), current]);
   const isUnderWay =
     jobs.value?.some(({ isEnded }) => !isEnded) || indices.value?.some((index) => partOf(index) < 1);
   useEffect(() => {
@@ -38,6 +39,8 @@ export function Indices({ table, schema, onChanged }: IndicesProps) {
     const timer = setInterval(() => {
       indices.reload();
       jobs.reload();
+      // The header has the version and the number of indices.
+      onChanged();
     }, INTERVAL_MS);
     return () => clearInterval(timer);
   }, [isUnderWay]);
@@ -50,6 +53,10 @@ export function Indices({ table, schema, onChanged }: IndicesProps) {
   };
   const drop = async (indexName: string) => {
     await namespace.dropTableIndex({ id, branch, indexName });
+    done();
+  };
+  const cancel = async (job: Job) => {
+    await cancelJob(connection, job.id);
     done();
   };
   return (
@@ -67,7 +74,14 @@ export function Indices({ table, schema, onChanged }: IndicesProps) {
           <CreateIndex table={table} schema={schema} onDone={done} />
         </Dialog>
       )}
-      {typeof action === "object" && (
+      {typeof action === "object" && "cancel" in action && (
+        <Dialog title={`Cancel the job: ${action.cancel.kind}`} onClose={close}>
+          <ActionForm action="Cancel the job" isDangerous isReady run={() => cancel(action.cancel)}>
+            <p>The job ends, and what it has done so far is not kept. The table stays as it is.</p>
+          </ActionForm>
+        </Dialog>
+      )}
+      {typeof action === "object" && "drop" in action && (
         <Dialog title={`Drop index ${action.drop}`} onClose={close}>
           <DropForm name={action.drop} drop={() => drop(action.drop)}>
             Searches compare with every row then. The rows stay.
@@ -97,7 +111,11 @@ export function Indices({ table, schema, onChanged }: IndicesProps) {
           ) : (
             <ul class="cards">
               {jobs.value.map((job) => (
-                <JobCard key={job.id} job={job} />
+                <JobCard
+                  key={job.id}
+                  job={job}
+                  onCancel={mayChange && !job.isEnded ? () => setAction({ cancel: job }) : undefined}
+                />
               ))}
             </ul>
           )}
@@ -139,12 +157,30 @@ function Index({ index, onDrop }: IndexProps) {
   );
 }
 
-function JobCard({ job: { kind, state, detail } }: { job: Job }) {
+interface JobCardProps {
+  readonly job: Job;
+  /** Default: it has ended, or the caller may not cancel it. */
+  readonly onCancel: (() => void) | undefined;
+}
+
+function JobCard({ job: { kind, state, since, isEnded }, onCancel }: JobCardProps) {
   return (
     <li>
       <strong>{kind}</strong>
       <span class="badge">{state}</span>
-      {detail !== "" && <span class="muted">{detail}</span>}
+      <span class="muted">
+        {isEnded
+          ? `began ${formatTime(since)}`
+          : `for ${formatSeconds(Math.max(0, Date.now() - since) / 1000)}`}
+      </span>
+      {!isEnded && <progress aria-label={`${kind} is in progress`} />}
+      {onCancel && (
+        <span class="card-actions">
+          <button type="button" onClick={onCancel}>
+            Cancel
+          </button>
+        </span>
+      )}
     </li>
   );
 }

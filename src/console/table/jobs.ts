@@ -1,6 +1,5 @@
 import { LanceError } from "../../namespace/errors.ts";
 import type { Connection } from "../session/connection.ts";
-import { formatTime } from "../shell/format.ts";
 
 /** Work on a table in the background. */
 export interface Job {
@@ -8,7 +7,8 @@ export interface Job {
   readonly kind: string;
   readonly state: string;
   readonly isEnded: boolean;
-  readonly detail: string;
+  /** Time of its start, in milliseconds since 1970. */
+  readonly since: number;
 }
 
 interface JobPage {
@@ -62,6 +62,18 @@ export async function listJobs(
     kind: job_type.replaceAll("_", " "),
     state: WORDS[state] ?? state.toLowerCase(),
     isEnded: state !== "IN_PROGRESS",
-    detail: `since ${formatTime(created_at_millis)}`,
+    since: created_at_millis,
   }));
+}
+
+/** Ends a job before its time; what it has done so far is not kept. */
+export async function cancelJob(connection: Pick<Connection, "fetch">, jobId: string): Promise<void> {
+  const response = await connection.fetch("/v1/jobs/cancel", {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ job_id: jobId }),
+  });
+  if (response.ok) return;
+  const { error } = (await response.json().catch(() => ({}))) as { readonly error?: string };
+  throw new LanceError("Internal", error ?? `the job cannot be cancelled: ${response.status}`);
 }

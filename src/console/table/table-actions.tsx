@@ -3,6 +3,7 @@ import { LateImportForm } from "../import/late-import-form.tsx";
 import { ActionForm } from "../shell/action-form.tsx";
 import { Dialog } from "../shell/dialog.tsx";
 import { DropForm } from "../shell/drop-form.tsx";
+import { SnippetDialog } from "../snippets/snippet-dialog.tsx";
 import type { TableContext } from "./table-context.ts";
 
 interface TableActionsProps {
@@ -14,7 +15,7 @@ interface TableActionsProps {
   onChanged(): void;
 }
 
-type Action = "import" | "rename" | "drop";
+type Action = "import" | "rename" | "drop" | "snippet";
 
 /** The buttons for what the caller may do to a table as a whole. */
 export function TableActions({ table, isEmpty, onMoved, onChanged }: TableActionsProps) {
@@ -24,6 +25,11 @@ export function TableActions({ table, isEmpty, onMoved, onChanged }: TableAction
   const name = id.at(-1) ?? "";
   return (
     <div class="actions">
+      {!isEmpty && (
+        <button type="button" onClick={() => setAction("snippet")}>
+          Copy as…
+        </button>
+      )}
       {permissions.has("write") && (
         <button type="button" onClick={() => setAction("import")}>
           Add rows
@@ -39,6 +45,7 @@ export function TableActions({ table, isEmpty, onMoved, onChanged }: TableAction
           </button>
         </>
       )}
+      {action === "snippet" && <SnippetDialog table={table} onClose={close} />}
       {action === "import" && (
         <Dialog title={`Add rows to ${name}`} isWide onClose={close}>
           <LateImportForm

@@ -1,5 +1,6 @@
 import type { Connection } from "../session/connection.ts";
 import type { Permissions } from "../session/permissions.ts";
+import type { Params } from "../shell/route.ts";
 
 /** The state of a table that a page shows. */
 export interface Moment {
@@ -16,10 +17,10 @@ export interface TableContext {
   readonly at: Moment;
   /** What the caller may do to it. */
   readonly permissions: Permissions;
-}
-
-/** A vector of a row, to search for rows like it. */
-export interface Like {
-  readonly column: string;
-  readonly values: ArrayLike<number>;
+  /** Version that is shown, which is another one after a change. */
+  readonly current: bigint | undefined;
+  /** What the address says of the view. */
+  readonly params: Params;
+  /** Changes what the address says of the view; undefined removes an entry. */
+  onParams(change: Readonly<Record<string, string | undefined>>): void;
 }

@@ -1,5 +1,8 @@
-import { useState } from "preact/hooks";
+import { useEffect } from "preact/hooks";
+import { LateMap } from "../map/late-map.tsx";
+import { EMPTY_FORM, paramsOf as formParams } from "../query/query-form.ts";
 import { QueryPage } from "../query/query-page.tsx";
+import { vectorText } from "../query/vector-text.ts";
 import { Preview } from "../rows/preview.tsx";
 import type { Connection } from "../session/connection.ts";
 import { permissionsOf, TELL_PERMISSIONS } from "../session/permissions.ts";
@@ -7,12 +10,12 @@ import { Crumbs } from "../shell/crumbs.tsx";
 import { formatBytes, formatCount } from "../shell/format.ts";
 import { useCall } from "../shell/hooks.ts";
 import { ErrorNote, Waiting } from "../shell/notes.tsx";
-import { hrefOf, type TableView } from "../shell/route.ts";
+import { openRoute, type Params, type TableView } from "../shell/route.ts";
 import { Indices } from "./indices.tsx";
 import { Refs } from "./refs.tsx";
 import { Schema } from "./schema.tsx";
 import { TableActions } from "./table-actions.tsx";
-import type { Like, Moment, TableContext } from "./table-context.ts";
+import type { Moment, TableContext } from "./table-context.ts";
 import { Versions } from "./versions.tsx";
 import { Views } from "./views.tsx";
 
@@ -20,14 +23,15 @@ interface TablePageProps {
   readonly connection: Connection;
   readonly id: readonly string[];
   readonly view: TableView;
+  /** What the address says of the view. */
+  readonly params: Params;
   /** Called when the table has another name, or is gone. */
   onMoved(to: readonly string[] | undefined): void;
 }
 
 /** A table: its figures, and one of its views. */
-export function TablePage({ connection, id, view, onMoved }: TablePageProps) {
-  const [at, setAt] = useState<Moment>({});
-  const [like, setLike] = useState<Like>();
+export function TablePage({ connection, id, view, params, onMoved }: TablePageProps) {
+  const at = momentOf(params);
   const { namespace } = connection;
   const table = useCall(
     (signal) =>
@@ -37,6 +41,12 @@ export function TablePage({ connection, id, view, onMoved }: TablePageProps) {
       ),
     [namespace, id.join("/"), at.version, at.branch],
   );
+  // Others change tables, too.
+  useEffect(() => {
+    const look = () => document.visibilityState === "visible" && table.reload();
+    document.addEventListener("visibilitychange", look);
+    return () => document.removeEventListener("visibilitychange", look);
+  }, [table.reload]);
   const name = id.at(-1) ?? "";
   const head = (
     <header class="page-head">
@@ -62,14 +72,19 @@ export function TablePage({ connection, id, view, onMoved }: TablePageProps) {
   }
   const description = table.value;
   const isEmpty = description.isOnlyDeclared === true;
-  const context = { connection, id, at, permissions: permissionsOf(description) };
-  const open = (moment: Moment) => {
-    setAt(moment);
-    location.hash = hrefOf({ page: "table", id, view: "rows" });
+  const context: TableContext = {
+    ...{ connection, id, at, params },
+    current: description.version,
+    permissions: permissionsOf(description),
+    onParams: (change) => openRoute({ page: "table", id, view, params: changed(params, change) }),
   };
-  const search = (column: string, values: ArrayLike<number>) => {
-    setLike({ column, values });
-    location.hash = hrefOf({ page: "table", id, view: "query" });
+  const show = (moment: Moment, next: TableView) =>
+    openRoute({ page: "table", id, view: next, params: paramsOf(moment) });
+  const open = (moment: Moment) => show(moment, "rows");
+  const search = (vectorColumn: string, values: ArrayLike<number>) => {
+    const form = { ...EMPTY_FORM, vector: vectorText(values), vectorColumn };
+    const query = changed(paramsOf(at), formParams(form));
+    openRoute({ page: "table", id, view: "query", params: query });
   };
   return (
     <>
@@ -87,17 +102,18 @@ export function TablePage({ connection, id, view, onMoved }: TablePageProps) {
         <p class="note note-moment">
           This is {at.branch === undefined ? "" : `branch ${at.branch}`}
           {at.version === undefined ? "" : ` version ${at.version}`}.{" "}
-          <button type="button" onClick={() => setAt({})}>
+          <button type="button" onClick={() => show({}, view)}>
             Back to the newest
           </button>
         </p>
       )}
       {!isEmpty && (
         <>
-          <Views id={id} current={view} />
-          {view === "rows" && <Preview table={context} onLike={search} />}
-          {view === "schema" && <Schema description={description} />}
-          {view === "query" && <QueryPage table={context} schema={description.schema} like={like} />}
+          <Views id={id} current={view} params={paramsOf(at)} />
+          {view === "rows" && <Preview table={context} onLike={search} onChanged={table.reload} />}
+          {view === "schema" && <Schema table={context} description={description} onChanged={table.reload} />}
+          {view === "query" && <QueryPage table={context} schema={description.schema} />}
+          {view === "map" && <LateMap table={context} schema={description.schema} />}
           {view === "versions" && (
             <Versions table={context} current={description.version} onOpen={open} onChanged={table.reload} />
           )}
@@ -106,7 +122,7 @@ export function TablePage({ connection, id, view, onMoved }: TablePageProps) {
               table={context}
               current={description.version}
               onOpen={open}
-              onBranchDropped={(branch) => branch === at.branch && setAt({})}
+              onBranchDropped={(branch) => branch === at.branch && show({}, view)}
             />
           )}
           {view === "indices" && (
@@ -116,6 +132,24 @@ export function TablePage({ connection, id, view, onMoved }: TablePageProps) {
       )}
     </>
   );
+}
+
+/** Reads the version and the branch from an address. */
+function momentOf({ version, branch }: Params): Moment {
+  return {
+    version: version !== undefined && /^\d{1,18}$/.test(version) ? BigInt(version) : undefined,
+    branch: branch || undefined,
+  };
+}
+
+/** Writes a version and a branch for an address. */
+function paramsOf({ version, branch }: Moment): Params {
+  return { ...(version !== undefined && { version: String(version) }), ...(branch && { branch }) };
+}
+
+function changed(params: Params, change: Readonly<Record<string, string | undefined>>): Params {
+  const entries = Object.entries({ ...params, ...change });
+  return Object.fromEntries(entries.flatMap(([name, text]) => (text === undefined ? [] : [[name, text]])));
 }
 
 interface FiguresProps {

@@ -1,8 +1,9 @@
 import { useState } from "preact/hooks";
+import { changesOf, rowChangeText, type VersionChange } from "../../client/version-changes.ts";
 import type { TableVersion } from "../../gen/lance/namespace/v1/version_pb.ts";
 import { ActionForm } from "../shell/action-form.tsx";
 import { Dialog } from "../shell/dialog.tsx";
-import { formatAge, formatTime } from "../shell/format.ts";
+import { formatAge, formatCount, formatTime } from "../shell/format.ts";
 import { useCall } from "../shell/hooks.ts";
 import { EmptyNote, ErrorNote, Waiting } from "../shell/notes.tsx";
 import type { Moment, TableContext } from "./table-context.ts";
@@ -31,7 +32,16 @@ export function Versions({
   const { branch } = at;
   const { value, error, reload } = useCall(
     (signal) => namespace.listTableVersions({ id, branch, limit, descending: true }, { signal }),
-    [namespace, id.join("/"), branch, limit],
+    [namespace, id.join("/"), branch, limit, current],
+  );
+  // What each version did takes calls of its own, and comes later.
+  const changes = useCall(
+    async (signal) => {
+      if (value === undefined) return new Map<bigint, VersionChange>();
+      const asked = changesOf(namespace, { id, branch }, listed(value.versions), signal);
+      return new Map((await Array.fromAsync(asked)).map((change) => [change.version.version, change]));
+    },
+    [value],
   );
   if (error !== undefined) return <ErrorNote error={error} retry={reload} />;
   if (value === undefined) return <Waiting what="Reading versions…" />;
@@ -61,7 +71,7 @@ export function Versions({
       <ol class="timeline">
         {versions.map((version, index) => (
           <li key={String(version.version)} class={version.version === current ? "is-current" : undefined}>
-            <VersionHead version={version} />
+            <VersionHead version={version} change={changes.value?.get(version.version)} />
             <span class="timeline-actions">
               {version.version === current ? (
                 <span class="badge">shown</span>
@@ -91,12 +101,39 @@ export function Versions({
   );
 }
 
-function VersionHead({ version: { version, timestampMillis, metadata } }: { version: TableVersion }) {
+/** Yields versions, the newest first. */
+async function* listed(versions: readonly TableVersion[]): AsyncIterable<TableVersion> {
+  yield* versions.toSorted((a, b) => Number(b.version - a.version));
+}
+
+/** What the operations did that made a version, in words. */
+const DEEDS: Readonly<Record<string, string>> = {
+  Append: "rows added",
+  Overwrite: "written anew",
+  Delete: "rows deleted",
+  Update: "rows changed",
+  Merge: "columns added",
+  Project: "columns renamed or dropped",
+  CreateIndex: "indices changed",
+  Rewrite: "files compacted",
+  ReserveFragments: "compaction prepared",
+  Restore: "an older version restored",
+  UpdateConfig: "metadata changed",
+};
+
+interface VersionHeadProps {
+  readonly version: TableVersion;
+  /** Default: not known, or not yet. */
+  readonly change: VersionChange | undefined;
+}
+
+function VersionHead({ version: { version, timestampMillis, metadata }, change }: VersionHeadProps) {
   const millis = timestampMillis === undefined ? undefined : Number(timestampMillis);
   const facts = Object.entries(metadata).map(([name, value]) => `${name}: ${value}`);
   return (
     <div>
       <strong>Version {String(version)}</strong>
+      {change !== undefined && <span class="deed">{deedOf(change)}</span>}
       {millis !== undefined && (
         <time dateTime={new Date(millis).toISOString()} title={formatTime(millis)}>
           {formatAge(millis, Date.now())}, {formatTime(millis)}
@@ -105,4 +142,13 @@ function VersionHead({ version: { version, timestampMillis, metadata } }: { vers
       {facts.length > 0 && <span class="muted">{facts.join(", ")}</span>}
     </div>
   );
+}
+
+/** Says what a version did, how many rows that were, and how many it has. */
+function deedOf(change: VersionChange): string {
+  const { operation, rows, version } = change;
+  const isFirst = version.version === 1n && operation === "Overwrite";
+  const deed = isFirst ? "created" : operation === undefined ? "" : (DEEDS[operation] ?? operation);
+  const total = rows === undefined ? "" : `${formatCount(rows)} ${rows === 1n ? "row" : "rows"}`;
+  return [deed, rowChangeText(change), total].filter((each) => each !== "").join(", ");
 }

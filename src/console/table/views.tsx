@@ -1,10 +1,11 @@
 import { useEffect, useRef } from "preact/hooks";
-import { hrefOf, type TableView } from "../shell/route.ts";
+import { hrefOf, type Params, type TableView } from "../shell/route.ts";
 
 const VIEWS: Readonly<Record<TableView, string>> = {
   rows: "Rows",
   schema: "Schema",
   query: "Query",
+  map: "Map",
   versions: "Versions",
   refs: "Branches and tags",
   indices: "Indices and jobs",
@@ -13,10 +14,12 @@ const VIEWS: Readonly<Record<TableView, string>> = {
 interface ViewsProps {
   readonly id: readonly string[];
   readonly current: TableView;
+  /** The version and the branch that are shown. */
+  readonly params: Params;
 }
 
 /** Links to the views of a table. A phone shows a part of them, the current one included. */
-export function Views({ id, current }: ViewsProps) {
+export function Views({ id, current, params }: ViewsProps) {
   const shown = useRef<HTMLAnchorElement>(null);
   useEffect(() => shown.current?.scrollIntoView({ block: "nearest", inline: "nearest" }), [current]);
   return (
@@ -25,7 +28,7 @@ export function Views({ id, current }: ViewsProps) {
         <a
           key={each}
           ref={each === current ? shown : null}
-          href={hrefOf({ page: "table", id, view: each as TableView })}
+          href={hrefOf({ page: "table", id, view: each as TableView, params })}
           aria-current={each === current ? "page" : undefined}
         >
           {title}

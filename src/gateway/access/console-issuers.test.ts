@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { consoleIssuersOf } from "./console-issuers.ts";
+import { consoleIssuersOf, consoleSignInOf } from "./console-issuers.ts";
 
 const [A, B] = ["https://a.example", "https://b.example"] as const;
 
@@ -16,4 +16,15 @@ test("an issuer's own settings override those of all issuers", () => {
     { issuer: A, clientId: "console", scope: "openid profile" },
     { issuer: B, clientId: "b", scope: "openid lance" },
   ]);
+});
+
+test("the console offers the kinds of credentials that the gateway checks", () => {
+  expect(consoleSignInOf({ auth: ["api-key"] }, [undefined])).toEqual({
+    methods: ["api-key"],
+    hasDatabases: false,
+    issuers: [],
+  });
+  const both = consoleSignInOf({ auth: ["oidc", "mtls", "api-key"] }, ["a", "b", undefined]);
+  expect(both).toMatchObject({ methods: ["api-key", "token"], hasDatabases: true });
+  expect(consoleSignInOf({ auth: ["mtls"] }, ["a"])).toMatchObject({ methods: [], hasDatabases: false });
 });

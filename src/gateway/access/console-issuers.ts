@@ -1,5 +1,5 @@
 import type { ServeOptions } from "../../config/options/groups.ts";
-import type { ConsoleIssuer } from "../../server/app/console-pages.ts";
+import type { ConsoleIssuer, ConsoleSignIn } from "../../server/app/console-pages.ts";
 
 /** Options that say where the console signs in. */
 type SignInOptions = Partial<Pick<ServeOptions, "oidcIssuers" | "consoleOidcClientId" | "consoleOidcScope">>;
@@ -14,4 +14,21 @@ export function consoleIssuersOf({
     ({ issuer, consoleClientId: clientId = consoleOidcClientId, consoleScope: scope = consoleOidcScope }) =>
       clientId === undefined ? [] : [{ issuer, clientId, scope }],
   );
+}
+
+/** Returns how callers of a gateway sign in by the console. */
+export function consoleSignInOf(
+  options: SignInOptions & Partial<Pick<ServeOptions, "auth">>,
+  databases: Iterable<string | undefined>,
+): ConsoleSignIn {
+  const { auth = [] } = options;
+  const isOfTokens = auth.includes("oidc") || auth.includes("kubernetes");
+  return {
+    methods: [
+      ...(auth.includes("api-key") ? (["api-key"] as const) : []),
+      ...(isOfTokens ? (["token"] as const) : []),
+    ],
+    hasDatabases: Array.from(databases).filter((name) => name !== undefined).length > 1,
+    issuers: consoleIssuersOf(options),
+  };
 }

@@ -2,7 +2,7 @@ import { pino } from "pino";
 import { expect, test } from "vitest";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import { createCall } from "../../namespace/call/call.ts";
-import type { Action } from "../../namespace/call/principal.ts";
+import type { Action, Principal } from "../../namespace/call/principal.ts";
 import type { OperationRequest } from "../call/interceptor.ts";
 import { tellPermissions } from "./tell-permissions.ts";
 
@@ -10,10 +10,11 @@ interface Caller {
   readonly asks?: string;
   readonly may?: (action: Action) => boolean | Promise<boolean>;
   readonly isReadOnly?: boolean;
+  readonly principal?: Principal;
 }
 
-/** Returns what the step tells a caller; undefined if it tells nothing. */
-async function told({ asks = "permissions", may, isReadOnly = false }: Caller): Promise<string | undefined> {
+/** Returns the headers with which the step answers a caller. */
+async function headersFor({ asks = "permissions", may, isReadOnly = false, principal }: Caller) {
   const call = createCall({
     method: LanceNamespaceService.method.describeTable,
     ...{ protocol: "connect", requestId: "1", deadline: undefined, accept: undefined },
@@ -22,8 +23,14 @@ async function told({ asks = "permissions", may, isReadOnly = false }: Caller): 
     log: pino({ level: "silent" }),
   });
   call.may = may;
+  call.principal = principal;
   await tellPermissions(isReadOnly)(call, {} as OperationRequest, async () => ({}) as never);
-  return call.responseHeaders["x-lance-gateway-permissions"];
+  return call.responseHeaders;
+}
+
+/** Returns what the step tells a caller; undefined if it tells nothing. */
+async function told(caller: Caller) {
+  return (await headersFor(caller))["x-lance-gateway-permissions"];
 }
 
 test("a gateway that asks nobody allows everything", async () => {
@@ -41,4 +48,19 @@ test("a gateway for reading only names no writes, whatever the role is", async (
 
 test("a caller that does not ask is told nothing", async () => {
   expect(await told({ asks: "something else" })).toBeUndefined();
+});
+
+test("a caller learns the name by which policies know it, in characters that a header can have", async () => {
+  const principal = {
+    by: "oidc",
+    name: "Zoë, sales",
+    credentialId: "1",
+    role: "reader",
+    groups: [],
+    claims: {},
+  } as const;
+  expect(await headersFor({ principal })).toMatchObject({
+    "x-lance-gateway-principal": "oidc%3AZo%C3%AB%2C%20sales",
+  });
+  expect(await headersFor({ principal, asks: "other" })).toEqual({});
 });

@@ -9,9 +9,12 @@ const ASKS = "permissions";
 /** Header of the answer: the kinds of operations that the caller may do to the object, separated by commas. */
 const PERMISSIONS_HEADER = "x-lance-gateway-permissions";
 
+/** Header of the answer: who the caller is, as policies name it, encoded as a part of an address. */
+const PRINCIPAL_HEADER = "x-lance-gateway-principal";
+
 /**
- * Tells a caller that asks for it what it may do to the object of its call, so that a user interface can leave out
- * the rest. Roles or policies decide; a kind is listed if every operation of it is allowed.
+ * Tells a caller that asks for it what it may do to the object of its call, and who it is, so that a user
+ * interface can leave out the rest. Roles or policies decide; a kind is listed if every operation of it is allowed.
  *
  * @param isReadOnly whether the gateway refuses everything that writes.
  */
@@ -24,6 +27,9 @@ export function tellPermissions(isReadOnly: boolean): Interceptor {
       if (call.may === undefined || (await call.may(action))) allowed.push(action);
     }
     call.responseHeaders[PERMISSIONS_HEADER] = allowed.join(", ");
+    const { principal } = call;
+    if (principal !== undefined)
+      call.responseHeaders[PRINCIPAL_HEADER] = encodeURIComponent(`${principal.by}:${principal.name}`);
     // The header is also an entry of the message.
     call.takes = undefined;
   }

@@ -32,7 +32,7 @@ async function serve({
   const { log } = memoryLog();
   const server = createServer({
     ...{ service: fakeService(), readiness: createReadiness(), log },
-    console: { directory, issuers: () => issuers },
+    console: { directory, signIn: () => ({ methods: ["token"], hasDatabases: false, issuers }) },
     ...options,
   });
   onTestFinished(async () => void (await server.close({ graceMs: 0 })));
@@ -131,7 +131,7 @@ describe("the console", () => {
     const { headers } = await ask("/console/", BROWSER);
     expect(headers["content-security-policy"]).toContain("; connect-src 'self' https://login.example; ");
     const { body, headers: own } = await ask("/console/sign-in.json");
-    expect(JSON.parse(body)).toEqual({ issuers });
+    expect(JSON.parse(body)).toEqual({ methods: ["token"], hasDatabases: false, issuers });
     expect([own["content-type"], own["cache-control"]]).toEqual([
       "application/json; charset=utf-8",
       "no-store",

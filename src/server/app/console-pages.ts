@@ -6,7 +6,7 @@ import { sendFile } from "./static-file.ts";
 /** Path of the console. */
 const PLACE = "/console";
 
-/** Where the page learns at which issuers it signs in. */
+/** Where the page learns how its user signs in. */
 const SIGN_IN = `${PLACE}/sign-in.json`;
 
 /** An issuer at which the console signs in, as a public client. */
@@ -17,12 +17,22 @@ export interface ConsoleIssuer {
   readonly scope: string;
 }
 
+/** How callers sign in, as the console asks for it. */
+export interface ConsoleSignIn {
+  /** Kinds of credentials that the gateway checks. */
+  readonly methods: readonly ("api-key" | "token")[];
+  /** Whether a call can choose one of several databases. */
+  readonly hasDatabases: boolean;
+  /** Issuers at which it signs in. */
+  readonly issuers: readonly ConsoleIssuer[];
+}
+
 /** Options of {@link consolePlugin}. */
 export interface ConsoleOptions {
   /** Directory of its build. */
   readonly directory: string;
-  /** Returns the issuers at which it signs in now. */
-  issuers(): readonly ConsoleIssuer[];
+  /** Returns how callers sign in now. */
+  signIn(): ConsoleSignIn;
 }
 
 /**
@@ -59,14 +69,14 @@ export function isConsolePath(path: string): boolean {
 }
 
 /** Serves the console below `/console/`. */
-export const consolePlugin: FastifyPluginCallback<ConsoleOptions> = (app, { directory, issuers }, done) => {
+export const consolePlugin: FastifyPluginCallback<ConsoleOptions> = (app, { directory, signIn }, done) => {
   const readFiles = createConsoleFiles(directory);
 
   app.get(PLACE, (_request, reply) => reply.redirect("console/", 308));
 
   app.get<{ Params: { "*": string } }>(`${PLACE}/*`, async (request, reply) => {
     const files = await readFiles();
-    reply.headers(HEADERS).header("content-security-policy", contentSecurityPolicy(issuers()));
+    reply.headers(HEADERS).header("content-security-policy", contentSecurityPolicy(signIn().issuers));
     if (files === undefined) return notBuilt(reply);
     const file = files.get(request.params["*"] || PAGE);
     if (file === undefined) return reply.code(404).type("text/plain").send("the console has no such file\n");
@@ -74,7 +84,7 @@ export const consolePlugin: FastifyPluginCallback<ConsoleOptions> = (app, { dire
   });
 
   app.get(SIGN_IN, async (_request, reply) =>
-    reply.headers({ ...HEADERS, "cache-control": "no-store" }).send({ issuers: issuers() }),
+    reply.headers({ ...HEADERS, "cache-control": "no-store" }).send(signIn()),
   );
 
   for (const url of [PLACE, `${PLACE}/*`, SIGN_IN]) refuseOtherMethods(app, url);

@@ -1,11 +1,16 @@
 import type { TableVersion } from "../../../client/exports.ts";
 import { parsePath } from "../../../client/object-path.ts";
+import {
+  changesOf,
+  rowChangeOf,
+  rowChangeText,
+  type VersionChange,
+} from "../../../client/version-changes.ts";
 import { parseInteger } from "../../../config/parsers.ts";
 import { catalogCommand } from "../catalog-command.ts";
 import { parseVersion } from "../operands.ts";
 import { BRANCH_OPTION } from "../rows/read-options.ts";
 import { factTable, isoTime, sizeText, timeText } from "../text-table.ts";
-import { changesOf, rowChangeOf, rowChangeText, type VersionChange } from "./version-changes.ts";
 
 /** `lance-gateway versions ls`: lists versions of a table. */
 export const versionsLs = catalogCommand({

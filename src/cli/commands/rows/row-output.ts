@@ -1,7 +1,7 @@
+import { toCsv } from "../../../arrow/rows/csv-rows.ts";
 import { toJsonRows } from "../../../arrow/rows/json-rows.ts";
 import { type OptionTable, UsageError } from "../../../config/option-spec.ts";
 import { parseChoice, parseSwitch } from "../../../config/parsers.ts";
-import { toCsv } from "../../files/text.ts";
 import { toRecords, toTable } from "./row-table.ts";
 
 /** Forms of the output. */

@@ -1,6 +1,6 @@
 import stringWidth from "string-width";
+import { slicesOf } from "../../../arrow/rows/csv-rows.ts";
 import { textOfValue } from "../../../arrow/rows/row-texts.ts";
-import { slicesOf } from "../../files/text.ts";
 import { tableLines } from "../print-list.ts";
 import { cleaned, fitsWidth, terminalWidth } from "../text-table.ts";
 

@@ -20,7 +20,7 @@ import {
 } from "apache-arrow";
 import { test } from "vitest";
 import { toJsonRows } from "../../arrow/rows/json-rows.ts";
-import { toCsv } from "./text.ts";
+import { toCsv } from "./csv-rows.ts";
 
 /** Returns the texts of a table as lines of JSON and as CSV. */
 async function texts(table: Table): Promise<[string, string]> {

@@ -1,5 +1,7 @@
-import { type ErrorName, type Identifier, LanceError, type TableVersion } from "../../../client/exports.ts";
-import type { Namespace } from "../../../client/namespace.ts";
+import type { TableVersion } from "../gen/lance/namespace/v1/version_pb.ts";
+import { type ErrorName, LanceError } from "../namespace/errors.ts";
+import type { Identifier } from "../namespace/identifier.ts";
+import type { Namespace } from "./namespace.ts";
 
 /** The known facts about how a version came about. */
 export interface VersionChange {

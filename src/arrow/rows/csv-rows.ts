@@ -1,5 +1,7 @@
-import { readBatches } from "../../arrow/rows/read-batches.ts";
-import { createTextReader, textOfValue } from "../../arrow/rows/row-texts.ts";
+import { readBatches } from "./read-batches.ts";
+import { createTextReader, textOfValue } from "./row-texts.ts";
+
+const ENCODER = new TextEncoder();
 
 /** Rows whose text is in memory at a time. */
 const SLICE_ROWS = 256;
@@ -16,10 +18,10 @@ export async function* toCsv(answer: AsyncIterable<Uint8Array>, separator = ",")
   const line = (cells: readonly string[]) => `${cells.join(separator)}\n`;
   let isFirst = true;
   for await (const { names, rows } of slicesOf(answer)) {
-    if (isFirst) yield Buffer.from(line(names.map((name) => (ODD_NAME.test(name) ? quoted(name) : name))));
+    if (isFirst) yield ENCODER.encode(line(names.map((name) => (ODD_NAME.test(name) ? quoted(name) : name))));
     isFirst = false;
     const lines = rows.map((row) => line(names.map((name) => cellOf(row[name], separator))));
-    if (lines.length > 0) yield Buffer.from(lines.join(""));
+    if (lines.length > 0) yield ENCODER.encode(lines.join(""));
   }
 }
 
