@@ -1,0 +1,121 @@
+import assert from "node:assert/strict";
+import * as arrow from "apache-arrow";
+import { afterAll, beforeAll, test } from "vitest";
+import { temporaryDirectory } from "../../test/support/directory.ts";
+import { tableOf } from "../../test/support/every-type.ts";
+import { textOfJson } from "../arrow/rows/json-text.ts";
+import { createTextReader } from "../arrow/rows/row-texts.ts";
+import { connect, LanceError } from "../client/index.ts";
+import type { Namespace } from "../client/namespace.ts";
+import { createSqlEngine } from "./create-engine.ts";
+import { runSql } from "./engine-fixture.ts";
+import { tablesOfNamespace } from "./namespace-tables.ts";
+
+const engine = createSqlEngine();
+let namespace: Namespace;
+let remove: () => Promise<void>;
+
+beforeAll(async () => {
+  const directory = await temporaryDirectory();
+  remove = directory.remove;
+  namespace = await connect("dir", { root: directory.path });
+  const people = [1, 2, 3, 4].map((id) => ({ id, name: `name ${id}`, vector: [id, id / 2] }));
+  await namespace.createTable("people", people);
+  await namespace.deleteFromTable({ id: ["people"], predicate: "id = 2" });
+  await namespace.updateTable({
+    id: ["people"],
+    updates: [{ column: "name", expression: "'changed'" }],
+    predicate: "id = 3",
+  });
+  await namespace.createTableBranch({ id: ["people"], name: "trial" });
+  await namespace.deleteFromTable({ id: ["people"], branch: "trial", predicate: "id = 4" });
+  await namespace.createNamespace({ id: ["team"] });
+  await namespace.createTable({ id: ["team", "types"] }, tableOf(STORED) as never);
+});
+
+afterAll(async () => {
+  await engine.close();
+  await namespace.close();
+  await remove();
+});
+
+/** Columns of every kind that a table stores and SQL reads. */
+const STORED = [
+  ...[
+    "bool",
+    "int8",
+    "int64",
+    "uint64",
+    "float16",
+    "float64",
+    "decimal128",
+    "text",
+    "large_text",
+    "bytes",
+    "fixed_bytes",
+  ],
+  ...[
+    "day_in_millis",
+    "time_us",
+    "time_ns",
+    "list",
+    "list_of_lists",
+    "vector",
+    "struct",
+    "list_of_structs",
+    "kept_once",
+  ],
+];
+
+function textsOf(table: arrow.Table): readonly string[] {
+  const read = createTextReader(arrow);
+  return table.batches
+    .flatMap((batch) => [...read(batch)])
+    .map(textOfJson)
+    .sort();
+}
+
+const sql = (statement: string) => runSql(engine, statement, { tables: tablesOfNamespace(namespace) });
+
+/** States of a table by SQL and by a query. */
+const STATES = [
+  ["FROM people", {}],
+  ["FROM people AT (VERSION => 1)", { version: 1 }],
+  ["FROM people AT (VERSION => 2)", { version: 2 }],
+  ["FROM people AT (VERSION => 'trial')", { branch: "trial" }],
+] as const;
+
+test.each(STATES)("%s has the rows that a query of the table returns", async (statement, state) => {
+  const expected = await namespace.queryTable({ id: ["people"], ...state }).toTable();
+  const found = await sql(statement);
+  assert.ok(found.numRows > 0);
+  assert.deepEqual(textsOf(found), textsOf(expected));
+});
+
+test.each(STORED.filter((name) => name !== "float16"))(
+  "a stored column of type %s has the values of a query",
+  async (name) => {
+    const columns = { columnNames: [name] };
+    const expected = await namespace.queryTable({ id: ["team", "types"], columns }).toTable();
+    assert.deepEqual(textsOf(await sql(`SELECT ${name} FROM team.types`)), textsOf(expected));
+  },
+);
+
+test("states of one table stand beside each other in a statement", async () => {
+  const statement =
+    "SELECT (SELECT count(*)::INTEGER FROM people) AS now, (SELECT count(*)::INTEGER FROM people AT (VERSION => 1)) AS before";
+  assert.deepEqual((await sql(statement)).get(0)?.toJSON(), { now: 3, before: 4 });
+});
+
+test.each([
+  ["FROM missing", "TableNotFound"],
+  ["FROM missing.people", "TableNotFound|NamespaceNotFound"],
+  ["FROM people AT (VERSION => 99)", "TableVersionNotFound"],
+  ["FROM people AT (VERSION => 'missing')", "TableBranchNotFound"],
+  ["FROM other.public.people", "Unsupported"],
+])("%s is the catalog's %s", async (statement, kind) => {
+  await assert.rejects(
+    sql(statement),
+    (thrown) => thrown instanceof LanceError && new RegExp(`^(?:${kind})$`).test(thrown.kind),
+  );
+});
