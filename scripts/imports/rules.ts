@@ -19,7 +19,7 @@ export const IMPORT_RULES: Readonly<Record<string, FolderRule>> = {
   transcode: { may: [...CORE, "dialects"] },
   openapi: { may: [...CORE, "arrow", "transcode"] },
   auth: { may: CORE },
-  pipeline: { may: [...CORE, "arrow", "auth"], parts: ["call", "limits", "policies", "records", "*"] },
+  pipeline: { may: [...CORE, "arrow", "auth"], parts: ["call", "limits", "access", "records", "*"] },
   backends: { may: CORE },
   "backends/databases": { may: CORE },
   "backends/resilience": { may: CORE },

@@ -48,8 +48,8 @@ import {
   CreateMaterializedViewResponseSchema,
   RefreshMaterializedViewRequestSchema,
 } from "../gen/lance/namespace/v1/view_pb.ts";
+import { OF_DATABASES } from "../namespace/call/database-context.ts";
 import { databaseOfRegion } from "../namespace/call/local-region.ts";
-import { OF_DATABASES } from "../namespace/call/root-databases.ts";
 import { type Dialect, form } from "./dialect.ts";
 import { writeLanceType } from "./lance-types.ts";
 import { readColumns, readFullText, readMatch, readMultiMatch, readVector } from "./lancedb-query.ts";

@@ -1,4 +1,5 @@
-import type { Action, Principal } from "./call/principal.ts";
+import type { Principal } from "./call/principal.ts";
+import type { Action } from "./call/roles.ts";
 import type { Identifier } from "./identifier.ts";
 import type { ObjectKind } from "./operations/touch.ts";
 

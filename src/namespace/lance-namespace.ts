@@ -8,9 +8,9 @@ import type { LanceDbService } from "../gen/lance/gateway/v1/lancedb_pb.ts";
 import type { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
 import type { CreateMaterializedViewRequest } from "../gen/lance/namespace/v1/view_pb.ts";
 import type { Call } from "./call/call.ts";
+import type { RootDatabases } from "./call/database-context.ts";
 import type { IdempotencyRecords } from "./call/idempotency.ts";
-import type { Action } from "./call/principal.ts";
-import type { RootDatabases } from "./call/root-databases.ts";
+import type { Action } from "./call/roles.ts";
 import type { BackendFigures } from "./figures/backend-figures.ts";
 import type { Identifier } from "./identifier.ts";
 

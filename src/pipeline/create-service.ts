@@ -6,8 +6,18 @@ import { type ByteBudget, createByteBudget } from "../namespace/byte-budget.ts";
 import { keepSignal } from "../namespace/call/call.ts";
 import type { Service } from "../namespace/service.ts";
 import type { Tracing } from "../runtime/tracing.ts";
+import { authorize, readOnly } from "./access/authorize.ts";
+import { authorizeObjects } from "./access/authorize-objects.ts";
+import { filterListings } from "./access/filter-listings.ts";
+import { hideExisting } from "./access/hide-existing.ts";
+import { keepToScope } from "./access/keep-to-scope.ts";
+import { createPermissions } from "./access/permissions.ts";
+import { tellPermissions } from "./access/tell-permissions.ts";
+import { createTokenSeal } from "./access/token-seal.ts";
+import { withholdCredentials } from "./access/withhold-credentials.ts";
 import { refuseBlankTexts } from "./call/blank-texts.ts";
 import { callBackend, type Databases } from "./call/databases.ts";
+import { enterDatabase } from "./call/enter-database.ts";
 import { identify } from "./call/identify.ts";
 import {
   compose,
@@ -19,7 +29,6 @@ import {
 import { fitResponse } from "./call/negotiate.ts";
 import { createReceive, refuseUnread } from "./call/receive.ts";
 import { resolve } from "./call/resolve.ts";
-import { enterDatabase } from "./call/root-databases.ts";
 import { chooseDatabase, type Route } from "./call/route.ts";
 import { keepAnswers } from "./idempotency.ts";
 import {
@@ -33,15 +42,6 @@ import { limitConcurrency } from "./limits/concurrency.ts";
 import { boundNames } from "./limits/name-lengths.ts";
 import { limitQueryRows } from "./limits/query-rows.ts";
 import { admitUploads } from "./limits/uploads.ts";
-import { authorize, readOnly } from "./policies/authorize.ts";
-import { authorizeObjects } from "./policies/authorize-objects.ts";
-import { filterListings } from "./policies/filter-listings.ts";
-import { hideExisting } from "./policies/hide-existing.ts";
-import { keepToScope } from "./policies/keep-to-scope.ts";
-import { createPermissions } from "./policies/permissions.ts";
-import { tellPermissions } from "./policies/tell-permissions.ts";
-import { createTokenSeal } from "./policies/token-seal.ts";
-import { withholdCredentials } from "./policies/withhold-credentials.ts";
 import { type Announcements, announceChanges } from "./records/announce-changes.ts";
 import { type AuditTrail, audit } from "./records/audit.ts";
 import type { CallMetrics } from "./records/call-metrics.ts";

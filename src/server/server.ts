@@ -20,7 +20,7 @@ import { createHostCheck } from "./app/host-check.ts";
 import type { MetricsPage } from "./app/metrics-page.ts";
 import type { Readiness } from "./app/readiness.ts";
 import { healthRpcs } from "./health.ts";
-import type { ConnectionLimits } from "./port/connection-limits.ts";
+import type { ConnectionLimits } from "./port/connection-settings.ts";
 import type { ListenAddress } from "./port/listen.ts";
 import { createListener } from "./port/listener.ts";
 import { reflectionRpcs } from "./reflection.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { afterAll, beforeAll, describe, test } from "vitest";
 import { createAuthenticator } from "../../src/auth/authenticator.ts";
-import { proveByTokens } from "../../src/auth/tokens/way.ts";
+import { proveByTokens } from "../../src/auth/tokens/authenticate-by-token.ts";
 import { type ErrorName, errorEntry } from "../../src/namespace/errors.ts";
 import {
   claims,

@@ -1,4 +1,4 @@
-import { ROLE_NAMES, type Role } from "../../namespace/call/principal.ts";
+import { ROLE_NAMES, type Role } from "../../namespace/call/roles.ts";
 
 /** A role for the callers whose certificates have names of a form, in which `*` matches everything except `/`. */
 export interface CertificateRole {

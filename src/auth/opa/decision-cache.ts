@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import type { Access } from "../../namespace/authorizer.ts";
 import type { Principal } from "../../namespace/call/principal.ts";
-import { keyOf, lineOf } from "../policies/entities.ts";
+import { keyOf, lineOf } from "../cedar/entities.ts";
 
 /** Decisions of the last moments. */
 export interface DecisionCache {

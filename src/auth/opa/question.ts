@@ -1,6 +1,6 @@
 import { type Access, ONLY_DATABASE } from "../../namespace/authorizer.ts";
 import type { Principal } from "../../namespace/call/principal.ts";
-import { keyOf, lineOf, userOf } from "../policies/entities.ts";
+import { keyOf, lineOf, userOf } from "../cedar/entities.ts";
 
 /** Returns the input of a question: a caller, and everything that it wants to do. The names are those of Cedar's entities. */
 export function inputOf(principal: Principal, accesses: readonly Access[]): object {

@@ -1,6 +1,6 @@
 import { type DescMethod, fromBinary, type Message } from "@bufbuild/protobuf";
 import { type Call, copyCall, type Validation } from "../../namespace/call/call.ts";
-import { demandsFreshness } from "../../namespace/call/freshness.ts";
+import { demandsFreshness } from "../../namespace/call/freshness-headers.ts";
 import type { NoteDecision } from "../../namespace/figures/decisions.ts";
 import { isRead } from "../../namespace/operations/actions.ts";
 import { factsOf } from "../../namespace/operations/operations.ts";

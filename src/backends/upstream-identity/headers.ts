@@ -1,6 +1,6 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { Call } from "../../namespace/call/call.ts";
-import { FRESHNESS_HEADERS } from "../../namespace/call/freshness.ts";
+import { FRESHNESS_HEADERS } from "../../namespace/call/freshness-headers.ts";
 import { DATABASE_HEADERS, endsHere } from "../../namespace/call/header-names.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import type { CredentialHeaders } from "./identity.ts";

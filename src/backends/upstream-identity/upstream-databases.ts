@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import { copyCall } from "../../namespace/call/call.ts";
-import { isDatabase, type RootDatabases } from "../../namespace/call/root-databases.ts";
+import { isDatabase, type RootDatabases } from "../../namespace/call/database-context.ts";
 import { type ErrorName, LanceError } from "../../namespace/errors.ts";
 import type { LanceNamespace } from "../../namespace/lance-namespace.ts";
 import type { HeaderPolicy } from "./headers.ts";

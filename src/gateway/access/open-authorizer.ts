@@ -33,7 +33,7 @@ export async function openAuthorizer(
   }
   if (directory === undefined) return undefined;
   requireCallers("--policy-dir", auth);
-  const { openPolicyFolder } = await import("../../auth/policies/policy-folder.ts");
+  const { openPolicyFolder } = await import("../../auth/cedar/policy-folder.ts");
   const policies = await openPolicyFolder({ directory, log }).catch((error: Error) => {
     throw new UsageError(`--policy-dir: ${error.message.replaceAll("\n", "; ")}`, { cause: error });
   });

@@ -10,7 +10,7 @@ import { claims, forge, sign, signingKey } from "../../../test/fixtures/auth/tok
 import { makeCertificates } from "../../../test/support/certificates.ts";
 import { sourcesOf } from "../../../test/support/command-line.ts";
 import { temporaryDirectory } from "../../../test/support/directory.ts";
-import { proveByTokens } from "../../auth/tokens/way.ts";
+import { proveByTokens } from "../../auth/tokens/authenticate-by-token.ts";
 import { UsageError } from "../../config/option-spec.ts";
 import { readServeOptions } from "../../config/serve-options.ts";
 import { openAuthenticator } from "./open-authenticator.ts";

@@ -5,8 +5,9 @@ import { type ErrorName, LanceError } from "../errors.ts";
 import type { UpstreamDecision } from "../figures/decisions.ts";
 import type { Identifier } from "../identifier.ts";
 import type { PassedBodies } from "../passed-answer.ts";
-import type { Action, Principal } from "./principal.ts";
+import type { Principal } from "./principal.ts";
 import type { Reception } from "./reception.ts";
+import type { Action } from "./roles.ts";
 
 /** Protocols by which a call may arrive. */
 export type Protocol = "grpc" | "grpc-web" | "connect" | "rest" | "mcp";

@@ -1,5 +1,6 @@
 import { claimAt, textsOf } from "./claims.ts";
-import { type Principal, ROLE_NAMES, type Role } from "./principal.ts";
+import type { Principal } from "./principal.ts";
+import { ROLE_NAMES, type Role } from "./roles.ts";
 
 /** A role for the callers that something is true of. */
 export interface Grant {

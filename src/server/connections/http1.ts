@@ -1,7 +1,7 @@
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { NoteRefusal } from "../../pipeline/records/refusals.ts";
 import { peerOf } from "../../wires/peer.ts";
-import { limitHttp1Silence } from "./silence.ts";
+import { limitHttp1Silence } from "./client-silence.ts";
 import { answerUnreadable } from "./unreadable-requests.ts";
 
 /** Options of {@link createHttp1}. */

@@ -8,9 +8,14 @@ import {
 import type { Socket } from "node:net";
 import { carrierOf, peerOf } from "../../wires/peer.ts";
 import { type ArrivalPace, WaitingStream } from "../requests/arrival-pace.ts";
-import { drainSession, LONGEST_ROUND_TRIP_MS } from "./drain.ts";
+import {
+  limitIdleness,
+  limitStreamSilence,
+  type SessionCalls,
+  type SessionIdleness,
+} from "./client-silence.ts";
+import { drainSession, LONGEST_ROUND_TRIP_MS } from "./drain-session.ts";
 import type { ResetAllowances } from "./reset-allowance.ts";
-import { limitIdleness, limitStreamSilence, type SessionCalls, type SessionIdleness } from "./silence.ts";
 import type { UnreadBytes } from "./unread-bytes.ts";
 import type { UnsentBytes } from "./unsent-bytes.ts";
 

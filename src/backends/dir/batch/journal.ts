@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { LanceError } from "../../../namespace/errors.ts";
-import { createSilence } from "../format/silence.ts";
+import { createSilence } from "../format/owner-silence.ts";
 import { keyIn, listNames, type ObjectStore } from "../format/storage.ts";
 import type { StorageClock } from "../format/storage-clock.ts";
 import type { Intent } from "./intent.ts";

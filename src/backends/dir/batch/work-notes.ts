@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from "node:crypto";
-import { createSilence } from "../format/silence.ts";
+import { createSilence } from "../format/owner-silence.ts";
 import { keyIn, listNames, type ObjectStore } from "../format/storage.ts";
 import type { StorageClock } from "../format/storage-clock.ts";
 import { hasEnded, type Owner, THIS_PROCESS } from "./owner.ts";

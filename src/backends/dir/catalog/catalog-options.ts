@@ -1,6 +1,6 @@
 import type { SharedCounter, SharedDatabase } from "../../../runtime/sharing.ts";
 import type { Staleness } from "../concurrency/allow-staleness.ts";
-import type { TakeTurn } from "./commits/group-commits.ts";
+import type { TakeTurn } from "./commits/commit-group.ts";
 import type { PropertyLimits } from "./state/properties-size.ts";
 
 /** Options of a catalog. */

@@ -1,8 +1,8 @@
 import type { Logger } from "pino";
 import type { Manifest } from "../../../gen/lance/format/table_pb.ts";
 import type { SharedCounter } from "../../../runtime/sharing.ts";
-import type { Head } from "./manifest/freshness.ts";
 import type { ManifestTable } from "./manifest/manifest-table.ts";
+import type { Head } from "./manifest/newest-version.ts";
 import type { Sharing } from "./sharing.ts";
 import type { RowAddress } from "./state/rows/stored-row.ts";
 import { type CatalogState, createState } from "./state/state.ts";

@@ -7,7 +7,7 @@ import { dropOrphanIndices } from "../format/changes/orphan-indices.ts";
 import { releaseSegments } from "../format/changes/release-segments.ts";
 import type { DatasetRef } from "../format/dataset.ts";
 import type { ManifestFile } from "../format/files/manifest-file.ts";
-import { syncVersions } from "../format/versions/sync-version.ts";
+import { syncVersions } from "../format/versions/make-durable.ts";
 import { readTransactionMessage } from "../format/versions/transaction-records.ts";
 import { latestVersion, readVersion } from "../format/versions/version-files.ts";
 import type { ReadAhead } from "../operations/read/read-ahead.ts";

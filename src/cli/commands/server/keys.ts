@@ -3,7 +3,7 @@ import { changeKeyFile, faultOfScope, type KeyRecord, readKeyFile } from "../../
 import { readTable } from "../../../config/layers.ts";
 import { type OptionTable, type OptionValues, UsageError } from "../../../config/option-spec.ts";
 import { parseAge, parseChoice, parseText } from "../../../config/parsers.ts";
-import { ROLE_NAMES } from "../../../namespace/call/principal.ts";
+import { ROLE_NAMES } from "../../../namespace/call/roles.ts";
 import { confirm, YES_OPTION } from "../../terminal/confirm.ts";
 import { jsonText } from "../../terminal/json-text.ts";
 import { JSON_OPTION } from "../catalog.ts";

@@ -3,8 +3,8 @@ import { LanceError } from "../../../../namespace/errors.ts";
 import { StateMismatch } from "../manifest/commit-plan.ts";
 import { NothingCommitted } from "../manifest/prepared-commit.ts";
 import { StateChanged } from "../state/steps.ts";
+import type { GroupCommits } from "./commit-group.ts";
 import type { CommitGroup } from "./commit-queue.ts";
-import type { GroupCommits } from "./group-commits.ts";
 
 /** Counts of commits since the start. */
 export interface CommitCounts {

@@ -3,7 +3,7 @@ import { LanceError } from "../../../../namespace/errors.ts";
 import type { DatasetRef } from "../../format/dataset.ts";
 import { readTransactionMessage } from "../../format/versions/transaction-records.ts";
 import { latestVersion, readVersionIfThere } from "../../format/versions/version-files.ts";
-import { KEEP_VERSIONS } from "./chores.ts";
+import { KEEP_VERSIONS } from "./prune-and-compact.ts";
 
 /** Property of a commit's transaction: the name of the transaction that made the version before. */
 const FOLLOWS = "lance_gateway.follows";

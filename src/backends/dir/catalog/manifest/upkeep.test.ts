@@ -9,9 +9,9 @@ import { loadNative } from "../../engine/native/load.ts";
 import { pruneVersions } from "../../format/versions/prune.ts";
 import { latestVersion, readVersion } from "../../format/versions/version-files.ts";
 import type { Row } from "../state/row.ts";
-import { chooseJoined, createJoining, createOptimizing, isFragmented } from "./chores.ts";
+import { createHousekeeping } from "./background.ts";
 import { mayLeaveGap } from "./gap-marker.ts";
-import { createHousekeeping } from "./housekeeping.ts";
+import { chooseJoined, createJoining, createOptimizing, isFragmented } from "./prune-and-compact.ts";
 
 /** The clock is a minute ahead, so that files whose times are rounded up are not in the future. */
 const clock = { now: async () => Date.now() + 60_000 };

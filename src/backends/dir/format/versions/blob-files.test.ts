@@ -6,7 +6,7 @@ import { openClient, temporaryDirectory } from "../../../../../test/fixtures/dir
 import { createLocalStore } from "../local/local-store.ts";
 import type { FileFeatures } from "../storage.ts";
 import { listTree } from "../storage.ts";
-import { syncVersion } from "./sync-version.ts";
+import { syncVersion } from "./make-durable.ts";
 
 test("a version is durable with the blobs that have files of their own", async (t) => {
   const root = await temporaryDirectory(t);

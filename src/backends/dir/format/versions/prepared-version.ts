@@ -1,10 +1,10 @@
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { DatasetRef, NamingScheme } from "../dataset.ts";
 import { manifestFileOf, parseManifestFile } from "../files/manifest-file.ts";
-import { noteDurable } from "./durable-versions.ts";
+import { noteDurable } from "./known-durable.ts";
+import { syncFilesOf } from "./make-durable.ts";
 import { isOvertaken } from "./overtaken.ts";
 import { publishVersion } from "./publish-version.ts";
-import { syncFilesOf } from "./sync-version.ts";
 import { writeVersionHint } from "./version-hint.ts";
 
 /** A manifest that has been checked and may become a version. */

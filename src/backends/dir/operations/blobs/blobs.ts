@@ -13,7 +13,7 @@ import type { LanceDbExtensions } from "../../../../namespace/lance-namespace.ts
 import type { TableContext } from "../../catalog/catalog-context.ts";
 import type { ReadContext } from "../context.ts";
 import type { ReadAhead } from "../read/read-ahead.ts";
-import { type Guarded, openGuarded } from "../tables/guarded.ts";
+import { type Guarded, openGuarded } from "../tables/call-data.ts";
 import { byteRange } from "./byte-range.ts";
 import { openBlobs, PIECE_BYTES, type StoredBlob } from "./stored-blobs.ts";
 

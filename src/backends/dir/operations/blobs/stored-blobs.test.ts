@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { Field, Struct, Table, tableToIPC, Uint8, vectorFromArray } from "apache-arrow";
 import { test } from "vitest";
 import { isLanceError } from "../../../../namespace/errors.ts";
-import type { Guarded } from "../tables/guarded.ts";
+import type { Guarded } from "../tables/call-data.ts";
 import { openBlobs } from "./stored-blobs.ts";
 
 /** Returns the data of a table whose engine describes blobs of the given kinds. */

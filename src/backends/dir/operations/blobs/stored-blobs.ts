@@ -1,6 +1,6 @@
 import { freeAtOnce } from "../../../../arrow/memory.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
-import type { Guarded } from "../tables/guarded.ts";
+import type { Guarded } from "../tables/call-data.ts";
 
 /** Size of the pieces in which a blob is read, in bytes. */
 export const PIECE_BYTES = 4 * 1024 * 1024;

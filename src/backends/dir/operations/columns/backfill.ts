@@ -17,7 +17,7 @@ import { exactValue, exactWithAnyIndex, refuseInexact } from "../../engine/sql/e
 import { checkExpressions, predicateSteps } from "../../engine/sql/predicate.ts";
 import { tokenizeSql } from "../../engine/sql/tokens.ts";
 import { findMisread } from "../../engine/workarounds/misread-lists/misread-pages.ts";
-import { syncVersion } from "../../format/versions/sync-version.ts";
+import { syncVersion } from "../../format/versions/make-durable.ts";
 import { readVersion } from "../../format/versions/version-files.ts";
 import type { Job, JobFacts } from "../../jobs/job.ts";
 import type { ReadContext } from "../context.ts";
@@ -25,10 +25,10 @@ import { countRows } from "../read/count-rows.ts";
 import { inRoomOfJob } from "../read/in-room.ts";
 import { dataOfJob } from "../read/job-data.ts";
 import { checkChange, memoryOfReads, memoryOfUpdate } from "../rows/change-memory.ts";
-import { withGuarded } from "../tables/guarded.ts";
+import { withGuarded } from "../tables/call-data.ts";
 import { duringWork } from "../tables/long-work.ts";
 import { datasetOf, isMain, requireTable, withData } from "../tables/lookup.ts";
-import { mentions, refuseMisread } from "../tables/misread.ts";
+import { mentions, refuseMisread } from "../tables/refuse-misread.ts";
 import { schemaOf } from "./columns.ts";
 
 /** The kind of the jobs that fill a column. */

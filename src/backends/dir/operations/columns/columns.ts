@@ -24,8 +24,8 @@ import type { ReadContext } from "../context.ts";
 import { inRoomOfChange } from "../read/in-room.ts";
 import { checkChange, memoryOfReads } from "../rows/change-memory.ts";
 import { checkStorable, checkTypes } from "../rows/check-types.ts";
-import { withGuarded } from "../tables/guarded.ts";
-import type { Reads } from "../tables/misread.ts";
+import { withGuarded } from "../tables/call-data.ts";
+import type { Reads } from "../tables/refuse-misread.ts";
 import { checkName } from "./column-name.ts";
 import { engineType } from "./data-type.ts";
 

@@ -3,7 +3,7 @@ import type { TableContext } from "../../catalog/catalog-context.ts";
 import type { NativeIndex, NativeIndexStats } from "../../engine/native/index.ts";
 import { type ManifestIndex, readIndices } from "../../format/files/index-section.ts";
 import { readVersion } from "../../format/versions/version-files.ts";
-import type { Guarded } from "../tables/guarded.ts";
+import type { Guarded } from "../tables/call-data.ts";
 import { datasetOf } from "../tables/lookup.ts";
 
 type Storage = Pick<TableContext, "store">;

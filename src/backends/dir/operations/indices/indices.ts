@@ -21,7 +21,7 @@ import { untilAborted } from "../../concurrency/wait.ts";
 import type { NativeIndex } from "../../engine/native/index.ts";
 import type { PageContext } from "../context.ts";
 import { pageOfNames } from "../paging.ts";
-import { openGuarded, withGuarded } from "../tables/guarded.ts";
+import { openGuarded, withGuarded } from "../tables/call-data.ts";
 import { requireTable } from "../tables/lookup.ts";
 import { allIndices, isSystemIndex, statsOfIndex } from "./all-indices.ts";
 import {

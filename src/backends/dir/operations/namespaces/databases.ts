@@ -2,7 +2,7 @@ import {
   concernsDatabases,
   DATABASE_PROPERTY,
   isDatabase,
-} from "../../../../namespace/call/root-databases.ts";
+} from "../../../../namespace/call/database-context.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { Identifier } from "../../../../namespace/identifier.ts";
 import type { Catalog } from "../../catalog/catalog.ts";

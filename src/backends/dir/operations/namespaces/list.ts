@@ -4,7 +4,7 @@ import {
   ListAllTablesResponseSchema,
   ListTablesResponseSchema,
 } from "../../../../gen/lance/namespace/v1/table_pb.ts";
-import { concernsDatabases } from "../../../../namespace/call/root-databases.ts";
+import { concernsDatabases } from "../../../../namespace/call/database-context.ts";
 import type { Identifier } from "../../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import { createBaseListing } from "../../catalog/base/base-listing.ts";

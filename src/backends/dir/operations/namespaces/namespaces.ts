@@ -8,7 +8,7 @@ import {
   DropNamespaceResponseSchema,
   NamespaceExistsResponseSchema,
 } from "../../../../gen/lance/namespace/v1/namespace_pb.ts";
-import { isDatabase } from "../../../../namespace/call/root-databases.ts";
+import { isDatabase } from "../../../../namespace/call/database-context.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import { type Identifier, joinIdentifier } from "../../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";

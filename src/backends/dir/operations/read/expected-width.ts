@@ -4,7 +4,7 @@ import type { ArrowField, ArrowSchema } from "../../../../arrow/schema.ts";
 import { BLOB_TYPE, EXTENSION } from "../../format/files/blob-files.ts";
 import type { BuiltQuery } from "../query/build.ts";
 import { OF_RESULTS } from "../query/columns.ts";
-import type { Guarded } from "../tables/guarded.ts";
+import type { Guarded } from "../tables/call-data.ts";
 
 /**
  * Returns the number of bytes that a row of a result is expected to have: as many as in the widest recent result with these columns, or

@@ -3,7 +3,7 @@ import { engineCall } from "../../engine/failures/errors.ts";
 import type { NativeTable } from "../../engine/native/native.ts";
 import { createRowWidths } from "../../engine/row-widths.ts";
 import { createVersionAnswers } from "../../engine/version-answers.ts";
-import type { Guarded } from "../tables/guarded.ts";
+import type { Guarded } from "../tables/call-data.ts";
 import type { Sampled } from "./sampled-width.ts";
 
 /** Data whose rows are counted and read for a width. */

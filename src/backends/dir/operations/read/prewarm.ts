@@ -10,7 +10,7 @@ import type { LanceDbExtensions } from "../../../../namespace/lance-namespace.ts
 import type { TableContext } from "../../catalog/catalog-context.ts";
 import { MAX_BATCH_ROWS } from "../../engine/batch-rows.ts";
 import type { ReadContext } from "../context.ts";
-import { withGuarded } from "../tables/guarded.ts";
+import { withGuarded } from "../tables/call-data.ts";
 import { COLUMN_BYTES, sizeOfColumns } from "./columns-size.ts";
 import { inRoom } from "./in-room.ts";
 

@@ -17,7 +17,7 @@ import { predicateSteps } from "../../engine/sql/predicate.ts";
 import type { ReadContext } from "../context.ts";
 import { type BuiltQuery, buildQuery } from "../query/build.ts";
 import type { QueryFields } from "../query/fields.ts";
-import { type Guarded, openGuarded, withGuarded } from "../tables/guarded.ts";
+import { type Guarded, openGuarded, withGuarded } from "../tables/call-data.ts";
 import { sizeOfConditions } from "./columns-size.ts";
 import { countRows } from "./count-rows.ts";
 import type { Place } from "./read-ahead.ts";

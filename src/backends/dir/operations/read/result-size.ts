@@ -2,7 +2,7 @@ import { rowWidth } from "../../../../arrow/row-width.ts";
 import { decodeSchema } from "../../../../arrow/schema.ts";
 import { batchRowsOf, MAX_BATCH_ROWS } from "../../engine/batch-rows.ts";
 import type { BuiltQuery, Gathered } from "../query/build.ts";
-import type { Guarded } from "../tables/guarded.ts";
+import type { Guarded } from "../tables/call-data.ts";
 import { checkMemory } from "./check-memory.ts";
 import {
   COLUMN_BYTES,

@@ -11,7 +11,7 @@ import { LanceNamespaceService } from "../../../../gen/lance/namespace/v1/servic
 import { createTurns } from "../../concurrency/turns.ts";
 import { createRowWidths } from "../../engine/row-widths.ts";
 import type { BuiltQuery, Gathered } from "../query/build.ts";
-import type { Guarded } from "../tables/guarded.ts";
+import type { Guarded } from "../tables/call-data.ts";
 import type { ReadAhead } from "./read-ahead.ts";
 import { resultMessages } from "./result-stream.ts";
 

@@ -10,7 +10,7 @@ import { callerKey } from "../../../../namespace/call/caller-key.ts";
 import type { NativeBatches } from "../../engine/native/query.ts";
 import type { BuiltQuery } from "../query/build.ts";
 import { createResultEditor } from "../query/edit-result.ts";
-import type { Guarded } from "../tables/guarded.ts";
+import type { Guarded } from "../tables/call-data.ts";
 import { sizeBeside } from "./columns-size.ts";
 import { expectedWidth } from "./expected-width.ts";
 import type { Place, ReadAhead } from "./read-ahead.ts";

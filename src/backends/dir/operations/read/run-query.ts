@@ -7,7 +7,7 @@ import type { NativeBatches } from "../../engine/native/query.ts";
 import { costlyRows, passingRows } from "../../engine/passing-rows.ts";
 import type { BuiltQuery, Run } from "../query/build.ts";
 import { createResultEditor, foundRows } from "../query/edit-result.ts";
-import type { Guarded } from "../tables/guarded.ts";
+import type { Guarded } from "../tables/call-data.ts";
 import { sizeOfExpressions } from "./columns-size.ts";
 
 /** Options of a result. */

@@ -4,7 +4,7 @@ import { rowWidth } from "../../../../arrow/row-width.ts";
 import type { ArrowField } from "../../../../arrow/schema.ts";
 import type { BuiltQuery } from "../query/build.ts";
 import { MANY_NAMES, OF_RESULTS } from "../query/columns.ts";
-import type { Guarded } from "../tables/guarded.ts";
+import type { Guarded } from "../tables/call-data.ts";
 import { isBlob } from "./expected-width.ts";
 
 /** Number of rows that are read at each place. The parts of a batch without rows weigh little against so many. */

@@ -10,7 +10,7 @@ import type { Call } from "../../../../namespace/call/call.ts";
 import { createTurns } from "../../concurrency/turns.ts";
 import { createRowWidths } from "../../engine/row-widths.ts";
 import type { BuiltQuery } from "../query/build.ts";
-import type { Guarded } from "../tables/guarded.ts";
+import type { Guarded } from "../tables/call-data.ts";
 import { smallResult } from "./small-result.ts";
 
 const { queryTable } = LanceNamespaceService.method;

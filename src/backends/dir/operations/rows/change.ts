@@ -20,7 +20,7 @@ import type { ReadContext } from "../context.ts";
 import { checkTableProperties } from "../properties.ts";
 import { countRows } from "../read/count-rows.ts";
 import { inRoomOfChange } from "../read/in-room.ts";
-import { withGuarded } from "../tables/guarded.ts";
+import { withGuarded } from "../tables/call-data.ts";
 import { type FoundTable, findTable, objectIdOf, requireParent } from "../tables/lookup.ts";
 import { requireUnchanged } from "../tables/require-row.ts";
 import { checkChange, memoryOfReads, memoryOfUpdate } from "./change-memory.ts";

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { cancellationOf, untilAborted } from "../../concurrency/wait.ts";
-import { createSilence } from "../../format/silence.ts";
+import { createSilence } from "../../format/owner-silence.ts";
 import type { ObjectStore } from "../../format/storage.ts";
 import type { StorageClock } from "../../format/storage-clock.ts";
 import { upkeepDirectory } from "../../upkeep/lease.ts";

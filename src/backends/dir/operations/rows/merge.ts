@@ -22,7 +22,7 @@ import { predicateSteps } from "../../engine/sql/predicate.ts";
 import { withBlobColumns } from "../blobs/legacy-blobs.ts";
 import type { ReadContext, UploadContext } from "../context.ts";
 import { inRoomOfChange } from "../read/in-room.ts";
-import { openGuarded } from "../tables/guarded.ts";
+import { openGuarded } from "../tables/call-data.ts";
 import { type FoundTable, isMain, requireTable } from "../tables/lookup.ts";
 import { isWritten } from "../tables/table-data.ts";
 import { checkWriteLog } from "../tables/write-log.ts";

@@ -3,7 +3,7 @@ import { GetTableStatsResponseSchema } from "../../../../gen/lance/namespace/v1/
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
 import { allIndices } from "../indices/all-indices.ts";
-import { withGuarded } from "./guarded.ts";
+import { withGuarded } from "./call-data.ts";
 
 /** The operation that returns the statistics of a table. */
 export function createStatsOperations(context: TableContext): Pick<LanceNamespace, "getTableStats"> {

@@ -9,7 +9,7 @@ import { LanceError } from "../../../../namespace/errors.ts";
 import type { LanceDbExtensions } from "../../../../namespace/lance-namespace.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
 import type { NativeLsmWriteSpec } from "../../engine/native/lsm.ts";
-import { withGuarded } from "./guarded.ts";
+import { withGuarded } from "./call-data.ts";
 import { requireTable } from "./lookup.ts";
 
 const NO_MOVE = "moving rows from the log of a table into the table is not supported by the engine";

@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
 import type { DatasetRef } from "../../format/dataset.ts";
-import { syncVersions } from "../../format/versions/sync-version.ts";
+import { syncVersions } from "../../format/versions/make-durable.ts";
 import { takeUnknownVersions } from "../../format/versions/version-ledger.ts";
 
 /**

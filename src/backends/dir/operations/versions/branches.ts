@@ -15,6 +15,7 @@ import type { NativeTable } from "../../engine/native/native.ts";
 import { afterChange } from "../../format/changes/after-change.ts";
 import { locateInherited } from "../../format/changes/inherited-indices.ts";
 import { type DatasetRef, normalizeBranch } from "../../format/dataset.ts";
+import { syncBranches, syncVersion } from "../../format/versions/make-durable.ts";
 import {
   type Branch,
   branchNotFound,
@@ -23,7 +24,6 @@ import {
   readBranch,
   registerRemains,
 } from "../../format/versions/refs/refs.ts";
-import { syncBranches, syncVersion } from "../../format/versions/sync-version.ts";
 import { readTransaction } from "../../format/versions/transaction-records.ts";
 import {
   describeVersion,

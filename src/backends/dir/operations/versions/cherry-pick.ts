@@ -34,7 +34,7 @@ import type { ManifestFile } from "../../format/files/manifest-file.ts";
 import { branchNotFound, readBranch } from "../../format/versions/refs/refs.ts";
 import { readVersion } from "../../format/versions/version-files.ts";
 import { filesOf } from "../../format/versions/version-parts.ts";
-import { withGuarded } from "../tables/guarded.ts";
+import { withGuarded } from "../tables/call-data.ts";
 import { datasetOf, requireTable } from "../tables/lookup.ts";
 import { REFERENCES } from "./refuse-referred.ts";
 import { openDataset } from "./versions.ts";

@@ -15,8 +15,8 @@ import { engineCall } from "../../engine/failures/errors.ts";
 import { afterChange } from "../../format/changes/after-change.ts";
 import { takeNewestBack } from "../../format/changes/taken-back.ts";
 import type { DatasetRef } from "../../format/dataset.ts";
+import { syncVersion } from "../../format/versions/make-durable.ts";
 import { openBranch } from "../../format/versions/refs/refs.ts";
-import { syncVersion } from "../../format/versions/sync-version.ts";
 import { readTransaction } from "../../format/versions/transaction-records.ts";
 import {
   describeVersion,

@@ -16,7 +16,7 @@ import { dataOfJob } from "../read/job-data.ts";
 import { type ReceivedRows, receiveRows } from "../rows/received-rows.ts";
 import type { AlsoChange } from "../rows/staged-write.ts";
 import { datasetOf, type FoundTable, requireTable, withData } from "../tables/lookup.ts";
-import { refuseMisread } from "../tables/misread.ts";
+import { refuseMisread } from "../tables/refuse-misread.ts";
 import { addedRows } from "./added-rows.ts";
 import { checkResult, type OutputSchema, readDefinition, readOutputSchema } from "./definition.ts";
 import { parseViewQuery, type ViewQuery } from "./query-text.ts";

@@ -14,7 +14,7 @@ import type { ChangeContext } from "../../batch/change-context.ts";
 import { afterChange } from "../../format/changes/after-change.ts";
 import { tableOf } from "../jobs.ts";
 import { checkProperties } from "../properties.ts";
-import { openGuarded } from "../tables/guarded.ts";
+import { openGuarded } from "../tables/call-data.ts";
 import { duringWork } from "../tables/long-work.ts";
 import { checkNewIdentifier, requireTable } from "../tables/lookup.ts";
 import { refuseLost } from "../versions/versions.ts";

@@ -3,8 +3,8 @@ import { describe, it } from "vitest";
 import type { ClientCertificate } from "../../namespace/call/call.ts";
 import type { Principal } from "../../namespace/call/principal.ts";
 import { isLanceError } from "../../namespace/errors.ts";
+import { proveByCertificates } from "./authenticate-by-certificate.ts";
 import { compileRoles } from "./roles.ts";
-import { proveByCertificates } from "./way.ts";
 
 const way = proveByCertificates([{ role: "writer", pattern: "spiffe://example.org/ns/etl/*" }]);
 const VALID = {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "vitest";
 import { isLanceError } from "../errors.ts";
-import { demandedTime } from "./freshness.ts";
+import { demandedTime } from "./freshness-headers.ts";
 
 const NOW = Date.parse("2026-01-02T03:04:05.678Z");
 const time = (value: string) => demandedTime({ "x-lancedb-min-timestamp": value }, NOW);

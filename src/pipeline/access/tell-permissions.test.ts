@@ -2,7 +2,8 @@ import { pino } from "pino";
 import { expect, test } from "vitest";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import { createCall } from "../../namespace/call/call.ts";
-import type { Action, Principal } from "../../namespace/call/principal.ts";
+import type { Principal } from "../../namespace/call/principal.ts";
+import type { Action } from "../../namespace/call/roles.ts";
 import type { OperationRequest } from "../call/interceptor.ts";
 import { tellPermissions } from "./tell-permissions.ts";
 

@@ -1,5 +1,5 @@
 import type { ActionType, SchemaJson } from "@cedar-policy/cedar-wasm/nodejs";
-import { ROLE_NAMES, ROLES } from "../../namespace/call/principal.ts";
+import { ROLE_NAMES, ROLES } from "../../namespace/call/roles.ts";
 import { OPERATIONS, type OperationFacts } from "../../namespace/operations/operations.ts";
 import type { ObjectKind } from "../../namespace/operations/touch.ts";
 

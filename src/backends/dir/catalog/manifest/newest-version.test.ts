@@ -8,7 +8,7 @@ import { temporaryDirectory } from "../../../../../test/fixtures/dir/directory-b
 import { manifestName, type NamingScheme } from "../../format/dataset.ts";
 import { createLocalStore } from "../../format/local/local-store.ts";
 import type { DirectoryStamp, ObjectStore } from "../../format/storage.ts";
-import { createFreshness } from "./freshness.ts";
+import { createFreshness } from "./newest-version.ts";
 
 const COMMITS = 200;
 const COMMITTER = new URL("../../../../../test/fixtures/catalog/committer.ts", import.meta.url);

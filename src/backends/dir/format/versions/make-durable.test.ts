@@ -10,7 +10,7 @@ import { commitChange } from "../changes/commit.ts";
 import type { DatasetRef } from "../dataset.ts";
 import { UnsyncedError } from "../local/local-errors.ts";
 import { createLocalStore } from "../local/local-store.ts";
-import { syncVersion } from "./sync-version.ts";
+import { syncVersion } from "./make-durable.ts";
 import { readVersion } from "./version-files.ts";
 import { filesOf } from "./version-parts.ts";
 

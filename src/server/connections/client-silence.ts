@@ -1,7 +1,7 @@
 import type { Server } from "node:http";
 import { constants, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
-import { drainSession } from "./drain.ts";
+import { drainSession } from "./drain-session.ts";
 import { openResponses } from "./pipelining.ts";
 
 /**

@@ -1,5 +1,5 @@
 import type { Call } from "../../namespace/call/call.ts";
-import { type Action, isReadAction, ROLES } from "../../namespace/call/principal.ts";
+import { type Action, isReadAction, ROLES } from "../../namespace/call/roles.ts";
 import type { Interceptor } from "../call/interceptor.ts";
 
 /** Header of a request that asks what its caller may do to the object of the call; its value is {@link ASKS}. */

@@ -11,7 +11,7 @@ import { beginCall } from "../../../../../test/support/caller.ts";
 import { LanceNamespaceService } from "../../../../gen/lance/namespace/v1/service_pb.ts";
 import { createTurns } from "../../concurrency/turns.ts";
 import { openDirectory } from "../../open-directory.ts";
-import { openGuarded } from "./guarded.ts";
+import { openGuarded } from "./call-data.ts";
 
 for (const next of ["nothing", "another table"]) {
   test(`work on a table that was dropped, and has ${next} in its place, does not report damage`, async (t) => {

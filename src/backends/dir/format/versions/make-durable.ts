@@ -6,7 +6,7 @@ import { blobDirectories } from "../files/blob-files.ts";
 import { readSegmentIds } from "../files/index-section.ts";
 import type { ManifestFile } from "../files/manifest-file.ts";
 import { createDatasetMemory } from "./dataset-memory.ts";
-import { durableVersion, noteDurable } from "./durable-versions.ts";
+import { durableVersion, noteDurable } from "./known-durable.ts";
 import { syncUnlessFailed } from "./unsynced-files.ts";
 import { describeVersion, readVersion, versionNotFound } from "./version-files.ts";
 import { noteOwnVersion } from "./version-ledger.ts";

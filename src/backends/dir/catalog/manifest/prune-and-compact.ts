@@ -5,9 +5,9 @@ import { largestFragmentId } from "../../format/files/manifest.ts";
 import type { StorageClock } from "../../format/storage-clock.ts";
 import type { KnownVersions } from "../../format/versions/examine-versions.ts";
 import { pruneVersions } from "../../format/versions/prune.ts";
+import type { Chore } from "./background.ts";
 import { liveRows, REWRITE_BELOW_ROWS } from "./commit-plan.ts";
 import { mayLeaveGap } from "./gap-marker.ts";
-import type { Chore } from "./housekeeping.ts";
 import { isPlainFragment, rowFormatOf } from "./row-fragment.ts";
 
 /** Number of the newest versions of the manifest that are kept. */

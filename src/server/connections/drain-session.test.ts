@@ -9,7 +9,7 @@ import { rawConnection, startServer } from "../../../test/fixtures/server/server
 import { DescribeTableResponseSchema } from "../../gen/lance/namespace/v1/table_pb.ts";
 import { callUnary, fakeService, rawCall } from "../../wires/grpc/fixture.ts";
 import { encodeFrame } from "../../wires/grpc/frame.ts";
-import { LONGEST_ROUND_TRIP_MS } from "./drain.ts";
+import { LONGEST_ROUND_TRIP_MS } from "./drain-session.ts";
 
 /** Returns a service whose calls end when they are released or aborted. */
 function createHeld() {

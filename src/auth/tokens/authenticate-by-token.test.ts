@@ -21,8 +21,8 @@ import {
 import type { Principal } from "../../namespace/call/principal.ts";
 import { isLanceError, type LanceError } from "../../namespace/errors.ts";
 import type { Way } from "../authenticator.ts";
+import { proveByTokens } from "./authenticate-by-token.ts";
 import type { TrustedIssuer } from "./issuer.ts";
-import { proveByTokens } from "./way.ts";
 
 const OTHER = "https://other.example.com";
 

@@ -35,7 +35,7 @@ import { openDirectory } from "../../open-directory.ts";
 import { buildQuery, type Run } from "../query/build.ts";
 import { startRun } from "../read/run-query.ts";
 import { createChangeOperations } from "../rows/change.ts";
-import { openGuarded } from "./guarded.ts";
+import { openGuarded } from "./call-data.ts";
 import { datasetOf, requireTable } from "./lookup.ts";
 
 interface Row {
