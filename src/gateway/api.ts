@@ -1,6 +1,7 @@
 import type { DescService } from "@bufbuild/protobuf";
 import type { Logger } from "pino";
 import { DIALECTS } from "../dialects/registry.ts";
+import { FlightService } from "../gen/arrow/flight/protocol/Flight_pb.ts";
 import { LanceDbService } from "../gen/lance/gateway/v1/lancedb_pb.ts";
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
 import type { Metrics } from "../metrics/metrics.ts";
@@ -87,7 +88,7 @@ export function createApi({ bufferedBytes, workerCount = 1, log, metrics, ...opt
   const calls = createServiceSwitch(serviceOf(options));
   const services = [LanceNamespaceService, LanceDbService];
   const transcoders = DIALECTS.map((dialect) => createTranscoder(services, dialect));
-  const mask = createMaskPath(knownSegments(services, transcoders));
+  const mask = createMaskPath(knownSegments([...services, FlightService], transcoders));
   return {
     service: calls.service,
     replace(next) {

@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -156,6 +157,7 @@ export async function serve(first: State): Promise<ReplaceableGateway> {
   const { options, context } = first;
   const { log, metrics, plugins = [], tracing, dispatcher, tls, workers } = context;
   let current = first;
+  const ownSecret = randomBytes(32).toString("base64url");
   const api = createApi({
     ...callOptionsOf(first),
     ...{ bufferedBytes: workers?.bufferedBytes, workerCount: workers?.count, log, metrics },
@@ -179,6 +181,7 @@ export async function serve(first: State): Promise<ReplaceableGateway> {
           directory: CONSOLE_DIRECTORY,
           signIn: () => consoleSignInOf(current.options, current.databases.keys()),
         },
+    flight: { secret: () => current.options.pageTokenSecret ?? ownSecret },
     mcp: openMcp(() => current.options, api.service),
     log,
     addressing: first.addressing,

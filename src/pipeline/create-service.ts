@@ -10,6 +10,7 @@ import { authorize, readOnly } from "./access/authorize.ts";
 import { authorizeObjects } from "./access/authorize-objects.ts";
 import { filterListings } from "./access/filter-listings.ts";
 import { hideExisting } from "./access/hide-existing.ts";
+import { keepOwners } from "./access/keep-owners.ts";
 import { keepToScope } from "./access/keep-to-scope.ts";
 import { createPermissions } from "./access/permissions.ts";
 import { tellPermissions } from "./access/tell-permissions.ts";
@@ -88,6 +89,7 @@ export function createService(options: ServiceOptions): Service {
     boundNames,
     resolve,
     authenticator === undefined ? refuseUnread : identify(authenticator),
+    keepOwners,
     ...limitKnownCallers(options),
     ...(routes === undefined ? [] : [chooseDatabase(databases, routes)]),
     // A header names a database once.

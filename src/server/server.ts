@@ -1,6 +1,7 @@
 import type { AddressInfo } from "node:net";
 import type { FastifyPluginAsync, FastifyPluginCallback } from "fastify";
 import type { Logger } from "pino";
+import { FlightService } from "../gen/arrow/flight/protocol/Flight_pb.ts";
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
 import type { ByteBudget } from "../namespace/byte-budget.ts";
 import { LanceError } from "../namespace/errors.ts";
@@ -9,6 +10,7 @@ import type { Service } from "../namespace/service.ts";
 import type { NoteAccess } from "../pipeline/records/access-entry.ts";
 import type { NoteRefusal, Refusal } from "../pipeline/records/refusals.ts";
 import type { Transcoder } from "../transcode/transcoder.ts";
+import { type FlightOptions, flightRpcs } from "../wires/flight/flight-rpcs.ts";
 import { createGrpcHandler, type GrpcLimits } from "../wires/grpc/handler.ts";
 import { createLoopPace, type LoopPace } from "../wires/loop-pace.ts";
 import type { McpEndpoint } from "../wires/mcp.ts";
@@ -49,6 +51,8 @@ export interface ServerOptions extends ConnectionLimits, GrpcLimits {
   readonly console?: ConsoleOptions | undefined;
   /** The Model Context Protocol. Default: `/mcp` does not exist. */
   readonly mcp?: McpEndpoint | undefined;
+  /** Arrow Flight. Default: it is not served. */
+  readonly flight?: FlightOptions | undefined;
   /** Parts of addresses that name databases. Default: none. */
   readonly addressing?: Addressing | undefined;
   /** Origins whose pages may call from browsers; `*` matches any. Default: none. */
@@ -109,18 +113,28 @@ export function createServer(given: ServerOptions): GatewayServer {
   };
   const { service, readiness, transcoders = [], corsOrigins: origins = [], allowedHosts = [] } = options;
   const [pace, probePace] = [options.pace ?? createLoopPace(), createLoopPace()];
-  const health = healthRpcs(readiness, [LanceNamespaceService.typeName]);
-  const files = [LanceNamespaceService.file, ...new Set(health.map(({ method }) => method.parent.file))];
-  const rpcs = [...serviceRpcs(LanceNamespaceService, service), ...health, ...reflectionRpcs(files)];
+  const services = [LanceNamespaceService, ...(options.flight === undefined ? [] : [FlightService])];
+  const health = healthRpcs(
+    readiness,
+    services.map(({ typeName }) => typeName),
+  );
+  const files = [...services, ...health.map(({ method }) => method.parent)].map(({ file }) => file);
+  const rpcs = [
+    ...serviceRpcs(LanceNamespaceService, service),
+    ...health,
+    ...reflectionRpcs([...new Set(files)]),
+  ];
+  // Flight is gRPC of its own kind, which no browser speaks.
+  const native = [...rpcs, ...(options.flight === undefined ? [] : flightRpcs(service, options.flight))];
   const hosts = createHostCheck(allowedHosts, options.addressing?.hosts);
   const app = createApp({ ...options, rpcs, transcoders, hosts, origins, pace, probePace });
   let takeAddress = createTakeAddress(options.addressing ?? {});
   const listener = createListener({
     ...options,
     // Browsers cannot make gRPC calls, so this handler needs no guard.
-    grpc: createGrpcHandler({ ...options, rpcs, pace, probePace }),
+    grpc: createGrpcHandler({ ...options, rpcs: native, pace, probePace }),
     http: app.answer,
-    pace: createArrivalPace(pace, probePace, new Set(rpcs.map(({ method }) => pathOf(method)))),
+    pace: createArrivalPace(pace, probePace, new Set(native.map(({ method }) => pathOf(method)))),
     refuse: app.refuse,
     crowded: (request, response) => app.refuse(request, response, crowded(), true),
     accepted() {

@@ -10,7 +10,7 @@ import type { Reception } from "./reception.ts";
 import type { Action } from "./roles.ts";
 
 /** Protocols by which a call may arrive. */
-export type Protocol = "grpc" | "grpc-web" | "connect" | "rest" | "mcp";
+export type Protocol = "grpc" | "grpc-web" | "connect" | "rest" | "mcp" | "flight";
 
 /** Parts of the address to which a request was sent. Only the server sets them; no header replaces them. */
 export interface RequestAddress {
@@ -110,6 +110,8 @@ export interface Call extends CallInit {
   reception?: Reception | undefined;
   /** The caller, as far as it has proved who it is. Default: the gateway asks nobody. */
   principal?: Principal | undefined;
+  /** Key of the caller to whom a ticket belongs that the call presents; any other is refused. Default: the call presents none. */
+  heldBy?: string | undefined;
   /**
    * Whether the caller may do every operation of a kind to the object of the call; where policies decide, the answer for a call on several
    * tables is no. Default: nothing decides about callers.
@@ -227,6 +229,7 @@ class NewCall implements Call {
   takes: keyof PassedBodies | undefined = undefined;
   reception: Reception | undefined = undefined;
   principal: Principal | undefined = undefined;
+  heldBy: string | undefined = undefined;
   context: Readonly<Record<string, string>> | undefined = undefined;
   identity: Credentials = NO_CREDENTIALS;
   holdBody = ignoreBytes;

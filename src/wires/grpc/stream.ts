@@ -3,6 +3,7 @@ import { senderKey } from "../../namespace/call/caller-key.ts";
 import { isRefused } from "../../namespace/call/reception.ts";
 import { keptBytes, type StreamRpc } from "../rpc.ts";
 import { encodeFrame, FrameReader } from "./frame.ts";
+import { frameIn } from "./framed-message.ts";
 import { decode, plainData, truncated } from "./message.ts";
 import type { Served } from "./server-call.ts";
 
@@ -16,7 +17,8 @@ async function run(rpc: StreamRpc, served: Served): Promise<void> {
   try {
     const requests = readMessages(rpc.method, served);
     for await (const message of rpc.handle(requests, served.call)) {
-      await serverCall.write(encodeFrame(toBinary(rpc.method.output, message), false));
+      const frame = frameIn(message) ?? encodeFrame(toBinary(rpc.method.output, message), false);
+      await serverCall.write(frame);
       // Leaving the loop tells the handler that the rest is not needed.
       if (serverCall.done) return;
     }

@@ -1,0 +1,110 @@
+import { create, type DescMethod, type Message } from "@bufbuild/protobuf";
+import {
+  type Action,
+  type Criteria,
+  type FlightDescriptor,
+  FlightService,
+  PollInfoSchema,
+  SchemaResultSchema,
+  type Ticket,
+} from "../../gen/arrow/flight/protocol/Flight_pb.ts";
+import type { Call } from "../../namespace/call/call.ts";
+import { LanceError } from "../../namespace/errors.ts";
+import type { Service } from "../../namespace/service.ts";
+import { onlyRequest, type Rpc, type StreamRpc, type UnaryRpc } from "../rpc.ts";
+import { listActions, runAction } from "./actions.ts";
+import { targetOf } from "./descriptor.ts";
+import { putFlight } from "./do-put.ts";
+import { shakeHands } from "./handshake.ts";
+import { beginPipelineCalls, type PipelineCalls, receiveFlight } from "./pipeline-calls.ts";
+import { describeFlight, listFlights, readFlight, schemaOf } from "./read-flights.ts";
+import { createRunningReads } from "./running-reads.ts";
+import { createTickets } from "./tickets.ts";
+
+/** Options of {@link flightRpcs}. */
+export interface FlightOptions {
+  /** Returns the secret by which tickets are sealed; all gateways of a catalog share it. */
+  secret(): string;
+}
+
+/** Answers a Flight call. */
+type Handle = (requests: AsyncIterable<Message>, calls: PipelineCalls, call: Call) => AsyncIterable<Message>;
+
+/** The rpcs of Arrow Flight. They read and write by calls of the pipeline. */
+export function flightRpcs(service: Service, { secret }: FlightOptions): Rpc[] {
+  const { method } = FlightService;
+  const tickets = createTickets(secret);
+  const running = createRunningReads();
+  const receive = receiveFlight(service);
+
+  function streamed(method: DescMethod, handle: Handle): StreamRpc {
+    return {
+      kind: "stream",
+      method,
+      receive,
+      async *handle(requests, call) {
+        yield* handle(requests, await beginPipelineCalls(service, call), call);
+      },
+    };
+  }
+  const single = (
+    method: UnaryRpc["method"],
+    handle: (request: Message, calls: PipelineCalls) => Promise<Message>,
+  ): UnaryRpc => ({
+    ...{ kind: "unary", method, receive },
+    handle: async (request, call) => handle(request, await beginPipelineCalls(service, call)),
+  });
+
+  return [
+    // Its credentials may be in its messages.
+    {
+      kind: "stream",
+      method: method.handshake,
+      handle: (requests, call) => shakeHands(requests, call, service),
+    },
+    streamed(method.listFlights, async function* (requests, calls) {
+      const { expression } = (await onlyRequest(requests)) as Criteria;
+      yield* listFlights(expression, calls, tickets);
+    }),
+    single(method.getFlightInfo, (request, calls) =>
+      describeFlight(request as FlightDescriptor, calls, tickets),
+    ),
+    single(method.pollFlightInfo, async (request, calls) => {
+      const info = await describeFlight(request as FlightDescriptor, calls, tickets);
+      const expirationTime = info.endpoint[0]?.expirationTime;
+      return create(PollInfoSchema, { info, progress: 1, ...(expirationTime && { expirationTime }) });
+    }),
+    single(method.getSchema, async (request, calls) => {
+      const { query } = targetOf(request as FlightDescriptor, calls.namespacePath);
+      const { schema } = await schemaOf(query, calls);
+      return create(SchemaResultSchema, { schema });
+    }),
+    streamed(method.doGet, async function* (requests, calls, call) {
+      const ticket = (await onlyRequest(requests)) as Ticket;
+      const content = tickets.open(ticket.ticket);
+      const remove = running.add(content.id, call);
+      try {
+        yield* readFlight(content, calls);
+      } finally {
+        remove();
+      }
+    }),
+    streamed(method.doPut, async function* (requests, calls, { signal }) {
+      yield await putFlight(requests, calls, signal);
+    }),
+    // biome-ignore lint/correctness/useYield: it has no answer but an error.
+    streamed(method.doExchange, async function* () {
+      throw new LanceError(
+        "Unsupported",
+        "DoExchange is not served: DoPut writes, its PutResult has the counts of a merge, and DoGet reads",
+      );
+    }),
+    streamed(method.doAction, async function* (requests, calls) {
+      yield await runAction((await onlyRequest(requests)) as Action, calls, { tickets, running });
+    }),
+    streamed(method.listActions, async function* (requests) {
+      await onlyRequest(requests);
+      yield* listActions();
+    }),
+  ];
+}

@@ -1,0 +1,128 @@
+import {
+  create,
+  type DescMessage,
+  type DescMethodClientStreaming,
+  type DescMethodServerStreaming,
+  type DescMethodUnary,
+  type MessageInitShape,
+  type MessageShape,
+} from "@bufbuild/protobuf";
+import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
+import { type Call, createCall } from "../../namespace/call/call.ts";
+import { isRefused } from "../../namespace/call/reception.ts";
+import type { Identifier } from "../../namespace/identifier.ts";
+import type { AnyMethod, Service } from "../../namespace/service.ts";
+import { type FlightHeaders, readFlightHeaders } from "./headers.ts";
+
+/** Facts that a call of the pipeline presents besides its message. */
+export interface Presented {
+  /** Key of the caller to whom the call's ticket belongs. Default: it has no ticket. */
+  readonly heldBy?: string | undefined;
+  /** Headers that name the database, in place of the caller's. Default: the caller's. */
+  readonly database?: Readonly<Record<string, string>> | undefined;
+}
+
+/** The calls of the pipeline that a Flight call becomes. Each one is authorized, counted and recorded as a request of the caller by any protocol is. */
+export interface PipelineCalls {
+  /** Namespace that the names of tables begin from. */
+  readonly namespacePath: Identifier;
+  /** Headers by which the caller names its database. */
+  readonly headers: Readonly<Record<string, string>>;
+  unary<I extends DescMessage, O extends DescMessage>(
+    method: DescMethodUnary<I, O>,
+    request: MessageInitShape<I>,
+    presented?: Presented,
+  ): Promise<{ readonly response: MessageShape<O>; readonly call: Call }>;
+  upload<I extends DescMessage, O extends DescMessage>(
+    method: DescMethodClientStreaming<I, O>,
+    request: MessageShape<I>,
+    data: AsyncIterable<Uint8Array>,
+  ): Promise<MessageShape<O>>;
+  /** @param begun gets the call, which the pipeline completes before the first message. */
+  download<I extends DescMessage, O extends DescMessage>(
+    method: DescMethodServerStreaming<I, O>,
+    request: MessageShape<I>,
+    presented?: Presented,
+    begun?: (call: Call) => void,
+  ): AsyncIterable<MessageShape<O>>;
+}
+
+/** Operation under which the records have a Flight call whose sender is refused before it is read. */
+const FIRST = LanceNamespaceService.method.listNamespaces;
+
+/** Checks the sender of a Flight call before its message is read. */
+export function receiveFlight(service: Service): Service["receive"] {
+  return ({ method, headers, certificate }) => {
+    try {
+      const { headers: own } = readFlightHeaders(headers);
+      return service.receive?.({ method, headers: own, certificate, hasHeadersOnly: true });
+    } catch (refusal) {
+      return { refusal, isGuess: false };
+    }
+  };
+}
+
+/**
+ * Begins the calls of a Flight call.
+ *
+ * @throws LanceError the refusal of a sender that was refused before its message was read, which the pipeline records
+ */
+export async function beginPipelineCalls(service: Service, outer: Call): Promise<PipelineCalls> {
+  const { reception } = outer;
+  const unread: FlightHeaders = { headers: Object.create(null), namespacePath: [] };
+  const read = isRefused(reception) ? unread : readFlightHeaders(outer.headers);
+
+  function begin(method: AnyMethod, { heldBy, database }: Presented): Call {
+    const { address, peer, certificate, requestId, deadline, log, signal, cutOff } = outer;
+    const headers: Record<string, string> = Object.assign(Object.create(null), read.headers, database);
+    const call = createCall({
+      ...{ method, headers, address, peer, certificate, requestId, deadline, log, signal },
+      ...(cutOff && { cutOff }),
+      protocol: "flight",
+      accept: undefined,
+      // Each chunk is copied into its message.
+      releasesChunks: true,
+    });
+    call.reception = reception;
+    call.heldBy = heldBy;
+    call.begun = outer.begun = true;
+    return call;
+  }
+  /** Lets the access log know what the Flight call was about. */
+  function note(call: Call): void {
+    outer.id = call.id;
+    outer.database = call.database;
+    outer.principal = call.principal;
+    outer.outcome = call.outcome;
+  }
+  const calls: PipelineCalls = {
+    ...read,
+    async unary(method, request, presented = {}) {
+      const call = begin(method, presented);
+      try {
+        return { response: await service.unary(method, create(method.input, request), call), call } as never;
+      } finally {
+        note(call);
+      }
+    },
+    async upload(method, request, data) {
+      const call = begin(method, {});
+      try {
+        return (await service.upload(method, request, data, call)) as never;
+      } finally {
+        note(call);
+      }
+    },
+    async *download(method, request, presented = {}, begun) {
+      const call = begin(method, presented);
+      try {
+        begun?.(call);
+        yield* service.download(method, request, call) as AsyncIterable<never>;
+      } finally {
+        note(call);
+      }
+    },
+  };
+  if (isRefused(reception)) await calls.unary(FIRST, {});
+  return calls;
+}

@@ -1,0 +1,40 @@
+import assert from "node:assert/strict";
+import { create } from "@bufbuild/protobuf";
+import { test } from "vitest";
+import { QueryTableRequestSchema } from "../../gen/lance/namespace/v1/query_pb.ts";
+import { isLanceError } from "../../namespace/errors.ts";
+import { createTickets, TICKET_MS } from "./tickets.ts";
+
+const call = { principal: undefined, identity: { apiKey: "k", authToken: undefined } } as never;
+const query = create(QueryTableRequestSchema, { id: ["t"], version: 3n });
+
+test("a ticket has its rows, and is refused after its time", () => {
+  let now = 1_000;
+  const tickets = createTickets(
+    () => "secret",
+    () => now,
+  );
+  const { ticket } = tickets.issue(query, call, { "x-service-database": "d" });
+  const content = tickets.open(ticket.ticket);
+  assert.deepEqual(content.query, query);
+  assert.deepEqual(content.database, { "x-service-database": "d" });
+  now += TICKET_MS + 1;
+  assert.throws(
+    () => tickets.open(ticket.ticket),
+    (error) => isLanceError(error, "InvalidInput") && /expired/.test(error.message),
+  );
+  const renewed = tickets.renew(content);
+  assert.equal(tickets.open(renewed.ticket.ticket).owner, content.owner);
+});
+
+test("a ticket shows nothing of its content, and opens with its secret alone", () => {
+  let secret = "one";
+  const tickets = createTickets(() => secret);
+  const { ticket } = tickets.issue(create(QueryTableRequestSchema, { id: ["salaries"] }), call, {});
+  assert.ok(!Buffer.from(ticket.ticket).includes("salaries"));
+  secret = "two";
+  assert.throws(
+    () => tickets.open(ticket.ticket),
+    (error) => isLanceError(error, "InvalidInput"),
+  );
+});
