@@ -1,14 +1,14 @@
 import type { FastifyInstance, FastifyPluginCallback, FastifyReply, FastifyRequest } from "fastify";
 import { LanceError } from "../namespace/errors.ts";
-import { type ConnectOptions, connectPlugin, createUnknownMethod } from "./connect.ts";
-import { refusalOf } from "./rest/serve.ts";
+import { type ConnectOptions, connectPlugin, createUnknownMethod } from "./connect/plugin.ts";
 import {
   createUnknownPath,
   openExchange,
   type RequestWithExchange,
   type RestOptions,
   restPlugin,
-} from "./rest.ts";
+} from "./rest/plugin.ts";
+import { refusalOf } from "./rest/serve.ts";
 import { requestIdOf } from "./rpc.ts";
 
 /** Options of {@link httpWires}. */

@@ -18,8 +18,8 @@ import { checkNoForm, readJson } from "./rest/body.ts";
 import { knownError } from "./rest/error-body.ts";
 import type { Exchange } from "./rest/exchange.ts";
 import { flattenHeaders } from "./rest/http.ts";
+import { openExchange } from "./rest/plugin.ts";
 import { type RestCallOptions, timeoutOf } from "./rest/serve.ts";
-import { openExchange } from "./rest.ts";
 
 /** Path of MCP. */
 export const MCP_PATH = "/mcp";

@@ -1,7 +1,7 @@
 import { type IncomingMessage, METHODS, type ServerResponse } from "node:http";
 import fastify, { type FastifyInstance, type FastifyPluginAsync, type FastifyPluginCallback } from "fastify";
 import { LanceError } from "../../namespace/errors.ts";
-import { createRefuseCall } from "../../wires/connect.ts";
+import { createRefuseCall } from "../../wires/connect/plugin.ts";
 import {
   createErrorHandler,
   type HttpWiresOptions,

@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { LanceError } from "../../namespace/errors.ts";
 import type { NoteRefusal } from "../../pipeline/records/refusals.ts";
-import type { RefuseCall } from "../../wires/connect.ts";
+import type { RefuseCall } from "../../wires/connect/plugin.ts";
 import { withoutQuery } from "../../wires/rest/http.ts";
 
 /** Probes are answered under any host: they reveal only whether the process runs. */

@@ -1,12 +1,12 @@
 import type { FastifyPluginCallback, FastifyReply, FastifyRequest } from "fastify";
 import type { Logger } from "pino";
-import { LanceError } from "../namespace/errors.ts";
-import { bindingFor, type Transcoder } from "../transcode/transcoder.ts";
-import { Exchange } from "./rest/exchange.ts";
-import { withoutQuery } from "./rest/http.ts";
-import { dialectIndex, restRoutes } from "./rest/routes.ts";
-import { createServeCall, type RestCallOptions, refusalOf } from "./rest/serve.ts";
-import { DEFAULT_SILENCE_MS } from "./stall.ts";
+import { LanceError } from "../../namespace/errors.ts";
+import { bindingFor, type Transcoder } from "../../transcode/transcoder.ts";
+import { DEFAULT_SILENCE_MS } from "../stall.ts";
+import { Exchange } from "./exchange.ts";
+import { withoutQuery } from "./http.ts";
+import { dialectIndex, restRoutes } from "./routes.ts";
+import { createServeCall, type RestCallOptions, refusalOf } from "./serve.ts";
 
 /** Options of {@link restPlugin}. */
 export interface RestOptions extends RestCallOptions {

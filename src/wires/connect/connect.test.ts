@@ -6,16 +6,19 @@ import { gzipSync } from "node:zlib";
 import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import { createSlowList, type SlowList } from "../../test/support/slow-list.ts";
-import { ErrorResponseSchema } from "../gen/lance/namespace/v1/common_pb.ts";
-import { CreateTableResponseSchema } from "../gen/lance/namespace/v1/data_pb.ts";
-import { QueryTableResponseSchema } from "../gen/lance/namespace/v1/query_pb.ts";
-import { DescribeTableResponseSchema, ListTablesResponseSchema } from "../gen/lance/namespace/v1/table_pb.ts";
-import { ListTableTagsResponseSchema } from "../gen/lance/namespace/v1/tag_pb.ts";
-import type { Call } from "../namespace/call/call.ts";
-import { LanceError } from "../namespace/errors.ts";
-import { startConnect } from "./connect-fixture.ts";
-import { fakeService } from "./grpc/fixture.ts";
+import { createSlowList, type SlowList } from "../../../test/support/slow-list.ts";
+import { ErrorResponseSchema } from "../../gen/lance/namespace/v1/common_pb.ts";
+import { CreateTableResponseSchema } from "../../gen/lance/namespace/v1/data_pb.ts";
+import { QueryTableResponseSchema } from "../../gen/lance/namespace/v1/query_pb.ts";
+import {
+  DescribeTableResponseSchema,
+  ListTablesResponseSchema,
+} from "../../gen/lance/namespace/v1/table_pb.ts";
+import { ListTableTagsResponseSchema } from "../../gen/lance/namespace/v1/tag_pb.ts";
+import type { Call } from "../../namespace/call/call.ts";
+import { LanceError } from "../../namespace/errors.ts";
+import { fakeService } from "../grpc/fixture.ts";
+import { startConnect } from "./fixture.ts";
 
 const DESCRIBE = "/lance.namespace.v1.LanceNamespaceService/DescribeTable";
 

@@ -2,14 +2,14 @@ import type { UniversalHandler, UniversalHandlerFn } from "@connectrpc/connect/p
 import { fastifyConnectPlugin } from "@connectrpc/connect-fastify";
 import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from "@connectrpc/connect-node";
 import type { FastifyPluginCallback, FastifyReply, FastifyRequest } from "fastify";
-import { type ByteBudget, createByteBudget } from "../namespace/byte-budget.ts";
-import { LanceError } from "../namespace/errors.ts";
-import { callKind } from "./connect-codec.ts";
-import { ConnectExchange, contextOf, EXCHANGE } from "./connect-exchange.ts";
-import { type ConnectHandlersOptions, createConnectHandlers } from "./connect-handlers.ts";
-import { FREE_BYTES } from "./limits.ts";
-import { withoutQuery } from "./rest/http.ts";
-import { pathOf, type Rpc } from "./rpc.ts";
+import { type ByteBudget, createByteBudget } from "../../namespace/byte-budget.ts";
+import { LanceError } from "../../namespace/errors.ts";
+import { FREE_BYTES } from "../limits.ts";
+import { withoutQuery } from "../rest/http.ts";
+import type { Rpc } from "../rpc.ts";
+import { callKind } from "./codec.ts";
+import { ConnectExchange, contextOf, EXCHANGE } from "./exchange.ts";
+import { type ConnectHandlers, type ConnectHandlersOptions, createConnectHandlers } from "./handlers.ts";
 
 /** Options of {@link connectPlugin}. */
 export interface ConnectOptions extends ConnectHandlersOptions {
@@ -29,37 +29,34 @@ const METHOD = ":method";
 export const connectPlugin: FastifyPluginCallback<ConnectOptions> = (app, options, done) => {
   const { rpcs, budget = createByteBudget(), log, refused } = options;
   const handlerOf = createConnectHandlers(options);
-  const byPath = new Map(rpcs.map((rpc) => [`${app.prefix}${pathOf(rpc.method)}`, rpc]));
   app.decorateRequest("connectExchange", null);
   app.addHook("preHandler", (request, reply, next) => {
-    const { method } = request.params as { readonly method: string };
-    const { url = "" } = request.routeOptions;
-    const rpc = byPath.get(url.slice(0, url.indexOf(METHOD)) + method) as Rpc;
     checkAuthority(request, options);
-    const exchange = new ConnectExchange(request, reply, { log, refused, hold: budget.open(FREE_BYTES) });
-    exchange.handle = handlerOf(rpc);
+    const { method } = request.params as { readonly method: string };
+    const hold = budget.open(FREE_BYTES);
+    const exchange = new ConnectExchange(request, reply, { log, refused, hold, method });
     request.setDecorator("connectExchange", exchange);
     next();
   });
   app.register(fastifyConnectPlugin, {
     routes({ handlers }) {
       for (const [first, ...others] of Map.groupBy(rpcs, ({ method }) => method.parent).values())
-        if (first !== undefined) handlers.push(serviceHandler([first, ...others], handlerOf(first)));
+        if (first !== undefined) handlers.push(serviceHandler([first, ...others], handlerOf));
     },
     contextValues: (request) => contextOf(request.getDecorator<ConnectExchange>("connectExchange")),
   });
   done();
 };
 
-/** Creates the handler of all methods of a service, with the traits of one of them. Its route takes no other names. */
-function serviceHandler(rpcs: readonly [Rpc, ...Rpc[]], traits: UniversalHandler): UniversalHandler {
+/** Creates the handler of all methods of a service, with the traits of the first. Its route accepts no other names. */
+function serviceHandler(rpcs: readonly [Rpc, ...Rpc[]], handlerOf: ConnectHandlers): UniversalHandler {
+  const byName = new Map(rpcs.map((rpc) => [rpc.method.name, rpc]));
   const handle: UniversalHandlerFn = (universal) => {
     const exchange = universal.contextValues?.get(EXCHANGE) as ConnectExchange;
-    return (exchange.handle as UniversalHandler)(universal);
+    return handlerOf(byName.get(exchange.method as string) as Rpc)(universal);
   };
-  const names = rpcs.map(({ method }) => method.name).join("|");
-  const requestPath = `/${rpcs[0].method.parent.typeName}/${METHOD}(^(?:${names})$)`;
-  return Object.assign(handle, { ...traits, requestPath });
+  const requestPath = `/${rpcs[0].method.parent.typeName}/${METHOD}(^(?:${[...byName.keys()].join("|")})$)`;
+  return Object.assign(handle, { ...handlerOf(rpcs[0]), requestPath });
 }
 
 /** Whether a request has a host, without which the library cannot create a URL. */

@@ -4,7 +4,7 @@ import type { IncomingMessage } from "node:http";
 import { connect } from "node:net";
 import { gzipSync, zstdCompressSync } from "node:zlib";
 import { test } from "vitest";
-import { JSON_TYPE, open, operations, port, post, textOf, useRestServer } from "./rest-fixture.ts";
+import { JSON_TYPE, open, operations, port, post, textOf, useRestServer } from "./fixture.ts";
 
 useRestServer();
 

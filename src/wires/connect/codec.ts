@@ -4,15 +4,15 @@ import type { DescMessage } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { compressionGzip } from "@connectrpc/connect-node";
-import type { ByteHold } from "../namespace/byte-budget.ts";
-import { LanceError } from "../namespace/errors.ts";
-import { inSlices } from "../runtime/pace.ts";
-import { SMALL_JSON_BYTES, scanJson } from "../transcode/json/scan.ts";
-import { scanBinary } from "./binary-budget.ts";
-import type { MessageCheck } from "./connect-body.ts";
-import { unpack } from "./grpc/gzip.ts";
-import { FREE_BYTES } from "./limits.ts";
-import type { LoopPace } from "./loop-pace.ts";
+import type { ByteHold } from "../../namespace/byte-budget.ts";
+import { LanceError } from "../../namespace/errors.ts";
+import { inSlices } from "../../runtime/pace.ts";
+import { SMALL_JSON_BYTES, scanJson } from "../../transcode/json/scan.ts";
+import { scanBinary } from "../binary-budget.ts";
+import { unpack } from "../grpc/gzip.ts";
+import { FREE_BYTES } from "../limits.ts";
+import type { LoopPace } from "../loop-pace.ts";
+import type { MessageCheck } from "./body.ts";
 
 /** Encodings of messages. */
 export type Codec = "json" | "binary";

@@ -1,22 +1,22 @@
 import { create, type DescMethod, type Message, type Registry } from "@bufbuild/protobuf";
 import type { ConnectError, ConnectRouter, HandlerContext } from "@connectrpc/connect";
 import type { Logger } from "pino";
-import type { ByteHold } from "../namespace/byte-budget.ts";
-import { type Call, createCall, type Protocol } from "../namespace/call/call.ts";
-import { toLanceError } from "../namespace/errors.ts";
-import { isLongMessage } from "../namespace/message-steps.ts";
-import type { NoteRefusal } from "../pipeline/records/refusals.ts";
-import { noteCall, originOf } from "./arrival.ts";
-import { codecOf, mayBePacked } from "./connect-codec.ts";
-import { abortErrorOf, toConnectError, withLanceErrors } from "./connect-error.ts";
-import { type ConnectExchange, EXCHANGE } from "./connect-exchange.ts";
-import { encodeLong } from "./connect-long-answer.ts";
-import { startDeadline, timeAllowed } from "./deadline.ts";
-import type { ErrorDetails } from "./grpc/status.ts";
-import { FREE_BYTES } from "./limits.ts";
-import type { LoopPace } from "./loop-pace.ts";
-import { hasKnownEnd } from "./rest/http.ts";
-import { keptBytes, pathOf, type Rpc, type StreamRpc, type UnaryRpc } from "./rpc.ts";
+import type { ByteHold } from "../../namespace/byte-budget.ts";
+import { type Call, createCall, type Protocol } from "../../namespace/call/call.ts";
+import { toLanceError } from "../../namespace/errors.ts";
+import { isLongMessage } from "../../namespace/message-steps.ts";
+import type { NoteRefusal } from "../../pipeline/records/refusals.ts";
+import { noteCall, originOf } from "../arrival.ts";
+import { startDeadline, timeAllowed } from "../deadline.ts";
+import type { ErrorDetails } from "../grpc/status.ts";
+import { FREE_BYTES } from "../limits.ts";
+import type { LoopPace } from "../loop-pace.ts";
+import { hasKnownEnd } from "../rest/http.ts";
+import { keptBytes, pathOf, type Rpc, type StreamRpc, type UnaryRpc } from "../rpc.ts";
+import { codecOf, mayBePacked } from "./codec.ts";
+import { abortErrorOf, toConnectError, withLanceErrors } from "./error.ts";
+import { type ConnectExchange, EXCHANGE } from "./exchange.ts";
+import { encodeLong } from "./long-answer.ts";
 
 /** Options of Connect and gRPC-Web calls. */
 export interface ConnectCallOptions {

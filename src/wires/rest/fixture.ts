@@ -11,12 +11,12 @@ import { create, type DescMethod, type Message } from "@bufbuild/protobuf";
 import fastify from "fastify";
 import { pino } from "pino";
 import { afterAll, beforeAll } from "vitest";
-import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
-import type { Call } from "../namespace/call/call.ts";
-import type { Service } from "../namespace/service.ts";
-import { createTranscoder } from "../transcode/transcoder.ts";
-import { httpWires } from "./http-wires.ts";
-import { createTargetRewrite } from "./rest/target-rewrite.ts";
+import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
+import type { Call } from "../../namespace/call/call.ts";
+import type { Service } from "../../namespace/service.ts";
+import { createTranscoder } from "../../transcode/transcoder.ts";
+import { httpWires } from "../http-wires.ts";
+import { createTargetRewrite } from "./target-rewrite.ts";
 
 const MAX_BYTES = 4096;
 export const JSON_TYPE = { "content-type": "application/json" };

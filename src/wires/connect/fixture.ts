@@ -10,11 +10,11 @@ import {
   createNodeHttpClient,
 } from "@connectrpc/connect-node";
 import fastify from "fastify";
-import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
-import type { Service } from "../namespace/service.ts";
-import { memoryLog } from "./grpc/fixture.ts";
-import { type HttpWiresOptions, httpWires } from "./http-wires.ts";
-import { serviceRpcs } from "./rpc.ts";
+import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
+import type { Service } from "../../namespace/service.ts";
+import { memoryLog } from "../grpc/fixture.ts";
+import { type HttpWiresOptions, httpWires } from "../http-wires.ts";
+import { serviceRpcs } from "../rpc.ts";
 
 /** Starts the wires in Fastify, on ports of their own. */
 export async function startConnect(

@@ -3,8 +3,8 @@ import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
 import { gzipSync } from "node:zlib";
 import { test } from "vitest";
-import { isLanceError, LanceError } from "../namespace/errors.ts";
-import { open, operations, post, server, useRestServer } from "./rest-fixture.ts";
+import { isLanceError, LanceError } from "../../namespace/errors.ts";
+import { open, operations, post, server, useRestServer } from "./fixture.ts";
 
 useRestServer();
 

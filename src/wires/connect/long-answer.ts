@@ -3,12 +3,12 @@ import { Readable } from "node:stream";
 import { createGzip } from "node:zlib";
 import type { DescMessage, JsonWriteOptions, Message } from "@bufbuild/protobuf";
 import type { UniversalServerResponse } from "@connectrpc/connect/protocol";
-import { encodeJsonSteps, encodeSteps } from "../namespace/message-steps.ts";
-import { inSlices } from "../runtime/pace.ts";
-import type { Codec } from "./connect-codec.ts";
-import { encodeFramePieces } from "./grpc/frame.ts";
-import { acceptsGzip, packPieces } from "./grpc/gzip.ts";
-import { bytesIn } from "./pieces.ts";
+import { encodeJsonSteps, encodeSteps } from "../../namespace/message-steps.ts";
+import { inSlices } from "../../runtime/pace.ts";
+import { encodeFramePieces } from "../grpc/frame.ts";
+import { acceptsGzip, packPieces } from "../grpc/gzip.ts";
+import { bytesIn } from "../pieces.ts";
+import type { Codec } from "./codec.ts";
 
 /** How a long answer is encoded. */
 export interface EncodeOptions {

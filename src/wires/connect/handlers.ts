@@ -1,3 +1,4 @@
+import type { IncomingMessage } from "node:http";
 import { type ConnectError, createConnectRouter } from "@connectrpc/connect";
 import type {
   UniversalHandler,
@@ -5,32 +6,23 @@ import type {
   UniversalServerResponse,
 } from "@connectrpc/connect/protocol";
 import { compressionGzip } from "@connectrpc/connect-node";
-import { type ByteHold, DEFAULT_MAX_MESSAGE_BYTES } from "../namespace/byte-budget.ts";
-import { senderKey } from "../namespace/call/caller-key.ts";
-import { isRefused, type Reception } from "../namespace/call/reception.ts";
-import type { LanceError } from "../namespace/errors.ts";
-import { originOf } from "./arrival.ts";
-import { checkedBody, emptyBody, heldBody, type MessageCheck } from "./connect-body.ts";
-import { addRpc, type ConnectCallOptions } from "./connect-call.ts";
-import {
-  type Codec,
-  checkedGzip,
-  codecOf,
-  isBare,
-  isPacked,
-  mayBePacked,
-  messageCheck,
-} from "./connect-codec.ts";
-import { earlyAnswer } from "./connect-early.ts";
-import { connectErrorOf } from "./connect-error.ts";
-import { brokenOff, type ConnectExchange, EXCHANGE } from "./connect-exchange.ts";
-import { withFrame, withMessage } from "./connect-long-answer.ts";
-import { binaryType, decodeText, inTextMode, isTextMode } from "./grpc/web-text.ts";
-import { createLoopPace, type LoopPace, UNPACED } from "./loop-pace.ts";
-import { contentLength, flattenHeaders, hasBody, isHttp2 } from "./rest/http.ts";
-import { hasLongRest } from "./rest/linger.ts";
-import type { Rpc } from "./rpc.ts";
-import { DEFAULT_SILENCE_MS, stalled, takenBody } from "./stall.ts";
+import { type ByteHold, DEFAULT_MAX_MESSAGE_BYTES } from "../../namespace/byte-budget.ts";
+import { senderKey } from "../../namespace/call/caller-key.ts";
+import { isRefused, type Reception } from "../../namespace/call/reception.ts";
+import type { LanceError } from "../../namespace/errors.ts";
+import { originOf } from "../arrival.ts";
+import { binaryType, decodeText, inTextMode, isTextMode } from "../grpc/web-text.ts";
+import { createLoopPace, type LoopPace, UNPACED } from "../loop-pace.ts";
+import { contentLength, flattenHeaders, hasBody, isHttp2 } from "../rest/http.ts";
+import { discardBody, hasLongRest } from "../rest/linger.ts";
+import type { Rpc } from "../rpc.ts";
+import { DEFAULT_SILENCE_MS, stalled, takenBody } from "../stall.ts";
+import { checkedBody, emptyBody, heldBody, type MessageCheck } from "./body.ts";
+import { addRpc, type ConnectCallOptions } from "./call.ts";
+import { type Codec, checkedGzip, codecOf, isBare, isPacked, mayBePacked, messageCheck } from "./codec.ts";
+import { connectErrorOf } from "./error.ts";
+import { brokenOff, type ConnectExchange, EXCHANGE } from "./exchange.ts";
+import { withFrame, withMessage } from "./long-answer.ts";
 
 /** Options of {@link createConnectHandlers}. */
 export interface ConnectHandlersOptions extends ConnectCallOptions {
@@ -193,4 +185,27 @@ async function* guarded(
 // biome-ignore lint/correctness/useYield: it only throws.
 async function* failing(error: ConnectError): AsyncGenerator<Uint8Array> {
   throw error;
+}
+
+/**
+ * Sends the answer of a call that ends while the body of its request is still arriving over HTTP/1.1. The client gets
+ * the whole answer at once, with its length; then the rest of the body is discarded, and the connection closes.
+ * Closed earlier, with data of the client in transit, it would be reset and the answer could be lost.
+ */
+async function earlyAnswer(
+  answer: UniversalServerResponse,
+  request: IncomingMessage,
+): Promise<UniversalServerResponse> {
+  const pieces: Uint8Array[] = [];
+  for await (const piece of answer.body ?? []) pieces.push(piece);
+  const whole = Buffer.concat(pieces);
+  const header = new Headers(answer.header);
+  header.set("content-length", String(whole.length));
+  header.set("connection", "close");
+
+  async function* body(): AsyncGenerator<Uint8Array> {
+    yield whole;
+    await new Promise<void>((resolve) => discardBody(request, resolve));
+  }
+  return { ...answer, header, body: body() };
 }

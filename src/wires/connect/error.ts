@@ -1,8 +1,8 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import type { Call } from "../namespace/call/call.ts";
-import { type ErrorName, LanceError, toLanceError } from "../namespace/errors.ts";
-import { deadlinePassed } from "./deadline.ts";
-import { type ErrorDetails, lanceDetails } from "./grpc/status.ts";
+import type { Call } from "../../namespace/call/call.ts";
+import { type ErrorName, LanceError, toLanceError } from "../../namespace/errors.ts";
+import { deadlinePassed } from "../deadline.ts";
+import { type ErrorDetails, lanceDetails } from "../grpc/status.ts";
 
 /** Returns the error that a client sees for a thrown value, and logs what clients must not see. */
 export function toConnectError(thrown: unknown, call: Call, detailsOf?: ErrorDetails): ConnectError {

@@ -1,17 +1,16 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { constants } from "node:http2";
 import { Code, ConnectError, createContextKey, createContextValues } from "@connectrpc/connect";
-import type { UniversalHandler } from "@connectrpc/connect/protocol";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Logger } from "pino";
-import type { ByteHold } from "../namespace/byte-budget.ts";
-import type { Call } from "../namespace/call/call.ts";
-import type { Reception } from "../namespace/call/reception.ts";
-import type { ErrorName, LanceError } from "../namespace/errors.ts";
-import type { NoteRefusal } from "../pipeline/records/refusals.ts";
-import { stopReading } from "./grpc/server-call.ts";
-import { isGone, isHttp2, withoutQuery } from "./rest/http.ts";
-import { discardBody } from "./rest/linger.ts";
+import type { ByteHold } from "../../namespace/byte-budget.ts";
+import type { Call } from "../../namespace/call/call.ts";
+import type { Reception } from "../../namespace/call/reception.ts";
+import type { ErrorName, LanceError } from "../../namespace/errors.ts";
+import type { NoteRefusal } from "../../pipeline/records/refusals.ts";
+import { stopReading } from "../grpc/server-call.ts";
+import { isGone, isHttp2, withoutQuery } from "../rest/http.ts";
+import { discardBody } from "../rest/linger.ts";
 
 /** Refusals by the library itself, by the status of its answer. */
 const REFUSALS: ReadonlyMap<number, ErrorName> = new Map<number, ErrorName>([
@@ -30,6 +29,8 @@ export interface ConnectExchangeOptions {
   readonly refused?: NoteRefusal | undefined;
   /** The error that answers the request whatever it contains. */
   readonly refusal?: LanceError | undefined;
+  /** Name of the method that its route has found. Default: none, because the request gets a refusal. */
+  readonly method?: string | undefined;
 }
 
 /** A request of Connect or gRPC-Web and its answer, in addition to the library's handling of both. */
@@ -40,8 +41,8 @@ export class ConnectExchange {
   readonly path: string;
   readonly hold: ByteHold;
   readonly refusal: LanceError | undefined;
-  /** The handler of its method. */
-  handle: UniversalHandler | undefined;
+  /** Name of the method that its route has found. */
+  readonly method: string | undefined;
   /** The caller as known before the message is read. */
   reception: Reception | undefined;
   /** The call that the request has become. */
@@ -58,6 +59,7 @@ export class ConnectExchange {
     this.path = withoutQuery(request.originalUrl);
     this.hold = options.hold;
     this.refusal = options.refusal;
+    this.method = options.method;
     this.#reply = reply;
     this.#log = options.log;
     reply.header("x-request-id", this.requestId);
