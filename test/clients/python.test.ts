@@ -24,6 +24,10 @@ describe("Python clients", () => {
     await runPythonSession("grpc_client.py", gateway.address, join(ROOT, "proto"), stubs);
   });
 
+  it("pyarrow's client of Arrow Flight has an ordinary session", async () => {
+    await runPython("flight_session.py", gateway.address);
+  });
+
   it("lancedb.connect_namespace has an ordinary session", async () => {
     await runPythonSession("lancedb_namespace.py", gateway.uri);
   });
