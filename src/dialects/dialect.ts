@@ -49,7 +49,7 @@ export interface Dialect {
   /** Returns entries of the context that a request implies, by its type and what reveals its client. Default: none. */
   contextOf?(
     request: string,
-    facts: Pick<RequestFacts, "headers">,
+    facts: Pick<RequestFacts, "headers"> & { readonly host: string | undefined },
   ): Readonly<Record<string, string>> | undefined;
   /** Headers of every answer. */
   readonly headers: Readonly<Record<string, string>>;

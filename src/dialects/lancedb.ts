@@ -175,10 +175,8 @@ export const lancedb: Dialect = {
   preferences: new Map([[CreateTableIndexRequestSchema.typeName, "respond-async, wait=60"]]),
 
   // A connection to a catalog is one to the root, whose namespaces are databases to it; any other one names its database.
-  contextOf(request, { headers }) {
-    const isNamed =
-      headers["x-lancedb-database"] !== undefined ||
-      databaseOfRegion(headers["host"] as string | undefined) !== undefined;
+  contextOf(request, { headers, host }) {
+    const isNamed = headers["x-lancedb-database"] !== undefined || databaseOfRegion(host) !== undefined;
     return isNamed || !OF_CATALOGS.has(request) ? undefined : OF_DATABASES;
   },
 

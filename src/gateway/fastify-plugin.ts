@@ -4,6 +4,8 @@ import { readServeOptions } from "../config/serve-options.ts";
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
 import type { Backend } from "../namespace/lance-namespace.ts";
 import type { Interceptor } from "../pipeline/call/interceptor.ts";
+import { findRepeatedCredential } from "../server/requests/ambiguous-headers.ts";
+import { createRefuseCall } from "../wires/connect/plugin.ts";
 import { httpWires } from "../wires/http-wires.ts";
 import { serviceRpcs } from "../wires/rpc.ts";
 import { createApi } from "./api.ts";
@@ -56,7 +58,13 @@ async function mount(app: FastifyInstance, options: LanceGatewayOptions): Promis
   const api = createApi({ databases, interceptors, announcements, maxBufferedBytes, log });
   const rpcs = serviceRpcs(LanceNamespaceService, api.service);
   // This instance already has the prefix, so the options must not apply it again.
-  app.register(httpWires, { ...limits, ...api, log, rpcs, prefix: "" });
+  const wires = { ...limits, ...api, log, rpcs, prefix: "" };
+  const refuseCall = createRefuseCall(wires);
+  app.addHook("onRequest", (request, reply, next) => {
+    const fault = findRepeatedCredential(request.raw.rawHeaders);
+    if (fault === undefined || !refuseCall(request, reply, fault)) next(fault);
+  });
+  app.register(httpWires, wires);
   app.addHook("onClose", () => backend.close());
   app.addHook("onClose", () => dispatcher?.close());
 }

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import type { AddressInfo } from "node:net";
 import { createInterface } from "node:readline";
 import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
@@ -12,10 +13,12 @@ import { lanceGateway } from "../../src/gateway/fastify-plugin.ts";
 import { LanceNamespaceService } from "../../src/gen/lance/namespace/v1/service_pb.ts";
 import { LanceError } from "../../src/namespace/errors.ts";
 import { startReceiver } from "../fixtures/events.ts";
+import { rawConnection } from "../fixtures/server/server.ts";
 import { temporaryDirectory } from "../support/directory.ts";
 import { copyExample } from "../support/examples.ts";
 import { NODE } from "../support/node-command.ts";
 import { fakeBackend } from "../support/server.ts";
+import { until } from "../support/until.ts";
 import { webhookTo } from "../support/webhook.ts";
 
 const TOKEN = "a token of the application";
@@ -95,6 +98,37 @@ describe("lanceGateway", () => {
     assert.equal((await app.inject("/v1/namespace/%24/list")).statusCode, 404);
     await app.close();
     assert.equal(close.mock.calls.length, 1);
+  });
+
+  test("refuses a request with two credentials of a kind, and passes one with a single credential", async () => {
+    const app = fastify();
+    const describeTable = async () => create(LanceNamespaceService.method.describeTable.output);
+    app.register(lanceGateway, { backend: fakeBackend({ describeTable }), prefix: "/lance" });
+    await app.listen({ host: "127.0.0.1", port: 0 });
+    const { port } = app.addresses()[0] as AddressInfo;
+    const rpc = `/lance/${LanceNamespaceService.typeName}/DescribeTable`;
+    for (const [path, expected] of [
+      ["/lance/v1/table/t/describe", /^HTTP\/1.1 400 .*"code":13/s],
+      [rpc, /^HTTP\/1.1 400 /],
+    ] as const) {
+      const ask = async (...credentials: readonly string[]) => {
+        const { socket, received } = rawConnection(port);
+        const lines = [
+          "host: localhost",
+          "content-type: application/json",
+          "content-length: 12",
+          ...credentials,
+        ];
+        socket.write(`POST ${path} HTTP/1.1\r\n${lines.join("\r\n")}\r\n\r\n{"id":["t"]}`);
+        await until(() => /\r\n\r\n.+/s.test(received()));
+        socket.destroy();
+        return received();
+      };
+      assert.match(await ask("authorization: Bearer a", "authorization: Bearer b"), expected);
+      assert.match(await ask("x-api-key: a", "x-api-key: b"), expected);
+      assert.match(await ask("x-api-key: a"), /^HTTP\/1.1 200 /);
+    }
+    await app.close();
   });
 
   test("sends events of changes to webhooks until the application closes", async (context) => {

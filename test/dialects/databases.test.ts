@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { connect as connectHttp2 } from "node:http2";
+import { text } from "node:stream/consumers";
 import { create } from "@bufbuild/protobuf";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, it } from "vitest";
@@ -282,6 +284,17 @@ describe("databases of a catalog connection", () => {
       body: "{}",
     });
     assert.equal(bytes.toString(), "2");
+    // HTTP/2 has the host in a header of its own.
+    const session = connectHttp2(`http://127.0.0.1:${server.port}`);
+    const stream = session.request({
+      ...local,
+      ":path": "/v1/namespace/%24/list",
+      ":authority": "b.local.api.lancedb.com",
+      "x-api-key": key.text,
+    });
+    const answer = JSON.parse(await text(stream));
+    session.destroy();
+    assert.deepEqual(answer.namespaces, []);
   });
 
   it("are what policies decide about and what the audit log names", async () => {

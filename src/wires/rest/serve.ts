@@ -29,7 +29,7 @@ import { createLoopPace, type LoopPace } from "../loop-pace.ts";
 import { checkNoForm, endOf, readJson, readPieces } from "./body.ts";
 import { knownError } from "./error-body.ts";
 import { type Exchange, LONG_TEXT } from "./exchange.ts";
-import { flattenHeaders, hasKnownEnd } from "./http.ts";
+import { flattenHeaders, hasKnownEnd, hostOf } from "./http.ts";
 
 const TIMEOUT = /^[0-9]{1,15}$/;
 
@@ -90,7 +90,9 @@ export function createServeCall(options: RestCallOptions): ServeCall {
           : undefined;
       if (exchange.done) return;
       const request = binding.decode(segments, exchange.query, json);
-      addContext(request, dialect.contextOf?.(binding.method.input.typeName, exchange.request));
+      const { headers } = exchange.request;
+      const facts = { headers, host: hostOf(headers) };
+      addContext(request, dialect.contextOf?.(binding.method.input.typeName, facts));
       call.begun = true;
       if (binding.responseBody === "raw") {
         const method = binding.method as DescMethodServerStreaming;
