@@ -26,7 +26,6 @@ export type {
 } from "./gateway/plugins/plugin.ts";
 export { startGateway } from "./gateway/start-gateway.ts";
 export { LanceNamespaceService } from "./gen/lance/namespace/v1/service_pb.ts";
-export { createMetrics, type Metrics } from "./metrics/metrics.ts";
 export { type Call, type Credentials, createCall, type Protocol } from "./namespace/call/call.ts";
 export {
   ERROR_TABLE,
@@ -39,6 +38,7 @@ export type { NoteDecision, UpstreamDecision } from "./namespace/figures/decisio
 export { type Identifier, joinIdentifier, parseIdentifier } from "./namespace/identifier.ts";
 export type { Backend, LanceDbExtensions, LanceNamespace, Operation } from "./namespace/lance-namespace.ts";
 export { isRead } from "./namespace/operations/actions.ts";
+export { createMetrics, type Metrics } from "./observability/metrics/metrics.ts";
 export {
   type Interceptor,
   interceptOperations,

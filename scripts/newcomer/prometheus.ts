@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { METRICS } from "../../src/metrics/declarations.ts";
+import { METRICS } from "../../src/observability/metrics/declarations.ts";
 import { freePort } from "../../test/support/free-port.ts";
 import { runServer } from "./server.ts";
 

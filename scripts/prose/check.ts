@@ -12,7 +12,7 @@ const PAGES = ["*.md", "docs/**/*.md", "examples/**/*.md"];
 const SOURCES: readonly string[] = [
   "{bench,scripts}/**/*.{ts,mjs}",
   "src/*.ts",
-  "src/{arrow,backends,cli,client,config,dialects,gateway,log,metrics,namespace,pipeline,server,transcode,wires}/**/*.ts",
+  "src/{arrow,backends,cli,client,config,dialects,gateway,namespace,observability,pipeline,server,transcode,wires}/**/*.ts",
   "test/{cli,client,clients,contract,dialects,faults,matrix,spec,stores,support}/**/*.ts",
 ];
 

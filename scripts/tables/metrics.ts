@@ -1,9 +1,9 @@
-import { METRICS } from "../../src/metrics/declarations.ts";
 import { UPSTREAM_DECISIONS } from "../../src/namespace/figures/decisions.ts";
 import { UPKEEP_OUTCOMES } from "../../src/namespace/figures/upkeep-runs.ts";
+import { METRICS } from "../../src/observability/metrics/declarations.ts";
 import { markdownTable } from "./markdown.ts";
 
-/** The metrics as in `src/metrics/declarations.ts`. */
+/** The metrics as in `src/observability/metrics/declarations.ts`. */
 export function metricsTable(): string {
   const rows = Object.values(METRICS).map(({ name, type, labels, help }) => [
     `\`${name}\``,

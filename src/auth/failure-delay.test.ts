@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it, vi } from "vitest";
-import { allocateCells, openCells } from "../runtime/keyed-cells.ts";
+import { allocateCells, openCells } from "../runtime/threads/keyed-cells.ts";
 import { createFailureDelay, FAILURES_SHAPE } from "./failure-delay.ts";
 
 describe("the delay after failures", () => {

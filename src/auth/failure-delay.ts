@@ -1,6 +1,6 @@
-import { backoffMs } from "../runtime/backoff.ts";
-import { type CellShape, type KeyedCells, openCells } from "../runtime/keyed-cells.ts";
-import { monotonicNow } from "../runtime/monotonic.ts";
+import { type CellShape, type KeyedCells, openCells } from "../runtime/threads/keyed-cells.ts";
+import { backoffMs } from "../runtime/time/backoff.ts";
+import { monotonicNow } from "../runtime/time/monotonic.ts";
 
 /** Options of {@link createFailureDelay}. */
 export interface FailureDelayOptions {

@@ -1,6 +1,6 @@
 import { constants } from "node:os";
-import { filesAnswer } from "../runtime/files-in-time.ts";
-import { runsUnbrokenWork } from "../runtime/unbroken-work.ts";
+import { filesAnswer } from "../runtime/files/files-in-time.ts";
+import { runsUnbrokenWork } from "../runtime/threads/unbroken-work.ts";
 
 /** Exit codes of shells and containers above it tell the signal that has ended a process. */
 const SIGNALED = 128;

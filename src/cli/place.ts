@@ -2,7 +2,7 @@ import { stat } from "node:fs/promises";
 import { resolve } from "node:path";
 import { UsageError } from "../config/option-spec.ts";
 import type { ServeOptions } from "../config/options/groups.ts";
-import { redactText } from "../log/redact.ts";
+import { redactText } from "../observability/log/redact.ts";
 
 /** Returns the place of the data for people, without credentials. */
 export function placeOf(options: ServeOptions): string {

@@ -1,6 +1,6 @@
 import { isatty } from "node:tty";
 import type { Logger } from "pino";
-import { redactText } from "../log/redact.ts";
+import { redactText } from "../observability/log/redact.ts";
 import { ENDING_SIGNALS, exit, exitByForce, ignoreEarlySignals } from "./exit.ts";
 
 /** Signals within this time are the first one: a terminal, npm and a shell may each pass it on. */

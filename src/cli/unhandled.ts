@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import { hasThreadLeft } from "../runtime/unbroken-work.ts";
+import { hasThreadLeft } from "../runtime/threads/unbroken-work.ts";
 
 /**
  * A rejection that nobody handles belongs to work that nobody waits for, so that the process goes on. After an exception

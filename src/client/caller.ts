@@ -11,7 +11,7 @@ import { LanceError, toLanceError } from "../namespace/errors.ts";
 import type { LanceNamespace } from "../namespace/lance-namespace.ts";
 import { checkBlankTexts } from "../pipeline/call/blank-texts.ts";
 import { resolveRequest, shareContext } from "../pipeline/call/resolve.ts";
-import { beforeEnd } from "../runtime/before-end.ts";
+import { beforeEnd } from "../runtime/time/before-end.ts";
 import { withServerName } from "./connections/server-name.ts";
 import { SILENT_LOG } from "./connections/silent-log.ts";
 import type { CallOptions } from "./types.ts";

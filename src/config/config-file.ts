@@ -1,4 +1,4 @@
-import { readText } from "../runtime/files-in-time.ts";
+import { readText } from "../runtime/files/files-in-time.ts";
 import { isJsonObject } from "../runtime/json.ts";
 import { type Report, refuse } from "./layers.ts";
 import { nearest } from "./nearest.ts";

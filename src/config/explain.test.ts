@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, it, onTestFinished } from "vitest";
 import { sourcesOf } from "../../test/support/command-line.ts";
 import { temporaryDirectory } from "../../test/support/directory.ts";
-import { redactText } from "../log/redact.ts";
+import { redactText } from "../observability/log/redact.ts";
 import { readSources } from "./configuration.ts";
 import { explain } from "./explain.ts";
 import type { Environment } from "./option-spec.ts";

@@ -1,4 +1,4 @@
-import { readText } from "../runtime/files-in-time.ts";
+import { readText } from "../runtime/files/files-in-time.ts";
 import { type OptionSpec, UsageError } from "./option-spec.ts";
 
 /** Texts for an option, and the name of their place in errors. */

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { readText } from "../runtime/files-in-time.ts";
+import { readText } from "../runtime/files/files-in-time.ts";
 import type { Configuration } from "./configuration.ts";
 import type { OptionSpec } from "./option-spec.ts";
 import { SERVE_OPTIONS, type ServeOptions } from "./options/groups.ts";

@@ -1,8 +1,8 @@
 import type { Logger } from "pino";
-import { createLineWriter } from "../log/lines/line-writer.ts";
-import { openRotatingFile } from "../log/lines/rotating-file.ts";
-import { createTrail } from "../log/lines/trail.ts";
 import type { ChangeEvent } from "../namespace/change-event.ts";
+import { createLineWriter } from "../observability/log/lines/line-writer.ts";
+import { openRotatingFile } from "../observability/log/lines/rotating-file.ts";
+import { createTrail } from "../observability/log/lines/trail.ts";
 
 /** An event that is not delivered. */
 export interface DeadLetter {

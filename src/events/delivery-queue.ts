@@ -1,4 +1,4 @@
-import { backoffMs } from "../runtime/backoff.ts";
+import { backoffMs } from "../runtime/time/backoff.ts";
 import type { Attempt, Letter } from "./send.ts";
 
 /** A letter to a receiver. */

@@ -1,8 +1,8 @@
 import { type FileHandle, open, readFile, rename } from "node:fs/promises";
 import type { Logger } from "pino";
-import { createLineWriter, type LineTarget } from "../log/lines/line-writer.ts";
-import { createTrail } from "../log/lines/trail.ts";
 import type { ChangeEvent } from "../namespace/change-event.ts";
+import { createLineWriter, type LineTarget } from "../observability/log/lines/line-writer.ts";
+import { createTrail } from "../observability/log/lines/trail.ts";
 
 /** An event, and the keys of the receivers that have not got it. */
 export interface Entry {

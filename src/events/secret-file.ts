@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
-import { readText } from "../runtime/files-in-time.ts";
-import { openFollowed, stampOfFiles } from "../runtime/follow.ts";
+import { readText } from "../runtime/files/files-in-time.ts";
+import { openFollowed, stampOfFiles } from "../runtime/files/follow.ts";
 import { parseSecrets } from "./signature.ts";
 
 /** The secrets of a file, as they are now. */

@@ -4,9 +4,9 @@ import { DIALECTS } from "../dialects/registry.ts";
 import { FlightService } from "../gen/arrow/flight/protocol/Flight_pb.ts";
 import { LanceDbService } from "../gen/lance/gateway/v1/lancedb_pb.ts";
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
-import type { Metrics } from "../metrics/metrics.ts";
 import { type ByteBudget, createByteBudget } from "../namespace/byte-budget.ts";
 import type { Service } from "../namespace/service.ts";
+import type { Metrics } from "../observability/metrics/metrics.ts";
 import { createService, type ServiceOptions } from "../pipeline/create-service.ts";
 import type { CallerCounters, CallerLimits } from "../pipeline/limits/caller-limits.ts";
 import {
@@ -16,7 +16,7 @@ import {
   type NoteRefusal,
 } from "../pipeline/records/refusals.ts";
 import { createServiceSwitch } from "../pipeline/service-switch.ts";
-import type { SharedQuantity } from "../runtime/sharing.ts";
+import type { SharedQuantity } from "../runtime/threads/sharing.ts";
 import { createTranscoder, type Transcoder } from "../transcode/transcoder.ts";
 import { createLoopPace, type LoopPace } from "../wires/loop-pace.ts";
 

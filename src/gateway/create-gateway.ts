@@ -1,7 +1,7 @@
 import { type Logger, pino } from "pino";
 import { readServeOptions } from "../config/serve-options.ts";
-import type { Metrics } from "../metrics/metrics.ts";
 import type { Backend } from "../namespace/lance-namespace.ts";
+import type { Metrics } from "../observability/metrics/metrics.ts";
 import type { Interceptor } from "../pipeline/call/interceptor.ts";
 import { type Gateway, serveBackend, type WireOptions } from "./compose.ts";
 import { type EventOptions, type OpenAnnouncements, openAnnouncements } from "./events/open-announcements.ts";

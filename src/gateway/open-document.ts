@@ -12,8 +12,8 @@ export function openDocument({
   if (noDocs) return undefined;
   const made = once(async () => {
     const [{ createDocument }, { renderPage }] = await Promise.all([
-      import("../openapi/document.ts"),
-      import("../openapi/page.ts"),
+      import("../server/openapi/document.ts"),
+      import("../server/openapi/page.ts"),
     ]);
     const document = createDocument({ version: packageVersion(), security });
     return { json: JSON.stringify(document), page: renderPage(document) };
@@ -22,7 +22,7 @@ export function openDocument({
     json: async () => (await made()).json,
     async file(name) {
       if (name === "index.html") return (await made()).page;
-      return readFile(new URL(`../openapi/page/${name}`, import.meta.url), "utf8");
+      return readFile(new URL(`../server/openapi/page/${name}`, import.meta.url), "utf8");
     },
   };
 }

@@ -19,7 +19,7 @@ export function openMcp(options: () => McpOptions, service: Service): McpEndpoin
     load: once(async () => {
       // Each is evaluated in a turn of its own.
       await import("zod");
-      const { createMcpHttp } = await import("../mcp/http.ts");
+      const { createMcpHttp } = await import("../wires/mcp/http.ts");
       return createMcpHttp({ service, writes, version: packageVersion() });
     }),
     issuers: () => (options().oidcIssuers ?? []).map(({ issuer }) => issuer),

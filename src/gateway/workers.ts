@@ -2,11 +2,11 @@ import { FAILURES_SHAPE } from "../auth/failure-delay.ts";
 import { PAUSES_SHAPE } from "../backends/upstream-identity/refused-fetches.ts";
 import type { Configuration } from "../config/configuration.ts";
 import type { ServeOptions } from "../config/options/groups.ts";
-import type { ProcessSnapshot, Snapshot } from "../metrics/aggregate.ts";
 import type { EventSink } from "../namespace/change-event.ts";
+import type { ProcessSnapshot, Snapshot } from "../observability/metrics/aggregate.ts";
 import { cellsOfLimits } from "../pipeline/limits/caller-limits.ts";
-import type { CellShape, OpenCells } from "../runtime/keyed-cells.ts";
-import type { SharedDatabase, SharedQuantity } from "../runtime/sharing.ts";
+import type { CellShape, OpenCells } from "../runtime/threads/keyed-cells.ts";
+import type { SharedDatabase, SharedQuantity } from "../runtime/threads/sharing.ts";
 import { RESETS_SHAPE } from "../server/connections/reset-allowance.ts";
 
 /** The other workers of a process, as the gateway in one of them sees them. */

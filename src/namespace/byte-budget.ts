@@ -1,4 +1,4 @@
-import { type SharedQuantity, UNSHARED } from "../runtime/sharing.ts";
+import { type SharedQuantity, UNSHARED } from "../runtime/threads/sharing.ts";
 import { LanceError } from "./errors.ts";
 import { Senders, type Unfinished } from "./senders.ts";
 

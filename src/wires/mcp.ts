@@ -7,7 +7,7 @@ import { senderKey } from "../namespace/call/caller-key.ts";
 import type { AnswerMcp, McpCaller } from "../namespace/call/mcp-caller.ts";
 import { isRefused } from "../namespace/call/reception.ts";
 import { LanceError } from "../namespace/errors.ts";
-import { signalOf } from "../runtime/late-signal.ts";
+import { signalOf } from "../runtime/time/late-signal.ts";
 import { parseJson } from "../transcode/json/text.ts";
 import { noteCall, originOf } from "./arrival.ts";
 import { timeAllowed } from "./deadline.ts";

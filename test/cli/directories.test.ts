@@ -50,7 +50,7 @@ const CHANGES = [
 ];
 
 /** The commands without a directory. */
-const OTHERS = ["serve", "mcp", "ready", "config", "keys", "policy"];
+const OTHERS = ["serve", "mcp", "ready", "config", "keys", "policy", "sql"];
 const OTHER_GROUPS = ["context"];
 
 /** A user of the system that owns nothing. */

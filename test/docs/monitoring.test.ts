@@ -3,11 +3,11 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { LanceNamespaceService } from "../../src/gen/lance/namespace/v1/service_pb.ts";
-import { METRICS, type MetricDeclaration } from "../../src/metrics/declarations.ts";
-import { createMetrics } from "../../src/metrics/metrics.ts";
 import { ERROR_TABLE } from "../../src/namespace/errors.ts";
 import { UPSTREAM_DECISIONS } from "../../src/namespace/figures/decisions.ts";
 import { UPKEEP_OUTCOMES } from "../../src/namespace/figures/upkeep-runs.ts";
+import { METRICS, type MetricDeclaration } from "../../src/observability/metrics/declarations.ts";
+import { createMetrics } from "../../src/observability/metrics/metrics.ts";
 import { dashboardQueries } from "../support/dashboard.ts";
 
 const ROOT = join(import.meta.dirname, "../..");

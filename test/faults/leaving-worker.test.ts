@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import { test } from "vitest";
 import { LanceError } from "../../src/namespace/errors.ts";
-import { unbrokenWorkEnded } from "../../src/runtime/unbroken-work.ts";
+import { unbrokenWorkEnded } from "../../src/runtime/threads/unbroken-work.ts";
 import { temporaryDirectory } from "../fixtures/dir/directory-backend.ts";
 import { gate, jobsOn, request, storeIn } from "../fixtures/dir/jobs.ts";
 

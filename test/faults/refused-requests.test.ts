@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, test } from "vitest";
 import { type Gateway, serveBackend } from "../../src/gateway/compose.ts";
-import { createMetrics } from "../../src/metrics/metrics.ts";
+import { createMetrics } from "../../src/observability/metrics/metrics.ts";
 import { sendHttp } from "../support/http.ts";
 import { fakeBackend } from "../support/server.ts";
 

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, test } from "vitest";
 import { proveByKeys } from "../../src/auth/api-keys/authenticate-by-key.ts";
 import { drawKey } from "../../src/auth/api-keys/key.ts";
 import { createAuthenticator } from "../../src/auth/authenticator.ts";
-import { createTrail } from "../../src/log/lines/trail.ts";
+import { createTrail } from "../../src/observability/log/lines/trail.ts";
 import { people, personStream } from "../support/arrow.ts";
 import { CallError, type LanceClient } from "../support/client.ts";
 import { createProtocolClients, PROTOCOLS } from "../support/protocols.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "vitest";
-import { createDocument } from "../../src/openapi/document.ts";
+import { createDocument } from "../../src/server/openapi/document.ts";
 import { compareDocuments } from "./compare-documents.ts";
 import { readDocument, specification } from "./document.ts";
 import { OPENAPI_ADDITIONS, OPENAPI_DIFFERENCES } from "./openapi-differences.ts";

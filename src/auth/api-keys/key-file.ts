@@ -1,6 +1,6 @@
 import { ROLE_NAMES, type Role } from "../../namespace/call/roles.ts";
 import { parseIdentifier } from "../../namespace/identifier.ts";
-import { readText } from "../../runtime/files-in-time.ts";
+import { readText } from "../../runtime/files/files-in-time.ts";
 import { isJsonObject } from "../../runtime/json.ts";
 import { ITEMS_PER_STEP, inSlices, type Steps } from "../../runtime/pace.ts";
 import { replaceOwnedFile } from "../owned-file.ts";

@@ -6,7 +6,7 @@ import { describe, it, onTestFinished, vi } from "vitest";
 import { temporaryDirectory } from "../../../test/support/directory.ts";
 import { inFastTime } from "../../../test/support/fast-time.ts";
 import { makeSilentFile } from "../../../test/support/silent-file.ts";
-import { lookNow } from "../../runtime/follow.ts";
+import { lookNow } from "../../runtime/files/follow.ts";
 import { drawKey, type NewKey } from "./key.ts";
 import { changeKeyFile, type KeyRecord } from "./key-file.ts";
 import { openKeyRing } from "./key-ring.ts";

@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import { openFollowed, stampOfFiles } from "../../runtime/follow.ts";
+import { openFollowed, stampOfFiles } from "../../runtime/files/follow.ts";
 import { ITEMS_PER_STEP, inSlices, type Steps } from "../../runtime/pace.ts";
 import { digestIn, hasDigest, idOf } from "./key.ts";
 import { type KeyRecord, readKeyFile } from "./key-file.ts";

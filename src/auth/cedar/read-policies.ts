@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { setImmediate as turn } from "node:timers/promises";
 import type { DetailedError } from "@cedar-policy/cedar-wasm/nodejs";
-import { namesIn, readText, statFile } from "../../runtime/files-in-time.ts";
+import { namesIn, readText, statFile } from "../../runtime/files/files-in-time.ts";
 import { inSlices, type Steps } from "../../runtime/pace.ts";
 import { type Cedar, textOf } from "./cedar.ts";
 import { type Policy, policyOf } from "./policy.ts";

@@ -7,8 +7,8 @@ import {
 } from "jose";
 import type { Logger } from "pino";
 import { LanceError } from "../../namespace/errors.ts";
-import { backoffMs } from "../../runtime/backoff.ts";
 import { isJsonObject } from "../../runtime/json.ts";
+import { backoffMs } from "../../runtime/time/backoff.ts";
 
 /** Most keys of an issuer. */
 const MAX_KEYS = 100;

@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
 import type { NameRule } from "../../namespace/identifier.ts";
-import type { SharedDatabase } from "../../runtime/sharing.ts";
+import type { SharedDatabase } from "../../runtime/threads/sharing.ts";
 import type { Turns } from "./concurrency/turns.ts";
 import type { ReadAhead } from "./operations/read/read-ahead.ts";
 import type { AutoRefreshTimes } from "./operations/views/auto-refresh.ts";

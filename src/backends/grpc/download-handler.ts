@@ -3,11 +3,11 @@ import type { Client, ClientReadableStream, Metadata } from "@grpc/grpc-js";
 import type { Call } from "../../namespace/call/call.ts";
 import { limitReadAhead } from "../../runtime/internals/readable-state.ts";
 import { repeatableOf } from "../resilience/resilience.ts";
-import type { Channel } from "./channels.ts";
+import type { Channel } from "./channel/channels.ts";
+import { Patience } from "./channel/patience.ts";
 import { unreached, upstreamError } from "./errors.ts";
 import { inTrace } from "./metadata.ts";
 import { definitionOf } from "./method-definition.ts";
-import { Patience } from "./patience.ts";
 import { authorized, createWriterOf, deadlineOf, enter, type Upstream } from "./upstream.ts";
 
 /** Returns the function of a method that answers with a body; the upstream sends no more of it than is read. */

@@ -12,7 +12,7 @@ import {
 } from "../../gen/lance/namespace/v1/table_pb.ts";
 import { createAnswerBudget } from "../resilience/answer-budget.ts";
 import { answerOf } from "./answer.ts";
-import { createChannel } from "./channels.ts";
+import { createChannel } from "./channel/channels.ts";
 import { definitionOf } from "./method-definition.ts";
 
 /** The shortest time that the library takes. */

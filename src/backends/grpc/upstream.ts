@@ -2,15 +2,15 @@ import type { DescMethod } from "@bufbuild/protobuf";
 import type { CallOptions, Client, Metadata } from "@grpc/grpc-js";
 import type { Call } from "../../namespace/call/call.ts";
 import { isLanceError } from "../../namespace/errors.ts";
-import type { Ending } from "../../runtime/late-signal.ts";
+import type { Ending } from "../../runtime/time/late-signal.ts";
 import type { Resilience } from "../resilience/resilience.ts";
 import type { HeaderPolicy } from "../upstream-identity/headers.ts";
 import type { UpstreamCredentials, UpstreamIdentity } from "../upstream-identity/identity.ts";
 import { toldToClient } from "../upstream-identity/refusal.ts";
-import type { Channel } from "./channels.ts";
+import type { Channel } from "./channel/channels.ts";
+import type { TimeLimits } from "./channel/patience.ts";
 import { toMetadata } from "./metadata.ts";
 import { definitionOf, knownFieldsWriter } from "./method-definition.ts";
-import type { TimeLimits } from "./patience.ts";
 
 /** Context that the calls of a backend share. */
 export interface Upstream {

@@ -1,8 +1,8 @@
 import type { Logger } from "pino";
 import { LanceError } from "../../namespace/errors.ts";
 import type { NoteDecision } from "../../namespace/figures/decisions.ts";
-import { backoffMs } from "../../runtime/backoff.ts";
 import { Circuit, type Health, type Turn } from "../../runtime/circuit.ts";
+import { backoffMs } from "../../runtime/time/backoff.ts";
 import { ErrorShare } from "./error-share.ts";
 import { healthOf } from "./faults.ts";
 import type { Endpoint, Notes } from "./resilience.ts";

@@ -1,6 +1,6 @@
 import { type ByteBudget, createByteBudget } from "../../namespace/byte-budget.ts";
 import { LanceError } from "../../namespace/errors.ts";
-import type { SharedQuantity } from "../../runtime/sharing.ts";
+import type { SharedQuantity } from "../../runtime/threads/sharing.ts";
 
 /** Bytes of an answer that are not counted, so that small answers arrive while large ones are refused. */
 export const FREE_ANSWER_BYTES = 64 * 1024;

@@ -1,6 +1,6 @@
 import type { LanceError } from "../../namespace/errors.ts";
-import { backoffMs } from "../../runtime/backoff.ts";
-import type { Ending } from "../../runtime/late-signal.ts";
+import { backoffMs } from "../../runtime/time/backoff.ts";
+import type { Ending } from "../../runtime/time/late-signal.ts";
 
 /** Determines the delay before each retry of a call, in milliseconds. */
 export class Delays {

@@ -2,7 +2,7 @@ import type { DescMethod } from "@bufbuild/protobuf";
 import { type Call, endingOf } from "../../namespace/call/call.ts";
 import { isLanceError, LanceError, type UpstreamFault } from "../../namespace/errors.ts";
 import { isRead } from "../../namespace/operations/actions.ts";
-import type { Ending } from "../../runtime/late-signal.ts";
+import type { Ending } from "../../runtime/time/late-signal.ts";
 
 /** How a call may be retried. */
 export type Repeatable =

@@ -10,7 +10,7 @@ import {
   statusOfType,
   type UpstreamFault,
 } from "../../namespace/errors.ts";
-import { type FailureKind, UpstreamFailure, type UpstreamResponse } from "./transport.ts";
+import { type FailureKind, UpstreamFailure, type UpstreamResponse } from "./transport/transport.ts";
 
 /** Context for reading an error, in addition to the answer itself. */
 export interface ErrorFacts {

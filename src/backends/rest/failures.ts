@@ -1,6 +1,6 @@
 import { LanceError } from "../../namespace/errors.ts";
 import { errors } from "../../runtime/internals/undici.ts";
-import { type FailureKind, UpstreamFailure } from "./transport.ts";
+import { type FailureKind, UpstreamFailure } from "./transport/transport.ts";
 
 /** How far a request came before it failed. */
 export interface Progress {

@@ -10,11 +10,11 @@ import { FREE_ANSWER_BYTES } from "../resilience/answer-budget.ts";
 import { lostAnswer } from "../resilience/resilience.ts";
 import type { HeaderPolicy } from "../upstream-identity/headers.ts";
 import { createAddresser } from "./addressed-request.ts";
-import { BYTES, rangeHeader, readsBytes, tellRange } from "./byte-ranges.ts";
+import { BYTES, rangeHeader, readsBytes, tellRange } from "./bodies/byte-ranges.ts";
+import type { LongReader } from "./bodies/long-answers.ts";
+import { mediaTypeOf, released } from "./bodies/upload-body.ts";
 import { errorOfFailure } from "./errors.ts";
-import type { LongReader } from "./long-answers.ts";
-import type { UpstreamResponse } from "./transport.ts";
-import { mediaTypeOf, released } from "./upload-body.ts";
+import type { UpstreamResponse } from "./transport/transport.ts";
 import type { CallUpstream, UpstreamCall } from "./upstream-call.ts";
 import { tellCache } from "./validation.ts";
 

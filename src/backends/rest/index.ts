@@ -15,11 +15,11 @@ import { createIdentity } from "../upstream-identity/create-identity.ts";
 import { createHeaderPolicy } from "../upstream-identity/headers.ts";
 import { keyOfCaller } from "../upstream-identity/key-of-caller.ts";
 import { databasesOfUpstream } from "../upstream-identity/upstream-databases.ts";
+import { createLongReader } from "./bodies/long-answers.ts";
 import { createHandler } from "./handlers.ts";
-import { createLongReader } from "./long-answers.ts";
 import type { RestBackendOptions } from "./options.ts";
-import { createPools } from "./pools.ts";
-import type { UpstreamTransport } from "./transport.ts";
+import { createPools } from "./transport/pools.ts";
+import type { UpstreamTransport } from "./transport/transport.ts";
 import { createUpstreamCaller } from "./upstream-call.ts";
 
 export type { RestBackendOptions } from "./options.ts";

@@ -11,7 +11,7 @@ import { toldToClient } from "../upstream-identity/refusal.ts";
 import { inTrace } from "../upstream-identity/trace-headers.ts";
 import { errorOfAnswer, errorOfFailure } from "./errors.ts";
 import { createMethodMemory } from "./method-memory.ts";
-import type { UpstreamRequest, UpstreamResponse, UpstreamTransport } from "./transport.ts";
+import type { UpstreamRequest, UpstreamResponse, UpstreamTransport } from "./transport/transport.ts";
 import { addCondition, stillHolds } from "./validation.ts";
 
 /** Options of {@link createUpstreamCaller}. */

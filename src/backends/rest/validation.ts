@@ -1,5 +1,5 @@
 import type { Call } from "../../namespace/call/call.ts";
-import type { UpstreamResponse } from "./transport.ts";
+import type { UpstreamResponse } from "./transport/transport.ts";
 
 /** Asks the upstream whether the cached answer is still valid. */
 export function addCondition(pairs: string[], { validation }: Call): void {

@@ -4,7 +4,7 @@ import { demandsFreshness } from "../../namespace/call/freshness-headers.ts";
 import type { NoteDecision } from "../../namespace/figures/decisions.ts";
 import { isRead } from "../../namespace/operations/actions.ts";
 import { factsOf } from "../../namespace/operations/operations.ts";
-import type { SharedCounter } from "../../runtime/sharing.ts";
+import type { SharedCounter } from "../../runtime/threads/sharing.ts";
 import { lastingHeaders, lifetimeOf, packAnswer } from "./answers.ts";
 import { createClearing } from "./clearing.ts";
 import { type Flight, startFlight } from "./flight.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import type { SharedCounter } from "../../runtime/sharing.ts";
+import type { SharedCounter } from "../../runtime/threads/sharing.ts";
 import { shareClears } from "./shared-clears.ts";
 import { createSlots } from "./slots.ts";
 

@@ -1,4 +1,4 @@
-import type { SharedCounter } from "../../runtime/sharing.ts";
+import type { SharedCounter } from "../../runtime/threads/sharing.ts";
 import type { Slots } from "./slots.ts";
 
 /**

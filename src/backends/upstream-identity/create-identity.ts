@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import type { KeyedCells } from "../../runtime/keyed-cells.ts";
+import type { KeyedCells } from "../../runtime/threads/keyed-cells.ts";
 import type { CredentialHeaders, UpstreamIdentity, UpstreamIdentityOptions } from "./identity.ts";
 import { passthroughIdentity } from "./passthrough.ts";
 

@@ -1,6 +1,6 @@
 import { LanceError } from "../../namespace/errors.ts";
-import { backoffMs } from "../../runtime/backoff.ts";
-import { type CellShape, type KeyedCells, openCells } from "../../runtime/keyed-cells.ts";
+import { type CellShape, type KeyedCells, openCells } from "../../runtime/threads/keyed-cells.ts";
+import { backoffMs } from "../../runtime/time/backoff.ts";
 
 /** Pause after a first failure, in milliseconds; it doubles with each further one, up to the longest. */
 const FIRST_PAUSE_MS = 1_000;

@@ -1,5 +1,5 @@
 import { LanceError } from "../../namespace/errors.ts";
-import { whileWaiting } from "../../runtime/while-waiting.ts";
+import { whileWaiting } from "../../runtime/time/while-waiting.ts";
 import type { UpstreamCredentials, UpstreamIdentity } from "./identity.ts";
 import { createTokenCache, type Token } from "./token-cache.ts";
 

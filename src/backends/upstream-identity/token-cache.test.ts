@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
 import { LanceError } from "../../namespace/errors.ts";
-import { allocateCells, openCells } from "../../runtime/keyed-cells.ts";
+import { allocateCells, openCells } from "../../runtime/threads/keyed-cells.ts";
 import { PAUSES_SHAPE } from "./refused-fetches.ts";
 import { createTokenCache, type Token, type TokenPauses } from "./token-cache.ts";
 

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { backoffMs } from "../../runtime/backoff.ts";
+import { backoffMs } from "../../runtime/time/backoff.ts";
 import { createRefusedFetches, type FailureScope, type PausesOptions } from "./refused-fetches.ts";
 
 /** A token, and its expiry. */

@@ -7,7 +7,7 @@ import { storageOptionsOf } from "../../config/options/storage.ts";
 import { parseSwitch } from "../../config/parsers.ts";
 import { storageSecrets } from "../../config/secrets.ts";
 import { prepareEngine } from "../../gateway/backends/open-backend.ts";
-import { createLog, toStandardError } from "../../log/log.ts";
+import { createLog, toStandardError } from "../../observability/log/log.ts";
 import { readConnection } from "../contexts/connection.ts";
 import { placeOf, requireRoot } from "../place.ts";
 

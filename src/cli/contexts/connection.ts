@@ -5,7 +5,7 @@ import { CLIENT_OPTIONS } from "../../config/options/client.ts";
 import { SERVE_OPTIONS, type ServeOptions } from "../../config/options/groups.ts";
 import { parseText } from "../../config/parsers.ts";
 import { backendIn, readServeOptions } from "../../config/serve-options.ts";
-import { readText } from "../../runtime/files-in-time.ts";
+import { readText } from "../../runtime/files/files-in-time.ts";
 import { type Context, contextsPath, readContexts } from "./context-file.ts";
 
 const API_KEY_HEADER = "x-api-key";

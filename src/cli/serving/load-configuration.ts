@@ -3,7 +3,7 @@ import { explain, type ShownConfiguration } from "../../config/explain.ts";
 import type { Layer } from "../../config/layers.ts";
 import type { Environment } from "../../config/option-spec.ts";
 import { contentsOf } from "../../config/watched-files.ts";
-import { redactText } from "../../log/redact.ts";
+import { redactText } from "../../observability/log/redact.ts";
 
 /** A configuration as it was read, and as operators may see it. */
 export interface LoadedConfiguration {

@@ -7,7 +7,7 @@ import { watchedFiles } from "../../config/watched-files.ts";
 import { refuseStrangers } from "../../gateway/access/exposure.ts";
 import { planChanges } from "../../gateway/reload/plan-changes.ts";
 import type { RunningGateway } from "../../gateway/start-gateway.ts";
-import { follow, stampOfFiles } from "../../runtime/follow.ts";
+import { follow, stampOfFiles } from "../../runtime/files/follow.ts";
 import type { LoadedConfiguration } from "./load-configuration.ts";
 import { warnOfWritableFiles } from "./writable-files.ts";
 

@@ -12,7 +12,7 @@ import { refuseStrangers, travelsInTheClear } from "../../gateway/access/exposur
 import { prepareEngine } from "../../gateway/backends/open-backend.ts";
 import { STANDARD_OUTPUT } from "../../gateway/logs/open-lines.ts";
 import type { RunningGateway } from "../../gateway/start-gateway.ts";
-import { createLog, toStandardError } from "../../log/log.ts";
+import { createLog, toStandardError } from "../../observability/log/log.ts";
 import { keepTicksFast } from "../../runtime/internals/ticks.ts";
 import { resumeCompilers } from "../../runtime/internals/v8-flags.ts";
 import type { ListenAddress } from "../../server/port/listen.ts";

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import type { Logger } from "pino";
 import type { Configuration } from "../../config/configuration.ts";
 import { trustedFiles } from "../../config/watched-files.ts";
-import { namesIn, statFile } from "../../runtime/files-in-time.ts";
+import { namesIn, statFile } from "../../runtime/files/files-in-time.ts";
 
 /** Bit of a mode that lets everyone write. */
 const OTHERS_WRITE = 0o002n;

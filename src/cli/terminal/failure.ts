@@ -2,8 +2,8 @@ import { getSystemErrorMessage } from "node:util";
 import { SERVER } from "../../client/connections/server-name.ts";
 import type { LanceError } from "../../client/exports.ts";
 import { UsageError } from "../../config/option-spec.ts";
-import { redactText } from "../../log/redact.ts";
 import { IN_LOG } from "../../namespace/errors.ts";
+import { redactText } from "../../observability/log/redact.ts";
 import { escapeInvisible } from "../../runtime/line-text.ts";
 import { forTerminal } from "./terminal-text.ts";
 

@@ -1,7 +1,7 @@
 import type { MessagePort } from "node:worker_threads";
 import type { Logger } from "pino";
 import type { Workers } from "../../gateway/workers.ts";
-import type { ProcessSnapshot, Snapshot } from "../../metrics/aggregate.ts";
+import type { ProcessSnapshot, Snapshot } from "../../observability/metrics/aggregate.ts";
 import { createCommitPorts } from "./commit-ports.ts";
 import type { CommitPort, DatabaseSlot, DatabaseSlots, ToSupervisor, ToWorker } from "./messages.ts";
 import { type CellsMemory, openAll } from "./shared-cells.ts";

@@ -2,8 +2,8 @@ import type { AddressInfo } from "node:net";
 import type { MessagePort } from "node:worker_threads";
 import type { Configuration } from "../../config/configuration.ts";
 import type { Haste } from "../../gateway/compose.ts";
-import type { ProcessSnapshot, Snapshot } from "../../metrics/aggregate.ts";
 import type { ChangeEvent } from "../../namespace/change-event.ts";
+import type { ProcessSnapshot, Snapshot } from "../../observability/metrics/aggregate.ts";
 import type { CellsMemory } from "./shared-cells.ts";
 
 /** Place of a database in a process, which another configuration of it does not get. */

@@ -5,7 +5,7 @@ import {
   clearWorker,
   type OpenCells,
   openCells,
-} from "../../runtime/keyed-cells.ts";
+} from "../../runtime/threads/keyed-cells.ts";
 
 /** Memory for the numbers of limits, by name. */
 export type CellsMemory = Readonly<

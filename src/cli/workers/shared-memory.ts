@@ -1,5 +1,5 @@
-import type { SharedCounter, SharedQuantity } from "../../runtime/sharing.ts";
-import { hasThreadLeft } from "../../runtime/unbroken-work.ts";
+import type { SharedCounter, SharedQuantity } from "../../runtime/threads/sharing.ts";
+import { hasThreadLeft } from "../../runtime/threads/unbroken-work.ts";
 
 /** Numbers of workers and databases, which give shared memory its layout. */
 export interface MemoryShape {

@@ -16,7 +16,7 @@ const backendIn = (directory: string) => `
   import { join } from "node:path";
   import { setTimeout as sleep } from "node:timers/promises";
   import { threadName } from "node:worker_threads";
-  import { countUnbroken } from ${JSON.stringify(new URL("../../runtime/unbroken-work.ts", import.meta.url).href)};
+  import { countUnbroken } from ${JSON.stringify(new URL("../../runtime/threads/unbroken-work.ts", import.meta.url).href)};
   const pathOf = (name) => join(${JSON.stringify(directory)}, name);
   const has = (name) => existsSync(pathOf(name));
   setInterval(() => {

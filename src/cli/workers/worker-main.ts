@@ -7,8 +7,8 @@ import type { Gateway, Haste } from "../../gateway/compose.ts";
 import type { PreparedChange } from "../../gateway/reload/prepared-change.ts";
 import { type RunningGateway, startGateway } from "../../gateway/start-gateway.ts";
 import { divideConfiguration } from "../../gateway/workers.ts";
-import { createLog, toStandardError } from "../../log/log.ts";
-import { shareFiles } from "../../runtime/files-in-time.ts";
+import { createLog, toStandardError } from "../../observability/log/log.ts";
+import { shareFiles } from "../../runtime/files/files-in-time.ts";
 import { allowInterruption } from "../../runtime/internals/interrupt-thread.ts";
 import { keepTicksFast } from "../../runtime/internals/ticks.ts";
 import {
@@ -17,7 +17,7 @@ import {
   runsUnbrokenWork,
   shareUnbroken,
   unbrokenWorkEnded,
-} from "../../runtime/unbroken-work.ts";
+} from "../../runtime/threads/unbroken-work.ts";
 import { cacheCode } from "../cache-code.ts";
 import { trimHeapWhenIdle } from "../trim-heap.ts";
 import { watchForUnhandled } from "../unhandled.ts";

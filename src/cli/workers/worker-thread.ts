@@ -2,10 +2,10 @@ import type { Readable } from "node:stream";
 import type { MessagePort } from "node:worker_threads";
 import { UsageError } from "../../config/option-spec.ts";
 import type { Gateway } from "../../gateway/compose.ts";
-import type { Snapshot } from "../../metrics/aggregate.ts";
 import type { ChangeEvent } from "../../namespace/change-event.ts";
+import type { Snapshot } from "../../observability/metrics/aggregate.ts";
 import { interruptThread, startInterruptible } from "../../runtime/internals/interrupt-thread.ts";
-import { countUnbroken } from "../../runtime/unbroken-work.ts";
+import { countUnbroken } from "../../runtime/threads/unbroken-work.ts";
 import { WORKER_PROGRAM } from "../worker-program.ts";
 import type { ChangeForWorker, StartFailure, ToSupervisor, ToWorker, WorkerStart } from "./messages.ts";
 

@@ -1,7 +1,7 @@
 import { callOnce } from "../../backends/resilience/resilience.ts";
 import { createHandler } from "../../backends/rest/handlers.ts";
 import type { UpstreamDialect } from "../../backends/rest/options.ts";
-import type { UpstreamTransport } from "../../backends/rest/transport.ts";
+import type { UpstreamTransport } from "../../backends/rest/transport/transport.ts";
 import { createUpstreamCaller } from "../../backends/rest/upstream-call.ts";
 import { createHeaderPolicy } from "../../backends/upstream-identity/headers.ts";
 import { passthroughIdentity } from "../../backends/upstream-identity/passthrough.ts";

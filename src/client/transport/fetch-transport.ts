@@ -1,5 +1,9 @@
-import { type FailureKind, UpstreamFailure, type UpstreamTransport } from "../../backends/rest/transport.ts";
-import { signalOf } from "../../runtime/late-signal.ts";
+import {
+  type FailureKind,
+  UpstreamFailure,
+  type UpstreamTransport,
+} from "../../backends/rest/transport/transport.ts";
+import { signalOf } from "../../runtime/time/late-signal.ts";
 import { SERVER } from "../connections/server-name.ts";
 import { answerPieces, type Fetch, fetchBody, watchBody } from "./fetch-body.ts";
 

@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import type { UpstreamTransport } from "../../backends/rest/transport.ts";
+import type { UpstreamTransport } from "../../backends/rest/transport/transport.ts";
 import type { UpstreamTls } from "../../backends/upstream-identity/tls.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import type { TlsFiles } from "../connections/properties.ts";
@@ -12,7 +12,7 @@ const IS_NODE = !("Bun" in globalThis || "Deno" in globalThis);
 /** Opens a pool of connections. On platforms without one, requests use fetch, which supports no certificates. */
 export async function openNodeTransport(uri: string, files: TlsFiles): Promise<UpstreamTransport> {
   if (IS_NODE) {
-    const { createHttpTransport } = await import("../../backends/rest/undici-transport.ts");
+    const { createHttpTransport } = await import("../../backends/rest/transport/undici-transport.ts");
     try {
       return createHttpTransport({
         uri,

@@ -3,7 +3,7 @@ import { type Authenticator, createAuthenticator } from "../../auth/authenticato
 import { createFailureDelay } from "../../auth/failure-delay.ts";
 import { UsageError } from "../../config/option-spec.ts";
 import type { ServeOptions } from "../../config/options/groups.ts";
-import type { KeyedCells } from "../../runtime/keyed-cells.ts";
+import type { KeyedCells } from "../../runtime/threads/keyed-cells.ts";
 
 type WayName = ServeOptions["auth"][number];
 

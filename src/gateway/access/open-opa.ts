@@ -2,8 +2,8 @@ import type { Logger } from "pino";
 import { UsageError } from "../../config/option-spec.ts";
 import type { ServeOptions } from "../../config/options/groups.ts";
 import type { Authorizer } from "../../namespace/authorizer.ts";
-import { readText } from "../../runtime/files-in-time.ts";
-import { openFollowed, stampOfFiles } from "../../runtime/follow.ts";
+import { readText } from "../../runtime/files/files-in-time.ts";
+import { openFollowed, stampOfFiles } from "../../runtime/files/follow.ts";
 
 /** Options about the server of Open Policy Agent, beside its address. */
 export type OpaOptions = Pick<ServeOptions, "opaTokenFile" | "opaCaFile" | "opaTimeoutMs" | "opaCacheMs">;

@@ -7,7 +7,7 @@ import type { Verifier } from "../../auth/tokens/verify.ts";
 import { ALGORITHMS, type IssuerSetting } from "../../config/issuers.ts";
 import { UsageError } from "../../config/option-spec.ts";
 import type { ServeOptions } from "../../config/options/groups.ts";
-import { readText } from "../../runtime/files-in-time.ts";
+import { readText } from "../../runtime/files/files-in-time.ts";
 
 const CLOCK_SKEW_SECONDS = 30;
 

@@ -7,7 +7,7 @@ import { eventOf, SECRET, startReceiver } from "../../../test/fixtures/events.ts
 import { sourcesOf } from "../../../test/support/command-line.ts";
 import { temporaryDirectory } from "../../../test/support/directory.ts";
 import { readServeOptions } from "../../config/serve-options.ts";
-import { createEventTallies } from "../../metrics/event-tallies.ts";
+import { createEventTallies } from "../../observability/metrics/event-tallies.ts";
 import { openLiveWebhooks } from "./live-webhooks.ts";
 
 /** Opens webhooks over directories, and returns what changes them. */

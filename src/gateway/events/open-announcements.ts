@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 import type { ServeOptions } from "../../config/options/groups.ts";
-import { createEventTallies } from "../../metrics/event-tallies.ts";
-import type { Metrics } from "../../metrics/metrics.ts";
+import { createEventTallies } from "../../observability/metrics/event-tallies.ts";
+import type { Metrics } from "../../observability/metrics/metrics.ts";
 import type { Announcements } from "../../pipeline/records/announce-changes.ts";
 import { openWebhooks } from "./open-webhooks.ts";
 import type { WebhookOptions, Webhooks } from "./start-webhooks.ts";

@@ -10,7 +10,7 @@ import { readConfiguration } from "../../config/configuration.ts";
 import { UsageError } from "../../config/option-spec.ts";
 import { readServeOptions } from "../../config/serve-options.ts";
 import { parseWebhook } from "../../config/webhooks.ts";
-import { createEventTallies } from "../../metrics/event-tallies.ts";
+import { createEventTallies } from "../../observability/metrics/event-tallies.ts";
 import { openWebhooks } from "./open-webhooks.ts";
 
 async function folderFor({ onTestFinished }: Pick<TestContext, "onTestFinished">) {

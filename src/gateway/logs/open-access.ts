@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import { createTrail } from "../../log/lines/trail.ts";
+import { createTrail } from "../../observability/log/lines/trail.ts";
 import type { NoteAccess } from "../../pipeline/records/access-entry.ts";
 import { accessLine } from "../../pipeline/records/access-line.ts";
 import type { MaskPath } from "../../pipeline/records/refusals.ts";

@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 import { UsageError } from "../../config/option-spec.ts";
 import type { ServeOptions } from "../../config/options/groups.ts";
-import { createTrail, type FileTrail } from "../../log/lines/trail.ts";
+import { createTrail, type FileTrail } from "../../observability/log/lines/trail.ts";
 import type { AuditTrail } from "../../pipeline/records/audit.ts";
 import { openLines, STANDARD_OUTPUT } from "./open-lines.ts";
 

@@ -2,8 +2,12 @@ import { write } from "node:fs";
 import { promisify } from "node:util";
 import type { Logger } from "pino";
 import { UsageError } from "../../config/option-spec.ts";
-import { createLineWriter, type LineTarget, type LineWriter } from "../../log/lines/line-writer.ts";
-import { openRotatingFile } from "../../log/lines/rotating-file.ts";
+import {
+  createLineWriter,
+  type LineTarget,
+  type LineWriter,
+} from "../../observability/log/lines/line-writer.ts";
+import { openRotatingFile } from "../../observability/log/lines/rotating-file.ts";
 
 /** Value of an option for standard output in place of a file. */
 export const STANDARD_OUTPUT = "-";

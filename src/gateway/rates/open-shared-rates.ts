@@ -4,7 +4,7 @@ import type { ServeOptions } from "../../config/options/groups.ts";
 import { guardServer } from "../../pipeline/limits/bucket-server.ts";
 import type { CallerCounters } from "../../pipeline/limits/caller-limits.ts";
 import { createSharedBuckets } from "../../pipeline/limits/shared-buckets.ts";
-import { readText } from "../../runtime/files-in-time.ts";
+import { readText } from "../../runtime/files/files-in-time.ts";
 
 /** Rates that a gateway shares with others. */
 export interface SharedRates {

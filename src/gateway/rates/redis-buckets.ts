@@ -1,9 +1,9 @@
 import type { Socket } from "node:net";
 import { loadLibrary } from "../../backends/load-library.ts";
 import type { BucketServer, TokenGrant, TokenRequest } from "../../pipeline/limits/bucket-server.ts";
-import { backoffMs } from "../../runtime/backoff.ts";
-import { readText } from "../../runtime/files-in-time.ts";
-import { monotonicNow } from "../../runtime/monotonic.ts";
+import { readText } from "../../runtime/files/files-in-time.ts";
+import { backoffMs } from "../../runtime/time/backoff.ts";
+import { monotonicNow } from "../../runtime/time/monotonic.ts";
 import { withSockets } from "./watched-sockets.ts";
 
 /** Options of {@link connectBuckets}. */

@@ -2,7 +2,7 @@ import type { DescMethod } from "@bufbuild/protobuf";
 import type { Call } from "../../namespace/call/call.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import type { Backend } from "../../namespace/lance-namespace.ts";
-import type { SharedQuantity } from "../../runtime/sharing.ts";
+import type { SharedQuantity } from "../../runtime/threads/sharing.ts";
 import type { Next, OperationResponse } from "./interceptor.ts";
 
 /** Bounds on the calls of a database. */

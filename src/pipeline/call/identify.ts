@@ -5,7 +5,7 @@ import { addressKey } from "../../namespace/call/caller-key.ts";
 import type { Principal } from "../../namespace/call/principal.ts";
 import { isRefused, type Reception } from "../../namespace/call/reception.ts";
 import { isLanceError, LanceError } from "../../namespace/errors.ts";
-import { whileWaiting } from "../../runtime/while-waiting.ts";
+import { whileWaiting } from "../../runtime/time/while-waiting.ts";
 import type { Interceptor } from "./interceptor.ts";
 
 /** Maximum number of refused calls whose answers wait. */

@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
-import { monotonicNow } from "../../runtime/monotonic.ts";
-import { within } from "../../runtime/within.ts";
+import { monotonicNow } from "../../runtime/time/monotonic.ts";
+import { within } from "../../runtime/time/within.ts";
 import type { Rate } from "./token-buckets.ts";
 
 /** Tokens that a gateway wants from a bucket. */

@@ -1,4 +1,4 @@
-import { type CellShape, type OpenCells, openCells } from "../../runtime/keyed-cells.ts";
+import { type CellShape, type OpenCells, openCells } from "../../runtime/threads/keyed-cells.ts";
 import type { Interceptor } from "../call/interceptor.ts";
 import { limitCallers } from "./concurrency.ts";
 import { limitQueryTime } from "./query-time.ts";

@@ -7,7 +7,7 @@ import type { Call } from "../../namespace/call/call.ts";
 import type { Principal } from "../../namespace/call/principal.ts";
 import { isLanceError } from "../../namespace/errors.ts";
 import type { Backend } from "../../namespace/lance-namespace.ts";
-import { openCells } from "../../runtime/keyed-cells.ts";
+import { openCells } from "../../runtime/threads/keyed-cells.ts";
 import { compose, type Next } from "../call/interceptor.ts";
 import { createService, serviceOf } from "../create-service.ts";
 import { limitCallers } from "./concurrency.ts";

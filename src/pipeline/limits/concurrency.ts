@@ -2,8 +2,8 @@ import type { Message } from "@bufbuild/protobuf";
 import type { Call } from "../../namespace/call/call.ts";
 import { callerKey } from "../../namespace/call/caller-key.ts";
 import { LanceError } from "../../namespace/errors.ts";
-import type { KeyedCells } from "../../runtime/keyed-cells.ts";
-import { type SharedQuantity, UNSHARED } from "../../runtime/sharing.ts";
+import type { KeyedCells } from "../../runtime/threads/keyed-cells.ts";
+import { type SharedQuantity, UNSHARED } from "../../runtime/threads/sharing.ts";
 import { type Databases, databaseOf } from "../call/databases.ts";
 import {
   type Interceptor,

@@ -1,7 +1,7 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { Call } from "../../namespace/call/call.ts";
 import { LanceError } from "../../namespace/errors.ts";
-import { beforeEnd } from "../../runtime/before-end.ts";
+import { beforeEnd } from "../../runtime/time/before-end.ts";
 import { type Interceptor, isStream, type OperationResponse, onlyFor } from "../call/interceptor.ts";
 
 /**

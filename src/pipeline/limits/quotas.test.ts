@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "vitest";
-import { allocateCells, clearWorker, openCells } from "../../runtime/keyed-cells.ts";
+import { allocateCells, clearWorker, openCells } from "../../runtime/threads/keyed-cells.ts";
 import { createQuota, QUOTA_SHAPE } from "./quotas.ts";
 
 /** Quotas of two workers of a process. */

@@ -1,4 +1,4 @@
-import type { CellShape, KeyedCells } from "../../runtime/keyed-cells.ts";
+import type { CellShape, KeyedCells } from "../../runtime/threads/keyed-cells.ts";
 
 /** A bound on what each caller holds of something, over all workers. */
 export interface Quota {

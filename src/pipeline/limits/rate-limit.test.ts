@@ -5,7 +5,7 @@ import { ann } from "../../../test/fixtures/auth/principal.ts";
 import { beginCall } from "../../../test/support/caller.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import { isLanceError } from "../../namespace/errors.ts";
-import { openCells } from "../../runtime/keyed-cells.ts";
+import { openCells } from "../../runtime/threads/keyed-cells.ts";
 import { compose } from "../call/interceptor.ts";
 import { serviceOf } from "../create-service.ts";
 import { limitRate, type RateLimit } from "./rate-limit.ts";

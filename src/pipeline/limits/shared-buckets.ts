@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import { monotonicNow } from "../../runtime/monotonic.ts";
+import { monotonicNow } from "../../runtime/time/monotonic.ts";
 import type { GuardedServer } from "./bucket-server.ts";
 import type { Rate, TokenBuckets } from "./token-buckets.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "vitest";
-import { openCells } from "../../runtime/keyed-cells.ts";
+import { openCells } from "../../runtime/threads/keyed-cells.ts";
 import { BUCKETS_SHAPE, createTokenBuckets } from "./token-buckets.ts";
 
 function bucketsAt(rate: { perSecond: number; burst: number }, keys?: number) {

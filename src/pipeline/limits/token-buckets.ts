@@ -1,5 +1,5 @@
-import type { CellShape, KeyedCells } from "../../runtime/keyed-cells.ts";
-import { monotonicNow } from "../../runtime/monotonic.ts";
+import type { CellShape, KeyedCells } from "../../runtime/threads/keyed-cells.ts";
+import { monotonicNow } from "../../runtime/time/monotonic.ts";
 
 /** A rate of calls, with room for more of them at once. */
 export interface Rate {

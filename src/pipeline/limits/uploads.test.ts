@@ -7,7 +7,7 @@ import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.t
 import { createByteBudget } from "../../namespace/byte-budget.ts";
 import type { Principal } from "../../namespace/call/principal.ts";
 import { isLanceError } from "../../namespace/errors.ts";
-import { openCells } from "../../runtime/keyed-cells.ts";
+import { openCells } from "../../runtime/threads/keyed-cells.ts";
 import type { OperationRequest } from "../call/interceptor.ts";
 import { createQuota, QUOTA_SHAPE } from "./quotas.ts";
 import { admitBody, admitUploads } from "./uploads.ts";

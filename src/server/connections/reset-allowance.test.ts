@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "vitest";
-import { allocateCells, openCells } from "../../runtime/keyed-cells.ts";
+import { allocateCells, openCells } from "../../runtime/threads/keyed-cells.ts";
 import { createResetAllowances, RESETS_SHAPE } from "./reset-allowance.ts";
 
 describe("createResetAllowances", () => {

@@ -1,5 +1,5 @@
-import type { KeyedCells } from "../../runtime/keyed-cells.ts";
-import { type SharedQuantity, UNSHARED } from "../../runtime/sharing.ts";
+import type { KeyedCells } from "../../runtime/threads/keyed-cells.ts";
+import { type SharedQuantity, UNSHARED } from "../../runtime/threads/sharing.ts";
 import { DEFAULT_SILENCE_MS } from "../../wires/stall.ts";
 
 /** Limits of connections. */

@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import { openFollowed, stampOfFiles } from "../../runtime/follow.ts";
+import { openFollowed, stampOfFiles } from "../../runtime/files/follow.ts";
 import { readTlsMaterial, type TlsFiles, type TlsMaterial } from "./material.ts";
 
 /** The certificate that a port shows, and the authorities that it trusts; both change with their files. */

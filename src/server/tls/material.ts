@@ -1,6 +1,6 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
 import { createSecureContext } from "node:tls";
-import { readText } from "../../runtime/files-in-time.ts";
+import { readText } from "../../runtime/files/files-in-time.ts";
 
 /** Files from which a port takes what TLS needs, all in PEM. */
 export interface TlsFiles {

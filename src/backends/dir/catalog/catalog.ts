@@ -3,7 +3,7 @@ import type { DataFragment, Manifest } from "../../../gen/lance/format/table_pb.
 import { LanceError } from "../../../namespace/errors.ts";
 import type { BackendFigures } from "../../../namespace/figures/backend-figures.ts";
 import { createSharedCheck } from "../../../runtime/shared-check.ts";
-import { startStopwatch } from "../../../runtime/stopwatch.ts";
+import { startStopwatch } from "../../../runtime/time/stopwatch.ts";
 import { traced } from "../../../runtime/tracing.ts";
 import { allowStaleness, createStaleness } from "../concurrency/allow-staleness.ts";
 import { createKeyedLocks } from "../concurrency/keyed-locks.ts";

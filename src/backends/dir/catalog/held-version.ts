@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
 import type { Manifest } from "../../../gen/lance/format/table_pb.ts";
-import type { SharedCounter } from "../../../runtime/sharing.ts";
+import type { SharedCounter } from "../../../runtime/threads/sharing.ts";
 import type { ManifestTable } from "./manifest/manifest-table.ts";
 import type { Head } from "./manifest/newest-version.ts";
 import type { Sharing } from "./sharing.ts";

@@ -3,7 +3,7 @@ import { access, cp, rename, rm } from "node:fs/promises";
 import { test } from "vitest";
 import { openBaseDirectory, table } from "../../../../test/fixtures/catalog/catalog.ts";
 import { failsWith, silent } from "../../../../test/fixtures/dir/directory-backend.ts";
-import type { SharedCounter } from "../../../runtime/sharing.ts";
+import type { SharedCounter } from "../../../runtime/threads/sharing.ts";
 import { createCatalog } from "./catalog.ts";
 
 function createCounter(): SharedCounter {

@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import type { SharedQuantity } from "../../../runtime/sharing.ts";
+import type { SharedQuantity } from "../../../runtime/threads/sharing.ts";
 import { createLocalStore } from "../format/local/local-store.ts";
 import type { ObjectStore } from "../format/storage.ts";
 import { branchNotFound } from "../format/versions/refs/refs.ts";

@@ -1,6 +1,6 @@
 import { LanceError } from "../../../namespace/errors.ts";
 import { createSharedCheck } from "../../../runtime/shared-check.ts";
-import { type SharedQuantity, UNSHARED } from "../../../runtime/sharing.ts";
+import { type SharedQuantity, UNSHARED } from "../../../runtime/threads/sharing.ts";
 import { traced } from "../../../runtime/tracing.ts";
 import { toEngineError } from "./failures/errors.ts";
 import type { NativeTable } from "./native/native.ts";

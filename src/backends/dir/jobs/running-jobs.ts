@@ -1,5 +1,5 @@
 import { LanceError, toLanceError } from "../../../namespace/errors.ts";
-import { isThreadEnding } from "../../../runtime/unbroken-work.ts";
+import { isThreadEnding } from "../../../runtime/threads/unbroken-work.ts";
 import { createTurns, type Turns } from "../concurrency/turns.ts";
 import { untilAborted } from "../concurrency/wait.ts";
 import { begunOf, type Job, type JobFacts, type JobState, withEvent } from "./job.ts";

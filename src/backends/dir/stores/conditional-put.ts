@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { backoffMs } from "../../../runtime/backoff.ts";
+import { backoffMs } from "../../../runtime/time/backoff.ts";
 import { RefusedRequest } from "../format/refused-request.ts";
 
 /** Outcome of an attempt to change an object under a condition. */

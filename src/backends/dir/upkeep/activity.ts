@@ -1,5 +1,5 @@
 import { type Identifier, joinIdentifier } from "../../../namespace/identifier.ts";
-import { backoffMs } from "../../../runtime/backoff.ts";
+import { backoffMs } from "../../../runtime/time/backoff.ts";
 import type { KnownVersions } from "../format/versions/examine-versions.ts";
 
 /** Times of upkeep, in milliseconds. */

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { isLanceError } from "../../../namespace/errors.ts";
 import { type Identifier, joinIdentifier } from "../../../namespace/identifier.ts";
-import { backoffMs } from "../../../runtime/backoff.ts";
+import { backoffMs } from "../../../runtime/time/backoff.ts";
 import { walkAllTables } from "../catalog/walk.ts";
 import { duringWork } from "../operations/tables/long-work.ts";
 import { datasetOf, type FoundTable, findTable } from "../operations/tables/lookup.ts";

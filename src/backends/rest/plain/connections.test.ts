@@ -4,12 +4,12 @@ import { once } from "node:events";
 import type { Socket } from "node:net";
 import { describe, onTestFinished, test, vi } from "vitest";
 import { until } from "../../../../test/support/until.ts";
-import { LateSignal } from "../../../runtime/late-signal.ts";
-import { UpstreamFailure } from "../transport.ts";
+import { LateSignal } from "../../../runtime/time/late-signal.ts";
+import { UpstreamFailure } from "../transport/transport.ts";
 import { PlainConnection } from "./connection.ts";
 import { answer, failure, REQUEST, upstreamOf } from "./fixture.ts";
 
-const TRANSPORT = new URL("../undici-transport.ts", import.meta.url).href;
+const TRANSPORT = new URL("../transport/undici-transport.ts", import.meta.url).href;
 
 const CHUNKED = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n";
 describe("a request", () => {

@@ -1,6 +1,6 @@
 import type { Dispatcher } from "undici";
-import type { PieceSource } from "../piece-queue.ts";
-import type { Receiver } from "../receiver.ts";
+import type { PieceSource } from "../bodies/piece-queue.ts";
+import type { Receiver } from "../bodies/receiver.ts";
 
 /** A request and the receiver of its answer. */
 export class PlainExchange implements PieceSource {

@@ -1,10 +1,10 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer, type LookupFunction, type Socket } from "node:net";
 import { onTestFinished } from "vitest";
-import { LateSignal } from "../../../runtime/late-signal.ts";
+import { LateSignal } from "../../../runtime/time/late-signal.ts";
 import type { HttpTransportOptions } from "../options.ts";
-import { UpstreamFailure, type UpstreamRequest } from "../transport.ts";
-import { createHttpTransport } from "../undici-transport.ts";
+import { UpstreamFailure, type UpstreamRequest } from "../transport/transport.ts";
+import { createHttpTransport } from "../transport/undici-transport.ts";
 
 /** An upstream below HTTP: what it does on each connection, for each request. */
 export type Act = (socket: Socket, count: number, text: string) => void;

@@ -1,4 +1,4 @@
-import type { UpstreamRequest } from "../transport.ts";
+import type { UpstreamRequest } from "../transport/transport.ts";
 
 const TARGET = /^\/[\x21-\x7e]*$/;
 const NAME = /^[!#$%&'*+.^_`|~\da-z-]+$/;

@@ -4,7 +4,7 @@ import { findGiven, type Layer, readTable } from "../../../config/layers.ts";
 import { type Environment, type OptionTable, UsageError } from "../../../config/option-spec.ts";
 import { SERVE_OPTIONS } from "../../../config/options/groups.ts";
 import { configurationSchema } from "../../../config/schema.ts";
-import { redactText } from "../../../log/redact.ts";
+import { redactText } from "../../../observability/log/redact.ts";
 import { jsonText } from "../../terminal/json-text.ts";
 import { JSON_OPTION } from "../catalog.ts";
 import type { CommandDefinition } from "../command.ts";

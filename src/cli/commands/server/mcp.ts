@@ -10,7 +10,7 @@ export const mcp = catalogCommand({
   options: OPTIONS,
   access: ({ writes }) => (writes ? "change" : "read"),
   async run({ namespace, options: { writes }, signal }) {
-    const { serveMcpStdio } = await import("../../../mcp/stdio.ts");
+    const { serveMcpStdio } = await import("../../../wires/mcp/stdio.ts");
     const onFault = (fault: unknown, tool: string) => {
       process.stderr.write(`lance-gateway: ${tool} failed: ${String(fault)}\n`);
     };

@@ -1,4 +1,4 @@
-import { startStopwatch } from "../../../../runtime/stopwatch.ts";
+import { startStopwatch } from "../../../../runtime/time/stopwatch.ts";
 import { type CommitBase, stateAfter } from "../manifest/commit-base.ts";
 import type { ManifestTable } from "../manifest/manifest-table.ts";
 import type { Committed, PreparedCommit } from "../manifest/prepared-commit.ts";

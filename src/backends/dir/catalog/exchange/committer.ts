@@ -1,5 +1,5 @@
 import type { MessagePort } from "node:worker_threads";
-import { isThreadEnding } from "../../../../runtime/unbroken-work.ts";
+import { isThreadEnding } from "../../../../runtime/threads/unbroken-work.ts";
 import type { Mutation } from "../commits/decide.ts";
 import type { Draft } from "../state/draft.ts";
 import { ageOf } from "./instant.ts";

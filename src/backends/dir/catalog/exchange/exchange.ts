@@ -1,4 +1,4 @@
-import type { SharedDatabase } from "../../../../runtime/sharing.ts";
+import type { SharedDatabase } from "../../../../runtime/threads/sharing.ts";
 import type { Mutation } from "../commits/decide.ts";
 import type { Committed } from "../manifest/prepared-commit.ts";
 import type { Changes } from "../state/view.ts";

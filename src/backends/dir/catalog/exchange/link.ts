@@ -1,5 +1,5 @@
 import type { MessagePort } from "node:worker_threads";
-import { within } from "../../../../runtime/within.ts";
+import { within } from "../../../../runtime/time/within.ts";
 import type {
   Decided,
   FromCommitter,

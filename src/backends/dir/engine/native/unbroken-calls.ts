@@ -1,5 +1,5 @@
 import { LanceError } from "../../../../namespace/errors.ts";
-import { countUnbroken, isThreadEnding } from "../../../../runtime/unbroken-work.ts";
+import { countUnbroken, isThreadEnding } from "../../../../runtime/threads/unbroken-work.ts";
 
 /**
  * Counts the calls of native classes as work that must have ended before its thread does: the engine's Node API aborts the process when a

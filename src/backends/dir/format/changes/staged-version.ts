@@ -1,6 +1,6 @@
 import type { Manifest } from "../../../../gen/lance/format/table_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
-import { startStopwatch } from "../../../../runtime/stopwatch.ts";
+import { startStopwatch } from "../../../../runtime/time/stopwatch.ts";
 import type { DatasetRef, NamingScheme } from "../dataset.ts";
 import { manifestKey, parseManifestName, versionsDirectory } from "../dataset.ts";
 import { checkBasePaths } from "../files/base-paths.ts";

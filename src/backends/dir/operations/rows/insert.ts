@@ -1,6 +1,6 @@
 import type { Call } from "../../../../namespace/call/call.ts";
 import { isLanceError } from "../../../../namespace/errors.ts";
-import { startStopwatch } from "../../../../runtime/stopwatch.ts";
+import { startStopwatch } from "../../../../runtime/time/stopwatch.ts";
 import type { ChangeContext } from "../../batch/change-context.ts";
 import type { CatalogContext } from "../../catalog/catalog-context.ts";
 import type { Lease } from "../../engine/handles.ts";

@@ -1,4 +1,4 @@
-import { startStopwatch } from "../../../../runtime/stopwatch.ts";
+import { startStopwatch } from "../../../../runtime/time/stopwatch.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
 
 /**

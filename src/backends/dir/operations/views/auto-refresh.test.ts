@@ -12,7 +12,7 @@ import {
 import { InsertMode } from "../../../../gen/lance/namespace/v1/data_pb.ts";
 import { MaterializedViewKind } from "../../../../gen/lance/namespace/v1/view_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
-import { type SharedDatabase, UNSHARED } from "../../../../runtime/sharing.ts";
+import { type SharedDatabase, UNSHARED } from "../../../../runtime/threads/sharing.ts";
 import { createLocalStore } from "../../format/local/local-store.ts";
 import type { ObjectStore } from "../../format/storage.ts";
 import type { Job } from "../../jobs/job.ts";

@@ -1,0 +1,221 @@
+import { isMarkedAsUntransferable } from "node:worker_threads";
+import type { Dispatcher } from "undici";
+import { WORTH_FREEING_BYTES } from "../../../arrow/memory.ts";
+import { failureOf, failureOfKind } from "../failures.ts";
+import { UpstreamFailure, type UpstreamRequest, type UpstreamResponse } from "../transport/transport.ts";
+import { CollectedBody } from "./collected-body.ts";
+import { PieceQueue, type PieceSource } from "./piece-queue.ts";
+
+/** Events and bounds of an exchange. */
+export interface ReceiverOptions {
+  /** Largest body that is collected, in bytes. */
+  readonly maxAnswerBytes: number;
+  /** Time that is left for the exchange, in milliseconds; undefined for no limit. */
+  readonly leftMs: number | undefined;
+  /** Limit on a collected body, from the head of the answer on, in milliseconds; 0 for no limit. */
+  readonly collectMs: number;
+  /** Called once, when the exchange is over. */
+  onOver(): void;
+  resolve(response: UpstreamResponse): void;
+  reject(reason: unknown): void;
+}
+
+const EMPTY = Buffer.alloc(0);
+
+/** Maximum number of informational heads before an answer; each restarts the time for the next one. */
+const MAX_EARLY_HEADS = 8;
+
+/** Receives the answer to a request, and ends the exchange when its caller does or its time is over. */
+export class Receiver implements Dispatcher.DispatchHandler {
+  readonly #request: UpstreamRequest;
+  readonly #options: ReceiverOptions;
+  #controller: Pick<PieceSource, "abort"> | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #collecting: NodeJS.Timeout | undefined;
+  #headAt = 0;
+  #earlyHeads = 0;
+  #status = 0;
+  #headers: UpstreamResponse["headers"] = {};
+  #first: Buffer = EMPTY;
+  /** The body, once it has several pieces. */
+  #collected: CollectedBody | undefined;
+  #text: string | undefined;
+  #size = 0;
+  #queue: PieceQueue | undefined;
+  #ended = false;
+  /** Reason why this side ended the exchange. */
+  #reason: unknown;
+  // A function, not the receiver itself: node makes a closure for listeners that are objects, through which, as
+  // measured, dead receivers kept later ones alive.
+  readonly #onAbort = () => this.#cut(this.#request.signal.reason);
+
+  constructor(request: UpstreamRequest, options: ReceiverOptions) {
+    this.#request = request;
+    this.#options = options;
+    request.signal.addEventListener("abort", this.#onAbort);
+    if (options.leftMs !== undefined) {
+      this.#timer = setTimeout(() => this.#expire(), Math.max(0, options.leftMs));
+    }
+  }
+
+  /** Whether the exchange has ended, for its caller. */
+  get isOver(): boolean {
+    return this.#ended;
+  }
+
+  /** Called again if another reader takes the answer over. */
+  onRequestStart(controller: Pick<PieceSource, "abort">): void {
+    const isSent = this.#controller !== undefined;
+    this.#controller = controller;
+    if (this.#ended) controller.abort(asError(this.#reason));
+    else if (!isSent) this.#request.onSent?.();
+  }
+
+  onResponseStart(controller: PieceSource, status: number, headers: UpstreamResponse["headers"]): void {
+    // Only the last head counts; earlier ones announce it.
+    if (status < 200) {
+      this.#earlyHeads += 1;
+      if (this.#earlyHeads > MAX_EARLY_HEADS) this.#cut(failureOfKind("malformed"));
+      return;
+    }
+    this.#status = status;
+    this.#headers = headers;
+    if (!this.#request.streams || status >= 300) {
+      this.#headAt = Date.now();
+      return;
+    }
+    const reclaim = createReclaimer();
+    this.#queue = new PieceQueue(controller, {
+      onLeave: () => this.#release(),
+      onDone: (piece) => {
+        if (this.#request.releasesPieces?.()) reclaim(piece);
+      },
+    });
+    this.#options.resolve({ status, headers, body: EMPTY, pieces: this.#queue });
+  }
+
+  /** Receives the whole body of an answer that is collected. */
+  onResponseText(_controller: PieceSource, text: string, bytes: number): void {
+    if (this.#takes(bytes)) this.#text = text;
+  }
+
+  onResponseData(_controller: PieceSource, piece: Buffer): void {
+    if (this.#queue !== undefined) {
+      this.#queue.push(piece);
+      return;
+    }
+    if (!this.#takes(piece.byteLength)) return;
+    if (this.#first === EMPTY) {
+      this.#first = piece;
+      return;
+    }
+    if (this.#collected === undefined) {
+      this.#collected = new CollectedBody(this.#announcedBytes());
+      this.#collected.add(this.#first);
+      this.#limitCollecting();
+    }
+    this.#collected.add(piece);
+  }
+
+  #announcedBytes(): number {
+    const length = Number(this.#headers["content-length"]);
+    return length <= this.#options.maxAnswerBytes ? length : 0;
+  }
+
+  /** Adds to the size of a collected body, and ends the exchange if it becomes too large, alone or with all others. */
+  #takes(bytes: number): boolean {
+    if (this.#ended) return false;
+    const { maxAnswerBytes } = this.#options;
+    const size = this.#size + bytes;
+    if (size > maxAnswerBytes) {
+      this.#cut(new UpstreamFailure("oversized", `the answer is larger than ${maxAnswerBytes} bytes`));
+      return false;
+    }
+    try {
+      this.#request.hold?.take(bytes);
+    } catch (refusal) {
+      this.#cut(refusal);
+      return false;
+    }
+    this.#size = size;
+    return true;
+  }
+
+  /**
+   * Limits the time of a body of several pieces: undici bounds the time between two of them, but not their number. Most
+   * bodies are a single piece, and need no timer.
+   */
+  #limitCollecting(): void {
+    const { collectMs } = this.#options;
+    if (collectMs === 0) return;
+    const leftMs = Math.max(0, collectMs - (Date.now() - this.#headAt));
+    this.#collecting = setTimeout(() => this.#cut(failureOfKind("idle")), leftMs);
+  }
+
+  onResponseEnd(): void {
+    if (this.#ended) return;
+    this.#release();
+    if (this.#queue !== undefined) {
+      this.#queue.end();
+      return;
+    }
+    const body = this.#text ?? this.#collected?.bytes ?? this.#first;
+    this.#options.resolve({ status: this.#status, headers: this.#headers, body, pieces: undefined });
+  }
+
+  onResponseError(_controller: PieceSource, error: Error): void {
+    if (this.#ended) return;
+    this.#fail(failureOf(error, { sent: this.#controller !== undefined, begun: this.#status > 0 }));
+  }
+
+  #expire(): void {
+    this.#cut(failureOfKind("total"));
+  }
+
+  #cut(reason: unknown): void {
+    if (this.#ended) return;
+    this.#reason = reason;
+    this.#fail(reason);
+    this.#controller?.abort(asError(reason));
+  }
+
+  #fail(reason: unknown): void {
+    this.#release();
+    if (this.#size > 0) this.#request.hold?.release(this.#size);
+    if (this.#queue !== undefined) this.#queue.fail(reason);
+    else this.#options.reject(reason);
+  }
+
+  #release(): void {
+    this.#ended = true;
+    clearTimeout(this.#timer);
+    clearTimeout(this.#collecting);
+    this.#request.signal.removeEventListener("abort", this.#onAbort);
+    this.#options.onOver();
+  }
+}
+
+function asError(reason: unknown): Error {
+  return reason instanceof Error ? reason : new Error("the request was ended", { cause: reason });
+}
+
+/**
+ * Frees the memory that a socket was read into, behind the reader of a body: each call reports that a piece, and all
+ * pieces before it, are no longer in use. The collector would free it only when there are 64 MiB of it.
+ *
+ * Pieces of a read share its memory, and undici uses it until it has passed all of them on. undici is done with it
+ * when a piece of the next read arrives. The connection must serve a single answer at a time.
+ */
+export function createReclaimer(): (piece: Uint8Array) => void {
+  let last: ArrayBufferLike | undefined;
+  return ({ buffer }) => {
+    if (last !== undefined && last !== buffer) free(last);
+    last = buffer;
+  };
+}
+
+function free(memory: ArrayBufferLike): void {
+  // An empty piece is in a buffer that all connections share, a small piece may be in Node's pool.
+  if (memory.byteLength < WORTH_FREEING_BYTES || isMarkedAsUntransferable(memory)) return;
+  if (memory instanceof ArrayBuffer) memory.transfer(0);
+}

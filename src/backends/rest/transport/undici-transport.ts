@@ -1,0 +1,133 @@
+import type { LookupFunction } from "node:net";
+import { buildConnector, Pool } from "../../../runtime/internals/undici.ts";
+import { Gate } from "../../resilience/gate.ts";
+import { Receiver } from "../bodies/receiver.ts";
+import type { HttpTransportOptions } from "../options.ts";
+import { PlainConnections } from "../plain/connections.ts";
+import { createRenewedPool } from "./renewed-pool.ts";
+import type { UpstreamRequest, UpstreamResponse, UpstreamTransport } from "./transport.ts";
+
+/** A pool of connections. */
+export interface HttpTransport extends UpstreamTransport {
+  /** Closes the pool after its requests have ended. */
+  drain(): Promise<void>;
+}
+
+/** Connections in addition to those of calls, for probes. */
+const PROBES = 1;
+
+/** undici's value for no limit on the pauses of an answer. */
+const UNLIMITED = 0;
+
+/**
+ * Creates a transport with a pool of connections to an origin, over HTTP/1.1.
+ *
+ * @param lookup finds the addresses of the host. Default: the system's resolver, for every new connection.
+ * @throws Error for an address that is not an HTTP URL, or has a query, a fragment or credentials.
+ */
+export function createHttpTransport(options: HttpTransportOptions, lookup?: LookupFunction): HttpTransport {
+  const { origin, base } = parseBase(options.uri);
+  const {
+    maxCalls = 64,
+    maxWaiting = 1_000,
+    keepAliveMs = 4_000,
+    maxAnswerBytes = 64 * 1024 ** 2,
+    tls,
+  } = options;
+  const { connectionAgeMs = 300_000 } = options;
+  const {
+    connectMs = 5_000,
+    firstByteMs = 120_000,
+    idleMs = 60_000,
+    totalMs = UNLIMITED,
+  } = options.timeLimits ?? {};
+  const connecting = {
+    allowH2: false,
+    timeout: connectMs,
+    noDelay: true,
+    ...(lookup !== undefined && { lookup }),
+    ...(tls?.ca !== undefined && { ca: tls.ca }),
+    ...(tls?.cert !== undefined && { cert: tls.cert }),
+    ...(tls?.key !== undefined && { key: tls.key }),
+    ...(tls?.serverName !== undefined && { servername: tls.serverName }),
+  };
+  // Shared by all successive pools: it keeps the sessions of TLS.
+  const connect = buildConnector(connecting);
+  const settings = {
+    allowH2: false,
+    pipelining: 1,
+    keepAliveTimeout: keepAliveMs,
+    headersTimeout: firstByteMs,
+    bodyTimeout: idleMs,
+  };
+  const connections = maxCalls + PROBES;
+  // Cheaper than undici's own age limit, which checks the clock of each connection in each request.
+  const pool = createRenewedPool(
+    () => new Pool(origin, { ...settings, connections, connect }),
+    connectionAgeMs,
+  );
+  const times = { firstByteMs, idleMs, keepAliveMs, ageMs: connectionAgeMs };
+  const plain = origin.startsWith("http:")
+    ? new PlainConnections({ origin, base, connecting, settings, times, maxConnections: connections })
+    : undefined;
+
+  const collectMs = firstByteMs === UNLIMITED || idleMs === UNLIMITED ? UNLIMITED : firstByteMs + idleMs;
+  const gate = new Gate({ places: maxCalls, maxWaiting });
+  const leave = () => gate.leave();
+  const nothing = () => {};
+
+  function dispatch(request: UpstreamRequest, leftMs: number | undefined): Promise<UpstreamResponse> {
+    const { method, target, headers, body, isProbe } = request;
+    return new Promise((resolve, reject) => {
+      const onOver = isProbe ? nothing : leave;
+      const receiver = new Receiver(request, {
+        maxAnswerBytes,
+        leftMs,
+        collectMs,
+        onOver,
+        resolve,
+        reject,
+      });
+      const options = {
+        method,
+        path: base + target,
+        headers: headers as string[],
+        body: (body ?? null) as never,
+      };
+      if (plain?.send(request, options, receiver) !== true) pool.current.dispatch(options, receiver);
+    });
+  }
+
+  return {
+    base: origin + base,
+    send(request) {
+      const { signal, elapsedMs, isProbe, call } = request;
+      if (signal.aborted) return Promise.reject(signal.reason);
+      const leftMs = totalMs === UNLIMITED ? undefined : Math.max(1, totalMs - elapsedMs);
+      const waiting = isProbe ? undefined : gate.enter(signal, leftMs, call);
+      if (waiting === undefined) return dispatch(request, leftMs);
+      const startedAt = Date.now();
+      return waiting.then(() => dispatch(request, leftMs && leftMs - (Date.now() - startedAt)));
+    },
+    close() {
+      plain?.destroy();
+      return pool.destroy();
+    },
+    async drain() {
+      await Promise.all([plain?.close(), pool.close()]);
+    },
+  };
+}
+
+/** Splits the address of an upstream into its origin and the prefix of all paths. */
+export function parseBase(uri: string): { origin: string; base: string } {
+  const url = URL.parse(uri);
+  if (url === null || (url.protocol !== "http:" && url.protocol !== "https:")) {
+    throw new Error(`${JSON.stringify(uri)} is no address of a REST API, such as http://127.0.0.1:2333`);
+  }
+  if (url.username !== "" || url.password !== "" || url.search !== "" || url.hash !== "") {
+    throw new Error("the address of a REST API has no credentials, no query and no fragment");
+  }
+  // Paths contain their own /v1.
+  return { origin: url.origin, base: url.pathname.replace(/\/+$/, "").replace(/\/v1$/, "") };
+}

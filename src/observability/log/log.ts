@@ -1,0 +1,79 @@
+import { type DestinationStream, destination, type Logger, pino } from "pino";
+import { type Call, OF_CALL } from "../../namespace/call/call.ts";
+import { errorFields } from "./error-fields.ts";
+import { redactText } from "./redact.ts";
+import { formatLines, type LogFormat } from "./text-lines.ts";
+
+/** Headers about the form of the answer, not about the caller; their values may be words of a text. */
+const PLAIN_HEADERS: ReadonlySet<string> = new Set([
+  "accept",
+  "accept-encoding",
+  "connection",
+  "content-encoding",
+  "content-type",
+  "host",
+  "te",
+  "user-agent",
+  "x-request-id",
+]);
+
+const MAX_DEPTH = 4;
+
+/** Most bytes of lines that wait for a file that takes none. */
+const MAX_WAITING = 1024 ** 2;
+
+/**
+ * Creates the log of the program, on standard error. It redacts everything in this single place: errors keep only
+ * what is known to be harmless, and texts lose everything that looks like a credential, the secrets of the
+ * configuration and, in the line of a call, the values of the client's headers and of its context.
+ *
+ * @param secrets texts that must not appear in the log.
+ * @param to Default: standard error, in JSON.
+ */
+export function createLog(
+  level: string,
+  secrets: readonly string[] = [],
+  to: DestinationStream = toStandardError("json"),
+): Logger {
+  const log = (fields: object): Record<string, unknown> => {
+    const call = (fields as { [OF_CALL]?: Call })[OF_CALL];
+    const redact = (text: string) =>
+      redactText(text, call === undefined ? secrets : [...secrets, ...secretsOf(call)]);
+    return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, redacted(value, redact)]));
+  };
+  // The formatter's result for an error is written as it is.
+  return pino({ level, formatters: { log }, serializers: { err: (fields: unknown) => fields } }, to);
+}
+
+const STANDARD_ERROR = 2;
+
+/** Returns the way of lines to standard error, in a form. */
+export function toStandardError(format: LogFormat): DestinationStream {
+  return formatLines(format, STANDARD_ERROR, toDescriptor(STANDARD_ERROR));
+}
+
+/**
+ * Returns the way of lines to a file descriptor. A log that nobody can read any more, such as on a terminal that has hung up, does not end
+ * the program, and lines that a full disk does not take have a bound: the newest are lost.
+ */
+export function toDescriptor(fd: number): ReturnType<typeof destination> {
+  return destination({ fd, sync: true, maxLength: MAX_WAITING }).on("error", () => {});
+}
+
+function redacted(value: unknown, redact: (text: string) => string, depth = 0): unknown {
+  if (typeof value === "string") return redact(value);
+  if (value instanceof Error) return errorFields(value, redact);
+  if (typeof value !== "object" || value === null) return value;
+  if (depth === MAX_DEPTH) return "…";
+  if (Array.isArray(value)) return value.map((each) => redacted(each, redact, depth + 1));
+  return Object.fromEntries(
+    Object.entries(value).map(([name, each]) => [name, redacted(each, redact, depth + 1)]),
+  );
+}
+
+function secretsOf({ headers, identity, brought = identity, context = {} }: Call): string[] {
+  const values = Object.entries(headers).flatMap(([name, value]) => (PLAIN_HEADERS.has(name) ? [] : [value]));
+  return [...values, ...Object.values(context), brought.apiKey, brought.authToken].filter(
+    (value) => value !== undefined,
+  );
+}

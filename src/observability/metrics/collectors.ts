@@ -1,0 +1,134 @@
+import type { Metric, Registry } from "prom-client";
+import { inSlices, type Steps } from "../../runtime/pace.ts";
+import { METRICS, type MetricDeclaration, SECONDS_BOUNDS } from "./declarations.ts";
+import type { EventTallies } from "./event-tallies.ts";
+import type { Sources } from "./sources.ts";
+import type { HistogramSample, Sample, Tallies } from "./tallies.ts";
+import type { UpkeepTallies } from "./upkeep-tallies.ts";
+
+/** The library, which is loaded late. */
+export type Library = typeof import("prom-client");
+
+/** A value of a metric in the form that the library writes. */
+interface Value {
+  readonly metricName: string;
+  readonly labels: Readonly<Record<string, string | number>>;
+  readonly value: number;
+  readonly exemplar?: HistogramSample["exemplars"][number];
+}
+
+/** Everything that the gateway counts. */
+export interface Counted {
+  readonly tallies: Tallies;
+  readonly upkeep: UpkeepTallies;
+  readonly sources: Sources;
+  readonly build: Build;
+  /** Default: another thread of the process has them. */
+  readonly events?: EventTallies | undefined;
+}
+
+/** Version of the gateway, and that of Node. */
+export interface Build {
+  readonly version: string;
+  readonly node: string;
+}
+
+/** Adds the gateway's metrics to a registry. They read their values when the registry is read. */
+export function registerTallies(
+  library: Library,
+  registry: Registry,
+  { tallies, upkeep, sources, build, events }: Counted,
+): void {
+  const scalars: readonly (readonly [MetricDeclaration, () => Iterable<Sample>])[] = [
+    [METRICS.buildInfo, () => [{ labels: [build.version, build.node], value: 1 }]],
+    [METRICS.connections, () => sources.ofConnections(({ open }) => open)],
+    [METRICS.accepted, () => sources.ofConnections(({ accepted }) => accepted)],
+    [METRICS.traffic, () => sources.traffic()],
+    [METRICS.limited, () => tallies.limited()],
+    [METRICS.credentials, () => tallies.credentials()],
+    [METRICS.policyDecisions, () => tallies.policyDecisions()],
+    [METRICS.catalogRows, () => sources.ofBackends(({ catalogRows }) => catalogRows)],
+    [METRICS.catalogBytes, () => sources.ofBackends(({ catalogBytes }) => catalogBytes)],
+    [METRICS.commits, () => sources.ofBackends(({ commits }) => commits.groups)],
+    [METRICS.changes, () => sources.ofBackends(({ commits }) => commits.changes)],
+    [METRICS.commitRetries, () => sources.ofBackends(({ commits }) => commits.retries)],
+    [METRICS.freshnessChecks, () => sources.namedOfBackends(({ freshnessChecks }) => freshnessChecks)],
+    [METRICS.openTables, () => sources.ofBackends(({ openTables }) => openTables)],
+    [METRICS.jobs, () => sources.namedOfBackends(({ jobs }) => jobs)],
+    [METRICS.calls, () => tallies.calls()],
+    [METRICS.refusals, () => tallies.refusals()],
+    [METRICS.running, () => [{ labels: [], value: tallies.running }]],
+    [METRICS.bytes, () => tallies.bytes()],
+    [METRICS.decisions, () => tallies.decisions()],
+    [METRICS.auditLost, () => [{ labels: [], value: tallies.linesLost("audit") }]],
+    [METRICS.accessLost, () => [{ labels: [], value: tallies.linesLost("access") }]],
+    [METRICS.sharedRateFailures, () => [{ labels: [], value: tallies.sharedRateFailures }]],
+    [METRICS.upkeepRuns, () => upkeep.runs()],
+    [METRICS.upkeepFragments, () => upkeep.sums("fragmentsRemoved")],
+    [METRICS.upkeepVersions, () => upkeep.sums("versionsRemoved")],
+    [METRICS.upkeepBytes, () => upkeep.sums("bytesRemoved")],
+    [METRICS.upkeepWaiting, () => upkeep.waiting()],
+    ...(events?.samples() ?? []),
+  ];
+  for (const [{ name, type, help, labels: labelNames, aggregator = "sum" }, samples] of scalars) {
+    new library[type === "counter" ? "Counter" : "Gauge"]({
+      name,
+      help,
+      labelNames,
+      aggregator,
+      registers: [registry],
+      collect() {
+        this.reset();
+        for (const { labels, value } of samples()) this.labels(...labels).inc(value);
+      },
+    });
+  }
+  registry.registerMetric(histogramOf(METRICS.seconds, () => tallies.seconds()));
+  registry.registerMetric(histogramOf(METRICS.upkeepSeconds, () => upkeep.seconds()));
+}
+
+/** The library's histogram counts every value itself; this one returns what the tallies have counted. */
+function histogramOf(declared: MetricDeclaration, samples: () => Iterable<HistogramSample>): Metric {
+  const { name, help } = declared;
+  const histogram = {
+    name,
+    help,
+    type: "histogram",
+    get: async () => ({
+      name,
+      help,
+      type: "histogram",
+      aggregator: "sum",
+      values: await inSlices(valuesIn(declared, samples())),
+    }),
+  };
+  return histogram as unknown as Metric;
+}
+
+function* valuesIn(declared: MetricDeclaration, samples: Iterable<HistogramSample>): Steps<Value[]> {
+  const values: Value[] = [];
+  for (const sample of samples) {
+    values.push(...valuesOf(declared, sample));
+    yield;
+  }
+  return values;
+}
+
+function valuesOf(
+  { name, labels: names }: MetricDeclaration,
+  { labels: texts, counts, sum, exemplars }: HistogramSample,
+): Value[] {
+  const labels = Object.fromEntries(names.map((label, index) => [label, texts[index] ?? ""]));
+  let below = 0;
+  const buckets = counts.map((count, index) => {
+    below += count;
+    const le = SECONDS_BOUNDS[index] ?? "+Inf";
+    const exemplar = exemplars[index];
+    return { metricName: `${name}_bucket`, labels: { ...labels, le }, value: below, exemplar };
+  });
+  return [
+    ...buckets,
+    { metricName: `${name}_sum`, labels, value: sum },
+    { metricName: `${name}_count`, labels, value: below },
+  ];
+}

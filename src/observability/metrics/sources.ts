@@ -1,0 +1,50 @@
+import type { BackendFigures } from "../../namespace/figures/backend-figures.ts";
+import type { ConnectionFigures } from "../../namespace/figures/connection-figures.ts";
+import type { Sample } from "./tallies.ts";
+
+/** Parts of the gateway that keep their own figures, which are read with the metrics. */
+export interface Sources {
+  /** Adds a backend; the empty text is an only database. */
+  watchBackend(database: string, figures: () => BackendFigures): void;
+  forgetBackend(database: string): void;
+  watchConnections(figures: () => ConnectionFigures): void;
+  /** Returns a figure of each backend. */
+  ofBackends(read: (figures: BackendFigures) => number): Iterable<Sample>;
+  /** Returns figures with names of each backend. */
+  namedOfBackends(read: (figures: BackendFigures) => Readonly<Record<string, number>>): Iterable<Sample>;
+  /** Returns a figure of the connections; nothing before the server listens. */
+  ofConnections(read: (figures: ConnectionFigures) => number): Iterable<Sample>;
+  traffic(): Iterable<Sample>;
+}
+
+/** Creates a set of sources, which is empty. */
+export function createSources(): Sources {
+  const backends = new Map<string, () => BackendFigures>();
+  let connections: (() => ConnectionFigures) | undefined;
+
+  return {
+    watchBackend: (database, figures) => void backends.set(database, figures),
+    forgetBackend: (database) => void backends.delete(database),
+    watchConnections(figures) {
+      connections = figures;
+    },
+    *ofBackends(read) {
+      for (const [database, figures] of backends) yield { labels: [database], value: read(figures()) };
+    },
+    *namedOfBackends(read) {
+      for (const [database, figures] of backends) {
+        for (const [name, value] of Object.entries(read(figures())))
+          yield { labels: [database, name], value };
+      }
+    },
+    *ofConnections(read) {
+      if (connections !== undefined) yield { labels: [], value: read(connections()) };
+    },
+    *traffic() {
+      if (connections === undefined) return;
+      const { received, sent } = connections();
+      yield { labels: ["received"], value: received };
+      yield { labels: ["sent"], value: sent };
+    },
+  };
+}

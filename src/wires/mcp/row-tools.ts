@@ -1,0 +1,111 @@
+import { z } from "zod";
+import { parsePath } from "../../client/object-path.ts";
+import { objectText, rowsText } from "./bounded-text.ts";
+import { INPUTS, MAX_ROWS } from "./inputs.ts";
+import { defineTool } from "./tool.ts";
+
+const { table, columns, filter, version, branch } = INPUTS;
+
+const VALUES =
+  "Rows are JSON objects. 64-bit integers and decimals have all their digits, times are ISO 8601, bytes are base64. Vectors of more than 8 numbers are left out unless columns names them.";
+
+const sampleRows = defineTool({
+  name: "sample_rows",
+  title: "Show some rows",
+  description: `Returns the first rows of a table, to see what its values look like. ${VALUES}`,
+  input: z.strictObject({
+    table,
+    columns,
+    limit: z.int().min(1).max(100).default(5).describe("Number of rows."),
+    version,
+    branch,
+  }),
+  effect: "reads",
+  async run({ table: path, columns, limit, version, branch }, { namespace, signal }) {
+    const request = { id: parsePath(path), columns, k: limit, version, branch };
+    return await rowsText(namespace.queryTable(request, { signal }), { columns, limit, offset: 0 });
+  },
+});
+
+const queryTable = defineTool({
+  name: "query_table",
+  title: "Query a table",
+  description: `Returns rows of a table: all of them, those that match a filter, the nearest neighbours of a vector, those that contain words, or, with a vector and a text together, the best of both (hybrid search). ${VALUES} There is no SQL beside the filter: no joins, groups or aggregates. Use count_rows to count.`,
+  input: z.strictObject({
+    table,
+    filter,
+    columns,
+    limit: z.int().min(1).max(MAX_ROWS).default(20).describe("Maximum number of rows."),
+    offset: z.int().min(0).default(0).describe("Number of rows to skip."),
+    order_by: z
+      .array(
+        z.strictObject({
+          column: z.string().min(1),
+          descending: z.boolean().default(false),
+          nulls_first: z.boolean().optional(),
+        }),
+      )
+      .optional()
+      .describe("Order of the rows. Not for searches, whose order is the match."),
+    vector: z
+      .array(z.number())
+      .min(1)
+      .optional()
+      .describe("Vector whose nearest neighbours to find, as long as those of the column."),
+    vector_column: z.string().min(1).optional().describe("Column of vectors. Default: the only one."),
+    distance_type: z
+      .enum(["l2", "cosine", "dot", "hamming"])
+      .optional()
+      .describe("Distance of vectors. Default: that of the index, or else l2."),
+    text: z.string().min(1).optional().describe("Words to find in columns with a text index."),
+    text_columns: z
+      .array(z.string())
+      .min(1)
+      .optional()
+      .describe("Columns in which to find the words. Default: all with a text index."),
+    with_row_id: z.boolean().default(false).describe("Add the column _rowid."),
+    version,
+    branch,
+  }),
+  effect: "reads",
+  async run(input, { namespace, signal }) {
+    const { columns, limit, offset, vector, text, text_columns: textColumns } = input;
+    const request = {
+      id: parsePath(input.table),
+      filter: input.filter,
+      columns,
+      k: limit,
+      offset: offset === 0 ? undefined : offset,
+      orderBy: (input.order_by ?? []).map(({ column, descending, nulls_first: nullsFirst }) => ({
+        columnName: column,
+        ascending: !descending,
+        nullsFirst,
+      })),
+      vector,
+      vectorColumn: input.vector_column,
+      distanceType: input.distance_type,
+      fullTextQuery:
+        text === undefined ? undefined : { stringQuery: { query: text, columns: textColumns ?? [] } },
+      withRowId: input.with_row_id ? true : undefined,
+      version: input.version,
+      branch: input.branch,
+    };
+    return await rowsText(namespace.queryTable(request, { signal }), { columns, limit, offset });
+  },
+});
+
+const countRows = defineTool({
+  name: "count_rows",
+  title: "Count rows",
+  description: "Counts the rows of a table, or those that match a filter.",
+  input: z.strictObject({ table, filter, version, branch }),
+  effect: "reads",
+  async run({ table: path, filter, version, branch }, { namespace, signal }) {
+    const request = { id: parsePath(path), predicate: filter, version, branch };
+    const { count } = await namespace.countTableRows(request, { signal });
+    return objectText({ row_count: count });
+  },
+});
+
+/** Tools that read rows. */
+export const ROW_TOOLS = [sampleRows, queryTable, countRows];
