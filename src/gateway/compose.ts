@@ -27,6 +27,7 @@ import type { AccessLog } from "./logs/open-access.ts";
 import type { AuditLog } from "./logs/open-audit.ts";
 import { openDocument } from "./open-document.ts";
 import { openMcp } from "./open-mcp.ts";
+import { openSql } from "./open-sql.ts";
 import type { GatewayPlugin } from "./plugins/plugin.ts";
 import type { SharedRates } from "./rates/open-shared-rates.ts";
 import type { OpenTracing } from "./tracing/open-tracing.ts";
@@ -165,6 +166,7 @@ export async function serve(first: State): Promise<ReplaceableGateway> {
   const readiness = createReadiness();
   const own = workers === undefined ? readiness : joinReadiness(readiness, workers);
   own.subscribe(() => log.info(own.closed ? "draining" : own.ready ? "ready" : "not ready"));
+  const sql = openSql(() => current.options);
   const server = createServer({
     ...options,
     ...api,
@@ -181,7 +183,7 @@ export async function serve(first: State): Promise<ReplaceableGateway> {
           directory: CONSOLE_DIRECTORY,
           signIn: () => consoleSignInOf(current.options, current.databases.keys()),
         },
-    flight: { secret: () => current.options.pageTokenSecret ?? ownSecret },
+    flight: { secret: () => current.options.pageTokenSecret ?? ownSecret, sql },
     mcp: openMcp(() => current.options, api.service),
     log,
     addressing: first.addressing,
@@ -225,6 +227,7 @@ export async function serve(first: State): Promise<ReplaceableGateway> {
       const graceMs = haste === "cut off" ? 0 : drainSeconds * 1000;
       const delayMs = haste === undefined ? drainDelayMs : 0;
       const finished = await server.close({ graceMs, delayMs });
+      await sql.close();
       const { authenticator, authorizer, rates, trail, access } = current.context;
       for (const part of [authenticator, authorizer, rates, tls]) part?.close();
       await closeAll(current.backends);

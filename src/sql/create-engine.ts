@@ -84,7 +84,18 @@ export function createSqlEngine(options: SqlOptions = {}): SqlEngine {
     }
   }
 
+  const run = (
+    statement: string,
+    call: SqlCall,
+    parameters: Uint8Array = new Uint8Array(),
+    signal = call.signal,
+  ): AsyncIterable<Uint8Array> =>
+    withBound(statement, call, signal, ({ conversation }) =>
+      conversation.run({ kind: "run", maxRows: bounds.maxRows }, parameters),
+    );
+
   return {
+    run,
     async prepare(statement, call): Promise<SqlStatement> {
       async function* describe({ schema, parameters }: Bound) {
         yield { schema, parameters };
@@ -92,10 +103,7 @@ export function createSqlEngine(options: SqlOptions = {}): SqlEngine {
       for await (const found of withBound(statement, call, call.signal, describe))
         return {
           ...found,
-          run: (parameters = new Uint8Array(), signal = call.signal) =>
-            withBound(statement, call, signal, ({ conversation }) =>
-              conversation.run({ kind: "run", maxRows: bounds.maxRows }, parameters),
-            ),
+          run: (parameters, signal) => run(statement, call, parameters, signal),
           async close() {},
         };
       throw new LanceError("Internal", "the statement was not bound");

@@ -1,11 +1,35 @@
 import { formatFieldPath } from "../arrow/field-path.ts";
 import { END_OF_STREAM } from "../arrow/ipc/stream.ts";
-import type { Namespace } from "../client/namespace.ts";
 import { LanceError } from "../namespace/errors.ts";
 import type { SqlTable, SqlTableName, SqlTables } from "./sql-engine.ts";
 
-/** What tables are read by. */
-export type ReadableNamespace = Pick<Namespace, "describeTable" | "countTableRows" | "queryTable">;
+/** A table at a version or on a branch. */
+interface TableState {
+  readonly id: string[];
+  readonly version?: bigint | undefined;
+  readonly branch?: string | undefined;
+}
+
+/** Rows of a table. */
+interface TableQuery extends TableState {
+  readonly filter?: string;
+  readonly k?: bigint;
+  readonly columns?: { readonly columnNames: string[] };
+}
+
+interface ReadOptions {
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** What tables are read by: a part of a namespace, of which each operation reads as its caller. */
+export interface ReadableNamespace {
+  describeTable(
+    request: TableState,
+    options: ReadOptions,
+  ): Promise<{ readonly version?: bigint | undefined }>;
+  countTableRows(request: TableState, options: ReadOptions): Promise<{ readonly count: bigint }>;
+  queryTable(request: TableQuery, options: ReadOptions): { bytes(): AsyncIterable<Uint8Array> };
+}
 
 /**
  * Returns the tables of a namespace. Each is read by queries of it, as its caller may make them, at the version that it has when a statement names it.
@@ -31,7 +55,7 @@ async function openTable(
   const described = await namespace.describeTable({ id, version: asked, branch }, { signal });
   const version = asked ?? described.version;
   const state = { id, version, branch };
-  const schema = await allOf(namespace.queryTable({ ...state, filter: "false", k: 1 }, { signal }).bytes());
+  const schema = await allOf(namespace.queryTable({ ...state, filter: "false", k: 1n }, { signal }).bytes());
   const rows = await namespace.countTableRows(state, { signal });
   return {
     schema: Buffer.concat([schema, END_OF_STREAM]),

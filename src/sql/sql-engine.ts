@@ -69,6 +69,8 @@ export interface SqlEngine {
    *   outside of the allowed ones, and without the package of the engine; every error of a table
    */
   prepare(statement: string, call: SqlCall): Promise<SqlStatement>;
+  /** Runs a statement that is not prepared, as {@link SqlStatement.run} does. */
+  run(statement: string, call: SqlCall, parameters?: Uint8Array): AsyncIterable<Uint8Array>;
   /** Ends the running statements. */
   close(): Promise<void>;
 }

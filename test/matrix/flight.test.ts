@@ -133,7 +133,7 @@ describe("Arrow Flight", () => {
     ["a path without names", pathTo(), status.INVALID_ARGUMENT, "names no table"],
     ["an unknown descriptor", {}, status.INVALID_ARGUMENT, "a path or a command"],
     [
-      "a command of Flight SQL",
+      "an unknown command of Flight SQL",
       { type: 2, cmd: Buffer.from([0x0a, 1, 0x61]) },
       status.UNIMPLEMENTED,
       "Flight SQL",

@@ -23,17 +23,23 @@ import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.t
 import { LanceError } from "../../namespace/errors.ts";
 import type { PipelineCalls } from "./pipeline-calls.ts";
 import type { RunningReads } from "./running-reads.ts";
+import { type FlightSqlOptions, servedSql } from "./sql/flight-sql.ts";
+import { closePrepared, createPrepared } from "./sql/prepared.ts";
+import { requireOwner } from "./sql/statements.ts";
 import type { TicketContent, Tickets } from "./tickets.ts";
 
 /** State that actions use. */
 export interface ActionContext {
   readonly tickets: Tickets;
   readonly running: RunningReads;
+  /** Runs statements in SQL. Default: it is not served. */
+  readonly sql?: FlightSqlOptions | undefined;
 }
 
 /** An action: its purpose, and the function that runs it on its parameters. */
 interface KnownAction {
   readonly description: string;
+  /** Returns the body of its only result. */
   run(body: Uint8Array, calls: PipelineCalls, context: ActionContext): Promise<Uint8Array>;
 }
 
@@ -69,6 +75,14 @@ const ACTIONS: Readonly<Record<string, KnownAction>> = {
       return toBinary(CloseSessionResultSchema, create(CloseSessionResultSchema, { status }));
     },
   },
+  CreatePreparedStatement: {
+    description: "Checks a statement in SQL, and returns its handle.",
+    run: (body, calls, { tickets, sql }) => createPrepared(body, calls, tickets, servedSql(sql).runner),
+  },
+  ClosePreparedStatement: {
+    description: "Ends the use of a handle, of which nothing is kept.",
+    run: (body, calls, { tickets }) => closePrepared(body, calls, tickets),
+  },
 };
 
 const NOTHING = new Uint8Array();
@@ -93,9 +107,13 @@ export async function runAction(
   return create(ResultSchema, { body: await action.run(body, calls, context) });
 }
 
-/** Has the pipeline find out whether the caller owns a ticket, and whether it may still read the rows. */
-async function authorize({ query, owner: heldBy, database }: TicketContent, calls: PipelineCalls) {
-  const { id, version, branch } = query;
+/** Finds out whether the caller owns a ticket, and for a table, whether it may still read the rows. */
+async function authorize({ rows, owner: heldBy, database }: TicketContent, calls: PipelineCalls) {
+  if (rows.kind !== "table") {
+    await requireOwner(calls, { heldBy });
+    return;
+  }
+  const { id, version, branch } = rows.query;
   const message = {
     id,
     ...(version !== undefined && { version }),

@@ -29,13 +29,5 @@ export function targetOf(descriptor: FlightDescriptor, namespacePath: Identifier
 
 function queryOf({ type, cmd }: FlightDescriptor): QueryTableRequest {
   if (type !== Type.CMD) throw new LanceError("InvalidInput", "the descriptor must be a path or a command");
-  if (cmd[0] === ANY_TAG)
-    throw new LanceError(
-      "Unsupported",
-      "commands of Flight SQL are not served; a command is JSON of QueryTable",
-    );
   return requestFromJson(QueryTableRequestSchema, parseFlightJson(cmd, "the command"));
 }
-
-/** First byte of a google.protobuf.Any, which is what Flight SQL sends. */
-const ANY_TAG = 0x0a;

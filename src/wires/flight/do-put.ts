@@ -1,10 +1,6 @@
-import { setImmediate } from "node:timers/promises";
 import { create, type DescMethodClientStreaming, type Message } from "@bufbuild/protobuf";
 import { ARROW_STREAM } from "../../arrow/ipc/ipc-forms.ts";
-import { CONTINUATION, parseMessageHead } from "../../arrow/ipc/message.ts";
-import { END_OF_STREAM } from "../../arrow/ipc/stream.ts";
 import {
-  type FlightData,
   type FlightDescriptor,
   type PutResult,
   PutResultSchema,
@@ -17,6 +13,10 @@ import { LanceError } from "../../namespace/errors.ts";
 import { createJsonEncoders } from "../../transcode/json/encode.ts";
 import { type FlightJson, parseFlightJson, placeBelow, requestFromJson } from "./json-request.ts";
 import type { PipelineCalls } from "./pipeline-calls.ts";
+import { readStart, streamOf } from "./put-stream.ts";
+import { isSqlCommand } from "./sql/commands.ts";
+import { putSql } from "./sql/put-sql.ts";
+import type { Tickets } from "./tickets.ts";
 
 const { createTable, insertIntoTable, mergeInsertIntoTable } = LanceNamespaceService.method;
 
@@ -36,9 +36,6 @@ const WRITES: Readonly<Record<string, Write>> = {
   merge: { method: mergeInsertIntoTable },
 };
 
-/** Bytes to which the metadata of a message is padded, with its prefix. */
-const ALIGNMENT = 8;
-
 const encoders = createJsonEncoders();
 
 /**
@@ -50,54 +47,16 @@ export async function putFlight(
   requests: AsyncIterable<Message>,
   calls: PipelineCalls,
   signal: AbortSignal,
+  tickets: Tickets,
 ): Promise<PutResult> {
-  const { descriptor, options, head, rest } = await readStart(requests);
+  const start = await readStart(requests);
+  const { descriptor, options } = start;
+  if (isSqlCommand(descriptor)) return putSql(start, calls, signal, tickets);
   const request = requestOf(descriptor, options, calls);
   const { method } = request;
-  const response = await calls.upload(method, request.message as never, streamOf(head, rest, signal));
+  const response = await calls.upload(method, request.message as never, streamOf(start, signal));
   const json = encoders.message(method.output)(response);
   return create(PutResultSchema, { appMetadata: Buffer.from(json) });
-}
-
-/** The start of a stream: everything to its first rows. */
-interface Start {
-  readonly descriptor: FlightDescriptor;
-  readonly options: FlightJson | undefined;
-  /** Messages with Arrow. */
-  readonly head: readonly FlightData[];
-  readonly rest: AsyncIterator<Message>;
-}
-
-/**
- * Reads a stream to its first rows. Clients send the schema first, and options beside it, beside the first rows or between them.
- *
- * @throws LanceError InvalidInput for a stream without a descriptor or a schema, and for options in two places
- */
-async function readStart(requests: AsyncIterable<Message>): Promise<Start> {
-  const rest = requests[Symbol.asyncIterator]();
-  const head: FlightData[] = [];
-  let descriptor: FlightDescriptor | undefined;
-  let options: FlightJson | undefined;
-  for (let next = await rest.next(); !next.done; next = await rest.next()) {
-    const message = next.value as FlightData;
-    descriptor ??= message.flightDescriptor;
-    if (descriptor === undefined)
-      throw new LanceError("InvalidInput", "the first message of a stream must have a descriptor");
-    if (message.appMetadata.byteLength > 0) {
-      if (options !== undefined) throw lateOptions();
-      options = parseFlightJson(message.appMetadata, "app_metadata");
-    }
-    if (message.dataHeader.byteLength === 0) continue;
-    head.push(message);
-    if (parseMessageHead(message.dataHeader, 0).kind !== "schema") break;
-  }
-  if (descriptor === undefined || head.length === 0)
-    throw new LanceError("InvalidInput", "the stream has no schema");
-  return { descriptor, options, head, rest };
-}
-
-function lateOptions(): LanceError {
-  return new LanceError("InvalidInput", "app_metadata has the options once, with or before the first rows");
 }
 
 /** Returns the request without rows. */
@@ -139,36 +98,4 @@ const NO_OPTIONS: FlightJson = { text: "{}", value: {}, what: "app_metadata" };
 function unknownWrite(write: unknown): never {
   const known = Object.keys(WRITES).join(", ");
   throw new LanceError("InvalidInput", `write is ${JSON.stringify(write)}, and must be one of ${known}`);
-}
-
-/** Returns the IPC stream in the messages of a call. It has its end only if the client has ended the call. */
-async function* streamOf(
-  head: readonly FlightData[],
-  rest: AsyncIterator<Message>,
-  signal: AbortSignal,
-): AsyncIterable<Uint8Array> {
-  for (const message of head) yield* ipcMessage(message);
-  for (let next = await rest.next(); !next.done; next = await rest.next()) {
-    const message = next.value as FlightData;
-    if (message.appMetadata.byteLength > 0) throw lateOptions();
-    if (message.dataHeader.byteLength > 0) yield* ipcMessage(message);
-  }
-  // Clients on Node end a request before they reset it, and the reset arrives a turn later.
-  for (let turn = 0; turn < RESET_TURNS; turn++) await setImmediate();
-  signal.throwIfAborted();
-  yield END_OF_STREAM;
-}
-
-/** Turns of the event loop in which the reset of a request that has ended arrives. */
-const RESET_TURNS = 3;
-
-/** Yields the parts of a message as a stream has them. */
-function* ipcMessage({ dataHeader, dataBody }: FlightData): Iterable<Uint8Array> {
-  const length = Math.ceil(dataHeader.byteLength / ALIGNMENT) * ALIGNMENT;
-  const head = Buffer.alloc(8 + length);
-  head.writeUInt32LE(CONTINUATION, 0);
-  head.writeUInt32LE(length, 4);
-  head.set(dataHeader, 8);
-  yield head;
-  if (dataBody.byteLength > 0) yield dataBody;
 }

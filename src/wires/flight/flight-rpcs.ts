@@ -19,23 +19,32 @@ import { shakeHands } from "./handshake.ts";
 import { beginPipelineCalls, type PipelineCalls, receiveFlight } from "./pipeline-calls.ts";
 import { describeFlight, listFlights, readFlight, schemaOf } from "./read-flights.ts";
 import { createRunningReads } from "./running-reads.ts";
+import { isSqlCommand } from "./sql/commands.ts";
+import { describeSql, type FlightSqlOptions, readSql, schemaOfSql, servedSql } from "./sql/flight-sql.ts";
 import { createTickets } from "./tickets.ts";
 
 /** Options of {@link flightRpcs}. */
 export interface FlightOptions {
   /** Returns the secret by which tickets are sealed; all gateways of a catalog share it. */
   secret(): string;
+  /** Flight SQL. Default: it is not served. */
+  readonly sql?: FlightSqlOptions | undefined;
 }
 
 /** Answers a Flight call. */
 type Handle = (requests: AsyncIterable<Message>, calls: PipelineCalls, call: Call) => AsyncIterable<Message>;
 
 /** The rpcs of Arrow Flight. They read and write by calls of the pipeline. */
-export function flightRpcs(service: Service, { secret }: FlightOptions): Rpc[] {
+export function flightRpcs(service: Service, { secret, sql }: FlightOptions): Rpc[] {
   const { method } = FlightService;
   const tickets = createTickets(secret);
   const running = createRunningReads();
   const receive = receiveFlight(service);
+
+  const describe = (descriptor: FlightDescriptor, calls: PipelineCalls) =>
+    isSqlCommand(descriptor)
+      ? describeSql(descriptor, calls, tickets, servedSql(sql))
+      : describeFlight(descriptor, calls, tickets);
 
   function streamed(method: DescMethod, handle: Handle): StreamRpc {
     return {
@@ -66,17 +75,17 @@ export function flightRpcs(service: Service, { secret }: FlightOptions): Rpc[] {
       const { expression } = (await onlyRequest(requests)) as Criteria;
       yield* listFlights(expression, calls, tickets);
     }),
-    single(method.getFlightInfo, (request, calls) =>
-      describeFlight(request as FlightDescriptor, calls, tickets),
-    ),
+    single(method.getFlightInfo, (request, calls) => describe(request as FlightDescriptor, calls)),
     single(method.pollFlightInfo, async (request, calls) => {
-      const info = await describeFlight(request as FlightDescriptor, calls, tickets);
+      const info = await describe(request as FlightDescriptor, calls);
       const expirationTime = info.endpoint[0]?.expirationTime;
       return create(PollInfoSchema, { info, progress: 1, ...(expirationTime && { expirationTime }) });
     }),
     single(method.getSchema, async (request, calls) => {
-      const { query } = targetOf(request as FlightDescriptor, calls.namespacePath);
-      const { schema } = await schemaOf(query, calls);
+      const descriptor = request as FlightDescriptor;
+      const schema = isSqlCommand(descriptor)
+        ? await schemaOfSql(descriptor, calls, tickets, servedSql(sql))
+        : (await schemaOf(targetOf(descriptor, calls.namespacePath).query, calls)).schema;
       return create(SchemaResultSchema, { schema });
     }),
     streamed(method.doGet, async function* (requests, calls, call) {
@@ -84,13 +93,16 @@ export function flightRpcs(service: Service, { secret }: FlightOptions): Rpc[] {
       const content = tickets.open(ticket.ticket);
       const remove = running.add(content.id, call);
       try {
-        yield* readFlight(content, calls);
+        const { rows } = content;
+        yield* rows.kind === "table"
+          ? readFlight(rows.query, content, calls)
+          : readSql(rows, content, calls, servedSql(sql));
       } finally {
         remove();
       }
     }),
     streamed(method.doPut, async function* (requests, calls, { signal }) {
-      yield await putFlight(requests, calls, signal);
+      yield await putFlight(requests, calls, signal, tickets);
     }),
     // biome-ignore lint/correctness/useYield: it has no answer but an error.
     streamed(method.doExchange, async function* () {
@@ -100,7 +112,7 @@ export function flightRpcs(service: Service, { secret }: FlightOptions): Rpc[] {
       );
     }),
     streamed(method.doAction, async function* (requests, calls) {
-      yield await runAction((await onlyRequest(requests)) as Action, calls, { tickets, running });
+      yield await runAction((await onlyRequest(requests)) as Action, calls, { tickets, running, sql });
     }),
     streamed(method.listActions, async function* (requests) {
       await onlyRequest(requests);

@@ -8,8 +8,10 @@ import {
   type MessageShape,
 } from "@bufbuild/protobuf";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
-import { type Call, createCall } from "../../namespace/call/call.ts";
+import { type Call, type Credentials, createCall } from "../../namespace/call/call.ts";
+import { ownerKey } from "../../namespace/call/owner-key.ts";
 import { isRefused } from "../../namespace/call/reception.ts";
+import { isLanceError } from "../../namespace/errors.ts";
 import type { Identifier } from "../../namespace/identifier.ts";
 import type { AnyMethod, Service } from "../../namespace/service.ts";
 import { type FlightHeaders, readFlightHeaders } from "./headers.ts";
@@ -20,6 +22,10 @@ export interface Presented {
   readonly heldBy?: string | undefined;
   /** Headers that name the database, in place of the caller's. Default: the caller's. */
   readonly database?: Readonly<Record<string, string>> | undefined;
+  /** Ends the call, as the end of the Flight call does. Default: nothing else ends it. */
+  readonly signal?: AbortSignal | undefined;
+  /** Whether chunks of a download are kept while others are asked for. Default: false. */
+  readonly keepsChunks?: boolean | undefined;
 }
 
 /** The calls of the pipeline that a Flight call becomes. Each one is authorized, counted and recorded as a request of the caller by any protocol is. */
@@ -28,6 +34,14 @@ export interface PipelineCalls {
   readonly namespacePath: Identifier;
   /** Headers by which the caller names its database. */
   readonly headers: Readonly<Record<string, string>>;
+  /** Ends with the Flight call. */
+  readonly signal: AbortSignal;
+  /**
+   * Returns the key of the caller, who needs no rights for it.
+   *
+   * @throws LanceError the refusal of a caller who is not known
+   */
+  owner(): Promise<string>;
   unary<I extends DescMessage, O extends DescMessage>(
     method: DescMethodUnary<I, O>,
     request: MessageInitShape<I>,
@@ -49,6 +63,9 @@ export interface PipelineCalls {
 
 /** Operation under which the records have a Flight call whose sender is refused before it is read. */
 const FIRST = LanceNamespaceService.method.listNamespaces;
+
+/** Identity of a caller whose principal is known. */
+const NOBODY: Credentials = { apiKey: undefined, authToken: undefined };
 
 /** Checks the sender of a Flight call before its message is read. */
 export function receiveFlight(service: Service): Service["receive"] {
@@ -72,8 +89,9 @@ export async function beginPipelineCalls(service: Service, outer: Call): Promise
   const unread: FlightHeaders = { headers: Object.create(null), namespacePath: [] };
   const read = isRefused(reception) ? unread : readFlightHeaders(outer.headers);
 
-  function begin(method: AnyMethod, { heldBy, database }: Presented): Call {
-    const { address, peer, certificate, requestId, deadline, log, signal, cutOff } = outer;
+  function begin(method: AnyMethod, { heldBy, database, signal: own, keepsChunks }: Presented): Call {
+    const { address, peer, certificate, requestId, deadline, log, cutOff } = outer;
+    const signal = own === undefined ? outer.signal : AbortSignal.any([outer.signal, own]);
     const headers: Record<string, string> = Object.assign(Object.create(null), read.headers, database);
     const call = createCall({
       ...{ method, headers, address, peer, certificate, requestId, deadline, log, signal },
@@ -81,7 +99,7 @@ export async function beginPipelineCalls(service: Service, outer: Call): Promise
       protocol: "flight",
       accept: undefined,
       // Each chunk is copied into its message.
-      releasesChunks: true,
+      releasesChunks: keepsChunks !== true,
     });
     call.reception = reception;
     call.heldBy = heldBy;
@@ -95,8 +113,29 @@ export async function beginPipelineCalls(service: Service, outer: Call): Promise
     outer.principal = call.principal;
     outer.outcome = call.outcome;
   }
+  async function findOwner(): Promise<string> {
+    if (reception !== undefined && !isRefused(reception)) return ownerKey({ ...reception, identity: NOBODY });
+    const call = begin(FIRST, {});
+    try {
+      await service.unary(FIRST, create(FIRST.input, { id: [...read.namespacePath], limit: 1 }), call);
+    } catch (thrown) {
+      // Who may not list is known all the same.
+      if (!isLanceError(thrown, "PermissionDenied")) throw thrown;
+    } finally {
+      note(call);
+    }
+    return ownerKey(call);
+  }
+  let owner: Promise<string> | undefined;
   const calls: PipelineCalls = {
     ...read,
+    get signal() {
+      return outer.signal;
+    },
+    owner() {
+      owner ??= findOwner();
+      return owner;
+    },
     async unary(method, request, presented = {}) {
       const call = begin(method, presented);
       try {

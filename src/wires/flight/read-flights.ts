@@ -10,19 +10,17 @@ import {
 import { type QueryTableRequest, QueryTableRequestSchema } from "../../gen/lance/namespace/v1/query_pb.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import type { Call } from "../../namespace/call/call.ts";
-import { isLanceError, LanceError } from "../../namespace/errors.ts";
+import { ownerKey } from "../../namespace/call/owner-key.ts";
+import { LanceError } from "../../namespace/errors.ts";
 import type { Identifier } from "../../namespace/identifier.ts";
 import { targetOf } from "./descriptor.ts";
 import { flightData } from "./flight-data.ts";
 import { parseFlightJson } from "./json-request.ts";
+import { isLeftOut, tablePages, visibleNamespaces } from "./listing.ts";
 import type { PipelineCalls, Presented } from "./pipeline-calls.ts";
 import { databaseIn, type TicketContent, type Tickets } from "./tickets.ts";
 
-const { describeTable, countTableRows, queryTable, listNamespaces, listTables } =
-  LanceNamespaceService.method;
-
-/** Names on a page of a listing. */
-const PAGE_NAMES = 1_000;
+const { describeTable, countTableRows, queryTable } = LanceNamespaceService.method;
 
 /** Describes the rows of a descriptor, and makes the ticket that reads them. The ticket of a table reads the version that it had. */
 export async function describeFlight(
@@ -42,7 +40,7 @@ export async function describeFlight(
     }
   }
   const { schema, call } = await schemaOf(query, calls);
-  const endpoint = [tickets.issue(query, call, databaseIn(calls.headers))];
+  const endpoint = [tickets.issue({ kind: "table", query }, ownerKey(call), databaseIn(calls.headers))];
   return create(FlightInfoSchema, {
     ...{ schema, flightDescriptor: descriptor, endpoint, totalRecords, totalBytes: -1n },
     ordered: true,
@@ -53,13 +51,14 @@ export async function describeFlight(
 export async function schemaOf(
   query: QueryTableRequest,
   calls: PipelineCalls,
+  presented: Presented = {},
 ): Promise<{ schema: Uint8Array; call: Call }> {
   const none = create(QueryTableRequestSchema, { ...query, filter: "false", k: 1n, offset: 0n });
   let call: Call | undefined;
   const begun = (own: Call) => {
     call = own;
   };
-  await using reader = createByteReader(rowsOf(none, calls, {}, begun));
+  await using reader = createByteReader(rowsOf(none, calls, presented, begun));
   const message = await nextMessage(reader);
   if (message?.kind !== "schema" || call === undefined)
     throw new LanceError("ServiceUnavailable", "the catalog's answer begins without a schema");
@@ -68,13 +67,15 @@ export async function schemaOf(
 
 /** Reads the rows of a ticket. */
 export function readFlight(
-  { query, owner: heldBy, database }: TicketContent,
+  query: QueryTableRequest,
+  { owner: heldBy, database }: TicketContent,
   calls: PipelineCalls,
 ): AsyncIterable<Message> {
   return flightData(rowsOf(query, calls, { heldBy, database }));
 }
 
-async function* rowsOf(
+/** Yields the rows of a query, as an Arrow IPC stream that is cut anywhere. */
+export async function* rowsOf(
   query: QueryTableRequest,
   calls: PipelineCalls,
   presented: Presented,
@@ -99,21 +100,14 @@ export async function* listFlights(
     yield* tablesOf([...namespacePath, ...only], calls, tickets);
     return;
   }
-  const waiting: Identifier[] = [namespacePath];
-  for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
-    const namespace = next;
+  for await (const namespace of visibleNamespaces(namespacePath, calls)) {
     try {
       yield* tablesOf(namespace, calls, tickets);
-      for await (const name of pagesOf(namespace, calls)) waiting.push([...namespace, name]);
     } catch (thrown) {
-      // Another call may have dropped it, and a caller may know of a namespace whose content it may not list.
-      const isLeftOut = LEFT_OUT.some((name) => isLanceError(thrown, name));
-      if (namespace === namespacePath || !isLeftOut) throw thrown;
+      if (namespace === namespacePath || !isLeftOut(thrown)) throw thrown;
     }
   }
 }
-
-const LEFT_OUT = ["NamespaceNotFound", "PermissionDenied"] as const;
 
 async function* tablesOf(
   namespace: Identifier,
@@ -121,35 +115,22 @@ async function* tablesOf(
   tickets: Tickets,
 ): AsyncIterable<FlightInfo> {
   const database = databaseIn(calls.headers);
-  let pageToken: string | undefined;
-  do {
-    const page = { limit: PAGE_NAMES, includeDeclared: false, ...(pageToken && { pageToken }) };
-    const { response, call } = await calls.unary(listTables, { ...page, id: [...namespace] });
-    for (const table of response.tables) {
+  for await (const { tables, call } of tablePages(namespace, calls)) {
+    for (const table of tables) {
       const path = [...namespace, table];
+      const query = create(QueryTableRequestSchema, { id: path });
       yield create(FlightInfoSchema, {
         flightDescriptor: {
           type: FlightDescriptor_DescriptorType.PATH,
           path: path.slice(calls.namespacePath.length),
         },
-        endpoint: [tickets.issue(create(QueryTableRequestSchema, { id: path }), call, database)],
+        endpoint: [tickets.issue({ kind: "table", query }, ownerKey(call), database)],
         totalRecords: -1n,
         totalBytes: -1n,
         ordered: true,
       });
     }
-    ({ pageToken } = response);
-  } while (pageToken);
-}
-
-async function* pagesOf(namespace: Identifier, calls: PipelineCalls): AsyncIterable<string> {
-  let pageToken: string | undefined;
-  do {
-    const page = { limit: PAGE_NAMES, ...(pageToken && { pageToken }) };
-    const { response } = await calls.unary(listNamespaces, { ...page, id: [...namespace] });
-    yield* response.namespaces;
-    ({ pageToken } = response);
-  } while (pageToken);
+  }
 }
 
 /** Returns the namespace in criteria; undefined if there are none. */

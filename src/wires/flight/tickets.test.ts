@@ -2,10 +2,11 @@ import assert from "node:assert/strict";
 import { create } from "@bufbuild/protobuf";
 import { test } from "vitest";
 import { QueryTableRequestSchema } from "../../gen/lance/namespace/v1/query_pb.ts";
+import { ownerKey } from "../../namespace/call/owner-key.ts";
 import { isLanceError } from "../../namespace/errors.ts";
 import { createTickets, TICKET_MS } from "./tickets.ts";
 
-const call = { principal: undefined, identity: { apiKey: "k", authToken: undefined } } as never;
+const owner = ownerKey({ principal: undefined, identity: { apiKey: "k", authToken: undefined } });
 const query = create(QueryTableRequestSchema, { id: ["t"], version: 3n });
 
 test("a ticket has its rows, and is refused after its time", () => {
@@ -14,9 +15,9 @@ test("a ticket has its rows, and is refused after its time", () => {
     () => "secret",
     () => now,
   );
-  const { ticket } = tickets.issue(query, call, { "x-service-database": "d" });
+  const { ticket } = tickets.issue({ kind: "table", query }, owner, { "x-service-database": "d" });
   const content = tickets.open(ticket.ticket);
-  assert.deepEqual(content.query, query);
+  assert.deepEqual(content.rows, { kind: "table", query });
   assert.deepEqual(content.database, { "x-service-database": "d" });
   now += TICKET_MS + 1;
   assert.throws(
@@ -30,11 +31,23 @@ test("a ticket has its rows, and is refused after its time", () => {
 test("a ticket shows nothing of its content, and opens with its secret alone", () => {
   let secret = "one";
   const tickets = createTickets(() => secret);
-  const { ticket } = tickets.issue(create(QueryTableRequestSchema, { id: ["salaries"] }), call, {});
+  const salaries = create(QueryTableRequestSchema, { id: ["salaries"] });
+  const { ticket } = tickets.issue({ kind: "table", query: salaries }, owner, {});
   assert.ok(!Buffer.from(ticket.ticket).includes("salaries"));
   secret = "two";
   assert.throws(
     () => tickets.open(ticket.ticket),
     (error) => isLanceError(error, "InvalidInput"),
   );
+});
+
+test("keeps statements, their parameters and commands", () => {
+  const tickets = createTickets(() => "secret");
+  const statement = { text: "SELECT ?", namespacePath: ["team"], parameters: Buffer.of(1, 2) };
+  for (const rows of [
+    { kind: "statement", statement },
+    { kind: "prepared", statement: { ...statement, parameters: undefined } },
+    { kind: "metadata", command: Buffer.of(3), namespacePath: [] },
+  ] as const)
+    assert.deepEqual(tickets.open(tickets.issue(rows, owner, {}).ticket.ticket).rows, rows);
 });

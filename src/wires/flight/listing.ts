@@ -1,0 +1,64 @@
+import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
+import type { Call } from "../../namespace/call/call.ts";
+import { isLanceError } from "../../namespace/errors.ts";
+import type { Identifier } from "../../namespace/identifier.ts";
+import type { PipelineCalls, Presented } from "./pipeline-calls.ts";
+
+const { listNamespaces, listTables } = LanceNamespaceService.method;
+
+/** Names on a page of a listing. */
+const PAGE_NAMES = 1_000;
+
+/** Yields a namespace and those below it, as far as the caller may list them, each before its own. */
+export async function* visibleNamespaces(
+  root: Identifier,
+  calls: PipelineCalls,
+  presented: Presented = {},
+): AsyncIterable<Identifier> {
+  const waiting: Identifier[] = [root];
+  for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+    const namespace = next;
+    yield namespace;
+    try {
+      for await (const name of namesIn(namespace, calls, presented)) waiting.push([...namespace, name]);
+    } catch (thrown) {
+      if (namespace === root || !isLeftOut(thrown)) throw thrown;
+    }
+  }
+}
+
+/** Whether an object is left out of a listing: another call may have dropped it, and a caller may know of one that it may not read. */
+export function isLeftOut(thrown: unknown): boolean {
+  return LEFT_OUT.some((name) => isLanceError(thrown, name));
+}
+
+const LEFT_OUT = ["NamespaceNotFound", "TableNotFound", "PermissionDenied"] as const;
+
+/** Yields the tables with data in a namespace, page by page. */
+export async function* tablePages(
+  namespace: Identifier,
+  calls: PipelineCalls,
+  presented: Presented = {},
+): AsyncIterable<{ readonly tables: readonly string[]; readonly call: Call }> {
+  let pageToken: string | undefined;
+  do {
+    const page = { limit: PAGE_NAMES, includeDeclared: false, ...(pageToken && { pageToken }) };
+    const { response, call } = await calls.unary(listTables, { ...page, id: [...namespace] }, presented);
+    yield { tables: response.tables, call };
+    ({ pageToken } = response);
+  } while (pageToken);
+}
+
+async function* namesIn(
+  namespace: Identifier,
+  calls: PipelineCalls,
+  presented: Presented,
+): AsyncIterable<string> {
+  let pageToken: string | undefined;
+  do {
+    const page = { limit: PAGE_NAMES, ...(pageToken && { pageToken }) };
+    const { response } = await calls.unary(listNamespaces, { ...page, id: [...namespace] }, presented);
+    yield* response.namespaces;
+    ({ pageToken } = response);
+  } while (pageToken);
+}

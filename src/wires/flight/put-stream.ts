@@ -1,0 +1,92 @@
+import { setImmediate } from "node:timers/promises";
+import type { Message } from "@bufbuild/protobuf";
+import { CONTINUATION, parseMessageHead } from "../../arrow/ipc/message.ts";
+import { END_OF_STREAM } from "../../arrow/ipc/stream.ts";
+import type { FlightData, FlightDescriptor } from "../../gen/arrow/flight/protocol/Flight_pb.ts";
+import { LanceError } from "../../namespace/errors.ts";
+import { type FlightJson, parseFlightJson } from "./json-request.ts";
+
+/** Bytes to which the metadata of a message is padded, with its prefix. */
+const ALIGNMENT = 8;
+
+/** The start of a stream: everything to its first rows. */
+export interface PutStart {
+  readonly descriptor: FlightDescriptor;
+  readonly options: FlightJson | undefined;
+  /** Messages with Arrow. */
+  readonly head: readonly FlightData[];
+  readonly rest: AsyncIterator<Message>;
+}
+
+/**
+ * Reads a stream to its first rows. Clients send the schema first, and options beside it, beside the first rows or between them.
+ *
+ * @throws LanceError InvalidInput for a stream without a descriptor or a schema, and for options in two places
+ */
+export async function readStart(requests: AsyncIterable<Message>): Promise<PutStart> {
+  const rest = requests[Symbol.asyncIterator]();
+  const head: FlightData[] = [];
+  let descriptor: FlightDescriptor | undefined;
+  let options: FlightJson | undefined;
+  for (let next = await rest.next(); !next.done; next = await rest.next()) {
+    const message = next.value as FlightData;
+    descriptor ??= message.flightDescriptor;
+    if (descriptor === undefined)
+      throw new LanceError("InvalidInput", "the first message of a stream must have a descriptor");
+    if (message.appMetadata.byteLength > 0) {
+      if (options !== undefined) throw lateOptions();
+      options = parseFlightJson(message.appMetadata, "app_metadata");
+    }
+    if (message.dataHeader.byteLength === 0) continue;
+    head.push(message);
+    if (parseMessageHead(message.dataHeader, 0).kind !== "schema") break;
+  }
+  if (descriptor === undefined || head.length === 0)
+    throw new LanceError("InvalidInput", "the stream has no schema");
+  return { descriptor, options, head, rest };
+}
+
+function lateOptions(): LanceError {
+  return new LanceError("InvalidInput", "app_metadata has the options once, with or before the first rows");
+}
+
+/**
+ * Returns the IPC stream in the messages of a call. It has its end only if the client has ended the call.
+ *
+ * @param passed called for each message before its bytes. Default: nothing is called.
+ */
+export async function* streamOf(
+  { head, rest }: PutStart,
+  signal: AbortSignal,
+  passed: (message: FlightData) => void = () => {},
+): AsyncIterable<Uint8Array> {
+  for (const message of head) {
+    passed(message);
+    yield* ipcMessage(message);
+  }
+  for (let next = await rest.next(); !next.done; next = await rest.next()) {
+    const message = next.value as FlightData;
+    if (message.appMetadata.byteLength > 0) throw lateOptions();
+    if (message.dataHeader.byteLength === 0) continue;
+    passed(message);
+    yield* ipcMessage(message);
+  }
+  // Clients on Node end a request before they reset it, and the reset arrives a turn later.
+  for (let turn = 0; turn < RESET_TURNS; turn++) await setImmediate();
+  signal.throwIfAborted();
+  yield END_OF_STREAM;
+}
+
+/** Turns of the event loop in which the reset of a request that has ended arrives. */
+const RESET_TURNS = 3;
+
+/** Yields the parts of a message as a stream has them. */
+function* ipcMessage({ dataHeader, dataBody }: FlightData): Iterable<Uint8Array> {
+  const length = Math.ceil(dataHeader.byteLength / ALIGNMENT) * ALIGNMENT;
+  const head = Buffer.alloc(8 + length);
+  head.writeUInt32LE(CONTINUATION, 0);
+  head.writeUInt32LE(length, 4);
+  head.set(dataHeader, 8);
+  yield head;
+  if (dataBody.byteLength > 0) yield dataBody;
+}

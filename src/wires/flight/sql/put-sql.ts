@@ -1,0 +1,156 @@
+import { create, type DescMethodClientStreaming, type Message, toBinary } from "@bufbuild/protobuf";
+import { ARROW_STREAM } from "../../../arrow/ipc/ipc-forms.ts";
+import { parseMessageHead } from "../../../arrow/ipc/message.ts";
+import {
+  type FlightData,
+  type PutResult,
+  PutResultSchema,
+} from "../../../gen/arrow/flight/protocol/Flight_pb.ts";
+import {
+  type CommandStatementIngest,
+  DoPutPreparedStatementResultSchema,
+  DoPutUpdateResultSchema,
+  CommandStatementIngest_TableDefinitionOptions_TableExistsOption as Existing,
+  CommandStatementIngest_TableDefinitionOptions_TableNotExistOption as Missing,
+} from "../../../gen/arrow/flight/protocol/sql/FlightSql_pb.ts";
+import { HttpBodySchema } from "../../../gen/google/api/httpbody_pb.ts";
+import { CreateTableMode, InsertMode } from "../../../gen/lance/namespace/v1/data_pb.ts";
+import { LanceNamespaceService } from "../../../gen/lance/namespace/v1/service_pb.ts";
+import { isLanceError, LanceError } from "../../../namespace/errors.ts";
+import type { PipelineCalls } from "../pipeline-calls.ts";
+import { type PutStart, streamOf } from "../put-stream.ts";
+import type { Tickets } from "../tickets.ts";
+import { namespaceOf } from "./catalog-answers.ts";
+import { parseSqlCommand, refuseTransaction } from "./commands.ts";
+import { openHandle } from "./prepared.ts";
+import { catalogOf, requireOwner } from "./statements.ts";
+
+const { createTable, describeTable, insertIntoTable } = LanceNamespaceService.method;
+
+/** Largest stream of parameters, in bytes. They travel in the handle of the statement. */
+const MAX_PARAMETER_BYTES = 256 * 1024;
+
+/** Serves a DoPut whose descriptor is a command of Flight SQL. */
+export async function putSql(
+  start: PutStart,
+  calls: PipelineCalls,
+  signal: AbortSignal,
+  tickets: Tickets,
+): Promise<PutResult> {
+  if (start.options !== undefined)
+    throw new LanceError("InvalidInput", "a command of Flight SQL must not have app_metadata");
+  const command = parseSqlCommand(start.descriptor.cmd);
+  switch (command.$typeName) {
+    case "arrow.flight.protocol.sql.CommandStatementIngest": {
+      const recordCount = await ingest(command, start, calls, signal);
+      const result = create(DoPutUpdateResultSchema, { recordCount });
+      return create(PutResultSchema, { appMetadata: toBinary(DoPutUpdateResultSchema, result) });
+    }
+    case "arrow.flight.protocol.sql.CommandPreparedStatementQuery": {
+      const content = openHandle(command.preparedStatementHandle, tickets);
+      const owner = await requireOwner(calls, { heldBy: content.owner });
+      const parameters = await parametersIn(start, signal);
+      const rows = { kind: "prepared", statement: { ...content.statement, parameters } } as const;
+      const { ticket } = tickets.issue(rows, owner, content.database);
+      const result = create(DoPutPreparedStatementResultSchema, { preparedStatementHandle: ticket.ticket });
+      return create(PutResultSchema, { appMetadata: toBinary(DoPutPreparedStatementResultSchema, result) });
+    }
+    case "arrow.flight.protocol.sql.CommandStatementUpdate":
+    case "arrow.flight.protocol.sql.CommandPreparedStatementUpdate":
+      throw new LanceError(
+        "Unsupported",
+        "statements in SQL read and change nothing; write rows by an ingest, or by DoPut to a path",
+      );
+    default:
+      throw new LanceError("InvalidInput", `DoPut does not take the command ${command.$typeName}`);
+  }
+}
+
+/** Writes the rows to the table of a command, and returns their number. */
+async function ingest(
+  command: CommandStatementIngest,
+  start: PutStart,
+  calls: PipelineCalls,
+  signal: AbortSignal,
+): Promise<bigint> {
+  refuseTransaction(command);
+  const { table, schema, catalog = "", temporary, options } = command;
+  if (temporary) throw new LanceError("Unsupported", "temporary tables are not served");
+  const [unknown] = Object.keys(options);
+  if (unknown !== undefined)
+    throw new LanceError("InvalidInput", `the ingest has the unknown option ${JSON.stringify(unknown)}`);
+  if (table === "") throw new LanceError("InvalidInput", "the ingest names no table");
+  if (catalog !== "" && catalog !== catalogOf(calls.headers))
+    throw new LanceError("Unsupported", `the catalog ${JSON.stringify(catalog)} cannot be named here`);
+  const id = [...(schema ? namespaceOf(schema) : calls.namespacePath), table];
+  const { method, mode } = await writeOf(command, id, calls);
+  const data = create(HttpBodySchema, { contentType: ARROW_STREAM });
+  const request = create(method.input, { id, mode, data } as never) as Message;
+  let count = 0n;
+  const passed = ({ dataHeader }: FlightData) => {
+    const head = parseMessageHead(dataHeader, 0);
+    if (head.kind === "batch") count += BigInt(head.rows);
+  };
+  await calls.upload(method, request as never, streamOf(start, signal, passed));
+  return count;
+}
+
+interface Write {
+  readonly method: DescMethodClientStreaming;
+  readonly mode: CreateTableMode | InsertMode;
+}
+
+/** Returns the operation that an ingest is. One whose table may or may not exist looks first; a table that another call creates or drops after that fails it. */
+async function writeOf(
+  { tableDefinitionOptions }: CommandStatementIngest,
+  id: string[],
+  calls: PipelineCalls,
+): Promise<Write> {
+  const { ifNotExist = Missing.UNSPECIFIED, ifExists } = tableDefinitionOptions ?? {};
+  const creates = ifNotExist === Missing.CREATE;
+  if (creates || ifNotExist === Missing.FAIL) {
+    if (ifExists === Existing.FAIL && creates) return { method: createTable, mode: CreateTableMode.CREATE };
+    if (ifExists === Existing.APPEND) {
+      const isNew = creates && !(await exists(id, calls));
+      if (isNew) return { method: createTable, mode: CreateTableMode.CREATE };
+      return { method: insertIntoTable, mode: InsertMode.APPEND };
+    }
+    if (ifExists === Existing.REPLACE) {
+      if (!creates) await calls.unary(describeTable, { id });
+      return { method: createTable, mode: CreateTableMode.OVERWRITE };
+    }
+  }
+  throw new LanceError("InvalidInput", "the ingest must say what happens with and without a table");
+}
+
+async function exists(id: string[], calls: PipelineCalls): Promise<boolean> {
+  try {
+    await calls.unary(describeTable, { id });
+    return true;
+  } catch (thrown) {
+    if (isLanceError(thrown, "TableNotFound")) return false;
+    throw thrown;
+  }
+}
+
+/** Reads the stream of a statement's parameters. */
+async function parametersIn(start: PutStart, signal: AbortSignal): Promise<Uint8Array> {
+  const parts: Uint8Array[] = [];
+  let [rows, length] = [0, 0];
+  const passed = ({ dataHeader }: FlightData) => {
+    const head = parseMessageHead(dataHeader, 0);
+    if (head.kind === "batch") rows += head.rows;
+  };
+  for await (const part of streamOf(start, signal, passed)) {
+    length += part.byteLength;
+    if (length > MAX_PARAMETER_BYTES)
+      throw new LanceError("PayloadTooLarge", `parameters have more than ${MAX_PARAMETER_BYTES} bytes`);
+    parts.push(part);
+  }
+  if (rows !== 1)
+    throw new LanceError(
+      "Unsupported",
+      `a prepared statement runs with one row of parameters, not with ${rows}`,
+    );
+  return Buffer.concat(parts);
+}

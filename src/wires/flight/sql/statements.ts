@@ -1,0 +1,103 @@
+import { create } from "@bufbuild/protobuf";
+import { QueryTableRequestSchema } from "../../../gen/lance/namespace/v1/query_pb.ts";
+import { LanceNamespaceService } from "../../../gen/lance/namespace/v1/service_pb.ts";
+import { DATABASE_HEADERS } from "../../../namespace/call/header-names.ts";
+import { LanceError } from "../../../namespace/errors.ts";
+import type { PipelineCalls, Presented } from "../pipeline-calls.ts";
+import { rowsOf } from "../read-flights.ts";
+import type { Statement } from "../tickets.ts";
+
+const { describeTable, countTableRows } = LanceNamespaceService.method;
+
+/** Runs statements in SQL. */
+export interface SqlRunner {
+  /** Checks a statement, and returns its schemas as encapsulated messages. */
+  describe(statement: Statement, caller: SqlCaller): Promise<StatementSchemas>;
+  /** Yields the result, as whole IPC messages. */
+  run(statement: Statement, caller: SqlCaller): AsyncIterable<Uint8Array>;
+}
+
+/** Columns and parameters of a statement. */
+export interface StatementSchemas {
+  readonly schema: Uint8Array;
+  readonly parameters: Uint8Array;
+}
+
+/** The caller of a statement. */
+export interface SqlCaller {
+  /** Reads tables as the caller. */
+  readonly tables: TableReads;
+  /** Name of the database in statements. */
+  readonly database: string;
+  /** Key of the caller. */
+  readonly key: string;
+  /** Ends the statement. */
+  readonly signal: AbortSignal;
+}
+
+/** A table at a version or on a branch. */
+interface TableState {
+  readonly id: string[];
+  readonly version?: bigint | undefined;
+  readonly branch?: string | undefined;
+}
+
+/** Rows of a table. */
+interface TableQuery extends TableState {
+  readonly filter?: string;
+  readonly k?: bigint;
+  readonly columns?: { readonly columnNames: string[] };
+}
+
+/** Options of a read. */
+interface ReadOptions {
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Reads of tables by calls of the pipeline. */
+export interface TableReads {
+  describeTable(request: TableState, options: ReadOptions): Promise<{ readonly version?: bigint }>;
+  countTableRows(request: TableState, options: ReadOptions): Promise<{ readonly count: bigint }>;
+  queryTable(request: TableQuery, options: ReadOptions): { bytes(): AsyncIterable<Uint8Array> };
+}
+
+/** Name of the catalog of callers who name no database. */
+const DEFAULT_CATALOG = "lance";
+
+/** Returns the name of the catalog in SQL, which is the caller's database. */
+export function catalogOf(headers: Readonly<Record<string, string>>): string {
+  return DATABASE_HEADERS.map((name) => headers[name]).find(Boolean) ?? DEFAULT_CATALOG;
+}
+
+/**
+ * Returns the caller of a statement. The pipeline authorizes every table that the statement reads.
+ *
+ * @param presented the ticket. Default: there is none.
+ * @throws LanceError PermissionDenied for a ticket of another caller
+ */
+export async function sqlCallerOf(calls: PipelineCalls, presented: Presented = {}): Promise<SqlCaller> {
+  const key = await requireOwner(calls, presented);
+  const of = ({ signal }: ReadOptions): Presented => ({ ...presented, signal, keepsChunks: true });
+  return {
+    key,
+    database: catalogOf({ ...calls.headers, ...presented.database }),
+    signal: calls.signal,
+    tables: {
+      describeTable: async (request, options) =>
+        (await calls.unary(describeTable, { ...request }, of(options))).response,
+      countTableRows: async (request, options) =>
+        (await calls.unary(countTableRows, { ...request }, of(options))).response,
+      queryTable: (request, options) => ({
+        bytes: () => rowsOf(create(QueryTableRequestSchema, { ...request } as never), calls, of(options)),
+      }),
+    },
+  };
+}
+
+/** Returns the key of the caller. A statement may name no table, for which the pipeline would find out whose ticket it is. */
+export async function requireOwner(calls: PipelineCalls, { heldBy }: Presented): Promise<string> {
+  const key = await calls.owner();
+  if (heldBy !== undefined && heldBy !== key)
+    throw new LanceError("PermissionDenied", "the ticket belongs to another caller");
+  return key;
+}
