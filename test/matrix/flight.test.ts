@@ -250,7 +250,8 @@ describe("Arrow Flight", () => {
 
   test("lists its actions, ends reads and renews tickets", async () => {
     const types = (await client.call<{ type: string }>("listActions", {})).map(({ type }) => type);
-    assert.deepEqual(types, ["CancelFlightInfo", "RenewFlightEndpoint", "CloseSession"]);
+    const prepared = ["CreatePreparedStatement", "ClosePreparedStatement"];
+    assert.deepEqual(types, ["CancelFlightInfo", "RenewFlightEndpoint", "CloseSession", ...prepared]);
     const info = await infoOf(pathTo("people"));
     const act = async (type: string, body: Uint8Array) =>
       ((await client.call<Result>("doAction", { type, body }))[0] as Result).body;

@@ -119,7 +119,7 @@ export async function beginPipelineCalls(service: Service, outer: Call): Promise
     try {
       await service.unary(FIRST, create(FIRST.input, { id: [...read.namespacePath], limit: 1 }), call);
     } catch (thrown) {
-      // Who may not list is known all the same.
+      // A caller that may not list is known all the same.
       if (!isLanceError(thrown, "PermissionDenied")) throw thrown;
     } finally {
       note(call);

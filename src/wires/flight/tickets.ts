@@ -100,7 +100,7 @@ export function createTickets(secret: () => string, now: () => number = Date.now
 /** Rows as JSON has them. */
 interface WrittenRows {
   readonly kind: TicketRows["kind"];
-  /** What is binary, in base64. */
+  /** Binary content, in base64. */
   readonly bytes?: string | undefined;
   readonly text?: string;
   readonly namespacePath?: Identifier;

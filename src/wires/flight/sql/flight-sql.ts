@@ -27,7 +27,7 @@ export function servedSql(sql: FlightSqlOptions | undefined): FlightSqlOptions {
   return sql;
 }
 
-/** What a command reads. */
+/** Rows that a command reads. */
 interface Described {
   readonly schema: Uint8Array;
   readonly rows: TicketRows;
@@ -44,8 +44,16 @@ export async function describeSql(
 ): Promise<FlightInfo> {
   const { schema, rows, owner, database } = await described(descriptor, calls, tickets, options);
   const endpoint = [tickets.issue(rows, owner, database)];
+  // Parameters decide about types, which clients compare with those of the rows.
+  const isKnown = rows.kind !== "statement" || rows.statement.parameters === undefined;
   return create(FlightInfoSchema, {
-    ...{ schema, flightDescriptor: descriptor, endpoint, totalRecords: -1n, totalBytes: -1n },
+    ...{
+      schema: isKnown ? schema : new Uint8Array(),
+      flightDescriptor: descriptor,
+      endpoint,
+      totalRecords: -1n,
+      totalBytes: -1n,
+    },
     ordered: true,
   });
 }

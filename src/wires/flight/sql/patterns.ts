@@ -8,7 +8,7 @@ export function fitsPattern(pattern: string | undefined): (name: string) => bool
   return (name) => fits(parts, [...name]);
 }
 
-/** A character, or what stands for others. */
+/** A character, or a wildcard. */
 type Part = { readonly character: string } | "one" | "any";
 
 function partsOf(pattern: string): Part[] {

@@ -100,7 +100,7 @@ interface Write {
   readonly mode: CreateTableMode | InsertMode;
 }
 
-/** Returns the operation that an ingest is. One whose table may or may not exist looks first; a table that another call creates or drops after that fails it. */
+/** Returns the operation that an ingest is. Where the table may or may not exist, it looks first; the write fails if another call creates or drops the table after that. */
 async function writeOf(
   { tableDefinitionOptions }: CommandStatementIngest,
   id: string[],

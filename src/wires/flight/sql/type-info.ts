@@ -66,7 +66,7 @@ const DATETIME = 9;
 
 const NULLABLE = 1;
 
-/** What conditions a type can be in: any, or any but LIKE. */
+/** Conditions that a type can be in: all, or all but LIKE. */
 const SEARCHABLE_FULL = 3;
 const SEARCHABLE_BASIC = 2;
 
