@@ -28,6 +28,10 @@ describe("Python clients", () => {
     await runPython("flight_session.py", gateway.address);
   });
 
+  it("ADBC's driver for Flight SQL has an ordinary session", async () => {
+    await runPython("flight_sql_session.py", gateway.address);
+  });
+
   it("lancedb.connect_namespace has an ordinary session", async () => {
     await runPythonSession("lancedb_namespace.py", gateway.uri);
   });
