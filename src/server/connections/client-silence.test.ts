@@ -3,12 +3,15 @@ import { once } from "node:events";
 import { type ClientHttp2Session, connect as connectHttp2, constants } from "node:http2";
 import { setTimeout as sleep, setImmediate as turn } from "node:timers/promises";
 import { create, toBinary } from "@bufbuild/protobuf";
-import { describe, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { rawConnection, startServer } from "../../../test/fixtures/server/server.ts";
+import { openFlood } from "../../../test/support/raw-http2.ts";
 import { CreateTableRequestSchema, CreateTableResponseSchema } from "../../gen/lance/namespace/v1/data_pb.ts";
 import { DescribeTableResponseSchema } from "../../gen/lance/namespace/v1/table_pb.ts";
+import { openCells } from "../../runtime/threads/keyed-cells.ts";
 import { fakeService, METHODS, pathOfMethod, rawCall, statusOf } from "../../wires/grpc/fixture.ts";
 import { encodeFrame } from "../../wires/grpc/frame.ts";
+import { createResetAllowances, RESETS_SHAPE } from "./reset-allowance.ts";
 
 const SILENCE_MS = 250;
 const EMPTY = encodeFrame(new Uint8Array(0), false);
@@ -225,6 +228,7 @@ describe("a flood of resets", () => {
       const attacker = connectHttp2(server.url);
       attacker.on("error", () => {});
       const closed = new Promise((resolve) => attacker.on("close", resolve));
+      await once(attacker, "remoteSettings");
       let resets = 0;
       while (!attacker.closed && !attacker.destroyed) {
         const stream = attacker.request({ ...GRPC, ":path": pathOfMethod(METHODS.describeTable) });
@@ -240,5 +244,44 @@ describe("a flood of resets", () => {
     const other = connectHttp2(server.url);
     for (let calls = 0; calls < 200; calls++) await assertServes(other);
     other.destroy();
+  });
+
+  it("makes later connections from its address begin one after the other, and closes those beyond sixteen", {
+    timeout,
+  }, async () => {
+    const cells = openCells(RESETS_SHAPE);
+    await using server = await startServer({ resetCells: cells });
+    createResetAllowances(cells).noteBroken("127.0.0.1");
+    const sessions = Array.from({ length: 20 }, () => connectHttp2(server.url));
+    const begun = await Promise.all(
+      sessions.map((session) => {
+        session.on("error", () => {});
+        return Promise.race([
+          once(session, "remoteSettings").then(() => true),
+          new Promise<boolean>((resolve) => session.on("close", () => resolve(false))),
+        ]).catch(() => false);
+      }),
+    );
+    for (const session of sessions) session.destroy();
+    assert.equal(begun.filter(Boolean).length, 16);
+  });
+
+  it("leaves an address fewer resets after a connection that reset requests with their first bytes", {
+    timeout,
+  }, async () => {
+    const cells = openCells(RESETS_SHAPE);
+    await using server = await startServer({ resetCells: cells });
+    const allowances = createResetAllowances(cells);
+    const full = allowances.of("127.0.0.1");
+    const { send, socket } = await openFlood(Number(new URL(server.url).port));
+    const headers = {
+      ":method": "GET",
+      ":scheme": "http",
+      ":path": "/openapi.json",
+      ":authority": "localhost",
+    };
+    send({ headers, isReset: true }, 60);
+    await expect.poll(() => allowances.of("127.0.0.1").streamResetBurst).toBeLessThan(full.streamResetBurst);
+    socket.destroy();
   });
 });

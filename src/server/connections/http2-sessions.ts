@@ -86,6 +86,15 @@ const MAX_HEADER_BYTES = 16 * 1024;
 /** How long the client of an idle session that makes room may take to go, in milliseconds. */
 const LONGEST_GOODBYE_MS = 1_000;
 
+/** Number of a connection's requests that may be reset with their first bytes before its address has fewer resets. No client does so in earnest. */
+const MAX_RESET_AT_ONCE = 50;
+
+/**
+ * Connections from addresses with a broken connection begin one after the other, with this pause in milliseconds: Node hands over all
+ * requests of a connection's first bytes at once, which takes up to 25 ms. Of those that wait, this many are kept, and further ones are closed.
+ */
+const SUSPECTS = { pauseMs: 100, most: 16 } as const;
+
 interface OpenSession {
   readonly session: ServerHttp2Session;
   readonly calls: SessionCalls;
@@ -107,54 +116,77 @@ export function createHttp2Sessions(options: Http2SessionsOptions): Http2Session
     drainSession(session, longestMs);
   }
 
-  const begin: Http2SessionsOptions["onStream"] = (stream, ...request) => {
+  const serveStream: Http2SessionsOptions["onStream"] = (stream, ...request) => {
     unsent.addStream(stream);
     if (silenceMs > 0) limitStreamSilence(stream, silenceMs);
     onStream(stream, ...request);
   };
 
+  /** Connections from addresses with a broken connection, the first to come first. */
+  const suspects: Socket[] = [];
+
+  function begin(socket: Socket): void {
+    // Node's HTTP/2 expects a socket that ends when its peer does.
+    socket.allowHalfOpen = false;
+    const { peer } = peerOf(socket);
+    const session = performServerHandshake(socket, {
+      ...resets.of(peer),
+      maxSessionMemory: MAX_SESSION_MEMORY,
+      settings: {
+        initialWindowSize: options.streamWindowBytes,
+        maxConcurrentStreams,
+        maxHeaderListSize: MAX_HEADER_BYTES,
+      },
+    });
+    session.setLocalWindowSize(sessionWindowBytes);
+    const calls = limitIdleness(session, idleness, all);
+    const carrier = carrierOf(socket);
+    sessions.set(carrier, { session, calls });
+    let resetAtOnce = 0;
+    session.on("close", () => sessions.delete(carrier));
+    session.on("error", (error: NodeJS.ErrnoException) => {
+      if (error.code === "ERR_HTTP2_ERROR") resets.noteBroken(peer);
+      onBroken(error);
+    });
+    session.on("stream", (stream, headers, flags, rawHeaders) => {
+      // A stream that was reset with its first bytes needs no answer, and has no reader for it.
+      if (stream.destroyed || stream.aborted) {
+        if (++resetAtOnce === MAX_RESET_AT_ONCE) resets.noteBroken(peer);
+        return void stream.on("error", () => {});
+      }
+      if (all.open >= maxStreams / 2 && calls.open >= maxStreams / sessions.size) {
+        stream.on("error", () => {});
+        onCrowded(stream, headers);
+        // Its client knows that nothing was done, and may call again.
+        stream.close(constants.NGHTTP2_REFUSED_STREAM);
+        return;
+      }
+      calls.opened(stream);
+      unread.addStream(stream);
+      if (goingMs !== undefined && !toldToGo.has(session)) tellToGo(session, goingMs);
+      const target = headers[":path"] ?? "";
+      if (pace.enter(target, headers["content-type"]))
+        return void serveStream(stream, headers, flags, rawHeaders);
+      stream.on("error", () => {});
+      pace.later(target, new WaitingStream(stream), () => serveStream(stream, headers, flags, rawHeaders));
+    });
+  }
+
+  function beginSuspect(): void {
+    const socket = suspects.shift();
+    if (socket?.destroyed === false) {
+      joinPieces(socket);
+      begin(socket);
+    }
+    if (suspects.length > 0) setTimeout(beginSuspect, SUSPECTS.pauseMs).unref();
+  }
+
   return {
     serve(socket) {
-      // Node's HTTP/2 expects a socket that ends when its peer does.
-      socket.allowHalfOpen = false;
       const { peer } = peerOf(socket);
-      const session = performServerHandshake(socket, {
-        ...resets.of(peer),
-        maxSessionMemory: MAX_SESSION_MEMORY,
-        settings: {
-          initialWindowSize: options.streamWindowBytes,
-          maxConcurrentStreams,
-          maxHeaderListSize: MAX_HEADER_BYTES,
-        },
-      });
-      session.setLocalWindowSize(sessionWindowBytes);
-      const calls = limitIdleness(session, idleness, all);
-      const carrier = carrierOf(socket);
-      sessions.set(carrier, { session, calls });
-      session.on("close", () => sessions.delete(carrier));
-      session.on("error", (error: NodeJS.ErrnoException) => {
-        if (error.code === "ERR_HTTP2_ERROR") resets.noteBroken(peer);
-        onBroken(error);
-      });
-      session.on("stream", (stream, headers, flags, rawHeaders) => {
-        // A stream that was reset with its first bytes needs no answer, and has no reader for it.
-        if (stream.destroyed || stream.aborted) return void stream.on("error", () => {});
-        if (all.open >= maxStreams / 2 && calls.open >= maxStreams / sessions.size) {
-          stream.on("error", () => {});
-          onCrowded(stream, headers);
-          // Its client knows that nothing was done, and may call again.
-          stream.close(constants.NGHTTP2_REFUSED_STREAM);
-          return;
-        }
-        calls.opened(stream);
-        unread.addStream(stream);
-        if (goingMs !== undefined && !toldToGo.has(session)) tellToGo(session, goingMs);
-        const target = headers[":path"] ?? "";
-        if (pace.enter(target, headers["content-type"]))
-          return void begin(stream, headers, flags, rawHeaders);
-        stream.on("error", () => {});
-        pace.later(target, new WaitingStream(stream), () => begin(stream, headers, flags, rawHeaders));
-      });
+      if (!resets.hasBroken(peer)) return begin(socket);
+      if (suspects.length >= SUSPECTS.most) return void socket.destroy();
+      if (suspects.push(socket) === 1) setTimeout(beginSuspect, SUSPECTS.pauseMs).unref();
     },
 
     leave(longestMs) {
@@ -190,6 +222,13 @@ export function createHttp2Sessions(options: Http2SessionsOptions): Http2Session
       for (const { session } of sessions.values()) session.destroy(undefined, constants.NGHTTP2_CANCEL);
     },
   };
+}
+
+/** Makes one piece of what a socket has received: node's session reads on after a piece that has ended it, and fails. */
+function joinPieces(socket: Socket): void {
+  const pieces: Buffer[] = [];
+  for (let piece = socket.read(); piece !== null; piece = socket.read()) pieces.push(piece);
+  if (pieces.length > 0) socket.unshift(Buffer.concat(pieces));
 }
 
 /**

@@ -9,16 +9,16 @@ export interface ResetAllowance {
 }
 
 /**
- * Allowance of a connection. A busy client cancels many calls: every call that its connection may have open at once, and
- * then some each second. The rate is ten times Node's default; a higher rate only takes more time.
+ * Allowance of a connection. A busy client cancels many calls: every call that its connection may have open at once, as many
+ * again, and then some each second. The rate is ten times Node's default; a higher rate only takes more time.
  */
-const FULL: ResetAllowance = { streamResetBurst: 1_000, streamResetRate: 300 };
+const FULL: ResetAllowance = { streamResetBurst: 200, streamResetRate: 300 };
 
 /**
  * Allowance of a new connection from an address with a broken connection. All clients behind a proxy have its address, so
  * this leaves them Node's default rate.
  */
-const REDUCED: ResetAllowance = { streamResetBurst: 100, streamResetRate: 33 };
+const REDUCED: ResetAllowance = { streamResetBurst: 20, streamResetRate: 33 };
 
 /** How long an address is remembered after its last broken connection, in milliseconds. */
 const REMEMBERED_MS = 60_000;
@@ -30,6 +30,8 @@ export const RESETS_SHAPE: CellShape = { numbers: 0 };
 export interface ResetAllowances {
   /** Returns the allowance of a new connection. */
   of(peer: string | undefined): ResetAllowance;
+  /** Whether a connection from the address was ended so within the last minute. */
+  hasBroken(peer: string | undefined): boolean;
   /** Notes that a connection was ended because its client broke the protocol or reset too many streams. */
   noteBroken(peer: string | undefined): void;
 }
@@ -45,11 +47,14 @@ export function createResetAllowances(
   cells: KeyedCells = openCells(RESETS_SHAPE),
   now: () => number = monotonicNow,
 ): ResetAllowances {
+  function hasBroken(peer: string | undefined): boolean {
+    const brokenAt = cells.look(addressKey({ peer }), (times, at) => times[at] as number);
+    return brokenAt !== undefined && now() - brokenAt < REMEMBERED_MS;
+  }
+
   return {
-    of(peer) {
-      const brokenAt = cells.look(addressKey({ peer }), (times, at) => times[at] as number);
-      return brokenAt !== undefined && now() - brokenAt < REMEMBERED_MS ? REDUCED : FULL;
-    },
+    hasBroken,
+    of: (peer) => (hasBroken(peer) ? REDUCED : FULL),
     noteBroken(peer) {
       cells.change(addressKey({ peer }), (times, at) => {
         times[at] = now();
