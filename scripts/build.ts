@@ -21,5 +21,5 @@ for (const [name, text] of await joinedCode()) {
 }
 
 // Files for browsers, which are served as they are.
-const page = join("openapi", "page");
+const page = join("server", "openapi", "page");
 cpSync(join(root, "src", page), join(root, "dist", page), { recursive: true });
