@@ -44,7 +44,8 @@ function write(folder: string, code: ReadonlyMap<string, string>): void {
   const draft = join(PROGRAMS, randomUUID());
   mkdirSync(join(draft, "code"), { recursive: true });
   for (const name of BESIDE) symlinkSync(join(ROOT, name), join(draft, name));
-  symlinkSync(join(ROOT, "src", "openapi"), join(draft, "code", "openapi"));
+  mkdirSync(join(draft, "code", "server"));
+  symlinkSync(join(ROOT, "src", "server", "openapi"), join(draft, "code", "server", "openapi"));
   for (const [name, text] of code) {
     const path = join(draft, "code", name);
     mkdirSync(dirname(path), { recursive: true });
