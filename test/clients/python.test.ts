@@ -52,6 +52,10 @@ describe("LanceDB's remote client in Python", () => {
     await runPythonSession("lancedb_remote.py", gateway.uri);
   });
 
+  it("runs SQL by Flight SQL", async () => {
+    await runPython("lancedb_sql.py", gateway.uri);
+  });
+
   it("reads no blob that another writer has named outside of its table", async () => {
     await runPython("outside_blobs.py", gateway.uri, gateway.base);
   });

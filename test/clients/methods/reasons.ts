@@ -1,7 +1,8 @@
 const FUNCTIONS = "Functions are Python, which the gateway does not run.";
 const SECRETS = "Secrets belong to functions, which the gateway does not run.";
 const VIEWS = "The engine has no SQL over views; materialized views are served.";
-const SQL = "SQL goes to a server of Arrow Flight SQL, which the gateway is not.";
+const SQL =
+  "SQL goes to the port after the host's; with `sql_host_override`, the gateway serves it: see [Flight SQL](flight.md#flight-sql).";
 const LOG =
   "The engine's Node API cannot install a log of a table; see [ADR 4](adr/0004-below-the-engines-wrapper.md).";
 const MANIFEST_PATHS = "The gateway's tables have the second naming scheme of manifests.";

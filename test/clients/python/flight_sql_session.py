@@ -75,7 +75,7 @@ began = time.monotonic()
 
 
 def run_endless():
-    endless.execute("SELECT count(*) FROM range(1000000000) a, range(1000000000) b")
+    endless.execute("SELECT count(*) FROM range(100000) a, range(100000) b, range(100000) c")
     endless.fetchall()
 
 

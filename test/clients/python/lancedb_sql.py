@@ -1,0 +1,65 @@
+"""SQL by LanceDB's own client, whose statements go to Flight SQL: results, namespaces, descriptions, errors and cancelling."""
+
+import asyncio
+import sys
+import threading
+import time
+
+import lancedb
+import pyarrow as pa
+
+options = {"api_key": "k", "region": "local", "host_override": sys.argv[1], "sql_host_override": sys.argv[1]}
+db = lancedb.connect("db://dev", **options)
+
+
+def refused(call, text):
+    try:
+        call()
+    except Exception as error:  # noqa: BLE001 - the client has several classes for it.
+        assert text in str(error), error
+    else:
+        raise AssertionError(f"{text}: the call succeeds")
+
+
+db.create_namespace(["sqlteam"])
+db.create_table("sql_rows", pa.table({"id": [3, 1, 2]}))
+db.create_table("sql_rows", pa.table({"id": [7]}), namespace_path=["sqlteam"])
+
+ordered = "SELECT id FROM sql_rows ORDER BY id"
+assert db.execute_query(ordered).read_all().to_pydict() == {"id": [1, 2, 3]}
+assert db.execute_query(ordered, default_namespace_path=["sqlteam"]).read_all().to_pydict() == {"id": [7]}
+joined = "SELECT count(*) AS n FROM dev.public.sql_rows, sqlteam.sql_rows"
+assert db.execute_query(joined).read_all().to_pydict() == {"n": [3]}
+
+query = db.execute_query_async(ordered)
+assert query.reader().read_all().num_rows == 3
+description = db.describe_query(query.id)
+assert description.status == "finished" and description.progress == 1.0, description
+
+
+async def of_async():
+    connection = await lancedb.connect_async("db://dev", **options)
+    reader = await connection.execute_query(ordered)
+    return pa.Table.from_batches(await reader.read_all())
+
+
+assert asyncio.run(of_async()).to_pydict() == {"id": [1, 2, 3]}
+
+refused(lambda: db.execute_query("SELECT * FROM nothing"), "not found")
+refused(lambda: db.execute_query("SELEC 1"), "position 1")
+refused(lambda: db.execute_query("DROP TABLE sql_rows"), "no query")
+
+endless = db.execute_query_async("SELECT count(*) FROM range(100000) a, range(100000) b, range(100000) c")
+reading = threading.Thread(target=lambda: refused(lambda: endless.reader().read_all(), "cancelled"))
+reading.start()
+for _ in range(100):
+    try:
+        endless.cancel()
+        break
+    except Exception as error:  # noqa: BLE001 - its statement may not run yet.
+        assert "not cancellable" in str(error), error
+    time.sleep(0.1)
+reading.join(30)
+assert not reading.is_alive()
+assert db.execute_query("SELECT 2 AS two").read_all().to_pydict() == {"two": [2]}
+print("ok")
