@@ -260,6 +260,10 @@ describe("Flight SQL", () => {
       { table_type: "TABLE" },
     ]);
     assert.deepEqual(await rows("reader", command(sql.CommandGetPrimaryKeysSchema, { table: "top" })), []);
+    for (const schema of [sql.CommandGetExportedKeysSchema, sql.CommandGetImportedKeysSchema])
+      assert.deepEqual(await rows("reader", command(schema, { table: "top" })), []);
+    const between = command(sql.CommandGetCrossReferenceSchema, { pkTable: "top", fkTable: "top" });
+    assert.deepEqual(await rows("reader", between), []);
     const types = await rows("reader", command(sql.CommandGetXdbcTypeInfoSchema, { dataType: 12 }));
     assert.deepEqual(
       types.map(({ type_name }) => type_name),

@@ -23,6 +23,7 @@ export const int32 = (name: string, nullable = false): Column => ({
   nullable,
   type: ({ Int32 }) => new Int32(),
 });
+export const uint8 = (name: string): Column => ({ name, type: ({ Uint8 }) => new Uint8() });
 export const flag = (name: string, nullable = false): Column => ({
   name,
   nullable,

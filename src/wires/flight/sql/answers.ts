@@ -1,5 +1,14 @@
 import { LanceError } from "../../../namespace/errors.ts";
-import { bytes, type Column, int32, type Row, schemaMessage, streamOfRows, text } from "./answer-rows.ts";
+import {
+  bytes,
+  type Column,
+  int32,
+  type Row,
+  schemaMessage,
+  streamOfRows,
+  text,
+  uint8,
+} from "./answer-rows.ts";
 import { type CatalogView, schemaRows, TABLE_TYPE, tableRows } from "./catalog-answers.ts";
 import type { SqlCommand } from "./commands.ts";
 import { infoSchema, infoStream, type ServerFacts } from "./sql-info.ts";
@@ -15,6 +24,13 @@ const TABLE_TYPES: readonly Column[] = [text("table_type")];
 const PRIMARY_KEYS: readonly Column[] = [
   ...[text("catalog_name", true), text("db_schema_name", true), text("table_name"), text("column_name")],
   ...[text("key_name", true), int32("key_sequence")],
+];
+
+const FOREIGN_KEYS: readonly Column[] = [
+  ...[text("pk_catalog_name", true), text("pk_db_schema_name", true), text("pk_table_name")],
+  ...[text("pk_column_name"), text("fk_catalog_name", true), text("fk_db_schema_name", true)],
+  ...[text("fk_table_name"), text("fk_column_name"), int32("key_sequence")],
+  ...[text("fk_key_name", true), text("pk_key_name", true), uint8("update_rule"), uint8("delete_rule")],
 ];
 
 /** Answer to a command about the catalog. */
@@ -38,8 +54,12 @@ function answerTo(command: SqlCommand): Answer {
     case "arrow.flight.protocol.sql.CommandGetTableTypes":
       return { columns: TABLE_TYPES, rows: () => [[TABLE_TYPE]] };
     case "arrow.flight.protocol.sql.CommandGetPrimaryKeys":
-      // Tables have no primary keys that a catalog enforces.
+      // Tables have no keys that a catalog enforces.
       return { columns: PRIMARY_KEYS, rows: () => [] };
+    case "arrow.flight.protocol.sql.CommandGetExportedKeys":
+    case "arrow.flight.protocol.sql.CommandGetImportedKeys":
+    case "arrow.flight.protocol.sql.CommandGetCrossReference":
+      return { columns: FOREIGN_KEYS, rows: () => [] };
     case "arrow.flight.protocol.sql.CommandGetXdbcTypeInfo":
       return { columns: TYPE_COLUMNS, rows: () => typeRows(command.dataType) };
     default:

@@ -6,7 +6,10 @@ import {
 } from "../../../gen/arrow/flight/protocol/Flight_pb.ts";
 import {
   CommandGetCatalogsSchema,
+  CommandGetCrossReferenceSchema,
   CommandGetDbSchemasSchema,
+  CommandGetExportedKeysSchema,
+  CommandGetImportedKeysSchema,
   CommandGetPrimaryKeysSchema,
   CommandGetSqlInfoSchema,
   CommandGetTablesSchema,
@@ -25,6 +28,7 @@ const KNOWN = [
   ...[CommandStatementUpdateSchema, CommandPreparedStatementUpdateSchema, CommandGetCatalogsSchema],
   ...[CommandGetDbSchemasSchema, CommandGetTablesSchema, CommandGetTableTypesSchema],
   ...[CommandGetPrimaryKeysSchema, CommandGetSqlInfoSchema, CommandGetXdbcTypeInfoSchema],
+  ...[CommandGetExportedKeysSchema, CommandGetImportedKeysSchema, CommandGetCrossReferenceSchema],
 ] as const;
 
 /** A command of Flight SQL. */

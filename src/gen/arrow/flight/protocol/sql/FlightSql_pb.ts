@@ -18,7 +18,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file arrow/flight/protocol/sql/FlightSql.proto.
  */
 export const file_arrow_flight_protocol_sql_FlightSql: GenFile = /*@__PURE__*/
-  fileDesc("CilhcnJvdy9mbGlnaHQvcHJvdG9jb2wvc3FsL0ZsaWdodFNxbC5wcm90bxIZYXJyb3cuZmxpZ2h0LnByb3RvY29sLnNxbCIhChFDb21tYW5kR2V0U3FsSW5mbxIMCgRpbmZvGAEgAygNIj4KFkNvbW1hbmRHZXRYZGJjVHlwZUluZm8SFgoJZGF0YV90eXBlGAEgASgFSACIAQFCDAoKX2RhdGFfdHlwZSIUChJDb21tYW5kR2V0Q2F0YWxvZ3MiewoTQ29tbWFuZEdldERiU2NoZW1hcxIUCgdjYXRhbG9nGAEgASgJSACIAQESJQoYZGJfc2NoZW1hX2ZpbHRlcl9wYXR0ZXJuGAIgASgJSAGIAQFCCgoIX2NhdGFsb2dCGwoZX2RiX3NjaGVtYV9maWx0ZXJfcGF0dGVybiLrAQoQQ29tbWFuZEdldFRhYmxlcxIUCgdjYXRhbG9nGAEgASgJSACIAQESJQoYZGJfc2NoZW1hX2ZpbHRlcl9wYXR0ZXJuGAIgASgJSAGIAQESJgoZdGFibGVfbmFtZV9maWx0ZXJfcGF0dGVybhgDIAEoCUgCiAEBEhMKC3RhYmxlX3R5cGVzGAQgAygJEhYKDmluY2x1ZGVfc2NoZW1hGAUgASgIQgoKCF9jYXRhbG9nQhsKGV9kYl9zY2hlbWFfZmlsdGVyX3BhdHRlcm5CHAoaX3RhYmxlX25hbWVfZmlsdGVyX3BhdHRlcm4iFgoUQ29tbWFuZEdldFRhYmxlVHlwZXMibgoVQ29tbWFuZEdldFByaW1hcnlLZXlzEhQKB2NhdGFsb2cYASABKAlIAIgBARIWCglkYl9zY2hlbWEYAiABKAlIAYgBARINCgV0YWJsZRgDIAEoCUIKCghfY2F0YWxvZ0IMCgpfZGJfc2NoZW1hImUKJEFjdGlvbkNyZWF0ZVByZXBhcmVkU3RhdGVtZW50UmVxdWVzdBINCgVxdWVyeRgBIAEoCRIbCg50cmFuc2FjdGlvbl9pZBgCIAEoDEgAiAEBQhEKD190cmFuc2FjdGlvbl9pZCKgAQojQWN0aW9uQ3JlYXRlUHJlcGFyZWRTdGF0ZW1lbnRSZXN1bHQSIQoZcHJlcGFyZWRfc3RhdGVtZW50X2hhbmRsZRgBIAEoDBIWCg5kYXRhc2V0X3NjaGVtYRgCIAEoDBIYChBwYXJhbWV0ZXJfc2NoZW1hGAMgASgMEhYKCWlzX3VwZGF0ZRgEIAEoCEgAiAEBQgwKCl9pc191cGRhdGUiSAojQWN0aW9uQ2xvc2VQcmVwYXJlZFN0YXRlbWVudFJlcXVlc3QSIQoZcHJlcGFyZWRfc3RhdGVtZW50X2hhbmRsZRgBIAEoDCJWChVDb21tYW5kU3RhdGVtZW50UXVlcnkSDQoFcXVlcnkYASABKAkSGwoOdHJhbnNhY3Rpb25faWQYAiABKAxIAIgBAUIRCg9fdHJhbnNhY3Rpb25faWQiQgodQ29tbWFuZFByZXBhcmVkU3RhdGVtZW50UXVlcnkSIQoZcHJlcGFyZWRfc3RhdGVtZW50X2hhbmRsZRgBIAEoDCJXChZDb21tYW5kU3RhdGVtZW50VXBkYXRlEg0KBXF1ZXJ5GAEgASgJEhsKDnRyYW5zYWN0aW9uX2lkGAIgASgMSACIAQFCEQoPX3RyYW5zYWN0aW9uX2lkIkMKHkNvbW1hbmRQcmVwYXJlZFN0YXRlbWVudFVwZGF0ZRIhChlwcmVwYXJlZF9zdGF0ZW1lbnRfaGFuZGxlGAEgASgMIrYHChZDb21tYW5kU3RhdGVtZW50SW5nZXN0EmoKGHRhYmxlX2RlZmluaXRpb25fb3B0aW9ucxgBIAEoCzJILmFycm93LmZsaWdodC5wcm90b2NvbC5zcWwuQ29tbWFuZFN0YXRlbWVudEluZ2VzdC5UYWJsZURlZmluaXRpb25PcHRpb25zEg0KBXRhYmxlGAIgASgJEhMKBnNjaGVtYRgDIAEoCUgAiAEBEhQKB2NhdGFsb2cYBCABKAlIAYgBARIRCgl0ZW1wb3JhcnkYBSABKAgSGwoOdHJhbnNhY3Rpb25faWQYBiABKAxIAogBARJQCgdvcHRpb25zGOgHIAMoCzI+LmFycm93LmZsaWdodC5wcm90b2NvbC5zcWwuQ29tbWFuZFN0YXRlbWVudEluZ2VzdC5PcHRpb25zRW50cnkamQQKFlRhYmxlRGVmaW5pdGlvbk9wdGlvbnMScgoMaWZfbm90X2V4aXN0GAEgASgOMlwuYXJyb3cuZmxpZ2h0LnByb3RvY29sLnNxbC5Db21tYW5kU3RhdGVtZW50SW5nZXN0LlRhYmxlRGVmaW5pdGlvbk9wdGlvbnMuVGFibGVOb3RFeGlzdE9wdGlvbhJtCglpZl9leGlzdHMYAiABKA4yWi5hcnJvdy5mbGlnaHQucHJvdG9jb2wuc3FsLkNvbW1hbmRTdGF0ZW1lbnRJbmdlc3QuVGFibGVEZWZpbml0aW9uT3B0aW9ucy5UYWJsZUV4aXN0c09wdGlvbiKBAQoTVGFibGVOb3RFeGlzdE9wdGlvbhImCiJUQUJMRV9OT1RfRVhJU1RfT1BUSU9OX1VOU1BFQ0lGSUVEEAASIQodVEFCTEVfTk9UX0VYSVNUX09QVElPTl9DUkVBVEUQARIfChtUQUJMRV9OT1RfRVhJU1RfT1BUSU9OX0ZBSUwQAiKXAQoRVGFibGVFeGlzdHNPcHRpb24SIwofVEFCTEVfRVhJU1RTX09QVElPTl9VTlNQRUNJRklFRBAAEhwKGFRBQkxFX0VYSVNUU19PUFRJT05fRkFJTBABEh4KGlRBQkxFX0VYSVNUU19PUFRJT05fQVBQRU5EEAISHwobVEFCTEVfRVhJU1RTX09QVElPTl9SRVBMQUNFEAMaLgoMT3B0aW9uc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCCQoHX3NjaGVtYUIKCghfY2F0YWxvZ0IRCg9fdHJhbnNhY3Rpb25faWQiKQoRRG9QdXRVcGRhdGVSZXN1bHQSFAoMcmVjb3JkX2NvdW50GAEgASgDImQKHERvUHV0UHJlcGFyZWRTdGF0ZW1lbnRSZXN1bHQSJgoZcHJlcGFyZWRfc3RhdGVtZW50X2hhbmRsZRgBIAEoDEgAiAEBQhwKGl9wcmVwYXJlZF9zdGF0ZW1lbnRfaGFuZGxlYgZwcm90bzM");
+  fileDesc("CilhcnJvdy9mbGlnaHQvcHJvdG9jb2wvc3FsL0ZsaWdodFNxbC5wcm90bxIZYXJyb3cuZmxpZ2h0LnByb3RvY29sLnNxbCIhChFDb21tYW5kR2V0U3FsSW5mbxIMCgRpbmZvGAEgAygNIj4KFkNvbW1hbmRHZXRYZGJjVHlwZUluZm8SFgoJZGF0YV90eXBlGAEgASgFSACIAQFCDAoKX2RhdGFfdHlwZSIUChJDb21tYW5kR2V0Q2F0YWxvZ3MiewoTQ29tbWFuZEdldERiU2NoZW1hcxIUCgdjYXRhbG9nGAEgASgJSACIAQESJQoYZGJfc2NoZW1hX2ZpbHRlcl9wYXR0ZXJuGAIgASgJSAGIAQFCCgoIX2NhdGFsb2dCGwoZX2RiX3NjaGVtYV9maWx0ZXJfcGF0dGVybiLrAQoQQ29tbWFuZEdldFRhYmxlcxIUCgdjYXRhbG9nGAEgASgJSACIAQESJQoYZGJfc2NoZW1hX2ZpbHRlcl9wYXR0ZXJuGAIgASgJSAGIAQESJgoZdGFibGVfbmFtZV9maWx0ZXJfcGF0dGVybhgDIAEoCUgCiAEBEhMKC3RhYmxlX3R5cGVzGAQgAygJEhYKDmluY2x1ZGVfc2NoZW1hGAUgASgIQgoKCF9jYXRhbG9nQhsKGV9kYl9zY2hlbWFfZmlsdGVyX3BhdHRlcm5CHAoaX3RhYmxlX25hbWVfZmlsdGVyX3BhdHRlcm4iFgoUQ29tbWFuZEdldFRhYmxlVHlwZXMibgoVQ29tbWFuZEdldFByaW1hcnlLZXlzEhQKB2NhdGFsb2cYASABKAlIAIgBARIWCglkYl9zY2hlbWEYAiABKAlIAYgBARINCgV0YWJsZRgDIAEoCUIKCghfY2F0YWxvZ0IMCgpfZGJfc2NoZW1hIm8KFkNvbW1hbmRHZXRFeHBvcnRlZEtleXMSFAoHY2F0YWxvZxgBIAEoCUgAiAEBEhYKCWRiX3NjaGVtYRgCIAEoCUgBiAEBEg0KBXRhYmxlGAMgASgJQgoKCF9jYXRhbG9nQgwKCl9kYl9zY2hlbWEibwoWQ29tbWFuZEdldEltcG9ydGVkS2V5cxIUCgdjYXRhbG9nGAEgASgJSACIAQESFgoJZGJfc2NoZW1hGAIgASgJSAGIAQESDQoFdGFibGUYAyABKAlCCgoIX2NhdGFsb2dCDAoKX2RiX3NjaGVtYSLmAQoYQ29tbWFuZEdldENyb3NzUmVmZXJlbmNlEhcKCnBrX2NhdGFsb2cYASABKAlIAIgBARIZCgxwa19kYl9zY2hlbWEYAiABKAlIAYgBARIQCghwa190YWJsZRgDIAEoCRIXCgpma19jYXRhbG9nGAQgASgJSAKIAQESGQoMZmtfZGJfc2NoZW1hGAUgASgJSAOIAQESEAoIZmtfdGFibGUYBiABKAlCDQoLX3BrX2NhdGFsb2dCDwoNX3BrX2RiX3NjaGVtYUINCgtfZmtfY2F0YWxvZ0IPCg1fZmtfZGJfc2NoZW1hImUKJEFjdGlvbkNyZWF0ZVByZXBhcmVkU3RhdGVtZW50UmVxdWVzdBINCgVxdWVyeRgBIAEoCRIbCg50cmFuc2FjdGlvbl9pZBgCIAEoDEgAiAEBQhEKD190cmFuc2FjdGlvbl9pZCKgAQojQWN0aW9uQ3JlYXRlUHJlcGFyZWRTdGF0ZW1lbnRSZXN1bHQSIQoZcHJlcGFyZWRfc3RhdGVtZW50X2hhbmRsZRgBIAEoDBIWCg5kYXRhc2V0X3NjaGVtYRgCIAEoDBIYChBwYXJhbWV0ZXJfc2NoZW1hGAMgASgMEhYKCWlzX3VwZGF0ZRgEIAEoCEgAiAEBQgwKCl9pc191cGRhdGUiSAojQWN0aW9uQ2xvc2VQcmVwYXJlZFN0YXRlbWVudFJlcXVlc3QSIQoZcHJlcGFyZWRfc3RhdGVtZW50X2hhbmRsZRgBIAEoDCJWChVDb21tYW5kU3RhdGVtZW50UXVlcnkSDQoFcXVlcnkYASABKAkSGwoOdHJhbnNhY3Rpb25faWQYAiABKAxIAIgBAUIRCg9fdHJhbnNhY3Rpb25faWQiQgodQ29tbWFuZFByZXBhcmVkU3RhdGVtZW50UXVlcnkSIQoZcHJlcGFyZWRfc3RhdGVtZW50X2hhbmRsZRgBIAEoDCJXChZDb21tYW5kU3RhdGVtZW50VXBkYXRlEg0KBXF1ZXJ5GAEgASgJEhsKDnRyYW5zYWN0aW9uX2lkGAIgASgMSACIAQFCEQoPX3RyYW5zYWN0aW9uX2lkIkMKHkNvbW1hbmRQcmVwYXJlZFN0YXRlbWVudFVwZGF0ZRIhChlwcmVwYXJlZF9zdGF0ZW1lbnRfaGFuZGxlGAEgASgMIrYHChZDb21tYW5kU3RhdGVtZW50SW5nZXN0EmoKGHRhYmxlX2RlZmluaXRpb25fb3B0aW9ucxgBIAEoCzJILmFycm93LmZsaWdodC5wcm90b2NvbC5zcWwuQ29tbWFuZFN0YXRlbWVudEluZ2VzdC5UYWJsZURlZmluaXRpb25PcHRpb25zEg0KBXRhYmxlGAIgASgJEhMKBnNjaGVtYRgDIAEoCUgAiAEBEhQKB2NhdGFsb2cYBCABKAlIAYgBARIRCgl0ZW1wb3JhcnkYBSABKAgSGwoOdHJhbnNhY3Rpb25faWQYBiABKAxIAogBARJQCgdvcHRpb25zGOgHIAMoCzI+LmFycm93LmZsaWdodC5wcm90b2NvbC5zcWwuQ29tbWFuZFN0YXRlbWVudEluZ2VzdC5PcHRpb25zRW50cnkamQQKFlRhYmxlRGVmaW5pdGlvbk9wdGlvbnMScgoMaWZfbm90X2V4aXN0GAEgASgOMlwuYXJyb3cuZmxpZ2h0LnByb3RvY29sLnNxbC5Db21tYW5kU3RhdGVtZW50SW5nZXN0LlRhYmxlRGVmaW5pdGlvbk9wdGlvbnMuVGFibGVOb3RFeGlzdE9wdGlvbhJtCglpZl9leGlzdHMYAiABKA4yWi5hcnJvdy5mbGlnaHQucHJvdG9jb2wuc3FsLkNvbW1hbmRTdGF0ZW1lbnRJbmdlc3QuVGFibGVEZWZpbml0aW9uT3B0aW9ucy5UYWJsZUV4aXN0c09wdGlvbiKBAQoTVGFibGVOb3RFeGlzdE9wdGlvbhImCiJUQUJMRV9OT1RfRVhJU1RfT1BUSU9OX1VOU1BFQ0lGSUVEEAASIQodVEFCTEVfTk9UX0VYSVNUX09QVElPTl9DUkVBVEUQARIfChtUQUJMRV9OT1RfRVhJU1RfT1BUSU9OX0ZBSUwQAiKXAQoRVGFibGVFeGlzdHNPcHRpb24SIwofVEFCTEVfRVhJU1RTX09QVElPTl9VTlNQRUNJRklFRBAAEhwKGFRBQkxFX0VYSVNUU19PUFRJT05fRkFJTBABEh4KGlRBQkxFX0VYSVNUU19PUFRJT05fQVBQRU5EEAISHwobVEFCTEVfRVhJU1RTX09QVElPTl9SRVBMQUNFEAMaLgoMT3B0aW9uc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCCQoHX3NjaGVtYUIKCghfY2F0YWxvZ0IRCg9fdHJhbnNhY3Rpb25faWQiKQoRRG9QdXRVcGRhdGVSZXN1bHQSFAoMcmVjb3JkX2NvdW50GAEgASgDImQKHERvUHV0UHJlcGFyZWRTdGF0ZW1lbnRSZXN1bHQSJgoZcHJlcGFyZWRfc3RhdGVtZW50X2hhbmRsZRgBIAEoDEgAiAEBQhwKGl9wcmVwYXJlZF9zdGF0ZW1lbnRfaGFuZGxlYgZwcm90bzM");
 
 /**
  * Asks for facts about the server and its SQL.
@@ -205,6 +205,132 @@ export const CommandGetPrimaryKeysSchema: GenMessage<CommandGetPrimaryKeys> = /*
   messageDesc(file_arrow_flight_protocol_sql_FlightSql, 6);
 
 /**
+ * Lists the foreign keys that refer to a table.
+ *
+ * @generated from message arrow.flight.protocol.sql.CommandGetExportedKeys
+ */
+export type CommandGetExportedKeys = Message<"arrow.flight.protocol.sql.CommandGetExportedKeys"> & {
+  /**
+   * Catalog of the table; empty for one without a catalog.
+   *
+   * @generated from field: optional string catalog = 1;
+   */
+  catalog?: string | undefined;
+
+  /**
+   * Schema of the table; empty for one without a schema.
+   *
+   * @generated from field: optional string db_schema = 2;
+   */
+  dbSchema?: string | undefined;
+
+  /**
+   * Name of the table.
+   *
+   * @generated from field: string table = 3;
+   */
+  table: string;
+};
+
+/**
+ * Describes the message arrow.flight.protocol.sql.CommandGetExportedKeys.
+ * Use `create(CommandGetExportedKeysSchema)` to create a new message.
+ */
+export const CommandGetExportedKeysSchema: GenMessage<CommandGetExportedKeys> = /*@__PURE__*/
+  messageDesc(file_arrow_flight_protocol_sql_FlightSql, 7);
+
+/**
+ * Lists the foreign keys of a table.
+ *
+ * @generated from message arrow.flight.protocol.sql.CommandGetImportedKeys
+ */
+export type CommandGetImportedKeys = Message<"arrow.flight.protocol.sql.CommandGetImportedKeys"> & {
+  /**
+   * Catalog of the table; empty for one without a catalog.
+   *
+   * @generated from field: optional string catalog = 1;
+   */
+  catalog?: string | undefined;
+
+  /**
+   * Schema of the table; empty for one without a schema.
+   *
+   * @generated from field: optional string db_schema = 2;
+   */
+  dbSchema?: string | undefined;
+
+  /**
+   * Name of the table.
+   *
+   * @generated from field: string table = 3;
+   */
+  table: string;
+};
+
+/**
+ * Describes the message arrow.flight.protocol.sql.CommandGetImportedKeys.
+ * Use `create(CommandGetImportedKeysSchema)` to create a new message.
+ */
+export const CommandGetImportedKeysSchema: GenMessage<CommandGetImportedKeys> = /*@__PURE__*/
+  messageDesc(file_arrow_flight_protocol_sql_FlightSql, 8);
+
+/**
+ * Lists the foreign keys of a table that refer to another.
+ *
+ * @generated from message arrow.flight.protocol.sql.CommandGetCrossReference
+ */
+export type CommandGetCrossReference = Message<"arrow.flight.protocol.sql.CommandGetCrossReference"> & {
+  /**
+   * Catalog of the table that is referred to; empty for one without a catalog.
+   *
+   * @generated from field: optional string pk_catalog = 1;
+   */
+  pkCatalog?: string | undefined;
+
+  /**
+   * Schema of the table that is referred to; empty for one without a schema.
+   *
+   * @generated from field: optional string pk_db_schema = 2;
+   */
+  pkDbSchema?: string | undefined;
+
+  /**
+   * Name of the table that is referred to.
+   *
+   * @generated from field: string pk_table = 3;
+   */
+  pkTable: string;
+
+  /**
+   * Catalog of the table with the keys; empty for one without a catalog.
+   *
+   * @generated from field: optional string fk_catalog = 4;
+   */
+  fkCatalog?: string | undefined;
+
+  /**
+   * Schema of the table with the keys; empty for one without a schema.
+   *
+   * @generated from field: optional string fk_db_schema = 5;
+   */
+  fkDbSchema?: string | undefined;
+
+  /**
+   * Name of the table with the keys.
+   *
+   * @generated from field: string fk_table = 6;
+   */
+  fkTable: string;
+};
+
+/**
+ * Describes the message arrow.flight.protocol.sql.CommandGetCrossReference.
+ * Use `create(CommandGetCrossReferenceSchema)` to create a new message.
+ */
+export const CommandGetCrossReferenceSchema: GenMessage<CommandGetCrossReference> = /*@__PURE__*/
+  messageDesc(file_arrow_flight_protocol_sql_FlightSql, 9);
+
+/**
  * Parameters of the action CreatePreparedStatement.
  *
  * @generated from message arrow.flight.protocol.sql.ActionCreatePreparedStatementRequest
@@ -230,7 +356,7 @@ export type ActionCreatePreparedStatementRequest = Message<"arrow.flight.protoco
  * Use `create(ActionCreatePreparedStatementRequestSchema)` to create a new message.
  */
 export const ActionCreatePreparedStatementRequestSchema: GenMessage<ActionCreatePreparedStatementRequest> = /*@__PURE__*/
-  messageDesc(file_arrow_flight_protocol_sql_FlightSql, 7);
+  messageDesc(file_arrow_flight_protocol_sql_FlightSql, 10);
 
 /**
  * Result of the action CreatePreparedStatement.
@@ -272,7 +398,7 @@ export type ActionCreatePreparedStatementResult = Message<"arrow.flight.protocol
  * Use `create(ActionCreatePreparedStatementResultSchema)` to create a new message.
  */
 export const ActionCreatePreparedStatementResultSchema: GenMessage<ActionCreatePreparedStatementResult> = /*@__PURE__*/
-  messageDesc(file_arrow_flight_protocol_sql_FlightSql, 8);
+  messageDesc(file_arrow_flight_protocol_sql_FlightSql, 11);
 
 /**
  * Parameters of the action ClosePreparedStatement.
@@ -293,7 +419,7 @@ export type ActionClosePreparedStatementRequest = Message<"arrow.flight.protocol
  * Use `create(ActionClosePreparedStatementRequestSchema)` to create a new message.
  */
 export const ActionClosePreparedStatementRequestSchema: GenMessage<ActionClosePreparedStatementRequest> = /*@__PURE__*/
-  messageDesc(file_arrow_flight_protocol_sql_FlightSql, 9);
+  messageDesc(file_arrow_flight_protocol_sql_FlightSql, 12);
 
 /**
  * A query in SQL.
@@ -321,7 +447,7 @@ export type CommandStatementQuery = Message<"arrow.flight.protocol.sql.CommandSt
  * Use `create(CommandStatementQuerySchema)` to create a new message.
  */
 export const CommandStatementQuerySchema: GenMessage<CommandStatementQuery> = /*@__PURE__*/
-  messageDesc(file_arrow_flight_protocol_sql_FlightSql, 10);
+  messageDesc(file_arrow_flight_protocol_sql_FlightSql, 13);
 
 /**
  * The query of a prepared statement; in DoPut, the rows are its parameters.
@@ -342,7 +468,7 @@ export type CommandPreparedStatementQuery = Message<"arrow.flight.protocol.sql.C
  * Use `create(CommandPreparedStatementQuerySchema)` to create a new message.
  */
 export const CommandPreparedStatementQuerySchema: GenMessage<CommandPreparedStatementQuery> = /*@__PURE__*/
-  messageDesc(file_arrow_flight_protocol_sql_FlightSql, 11);
+  messageDesc(file_arrow_flight_protocol_sql_FlightSql, 14);
 
 /**
  * A statement that changes data.
@@ -370,7 +496,7 @@ export type CommandStatementUpdate = Message<"arrow.flight.protocol.sql.CommandS
  * Use `create(CommandStatementUpdateSchema)` to create a new message.
  */
 export const CommandStatementUpdateSchema: GenMessage<CommandStatementUpdate> = /*@__PURE__*/
-  messageDesc(file_arrow_flight_protocol_sql_FlightSql, 12);
+  messageDesc(file_arrow_flight_protocol_sql_FlightSql, 15);
 
 /**
  * A prepared statement that changes data.
@@ -391,7 +517,7 @@ export type CommandPreparedStatementUpdate = Message<"arrow.flight.protocol.sql.
  * Use `create(CommandPreparedStatementUpdateSchema)` to create a new message.
  */
 export const CommandPreparedStatementUpdateSchema: GenMessage<CommandPreparedStatementUpdate> = /*@__PURE__*/
-  messageDesc(file_arrow_flight_protocol_sql_FlightSql, 13);
+  messageDesc(file_arrow_flight_protocol_sql_FlightSql, 16);
 
 /**
  * Writes the rows of a DoPut to a table.
@@ -454,7 +580,7 @@ export type CommandStatementIngest = Message<"arrow.flight.protocol.sql.CommandS
  * Use `create(CommandStatementIngestSchema)` to create a new message.
  */
 export const CommandStatementIngestSchema: GenMessage<CommandStatementIngest> = /*@__PURE__*/
-  messageDesc(file_arrow_flight_protocol_sql_FlightSql, 14);
+  messageDesc(file_arrow_flight_protocol_sql_FlightSql, 17);
 
 /**
  * What happens to the table.
@@ -482,7 +608,7 @@ export type CommandStatementIngest_TableDefinitionOptions = Message<"arrow.fligh
  * Use `create(CommandStatementIngest_TableDefinitionOptionsSchema)` to create a new message.
  */
 export const CommandStatementIngest_TableDefinitionOptionsSchema: GenMessage<CommandStatementIngest_TableDefinitionOptions> = /*@__PURE__*/
-  messageDesc(file_arrow_flight_protocol_sql_FlightSql, 14, 0);
+  messageDesc(file_arrow_flight_protocol_sql_FlightSql, 17, 0);
 
 /**
  * What happens if there is no table.
@@ -523,7 +649,7 @@ export type CommandStatementIngest_TableDefinitionOptions_TableNotExistOption = 
  * Describes the enum arrow.flight.protocol.sql.CommandStatementIngest.TableDefinitionOptions.TableNotExistOption.
  */
 export const CommandStatementIngest_TableDefinitionOptions_TableNotExistOptionSchema: GenEnum<CommandStatementIngest_TableDefinitionOptions_TableNotExistOption> = /*@__PURE__*/
-  enumDesc(file_arrow_flight_protocol_sql_FlightSql, 14, 0, 0);
+  enumDesc(file_arrow_flight_protocol_sql_FlightSql, 17, 0, 0);
 
 /**
  * What happens if there is a table.
@@ -571,7 +697,7 @@ export type CommandStatementIngest_TableDefinitionOptions_TableExistsOption = (t
  * Describes the enum arrow.flight.protocol.sql.CommandStatementIngest.TableDefinitionOptions.TableExistsOption.
  */
 export const CommandStatementIngest_TableDefinitionOptions_TableExistsOptionSchema: GenEnum<CommandStatementIngest_TableDefinitionOptions_TableExistsOption> = /*@__PURE__*/
-  enumDesc(file_arrow_flight_protocol_sql_FlightSql, 14, 0, 1);
+  enumDesc(file_arrow_flight_protocol_sql_FlightSql, 17, 0, 1);
 
 /**
  * Result of a DoPut that changes rows.
@@ -592,7 +718,7 @@ export type DoPutUpdateResult = Message<"arrow.flight.protocol.sql.DoPutUpdateRe
  * Use `create(DoPutUpdateResultSchema)` to create a new message.
  */
 export const DoPutUpdateResultSchema: GenMessage<DoPutUpdateResult> = /*@__PURE__*/
-  messageDesc(file_arrow_flight_protocol_sql_FlightSql, 15);
+  messageDesc(file_arrow_flight_protocol_sql_FlightSql, 18);
 
 /**
  * Result of a DoPut with the parameters of a prepared statement.
@@ -613,5 +739,5 @@ export type DoPutPreparedStatementResult = Message<"arrow.flight.protocol.sql.Do
  * Use `create(DoPutPreparedStatementResultSchema)` to create a new message.
  */
 export const DoPutPreparedStatementResultSchema: GenMessage<DoPutPreparedStatementResult> = /*@__PURE__*/
-  messageDesc(file_arrow_flight_protocol_sql_FlightSql, 16);
+  messageDesc(file_arrow_flight_protocol_sql_FlightSql, 19);
 
