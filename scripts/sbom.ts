@@ -20,7 +20,7 @@ Object.assign(manifest.dependencies, bundled);
 const lock: Lock = readJson("package-lock.json");
 const packages = Object.fromEntries(
   Object.entries(lock.packages).flatMap(([path, { dev, ...entry }]) => {
-    const isBundled = BUNDLED.some((name) => path === `node_modules/${name}`);
+    const isBundled = BUNDLED.some((name) => `${path}/`.startsWith(`node_modules/${name}/`));
     return dev === true && !isBundled ? [] : [[path, entry]];
   }),
 ) as Lock["packages"] & { ""?: { devDependencies?: object; dependencies: object } };
