@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { connect } from "node:http2";
 import { create, fromBinary, type Message, toBinary } from "@bufbuild/protobuf";
+import { AnySchema, anyPack } from "@bufbuild/protobuf/wkt";
 import { type ServiceError, status } from "@grpc/grpc-js";
 import { afterAll, beforeAll, describe, test } from "vitest";
 import {
@@ -18,6 +19,7 @@ import {
   type Result,
   type SchemaResult,
 } from "../../src/gen/arrow/flight/protocol/Flight_pb.ts";
+import { CommandStatementQuerySchema } from "../../src/gen/arrow/flight/protocol/sql/FlightSql_pb.ts";
 import { encodeFrame } from "../../src/wires/grpc/frame.ts";
 import { people, personStream, rowsOf } from "../support/arrow.ts";
 import {
@@ -171,6 +173,22 @@ describe("Arrow Flight", () => {
         text: "the ticket is not from this gateway",
       });
     }
+  });
+
+  test("refuses the statement of a caller with other credentials, also where no caller is known", async () => {
+    const [one, other] = ["one", "other"].map((key) => connectFlight(server.port, { "x-api-key": key }));
+    const command = anyPack(
+      CommandStatementQuerySchema,
+      create(CommandStatementQuerySchema, { query: "SELECT 1" }),
+    );
+    const statement = { type: 2, cmd: toBinary(AnySchema, command) };
+    const [info] = (await one?.call<FlightInfo>("getFlightInfo", statement)) ?? [];
+    const ticket = info?.endpoint[0]?.ticket as object;
+    assert.equal(rowsOf(fromFlightData((await one?.call<FlightData>("doGet", ticket)) ?? [])).length, 1);
+    const failure = await failureOf(other?.call("doGet", ticket) as Promise<unknown>);
+    assert.equal(failure.code, status.PERMISSION_DENIED);
+    one?.close();
+    other?.close();
   });
 
   test("writes rows in every way, with options in the command or beside the rows", async () => {
