@@ -39,7 +39,7 @@ export async function openAuthenticator(
       throw new UsageError(`${flag} requires --auth ${ways.join(" or ")}`);
   }
   if (auth.length === 0) return undefined;
-  const { openWays } = await import("../open-authentication.ts");
+  const { openWays } = await import("./open-authentication.ts");
   const ways = await openWays(options, log);
   return createAuthenticator(ways, createFailureDelay({ cells: failures }));
 }

@@ -1,10 +1,10 @@
 import type { Logger } from "pino";
-import { proveByKeys } from "../auth/api-keys/authenticate-by-key.ts";
-import { openKeyRing } from "../auth/api-keys/key-ring.ts";
-import type { Way } from "../auth/authenticator.ts";
-import { proveByCertificates } from "../auth/certificates/authenticate-by-certificate.ts";
-import { UsageError } from "../config/option-spec.ts";
-import type { ServeOptions } from "../config/options/groups.ts";
+import { proveByKeys } from "../../auth/api-keys/authenticate-by-key.ts";
+import { openKeyRing } from "../../auth/api-keys/key-ring.ts";
+import type { Way } from "../../auth/authenticator.ts";
+import { proveByCertificates } from "../../auth/certificates/authenticate-by-certificate.ts";
+import { UsageError } from "../../config/option-spec.ts";
+import type { ServeOptions } from "../../config/options/groups.ts";
 
 /**
  * Opens the ways by which callers prove who they are; it loads only what the requested ones need.
@@ -23,9 +23,9 @@ export async function openWays(options: ServeOptions, log: Logger): Promise<read
 }
 
 async function openTokenWay(options: ServeOptions, log: Logger): Promise<Way> {
-  const { openVerifiers } = await import("./access/token-issuers.ts");
+  const { openVerifiers } = await import("./token-issuers.ts");
   const verifiers = await openVerifiers(options, log);
-  const { proveByTokens } = await import("../auth/tokens/authenticate-by-token.ts");
+  const { proveByTokens } = await import("../../auth/tokens/authenticate-by-token.ts");
   return proveByTokens({ verifiers, passesOn: options.passTokens });
 }
 
