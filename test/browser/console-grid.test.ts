@@ -207,6 +207,8 @@ describe("a table in the console", () => {
     await expect
       .poll(async () => (await ns.countTableRows({ id: ID, predicate: "price = 42.5" })).count)
       .toBe(1n);
+    // The rows are read again, and all of them are closed then.
+    await page.getByRole("button", { name: "Change…" }).waitFor({ state: "detached" });
     await page.getByRole("button", { name: "row 5", exact: true }).click();
     await page.getByRole("button", { name: "Delete…" }).click();
     await dialog(page).getByLabel("Rows for which").fill("price < 10");
