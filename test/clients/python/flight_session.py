@@ -2,6 +2,7 @@
 
 import json
 import sys
+import urllib.request
 
 import pyarrow as pa
 import pyarrow.flight as flight
@@ -97,4 +98,7 @@ refused(pa.lib.ArrowInvalid, lambda: put(path, rows, {"write": "upsert"}), "upse
 refused(NotImplementedError, lambda: client.do_exchange(path)[1].read_chunk(), "DoExchange")
 token = client.authenticate_basic_token("anyone", "a-token")
 assert token == (b"authorization", b"Bearer a-token"), token
+# Later sessions at this gateway list the root.
+json_type = {"content-type": "application/json"}
+urllib.request.urlopen(urllib.request.Request(f"http://{address}/v1/table/flight_rows/drop", b"{}", json_type))
 print("ok")

@@ -3,6 +3,7 @@
 import sys
 import threading
 import time
+import urllib.request
 
 import adbc_driver_flightsql.dbapi as flight_sql
 import pyarrow as pa
@@ -85,4 +86,7 @@ endless.close()
 assert fetch("SELECT 2 AS two").to_pydict() == {"two": [2]}
 cursor.close()
 connection.close()
+# Later sessions at this gateway list the root.
+json_type = {"content-type": "application/json"}
+urllib.request.urlopen(urllib.request.Request(f"http://{sys.argv[1]}/v1/table/sql_rows/drop", b"{}", json_type))
 print("ok")
