@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import errors from "undici/lib/core/errors.js";
+import { errors } from "../../../runtime/internals/undici.ts";
 import type { PlainExchange } from "./exchange.ts";
 import { readPlainHead } from "./head.ts";
 import { SentConnection } from "./sent-connection.ts";

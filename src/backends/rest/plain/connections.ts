@@ -1,8 +1,6 @@
 import type { Socket } from "node:net";
 import type { Dispatcher, Client as UndiciClient } from "undici";
-import buildConnector from "undici/lib/core/connect.js";
-import errors from "undici/lib/core/errors.js";
-import Client from "undici/lib/dispatcher/client.js";
+import { buildConnector, Client, errors } from "../../../runtime/internals/undici.ts";
 import type { Receiver } from "../bodies/receiver.ts";
 import type { UpstreamRequest } from "../transport/transport.ts";
 import { type ConnectionPool, type ConnectionTimes, PlainConnection } from "./connection.ts";

@@ -1,6 +1,5 @@
 import { Duplex } from "node:stream";
-import type buildConnector from "undici/lib/core/connect.js";
-import errors from "undici/lib/core/errors.js";
+import { type buildConnector, errors } from "../../../runtime/internals/undici.ts";
 
 /**
  * A connection for undici to read an answer whose request was already sent. It drops the bytes that undici writes, and holds the answer
