@@ -2,10 +2,11 @@
 // gateway alone. It has no credentials, no files and no network.
 import duckdb from "@duckdb/node-bindings";
 import * as arrow from "apache-arrow";
+import type { ColumnReader } from "./column-reader.ts";
 import { readFrame, writeFrame } from "./frames.ts";
 import type { ProcessBounds, Reply, Request } from "./messages.ts";
 import { bindParameters } from "./parameters.ts";
-import { type ColumnReader, columnReader } from "./read-vectors.ts";
+import { columnReader } from "./read-vectors.ts";
 import { registerScans, setTables } from "./scans.ts";
 
 /** Rows and bytes after which a batch of a result is complete. */

@@ -1,6 +1,7 @@
 // Copies columns of Arrow into vectors of DuckDB.
 import duckdb from "@duckdb/node-bindings";
 import { type Data, DataType, type Date_, DateUnit, type Float, Precision, Type } from "apache-arrow";
+import { isSet } from "../../arrow/bits.ts";
 import type { SqlType } from "../column-types.ts";
 
 /** Copies rows of a column, from one of them on, to the beginning of a vector. */
@@ -91,10 +92,7 @@ function copyBits(source: Uint8Array, from: number, target: Uint8Array, count: n
     target.set(source.subarray(from / 8, Math.ceil((from + count) / 8)));
     return;
   }
-  for (let i = 0; i < count; i++) {
-    const at = from + i;
-    if (((source[at >> 3] as number) >> (at & 7)) & 1) (target[i >> 3] as number) |= 1 << (i & 7);
-  }
+  for (let i = 0; i < count; i++) if (isSet(source, from + i)) (target[i >> 3] as number) |= 1 << (i & 7);
 }
 
 function copy(vector: duckdb.Vector, values: ArrayBufferView, bytes = values.byteLength): void {
@@ -109,10 +107,7 @@ function copyValues(vector: duckdb.Vector, data: Data, from: number, count: numb
 
 function writeBooleans(vector: duckdb.Vector, data: Data, from: number, count: number): void {
   const bytes = new Uint8Array(count);
-  for (let i = 0; i < count; i++) {
-    const at = from + i;
-    bytes[i] = ((data.values[at >> 3] as number) >> (at & 7)) & 1;
-  }
+  for (let i = 0; i < count; i++) bytes[i] = isSet(data.values, from + i) ? 1 : 0;
   copy(vector, bytes);
 }
 
@@ -131,31 +126,43 @@ function floatOfHalf(half: number): number {
 }
 
 function writeStrings(vector: duckdb.Vector, data: Data, from: number, count: number): void {
+  const bytesAt = bytesIn(data);
+  placeStrings(vector, count, (i) => (isValid(data, from + i) ? bytesAt(from + i) : undefined));
+}
+
+/** Returns what gives the bytes of a row of strings or bytes. */
+function bytesIn(data: Data): (row: number) => Uint8Array {
   const bytes = data.values as Uint8Array;
   const width = DataType.isFixedSizeBinary(data.type) ? data.type.byteWidth : undefined;
   const offsets = data.valueOffsets as Int32Array | BigInt64Array;
   const start = (row: number) => (width === undefined ? Number(offsets[row]) : row * width);
+  return (row) => bytes.subarray(start(row), start(row + 1));
+}
+
+/** Writes strings: short ones stand in the vector itself. @param valueAt returns the bytes of a row; undefined for a null. */
+function placeStrings(
+  vector: duckdb.Vector,
+  count: number,
+  valueAt: (row: number) => Uint8Array | undefined,
+): void {
   const strings = Buffer.alloc(count * STRING_BYTES);
-  const long: number[] = [];
+  const long: (readonly [row: number, value: Uint8Array])[] = [];
   for (let i = 0; i < count; i++) {
-    if (!isValid(data, from + i)) continue;
-    const [begin, end] = [start(from + i), start(from + i + 1)];
-    const length = end - begin;
-    if (length > SHORT_STRING) {
-      long.push(i);
+    const value = valueAt(i);
+    if (value === undefined) continue;
+    if (value.byteLength > SHORT_STRING) {
+      long.push([i, value]);
       continue;
     }
-    strings.writeUInt32LE(length, i * STRING_BYTES);
-    strings.set(bytes.subarray(begin, end), i * STRING_BYTES + 4);
+    strings.writeUInt32LE(value.byteLength, i * STRING_BYTES);
+    strings.set(value, i * STRING_BYTES + 4);
   }
   copy(vector, strings);
-  for (const i of long)
-    duckdb.vector_assign_string_element_len(vector, i, bytes.subarray(start(from + i), start(from + i + 1)));
+  for (const [i, value] of long) duckdb.vector_assign_string_element_len(vector, i, value);
 }
 
 function isValid(data: Data, row: number): boolean {
-  if (data.nullCount === 0 || data.nullBitmap.byteLength === 0) return true;
-  return (((data.nullBitmap[row >> 3] as number) >> (row & 7)) & 1) === 1;
+  return data.nullCount === 0 || data.nullBitmap.byteLength === 0 || isSet(data.nullBitmap, row);
 }
 
 /** DuckDB holds decimals in as few bytes as their width needs, Arrow in 16. */
@@ -282,15 +289,17 @@ function writeDictionary(write: WriteVector, vector: duckdb.Vector, data: Data, 
   if (values.nullCount > 0) throw new Error("a dictionary of the table has nulls among its values");
   const indices = data.values as ArrayLike<number | bigint>;
   if (DataType.isUtf8(values.type) || DataType.isLargeUtf8(values.type) || DataType.isBinary(values.type)) {
-    writeIndexedStrings(vector, data, values, indices, from, count);
+    const bytesAt = bytesIn(values);
+    placeStrings(vector, count, (i) =>
+      isValid(data, from + i) ? bytesAt(Number(indices[from + i])) : undefined,
+    );
     return;
   }
   if (ArrayBuffer.isView(values.values) && values.stride === 1 && !DataType.isBool(values.type)) {
-    const taken = (values.values as Int32Array).slice(0, 0);
-    const gathered = new (taken.constructor as Int32ArrayConstructor)(count);
+    const all = values.values as Int32Array;
+    const gathered = new (all.constructor as Int32ArrayConstructor)(count);
     for (let i = 0; i < count; i++)
-      if (isValid(data, from + i))
-        gathered[i] = (values.values as Int32Array)[Number(indices[from + i])] as number;
+      if (isValid(data, from + i)) gathered[i] = all[Number(indices[from + i])] as number;
     write(vector, { ...shell(values), values: gathered } as unknown as Data, 0, count);
     return;
   }
@@ -299,31 +308,4 @@ function writeDictionary(write: WriteVector, vector: duckdb.Vector, data: Data, 
 
 function shell({ type, typeId, stride }: Data) {
   return { type, typeId, stride, nullCount: 0, nullBitmap: new Uint8Array(), children: [] };
-}
-
-function writeIndexedStrings(
-  vector: duckdb.Vector,
-  data: Data,
-  values: Data,
-  indices: ArrayLike<number | bigint>,
-  from: number,
-  count: number,
-): void {
-  const offsets = values.valueOffsets as Int32Array | BigInt64Array;
-  const bytes = values.values as Uint8Array;
-  const text = (index: number) => bytes.subarray(Number(offsets[index]), Number(offsets[index + 1]));
-  const strings = Buffer.alloc(count * STRING_BYTES);
-  const long: (readonly [number, Uint8Array])[] = [];
-  for (let i = 0; i < count; i++) {
-    if (!isValid(data, from + i)) continue;
-    const value = text(Number(indices[from + i]));
-    if (value.byteLength > SHORT_STRING) {
-      long.push([i, value]);
-      continue;
-    }
-    strings.writeUInt32LE(value.byteLength, i * STRING_BYTES);
-    strings.set(value, i * STRING_BYTES + 4);
-  }
-  copy(vector, strings);
-  for (const [i, value] of long) duckdb.vector_assign_string_element_len(vector, i, value);
 }
