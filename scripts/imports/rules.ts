@@ -71,7 +71,7 @@ export const IMPORT_RULES: Readonly<Record<string, FolderRule>> = {
     maintenance: { may: ["batch", "catalog", "format", "idempotency", "jobs", "upkeep", "*"] },
   }),
   wires: { may: [...CORE, "dialects", "pipeline", "transcode"] },
-  "wires/flight": { may: [...CORE, "arrow", "pipeline", "transcode", "wires/*", "wires/grpc"] },
+  "wires/flight": { may: [...CORE, "arrow", "pipeline", "sql", "transcode", "wires/*", "wires/grpc"] },
   server: {
     may: [...CORE, "pipeline", "transcode", "wires"],
     parts: ["requests", "connections", "tls", "port", "app", "*", "admin"],

@@ -104,7 +104,6 @@ export function createSqlEngine(options: SqlOptions = {}): SqlEngine {
         return {
           ...found,
           run: (parameters, signal) => run(statement, call, parameters, signal),
-          async close() {},
         };
       throw new LanceError("Internal", "the statement was not bound");
     },

@@ -153,6 +153,5 @@ test("statements of a caller run one after the other, and past a number of them 
     assert.equal(refused.length, 1);
     assert.match(String(refused[0]?.reason), /no more than 1 SQL statements may wait/);
   } finally {
-    await small.close();
   }
 });

@@ -1,4 +1,5 @@
 import { LanceError } from "../namespace/errors.ts";
+import { createCallerQueue } from "../runtime/caller-queue.ts";
 import { type EngineProcess, startProcess } from "./engine-process.ts";
 import type { SqlBounds } from "./options.ts";
 
@@ -19,11 +20,6 @@ export interface ProcessPool {
 /** How long a process without work is kept, in milliseconds. */
 const IDLE_MS = 60_000;
 
-interface Waiting {
-  readonly caller: string;
-  readonly begin: () => void;
-}
-
 /** Creates a pool whose processes start when they are needed. */
 export function createProcessPool({
   memoryMib,
@@ -34,7 +30,8 @@ export function createProcessPool({
 }: SqlBounds): ProcessPool {
   const idle: { readonly process: EngineProcess; readonly timer: NodeJS.Timeout }[] = [];
   const leased = new Set<EngineProcess>();
-  const waiting: Waiting[] = [];
+  /** Begin the statements that wait. */
+  const waiting = createCallerQueue<() => void>();
   const running = new Map<string, number>();
   let count = 0;
   let isClosed = false;
@@ -51,30 +48,24 @@ export function createProcessPool({
     const left = (running.get(caller) ?? 1) - 1;
     if (left === 0) running.delete(caller);
     else running.set(caller, left);
-    const next = waiting.findIndex((other) => mayRun(other.caller));
-    if (next >= 0) waiting.splice(next, 1)[0]?.begin();
+    waiting.shift(mayRun)?.();
   }
 
   async function wait(caller: string, signal: AbortSignal): Promise<void> {
-    if (waiting.length >= maxWaiting)
+    if (waiting.size >= maxWaiting)
       throw new LanceError("Throttling", `no more than ${maxWaiting} SQL statements may wait at once`, {
         headers: { "retry-after": "1" },
       });
     const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const entry: Waiting = {
-      caller,
-      begin: () => {
-        enter(caller);
-        resolve();
-      },
+    const begin = () => {
+      enter(caller);
+      resolve();
     };
     const abort = () => {
-      const at = waiting.indexOf(entry);
-      if (at < 0) return;
-      waiting.splice(at, 1);
+      waiting.remove(begin, caller);
       reject(signal.reason);
     };
-    waiting.push(entry);
+    waiting.push(begin, caller);
     signal.addEventListener("abort", abort, { once: true });
     await promise.finally(() => signal.removeEventListener("abort", abort));
   }

@@ -57,7 +57,6 @@ export interface SqlStatement {
    *   statements wait
    */
   run(parameters: Uint8Array | undefined, signal: AbortSignal): AsyncIterable<Uint8Array>;
-  close(): Promise<void>;
 }
 
 /** Runs SQL over the tables of catalogs. It reads, and changes nothing. */

@@ -13,18 +13,12 @@ import { LanceError } from "../../namespace/errors.ts";
 import { createJsonEncoders } from "../../transcode/json/encode.ts";
 import { type FlightJson, parseFlightJson, placeBelow, requestFromJson } from "./json-request.ts";
 import type { PipelineCalls } from "./pipeline-calls.ts";
-import { readStart, streamOf } from "./put-stream.ts";
+import { readStart, streamOf, type Write } from "./put-stream.ts";
 import { isSqlCommand } from "./sql/commands.ts";
 import { putSql } from "./sql/put-sql.ts";
 import type { Tickets } from "./tickets.ts";
 
 const { createTable, insertIntoTable, mergeInsertIntoTable } = LanceNamespaceService.method;
-
-/** A way of writing: the operation, and its mode. */
-interface Write {
-  readonly method: DescMethodClientStreaming;
-  readonly mode?: CreateTableMode | InsertMode;
-}
 
 /** Values of the option `write`. */
 const WRITES: Readonly<Record<string, Write>> = {

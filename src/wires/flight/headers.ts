@@ -18,8 +18,8 @@ const SCHEME = /^(basic|bearer) +(\S.*)$/i;
 /** How the gateway's own API keys begin. */
 const KEY_PREFIX = "lgw_";
 
-/** The root, as LanceDB's clients call it in SQL. */
-const ROOT_NAME = "public";
+/** The root, as LanceDB's clients call it in SQL, and as schemas of SQL do. */
+export const ROOT_NAME = "public";
 
 /**
  * Reads the metadata of a Flight call.

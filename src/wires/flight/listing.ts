@@ -40,13 +40,11 @@ export async function* tablePages(
   calls: PipelineCalls,
   presented: Presented = {},
 ): AsyncIterable<{ readonly tables: readonly string[]; readonly call: Call }> {
-  let pageToken: string | undefined;
-  do {
-    const page = { limit: PAGE_NAMES, includeDeclared: false, ...(pageToken && { pageToken }) };
-    const { response, call } = await calls.unary(listTables, { ...page, id: [...namespace] }, presented);
-    yield { tables: response.tables, call };
-    ({ pageToken } = response);
-  } while (pageToken);
+  const request = { limit: PAGE_NAMES, includeDeclared: false, id: [...namespace] };
+  yield* pages(async (pageToken) => {
+    const { response, call } = await calls.unary(listTables, { ...request, ...pageToken }, presented);
+    return { tables: response.tables, call, pageToken: response.pageToken };
+  });
 }
 
 async function* namesIn(
@@ -54,11 +52,24 @@ async function* namesIn(
   calls: PipelineCalls,
   presented: Presented,
 ): AsyncIterable<string> {
-  let pageToken: string | undefined;
+  const request = { limit: PAGE_NAMES, id: [...namespace] };
+  const read = async (pageToken: NextPage) =>
+    (await calls.unary(listNamespaces, { ...request, ...pageToken }, presented)).response;
+  for await (const { namespaces } of pages(read)) yield* namespaces;
+}
+
+/** The part of a request that says where its page begins. */
+interface NextPage {
+  readonly pageToken?: string;
+}
+
+/** Yields the pages of a listing. */
+async function* pages<P extends { readonly pageToken?: string | undefined }>(
+  read: (next: NextPage) => Promise<P>,
+): AsyncIterable<P> {
+  let page: P | undefined;
   do {
-    const page = { limit: PAGE_NAMES, ...(pageToken && { pageToken }) };
-    const { response } = await calls.unary(listNamespaces, { ...page, id: [...namespace] }, presented);
-    yield* response.namespaces;
-    ({ pageToken } = response);
-  } while (pageToken);
+    page = await read(page?.pageToken ? { pageToken: page.pageToken } : {});
+    yield page;
+  } while (page.pageToken);
 }

@@ -1,13 +1,20 @@
 import { setImmediate } from "node:timers/promises";
-import type { Message } from "@bufbuild/protobuf";
+import type { DescMethodClientStreaming, Message } from "@bufbuild/protobuf";
 import { CONTINUATION, parseMessageHead } from "../../arrow/ipc/message.ts";
 import { END_OF_STREAM } from "../../arrow/ipc/stream.ts";
 import type { FlightData, FlightDescriptor } from "../../gen/arrow/flight/protocol/Flight_pb.ts";
+import type { CreateTableMode, InsertMode } from "../../gen/lance/namespace/v1/data_pb.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import { type FlightJson, parseFlightJson } from "./json-request.ts";
 
 /** Bytes to which the metadata of a message is padded, with its prefix. */
 const ALIGNMENT = 8;
+
+/** A way of writing: the operation, and its mode. */
+export interface Write {
+  readonly method: DescMethodClientStreaming;
+  readonly mode?: CreateTableMode | InsertMode;
+}
 
 /** The start of a stream: everything to its first rows. */
 export interface PutStart {
@@ -79,6 +86,12 @@ export async function* streamOf(
 
 /** Turns of the event loop in which the reset of a request that has ended arrives. */
 const RESET_TURNS = 3;
+
+/** Returns the number of rows in a message of Arrow. */
+export function rowsIn({ dataHeader }: FlightData): number {
+  const head = parseMessageHead(dataHeader, 0);
+  return head.kind === "batch" ? head.rows : 0;
+}
 
 /** Yields the parts of a message as a stream has them. */
 function* ipcMessage({ dataHeader, dataBody }: FlightData): Iterable<Uint8Array> {

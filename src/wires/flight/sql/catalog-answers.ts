@@ -5,6 +5,7 @@ import type {
 } from "../../../gen/arrow/flight/protocol/sql/FlightSql_pb.ts";
 import { QueryTableRequestSchema } from "../../../gen/lance/namespace/v1/query_pb.ts";
 import type { Identifier } from "../../../namespace/identifier.ts";
+import { ROOT_NAME } from "../headers.ts";
 import { isLeftOut, tablePages, visibleNamespaces } from "../listing.ts";
 import type { PipelineCalls, Presented } from "../pipeline-calls.ts";
 import { schemaOf } from "../read-flights.ts";
@@ -26,19 +27,16 @@ export interface CatalogView {
 /** Separates the names of a namespace in the name of a schema. */
 const DELIMITER = "$";
 
-/** Schema that is the root. */
-const ROOT_SCHEMA = "public";
-
 /** Returns the namespace of a schema. */
 export function namespaceOf(schema: string): Identifier {
-  return schema === ROOT_SCHEMA ? [] : schema.split(DELIMITER);
+  return schema === ROOT_NAME ? [] : schema.split(DELIMITER);
 }
 
 /** Returns the name of a namespace in SQL; undefined for one that SQL cannot name. */
 function schemaNameOf(namespace: Identifier): string | undefined {
-  if (namespace.length === 0) return ROOT_SCHEMA;
+  if (namespace.length === 0) return ROOT_NAME;
   const name = namespace.join(DELIMITER);
-  return name === ROOT_SCHEMA || namespace.some((each) => each.includes(DELIMITER)) ? undefined : name;
+  return name === ROOT_NAME || namespace.some((each) => each.includes(DELIMITER)) ? undefined : name;
 }
 
 /** Lists the schemas that a command asks for, in order. */

@@ -1,6 +1,5 @@
-import { create, type DescMethodClientStreaming, type Message, toBinary } from "@bufbuild/protobuf";
+import { create, type Message, toBinary } from "@bufbuild/protobuf";
 import { ARROW_STREAM } from "../../../arrow/ipc/ipc-forms.ts";
-import { parseMessageHead } from "../../../arrow/ipc/message.ts";
 import {
   type FlightData,
   type PutResult,
@@ -18,7 +17,7 @@ import { CreateTableMode, InsertMode } from "../../../gen/lance/namespace/v1/dat
 import { LanceNamespaceService } from "../../../gen/lance/namespace/v1/service_pb.ts";
 import { isLanceError, LanceError } from "../../../namespace/errors.ts";
 import type { PipelineCalls } from "../pipeline-calls.ts";
-import { type PutStart, streamOf } from "../put-stream.ts";
+import { type PutStart, rowsIn, streamOf, type Write } from "../put-stream.ts";
 import type { Tickets } from "../tickets.ts";
 import { namespaceOf } from "./catalog-answers.ts";
 import { parseSqlCommand, refuseTransaction } from "./commands.ts";
@@ -87,17 +86,11 @@ async function ingest(
   const data = create(HttpBodySchema, { contentType: ARROW_STREAM });
   const request = create(method.input, { id, mode, data } as never) as Message;
   let count = 0n;
-  const passed = ({ dataHeader }: FlightData) => {
-    const head = parseMessageHead(dataHeader, 0);
-    if (head.kind === "batch") count += BigInt(head.rows);
+  const passed = (message: FlightData) => {
+    count += BigInt(rowsIn(message));
   };
   await calls.upload(method, request as never, streamOf(start, signal, passed));
   return count;
-}
-
-interface Write {
-  readonly method: DescMethodClientStreaming;
-  readonly mode: CreateTableMode | InsertMode;
 }
 
 /** Returns the operation that an ingest is. Where the table may or may not exist, it looks first; the write fails if another call creates or drops the table after that. */
@@ -137,9 +130,8 @@ async function exists(id: string[], calls: PipelineCalls): Promise<boolean> {
 async function parametersIn(start: PutStart, signal: AbortSignal): Promise<Uint8Array> {
   const parts: Uint8Array[] = [];
   let [rows, length] = [0, 0];
-  const passed = ({ dataHeader }: FlightData) => {
-    const head = parseMessageHead(dataHeader, 0);
-    if (head.kind === "batch") rows += head.rows;
+  const passed = (message: FlightData) => {
+    rows += rowsIn(message);
   };
   for await (const part of streamOf(start, signal, passed)) {
     length += part.byteLength;

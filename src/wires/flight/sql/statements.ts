@@ -3,6 +3,7 @@ import { QueryTableRequestSchema } from "../../../gen/lance/namespace/v1/query_p
 import { LanceNamespaceService } from "../../../gen/lance/namespace/v1/service_pb.ts";
 import { DATABASE_HEADERS } from "../../../namespace/call/header-names.ts";
 import { LanceError } from "../../../namespace/errors.ts";
+import type { ReadableNamespace } from "../../../sql/namespace-tables.ts";
 import type { PipelineCalls, Presented } from "../pipeline-calls.ts";
 import { rowsOf } from "../read-flights.ts";
 import type { Statement } from "../tickets.ts";
@@ -26,39 +27,13 @@ export interface StatementSchemas {
 /** The caller of a statement. */
 export interface SqlCaller {
   /** Reads tables as the caller. */
-  readonly tables: TableReads;
+  readonly tables: ReadableNamespace;
   /** Name of the database in statements. */
   readonly database: string;
   /** Key of the caller. */
   readonly key: string;
   /** Ends the statement. */
   readonly signal: AbortSignal;
-}
-
-/** A table at a version or on a branch. */
-interface TableState {
-  readonly id: string[];
-  readonly version?: bigint | undefined;
-  readonly branch?: string | undefined;
-}
-
-/** Rows of a table. */
-interface TableQuery extends TableState {
-  readonly filter?: string;
-  readonly k?: bigint;
-  readonly columns?: { readonly columnNames: string[] };
-}
-
-/** Options of a read. */
-interface ReadOptions {
-  readonly signal?: AbortSignal | undefined;
-}
-
-/** Reads of tables by calls of the pipeline. */
-export interface TableReads {
-  describeTable(request: TableState, options: ReadOptions): Promise<{ readonly version?: bigint }>;
-  countTableRows(request: TableState, options: ReadOptions): Promise<{ readonly count: bigint }>;
-  queryTable(request: TableQuery, options: ReadOptions): { bytes(): AsyncIterable<Uint8Array> };
 }
 
 /** Name of the catalog of callers who name no database. */
@@ -77,7 +52,11 @@ export function catalogOf(headers: Readonly<Record<string, string>>): string {
  */
 export async function sqlCallerOf(calls: PipelineCalls, presented: Presented = {}): Promise<SqlCaller> {
   const key = await requireOwner(calls, presented);
-  const of = ({ signal }: ReadOptions): Presented => ({ ...presented, signal, keepsChunks: true });
+  const of = ({ signal }: { readonly signal?: AbortSignal | undefined }): Presented => ({
+    ...presented,
+    signal,
+    keepsChunks: true,
+  });
   return {
     key,
     database: catalogOf({ ...calls.headers, ...presented.database }),
