@@ -1,6 +1,6 @@
 import { keyIn, listNames } from "../../../src/backends/dir/format/storage.ts";
 import { createMultipartWrites, type Write } from "../../../src/backends/dir/operations/rows/multipart.ts";
-import { requireTable } from "../../../src/backends/dir/operations/tables/lookup.ts";
+import { requireTable } from "../../../src/backends/dir/operations/tables/find-table.ts";
 import { LanceNamespaceService } from "../../../src/gen/lance/namespace/v1/service_pb.ts";
 import { beginCall } from "../../support/caller.ts";
 import { rows, type Scenario, type World } from "./world.ts";

@@ -17,8 +17,9 @@ import type { DatasetRef } from "../format/dataset.ts";
 import type { ObjectStore } from "../format/storage.ts";
 import { openDirectory } from "../open-directory.ts";
 import type { DirContext } from "../operations/context.ts";
+import { requireTable } from "../operations/tables/find-table.ts";
 import { duringWork } from "../operations/tables/long-work.ts";
-import { datasetOf, requireTable, withData } from "../operations/tables/lookup.ts";
+import { datasetOf, withData } from "../operations/tables/open-data.ts";
 import { createManagedVersionOperations } from "../operations/versions/managed-versions.ts";
 
 /** Opens tables `a` and `b`, and a batch with two versions of `a` that another writer of `b` has refused. */

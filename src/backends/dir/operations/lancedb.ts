@@ -21,7 +21,7 @@ import { checkStorable, checkTypes } from "./rows/check-types.ts";
 import type { MultipartWrites } from "./rows/multipart.ts";
 import { withGuarded } from "./tables/call-data.ts";
 import { createCloneOperations } from "./tables/clone.ts";
-import { requireTable } from "./tables/lookup.ts";
+import { requireTable } from "./tables/find-table.ts";
 import { createWriteLogOperations } from "./tables/write-log.ts";
 import { createCherryPickOperations } from "./versions/cherry-pick.ts";
 

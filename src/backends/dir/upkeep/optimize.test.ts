@@ -7,7 +7,8 @@ import { openClient, silent, temporaryDirectory } from "../../../../test/fixture
 import { idsOf, rows } from "../../../../test/fixtures/dir/rows.ts";
 import { loadNative } from "../engine/native/load.ts";
 import { openDirectory } from "../open-directory.ts";
-import { datasetOf, requireTable } from "../operations/tables/lookup.ts";
+import { requireTable } from "../operations/tables/find-table.ts";
+import { datasetOf } from "../operations/tables/open-data.ts";
 import { inspectTable, type Work } from "./inspect.ts";
 import { optimizeTable } from "./optimize.ts";
 

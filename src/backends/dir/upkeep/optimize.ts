@@ -11,7 +11,8 @@ import { syncVersions } from "../format/versions/make-durable.ts";
 import { readTransactionMessage } from "../format/versions/transaction-records.ts";
 import { latestVersion, readVersion } from "../format/versions/version-files.ts";
 import type { ReadAhead } from "../operations/read/read-ahead.ts";
-import { datasetOf, type FoundTable, withData } from "../operations/tables/lookup.ts";
+import type { FoundTable } from "../operations/tables/find-table.ts";
+import { datasetOf, withData } from "../operations/tables/open-data.ts";
 import type { Work } from "./inspect.ts";
 
 /** Counts of a run. */

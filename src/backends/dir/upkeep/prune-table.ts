@@ -1,6 +1,7 @@
 import type { KnownVersions } from "../format/versions/examine-versions.ts";
 import { type PruneOptions, pruneVersions } from "../format/versions/prune.ts";
-import { datasetOf, type FoundTable } from "../operations/tables/lookup.ts";
+import type { FoundTable } from "../operations/tables/find-table.ts";
+import { datasetOf } from "../operations/tables/open-data.ts";
 import type { UpkeepTimes } from "./activity.ts";
 import type { UpkeepContext, UpkeepFigures } from "./optimize.ts";
 import { THINNED, type UpkeepPolicy } from "./policy.ts";

@@ -4,7 +4,8 @@ import type { ChangeContext } from "../batch/change-context.ts";
 import { resolveAbandoned } from "../batch/resolve.ts";
 import { walkAllTables } from "../catalog/walk.ts";
 import { latestVersion } from "../format/versions/version-files.ts";
-import { datasetOf, findTable } from "../operations/tables/lookup.ts";
+import { findTable } from "../operations/tables/find-table.ts";
+import { datasetOf } from "../operations/tables/open-data.ts";
 import type { UpkeepTimes } from "./activity.ts";
 import { findGoneLeases } from "./gone-leases.ts";
 

@@ -26,8 +26,9 @@ import { inRoomOfJob } from "../read/in-room.ts";
 import { dataOfJob } from "../read/job-data.ts";
 import { checkChange, memoryOfReads, memoryOfUpdate } from "../rows/change-memory.ts";
 import { withGuarded } from "../tables/call-data.ts";
+import { requireTable } from "../tables/find-table.ts";
 import { duringWork } from "../tables/long-work.ts";
-import { datasetOf, isMain, requireTable, withData } from "../tables/lookup.ts";
+import { datasetOf, isMain, withData } from "../tables/open-data.ts";
 import { mentions, refuseMisread } from "../tables/refuse-misread.ts";
 import { schemaOf } from "./columns.ts";
 

@@ -4,7 +4,7 @@ import type { NativeIndex, NativeIndexStats } from "../../engine/native/index.ts
 import { type ManifestIndex, readIndices } from "../../format/files/index-section.ts";
 import { readVersion } from "../../format/versions/version-files.ts";
 import type { Guarded } from "../tables/call-data.ts";
-import { datasetOf } from "../tables/lookup.ts";
+import { datasetOf } from "../tables/open-data.ts";
 
 type Storage = Pick<TableContext, "store">;
 type Data = Pick<Guarded, "table" | "found">;

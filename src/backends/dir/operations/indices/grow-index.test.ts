@@ -15,7 +15,8 @@ import { INDEX_SEEDS } from "../../format/changes/index-seed.ts";
 import { readIndices } from "../../format/files/index-section.ts";
 import { readVersion } from "../../format/versions/version-files.ts";
 import { openDirectory } from "../../open-directory.ts";
-import { datasetOf, requireTable } from "../tables/lookup.ts";
+import { requireTable } from "../tables/find-table.ts";
+import { datasetOf } from "../tables/open-data.ts";
 import { growIndex } from "./grow-index.ts";
 
 function rows(count: number, first = 0): Uint8Array {

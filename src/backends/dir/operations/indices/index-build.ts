@@ -19,7 +19,7 @@ import { sizeOfExpressions } from "../read/columns-size.ts";
 import { dataOfJob } from "../read/job-data.ts";
 import type { Guarded } from "../tables/call-data.ts";
 import { duringWork } from "../tables/long-work.ts";
-import { datasetOf, isMain, withData } from "../tables/lookup.ts";
+import { datasetOf, isMain, withData } from "../tables/open-data.ts";
 import { refuseMisread } from "../tables/refuse-misread.ts";
 import { allIndices, isSystemIndex } from "./all-indices.ts";
 import { growIndex } from "./grow-index.ts";

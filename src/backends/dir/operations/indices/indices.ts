@@ -22,7 +22,7 @@ import type { NativeIndex } from "../../engine/native/index.ts";
 import type { PageContext } from "../context.ts";
 import { pageOfNames } from "../paging.ts";
 import { openGuarded, withGuarded } from "../tables/call-data.ts";
-import { requireTable } from "../tables/lookup.ts";
+import { requireTable } from "../tables/find-table.ts";
 import { allIndices, isSystemIndex, statsOfIndex } from "./all-indices.ts";
 import {
   CREATE_INDEX,

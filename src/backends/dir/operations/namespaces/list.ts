@@ -15,7 +15,7 @@ import type { CatalogState } from "../../catalog/state/state.ts";
 import { PROBES, unlistedAmong } from "../../catalog/unlisted.ts";
 import type { DirContext, PageContext } from "../context.ts";
 import { pageSize } from "../paging.ts";
-import { isNamespace, namespaceNotFound, objectIdOf } from "../tables/lookup.ts";
+import { isNamespace, namespaceNotFound, objectIdOf } from "../tables/naming/object-names.ts";
 import { isDatabaseIn } from "./databases.ts";
 
 /** The operations that list children, page by page. */

@@ -24,7 +24,7 @@ import {
   namespaceNotFound,
   objectIdOf,
   requireParent,
-} from "../tables/lookup.ts";
+} from "../tables/naming/object-names.ts";
 import { isUnlistedTable, mayBeUnlisted } from "../tables/naming/unlisted-table.ts";
 import { newProperties, noDatabase, wantsDatabase } from "./databases.ts";
 

@@ -30,7 +30,7 @@ import { beginCall } from "../../../../../test/support/caller.ts";
 import { createPartBufferPool } from "../../../../arrow/ipc/part-buffer.ts";
 import { LanceNamespaceService } from "../../../../gen/lance/namespace/v1/service_pb.ts";
 import { openDirectory } from "../../open-directory.ts";
-import { requireTable } from "../tables/lookup.ts";
+import { requireTable } from "../tables/find-table.ts";
 import { insertRows } from "./insert.ts";
 
 /**

@@ -6,7 +6,7 @@ import { isRefusal } from "../../batch/run.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
 import { afterChange } from "../../format/changes/after-change.ts";
 import { newStagingKey } from "../../format/staging-key.ts";
-import { checkNewIdentifier } from "../tables/lookup.ts";
+import { checkNewIdentifier } from "../tables/naming/object-names.ts";
 import { planClaim } from "../tables/naming/plan-claim.ts";
 import { type Claim, takeName } from "../tables/naming/take-name.ts";
 import { confirmWritten } from "./first-version.ts";

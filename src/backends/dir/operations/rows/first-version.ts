@@ -3,7 +3,7 @@ import { isRootDirectory } from "../../catalog/base/location-names.ts";
 import type { CatalogContext, TableContext } from "../../catalog/catalog-context.ts";
 import { ownerOf, updateMark } from "../../catalog/table-marks.ts";
 import { afterChange } from "../../format/changes/after-change.ts";
-import type { FoundTable } from "../tables/lookup.ts";
+import type { FoundTable } from "../tables/find-table.ts";
 import { droppedMeanwhile, withStagedFile } from "./staged-write.ts";
 
 /**

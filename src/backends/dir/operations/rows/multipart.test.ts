@@ -13,7 +13,7 @@ import { createByteBudget } from "../../../../namespace/byte-budget.ts";
 import { copyCall } from "../../../../namespace/call/call.ts";
 import type { ObjectStore } from "../../format/storage.ts";
 import { openDirectory } from "../../open-directory.ts";
-import { requireTable } from "../tables/lookup.ts";
+import { requireTable } from "../tables/find-table.ts";
 import { createMultipartWrites } from "./multipart.ts";
 
 const rows = tableToIPC(new Table({ id: vectorFromArray([1, 2], new Int32()) }), "stream");

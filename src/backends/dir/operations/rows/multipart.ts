@@ -8,7 +8,8 @@ import { deleteIfSame } from "../../format/delete-if-same.ts";
 import { newStagingId } from "../../format/staging-key.ts";
 import { keyIn, listNames } from "../../format/storage.ts";
 import type { UploadContext } from "../context.ts";
-import { type FoundTable, isMain } from "../tables/lookup.ts";
+import type { FoundTable } from "../tables/find-table.ts";
+import { isMain } from "../tables/open-data.ts";
 import { type InsertOutcome, insertRows } from "./insert.ts";
 
 /** Writes whose parts arrive one by one, are kept as files, and become one version on completion. */

@@ -3,7 +3,8 @@ import type { TableContext } from "../../catalog/catalog-context.ts";
 import type { EarlyEnding } from "../../concurrency/early-end.ts";
 import { inTurn } from "../../concurrency/in-turn.ts";
 import { cancellationOf, untilAborted } from "../../concurrency/wait.ts";
-import { isMain, objectIdOf } from "../tables/lookup.ts";
+import { objectIdOf } from "../tables/naming/object-names.ts";
+import { isMain } from "../tables/open-data.ts";
 
 /** Longest wait for the changes of other callers, in milliseconds; most changes take less than a tenth of this. */
 const LONGEST_WAIT_MS = 1_000;

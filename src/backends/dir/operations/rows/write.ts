@@ -21,18 +21,9 @@ import { engineCall } from "../../engine/failures/errors.ts";
 import { afterChange } from "../../format/changes/after-change.ts";
 import type { UploadContext } from "../context.ts";
 import { checkTableProperties } from "../properties.ts";
-import {
-  checkNewIdentifier,
-  type FoundTable,
-  findTable,
-  isMain,
-  objectIdOf,
-  requireOpenTable,
-  requireParent,
-  requireTable,
-  tableExists,
-  withData,
-} from "../tables/lookup.ts";
+import { type FoundTable, findTable, requireTable } from "../tables/find-table.ts";
+import { checkNewIdentifier, objectIdOf, requireParent, tableExists } from "../tables/naming/object-names.ts";
+import { isMain, requireOpenTable, withData } from "../tables/open-data.ts";
 import { requireUnchanged } from "../tables/require-row.ts";
 import { createNew } from "./create-new.ts";
 import { writeFirst } from "./first-version.ts";

@@ -12,8 +12,9 @@ import { findMisread } from "../../engine/workarounds/misread-lists/misread-page
 import { afterChange } from "../../format/changes/after-change.ts";
 import { syncVersion } from "../../format/versions/make-durable.ts";
 import { readVersion } from "../../format/versions/version-files.ts";
+import type { FoundTable } from "./find-table.ts";
 import { startLongChange } from "./long-change.ts";
-import { datasetOf, type FoundTable, openData, type Reference, requireOpenTable } from "./lookup.ts";
+import { datasetOf, openData, type Reference, requireOpenTable } from "./open-data.ts";
 import { misreadOf, type Reads, refuseMisread } from "./refuse-misread.ts";
 import { safeFilter } from "./safe-filter.ts";
 import { versionWork } from "./version-work.ts";

@@ -15,7 +15,7 @@ import { UPKEEP_TIMES } from "../../upkeep/activity.ts";
 import { DEFAULT_POLICY } from "../../upkeep/policy.ts";
 import { pruneTable } from "../../upkeep/prune-table.ts";
 import { createCloneOperations } from "./clone.ts";
-import { requireTable } from "./lookup.ts";
+import { requireTable } from "./find-table.ts";
 
 test("a version is not pruned while it is cloned", async (t) => {
   const root = await temporaryDirectory(t);

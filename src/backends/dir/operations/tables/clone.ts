@@ -14,10 +14,11 @@ import { readTag, tagNotFound } from "../../format/versions/refs/refs.ts";
 import { readVersion } from "../../format/versions/version-files.ts";
 import { noteOwnVersion } from "../../format/versions/version-ledger.ts";
 import { createApart } from "../rows/create-new.ts";
+import { type FoundTable, requireTable } from "./find-table.ts";
 import { duringWork } from "./long-work.ts";
-import { datasetOf, type FoundTable, requireTable, withData } from "./lookup.ts";
 import { planPrivateClaim } from "./naming/plan-claim.ts";
 import { tableAt } from "./naming/table-at.ts";
+import { datasetOf, withData } from "./open-data.ts";
 
 /** The operation that makes a table from a version of another one; see docs/adr/0009. */
 export function createCloneOperations(context: ChangeContext): Pick<LanceDbExtensions, "cloneTable"> {

@@ -20,7 +20,8 @@ import { readTag, tagNotFound } from "../../format/versions/refs/refs.ts";
 import { readVersion } from "../../format/versions/version-files.ts";
 import type { DirectAccessContext } from "../context.ts";
 import { credentialsFor, directAccess } from "./direct-access.ts";
-import { datasetOf, type FoundTable, isMain, type Reference, requireTable, withData } from "./lookup.ts";
+import { type FoundTable, requireTable } from "./find-table.ts";
+import { datasetOf, isMain, type Reference, withData } from "./open-data.ts";
 import { isWritten } from "./table-data.ts";
 
 /** The operations that describe a table. */

@@ -18,7 +18,8 @@ import { createLocalStore } from "../../format/local/local-store.ts";
 import { openDirectory } from "../../open-directory.ts";
 import { createRemoteStore } from "../../stores/remote-store.ts";
 import { createDropOperations } from "./drop.ts";
-import { requireTable, withData } from "./lookup.ts";
+import { requireTable } from "./find-table.ts";
+import { withData } from "./open-data.ts";
 
 /** Drops a table of the root, and lets another process act before the look at the directory. */
 async function dropAfter(t: TestContext, root: string, before: () => Promise<unknown>): Promise<unknown> {

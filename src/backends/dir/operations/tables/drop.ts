@@ -15,7 +15,8 @@ import { isRootDirectory } from "../../catalog/base/location-names.ts";
 import type { CatalogContext } from "../../catalog/catalog-context.ts";
 import type { Mutation } from "../../catalog/commits/decide.ts";
 import type { Draft } from "../../catalog/state/draft.ts";
-import { type FoundTable, objectIdOf, tableNotFound } from "./lookup.ts";
+import type { FoundTable } from "./find-table.ts";
+import { objectIdOf, tableNotFound } from "./naming/object-names.ts";
 import { requireRow } from "./require-row.ts";
 
 /** The operations that drop and deregister tables. */

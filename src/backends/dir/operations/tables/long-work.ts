@@ -2,7 +2,8 @@ import { LanceError } from "../../../../namespace/errors.ts";
 import { type Identifier, joinIdentifier, parseIdentifier } from "../../../../namespace/identifier.ts";
 import type { ChangeContext } from "../../batch/change-context.ts";
 import { resolveAbandoned } from "../../batch/resolve.ts";
-import { type FoundTable, findTable, tableNotFound } from "./lookup.ts";
+import { type FoundTable, findTable } from "./find-table.ts";
+import { tableNotFound } from "./naming/object-names.ts";
 
 /** The table of long work. */
 export interface WorkPlace {

@@ -36,7 +36,8 @@ import { buildQuery, type Run } from "../query/build.ts";
 import { startRun } from "../read/run-query.ts";
 import { createChangeOperations } from "../rows/change.ts";
 import { openGuarded } from "./call-data.ts";
-import { datasetOf, requireTable } from "./lookup.ts";
+import { requireTable } from "./find-table.ts";
+import { datasetOf } from "./open-data.ts";
 
 interface Row {
   readonly id: number;

@@ -8,7 +8,13 @@ import { resolveAbandoned } from "../../batch/resolve.ts";
 import { runBatch } from "../../batch/run.ts";
 import { isRootDirectory } from "../../catalog/base/location-names.ts";
 import type { Draft } from "../../catalog/state/draft.ts";
-import { checkNewIdentifier, objectIdOf, requireParent, tableExists, tableNotFound } from "./lookup.ts";
+import {
+  checkNewIdentifier,
+  objectIdOf,
+  requireParent,
+  tableExists,
+  tableNotFound,
+} from "./naming/object-names.ts";
 import { isUnlistedTable } from "./naming/unlisted-table.ts";
 import { requireRow } from "./require-row.ts";
 

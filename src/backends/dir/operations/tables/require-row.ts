@@ -3,7 +3,8 @@ import type { Identifier } from "../../../../namespace/identifier.ts";
 import type { CatalogContext } from "../../catalog/catalog-context.ts";
 import type { Draft } from "../../catalog/state/draft.ts";
 import { unlistedAmong } from "../../catalog/unlisted.ts";
-import { type FoundTable, objectIdOf, requireTable, tableNotFound } from "./lookup.ts";
+import { type FoundTable, requireTable } from "./find-table.ts";
+import { objectIdOf, tableNotFound } from "./naming/object-names.ts";
 
 /**
  * Returns the table of a call that is about to take it from its name. A table without a row gets one, because only rows can

@@ -19,7 +19,7 @@ import type { NativeTable } from "../../engine/native/native.ts";
 import { openDirectory } from "../../open-directory.ts";
 import { createChangeOperations } from "../rows/change.ts";
 import { insertRows } from "../rows/insert.ts";
-import { requireTable } from "./lookup.ts";
+import { requireTable } from "./find-table.ts";
 
 const { insertIntoTable, updateTable } = LanceNamespaceService.method;
 const row = streamOf({ id: { type: new Int32(), values: [1] } });

@@ -5,7 +5,7 @@ import { ownerOf, updateMark } from "../../catalog/table-marks.ts";
 import { forEachOf } from "../../concurrency/for-each.ts";
 import { type DatasetRef, dataDirectory } from "../../format/dataset.ts";
 import { readVersion } from "../../format/versions/version-files.ts";
-import type { FoundTable } from "./lookup.ts";
+import type { FoundTable } from "./find-table.ts";
 
 /** Failures of the engine when files or the directory of a table are gone. */
 const OF_MISSING_FILES = ["DataLoss", "Internal"] as const;

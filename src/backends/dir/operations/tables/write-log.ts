@@ -10,7 +10,7 @@ import type { LanceDbExtensions } from "../../../../namespace/lance-namespace.ts
 import type { TableContext } from "../../catalog/catalog-context.ts";
 import type { NativeLsmWriteSpec } from "../../engine/native/lsm.ts";
 import { withGuarded } from "./call-data.ts";
-import { requireTable } from "./lookup.ts";
+import { requireTable } from "./find-table.ts";
 
 const NO_MOVE = "moving rows from the log of a table into the table is not supported by the engine";
 

@@ -18,7 +18,8 @@ import { MAX_RUNNING_JOBS } from "../../jobs/running-jobs.ts";
 import { openDirectory } from "../../open-directory.ts";
 import { createBackfillOperations, EXPRESSION_KEY } from "../columns/backfill.ts";
 import { createIndexOperations } from "../indices/indices.ts";
-import { datasetOf, requireTable } from "../tables/lookup.ts";
+import { requireTable } from "../tables/find-table.ts";
+import { datasetOf } from "../tables/open-data.ts";
 import { createBranchOperations } from "./branches.ts";
 
 /** Returns an object of the engine, one of whose methods is replaced. */

@@ -33,7 +33,8 @@ import {
 } from "../../format/versions/version-files.ts";
 import type { JobContext, PageContext } from "../context.ts";
 import { pageOfNames } from "../paging.ts";
-import { datasetOf, requireTable, withData } from "../tables/lookup.ts";
+import { requireTable } from "../tables/find-table.ts";
+import { datasetOf, withData } from "../tables/open-data.ts";
 import { REFERENCES } from "./refuse-referred.ts";
 import { refuseLost, requireDataset } from "./versions.ts";
 

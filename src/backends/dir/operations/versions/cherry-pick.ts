@@ -35,7 +35,8 @@ import { branchNotFound, readBranch } from "../../format/versions/refs/refs.ts";
 import { readVersion } from "../../format/versions/version-files.ts";
 import { filesOf } from "../../format/versions/version-parts.ts";
 import { withGuarded } from "../tables/call-data.ts";
-import { datasetOf, requireTable } from "../tables/lookup.ts";
+import { requireTable } from "../tables/find-table.ts";
+import { datasetOf } from "../tables/open-data.ts";
 import { REFERENCES } from "./refuse-referred.ts";
 import { openDataset } from "./versions.ts";
 

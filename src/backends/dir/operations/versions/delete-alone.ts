@@ -7,7 +7,8 @@ import type { TableContext } from "../../catalog/catalog-context.ts";
 import type { WriteGate } from "../../concurrency/write-gate.ts";
 import { normalizeBranch } from "../../format/dataset.ts";
 import { reachNewest } from "../../format/versions/delete-versions.ts";
-import { datasetOf, type FoundTable, findTable } from "../tables/lookup.ts";
+import { type FoundTable, findTable } from "../tables/find-table.ts";
+import { datasetOf } from "../tables/open-data.ts";
 import { toRanges } from "./plan-batch.ts";
 
 /** Longest wait for the running changes of a table, in milliseconds. */

@@ -16,8 +16,9 @@ import { WORK_DIRECTORY } from "../../batch/work-notes.ts";
 import { engineCall } from "../../engine/failures/errors.ts";
 import { keyIn, listNames } from "../../format/storage.ts";
 import { openDirectory } from "../../open-directory.ts";
+import { requireTable } from "../tables/find-table.ts";
 import { duringWork } from "../tables/long-work.ts";
-import { requireTable, withData } from "../tables/lookup.ts";
+import { withData } from "../tables/open-data.ts";
 import { createManagedVersionOperations } from "./managed-versions.ts";
 
 const method = LanceNamespaceService.method;

@@ -29,14 +29,10 @@ import type { PreparedVersion } from "../../format/versions/prepared-version.ts"
 import { openBranch } from "../../format/versions/refs/refs.ts";
 import { findVersions, latestVersion, type VersionName } from "../../format/versions/version-files.ts";
 import { takeRow } from "../tables/drop.ts";
-import {
-  checkNewIdentifier,
-  datasetOf,
-  type FoundTable,
-  findTable,
-  tableNotFound,
-} from "../tables/lookup.ts";
+import { type FoundTable, findTable } from "../tables/find-table.ts";
+import { checkNewIdentifier, tableNotFound } from "../tables/naming/object-names.ts";
 import { planClaim } from "../tables/naming/plan-claim.ts";
+import { datasetOf } from "../tables/open-data.ts";
 import { isWritten } from "../tables/table-data.ts";
 import { adoptVersions } from "./adopt.ts";
 import { refuseReferred } from "./refuse-referred.ts";

@@ -19,7 +19,8 @@ import { openDirectory } from "../../open-directory.ts";
 import { UPKEEP_TIMES } from "../../upkeep/activity.ts";
 import { DEFAULT_POLICY } from "../../upkeep/policy.ts";
 import { pruneTable } from "../../upkeep/prune-table.ts";
-import { datasetOf, requireTable } from "../tables/lookup.ts";
+import { requireTable } from "../tables/find-table.ts";
+import { datasetOf } from "../tables/open-data.ts";
 import { createVersionOperations } from "./versions.ts";
 
 /**

@@ -27,7 +27,8 @@ import {
 import type { DirectAccessContext, PageContext } from "../context.ts";
 import { decodeToken, encodeToken, pageSize } from "../paging.ts";
 import { commitsHere } from "../tables/direct-access.ts";
-import { datasetOf, type FoundTable, isMain, requireTable, withData } from "../tables/lookup.ts";
+import { type FoundTable, requireTable } from "../tables/find-table.ts";
+import { datasetOf, isMain, withData } from "../tables/open-data.ts";
 import { isWritten } from "../tables/table-data.ts";
 import { adoptVersions } from "./adopt.ts";
 

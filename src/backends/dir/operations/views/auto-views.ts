@@ -3,7 +3,7 @@ import type { Identifier } from "../../../../namespace/identifier.ts";
 import type { Catalog } from "../../catalog/catalog.ts";
 import type { CatalogView } from "../../catalog/state/view.ts";
 import { walkTables } from "../../catalog/walk.ts";
-import { objectIdOf } from "../tables/lookup.ts";
+import { objectIdOf } from "../tables/naming/object-names.ts";
 import { isAutoView, SOURCE_QUERY } from "./definition.ts";
 import { parseViewQuery } from "./query-text.ts";
 

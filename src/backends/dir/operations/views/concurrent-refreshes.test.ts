@@ -11,7 +11,7 @@ import type { Jobs } from "../../jobs/jobs.ts";
 import type { JobWork } from "../../jobs/running-jobs.ts";
 import { openDirectory } from "../../open-directory.ts";
 import type { DirContext } from "../context.ts";
-import { requireTable } from "../tables/lookup.ts";
+import { requireTable } from "../tables/find-table.ts";
 import { createViewOperations } from "./views.ts";
 
 test("concurrent refreshes add no row twice", async (t) => {

@@ -11,7 +11,8 @@ import { LanceNamespaceService } from "../../../../gen/lance/namespace/v1/servic
 import { commitMetadata } from "../../format/changes/commit.ts";
 import { openDirectory } from "../../open-directory.ts";
 import { optimizeTable } from "../../upkeep/optimize.ts";
-import { datasetOf, requireTable } from "../tables/lookup.ts";
+import { requireTable } from "../tables/find-table.ts";
+import { datasetOf } from "../tables/open-data.ts";
 import { createViewExtensions } from "./extensions.ts";
 
 /** Compacts a table; returns whether it had fragments to join. */

@@ -1,7 +1,7 @@
 import type { Identifier } from "../../../../namespace/identifier.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
 import type { JobContext } from "../context.ts";
-import { requireTable } from "../tables/lookup.ts";
+import { requireTable } from "../tables/find-table.ts";
 
 /** The kind of the jobs that refresh a view. */
 export const REFRESH_VIEW = "refresh_view";

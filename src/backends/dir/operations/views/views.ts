@@ -15,8 +15,9 @@ import { afterChange } from "../../format/changes/after-change.ts";
 import { tableOf } from "../jobs.ts";
 import { checkProperties } from "../properties.ts";
 import { openGuarded } from "../tables/call-data.ts";
+import { requireTable } from "../tables/find-table.ts";
 import { duringWork } from "../tables/long-work.ts";
-import { checkNewIdentifier, requireTable } from "../tables/lookup.ts";
+import { checkNewIdentifier } from "../tables/naming/object-names.ts";
 import { refuseLost } from "../versions/versions.ts";
 import {
   checkDefinition,

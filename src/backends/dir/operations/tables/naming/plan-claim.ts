@@ -10,8 +10,8 @@ import { checkNewLocation, LocationTaken } from "../../../catalog/base/location-
 import type { CatalogContext } from "../../../catalog/catalog-context.ts";
 import type { CatalogView } from "../../../catalog/state/view.ts";
 import { expireClaim, isHiddenUnder } from "../../../catalog/table-marks.ts";
-import { checkNewIdentifier, objectIdOf, requireParent, tableExists } from "../lookup.ts";
 import { checkFree, checkOutsideOfTables, isFree } from "./free-location.ts";
+import { checkNewIdentifier, objectIdOf, requireParent, tableExists } from "./object-names.ts";
 import type { Claim } from "./take-name.ts";
 import { isUnlistedTable, mayBeUnlisted } from "./unlisted-table.ts";
 

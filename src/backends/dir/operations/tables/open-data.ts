@@ -1,96 +1,16 @@
-import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
-import {
-  checkNewName,
-  type Identifier,
-  isSpecifiedName,
-  joinIdentifier,
-  unspecifiedName,
-} from "../../../../namespace/identifier.ts";
+import { isLanceError } from "../../../../namespace/errors.ts";
+import type { Identifier } from "../../../../namespace/identifier.ts";
 import { traced } from "../../../../runtime/tracing.ts";
-import { rootLocation } from "../../catalog/base/location-names.ts";
-import type { CatalogContext, TableContext } from "../../catalog/catalog-context.ts";
-import type { CatalogView } from "../../catalog/state/view.ts";
+import type { TableContext } from "../../catalog/catalog-context.ts";
 import type { Lease } from "../../engine/handles.ts";
 import type { NativeTable } from "../../engine/native/native.ts";
 import { createVersionAnswers } from "../../engine/version-answers.ts";
 import { type DatasetRef, normalizeBranch } from "../../format/dataset.ts";
 import { readSegments } from "../../format/files/index-section.ts";
 import { readVersion, versionNotFound } from "../../format/versions/version-files.ts";
-import { isUnlistedTable } from "./naming/unlisted-table.ts";
+import { type FoundTable, requireTable } from "./find-table.ts";
+import { objectIdOf } from "./naming/object-names.ts";
 import { isWritten } from "./table-data.ts";
-
-/** A table as the catalog knows it. */
-export interface FoundTable {
-  readonly id: Identifier;
-  /** The location relative to the base. */
-  readonly location: string;
-  /** The absolute path, as in answers. */
-  readonly path: string;
-  readonly properties: Readonly<Record<string, string>>;
-  /** Whether the manifest has a row for the table; a table of the first version of the format has none. */
-  readonly listed: boolean;
-}
-
-/** Returns the form of an identifier in the manifest; the root is the empty string. */
-export function objectIdOf(id: Identifier): string {
-  return id.length === 0 ? "" : joinIdentifier(id);
-}
-
-/**
- * Refuses the root, and names that a new object must not have. The object keeps its name if it exists, or moves under it.
- *
- * @param moved the name of the object before the change. Default: it is new, if it does not exist
- * @throws LanceError InvalidInput
- */
-export async function checkNewIdentifier(
-  context: CatalogContext,
-  id: Identifier,
-  moved?: string,
-): Promise<void> {
-  const name = id.at(-1);
-  if (name === undefined) throw new LanceError("InvalidInput", "the identifier of a table must not be empty");
-  for (const each of id) checkNewName(each);
-  if (context.names === "unicode" || isSpecifiedName(name) || name === moved) return;
-  const state = await context.catalog.read();
-  if (state.get(objectIdOf(id)) !== undefined) return;
-  if (await isUnlistedTable(context, state, id)) return;
-  throw unspecifiedName(name);
-}
-
-/** Finds a table in a state, or in the root by its directory alone. */
-export async function findTable(
-  context: CatalogContext,
-  state: CatalogView,
-  id: Identifier,
-): Promise<FoundTable | undefined> {
-  const { layout } = context;
-  const row = state.get(objectIdOf(id));
-  if (row !== undefined) {
-    if (row.objectType !== "table" || row.location === undefined) return undefined;
-    return {
-      id,
-      location: row.location,
-      path: layout.pathOf(row.location),
-      properties: row.properties,
-      listed: true,
-    };
-  }
-  if (!(await isUnlistedTable(context, state, id))) return undefined;
-  const location = rootLocation(id);
-  return { id, location, path: layout.pathOf(location), properties: {}, listed: false };
-}
-
-/**
- * Returns the table of a call.
- *
- * @throws LanceError TableNotFound; InvalidInput for the root
- */
-export async function requireTable(context: CatalogContext, id: Identifier): Promise<FoundTable> {
-  if (id.length === 0) throw new LanceError("InvalidInput", "the identifier of a table must not be empty");
-  const table = await findTable(context, await context.catalog.read(), id);
-  if (table === undefined) throw tableNotFound(id);
-  return table;
-}
 
 /** A table of a call, and its data if it could be opened while the catalog was checked. */
 export interface OpenedTable {
@@ -246,31 +166,4 @@ export function isMain(branch: string | undefined): boolean {
 function checkVersion(dataset: DatasetRef, version: bigint): number {
   if (version > 0n && version <= BigInt(Number.MAX_SAFE_INTEGER)) return Number(version);
   throw versionNotFound(dataset, version);
-}
-
-export function tableNotFound(id: Identifier): LanceError {
-  return new LanceError("TableNotFound", `Table '${joinIdentifier(id)}' was not found`);
-}
-
-export function tableExists(id: Identifier): LanceError {
-  return new LanceError("TableAlreadyExists", `Table '${joinIdentifier(id)}' already exists`);
-}
-
-export function namespaceNotFound(id: Identifier): LanceError {
-  return new LanceError("NamespaceNotFound", `Namespace not found: ${joinIdentifier(id)}`);
-}
-
-/** Whether a namespace exists; the root always does. */
-export function isNamespace(state: CatalogView, id: Identifier): boolean {
-  return id.length === 0 || state.get(objectIdOf(id))?.objectType === "namespace";
-}
-
-/**
- * Checks that the parent namespace of a new object exists.
- *
- * @throws LanceError NamespaceNotFound
- */
-export function requireParent(state: CatalogView, id: Identifier): void {
-  const parent = id.slice(0, -1);
-  if (!isNamespace(state, parent)) throw namespaceNotFound(parent);
 }

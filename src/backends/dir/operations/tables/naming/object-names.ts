@@ -1,0 +1,64 @@
+import { LanceError } from "../../../../../namespace/errors.ts";
+import {
+  checkNewName,
+  type Identifier,
+  isSpecifiedName,
+  joinIdentifier,
+  unspecifiedName,
+} from "../../../../../namespace/identifier.ts";
+import type { CatalogContext } from "../../../catalog/catalog-context.ts";
+import type { CatalogView } from "../../../catalog/state/view.ts";
+import { isUnlistedTable } from "./unlisted-table.ts";
+
+/** Returns the form of an identifier in the manifest; the root is the empty string. */
+export function objectIdOf(id: Identifier): string {
+  return id.length === 0 ? "" : joinIdentifier(id);
+}
+
+/**
+ * Refuses the root, and names that a new object must not have. The object keeps its name if it exists, or moves under it.
+ *
+ * @param moved the name of the object before the change. Default: it is new, if it does not exist
+ * @throws LanceError InvalidInput
+ */
+export async function checkNewIdentifier(
+  context: CatalogContext,
+  id: Identifier,
+  moved?: string,
+): Promise<void> {
+  const name = id.at(-1);
+  if (name === undefined) throw new LanceError("InvalidInput", "the identifier of a table must not be empty");
+  for (const each of id) checkNewName(each);
+  if (context.names === "unicode" || isSpecifiedName(name) || name === moved) return;
+  const state = await context.catalog.read();
+  if (state.get(objectIdOf(id)) !== undefined) return;
+  if (await isUnlistedTable(context, state, id)) return;
+  throw unspecifiedName(name);
+}
+
+export function tableNotFound(id: Identifier): LanceError {
+  return new LanceError("TableNotFound", `Table '${joinIdentifier(id)}' was not found`);
+}
+
+export function tableExists(id: Identifier): LanceError {
+  return new LanceError("TableAlreadyExists", `Table '${joinIdentifier(id)}' already exists`);
+}
+
+export function namespaceNotFound(id: Identifier): LanceError {
+  return new LanceError("NamespaceNotFound", `Namespace not found: ${joinIdentifier(id)}`);
+}
+
+/** Whether a namespace exists; the root always does. */
+export function isNamespace(state: CatalogView, id: Identifier): boolean {
+  return id.length === 0 || state.get(objectIdOf(id))?.objectType === "namespace";
+}
+
+/**
+ * Checks that the parent namespace of a new object exists.
+ *
+ * @throws LanceError NamespaceNotFound
+ */
+export function requireParent(state: CatalogView, id: Identifier): void {
+  const parent = id.slice(0, -1);
+  if (!isNamespace(state, parent)) throw namespaceNotFound(parent);
+}
