@@ -43,17 +43,18 @@ export const IMPORT_RULES: Readonly<Record<string, FolderRule>> = {
   ...inDirectory({
     concurrency: { may: [] },
     format: { may: ["concurrency"], parts: ["*", "local", "files", "versions", "changes"] },
+    ownership: { may: ["concurrency", "format"] },
     engine: { may: ["concurrency", "format", "backends/*"] },
     stores: { may: ["concurrency", "format", "backends/*", "backends/resilience"] },
-    jobs: { may: ["concurrency", "format"] },
+    jobs: { may: ["concurrency", "format", "ownership"] },
     catalog: {
       may: ["batch", "concurrency", "engine", "format", "stores"],
       parts: ["state", "manifest", "commits", "base", "exchange", "*"],
     },
-    batch: { may: ["catalog", "concurrency", "format", "jobs"] },
-    idempotency: { may: ["batch", "format"] },
+    batch: { may: ["catalog", "concurrency", "format", "jobs", "ownership"] },
+    idempotency: { may: ["format", "ownership"] },
     vending: { may: ["stores", "backends/*", "backends/upstream-identity"] },
-    upkeep: { may: ["batch", "catalog", "concurrency", "engine", "format", "operations"] },
+    upkeep: { may: ["batch", "catalog", "concurrency", "engine", "format", "operations", "ownership"] },
     operations: {
       may: [
         "batch",
@@ -62,6 +63,7 @@ export const IMPORT_RULES: Readonly<Record<string, FolderRule>> = {
         "engine",
         "format",
         "jobs",
+        "ownership",
         "stores",
         "upkeep",
         "vending",

@@ -24,8 +24,8 @@ import { type DatasetRef, manifestKey } from "../format/dataset.ts";
 import { createLocalStore } from "../format/local/local-store.ts";
 import { latestVersion } from "../format/versions/version-files.ts";
 import { openDirectory } from "../open-directory.ts";
+import { identifyProcess } from "../ownership/owner.ts";
 import { digestOf } from "./intent.ts";
-import { identifyProcess } from "./owner.ts";
 
 const rows = tableToIPC(new Table({ id: vectorFromArray([1], new Int32()) }), "stream");
 const store = createLocalStore();

@@ -20,7 +20,7 @@ import { openDirectory } from "../open-directory.ts";
 import type { DirContext } from "../operations/context.ts";
 import { createManagedVersionOperations } from "../operations/versions/managed-versions.ts";
 import { digestOf } from "./intent.ts";
-import { createJournal, type LeaseTimes } from "./journal.ts";
+import { createJournal, type JournalTimes } from "./journal.ts";
 import { resolveAbandoned, takeBack } from "./resolve.ts";
 
 const rows = tableToIPC(new Table({ id: vectorFromArray([1], new Int32()) }), "stream");
@@ -28,7 +28,7 @@ const rows = tableToIPC(new Table({ id: vectorFromArray([1], new Int32()) }), "s
 const HOUR_AGO = new Date(Date.now() - 3_600_000);
 
 /** Refused notes stay for longer than an hour. */
-const TIMES: LeaseTimes = { renewMs: 60_000, leaseMs: 60_000, lifeMs: 60_000, retainMs: 7_200_000 };
+const TIMES: JournalTimes = { renewMs: 60_000, leaseMs: 60_000, lifeMs: 60_000, retainMs: 7_200_000 };
 
 /** Returns tables `a` and `b`, a process that commits both at once, and another process that takes over from it. */
 async function createWorld(t: TestContext) {
@@ -50,7 +50,7 @@ async function createWorld(t: TestContext) {
     notes: () => readdir(intents),
     versions: async () => (await Promise.all(datasets.map(latestVersion))).map((found) => found?.version),
     /** Looks for abandoned notes as another process does: the notes are of another machine, and an hour old. */
-    async takeOver(times: Partial<LeaseTimes> = {}) {
+    async takeOver(times: Partial<JournalTimes> = {}) {
       const names = (await readdir(intents)).filter((name) => name.endsWith(".json"));
       for (const name of names) {
         const path = join(intents, name);

@@ -1,10 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { LanceError } from "../../../namespace/errors.ts";
-import { createSilence } from "../format/owner-silence.ts";
-import { keyIn, listNames, type ObjectStore } from "../format/storage.ts";
+import { keyIn, type ObjectStore } from "../format/storage.ts";
 import type { StorageClock } from "../format/storage-clock.ts";
+import { createNotes } from "../ownership/notes.ts";
+import { hasLeft, type Owner, THIS_PROCESS } from "../ownership/owner.ts";
+import type { LeaseTimes } from "../ownership/renewal.ts";
+import { createSilence } from "../ownership/silence.ts";
 import type { Intent } from "./intent.ts";
-import { hasEnded, type Owner, THIS_PROCESS } from "./owner.ts";
 
 /** A recorded intent. */
 export interface PendingIntent {
@@ -52,28 +54,20 @@ export interface Journal {
 /** Directory of the intents in the base of a catalog; implementations of the public format ignore it. */
 export const INTENTS_DIRECTORY = ".intents";
 
-/** Times of leases, in milliseconds. */
-export interface LeaseTimes {
-  /** Interval between renewals. */
-  readonly renewMs: number;
-  /** Silence, by the storage's clock, after which another process takes over. */
-  readonly leaseMs: number;
+/** Times of the notes of changes, in milliseconds. */
+export interface JournalTimes extends LeaseTimes {
   /** Longest time until a change commits; then its own process abandons it. */
   readonly lifeMs: number;
   /** How long the note of a refused change stays, so that late work of its slow owner is taken back. */
   readonly retainMs: number;
 }
 
-const TIMES: LeaseTimes = {
+const TIMES: JournalTimes = {
   renewMs: 10_000,
   leaseMs: 60_000,
   lifeMs: 15 * 60_000,
   retainMs: 30 * 60_000,
 };
-
-/** A note is written once and removed once, so renewals have a file of their own: they must not bring it back. */
-const NOTE = ".json";
-const RENEWAL = ".alive";
 
 interface Entry {
   readonly owner: Owner;
@@ -97,12 +91,11 @@ export function createJournal(
   base: string,
   store: ObjectStore,
   clock: StorageClock,
-  { renewMs, leaseMs, lifeMs, retainMs }: LeaseTimes = TIMES,
+  times: JournalTimes = TIMES,
 ): Journal {
-  const directory = keyIn(base, INTENTS_DIRECTORY);
+  const notes = createNotes(keyIn(base, INTENTS_DIRECTORY), store, clock, ".json");
   const silence = createSilence(clock);
-  const noteOf = (id: string) => `${directory}/${id}${NOTE}`;
-  const renewalOf = (id: string) => `${directory}/${id}${RENEWAL}`;
+  const noteOf = notes.keyOf;
 
   async function remove(id: string): Promise<void> {
     await (unanswered.has(id) ? store.put(noteOf(id), ENDED) : store.delete(noteOf(id)));
@@ -126,20 +119,6 @@ export function createJournal(
     }
   }
 
-  /**
-   * Returns the time of the last sign of a change, in milliseconds since 1970 by the storage's clock; undefined if it
-   * has ended meanwhile.
-   */
-  async function lastSeen(id: string): Promise<number | undefined> {
-    const [note, renewal] = await Promise.all([noteOf(id), renewalOf(id)].map((key) => store.head(key)));
-    return note && Math.max(note.modifiedMillis, renewal?.modifiedMillis ?? 0);
-  }
-  async function isAbandoned(id: string, { owner }: Entry): Promise<boolean> {
-    if (owner.process === THIS_PROCESS.process) return leftBehind.has(id);
-    if (await hasEnded(owner)) return true;
-    const seen = await lastSeen(id);
-    return seen !== undefined && silence.isLonger(id, seen, leaseMs);
-  }
   function pending(id: string, { owner, intent }: Entry): PendingIntent {
     return {
       id,
@@ -148,94 +127,66 @@ export function createJournal(
       async isOver() {
         // A bucket may still carry out a request of a process that has ended.
         const isBounded = store.files !== undefined || intent.versions.length === 0;
-        if (isBounded && (owner.process === THIS_PROCESS.process || (await hasEnded(owner)))) return true;
+        if (isBounded && (await hasLeft(owner, false))) return true;
         const begun = (await store.head(noteOf(id)))?.modifiedMillis ?? 0;
-        return silence.isLonger(noteOf(id), begun, retainMs);
+        return silence.isLonger(noteOf(id), begun, times.retainMs);
       },
       async end() {
         await remove(id);
-        await store.delete(renewalOf(id));
+        await notes.removeSigns(id);
       },
     };
   }
-  async function idsOf(ending: string): Promise<string[]> {
-    const names = await listNames(store, directory);
-    return names.filter((name) => name.endsWith(ending)).map((name) => name.slice(0, -ending.length));
-  }
   async function entries(): Promise<{ id: string; entry: Entry | undefined }[]> {
     const found: { id: string; entry: Entry | undefined }[] = [];
-    for (const id of await idsOf(NOTE)) {
+    for (const id of await notes.ids()) {
       const bytes = await store.get(noteOf(id));
       if (bytes !== undefined) found.push({ id, entry: parseEntry(bytes) });
     }
     return found;
   }
 
-  /** Renews the lease of a change until the returned function is called. */
-  function renew(id: string, onRenewed: (startedAt: number) => void): () => Promise<void> {
-    let renewing: Promise<void> | undefined;
-    const timer = setInterval(() => {
-      const startedAt = performance.now();
-      renewing ??= store
-        .put(renewalOf(id), Buffer.from(""))
-        .then(() => onRenewed(startedAt))
-        .catch(() => {})
-        .finally(() => {
-          renewing = undefined;
-        });
-    }, renewMs).unref();
-    return async () => {
-      clearInterval(timer);
-      await renewing;
-    };
-  }
   return {
     async begin(intent) {
       const id = randomUUID();
       const begun = performance.now();
-      let [renewedAt, hasRenewals] = [begun, false];
       await write(id, { owner: THIS_PROCESS, intent });
-      const stop = renew(id, (startedAt) => {
-        [renewedAt, hasRenewals] = [startedAt, true];
-      });
+      const { isFresh, stop } = notes.renew(id, times, begun);
       return {
         id,
         intent,
         isOpen: () => isOpen(id),
-        isHeld() {
-          const now = performance.now();
-          return now - renewedAt < leaseMs && now - begun < lifeMs;
-        },
+        isHeld: () => isFresh() && performance.now() - begun < times.lifeMs,
         async end() {
-          await stop();
+          const hasSigns = await stop();
           await remove(id);
-          if (hasRenewals) await store.delete(renewalOf(id));
+          if (hasSigns) await notes.removeSigns(id);
         },
         abandon() {
           void stop();
           leftBehind.add(id);
         },
-        leaveToOthers: stop,
+        leaveToOthers: async () => void (await stop()),
       };
     },
     async abandoned() {
       const found: PendingIntent[] = [];
       for (const { id, entry } of await entries()) {
-        if (entry !== undefined && (await isAbandoned(id, entry))) found.push(pending(id, entry));
+        if (entry === undefined) continue;
+        if (await notes.isLeft(id, entry.owner, !leftBehind.has(id), times.leaseMs))
+          found.push(pending(id, entry));
       }
       return found;
     },
     isOpen,
-    ids: async () => new Set(await idsOf(NOTE)),
+    ids: async () => new Set(await notes.ids()),
     async removing() {
       const departures = (await entries()).flatMap(({ entry }) => entry?.intent.departures ?? []);
       return new Set(departures.filter(({ remove }) => remove).map(({ location }) => location));
     },
     async broken() {
-      const notes = (await entries()).filter(({ entry }) => entry === undefined);
-      const known = new Set(await idsOf(NOTE));
-      const renewals = (await idsOf(RENEWAL)).filter((id) => !known.has(id));
-      return [...notes.map(({ id }) => noteOf(id)), ...renewals.map(renewalOf)];
+      const unread = (await entries()).filter(({ entry }) => entry === undefined);
+      return [...unread.map(({ id }) => noteOf(id)), ...(await notes.strays())];
     },
   };
 }

@@ -5,7 +5,7 @@ import { type TestContext, test } from "vitest";
 import { ended } from "../../../../test/fixtures/dir/batch.ts";
 import { temporaryDirectory } from "../../../../test/fixtures/dir/directory-backend.ts";
 import { createLocalStore } from "../format/local/local-store.ts";
-import { identifyProcess } from "./owner.ts";
+import { THIS_PROCESS } from "../ownership/owner.ts";
 import { createWorkNotes, WORK_DIRECTORY } from "./work-notes.ts";
 
 /** The notes of a directory, by a clock that a test can put forward. */
@@ -42,7 +42,7 @@ async function openNotes(t: TestContext) {
 }
 
 /** A process of which this one cannot tell whether it has ended. */
-const elsewhere = { ...identifyProcess(), process: "other", kernel: "of another machine" };
+const elsewhere = { ...THIS_PROCESS, process: "other", kernel: "of another machine" };
 
 test("a location is at work until all work there has ended", async (t) => {
   const { notes, names } = await openNotes(t);

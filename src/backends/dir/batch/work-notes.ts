@@ -1,8 +1,8 @@
 import { createHash, randomUUID } from "node:crypto";
-import { createSilence } from "../format/owner-silence.ts";
-import { keyIn, listNames, type ObjectStore } from "../format/storage.ts";
+import { keyIn, type ObjectStore } from "../format/storage.ts";
 import type { StorageClock } from "../format/storage-clock.ts";
-import { hasEnded, type Owner, THIS_PROCESS } from "./owner.ts";
+import { createNotes } from "../ownership/notes.ts";
+import { type Owner, THIS_PROCESS } from "../ownership/owner.ts";
 
 /**
  * Notes of long work on tables, which show that something may still be written to a location. The directory of a
@@ -30,33 +30,26 @@ export const WORK_DIRECTORY = ".work";
  */
 const STALE_AFTER = 24 * 60 * 60 * 1000;
 
-/** Interval between signs of work that goes on, and silence after which {@link WorkNotes.isOtherAtWork} takes it for over, in milliseconds. */
-const RENEW_MS = 60_000;
+/** Times of the signs of work that goes on. */
+const TIMES = { renewMs: 60_000, leaseMs: STALE_AFTER };
+
+/** Silence after which {@link WorkNotes.isOtherAtWork} takes work for over, in milliseconds. */
 const SILENT_MS = 10 * 60_000;
 
-/** Ending of the file that is written with each sign: a late one must not bring a note back. */
-const ALIVE = ".alive";
-
-/** The keys of the notes of this process whose work goes on. */
+/** The ids of the notes of this process whose work goes on. */
 const running = new Set<string>();
 
 /** Opens the notes of a base directory, given by its key. */
 export function createWorkNotes(base: string, store: ObjectStore, clock: StorageClock): WorkNotes {
-  const directory = keyIn(base, WORK_DIRECTORY);
-  const silence = createSilence(clock);
+  const notes = createNotes(keyIn(base, WORK_DIRECTORY), store, clock);
 
   /** Returns the process whose work a note is about; undefined if that has ended, or has given no sign for so long. */
-  async function workerOf(key: string, silentMs: number): Promise<Owner | undefined> {
-    const [bytes, info, sign] = await Promise.all([store.get(key), store.head(key), store.head(key + ALIVE)]);
+  async function workerOf(id: string, silentMs: number): Promise<Owner | undefined> {
+    const bytes = await store.get(notes.keyOf(id));
     // Only a loss of power leaves a note without content, and it has ended the process.
     const owner = bytes && parseOwner(bytes);
-    if (owner === undefined || info === undefined) return undefined;
-    const seen = Math.max(info.modifiedMillis, sign?.modifiedMillis ?? 0);
-    const isOver =
-      owner.process === THIS_PROCESS.process
-        ? !running.has(key)
-        : (await hasEnded(owner)) || (await silence.isLonger(key, seen, silentMs));
-    return isOver ? undefined : owner;
+    if (owner === undefined || (await notes.isLeft(id, owner, running.has(id), silentMs))) return undefined;
+    return owner;
   }
   /** Finds a process at work at a location. */
   async function isAtWork(
@@ -65,40 +58,32 @@ export function createWorkNotes(base: string, store: ObjectStore, clock: Storage
     counts: (owner: Owner) => boolean,
   ): Promise<boolean> {
     const start = `${nameOf(location)}-`;
-    for (const name of await listNames(store, directory)) {
-      if (!name.startsWith(start) || name.endsWith(ALIVE)) continue;
-      const owner = await workerOf(keyIn(directory, name), silentMs);
+    for (const id of await notes.ids()) {
+      if (!id.startsWith(start)) continue;
+      const owner = await workerOf(id, silentMs);
       if (owner !== undefined && counts(owner)) return true;
     }
     return false;
   }
-  /** Gives signs until the returned function is called. */
-  function renew(key: string): () => Promise<void> {
-    let renewing: Promise<void> | undefined;
-    const timer = setInterval(() => {
-      renewing = store.putHint(key + ALIVE, Buffer.from("")).catch(() => {});
-    }, RENEW_MS).unref();
-    return async () => {
-      clearInterval(timer);
-      await renewing;
-      if (renewing !== undefined) await store.delete(key + ALIVE);
-    };
-  }
   return {
     async begin(location) {
-      const key = keyIn(directory, `${nameOf(location)}-${randomUUID()}`);
-      running.add(key);
+      const id = `${nameOf(location)}-${randomUUID()}`;
+      const begun = performance.now();
+      running.add(id);
       try {
-        await store.putHint(key, Buffer.from(JSON.stringify(THIS_PROCESS)));
+        await store.putHint(notes.keyOf(id), Buffer.from(JSON.stringify(THIS_PROCESS)));
       } catch (error) {
-        running.delete(key);
+        running.delete(id);
         throw error;
       }
-      const stop = renew(key);
+      const { stop } = notes.renew(id, TIMES, begun);
+      const removeSigns = async () => {
+        if (await stop()) await notes.removeSigns(id);
+      };
       return async () => {
-        running.delete(key);
+        running.delete(id);
         // Files that stay are stale.
-        await Promise.all([store.delete(key), stop()]).catch(() => {});
+        await Promise.all([store.delete(notes.keyOf(id)), removeSigns()]).catch(() => {});
       };
     },
     isAtWork: (location) => isAtWork(location, STALE_AFTER, () => true),
@@ -106,16 +91,10 @@ export function createWorkNotes(base: string, store: ObjectStore, clock: Storage
     isOtherAtWork: (location) =>
       isAtWork(location, SILENT_MS, (owner) => owner.process !== THIS_PROCESS.process),
     async stale() {
-      const found: string[] = [];
-      const names = new Set(await listNames(store, directory));
-      for (const name of names) {
-        const key = keyIn(directory, name);
-        const isStale = name.endsWith(ALIVE)
-          ? !names.has(name.slice(0, -ALIVE.length))
-          : (await workerOf(key, STALE_AFTER)) === undefined;
-        if (isStale) found.push(key);
-      }
-      return found;
+      const stale: string[] = [];
+      for (const id of await notes.ids())
+        if ((await workerOf(id, STALE_AFTER)) === undefined) stale.push(notes.keyOf(id));
+      return [...stale, ...(await notes.strays())];
     },
   };
 }

@@ -1,15 +1,13 @@
 import { randomUUID } from "node:crypto";
 import type { EarlierCall, KeptOutcome, TakenKey } from "../../../namespace/call/idempotency.ts";
 import type { ErrorName } from "../../../namespace/errors.ts";
-import { hasEnded, identifyProcess, type Owner } from "../batch/owner.ts";
 import { damagedFile } from "../format/files/damaged-file.ts";
 import { parseJsonFile } from "../format/files/json-file.ts";
 import type { ObjectStore } from "../format/storage.ts";
-
-const OWNER = identifyProcess();
+import { hasLeft, type Owner, THIS_PROCESS } from "../ownership/owner.ts";
 
 /** The calls of this process that are in flight. The record of any other says that it runs only if its end could not be written. */
-const underWay = new Set<string>();
+const inFlight = new Set<string>();
 
 /** The calls of this process whose records a bucket may write once more, also after a deletion: an attempt had no answer. */
 const unanswered = new Set<string>();
@@ -30,9 +28,9 @@ export interface StoredCall {
 
 /** Begins a call of this process with a request. */
 export function beginCall(request: string): StoredCall {
-  const call: StoredCall = { call: randomUUID(), owner: OWNER, request, state: "running" };
+  const call: StoredCall = { call: randomUUID(), owner: THIS_PROCESS, request, state: "running" };
   // Before others can see its record.
-  underWay.add(call.call);
+  inFlight.add(call.call);
   return call;
 }
 
@@ -84,7 +82,7 @@ export async function giveBack(store: ObjectStore, own: string, stored: StoredCa
 
 /** Forgets a call that this process does not carry out any longer. */
 export function forget({ call }: StoredCall): void {
-  underWay.delete(call);
+  inFlight.delete(call);
   unanswered.delete(call);
 }
 
@@ -108,8 +106,7 @@ async function earlierCall(stored: StoredCall): Promise<EarlierCall | undefined>
   const { call, owner, request, state, body, answer, error } = stored;
   if (state === "released") return undefined;
   if (state !== "done") {
-    const isHere = owner.process === OWNER.process;
-    const isOver = state === "ended" || (isHere ? !underWay.has(call) : await hasEnded(owner));
+    const isOver = state === "ended" || (await hasLeft(owner, inFlight.has(call)));
     return { request, state: isOver ? "ended" : "running" };
   }
   const kept = answer === undefined ? undefined : Buffer.from(answer, "base64");

@@ -1,4 +1,4 @@
-import { createSilence } from "../format/owner-silence.ts";
+import { createSilence } from "../ownership/silence.ts";
 import { begunOf, type Job, withEvent } from "./job.ts";
 import type { Lessee } from "./lessee.ts";
 import type { JobsOptions } from "./options.ts";

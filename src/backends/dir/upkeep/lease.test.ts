@@ -4,8 +4,9 @@ import { temporaryDirectory } from "../../../../test/fixtures/dir/directory-back
 import { createDiskBucket } from "../../../../test/support/disk-bucket.ts";
 import { createLocalStore } from "../format/local/local-store.ts";
 import { listNames, type ObjectStore } from "../format/storage.ts";
+import type { FencedLease } from "../ownership/fenced-lease.ts";
 import { createRemoteStore } from "../stores/remote-store.ts";
-import { createUpkeepLeases, UPKEEP_DIRECTORY, type UpkeepLease } from "./lease.ts";
+import { createUpkeepLeases, UPKEEP_DIRECTORY } from "./lease.ts";
 
 const STORES: Readonly<Record<string, (root: string) => ObjectStore>> = {
   "a disk": createLocalStore,
@@ -35,7 +36,7 @@ describe.each(Object.entries(STORES))("leases on %s", (_, createStore) => {
     return (await listNames(store, directory)).map((name) => `${directory}/${name}`);
   }
 
-  const taken = (lease: UpkeepLease | undefined): UpkeepLease => {
+  const taken = (lease: FencedLease | undefined): FencedLease => {
     assert.ok(lease);
     return lease;
   };

@@ -6,9 +6,10 @@ import { walkAllTables } from "../catalog/walk.ts";
 import { type FoundTable, findTable } from "../operations/tables/find-table.ts";
 import { duringWork } from "../operations/tables/long-work.ts";
 import { datasetOf } from "../operations/tables/open-data.ts";
+import type { FencedLease } from "../ownership/fenced-lease.ts";
 import { UPKEEP_TIMES } from "./activity.ts";
 import { inspectTable, type TableFacts } from "./inspect.ts";
-import type { UpkeepLease, UpkeepLeases } from "./lease.ts";
+import type { UpkeepLeases } from "./lease.ts";
 import { type Compacted, optimizeTable, type UpkeepContext } from "./optimize.ts";
 import { DEFAULT_POLICY, policyOf, type UpkeepPolicy } from "./policy.ts";
 import { type PruneFigures, pruneTable } from "./prune-table.ts";
@@ -111,7 +112,7 @@ async function plan(context: UpkeepContext, table: FoundTable, policy: UpkeepPol
   return { outcome: outcomeOf(isWork || figures.versionsRemoved > 0), before, ...figures };
 }
 
-async function work(context: UpkeepContext, table: FoundTable, policy: UpkeepPolicy, lease: UpkeepLease) {
+async function work(context: UpkeepContext, table: FoundTable, policy: UpkeepPolicy, lease: FencedLease) {
   const dataset = datasetOf(context, table);
   const before = await inspectTable(dataset);
   await optimizeFully(context, table, before);
@@ -158,7 +159,7 @@ async function optimizePatiently(context: UpkeepContext, table: FoundTable): Pro
 async function withLease<T>(
   { leases, waitMs }: OptimizeOptions,
   { location }: FoundTable,
-  held: (lease: UpkeepLease) => Promise<T>,
+  held: (lease: FencedLease) => Promise<T>,
 ): Promise<T> {
   const until = performance.now() + waitMs;
   let lease = await leases.acquire(location);

@@ -7,8 +7,9 @@ import { openDirectory } from "../open-directory.ts";
 import type { DirContext } from "../operations/context.ts";
 import { requireTable } from "../operations/tables/find-table.ts";
 import { datasetOf } from "../operations/tables/open-data.ts";
+import type { FencedLease } from "../ownership/fenced-lease.ts";
 import { type ActiveTable, createActivity, UPKEEP_TIMES } from "./activity.ts";
-import { createUpkeepLeases, type UpkeepLease } from "./lease.ts";
+import { createUpkeepLeases } from "./lease.ts";
 import { optimizeTables } from "./optimize-now.ts";
 import { DEFAULT_POLICY } from "./policy.ts";
 import { type TendContext, tend } from "./tend.ts";
@@ -25,7 +26,7 @@ async function openTable(t: TestContext) {
   const clock = { now: async () => Date.now() + ahead };
   const leasesOf = () => createUpkeepLeases(context.layout.baseKey, context.store, clock);
   const [first, second] = [leasesOf(), leasesOf()];
-  let taken: UpkeepLease | undefined;
+  let taken: FencedLease | undefined;
   t.onTestFinished(() => taken?.abandon());
   const slow: DirContext = {
     ...context,

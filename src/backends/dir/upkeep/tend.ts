@@ -5,9 +5,10 @@ import { untilAborted } from "../concurrency/wait.ts";
 import { type FoundTable, findTable } from "../operations/tables/find-table.ts";
 import { duringWork } from "../operations/tables/long-work.ts";
 import { datasetOf } from "../operations/tables/open-data.ts";
+import type { FencedLease } from "../ownership/fenced-lease.ts";
 import type { ActiveTable, Tended, UpkeepTimes } from "./activity.ts";
 import { inspectTable, isCheap, memoryOf, type Need, needOf, type TableFacts, type Work } from "./inspect.ts";
-import type { UpkeepLease, UpkeepLeases } from "./lease.ts";
+import type { UpkeepLeases } from "./lease.ts";
 import { type Compacted, optimizeTable, type UpkeepContext, type UpkeepFigures } from "./optimize.ts";
 import { policyOf, type UpkeepPolicy } from "./policy.ts";
 import { hasSurplus, NOT_PRUNED, pruneTable } from "./prune-table.ts";
@@ -142,7 +143,7 @@ interface Plan {
 async function carryOut(
   { context, times, leases, signal, onRun }: TendContext,
   { active, table, policy, facts, work, waitMs, prunes }: Plan,
-  lease: UpkeepLease,
+  lease: FencedLease,
 ): Promise<Tended> {
   const started = performance.now();
   const compaction =

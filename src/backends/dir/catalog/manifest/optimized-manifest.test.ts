@@ -5,9 +5,9 @@ import { test } from "vitest";
 import { openBaseDirectory, table } from "../../../../../test/fixtures/catalog/catalog.ts";
 import { silent } from "../../../../../test/fixtures/dir/directory-backend.ts";
 import { engineWith } from "../../../../../test/fixtures/dir/engine.ts";
-import { identifyProcess } from "../../batch/owner.ts";
 import { createWorkNotes, WORK_DIRECTORY } from "../../batch/work-notes.ts";
 import { findVersions } from "../../format/versions/version-files.ts";
+import { THIS_PROCESS } from "../../ownership/owner.ts";
 import { createManifestTable, MANIFEST_NAME, type ManifestTable } from "./manifest-table.ts";
 
 const { signal } = new AbortController();
@@ -38,7 +38,7 @@ test("the manifest is not pruned while another process has the engine join its f
     if (left !== undefined) return;
     const directory = join(base, WORK_DIRECTORY);
     const [own = ""] = await readdir(directory);
-    const note = JSON.stringify({ ...identifyProcess(), process: "other", kernel: "of another machine" });
+    const note = JSON.stringify({ ...THIS_PROCESS, process: "other", kernel: "of another machine" });
     await writeFile(join(directory, own), note);
     await drop(names.slice(4_000, 4_010));
     for (let i = 0; i < 25; i++) await other.mutate((draft) => draft.put(table(`u${i}`)));

@@ -1,17 +1,14 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { cancellationOf, untilAborted } from "../../concurrency/wait.ts";
-import { createSilence } from "../../format/owner-silence.ts";
 import type { ObjectStore } from "../../format/storage.ts";
 import type { StorageClock } from "../../format/storage-clock.ts";
+import { keepRenewing, type LeaseTimes } from "../../ownership/renewal.ts";
+import { createSilence } from "../../ownership/silence.ts";
 import { upkeepDirectory } from "../../upkeep/lease.ts";
 
 /** Times of the locks, in milliseconds. */
-export interface MergeLockTimes {
-  /** Silence after which another process takes a lock over. */
-  readonly leaseMs: number;
-  /** Interval between renewals. */
-  readonly renewMs: number;
+export interface MergeLockTimes extends LeaseTimes {
   /** Time for which a lock is kept after its last use, so that merges that follow each other need no requests. */
   readonly keepMs: number;
   /** Time of use after which a process lets others have their turn. */
@@ -69,27 +66,17 @@ export function createMergeLocks(
 
   function hold(location: string, key: string, owner: Uint8Array, writtenAt: number): Held {
     const { promise: released, resolve } = Promise.withResolvers<void>();
-    let renewedAt = writtenAt;
-    let last = Promise.resolve();
-    // A late owner leaves the lock to the next one.
-    const isFresh = () => performance.now() - renewedAt < leaseMs;
-    const renewal = setInterval(() => {
-      const startedAt = performance.now();
-      if (!isFresh()) return;
-      const renew = async () => {
-        await store.put(key, owner);
-        renewedAt = startedAt;
-      };
-      last = last.then(renew).catch(() => {});
-    }, renewMs).unref();
+    const { isFresh, stop } = keepRenewing(() => store.put(key, owner), { leaseMs, renewMs }, writtenAt);
     let idle: NodeJS.Timeout | undefined;
     const giveBack = () => {
       if (lock.users > 0 || !held.delete(location)) return;
       clearTimeout(idle);
-      clearInterval(renewal);
       // Without the deletion, others wait until the lock is silent.
-      last = last.then(async () => void (isFresh() && (await store.delete(key)))).catch(() => {});
-      last.then(resolve);
+      const remove = async () => void (isFresh() && (await store.delete(key)));
+      void stop()
+        .then(remove)
+        .catch(() => {})
+        .then(resolve);
     };
     const lock: Held = {
       users: 0,

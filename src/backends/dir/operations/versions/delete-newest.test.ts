@@ -11,11 +11,11 @@ import {
 import { idsOf, rows } from "../../../../../test/fixtures/dir/rows.ts";
 import { beginCall } from "../../../../../test/support/caller.ts";
 import { LanceNamespaceService } from "../../../../gen/lance/namespace/v1/service_pb.ts";
-import { identifyProcess } from "../../batch/owner.ts";
 import { WORK_DIRECTORY } from "../../batch/work-notes.ts";
 import { engineCall } from "../../engine/failures/errors.ts";
 import { keyIn, listNames } from "../../format/storage.ts";
 import { openDirectory } from "../../open-directory.ts";
+import { THIS_PROCESS } from "../../ownership/owner.ts";
 import { requireTable } from "../tables/find-table.ts";
 import { duringWork } from "../tables/long-work.ts";
 import { withData } from "../tables/open-data.ts";
@@ -86,7 +86,7 @@ for (const by of ["batchDeleteTableVersions", "batchCommitTables"] as const) {
 
 test("newest versions stay while another process notes work on the table, and older ones may go", async (t) => {
   const { client, context, location, deleteBy, versions } = await openTable(t);
-  const other = { ...identifyProcess(), process: "other", kernel: "of another machine" };
+  const other = { ...THIS_PROCESS, process: "other", kernel: "of another machine" };
   const directory = keyIn(context.layout.baseKey, WORK_DIRECTORY);
   const end = await context.work.begin(location);
   const [name = ""] = await listNames(context.store, directory);

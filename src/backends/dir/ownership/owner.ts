@@ -42,6 +42,15 @@ export async function hasEnded({ process: name, pid, kernel, started }: Owner): 
   return now !== started || (pid === process.pid && !(await isThreadLockHeld(lockOf(name))));
 }
 
+/**
+ * Whether an owner is certainly not at work on something any longer.
+ *
+ * @param isAtWork whether the work goes on, if the owner is this process
+ */
+export async function hasLeft(owner: Owner, isAtWork: boolean): Promise<boolean> {
+  return owner.process === THIS_PROCESS.process ? !isAtWork : hasEnded(owner);
+}
+
 const lockOf = (name: string) => `owner ${name}`;
 
 /** The running process. */

@@ -1,4 +1,4 @@
-import type { StorageClock } from "./storage-clock.ts";
+import type { StorageClock } from "../format/storage-clock.ts";
 
 /** Tells for how long the owners of leases and notes have been silent. */
 export interface Silence {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { onTestFinished, test, vi } from "vitest";
-import { createSilence } from "./owner-silence.ts";
+import { createSilence } from "./silence.ts";
 
 /** Creates a measure of silence whose two clocks the test moves. */
 function openSilence() {
