@@ -47,7 +47,7 @@ export function isHashed(name: string): boolean {
   return name.startsWith(HASHED);
 }
 
-/** Opens the leases of a base directory, given by its key. The tokens of a table lie in a directory of their own. */
+/** Opens the leases of a base directory, given by its key. The tokens of a table are in a directory of their own. */
 export function createUpkeepLeases(
   base: string,
   store: ObjectStore,
