@@ -1,4 +1,5 @@
 import { createPartBufferPool } from "../../arrow/ipc/part-buffer.ts";
+import type { ChangeContext } from "./batch/change-context.ts";
 import { createJournal } from "./batch/journal.ts";
 import { createWorkNotes } from "./batch/work-notes.ts";
 import { openBase } from "./catalog/base/base.ts";
@@ -20,6 +21,7 @@ import { MAX_RUNNING_JOBS } from "./jobs/running-jobs.ts";
 import { createJobStore, JOBS_DIRECTORY } from "./jobs/store.ts";
 import type { DirContext } from "./operations/context.ts";
 import { createReadAhead, DEFAULT_READ_AHEAD_BYTES } from "./operations/read/read-ahead.ts";
+import { createCatalogTables } from "./operations/tables/source/catalog-tables.ts";
 import type { DirectoryBackendOptions } from "./options.ts";
 import { openStore } from "./stores/open-store.ts";
 
@@ -108,7 +110,7 @@ export async function openDirectory(options: DirectoryBackendOptions): Promise<O
     log,
     maxRunning,
   });
-  const context: DirContext = {
+  const changes: ChangeContext = {
     catalog,
     layout,
     names: options.names ?? "specification",
@@ -122,6 +124,10 @@ export async function openDirectory(options: DirectoryBackendOptions): Promise<O
     engineTurns: options.engineTurns ?? createEngineTurns(shared?.workers),
     clock,
     log,
+  };
+  const context: DirContext = {
+    ...changes,
+    tables: createCatalogTables(changes),
     maxUploadBytes,
     uploadPartBytes: options.uploadPartBytes ?? 32 * 1024 ** 2,
     uploadBuffers: createPartBufferPool(maxUploadBytes),

@@ -1,6 +1,7 @@
 import type { PartBufferPool } from "../../../arrow/ipc/part-buffer.ts";
 import type { ChangeContext } from "../batch/change-context.ts";
 import type { Staleness } from "../concurrency/allow-staleness.ts";
+import type { DataContext } from "../data/data-context.ts";
 import type { Jobs } from "../jobs/jobs.ts";
 import type { Permission, Vendor } from "../vending/vendor.ts";
 import type { ReadAhead } from "./read/read-ahead.ts";
@@ -44,9 +45,14 @@ export interface DirectAccessContext {
   readonly mostVended?: Permission | undefined;
 }
 
+/** A catalog, changes of several of its files, and the data of its tables. */
+export interface CatalogDataContext extends ChangeContext, DataContext {
+  readonly work: ChangeContext["work"];
+}
+
 /** Everything that the operations of a directory work with. Each operation names the parts that it needs. */
 export interface DirContext
-  extends ChangeContext,
+  extends CatalogDataContext,
     UploadContext,
     JobContext,
     ReadContext,

@@ -16,10 +16,10 @@ import type { Call } from "../../../../namespace/call/call.ts";
 import { callerKey } from "../../../../namespace/call/caller-key.ts";
 import { type ErrorName, LanceError } from "../../../../namespace/errors.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
-import type { ChangeContext } from "../../batch/change-context.ts";
 import { untilAborted } from "../../concurrency/wait.ts";
+import type { DataContext } from "../../data/data-context.ts";
 import type { NativeIndex } from "../../engine/native/index.ts";
-import type { PageContext } from "../context.ts";
+import type { JobContext, PageContext } from "../context.ts";
 import { pageOfNames } from "../paging.ts";
 import { openGuarded, withGuarded } from "../tables/call-data.ts";
 import { requireTable } from "../tables/find-table.ts";
@@ -40,7 +40,7 @@ const JOB_HEADER = "x-lance-job-id";
 
 /** The operations on indices. */
 export function createIndexOperations(
-  context: ChangeContext & PageContext,
+  context: DataContext & JobContext & PageContext,
 ): Pick<
   LanceNamespace,
   | "createTableIndex"
@@ -69,7 +69,7 @@ export function createIndexOperations(
   ): Promise<string | undefined> {
     const { branch, column, indexType, name = "" } = request;
     const fields = checkIndexFields(indexKind(indexType), indexFields(request));
-    const table = await requireTable(context, call.id);
+    const table = await requireTable(context, call);
     const data = await openGuarded(context, call, { branch }, table);
     let plan: IndexPlan = { location: table.location, branch, column, name, type: indexType, fields };
     try {

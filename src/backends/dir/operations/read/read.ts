@@ -8,7 +8,7 @@ import type { Call } from "../../../../namespace/call/call.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import { inSlices } from "../../../../runtime/pace.ts";
-import type { TableContext } from "../../catalog/catalog-context.ts";
+import type { DataContext } from "../../data/data-context.ts";
 import { MAX_BATCH_ROWS } from "../../engine/batch-rows.ts";
 import { milestonesOf } from "../../engine/milestones.ts";
 import type { NativeQueryBase } from "../../engine/native/query.ts";
@@ -25,7 +25,7 @@ import { enterResult, resultMessages } from "./result-stream.ts";
 
 /** The operations that read rows. */
 export function createReadOperations(
-  context: TableContext & ReadContext,
+  context: DataContext & ReadContext,
 ): Pick<LanceNamespace, "countTableRows" | "queryTable" | "explainTableQueryPlan" | "analyzeTableQueryPlan"> {
   /**
    * Returns the plan of a query; each search of a hybrid query has its own plan.
@@ -117,7 +117,7 @@ export function createReadOperations(
  * @param milestones whether a costly scan has milestones, so that it stops soon after its call
  */
 async function build(
-  { reindexed, maxSearchExpansions: maxExpansions }: TableContext & ReadContext,
+  { reindexed, maxSearchExpansions: maxExpansions }: DataContext & ReadContext,
   data: Guarded,
   asked: QueryFields,
   milestones = false,
