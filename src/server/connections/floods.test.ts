@@ -39,6 +39,29 @@ for (const [what, request] of Object.entries(FLOODS)) {
   });
 }
 
+for (const [when, isOpen] of [
+  ["on open connections", true],
+  ["with the first bytes of their connections", false],
+] as const) {
+  test(`thousands of gRPC calls that arrive at once ${when} do not hold up a probe`, async () => {
+    await using server = await startServer({});
+    const [connections, calls] = [20, 100];
+    const request = call("/grpc.health.v1.Health/Check");
+    const opened = await Promise.all(Array.from({ length: connections }, () => openFlood(server.port)));
+    if (isOpen) {
+      for (const each of opened) each.send(request, 1);
+      await expect.poll(() => opened.every(({ answered }) => answered === 1)).toBe(true);
+    }
+    const answered = () => opened.reduce((sum, each) => sum + each.answered, 0);
+    for (const each of opened) each.send(request, calls - each.answered);
+    assert.equal((await fetch(`${server.url}/healthz`)).status, 200);
+    const before = answered();
+    assert.ok(before < (connections * calls) / 2, `${before} answers came before the probe's`);
+    await expect.poll(answered, { timeout: 60_000 }).toBe(connections * calls);
+    for (const { socket } of opened) socket.destroy();
+  });
+}
+
 test("requests that wait for their turn cost nothing once their client has left", async () => {
   let reads = 0;
   const counted = {
