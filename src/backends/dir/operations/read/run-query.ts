@@ -78,8 +78,8 @@ export async function* runsOf(
     yield* runs;
     return;
   }
-  const { where, milestones, query, skipRows, maxRows = Number.POSITIVE_INFINITY } = costlyScan;
-  const batches = costlyRows(data.table, where, milestones, timeLimit(call));
+  const { where, milestones, fast, query, skipRows, maxRows = Number.POSITIVE_INFINITY } = costlyScan;
+  const batches = costlyRows(data.table, where, milestones, timeLimit(call), fast);
   let [left, missing] = [skipRows, maxRows];
   while (missing > 0) {
     const { value: ids, done } = await data.wait(() => batches.next());
