@@ -19,10 +19,12 @@ import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import { untilAborted } from "../../concurrency/wait.ts";
 import type { DataContext } from "../../data/data-context.ts";
 import type { NativeIndex } from "../../engine/native/index.ts";
+import { dropIndex, indexNotFound } from "../../format/changes/drop-index.ts";
 import type { JobContext, PageContext } from "../context.ts";
 import { pageOfNames } from "../paging.ts";
 import { openGuarded, withGuarded } from "../tables/call-data.ts";
 import { requireTable } from "../tables/find-table.ts";
+import { datasetOf } from "../tables/open-data.ts";
 import { allIndices, isSystemIndex, statsOfIndex } from "./all-indices.ts";
 import {
   CREATE_INDEX,
@@ -168,11 +170,12 @@ export function createIndexOperations(
       return stats;
     },
     dropTableIndex: ({ indexName, branch }, call) =>
-      withGuarded(context, call, { branch }, async ({ table, commit }) => {
+      withGuarded(context, call, { branch }, async ({ found, commit }) => {
         if (isSystemIndex(indexName)) throw indexNotFound(indexName);
+        const dataset = datasetOf(context, found, branch);
         await commit(async () => {
-          await table.dropIndex(indexName);
-          return { version: await table.version() };
+          const { version } = await dropIndex(dataset, indexName, call.signal);
+          return { version: Number(version) };
         });
         return create(DropTableIndexResponseSchema);
       }),
@@ -229,8 +232,4 @@ function patienceOf({ headers }: Call): number | undefined {
   const { prefer = "" } = headers;
   if (!/(?:^|,)\s*respond-async\s*(?:[,;]|$)/i.test(prefer)) return undefined;
   return Number(/(?:^|,)\s*wait\s*=\s*(\d{1,4})\s*(?:[,;]|$)/i.exec(prefer)?.[1] ?? 0) * 1000;
-}
-
-function indexNotFound(name: string): LanceError {
-  return new LanceError("TableIndexNotFound", `index ${JSON.stringify(name)} does not exist`);
 }
