@@ -1,7 +1,11 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { startServer } from "../../../test/fixtures/server/server.ts";
 import { type FloodRequest, openFlood } from "../../../test/support/raw-http2.ts";
+import { DescribeTableResponseSchema } from "../../gen/lance/namespace/v1/table_pb.ts";
+import { fakeService } from "../../wires/grpc/fixture.ts";
 
 const COUNT = 1_000;
 const ADDRESSED = { ":scheme": "http", ":authority": "localhost" };
@@ -61,6 +65,33 @@ for (const [when, isOpen] of [
     for (const { socket } of opened) socket.destroy();
   });
 }
+
+test("requests that are reset with their first bytes never begin, and their connection ends", async () => {
+  let begun = 0;
+  const service = fakeService({
+    async unary() {
+      begun += 1;
+      return create(DescribeTableResponseSchema, {});
+    },
+  });
+  const counted = {
+    read() {
+      begun += 1;
+      return metrics.read();
+    },
+  };
+  await using server = await startServer({ service, metrics: counted, maxConcurrentStreams: COUNT });
+  const headers = { ":method": "POST", ":path": "/v1/table/t/describe", ...ADDRESSED };
+  const describe = { headers: { ...headers, "content-type": "application/json" }, body: Buffer.from("{}") };
+  for (const request of [get("/metrics"), describe]) {
+    const flood = await openFlood(server.port);
+    flood.send({ ...request, isReset: true }, COUNT);
+    await once(flood.socket, "close");
+  }
+  assert.equal((await fetch(`${server.url}/healthz`)).status, 200);
+  assert.equal(server.figures().open, 1);
+  assert.ok(begun < 50, `${begun} of them began`);
+});
 
 test("requests that wait for their turn cost nothing once their client has left", async () => {
   let reads = 0;
