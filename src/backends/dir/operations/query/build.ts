@@ -180,7 +180,7 @@ export async function buildQuery(
   const among = async (ids: readonly bigint[]): Promise<BuiltQuery> => {
     const query = await searchFor({ ...request, filter: filterOf(ids) });
     const rows = Math.min(query.gathered.rows, ids.length);
-    // What the engine reads beside the result is not more than for the condition.
+    // The engine reads no more next to the result than for the condition.
     return {
       ...built,
       ...query,
