@@ -14,8 +14,9 @@ import { createEngineTurns } from "./concurrency/turns.ts";
 import { createWriteGate } from "./concurrency/write-gate.ts";
 import { createEngine } from "./engine/engine.ts";
 import { checkTemporaryDirectory } from "./engine/temporary-directory.ts";
-import { keyIn } from "./format/storage.ts";
+import { keyIn, type ObjectStore } from "./format/storage.ts";
 import { createStorageClock, MACHINE_CLOCK } from "./format/storage-clock.ts";
+import { createEmbeddedEngine } from "./jobs/engine/embedded-engine.ts";
 import { createJobs } from "./jobs/jobs.ts";
 import { MAX_RUNNING_JOBS } from "./jobs/running-jobs.ts";
 import { createJobStore, JOBS_DIRECTORY } from "./jobs/store.ts";
@@ -31,6 +32,17 @@ export interface OpenedDirectory {
   /** Reason why nothing can be written; undefined if it is writable. */
   readonly readOnly: string | undefined;
   close(): Promise<void>;
+}
+
+/** Opens the cluster of the options; its modules are loaded only where there is one. */
+async function openClusterOf(
+  { cluster, log }: DirectoryBackendOptions,
+  store: ObjectStore,
+  directory: string,
+) {
+  if (cluster === undefined) return undefined;
+  const { openCluster } = await import("./jobs/ray/cluster.ts");
+  return openCluster(cluster, { store, directory, log });
 }
 
 /** Exclusion within a process in which a single thread serves. */
@@ -104,8 +116,9 @@ export async function openDirectory(options: DirectoryBackendOptions): Promise<O
     workers: shared,
   });
   const maxRunning = shared && Math.ceil(MAX_RUNNING_JOBS / shared.workers);
+  const jobsDirectory = keyIn(base.key, JOBS_DIRECTORY);
   const jobs = createJobs({
-    store: createJobStore(store, keyIn(base.key, JOBS_DIRECTORY)),
+    store: createJobStore(store, jobsDirectory),
     clock,
     log,
     maxRunning,
@@ -126,6 +139,8 @@ export async function openDirectory(options: DirectoryBackendOptions): Promise<O
     log,
   };
   const context: DirContext = {
+    embedded: createEmbeddedEngine(),
+    cluster: await openClusterOf(options, store, jobsDirectory),
     ...changes,
     tables: createCatalogTables(changes),
     maxUploadBytes,
@@ -145,6 +160,7 @@ export async function openDirectory(options: DirectoryBackendOptions): Promise<O
     readOnly: base.readOnly,
     async close() {
       await jobs.close();
+      await context.cluster?.close();
       await catalog.close();
       await engine.close();
     },

@@ -6,6 +6,7 @@ import { CATALOG_OPTIONS } from "./catalog.ts";
 import { DIRECTORY_OPTIONS } from "./directory.ts";
 import { EVENT_OPTIONS } from "./events.ts";
 import { IDENTITY_OPTIONS } from "./identity.ts";
+import { JOB_ENGINE_OPTIONS } from "./job-engine.ts";
 import { LIMIT_OPTIONS } from "./limits.ts";
 import { OBSERVABILITY_OPTIONS } from "./observability.ts";
 import { RESILIENCE_OPTIONS } from "./resilience.ts";
@@ -20,6 +21,7 @@ import { VENDING_OPTIONS } from "./vending.ts";
 export const OPTION_GROUPS = {
   Catalog: CATALOG_OPTIONS,
   Directory: DIRECTORY_OPTIONS,
+  "Heavy work": JOB_ENGINE_OPTIONS,
   Server: SERVER_OPTIONS,
   Security: SECURITY_OPTIONS,
   Tokens: TOKEN_OPTIONS,
@@ -40,6 +42,7 @@ export const OPTION_GROUPS = {
 export const SERVE_OPTIONS = {
   ...CATALOG_OPTIONS,
   ...DIRECTORY_OPTIONS,
+  ...JOB_ENGINE_OPTIONS,
   ...SERVER_OPTIONS,
   ...SECURITY_OPTIONS,
   ...TOKEN_OPTIONS,

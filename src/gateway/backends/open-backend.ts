@@ -72,10 +72,12 @@ const KINDS: Readonly<Record<BackendKind, Open>> = {
     const { log, readAhead, engineTurns, shared, takesOver } = surroundings;
     const { createDirectoryBackend } = await import("../../backends/dir/index.ts");
     const { openVendor } = await import("./open-vendor.ts");
+    const { clusterOf } = await import("./cluster-of.ts");
     const storageOptions = storageOptionsOf(options.root, options.storageOptions, process.env);
     return createDirectoryBackend({
       ...options,
       storageOptions,
+      cluster: await clusterOf(options),
       vendor: await openVendor(options, storageOptions, process.env, log),
       clientStorageOptions: Object.fromEntries(options.clientStorageOptions),
       tableIdleMs: options.idleSeconds * 1000,
