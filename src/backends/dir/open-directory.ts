@@ -2,6 +2,7 @@ import { createPartBufferPool } from "../../arrow/ipc/part-buffer.ts";
 import type { ChangeContext } from "./batch/change-context.ts";
 import { createJournal } from "./batch/journal.ts";
 import { createWorkNotes } from "./batch/work-notes.ts";
+import { throughCache } from "./cache/join-cache.ts";
 import { openBase } from "./catalog/base/base.ts";
 import { createLayout } from "./catalog/base/base-layout.ts";
 import { createCatalog } from "./catalog/catalog.ts";
@@ -85,7 +86,8 @@ export async function openDirectory(options: DirectoryBackendOptions): Promise<O
   } = options;
   await checkTemporaryDirectory();
   const opened = options.storage ?? (await openStore(root, options.storageOptions ?? {}));
-  const { store, engineOptions: storageOptions, clientOptions } = opened;
+  const { store, clientOptions } = opened;
+  const storageOptions = await throughCache(options, opened.engineOptions);
   const base = await openBase(opened, tableDirectory, options.readOnly);
   const layout = createLayout(store, base.key);
   const clock = base.readOnly === undefined ? createStorageClock(store, base.key) : MACHINE_CLOCK;

@@ -1,6 +1,7 @@
 import type { Logger } from "pino";
 import type { NameRule } from "../../namespace/identifier.ts";
 import type { SharedDatabase } from "../../runtime/threads/sharing.ts";
+import type { BucketCache } from "./cache/join-cache.ts";
 import type { Turns } from "./concurrency/turns.ts";
 import type { ClusterOptions } from "./jobs/ray/cluster.ts";
 import type { ReadAhead } from "./operations/read/read-ahead.ts";
@@ -29,6 +30,8 @@ export interface DirectoryBackendOptions {
   readonly clientStorageOptions?: StorageOptions | undefined;
   /** Hands out credentials of an object store to callers. Default: clients bring their own. */
   readonly vendor?: Vendor | undefined;
+  /** The cache through which the engine reads a root in an S3 bucket. Default: none; roots elsewhere have none. */
+  readonly cache?: BucketCache | undefined;
   /** The storage of the root, if it is open already. Default: the storage that the root names. */
   readonly storage?: OpenedStore | undefined;
   /**

@@ -1,6 +1,7 @@
 import type { OptionTable, OptionValues } from "../option-spec.ts";
 import { ADMIN_OPTIONS } from "./admin.ts";
 import { AUDIT_OPTIONS } from "./audit.ts";
+import { CACHE_OPTIONS } from "./cache.ts";
 import { CALLER_LIMIT_OPTIONS } from "./caller-limits.ts";
 import { CATALOG_OPTIONS } from "./catalog.ts";
 import { DIRECTORY_OPTIONS } from "./directory.ts";
@@ -22,6 +23,7 @@ export const OPTION_GROUPS = {
   Catalog: CATALOG_OPTIONS,
   Directory: DIRECTORY_OPTIONS,
   "Heavy work": JOB_ENGINE_OPTIONS,
+  Cache: CACHE_OPTIONS,
   Server: SERVER_OPTIONS,
   Security: SECURITY_OPTIONS,
   Tokens: TOKEN_OPTIONS,
@@ -43,6 +45,7 @@ export const SERVE_OPTIONS = {
   ...CATALOG_OPTIONS,
   ...DIRECTORY_OPTIONS,
   ...JOB_ENGINE_OPTIONS,
+  ...CACHE_OPTIONS,
   ...SERVER_OPTIONS,
   ...SECURITY_OPTIONS,
   ...TOKEN_OPTIONS,
