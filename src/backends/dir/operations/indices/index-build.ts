@@ -167,9 +167,9 @@ export async function planIndex(
 ): Promise<IndexPlan> {
   const native = data.table;
   const { names, field } = resolveField(await schemaOf(native), request.column);
-  const kind = indexKind(request.type, true);
+  const kind = indexKind(request.type);
   checkIndexedField(kind, request.fields, field);
-  if (!kind.needsCluster) indexParameters(kind, request.fields, await native.countRows());
+  indexParameters(kind, request.fields, await native.countRows());
   const name = request.name || `${names.join(".")}_idx`;
   if (isSystemIndex(name))
     throw new LanceError("InvalidInput", `the name ${JSON.stringify(name)} is reserved`);

@@ -2,7 +2,7 @@ import { fieldNamed } from "../../../../arrow/field-path.ts";
 import type { ArrowSchema } from "../../../../arrow/schema.ts";
 import { DEFAULT_SEARCH_ROWS, isSearch } from "../../../../namespace/search-rows.ts";
 import { createPace, inSlices, type Pace } from "../../../../runtime/pace.ts";
-import { MAX_BATCH_ROWS } from "../../engine/batch-rows.ts";
+import { MAX_BATCH_ROWS, MAX_EXACT_ROWS } from "../../engine/batch-rows.ts";
 import { filteredRows } from "../../engine/filtered-rows.ts";
 import type { Milestones } from "../../engine/milestones.ts";
 import type { NativeTable } from "../../engine/native/native.ts";
@@ -163,7 +163,7 @@ export async function buildQuery(
   const always = {
     reads,
     isCostly: text?.isCostly === true || isCostly,
-    mostBatchRows: isCostly ? Math.min(MAX_BATCH_ROWS, rowsOfSteps(steps)) : MAX_BATCH_ROWS,
+    mostBatchRows: mostBatchRowsOf(steps),
   };
   const searchFor = async (part: QueryFields) => {
     const search = { table, schema, request: part, columns, vector, text, scanned };
@@ -195,6 +195,11 @@ export async function buildQuery(
     milestones: find,
   };
   return { ...built, costlyFilter };
+}
+
+function mostBatchRowsOf(steps: number): number {
+  if (steps === 0) return MAX_EXACT_ROWS;
+  return steps >= COSTLY_STEPS ? Math.min(MAX_BATCH_ROWS, rowsOfSteps(steps)) : MAX_BATCH_ROWS;
 }
 
 /** A request that has been checked against its table. */
