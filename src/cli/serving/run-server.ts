@@ -59,8 +59,8 @@ export async function runServer(
     log.warn({ variable }, "a variable of an option has the address of a Kubernetes Service, and no effect");
   for (const line of unknownVariables(environment)) log.warn(line);
   prepareEngine();
-  // Plugins may start threads.
-  if (options.plugins.length > 0) resumeCompilers();
+  // Plugins may start threads, and the cache has one.
+  if (options.plugins.length > 0 || options.cacheDir !== undefined) resumeCompilers();
   const missing = missingRoots(configuration);
   const gateway = await start(configuration, log).catch((error: unknown) => {
     if (error instanceof UsageError) throw error;

@@ -1,11 +1,13 @@
 import type { OptionTable, OptionValues } from "../option-spec.ts";
 import { ADMIN_OPTIONS } from "./admin.ts";
 import { AUDIT_OPTIONS } from "./audit.ts";
+import { CACHE_OPTIONS } from "./cache.ts";
 import { CALLER_LIMIT_OPTIONS } from "./caller-limits.ts";
 import { CATALOG_OPTIONS } from "./catalog.ts";
 import { DIRECTORY_OPTIONS } from "./directory.ts";
 import { EVENT_OPTIONS } from "./events.ts";
 import { IDENTITY_OPTIONS } from "./identity.ts";
+import { JOB_ENGINE_OPTIONS } from "./job-engine.ts";
 import { LIMIT_OPTIONS } from "./limits.ts";
 import { OBSERVABILITY_OPTIONS } from "./observability.ts";
 import { RESILIENCE_OPTIONS } from "./resilience.ts";
@@ -21,6 +23,8 @@ import { VENDING_OPTIONS } from "./vending.ts";
 export const OPTION_GROUPS = {
   Catalog: CATALOG_OPTIONS,
   Directory: DIRECTORY_OPTIONS,
+  "Heavy work": JOB_ENGINE_OPTIONS,
+  Cache: CACHE_OPTIONS,
   Server: SERVER_OPTIONS,
   Security: SECURITY_OPTIONS,
   Tokens: TOKEN_OPTIONS,
@@ -42,6 +46,8 @@ export const OPTION_GROUPS = {
 export const SERVE_OPTIONS = {
   ...CATALOG_OPTIONS,
   ...DIRECTORY_OPTIONS,
+  ...JOB_ENGINE_OPTIONS,
+  ...CACHE_OPTIONS,
   ...SERVER_OPTIONS,
   ...SECURITY_OPTIONS,
   ...TOKEN_OPTIONS,

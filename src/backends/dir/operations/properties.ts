@@ -2,6 +2,7 @@ import { LanceError } from "../../../namespace/errors.ts";
 import { type Identifier, joinIdentifier } from "../../../namespace/identifier.ts";
 import type { CatalogContext } from "../catalog/catalog-context.ts";
 import { checkSize } from "../catalog/state/properties-size.ts";
+import { checkEngineProperty } from "../jobs/engine/choose-engine.ts";
 import { checkUpkeepProperties } from "../upkeep/policy.ts";
 import { checkDefinesNoView } from "./views/definition.ts";
 
@@ -39,5 +40,6 @@ export function checkTableProperties(
 ): void {
   checkProperties(catalog.limits.objectBytes, id, { ...before, ...properties });
   checkUpkeepProperties(properties);
+  checkEngineProperty(properties);
   checkDefinesNoView(properties);
 }

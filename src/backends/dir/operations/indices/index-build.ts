@@ -167,9 +167,9 @@ export async function planIndex(
 ): Promise<IndexPlan> {
   const native = data.table;
   const { names, field } = resolveField(await schemaOf(native), request.column);
-  const kind = indexKind(request.type);
+  const kind = indexKind(request.type, true);
   checkIndexedField(kind, request.fields, field);
-  indexParameters(kind, request.fields, await native.countRows());
+  if (!kind.needsCluster) indexParameters(kind, request.fields, await native.countRows());
   const name = request.name || `${names.join(".")}_idx`;
   if (isSystemIndex(name))
     throw new LanceError("InvalidInput", `the name ${JSON.stringify(name)} is reserved`);
