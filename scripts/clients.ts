@@ -16,6 +16,7 @@ const projects = ["--project", "clients", "--project", "browser", "--maxWorkers"
 // Before the files, which share these environments and would otherwise install them at the same time.
 pythonInterpreter("clients");
 pythonInterpreter("moto");
+pythonInterpreter("catalogs");
 
 rmSync(RESULTS_FOLDER, { recursive: true, force: true });
 const { status } = spawnSync(process.execPath, [...process.execArgv, vitest, "run", ...projects, ...chosen], {

@@ -9,6 +9,7 @@ const ENVIRONMENTS = {
   clients: ["python", "clients/python"],
   engines: ["engines-python", "engines/python"],
   moto: ["moto", "clients/moto"],
+  catalogs: ["catalogs-python", "clients/catalogs"],
   deploy: ["deploy-python", "clients/deploy"],
 } as const;
 

@@ -39,6 +39,10 @@ export const IMPORT_RULES: Readonly<Record<string, FolderRule>> = {
       "backends/upstream-identity",
     ],
   },
+  "backends/catalogs/base": {
+    may: [...CORE, "backends/*", "backends/resilience", "backends/rest", "backends/upstream-identity"],
+  },
+  "backends/catalogs": { may: [...CORE, "backends/*", "backends/catalogs/base", "backends/resilience"] },
   "backends/dir": { may: [...CORE, "arrow", "backends/dir"] },
   ...inDirectory({
     concurrency: { may: [] },
@@ -47,23 +51,19 @@ export const IMPORT_RULES: Readonly<Record<string, FolderRule>> = {
     engine: { may: ["concurrency", "format", "backends/*"] },
     stores: { may: ["concurrency", "format", "backends/*", "backends/resilience"] },
     jobs: { may: ["concurrency", "format", "ownership"] },
-    data: { may: ["concurrency", "engine", "format"] },
     catalog: {
-      may: ["batch", "concurrency", "data", "engine", "format", "stores"],
+      may: ["batch", "concurrency", "engine", "format", "stores"],
       parts: ["state", "manifest", "commits", "base", "exchange", "*"],
     },
     batch: { may: ["catalog", "concurrency", "format", "jobs", "ownership"] },
     idempotency: { may: ["format", "ownership"] },
     vending: { may: ["stores", "backends/*", "backends/upstream-identity"] },
-    upkeep: {
-      may: ["batch", "catalog", "concurrency", "data", "engine", "format", "operations", "ownership"],
-    },
+    upkeep: { may: ["batch", "catalog", "concurrency", "engine", "format", "operations", "ownership"] },
     operations: {
       may: [
         "batch",
         "catalog",
         "concurrency",
-        "data",
         "engine",
         "format",
         "jobs",

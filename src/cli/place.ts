@@ -13,9 +13,18 @@ export function placeOf(options: ServeOptions): string {
       return options.uris.map(withoutCredentials).join(", ");
     case "grpc":
       return options.addresses.join(", ");
+    case "glue":
+      return foreignPlaceOf(options);
     default:
       return options.backend;
   }
+}
+
+/** Returns the name of a foreign catalog: its kind, address and warehouse. */
+function foreignPlaceOf({ backend, uris, warehouse, warehouseNamespace = [] }: ServeOptions): string {
+  const names = [...(warehouse === undefined ? [] : [warehouse]), ...warehouseNamespace];
+  const parts = [backend, ...uris.map(withoutCredentials), names.join("$")];
+  return parts.filter((part) => part !== "").join(" ");
 }
 
 /**

@@ -138,7 +138,10 @@ describe("wrong use", () => {
       ["serve", "--root", "x", "--upstream-timeout", "5s"],
       /^--upstream-timeout is for the backend rest or grpc/,
     ],
-    [["serve", "--upstream-timeout", "5s"], /^--upstream-timeout is for the backend rest or grpc, and/],
+    [
+      ["serve", "--upstream-timeout", "5s"],
+      /^--upstream-timeout is for the backend rest or grpc or glue, and/,
+    ],
     [["serve", "--opa-timeout", "5s"], /^--opa-timeout has no effect without --opa-url$/],
     [["serve", "--worker-timeout", "9s"], /^--worker-timeout has no effect with --workers 1$/],
     [["serve", "--listen", "unix:/x", "--port", "1"], /^--port has no effect with --listen$/],

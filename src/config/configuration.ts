@@ -154,7 +154,8 @@ function databaseLayer(all: Section, name: string, environment: Environment, rep
   const kind = backendKindOf(backendIn(own) ?? "dir");
   checkDatabaseKeys(section, kind, report);
   const place = PLACES[kind];
-  if (own(place) === undefined) report(new UsageError(`${section.at}${place.flag} is missing`));
+  if (place !== undefined && own(place) === undefined)
+    report(new UsageError(`${section.at}${place.flag} is missing`));
   return own;
 }
 

@@ -96,8 +96,8 @@ function showBackend(layers: readonly Layer[]): ShownValue {
   for (const layer of layers) {
     const value = backendIn(layer);
     if (value === undefined) continue;
-    const spec = [SERVE_OPTIONS.backend, PLACES[backendKindOf(value)]].find((each) =>
-      layer(each),
+    const spec = [SERVE_OPTIONS.backend, PLACES[backendKindOf(value)]].find(
+      (each) => each && layer(each),
     ) as OptionSpec;
     const at = layer(spec)?.source as string;
     return { value, from: originOf(spec, at), at };

@@ -1,8 +1,14 @@
 /** Kinds of backends; `other` covers the backends of plugins, packages and files. */
-export const BACKEND_KINDS = ["dir", "rest", "grpc", "other"] as const;
+export const BACKEND_KINDS = ["dir", "rest", "grpc", "glue", "other"] as const;
 
-/** Kinds of backends that have an upstream. */
+/** Kinds of backends with an upstream that speaks the gateway's own API. */
 export const UPSTREAM_KINDS = ["rest", "grpc"] as const;
+
+/** Kinds of foreign catalogs. */
+export const CATALOG_KINDS = ["glue"] as const;
+
+/** Kinds of backends whose calls are retried, limited and held back. */
+export const RESILIENT_KINDS = [...UPSTREAM_KINDS, ...CATALOG_KINDS] as const;
 
 /** A kind of backend. */
 export type BackendKind = (typeof BACKEND_KINDS)[number];

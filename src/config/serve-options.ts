@@ -3,13 +3,17 @@ import { type BackendKind, backendKindOf, type OptionSpec, UsageError } from "./
 import { SERVE_OPTIONS, type ServeOptions } from "./options/groups.ts";
 import { refuseIdle } from "./refuse-idle.ts";
 
-/** The required option of each kind of backend. */
-export const PLACES: Readonly<Record<BackendKind, OptionSpec>> = {
+/** The required option of each kind of backend; a kind without one has a default place. */
+export const PLACES: Readonly<Record<BackendKind, OptionSpec | undefined>> = {
   dir: SERVE_OPTIONS.root,
   rest: SERVE_OPTIONS.uris,
   grpc: SERVE_OPTIONS.addresses,
+  glue: undefined,
   other: SERVE_OPTIONS.backend,
 };
+
+/** Kinds of backends that follow from their place. */
+const IMPLIED = ["dir", "rest", "grpc", "other"] as const satisfies readonly BackendKind[];
 
 /**
  * Reads the options of `serve`. An earlier source overrides a later one, and every source overrides the defaults.
@@ -58,8 +62,9 @@ export function backendIn(layer: Layer): string | undefined {
   if (layer(SERVE_OPTIONS.backend) !== undefined) {
     return readTable({ backend: SERVE_OPTIONS.backend }, [layer]).backend;
   }
-  const kinds = (Object.keys(PLACES) as BackendKind[]).filter((kind) => layer(PLACES[kind]) !== undefined);
-  const [one, other] = kinds.map((kind) => layer(PLACES[kind])?.source);
+  const given = (kind: BackendKind) => PLACES[kind] && layer(PLACES[kind]);
+  const kinds = IMPLIED.filter((kind) => given(kind) !== undefined);
+  const [one, other] = kinds.map((kind) => given(kind)?.source);
   if (other !== undefined) throw new UsageError(`${one} and ${other} contradict each other`);
   return kinds[0];
 }

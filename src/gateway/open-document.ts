@@ -1,5 +1,4 @@
 import { readFile } from "node:fs/promises";
-import { setImmediate as nextTurn } from "node:timers/promises";
 import type { ServeOptions } from "../config/options/groups.ts";
 import { once } from "../runtime/once.ts";
 import type { ApiDocuments } from "../server/app/document-page.ts";
@@ -11,22 +10,18 @@ export function openDocument({
   auth: security = [],
 }: Partial<Pick<ServeOptions, "noDocs" | "auth">>): ApiDocuments | undefined {
   if (noDocs) return undefined;
-  // Each part takes tens of milliseconds when it is made first, so that it has a turn of the event loop of its own.
-  const document = once(async () => {
-    const { createDocument } = await import("../server/openapi/document.ts");
-    await nextTurn();
-    return createDocument({ version: packageVersion(), security });
-  });
-  const page = once(async () => {
-    const { renderPage } = await import("../server/openapi/page.ts");
-    const made = await document();
-    await nextTurn();
-    return renderPage(made);
+  const made = once(async () => {
+    const [{ createDocument }, { renderPage }] = await Promise.all([
+      import("../server/openapi/document.ts"),
+      import("../server/openapi/page.ts"),
+    ]);
+    const document = createDocument({ version: packageVersion(), security });
+    return { json: JSON.stringify(document), page: renderPage(document) };
   });
   return {
-    json: async () => JSON.stringify(await document()),
+    json: async () => (await made()).json,
     async file(name) {
-      if (name === "index.html") return page();
+      if (name === "index.html") return (await made()).page;
       return readFile(new URL(`../server/openapi/page/${name}`, import.meta.url), "utf8");
     },
   };

@@ -12,11 +12,8 @@ export interface Lease {
 
 /** Processes that wait for a statement, and statements that wait for a process. */
 export interface ProcessPool {
-  /**
-   * @param preferred process that is leased if it is free
-   * @throws LanceError Throttling if too many statements wait; the reason of the signal
-   */
-  take(caller: string, signal: AbortSignal, preferred?: EngineProcess): Promise<Lease>;
+  /** @throws LanceError Throttling if too many statements wait; the reason of the signal */
+  take(caller: string, signal: AbortSignal): Promise<Lease>;
   close(): void;
 }
 
@@ -73,10 +70,9 @@ export function createProcessPool({
     await promise.finally(() => signal.removeEventListener("abort", abort));
   }
 
-  function processOf(preferred: EngineProcess | undefined): EngineProcess {
+  function processOf(): EngineProcess {
     for (;;) {
-      const index = idle.findIndex(({ process }) => process === preferred);
-      const [kept] = idle.splice(index === -1 ? idle.length - 1 : index, 1);
+      const kept = idle.pop();
       if (kept === undefined) return startProcess({ memoryMib, threads });
       clearTimeout(kept.timer);
       if (!kept.process.hasEnded) return kept.process;
@@ -95,11 +91,11 @@ export function createProcessPool({
   }
 
   return {
-    async take(caller, signal, preferred) {
+    async take(caller, signal) {
       signal.throwIfAborted();
       if (mayRun(caller)) enter(caller);
       else await wait(caller, signal);
-      const process = processOf(preferred);
+      const process = processOf();
       leased.add(process);
       if (isClosed) process.kill();
       return {

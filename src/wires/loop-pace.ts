@@ -37,8 +37,7 @@ export interface LoopClock {
   atEndOfTurn(callback: () => void): void;
 }
 
-/** The event loop of this thread. */
-export const LOOP: LoopClock = {
+const LOOP: LoopClock = {
   now: () => performance.now(),
   turn: () => performance.nodeTiming.uvMetricsInfo.loopCount,
   atEndOfTurn: (callback) => void setImmediate(callback),

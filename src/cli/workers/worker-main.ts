@@ -51,7 +51,6 @@ const {
   databases,
   cells,
   commitPorts,
-  cache,
 } = workerData as WorkerStart;
 const port = parentPort;
 if (port === null) throw new Error("a worker is started by the supervisor");
@@ -71,17 +70,7 @@ port.on("message", (message: ToWorker) => {
   if (message.type === "leave") void leave();
 });
 const post = (message: ToSupervisor) => port.postMessage(message);
-const workers = joinWorkers({
-  port,
-  shared,
-  databases,
-  cells,
-  worker,
-  isReplacement,
-  commitPorts,
-  cache,
-  log,
-});
+const workers = joinWorkers({ port, shared, databases, cells, worker, isReplacement, commitPorts, log });
 let pending: PreparedChange | undefined;
 let serving: Gateway | undefined;
 

@@ -1,5 +1,5 @@
 import { NAME_RULES } from "../../namespace/identifier.ts";
-import { BACKEND_KINDS, type OptionTable } from "../option-spec.ts";
+import { BACKEND_KINDS, CATALOG_KINDS, type OptionTable } from "../option-spec.ts";
 import { parseChoice, parseNamedValue, parseRoot, parseText } from "../parsers.ts";
 import { parseClientStorageOption, parseStorageOption } from "./storage.ts";
 
@@ -15,7 +15,7 @@ export const CATALOG_OPTIONS = {
   backend: {
     flag: "backend",
     value: "NAME",
-    help: "Backend: dir (a directory of Lance tables), rest or grpc (an upstream catalog), the name of a backend of a plugin, or a package or ./file that exports a backend (docs/extending.md). --uri implies rest, and --address implies grpc.",
+    help: "Backend: dir (a directory of Lance tables), rest or grpc (an upstream catalog), glue (a foreign catalog without rows, docs/catalogs.md), the name of a backend of a plugin, or a package or ./file that exports a backend (docs/extending.md). --uri implies rest, and --address implies grpc.",
     fallback: "dir",
     parse: parseText,
     backends: BACKEND_KINDS,
@@ -92,7 +92,7 @@ export const CATALOG_OPTIONS = {
     value: "KEY=VALUE",
     help: "Storage option that clients get from describe and declare in place of the gateway's own, for example another aws_endpoint; no credentials (docs/storage.md).",
     parse: parseClientStorageOption,
-    backends: ["dir"],
+    backends: ["dir", ...CATALOG_KINDS],
     repeatable: true,
     place: true,
     secret: true,

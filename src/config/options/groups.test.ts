@@ -96,7 +96,10 @@ describe("the kind of the backend", () => {
   it("is contradicted by an option for another kind in the same source", () => {
     const cases: [readonly string[], RegExp][] = [
       [["--root", "x", "--uri", "http://a"], /^--root and --uri contradict each other$/],
-      [["--backend", "dir", "--uri", "http://a"], /^--uri is for the backend rest, and the backend is dir$/],
+      [
+        ["--backend", "dir", "--uri", "http://a"],
+        /^--uri is for the backend rest or glue, and the backend is dir$/,
+      ],
       [["--uri", "http://a", "--managed-versioning"], /^--managed-versioning is for the backend dir/],
     ];
     for (const [args, pattern] of cases) assert.throws(() => read(args, {}), refused(pattern));

@@ -1,4 +1,4 @@
-import { type OptionTable, UPSTREAM_KINDS } from "../option-spec.ts";
+import { CATALOG_KINDS, type OptionTable, RESILIENT_KINDS, UPSTREAM_KINDS } from "../option-spec.ts";
 import {
   parseBaseUri,
   parseChoice,
@@ -15,9 +15,9 @@ export const UPSTREAM_OPTIONS = {
   uris: {
     flag: "uri",
     value: "URI",
-    help: "Base address of an upstream's REST API, without /v1, such as https://catalog.example.com/lance. Calls go to several addresses in turn.",
+    help: "Base address of an upstream's REST API, without /v1, such as https://catalog.example.com/lance; or another endpoint of Glue. Calls go to several addresses in turn, and to a single one of Glue.",
     parse: parseBaseUri,
-    backends: ["rest"],
+    backends: ["rest", ...CATALOG_KINDS],
     repeatable: true,
     place: true,
     common: "Address of a REST catalog.",
@@ -118,7 +118,7 @@ export const UPSTREAM_OPTIONS = {
     help: "Maximum time for a connection to the upstream to open.",
     fallback: "5s",
     parse: parseDuration,
-    backends: UPSTREAM_KINDS,
+    backends: RESILIENT_KINDS,
   },
   upstreamFirstByteMs: {
     flag: "upstream-first-byte-timeout",
@@ -126,7 +126,7 @@ export const UPSTREAM_OPTIONS = {
     help: "Maximum time until the upstream begins its answer, work such as building an index included; 0s for no limit.",
     fallback: "120s",
     parse: parseDuration,
-    backends: UPSTREAM_KINDS,
+    backends: RESILIENT_KINDS,
   },
   upstreamIdleMs: {
     flag: "upstream-idle-timeout",
@@ -141,7 +141,7 @@ export const UPSTREAM_OPTIONS = {
     value: "TIME",
     help: "Maximum time of an upstream call with a single answer. Default: the client's deadline alone.",
     parse: parseDuration,
-    backends: UPSTREAM_KINDS,
+    backends: RESILIENT_KINDS,
   },
   upstreamCacheMs: {
     flag: "upstream-cache-ttl",

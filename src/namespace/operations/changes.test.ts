@@ -14,7 +14,6 @@ const { method } = LanceNamespaceService;
 /** Operations that are writes by the rights that they need, and change nothing that others see. */
 const UNSEEN = [
   ...["createMultipartWrite", "abortMultipartWrite", "cancelJob"],
-  ...["reportDriverProgress", "finishDriverTask"],
   ...["manageLsm", "manageFunctions", "manageViews", "manageSecrets", "manageAuthorization", "manageJobs"],
 ];
 

@@ -1,5 +1,4 @@
 import type { DescMethod } from "@bufbuild/protobuf";
-import { DriverService } from "../../gen/lance/gateway/v1/driver_pb.ts";
 import { LanceDbService } from "../../gen/lance/gateway/v1/lancedb_pb.ts";
 import {
   Action as ActionOption,
@@ -29,8 +28,6 @@ export interface OperationFacts extends ObjectFacts {
   readonly cacheable: boolean;
   /** Whether it reads an Arrow body that earlier calls have sent. */
   readonly readsParts: boolean;
-  /** Whether it checks a key of its own in place of the caller's credentials. */
-  readonly checksKey: boolean;
 }
 
 interface ObjectFacts {
@@ -52,12 +49,8 @@ const OBJECTS: Readonly<Record<Exclude<ObjectOption, 0>, ObjectFacts | undefined
   [ObjectOption.JOB]: { kind: "Table", isConfined: false, by: "job" },
 };
 
-/** The methods of the contract, of LanceDB's own routes and of the drivers of jobs, by operation. */
-export const METHODS: Methods = {
-  ...LanceNamespaceService.method,
-  ...LanceDbService.method,
-  ...DriverService.method,
-};
+/** The methods of the contract and of LanceDB's own routes, by operation. */
+export const METHODS: Methods = { ...LanceNamespaceService.method, ...LanceDbService.method };
 
 /** Names of the operations. */
 export const OPERATION_NAMES = Object.keys(METHODS) as readonly AnyOperation[];
@@ -87,7 +80,7 @@ export function eachOperation<T>(create: (name: AnyOperation) => T): { readonly 
  * @throws Error for a method without them
  */
 export function readFacts(method: DescMethod): OperationFacts {
-  const { action, object, reach, event, keepsApart, cacheable, readsParts, checksKey } = optionOf(
+  const { action, object, reach, event, keepsApart, cacheable, readsParts } = optionOf(
     method,
     operationOption,
   );
@@ -104,6 +97,5 @@ export function readFacts(method: DescMethod): OperationFacts {
     keepsApart,
     cacheable,
     readsParts,
-    checksKey,
   };
 }

@@ -59,8 +59,9 @@ export function callBackend(databases: Databases): Next {
   function handlerOf(database: Database, { name, localName }: DescMethod): Handler {
     const handler = handlers.get(database)?.[localName];
     if (handler !== undefined) return handler as Handler;
-    const text = `${name} is not supported by the ${database.backend.name} backend`;
-    throw new LanceError("Unsupported", text);
+    const { name: backend, missing } = database.backend;
+    const text = `${name} is not supported by the ${backend} backend`;
+    throw new LanceError("Unsupported", missing === undefined ? text : `${text}: ${missing}`);
   }
 
   return (call, request) => {

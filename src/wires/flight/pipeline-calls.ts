@@ -42,12 +42,6 @@ export interface PipelineCalls {
    * @throws LanceError the refusal of a caller who is not known
    */
   owner(): Promise<string>;
-  /**
-   * Passes the limits and the records of the pipeline once, for work that reads no object. The records have it as a listing.
-   *
-   * @throws LanceError the refusal of a caller who is not known, or has reached a limit
-   */
-  pass(): Promise<void>;
   unary<I extends DescMessage, O extends DescMessage>(
     method: DescMethodUnary<I, O>,
     request: MessageInitShape<I>,
@@ -119,7 +113,8 @@ export async function beginPipelineCalls(service: Service, outer: Call): Promise
     outer.principal = call.principal;
     outer.outcome = call.outcome;
   }
-  async function passAsCaller(): Promise<Call> {
+  async function findOwner(): Promise<string> {
+    if (reception !== undefined && !isRefused(reception)) return ownerKey({ ...reception, identity: NOBODY });
     const call = begin(FIRST, {});
     try {
       await service.unary(FIRST, create(FIRST.input, { id: [...read.namespacePath], limit: 1 }), call);
@@ -129,25 +124,17 @@ export async function beginPipelineCalls(service: Service, outer: Call): Promise
     } finally {
       note(call);
     }
-    return call;
+    return ownerKey(call);
   }
-  let passed: Promise<Call> | undefined;
-  const pass = () => {
-    passed ??= passAsCaller();
-    return passed;
-  };
-  async function findOwner(): Promise<string> {
-    if (reception !== undefined && !isRefused(reception)) return ownerKey({ ...reception, identity: NOBODY });
-    return ownerKey(await pass());
-  }
+  let owner: Promise<string> | undefined;
   const calls: PipelineCalls = {
     ...read,
     get signal() {
       return outer.signal;
     },
-    owner: findOwner,
-    async pass() {
-      await pass();
+    owner() {
+      owner ??= findOwner();
+      return owner;
     },
     async unary(method, request, presented = {}) {
       const call = begin(method, presented);

@@ -1,6 +1,7 @@
 import { copyFileSync, symlinkSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { pythonInterpreter } from "../../../scripts/python-environment.ts";
+import { startGlueAccount } from "../support/glue.ts";
 import { goPluginsFolder } from "../support/go-plugins.ts";
 import { grpcurlFolder } from "../support/grpcurl.ts";
 import { startAzure, startS3 } from "../support/store-servers.ts";
@@ -36,6 +37,13 @@ export const withAzure: Ground = async (onTestFinished) => {
   const server = await startAzure();
   onTestFinished(server.close);
   return { path: [python()], ports: { 10000: server.port } };
+};
+
+export const withGlue: Ground = async (onTestFinished) => {
+  const account = await startGlueAccount();
+  onTestFinished(account.close);
+  const { port } = new URL(account.endpoint);
+  return { path: [python(), await grpcurlFolder()], ports: { 5000: Number(port) } };
 };
 
 /** A gateway in front of `lance-data`. */
@@ -136,6 +144,7 @@ export const GROUNDS: Readonly<Record<string, Ground>> = {
   "docs/tutorials/several-databases.md": withGrpcurl(),
   "docs/tutorials/sidecar.md": withGrpcurl(),
   "docs/how-to/azure.md": withAzure,
+  "docs/how-to/glue.md": withGlue,
   "docs/how-to/s3.md": withS3,
   "docs/how-to/vending.md": withS3,
 };

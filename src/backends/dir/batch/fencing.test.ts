@@ -11,7 +11,6 @@ import {
   silent,
   temporaryDirectory,
 } from "../../../../test/fixtures/dir/directory-backend.ts";
-import { withParts } from "../../../../test/fixtures/dir/with-parts.ts";
 import { beginCall } from "../../../../test/support/caller.ts";
 import { LanceNamespaceService } from "../../../gen/lance/namespace/v1/service_pb.ts";
 import type { DatasetRef } from "../format/dataset.ts";
@@ -72,7 +71,7 @@ async function createWorld(t: TestContext) {
         version,
         manifestPath,
       }));
-      const operations = createManagedVersionOperations(withParts(context, changed));
+      const operations = createManagedVersionOperations({ ...context, ...changed });
       return operations.batchCreateTableVersions(
         create(method.input, { entries }),
         beginCall(method, { id: [] }),

@@ -2,7 +2,6 @@ import { LanceError } from "../../../namespace/errors.ts";
 import { type Identifier, joinIdentifier } from "../../../namespace/identifier.ts";
 import type { CatalogContext } from "../catalog/catalog-context.ts";
 import { checkSize } from "../catalog/state/properties-size.ts";
-import { checkEngineProperty } from "../jobs/engine/choose-engine.ts";
 import { checkUpkeepProperties } from "../upkeep/policy.ts";
 import { checkDefinesNoView } from "./views/definition.ts";
 
@@ -15,7 +14,7 @@ const MAX_PROPERTIES = 1_000;
  * @throws LanceError InvalidInput, when there are too many or they are too long
  */
 export function checkProperties(
-  maxBytes: number,
+  { catalog }: Pick<CatalogContext, "catalog">,
   id: Identifier,
   properties: Readonly<Record<string, string>>,
 ): void {
@@ -23,7 +22,7 @@ export function checkProperties(
   const count = Object.keys(properties).length;
   if (count > MAX_PROPERTIES)
     throw new LanceError("InvalidInput", `${name} has ${count} properties, more than ${MAX_PROPERTIES}`);
-  checkSize(name, properties, maxBytes);
+  checkSize(name, properties, catalog.limits.objectBytes);
 }
 
 /**
@@ -33,13 +32,12 @@ export function checkProperties(
  * @throws LanceError InvalidInput, as {@link checkProperties}, {@link checkUpkeepProperties} and {@link checkDefinesNoView}
  */
 export function checkTableProperties(
-  { catalog }: Pick<CatalogContext, "catalog">,
+  context: Pick<CatalogContext, "catalog">,
   id: Identifier,
   properties: Readonly<Record<string, string>>,
   before: Readonly<Record<string, string>> = {},
 ): void {
-  checkProperties(catalog.limits.objectBytes, id, { ...before, ...properties });
+  checkProperties(context, id, { ...before, ...properties });
   checkUpkeepProperties(properties);
-  checkEngineProperty(properties);
   checkDefinesNoView(properties);
 }

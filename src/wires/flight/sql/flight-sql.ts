@@ -10,16 +10,9 @@ import type { PipelineCalls, Presented } from "../pipeline-calls.ts";
 import { databaseIn, type Statement, type TicketContent, type TicketRows, type Tickets } from "../tickets.ts";
 import { answerSchema, answerStream } from "./answers.ts";
 import { parseSqlCommand, refuseTransaction } from "./commands.ts";
-import type { KeptStatements } from "./kept-statements.ts";
 import { openHandle } from "./prepared.ts";
 import type { ServerFacts } from "./sql-info.ts";
-import {
-  catalogOf,
-  type DescribedStatement,
-  requireOwner,
-  type SqlRunner,
-  sqlCallerOf,
-} from "./statements.ts";
+import { catalogOf, requireOwner, type SqlRunner, sqlCallerOf } from "./statements.ts";
 
 /** Options of Flight SQL. */
 export interface FlightSqlOptions {
@@ -40,8 +33,6 @@ interface Described {
   readonly rows: TicketRows;
   readonly owner: string;
   readonly database: TicketContent["database"];
-  /** The statement that has the rows. Default: a command about the catalog has them. */
-  readonly statement?: DescribedStatement;
 }
 
 /** Describes the rows of a command, and makes the ticket that reads them. */
@@ -50,13 +41,9 @@ export async function describeSql(
   calls: PipelineCalls,
   tickets: Tickets,
   options: FlightSqlOptions,
-  kept: KeptStatements,
 ): Promise<FlightInfo> {
-  const { schema, rows, owner, database, statement } = await described(descriptor, calls, tickets, options);
-  const ticket = tickets.issue(rows, owner, database);
-  const endpoint = [ticket];
-  if (statement !== undefined && rows.kind === "statement")
-    kept.keep(ticket.id, owner, statement, rows.statement.text.length);
+  const { schema, rows, owner, database } = await described(descriptor, calls, tickets, options);
+  const endpoint = [tickets.issue(rows, owner, database)];
   // Parameters decide about types, which clients compare with those of the rows.
   const isKnown = rows.kind !== "statement" || rows.statement.parameters === undefined;
   return create(FlightInfoSchema, {
@@ -112,30 +99,23 @@ async function describeStatement(
   presented: Presented = {},
 ): Promise<Described> {
   const caller = await sqlCallerOf(calls, presented);
-  const found = await runner.describe(statement, caller);
-  if (!found.readsTables) await calls.pass();
+  const { schema } = await runner.describe(statement, caller);
   const database = presented.database ?? databaseIn(calls.headers);
-  const rows = { kind: "statement", statement } as const;
-  return { schema: found.schema, rows, owner: caller.key, database, statement: found };
+  return { schema, rows: { kind: "statement", statement }, owner: caller.key, database };
 }
 
 /** Reads the rows of a ticket of Flight SQL, as the caller who presents it and must be its owner. */
 export async function* readSql(
   rows: Exclude<TicketRows, { kind: "table" }>,
-  { id, owner: heldBy, database }: TicketContent,
+  { owner: heldBy, database }: TicketContent,
   calls: PipelineCalls,
   { runner, facts }: FlightSqlOptions,
-  kept: KeptStatements,
 ): AsyncIterable<Message> {
   const presented = { heldBy, database };
   switch (rows.kind) {
-    case "statement": {
-      const caller = await sqlCallerOf(calls, presented);
-      const statement = kept.take(id, caller.key) ?? (await runner.describe(rows.statement, caller));
-      if (!statement.readsTables) await calls.pass();
-      yield* flightData(statement.run(caller, rows.statement.parameters));
+    case "statement":
+      yield* flightData(runner.run(rows.statement, await sqlCallerOf(calls, presented)));
       return;
-    }
     case "metadata": {
       await requireOwner(calls, presented);
       const name = catalogOf({ ...calls.headers, ...database });

@@ -16,21 +16,14 @@ import type { Call } from "../../../../namespace/call/call.ts";
 import { callerKey } from "../../../../namespace/call/caller-key.ts";
 import { type ErrorName, LanceError } from "../../../../namespace/errors.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
+import type { ChangeContext } from "../../batch/change-context.ts";
 import { untilAborted } from "../../concurrency/wait.ts";
-import type { DataContext } from "../../data/data-context.ts";
 import type { NativeIndex } from "../../engine/native/index.ts";
-import { dropIndex, indexNotFound } from "../../format/changes/drop-index.ts";
-import { chooseEngine, type HeavyWork } from "../../jobs/engine/choose-engine.ts";
-import { type JobEngineName, runOn } from "../../jobs/engine/job-engine.ts";
-import { isForCluster } from "../../jobs/job.ts";
-import { requireCluster } from "../../jobs/ray/cluster.ts";
-import type { EngineContext, JobContext, PageContext } from "../context.ts";
+import type { PageContext } from "../context.ts";
 import { pageOfNames } from "../paging.ts";
 import { openGuarded, withGuarded } from "../tables/call-data.ts";
 import { requireTable } from "../tables/find-table.ts";
-import { datasetOf } from "../tables/open-data.ts";
 import { allIndices, isSystemIndex, statsOfIndex } from "./all-indices.ts";
-import { buildOnCluster, describeBuild, whyNotOnCluster } from "./cluster-build.ts";
 import {
   CREATE_INDEX,
   createIndexBuilds,
@@ -42,15 +35,12 @@ import {
 import { checkIndexFields, type IndexFields } from "./index-fields.ts";
 import { indexKind, indexTypeName } from "./index-kinds.ts";
 
-/** How long a call waits for a build on a cluster, unless it prefers otherwise: as long as it lasts. */
-const LONGEST_WAIT_MS = 0x7fff_ffff;
-
 /** The response header that carries the id of a job. */
 const JOB_HEADER = "x-lance-job-id";
 
 /** The operations on indices. */
 export function createIndexOperations(
-  context: DataContext & JobContext & EngineContext & PageContext,
+  context: ChangeContext & PageContext,
 ): Pick<
   LanceNamespace,
   | "createTableIndex"
@@ -62,20 +52,9 @@ export function createIndexOperations(
   const { jobs } = context;
   const builds = createIndexBuilds(context);
 
-  const { cluster, embedded } = context;
-  const kindOf = (type: string) => indexKind(type, cluster !== undefined);
-
-  cluster?.describe(CREATE_INDEX, describeBuild);
   jobs.define(CREATE_INDEX, async (job, signal) => {
     const plan = planOf(job);
-    const inProcess = async (end: AbortSignal) => {
-      await builds.build(job.table, plan, end, job.attempts > 1);
-      return {};
-    };
-    await builds.reserve(plan, async () => {
-      if (!isForCluster(job)) await runOn(embedded, { jobId: job.id, inProcess }, signal);
-      else await buildOnCluster(context, requireCluster(cluster), job, signal);
-    });
+    await builds.reserve(plan, () => builds.build(job.table, plan, signal, job.attempts > 1));
     return { index: plan.name };
   });
 
@@ -89,21 +68,18 @@ export function createIndexOperations(
     call: Call,
   ): Promise<string | undefined> {
     const { branch, column, indexType, name = "" } = request;
-    const kind = kindOf(indexType);
-    const fields = checkIndexFields(kind, indexFields(request));
-    const table = await requireTable(context, call);
+    const fields = checkIndexFields(indexKind(indexType), indexFields(request));
+    const table = await requireTable(context, call.id);
     const data = await openGuarded(context, call, { branch }, table);
     let plan: IndexPlan = { location: table.location, branch, column, name, type: indexType, fields };
-    let engine: JobEngineName;
     try {
       plan = await data.wait(() => planIndex(context, data, plan));
-      engine = engineOf(plan, { kind: CREATE_INDEX, rows: await data.rowCount(), ...table });
     } finally {
       data.release();
     }
     if ((await builds.find(plan.location, branch, plan.name)) !== undefined) throw indexExists(plan.name);
     const patience = patienceOf(call);
-    if (patience === undefined && engine === "embedded") {
+    if (patience === undefined) {
       await builds.reserve(plan, () =>
         jobs.runUnrecorded(call.signal, callerKey(call), () => builds.build(call.id, plan, call.signal)),
       );
@@ -117,22 +93,12 @@ export function createIndexOperations(
       column: plan.column,
       type: indexType,
       plan: JSON.stringify(plan),
-      ...(engine !== "embedded" && { engine }),
     };
     const { id } = await jobs.submit({ kind: CREATE_INDEX, table: call.id, spec }, callerKey(call));
     call.responseHeaders[JOB_HEADER] = id;
-    if (patience !== undefined) call.responseHeaders["preference-applied"] = "respond-async";
-    if (patience !== 0) await finishedInTime(id, patience ?? LONGEST_WAIT_MS, call.signal);
+    call.responseHeaders["preference-applied"] = "respond-async";
+    if (patience > 0) await finishedInTime(id, patience, call.signal);
     return id;
-  }
-
-  /** Chooses where an index is built. @throws LanceError Unsupported for one that can be built nowhere */
-  function engineOf(plan: IndexPlan, work: HeavyWork): JobEngineName {
-    const reason = cluster === undefined ? undefined : whyNotOnCluster(plan);
-    const { needsCluster = false } = kindOf(plan.type);
-    if (needsCluster && reason !== undefined) throw new LanceError("Unsupported", reason);
-    if (needsCluster) return "ray";
-    return reason === undefined ? chooseEngine(cluster, work) : "embedded";
   }
 
   /** Describes an index of a table, or one that is being built; returns undefined if neither exists. */
@@ -153,7 +119,7 @@ export function createIndexOperations(
       const plan = version === undefined ? await builds.find(found.location, branch, indexName) : undefined;
       if (plan === undefined) return undefined;
       return create(DescribeTableIndexStatsResponseSchema, {
-        indexType: indexKind(plan.type, true).name,
+        indexType: indexKind(plan.type).name,
         numIndexedRows: 0n,
         numUnindexedRows: BigInt(await rowCount()),
       });
@@ -164,7 +130,6 @@ export function createIndexOperations(
   async function finishedInTime(id: string, milliseconds: number, signal: AbortSignal): Promise<void> {
     try {
       const job = await untilAborted(jobs.ended(id, milliseconds), signal);
-      if (job === undefined && milliseconds === LONGEST_WAIT_MS) throw leftJob(id);
       if (job?.state === "cancelled") throw new LanceError("Cancelled", "the job was cancelled");
       if (job?.error !== undefined) throw new LanceError(job.error.name as ErrorName, job.error.message);
     } catch (error) {
@@ -175,12 +140,12 @@ export function createIndexOperations(
 
   return {
     async createTableIndex(request, call) {
-      kindOf(request.indexType);
+      indexKind(request.indexType);
       const jobId = await createIndex(request, call);
       return create(CreateTableIndexResponseSchema, { ...(jobId !== undefined && { jobId }) });
     },
     async createTableScalarIndex(request, call) {
-      if (kindOf(request.indexType).vector) {
+      if (indexKind(request.indexType).vector) {
         throw new LanceError("InvalidInput", `${request.indexType} is not a scalar index; use create_index`);
       }
       const jobId = await createIndex(request, call);
@@ -203,12 +168,11 @@ export function createIndexOperations(
       return stats;
     },
     dropTableIndex: ({ indexName, branch }, call) =>
-      withGuarded(context, call, { branch }, async ({ found, commit }) => {
+      withGuarded(context, call, { branch }, async ({ table, commit }) => {
         if (isSystemIndex(indexName)) throw indexNotFound(indexName);
-        const dataset = datasetOf(context, found, branch);
         await commit(async () => {
-          const { version } = await dropIndex(dataset, indexName, call.signal);
-          return { version: Number(version) };
+          await table.dropIndex(indexName);
+          return { version: await table.version() };
         });
         return create(DropTableIndexResponseSchema);
       }),
@@ -267,9 +231,6 @@ function patienceOf({ headers }: Call): number | undefined {
   return Number(/(?:^|,)\s*wait\s*=\s*(\d{1,4})\s*(?:[,;]|$)/i.exec(prefer)?.[1] ?? 0) * 1000;
 }
 
-function leftJob(id: string): LanceError {
-  return new LanceError(
-    "ServiceUnavailable",
-    `this process has left the job ${id}, which another one continues`,
-  );
+function indexNotFound(name: string): LanceError {
+  return new LanceError("TableIndexNotFound", `index ${JSON.stringify(name)} does not exist`);
 }

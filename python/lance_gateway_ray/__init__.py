@@ -1,1 +1,0 @@
-"""The driver that does heavy table work of Lance Gateway on a Ray cluster."""

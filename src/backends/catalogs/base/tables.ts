@@ -1,0 +1,216 @@
+import { create } from "@bufbuild/protobuf";
+import {
+  DeclareTableResponseSchema,
+  DeregisterTableResponseSchema,
+  type DescribeTableRequest,
+  DescribeTableResponseSchema,
+  ListTablesResponseSchema,
+  RegisterTableMode,
+  RegisterTableResponseSchema,
+  RenameTableResponseSchema,
+  TableExistsResponseSchema,
+} from "../../../gen/lance/namespace/v1/table_pb.ts";
+import type { Call } from "../../../namespace/call/call.ts";
+import { LanceError } from "../../../namespace/errors.ts";
+import type { Identifier } from "../../../namespace/identifier.ts";
+import type { LanceNamespace } from "../../../namespace/lance-namespace.ts";
+import type {
+  Catalog,
+  CatalogBackendOptions,
+  CatalogNamespace,
+  CatalogTable,
+  Properties,
+} from "./catalog.ts";
+import { type Checks, shown } from "./checks.ts";
+import { below, checkLocation, faultOf } from "./locations.ts";
+import { listNames } from "./paging.ts";
+
+/** Context of the operations on tables. */
+export interface TableContext {
+  readonly catalog: Catalog;
+  readonly checks: Checks;
+  readonly options: CatalogBackendOptions;
+  /** Describes a namespace of the gateway's tree. */
+  describeNamespace(id: Identifier, call: Call): Promise<CatalogNamespace>;
+}
+
+type TableOperations = Pick<
+  LanceNamespace,
+  "listTables" | "describeTable" | "tableExists" | "declareTable" | "registerTable" | "deregisterTable"
+>;
+
+/** Properties and bytes that an object may have at most, because every description carries them. */
+const MAX_PROPERTIES = 1_000;
+const MAX_PROPERTY_BYTES = 64 * 1024;
+
+/** Creates the operations on tables; the renaming is there if the catalog can rename. */
+export function createTableOperations(
+  context: TableContext,
+): TableOperations & Partial<Pick<LanceNamespace, "renameTable">> {
+  const { catalog, checks, options, describeNamespace } = context;
+  const { full } = checks;
+
+  /** Describes a table, whose location must be one that clients can open. */
+  async function describe(call: Call, vends: boolean): Promise<CatalogTable & { readonly location: string }> {
+    const { id } = call;
+    checks.table(id);
+    const table = await catalog.describeTable(full(id), vends, call);
+    const { location } = table;
+    if (location === undefined)
+      throw new LanceError("InvalidTableState", `${shown(id)} has no location in ${catalog.name}`);
+    const fault = faultOf(location);
+    if (fault === undefined) return { ...table, location };
+    throw new LanceError("InvalidTableState", `the location of ${shown(id)} in ${catalog.name} ${fault}`);
+  }
+
+  const accessOf = (own: Properties | undefined) => ({ ...options.storageOptions, ...own });
+
+  /** Checks a new entry and its namespace. */
+  async function admit(call: Call, properties: Properties, location: string | undefined): Promise<string> {
+    const { id } = call;
+    checks.newTable(id);
+    checkProperties(id, properties);
+    if (location !== undefined) checkLocation(location);
+    const namespace = await describeNamespace(id.slice(0, -1), call);
+    if (location !== undefined) return location;
+    const folder = namespace.location;
+    if (folder !== undefined && faultOf(folder) === undefined) return below(folder, `${id.at(-1)}.lance`);
+    if (options.tableRoot !== undefined)
+      return below(options.tableRoot, ...full(id).slice(0, -1), `${id.at(-1)}.lance`);
+    throw new LanceError(
+      "InvalidInput",
+      `${shown(id)} needs a location, because its namespace has none in ${catalog.name} and the gateway has no --table-root`,
+    );
+  }
+
+  const operations: TableOperations = {
+    async listTables(request, call) {
+      if (request.includeDeclared === false) throw needsRows(catalog, "which tables have data");
+      const { id } = call;
+      checks.names(id);
+      const namespace = full(id);
+      const [least, most] = catalog.tableDepths;
+      if (namespace.length < least || namespace.length > most) {
+        await describeNamespace(id, call);
+        return create(ListTablesResponseSchema);
+      }
+      const { names, pageToken } = await listNames(
+        (page) => catalog.listTables(namespace, page, call),
+        request,
+      );
+      return create(ListTablesResponseSchema, {
+        tables: names,
+        ...(pageToken !== undefined && { pageToken }),
+      });
+    },
+
+    async describeTable(request, call) {
+      refuseDetails(catalog, request);
+      const { location, properties, storageOptions } = await describe(call, request.vendCredentials ?? true);
+      return create(DescribeTableResponseSchema, {
+        table: call.id.at(-1) ?? "",
+        namespace: call.id.slice(0, -1),
+        location,
+        properties: { ...properties },
+        storageOptions: accessOf(storageOptions),
+        managedVersioning: false,
+        ...(request.withTableUri && { tableUri: location }),
+      });
+    },
+
+    async tableExists({ version }, call) {
+      if (version !== undefined) throw needsRows(catalog, "the versions of tables");
+      await describe(call, false);
+      return create(TableExistsResponseSchema);
+    },
+
+    async declareTable({ location: given, properties, vendCredentials }, call) {
+      const location = await admit(call, properties, given || undefined);
+      const table = await catalog.createTable(
+        full(call.id),
+        { location, properties },
+        vendCredentials ?? true,
+        call,
+      );
+      return create(DeclareTableResponseSchema, {
+        location: table.location ?? location,
+        properties: { ...table.properties },
+        storageOptions: accessOf(table.storageOptions),
+        managedVersioning: false,
+      });
+    },
+
+    async registerTable({ location: given, mode, properties }, call) {
+      if (given === "") throw new LanceError("InvalidInput", "location must not be empty");
+      const location = await admit(call, properties, given);
+      const entry = { location, properties };
+      const path = full(call.id);
+      if (mode !== RegisterTableMode.OVERWRITE)
+        return registered(await catalog.createTable(path, entry, false, call), location);
+      if (catalog.replaceTable === undefined)
+        throw new LanceError("Unsupported", `${catalog.name} cannot replace an entry in a single step`);
+      return registered(await catalog.replaceTable(path, entry, call), location);
+    },
+
+    async deregisterTable(_, call) {
+      const { location, properties } = await describe(call, false);
+      await catalog.removeTable(full(call.id), call);
+      return create(DeregisterTableResponseSchema, {
+        id: [...call.id],
+        location,
+        properties: { ...properties },
+      });
+    },
+  };
+
+  const { renameTable: rename } = catalog;
+  if (rename === undefined) return operations;
+  return {
+    ...operations,
+    async renameTable({ newTableName, newNamespaceId }, call) {
+      const { id } = call;
+      const to = [...(newNamespaceId.length > 0 ? newNamespaceId : id.slice(0, -1)), newTableName];
+      checks.newTable(to);
+      await describe(call, false);
+      await describeNamespace(to.slice(0, -1), call);
+      await rename(full(id), full(to), call);
+      return create(RenameTableResponseSchema);
+    },
+  };
+}
+
+function registered(table: CatalogTable, location: string) {
+  return create(RegisterTableResponseSchema, {
+    location: table.location ?? location,
+    properties: { ...table.properties },
+  });
+}
+
+/** Refuses what only the files of a table tell. */
+function refuseDetails(catalog: Catalog, request: DescribeTableRequest): void {
+  const { version, tag, branch = "", loadDetailedMetadata, checkDeclared } = request;
+  if (version !== undefined || tag !== undefined || (branch !== "" && branch !== "main"))
+    throw needsRows(catalog, "the versions of tables");
+  if (loadDetailedMetadata) throw needsRows(catalog, "the schema of tables");
+  if (checkDeclared) throw needsRows(catalog, "which tables have data");
+}
+
+function needsRows({ name }: Catalog, what: string): LanceError {
+  return new LanceError(
+    "Unsupported",
+    `${name} does not tell ${what}; with --rows here, the gateway reads it`,
+  );
+}
+
+function checkProperties(id: Identifier, properties: Properties): void {
+  const entries = Object.entries(properties);
+  const bytes = entries.reduce(
+    (sum, [key, value]) => sum + Buffer.byteLength(key) + Buffer.byteLength(value),
+    0,
+  );
+  if (entries.length <= MAX_PROPERTIES && bytes <= MAX_PROPERTY_BYTES) return;
+  throw new LanceError(
+    "InvalidInput",
+    `the properties of ${shown(id)} are more than ${MAX_PROPERTIES}, or longer than ${MAX_PROPERTY_BYTES} bytes`,
+  );
+}
