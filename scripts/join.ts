@@ -12,6 +12,7 @@ const ENTRIES = [
   "src/client/browser.ts",
   "src/cli/main.ts",
   "src/cli/workers/worker-main.ts",
+  "src/gateway/cache/cache-thread.ts",
   "src/sql/process/main.ts",
 ];
 

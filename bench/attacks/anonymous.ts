@@ -65,18 +65,32 @@ export const healthWatches: Attack = {
   },
 };
 
-/** Requests of a large page that are reset at once, until the connection ends; then on another one. */
-export const pageResets: Attack = {
-  title: "resets of requests for /openapi.json, as many as a connection may make",
-  async launch({ port }) {
-    const again = async () => {
-      for (;;) {
-        const { send, socket } = await openFlood(port);
-        send({ ...get("/openapi.json"), isReset: true }, STREAMS);
-        await new Promise((resolve) => setTimeout(resolve, 50));
-        socket.destroy();
-      }
-    };
-    for (let count = 0; count < CONNECTIONS; count++) void again();
+/** Requests that are reset at once, until the connection ends; then on another one. */
+function resetFlood(what: string, request: FloodRequest): Attack {
+  return {
+    title: `resets of requests for ${what}, as many as a connection may make`,
+    async launch({ port }) {
+      const again = async () => {
+        for (;;) {
+          const { send, socket } = await openFlood(port);
+          send({ ...request, isReset: true }, STREAMS);
+          await new Promise((resolve) => setTimeout(resolve, 50));
+          socket.destroy();
+        }
+      };
+      for (let count = 0; count < CONNECTIONS; count++) void again();
+    },
+  };
+}
+
+export const pageResets = resetFlood("/openapi.json", get("/openapi.json"));
+export const metricsResets = resetFlood("/metrics", get("/metrics"));
+export const describeResets = resetFlood("a describe over REST", {
+  headers: {
+    ":method": "POST",
+    ":path": "/v1/table/t/describe",
+    ...ADDRESSED,
+    "content-type": "application/json",
   },
-};
+  body: Buffer.from("{}"),
+});

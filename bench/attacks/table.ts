@@ -1,8 +1,10 @@
 import {
+  describeResets,
   healthChecks,
   healthWatches,
   manyMetricsPages,
   metricsPages,
+  metricsResets,
   pageResets,
   unknownMethods,
 } from "./anonymous.ts";
@@ -49,6 +51,8 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
   "health-watches": healthWatches,
   "unknown-methods": unknownMethods,
   "page-resets": pageResets,
+  "metrics-resets": metricsResets,
+  "describe-resets": describeResets,
   "shared-fields": sharedFields,
   "deep-json": deepJson,
   "long-chain": longChain,

@@ -51,19 +51,23 @@ export const IMPORT_RULES: Readonly<Record<string, FolderRule>> = {
     engine: { may: ["concurrency", "format", "backends/*"] },
     stores: { may: ["concurrency", "format", "backends/*", "backends/resilience"] },
     jobs: { may: ["concurrency", "format", "ownership"] },
+    data: { may: ["concurrency", "engine", "format"] },
     catalog: {
-      may: ["batch", "concurrency", "engine", "format", "stores"],
+      may: ["batch", "concurrency", "data", "engine", "format", "stores"],
       parts: ["state", "manifest", "commits", "base", "exchange", "*"],
     },
     batch: { may: ["catalog", "concurrency", "format", "jobs", "ownership"] },
     idempotency: { may: ["format", "ownership"] },
     vending: { may: ["stores", "backends/*", "backends/upstream-identity"] },
-    upkeep: { may: ["batch", "catalog", "concurrency", "engine", "format", "operations", "ownership"] },
+    upkeep: {
+      may: ["batch", "catalog", "concurrency", "data", "engine", "format", "operations", "ownership"],
+    },
     operations: {
       may: [
         "batch",
         "catalog",
         "concurrency",
+        "data",
         "engine",
         "format",
         "jobs",

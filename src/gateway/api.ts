@@ -2,6 +2,7 @@ import type { DescService } from "@bufbuild/protobuf";
 import type { Logger } from "pino";
 import { DIALECTS } from "../dialects/registry.ts";
 import { FlightService } from "../gen/arrow/flight/protocol/Flight_pb.ts";
+import { DriverService } from "../gen/lance/gateway/v1/driver_pb.ts";
 import { LanceDbService } from "../gen/lance/gateway/v1/lancedb_pb.ts";
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
 import { type ByteBudget, createByteBudget } from "../namespace/byte-budget.ts";
@@ -86,7 +87,7 @@ export function createApi({ bufferedBytes, workerCount = 1, log, metrics, ...opt
   const unsentBudget = createByteBudget(unsentBytesOf(options));
   const serviceOf = (calls: CallOptions) => createService({ ...calls, metrics: metrics?.calls, budget });
   const calls = createServiceSwitch(serviceOf(options));
-  const services = [LanceNamespaceService, LanceDbService];
+  const services = [LanceNamespaceService, LanceDbService, DriverService];
   const transcoders = DIALECTS.map((dialect) => createTranscoder(services, dialect));
   const mask = createMaskPath(knownSegments([...services, FlightService], transcoders));
   return {

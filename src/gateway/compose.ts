@@ -90,6 +90,12 @@ export type WireOptions = Pick<
       | "oidcIssuers"
       | "consoleOidcClientId"
       | "consoleOidcScope"
+      | "sqlPort"
+      | "sqlMemoryBytes"
+      | "sqlThreads"
+      | "sqlTimeoutMs"
+      | "sqlMaxRows"
+      | "sqlMaxStatements"
       | keyof CallerLimits
     >
   >;
@@ -195,8 +201,16 @@ export async function serve(first: State): Promise<ReplaceableGateway> {
   const address = await server.listen(
     path === undefined ? { host, port, reusePort: workers !== undefined } : { path, mode },
   );
+  if (options.sqlPort !== undefined)
+    await server
+      .listen({ host, port: options.sqlPort, reusePort: workers !== undefined })
+      .catch(async (error) => {
+        await server.close({ graceMs: 0 });
+        throw error;
+      });
   const served = [...new Set(first.backends.map(({ name }) => name))];
-  log.info({ ...BUILD, backends: served, address: address.address, port: address.port }, "listening");
+  const listening = { address: address.address, port: address.port, sqlPort: options.sqlPort };
+  log.info({ ...BUILD, backends: served, ...listening }, "listening");
   // The engine takes a moment to load. Calls that need it wait meanwhile, and the probes report when it is ready.
   void announceReadiness(() => current.backends, own);
   return {

@@ -5,6 +5,7 @@ import { pino } from "pino";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { sourcesOf } from "../../test/support/command-line.ts";
 import { temporaryDirectory } from "../../test/support/directory.ts";
+import { freePort } from "../../test/support/free-port.ts";
 import { sendHttp } from "../../test/support/http.ts";
 import type { Configuration } from "../config/configuration.ts";
 import { readServeOptions } from "../config/serve-options.ts";
@@ -30,6 +31,23 @@ const BACKEND = `
     };
   };
 `;
+
+it("serves the same at --sql-port, and names that port if it is in use", async () => {
+  const { path, remove } = await temporaryDirectory();
+  onTestFinished(remove);
+  const sqlPort = await freePort();
+  const args = ["--port", "0", "--drain-seconds", "0", "--root", path, "--sql-port", String(sqlPort)];
+  const options = readServeOptions(sourcesOf(args));
+  const log = pino({ level: "silent" });
+  const gateway = await startGateway(options, log);
+  for (const port of [gateway.address.port, sqlPort]) {
+    const { status } = await sendHttp(port, { method: "GET", path: "/healthz" });
+    assert.equal(status, 200);
+  }
+  await assert.rejects(startGateway(options, log), { code: "EADDRINUSE", port: sqlPort });
+  await gateway.close("cut off");
+  await assert.rejects(sendHttp(sqlPort, { method: "GET", path: "/healthz" }), { code: "ECONNREFUSED" });
+});
 
 describe("a changed configuration", () => {
   async function start(...databases: readonly (readonly string[])[]) {

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { Logger } from "pino";
 import { FAILURES_SHAPE } from "../auth/failure-delay.ts";
+import { joinCache } from "../backends/dir/cache/join-cache.ts";
 import { createEngineTurns } from "../backends/dir/concurrency/turns.ts";
 import { createReadAhead } from "../backends/dir/operations/read/read-ahead.ts";
 import { createAnswerBudget } from "../backends/resilience/answer-budget.ts";
@@ -13,6 +14,7 @@ import type { Database } from "../pipeline/call/databases.ts";
 import { lookNow } from "../runtime/files/follow.ts";
 import { setTracing } from "../runtime/tracing.ts";
 import { servedAlone, servedByName } from "./backends/served.ts";
+import { startCache } from "./cache/start-cache.ts";
 import { BUILD, type Gateway, type Haste, type State, serve } from "./compose.ts";
 import { openLiveWebhooks } from "./events/live-webhooks.ts";
 import { announcementsTo } from "./events/open-announcements.ts";
@@ -65,6 +67,9 @@ export async function startGateway(
   const dispatcher =
     workers === undefined ? await openLiveWebhooks({ options, databases }, { log, tally }) : undefined;
   const sink = dispatcher ?? workers?.events;
+  const ownCache = workers === undefined ? await startCache(options, databases, log) : undefined;
+  const cacheAccess = workers?.cache ?? ownCache?.access;
+  const cache = cacheAccess && joinCache(cacheAccess);
   const readAhead = createReadAhead({ maxBytes: options.readAheadBytes });
   const engineTurns = createEngineTurns(workers?.count);
   const answers = createAnswerBudget(answerBytesOf(options), workers?.answerBytes);
@@ -72,7 +77,8 @@ export async function startGateway(
     ...{ log, metrics, workers },
     failures: ({ auth }) => (auth.length === 0 ? undefined : workers?.openCells(FAILURES, FAILURES_SHAPE)),
     surroundings: {
-      ...{ log, readAhead, engineTurns, answers, looksAfterTables: true, backends: backendsOf(plugins) },
+      ...{ log, cache, readAhead, engineTurns, answers, looksAfterTables: true },
+      backends: backendsOf(plugins),
       tokenPauses: workers?.openCells(PAUSES, PAUSES_SHAPE),
     },
   };
@@ -121,13 +127,14 @@ export async function startGateway(
         const finished = await close(haste);
         // Calls that were cut off may have left lines of the audit log.
         await formers.close();
+        await ownCache?.close();
         return finished;
       },
     });
   } catch (error) {
     if (current !== undefined) await closeGeneration(current);
     tls?.close();
-    await Promise.all([tracing?.close(), dispatcher?.close()]);
+    await Promise.all([tracing?.close(), dispatcher?.close(), ownCache?.close()]);
     throw error;
   }
 }

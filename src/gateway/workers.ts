@@ -1,4 +1,5 @@
 import { FAILURES_SHAPE } from "../auth/failure-delay.ts";
+import type { CacheAccess } from "../backends/dir/cache/join-cache.ts";
 import { PAUSES_SHAPE } from "../backends/upstream-identity/refused-fetches.ts";
 import type { Configuration } from "../config/configuration.ts";
 import type { ServeOptions } from "../config/options/groups.ts";
@@ -17,6 +18,8 @@ export interface Workers {
   /** Bytes of the answers of upstreams that all workers collect. */
   readonly answerBytes: SharedQuantity;
   readonly connections: SharedQuantity;
+  /** The cache of the process, which the main thread has started. Default: none. */
+  readonly cache: CacheAccess | undefined;
   /** Hands events to the main thread, which delivers those of all workers. */
   readonly events: EventSink;
   /** Opens the numbers of a limit that {@link sharedCells} names. */

@@ -4,6 +4,7 @@ import type {
   DescMethodUnary,
   MessageShape,
 } from "@bufbuild/protobuf";
+import type { DriverService } from "../gen/lance/gateway/v1/driver_pb.ts";
 import type { LanceDbService } from "../gen/lance/gateway/v1/lancedb_pb.ts";
 import type { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
 import type { CreateMaterializedViewRequest } from "../gen/lance/namespace/v1/view_pb.ts";
@@ -42,6 +43,11 @@ export type LanceDbExtensions = {
   readonly [K in keyof (typeof LanceDbService)["method"]]: Handler<(typeof LanceDbService)["method"][K]>;
 };
 
+/** Operations of the drivers of jobs on a cluster, in the same form. */
+export type DriverOperations = {
+  readonly [K in keyof (typeof DriverService)["method"]]: Handler<(typeof DriverService)["method"][K]>;
+};
+
 /** Access to the files of a table; each kind includes those before it. */
 export type StorageAccess = Extract<Action, "read" | "write" | "manage">;
 
@@ -51,7 +57,7 @@ export interface Backend {
   readonly name: string;
   readonly operations: Partial<LanceNamespace>;
   /** Operations beyond the contract. Default: none. */
-  readonly extensions?: Partial<LanceDbExtensions>;
+  readonly extensions?: Partial<LanceDbExtensions & DriverOperations>;
   /** Reason, for people, why operations are missing, which their refusal adds. Default: the refusal names the backend alone. */
   readonly missing?: string | undefined;
   /** Calls by the keys that clients chose. Default: keys are the upstream's matter. */

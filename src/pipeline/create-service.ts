@@ -22,6 +22,7 @@ import { enterDatabase } from "./call/enter-database.ts";
 import { identify } from "./call/identify.ts";
 import {
   compose,
+  exceptOwnKeys,
   type Interceptor,
   type Next,
   type OperationRequest,
@@ -88,13 +89,13 @@ export function createService(options: ServiceOptions): Service {
     ...limitAddresses(options),
     boundNames,
     resolve,
-    authenticator === undefined ? refuseUnread : identify(authenticator),
+    exceptOwnKeys(authenticator === undefined ? refuseUnread : identify(authenticator)),
     keepOwners,
     ...limitKnownCallers(options),
     ...(routes === undefined ? [] : [chooseDatabase(databases, routes)]),
     // A header names a database once.
     ...(routes?.some(({ by }) => by === "header") ? [] : [enterDatabase(databases)]),
-    ...(authenticator === undefined ? [] : [keepToScope(databases), ...decideBy(options)]),
+    ...(authenticator === undefined ? [] : [keepToScope(databases), ...decideBy(options)].map(exceptOwnKeys)),
     ...(authenticator === undefined ? [] : [withholdCredentials(databases)]),
     ...(options.readOnly ? [readOnly] : []),
     tellPermissions(options.readOnly === true),

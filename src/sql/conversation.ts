@@ -1,13 +1,20 @@
 import { LanceError } from "../namespace/errors.ts";
 import type { EngineProcess } from "./engine-process.ts";
 import type { Reply, Request, ScanReply, ScanRequest } from "./process/messages.ts";
-import type { SqlTable } from "./sql-engine.ts";
 
 /** Reply to a request, with what the process sent along. */
 export interface Answered {
   readonly body: Uint8Array;
-  readonly schemaBytes: number;
+  /** Number of bytes of the first part of the body. */
+  readonly firstBytes: number;
 }
+
+/** Reads columns of the table at a place of the statement. */
+export type ScanPlace = (
+  place: number,
+  columns: readonly string[],
+  signal: AbortSignal,
+) => AsyncIterable<Uint8Array>;
 
 /** Talks with a process about one statement, and reads tables for it. */
 export interface Conversation {
@@ -21,10 +28,9 @@ export interface Conversation {
   end(): Promise<void>;
 }
 
-/** @param tables returns a table by the number of its scan function. */
 export function createConversation(
   process: EngineProcess,
-  tables: (number: number) => SqlTable,
+  scanPlace: ScanPlace,
   signal: AbortSignal,
   memoryMib: number,
 ): Conversation {
@@ -40,7 +46,7 @@ export function createConversation(
       const { header, body } = frame;
       switch (header.kind) {
         case "open":
-          scans.set(header.scan, createScan(tables(header.table), header.columns, signal));
+          scans.set(header.scan, createScan(scanPlace(header.place, header.columns, signal)));
           break;
         case "next":
           await pass(header.scan);
@@ -78,7 +84,7 @@ export function createConversation(
       await process.send(request, sent);
       const { header, body } = await replied(request);
       isIdle = true;
-      return { body, schemaBytes: header.kind === "done" ? (header.schemaBytes ?? 0) : 0 };
+      return { body, firstBytes: header.kind === "done" ? (header.firstBytes ?? 0) : 0 };
     },
     async *run(request, sent) {
       // A result that failed, or that nobody reads, leaves the engine in an unknown state.
@@ -98,8 +104,8 @@ export function createConversation(
 }
 
 /** Reads a table one piece ahead of the process. */
-function createScan(table: SqlTable, columns: readonly string[], signal: AbortSignal) {
-  const pieces = table.scan(columns, signal)[Symbol.asyncIterator]();
+function createScan(rows: AsyncIterable<Uint8Array>) {
+  const pieces = rows[Symbol.asyncIterator]();
   let ahead: Promise<IteratorResult<Uint8Array>> | undefined;
   const read = () => {
     const next = pieces.next();

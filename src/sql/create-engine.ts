@@ -1,71 +1,70 @@
 import { createRequire } from "node:module";
-import { decodeSchema } from "../arrow/schema.ts";
+import { type ArrowField, decodeSchema } from "../arrow/schema.ts";
 import { explainMissing } from "../backends/load-library.ts";
 import { LanceError } from "../namespace/errors.ts";
+import { type CheckedStatement, checkText, createCheckedStatements } from "./checked-statements.ts";
 import { columnOf } from "./column-types.ts";
-import { type Conversation, createConversation } from "./conversation.ts";
+import { type Conversation, createConversation, type ScanPlace } from "./conversation.ts";
+import type { EngineProcess } from "./engine-process.ts";
 import { boundsOf, type SqlOptions } from "./options.ts";
 import type { ScannedTable } from "./process/messages.ts";
 import { createProcessPool } from "./process-pool.ts";
-import type { SqlCall, SqlEngine, SqlStatement, SqlTable } from "./sql-engine.ts";
-import { checkTree } from "./tree/check.ts";
-import { type NamedTable, replaceTables } from "./tree/tables.ts";
-import { readTree, writeTree } from "./tree/tree.ts";
+import type { SqlCall, SqlEngine, SqlStatement, SqlTable, SqlTables } from "./sql-engine.ts";
+import { type Pushed, pushedInto } from "./tree/pushdown.ts";
 
 /** The package of DuckDB, which is installed only where SQL is used. */
 const PACKAGE = "@duckdb/node-bindings";
 
-/** Longest statement, in bytes. */
-const MAX_STATEMENT_BYTES = 256 * 1024;
+/** Number of statements that a process keeps bound. */
+const BOUND = 16;
 
-/** A statement that a process has bound. */
+/** A statement that processes bind under an id. It fits every call whose tables have these columns. */
+interface Plan extends Omit<CheckedStatement, "tree"> {
+  readonly id: number;
+  /** Schemas of its tables. */
+  readonly schemas: readonly Uint8Array[];
+  readonly scanned: readonly ScannedTable[];
+  readonly pushed: ReadonlyMap<number, Pushed>;
+}
+
+/** A plan that a process has bound, with the schemas of its result and of its parameters. */
 interface Bound {
-  readonly conversation: Conversation;
+  readonly plan: Plan;
   readonly schema: Uint8Array;
   readonly parameters: Uint8Array;
+  /** The process that has bound it last. */
+  readonly process: EngineProcess;
 }
 
 /** Creates the engine. Its processes start with the first statement. */
 export function createSqlEngine(options: SqlOptions = {}): SqlEngine {
   const bounds = boundsOf(options);
   const pool = createProcessPool(bounds);
+  const statements = createCheckedStatements();
+  /** Ids of the statements that each process has bound, the oldest first. */
+  const boundBy = new WeakMap<EngineProcess, number[]>();
+  /** What was bound last for a statement. */
+  const lastBound = new WeakMap<CheckedStatement, Bound>();
+  let count = 0;
 
-  /** Binds a statement, and passes on what the work with it yields. */
-  async function* withBound<T>(
-    statement: string,
-    { tables, namespacePath = [], caller = "" }: SqlCall,
+  /** Leases a process, and passes on what the work with it yields. */
+  async function* withProcess<T>(
+    caller: string,
     outer: AbortSignal,
-    work: (bound: Bound) => AsyncIterable<T>,
+    preferred: EngineProcess | undefined,
+    scanPlace: ScanPlace,
+    work: (conversation: Conversation, process: EngineProcess, signal: AbortSignal) => AsyncIterable<T>,
   ): AsyncIterable<T> {
-    checkInstalled();
-    if (Buffer.byteLength(statement) > MAX_STATEMENT_BYTES)
-      throw new LanceError("InvalidInput", `the statement has more than ${MAX_STATEMENT_BYTES} bytes`);
-    // DuckDB would read the statement up to there.
-    if (statement.includes("\0")) throw new LanceError("InvalidInput", "the statement has a null character");
     const timeout = AbortSignal.timeout(bounds.timeoutMs);
     const signal = AbortSignal.any([outer, timeout]);
-    const lease = await endedBy(timeout, () => pool.take(caller, signal));
+    const lease = await endedBy(timeout, () => pool.take(caller, signal, preferred));
     const kill = () => lease.process.kill();
     signal.addEventListener("abort", kill);
-    const opened: SqlTable[] = [];
     const reading = new AbortController();
-    const conversation = createConversation(
-      lease.process,
-      (number) => opened[number] as SqlTable,
-      AbortSignal.any([signal, reading.signal]),
-      bounds.memoryMib,
-    );
+    const readSignal = AbortSignal.any([signal, reading.signal]);
+    const conversation = createConversation(lease.process, scanPlace, readSignal, bounds.memoryMib);
     try {
-      const { body } = await conversation.ask({ kind: "parse" }, Buffer.from(statement));
-      const tree = readTree(body);
-      const named = replaceTables(tree, namespacePath);
-      opened.push(...(await Promise.all(named.map((table) => tables.open(table, signal)))));
-      const written = await conversation.ask({ kind: "write" }, writeTree(tree));
-      checkTree(readTree(written.body));
-      const scanned = named.map((table, i) => scannedTable(table, opened[i] as SqlTable));
-      const bound = await conversation.ask({ kind: "bind", tables: scanned });
-      const schema = bound.body.subarray(0, bound.schemaBytes);
-      yield* work({ conversation, schema, parameters: bound.body.subarray(bound.schemaBytes) });
+      yield* work(conversation, lease.process, signal);
     } catch (thrown) {
       throw signal.aborted ? reasonOf(timeout, signal, bounds.timeoutMs) : thrown;
     } finally {
@@ -84,37 +83,109 @@ export function createSqlEngine(options: SqlOptions = {}): SqlEngine {
     }
   }
 
-  const run = (
-    statement: string,
-    call: SqlCall,
-    parameters: Uint8Array = new Uint8Array(),
-    signal = call.signal,
-  ): AsyncIterable<Uint8Array> =>
-    withBound(statement, call, signal, ({ conversation }) =>
-      conversation.run({ kind: "run", maxRows: bounds.maxRows }, parameters),
-    );
+  /** Waits for work that needs no process. */
+  async function inTime<T>(outer: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const timeout = AbortSignal.timeout(bounds.timeoutMs);
+    return endedBy(timeout, () => work(AbortSignal.any([outer, timeout])));
+  }
+
+  /** Binds a plan. */
+  async function bind(plan: Plan, conversation: Conversation, process: EngineProcess): Promise<Bound> {
+    const { id, text, scanned, places } = plan;
+    const ids = boundBy.get(process) ?? [];
+    const forgotten = ids.length < BOUND ? undefined : ids.shift();
+    boundBy.set(process, ids);
+    const request = { kind: "bind", id, tables: scanned, places, forgotten } as const;
+    const { body, firstBytes } = await conversation.ask(request, text);
+    ids.push(id);
+    return { plan, process, schema: body.subarray(0, firstBytes), parameters: body.subarray(firstBytes) };
+  }
+
+  async function prepare(statement: string, call: SqlCall): Promise<SqlStatement> {
+    checkInstalled();
+    checkText(statement);
+    const { tables, namespacePath = [], caller = "", signal: outer } = call;
+    const openAll = (checked: CheckedStatement, signal: AbortSignal) =>
+      Promise.all(checked.tables.map((table) => tables.open(table, signal)));
+    const known = statements.known(statement, namespacePath);
+    const opened = known && (await inTime(outer, (signal) => openAll(known, signal)));
+    const bound = known && lastBound.get(known);
+    if (opened !== undefined && bound !== undefined && fits(bound.plan, opened))
+      return statementOf(bound, opened, call);
+
+    async function* describe(conversation: Conversation, process: EngineProcess, signal: AbortSignal) {
+      const checked = known ?? (await statements.check(statement, namespacePath, conversation));
+      const open = opened ?? (await openAll(checked, signal));
+      const own = await bind(planOf(checked, open, count++), conversation, process);
+      lastBound.set(checked, own);
+      yield { own, open };
+    }
+    for await (const { own, open } of withProcess(caller, outer, undefined, noScan, describe))
+      return statementOf(own, open, call);
+    throw new LanceError("Internal", "the statement was not bound");
+  }
+
+  function statementOf(bound: Bound, open: readonly SqlTable[], call: SqlCall): SqlStatement {
+    const { schema, parameters } = bound;
+    return {
+      ...{ schema, parameters, readsTables: open.length > 0 },
+      run: (row = new Uint8Array(), signal = call.signal, tables = call.tables) =>
+        run(bound, open, row, tables, call.caller ?? "", signal),
+    };
+  }
+
+  function run(
+    { plan, process: preferred }: Bound,
+    open: readonly SqlTable[],
+    parameters: Uint8Array,
+    tables: SqlTables,
+    caller: string,
+    outer: AbortSignal,
+  ): AsyncIterable<Uint8Array> {
+    const { id, places, pushed } = plan;
+    const scanPlace: ScanPlace = (place, columns, signal) =>
+      tables.scan(open[places[place] as number] as SqlTable, { columns, ...pushed.get(place) }, signal);
+    return withProcess(caller, outer, preferred, scanPlace, async function* (conversation, process) {
+      if (boundBy.get(process)?.includes(id) !== true) await bind(plan, conversation, process);
+      yield* conversation.run({ kind: "run", id, maxRows: bounds.maxRows }, parameters);
+    });
+  }
 
   return {
-    run,
-    async prepare(statement, call): Promise<SqlStatement> {
-      async function* describe({ schema, parameters }: Bound) {
-        yield { schema, parameters };
-      }
-      for await (const found of withBound(statement, call, call.signal, describe))
-        return {
-          ...found,
-          run: (parameters, signal) => run(statement, call, parameters, signal),
-        };
-      throw new LanceError("Internal", "the statement was not bound");
-    },
+    prepare,
     async close() {
       pool.close();
     },
   };
 }
 
-function scannedTable({ text: name }: NamedTable, { schema, rows }: SqlTable): ScannedTable {
-  const { fields } = decodeSchema(metadataOf(schema));
+/** Whether a plan is right for tables: they have the columns that it was made for, and about as many rows. */
+function fits({ schemas, scanned }: Plan, open: readonly SqlTable[]): boolean {
+  return open.every(({ schema, rows = 0 }, i) => {
+    const { rows: planned = 0 } = scanned[i] as ScannedTable;
+    const isNear = rows <= 2 * planned && planned <= 2 * rows;
+    return isNear && Buffer.compare(schema, schemas[i] as Uint8Array) === 0;
+  });
+}
+
+function planOf({ tree, ...checked }: CheckedStatement, open: readonly SqlTable[], id: number): Plan {
+  const fields = open.map(({ schema }) => decodeSchema(metadataOf(schema)).fields);
+  return {
+    ...checked,
+    id,
+    schemas: open.map(({ schema }) => schema),
+    scanned: open.map(({ rows }, i) =>
+      scannedTable(checked.tables[i]?.text as string, fields[i] as readonly ArrowField[], rows),
+    ),
+    pushed: pushedInto(tree, (place) => fields[checked.places[place] as number] ?? []),
+  };
+}
+
+const noScan: ScanPlace = () => {
+  throw new LanceError("Internal", "a statement reads rows before it runs");
+};
+
+function scannedTable(name: string, fields: readonly ArrowField[], rows: number | undefined): ScannedTable {
   const names = new Set<string>();
   for (const field of fields) {
     const key = field.name.toLowerCase();

@@ -13,13 +13,10 @@ export function tablesInMemory(
       const table = tables[name.path.join(".")];
       if (table === undefined)
         throw new LanceError("TableNotFound", `Table '${name.path.join(".")}' was not found`);
-      return {
-        schema: tableToIPC(table.slice(0, 0), "stream"),
-        rows: table.numRows,
-        async *scan(columns) {
-          yield tableToIPC(table.select([...columns]), "stream");
-        },
-      };
+      return { ...name, schema: tableToIPC(table.slice(0, 0), "stream"), rows: table.numRows };
+    },
+    async *scan({ path }, { columns }) {
+      yield tableToIPC((tables[path.join(".")] as Table).select([...columns]), "stream");
     },
   };
 }

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
-import { tableFromArrays, tableToIPC } from "apache-arrow";
+import { type Table, tableFromArrays, tableFromIPC, tableToIPC } from "apache-arrow";
 import { afterAll, test } from "vitest";
 import { LanceError } from "../namespace/errors.ts";
 import { createSqlEngine } from "./create-engine.ts";
 import { runSql, tablesInMemory } from "./engine-fixture.ts";
+import type { SqlTables } from "./sql-engine.ts";
 
 const engine = createSqlEngine({ maxRows: 50_000 });
 afterAll(() => engine.close());
@@ -40,16 +41,11 @@ test("a common table expression hides a table, and one of the same name inside o
 
 test("reads the columns that a statement needs, and each table once per scan at one version", async () => {
   const scanned: (readonly string[])[] = [];
-  const watched = {
-    open: async (...args: Parameters<typeof tables.open>) => {
-      const table = await tables.open(...args);
-      return {
-        ...table,
-        scan: (columns: readonly string[], end: AbortSignal) => {
-          scanned.push(columns);
-          return table.scan(columns, end);
-        },
-      };
+  const watched: SqlTables = {
+    ...tables,
+    scan(table, what, end) {
+      scanned.push(what.columns);
+      return tables.scan(table, what, end);
     },
   };
   await runSql(engine, "SELECT sum(id) FROM (SELECT * FROM t)", { tables: watched });
@@ -58,12 +54,44 @@ test("reads the columns that a statement needs, and each table once per scan at 
 });
 
 test("tells the columns of a result and the types of parameters before it runs", async () => {
-  const { tableFromIPC } = await import("apache-arrow");
   const prepared = await engine.prepare("SELECT name, id FROM t WHERE id > $1", { tables, signal: signal() });
   const end = Buffer.from("ffffffff00000000", "hex");
   const columns = (bytes: Uint8Array) => String(tableFromIPC(Buffer.concat([bytes, end])).schema);
   assert.match(columns(prepared.schema), /0: name: Utf8.*1: id: Int32/s);
   assert.match(columns(prepared.parameters), /0: 1: Int32/);
+});
+
+test("a statement that is prepared again reads the tables as they are then", async () => {
+  const rows: Record<string, Table> = { grows: t.slice(0, 0) };
+  const growing: SqlTables = {
+    open: (name, end) => tablesInMemory(rows).open(name, end),
+    scan: (...args) => tablesInMemory(rows).scan(...args),
+  };
+  const count = async () =>
+    (await runSql(engine, "SELECT count(*)::INTEGER AS n, max(id) AS m FROM grows", { tables: growing }))
+      .get(0)
+      ?.toJSON();
+  assert.deepEqual(await count(), { n: 0, m: null });
+  rows["grows"] = t;
+  assert.deepEqual(await count(), { n: 3, m: 3 });
+  assert.deepEqual(await count(), { n: 3, m: 3 });
+  rows["grows"] = tableFromArrays({ id: BigInt64Array.of(5n), other: ["x"] });
+  assert.deepEqual(await count(), { n: 1, m: 5n });
+  rows["grows"] = tableFromArrays({ other: ["x"] });
+  await assert.rejects(count(), /"id" not found/);
+});
+
+test("a prepared statement runs again with other parameters, and after others", async () => {
+  const prepared = await engine.prepare("SELECT name FROM t WHERE id = ?", { tables, signal: signal() });
+  const nameOf = async (id: number) => {
+    const messages: Uint8Array[] = [];
+    const row = tableToIPC(tableFromArrays({ id: Int32Array.of(id) }), "stream");
+    for await (const message of prepared.run(row, signal())) messages.push(message);
+    return tableFromIPC(Buffer.concat(messages)).get(0)?.["name"];
+  };
+  assert.equal(await nameOf(2), "b");
+  for (let i = 0; i < 20; i++) await firstOf(`SELECT ${i} AS i`);
+  assert.equal(await nameOf(3), "c");
 });
 
 test("binds parameters of every kind", async () => {
@@ -102,22 +130,17 @@ test("a statement ends when its caller leaves, and the next one runs", async () 
 
 test("a reader that leaves a result ends the scans of its tables", async () => {
   let ended = false;
-  const endless = {
-    async open() {
-      return {
-        schema: tableToIPC(t.slice(0, 0), "stream"),
-        rows: undefined,
-        async *scan() {
-          try {
-            const bytes = tableToIPC(t, "stream");
-            const [head, batch] = [tableToIPC(t.slice(0, 0), "stream").byteLength - 8, bytes.byteLength - 8];
-            yield bytes.subarray(0, head);
-            for (;;) yield bytes.subarray(head, batch);
-          } finally {
-            ended = true;
-          }
-        },
-      };
+  const endless: SqlTables = {
+    ...tables,
+    async *scan() {
+      try {
+        const bytes = tableToIPC(t, "stream");
+        const [head, batch] = [tableToIPC(t.slice(0, 0), "stream").byteLength - 8, bytes.byteLength - 8];
+        yield bytes.subarray(0, head);
+        for (;;) yield bytes.subarray(head, batch);
+      } finally {
+        ended = true;
+      }
     },
   };
   const prepared = await engine.prepare("SELECT * FROM t LIMIT 40000", { tables: endless, signal: signal() });
@@ -126,16 +149,11 @@ test("a reader that leaves a result ends the scans of its tables", async () => {
 });
 
 test("an error of a table is the error of the statement", async () => {
-  const failing = {
-    async open() {
-      return {
-        schema: tableToIPC(t.slice(0, 0), "stream"),
-        rows: 3,
-        async *scan(): AsyncIterable<Uint8Array> {
-          yield* [];
-          throw new LanceError("PermissionDenied", "no");
-        },
-      };
+  const failing: SqlTables = {
+    ...tables,
+    async *scan() {
+      yield* [];
+      throw new LanceError("PermissionDenied", "no");
     },
   };
   await assert.rejects(

@@ -1,7 +1,7 @@
 import { formatFieldPath } from "../arrow/field-path.ts";
 import { END_OF_STREAM } from "../arrow/ipc/stream.ts";
 import { LanceError } from "../namespace/errors.ts";
-import type { SqlTable, SqlTableName, SqlTables } from "./sql-engine.ts";
+import type { SqlScan, SqlTable, SqlTableName, SqlTables } from "./sql-engine.ts";
 
 /** A table at a version or on a branch. */
 interface TableState {
@@ -43,31 +43,34 @@ export function tablesOfNamespace(namespace: ReadableNamespace, database?: strin
         throw new LanceError("Unsupported", `the database "${name.database}" cannot be named here`);
       return openTable(namespace, name, signal);
     },
+    scan: ({ path, version, branch }, { columns, filter, limit }: SqlScan, signal) =>
+      namespace
+        .queryTable(
+          {
+            ...{ id: [...path], version, branch },
+            columns: { columnNames: columns.map((column) => formatFieldPath([column])) },
+            ...(filter !== undefined && { filter }),
+            ...(limit !== undefined && { k: BigInt(limit) }),
+          },
+          { signal },
+        )
+        .bytes(),
   };
 }
 
 async function openTable(
   namespace: ReadableNamespace,
-  { path, version: asked, branch }: SqlTableName,
+  name: SqlTableName,
   signal: AbortSignal,
 ): Promise<SqlTable> {
-  const id = [...path];
+  const { version: asked, branch } = name;
+  const id = [...name.path];
   const described = await namespace.describeTable({ id, version: asked, branch }, { signal });
   const version = asked ?? described.version;
   const state = { id, version, branch };
   const schema = await allOf(namespace.queryTable({ ...state, filter: "false", k: 1n }, { signal }).bytes());
   const rows = await namespace.countTableRows(state, { signal });
-  return {
-    schema: Buffer.concat([schema, END_OF_STREAM]),
-    rows: Number(rows.count),
-    scan: (columns, scanSignal) =>
-      namespace
-        .queryTable(
-          { ...state, columns: { columnNames: columns.map((column) => formatFieldPath([column])) } },
-          { signal: scanSignal },
-        )
-        .bytes(),
-  };
+  return { ...name, version, schema: Buffer.concat([schema, END_OF_STREAM]), rows: Number(rows.count) };
 }
 
 async function allOf(pieces: AsyncIterable<Uint8Array>): Promise<Uint8Array> {

@@ -4,7 +4,7 @@ export interface SqlOptions {
   readonly memoryMib?: number | undefined;
   /** Threads of a statement. Default: 2. */
   readonly threads?: number | undefined;
-  /** How long a statement may take, its result included, in milliseconds. Default: 300,000. */
+  /** How long a statement may take, its result included, in milliseconds; 0 for no limit. Default: 300,000. */
   readonly timeoutMs?: number | undefined;
   /** Maximum number of rows of a result. Default: 10,000,000. */
   readonly maxRows?: number | undefined;
@@ -15,6 +15,9 @@ export interface SqlOptions {
   /** Statements that wait at a time; the next one is refused. Default: 64. */
   readonly maxWaiting?: number | undefined;
 }
+
+/** Longest time of a timer. */
+const LONGEST_MS = 2 ** 31 - 1;
 
 /** Bounds with their defaults. */
 export type SqlBounds = { readonly [K in keyof Required<SqlOptions>]: number };
@@ -29,5 +32,8 @@ export function boundsOf(options: SqlOptions): SqlBounds {
     maxCallerRunning = 1,
     maxWaiting = 64,
   } = options;
-  return { memoryMib, threads, timeoutMs, maxRows, maxRunning, maxCallerRunning, maxWaiting };
+  return {
+    ...{ memoryMib, threads, maxRows, maxRunning, maxCallerRunning, maxWaiting },
+    timeoutMs: timeoutMs === 0 ? LONGEST_MS : timeoutMs,
+  };
 }

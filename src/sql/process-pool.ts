@@ -12,8 +12,11 @@ export interface Lease {
 
 /** Processes that wait for a statement, and statements that wait for a process. */
 export interface ProcessPool {
-  /** @throws LanceError Throttling if too many statements wait; the reason of the signal */
-  take(caller: string, signal: AbortSignal): Promise<Lease>;
+  /**
+   * @param preferred process that is leased if it is free
+   * @throws LanceError Throttling if too many statements wait; the reason of the signal
+   */
+  take(caller: string, signal: AbortSignal, preferred?: EngineProcess): Promise<Lease>;
   close(): void;
 }
 
@@ -70,9 +73,10 @@ export function createProcessPool({
     await promise.finally(() => signal.removeEventListener("abort", abort));
   }
 
-  function processOf(): EngineProcess {
+  function processOf(preferred: EngineProcess | undefined): EngineProcess {
     for (;;) {
-      const kept = idle.pop();
+      const index = idle.findIndex(({ process }) => process === preferred);
+      const [kept] = idle.splice(index === -1 ? idle.length - 1 : index, 1);
       if (kept === undefined) return startProcess({ memoryMib, threads });
       clearTimeout(kept.timer);
       if (!kept.process.hasEnded) return kept.process;
@@ -91,11 +95,11 @@ export function createProcessPool({
   }
 
   return {
-    async take(caller, signal) {
+    async take(caller, signal, preferred) {
       signal.throwIfAborted();
       if (mayRun(caller)) enter(caller);
       else await wait(caller, signal);
-      const process = processOf();
+      const process = processOf(preferred);
       leased.add(process);
       if (isClosed) process.kill();
       return {

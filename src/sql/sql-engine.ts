@@ -10,14 +10,22 @@ export interface SqlTableName {
   readonly branch: string | undefined;
 }
 
-/** A table at one version, which all scans of it read. */
-export interface SqlTable {
+/** A table that is open, with the version that all scans of it read. */
+export interface SqlTable extends SqlTableName {
   /** Columns, as an Arrow IPC stream without rows. */
   readonly schema: Uint8Array;
   /** Number of rows, for the plan of the statement. Default: it is not known. */
   readonly rows: number | undefined;
-  /** Reads columns of all rows, as an Arrow IPC stream that is cut anywhere. There is at least one column, and each occurs once. */
-  scan(columns: readonly string[], signal: AbortSignal): AsyncIterable<Uint8Array>;
+}
+
+/** Rows and columns that a scan reads. */
+export interface SqlScan {
+  /** At least one column, each once. */
+  readonly columns: readonly string[];
+  /** Condition for the rows, in the language of QueryTable. A scan may return more rows: the statement has the whole condition. */
+  readonly filter?: string | undefined;
+  /** Number of rows that are enough. A scan may return more. */
+  readonly limit?: number | undefined;
 }
 
 /** The tables of a catalog as the caller of a statement may read them. */
@@ -28,6 +36,8 @@ export interface SqlTables {
    * @throws LanceError of the name or of the caller, as a query of the table throws it
    */
   open(name: SqlTableName, signal: AbortSignal): Promise<SqlTable>;
+  /** Reads rows of an open table, as an Arrow IPC stream that is cut anywhere, and authorizes the read. */
+  scan(table: SqlTable, what: SqlScan, signal: AbortSignal): AsyncIterable<Uint8Array>;
 }
 
 /** The caller of a statement, and what it may read. */
@@ -41,22 +51,25 @@ export interface SqlCall {
   readonly signal: AbortSignal;
 }
 
-/** A checked statement. It holds nothing between two runs: each run resolves and authorizes its tables again. */
+/** A checked statement. Its tables are those that it named when it was prepared, at their versions then; each run authorizes its reads. */
 export interface SqlStatement {
   /** Columns of the result, as far as the statement tells them without its parameters: one encapsulated IPC message, a schema. */
   readonly schema: Uint8Array;
+  /** Whether it reads tables. */
+  readonly readsTables: boolean;
   /** Parameters in order, with the types as far as the statement tells them: one encapsulated IPC message, a schema. */
   readonly parameters: Uint8Array;
   /**
    * Runs the statement and yields an IPC stream, one encapsulated message at a time: the schema, which may differ from {@link schema} if the
-   * parameters decide about types or if a table has changed, and then record batches. Results have no dictionaries, and the end-of-stream marker is
-   * left out. Leaving the loop ends the statement.
+   * parameters decide about types, and then record batches. Results have no dictionaries, and the end-of-stream marker is left out. Leaving the
+   * loop ends the statement.
    *
    * @param parameters an IPC stream with a single row, a column for each parameter in order. Default: none.
+   * @param tables read the rows. Default: those by which the statement was prepared.
    * @throws LanceError InvalidInput for a failure of the statement or its parameters, PayloadTooLarge past a bound, Throttling if too many
    *   statements wait
    */
-  run(parameters: Uint8Array | undefined, signal: AbortSignal): AsyncIterable<Uint8Array>;
+  run(parameters: Uint8Array | undefined, signal: AbortSignal, tables?: SqlTables): AsyncIterable<Uint8Array>;
 }
 
 /** Runs SQL over the tables of catalogs. It reads, and changes nothing. */
@@ -68,8 +81,6 @@ export interface SqlEngine {
    *   outside of the allowed ones, and without the package of the engine; every error of a table
    */
   prepare(statement: string, call: SqlCall): Promise<SqlStatement>;
-  /** Runs a statement that is not prepared, as {@link SqlStatement.run} does. */
-  run(statement: string, call: SqlCall, parameters?: Uint8Array): AsyncIterable<Uint8Array>;
   /** Ends the running statements. */
   close(): Promise<void>;
 }

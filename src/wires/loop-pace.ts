@@ -37,7 +37,8 @@ export interface LoopClock {
   atEndOfTurn(callback: () => void): void;
 }
 
-const LOOP: LoopClock = {
+/** The event loop of this thread. */
+export const LOOP: LoopClock = {
   now: () => performance.now(),
   turn: () => performance.nodeTiming.uvMetricsInfo.loopCount,
   atEndOfTurn: (callback) => void setImmediate(callback),

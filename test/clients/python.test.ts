@@ -32,6 +32,15 @@ describe("Python clients", () => {
     await runPython("flight_sql_session.py", gateway.address);
   });
 
+  it("the queries of TPC-H through ADBC have the rows that DuckDB has on Parquet", async () => {
+    const own = await startGateway();
+    try {
+      await runPython("tpch_session.py", own.address, "0.01", "1");
+    } finally {
+      await own.close();
+    }
+  });
+
   it("lancedb.connect_namespace has an ordinary session", async () => {
     await runPythonSession("lancedb_namespace.py", gateway.uri);
   });

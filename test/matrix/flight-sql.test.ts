@@ -71,6 +71,7 @@ describe("Flight SQL", () => {
   let server: DirectoryServer;
   let remove: () => Promise<void>;
   const clients = new Map<string, FlightClient>();
+  const lines: string[] = [];
   const as = (caller: string) => clients.get(caller) as FlightClient;
 
   beforeAll(async () => {
@@ -90,7 +91,9 @@ describe("Flight SQL", () => {
     };
     const authenticator = createAuthenticator([proveByKeys(ring)], { failed: () => 0 });
     const authorizer = await openPolicyFolder({ directory: policyDir, log: pino({ level: "silent" }) });
-    server = await startDirectoryServer({}, { authenticator, authorizer });
+    const write = async (line: string) => void lines.push(line);
+    const trail = { requireWritable() {}, write, close: async () => {} };
+    server = await startDirectoryServer({}, { authenticator, authorizer, trail });
     for (const name of names)
       clients.set(name, connectFlight(server.port, { authorization: `Bearer ${keys[name].text}` }));
     clients.set("nobody", connectFlight(server.port));
@@ -155,6 +158,38 @@ describe("Flight SQL", () => {
     assert.equal(polled?.flightDescriptor, undefined);
     assert.deepEqual(await read("reader", polled?.info as FlightInfo), [{ two: 2 }]);
     assert.equal((await rows("scoped in team", query("FROM people"))).length, 3);
+  });
+
+  test("a statement without tables has lines in the audit log, as one with tables has", async () => {
+    const entriesOf = async (text: string) => {
+      const info = await infoOf("reader", query(text));
+      const described = lines.length;
+      lines.length = 0;
+      await read("reader", info);
+      return [described, lines.length].map((count) => count > 0);
+    };
+    for (const text of ["SELECT 1", "SELECT 1", "FROM top"]) {
+      lines.length = 0;
+      assert.deepEqual(await entriesOf(text), [true, true], text);
+      assert.ok(lines.every((line) => line.includes('"reader"')));
+    }
+    lines.length = 0;
+    await prepare("reader", "SELECT 1");
+    assert.equal(lines.length, 1);
+  });
+
+  test("opens the tables of a statement once for GetFlightInfo and DoGet", async () => {
+    const operations = (list: readonly string[]) => list.map((line) => JSON.parse(line)["operation"]);
+    lines.length = 0;
+    const info = await infoOf("owner", query("SELECT max(id) FROM top"));
+    const opened = operations(lines).length;
+    lines.length = 0;
+    await read("owner", info);
+    assert.deepEqual(new Set(operations(lines)), new Set(["QueryTable"]));
+    lines.length = 0;
+    // The ticket is enough to start over.
+    await read("owner", info);
+    assert.ok(operations(lines).length > opened);
   });
 
   test("reads no table that the caller may not read", async () => {

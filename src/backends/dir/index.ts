@@ -7,6 +7,7 @@ import { openDirectory } from "./open-directory.ts";
 import { createBackfillOperations } from "./operations/columns/backfill.ts";
 import { createColumnOperations } from "./operations/columns/columns.ts";
 import { createMetadataOperations } from "./operations/columns/schema-metadata.ts";
+import { createDriverOperations } from "./operations/drivers.ts";
 import { heedFreshness } from "./operations/heed-freshness.ts";
 import { createIndexOperations } from "./operations/indices/indices.ts";
 import { tableOf } from "./operations/jobs.ts";
@@ -134,6 +135,7 @@ export async function createDirectoryBackend(options: DirectoryBackendOptions): 
   if (readOnly === undefined) jobs.start(takesOver);
   const extensions = {
     ...createLanceDbExtensions(context, writes),
+    ...(context.cluster === undefined ? {} : createDriverOperations(context, context.cluster)),
     ...createViewExtensions(context, (request, call) => reserve.spend(() => drops.dropTable(request, call))),
   };
   const served = { operations, extensions };

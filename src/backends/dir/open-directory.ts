@@ -1,6 +1,8 @@
 import { createPartBufferPool } from "../../arrow/ipc/part-buffer.ts";
+import type { ChangeContext } from "./batch/change-context.ts";
 import { createJournal } from "./batch/journal.ts";
 import { createWorkNotes } from "./batch/work-notes.ts";
+import { throughCache } from "./cache/join-cache.ts";
 import { openBase } from "./catalog/base/base.ts";
 import { createLayout } from "./catalog/base/base-layout.ts";
 import { createCatalog } from "./catalog/catalog.ts";
@@ -13,13 +15,15 @@ import { createEngineTurns } from "./concurrency/turns.ts";
 import { createWriteGate } from "./concurrency/write-gate.ts";
 import { createEngine } from "./engine/engine.ts";
 import { checkTemporaryDirectory } from "./engine/temporary-directory.ts";
-import { keyIn } from "./format/storage.ts";
+import { keyIn, type ObjectStore } from "./format/storage.ts";
 import { createStorageClock, MACHINE_CLOCK } from "./format/storage-clock.ts";
+import { createEmbeddedEngine } from "./jobs/engine/embedded-engine.ts";
 import { createJobs } from "./jobs/jobs.ts";
 import { MAX_RUNNING_JOBS } from "./jobs/running-jobs.ts";
 import { createJobStore, JOBS_DIRECTORY } from "./jobs/store.ts";
 import type { DirContext } from "./operations/context.ts";
 import { createReadAhead, DEFAULT_READ_AHEAD_BYTES } from "./operations/read/read-ahead.ts";
+import { createCatalogTables } from "./operations/tables/source/catalog-tables.ts";
 import type { DirectoryBackendOptions } from "./options.ts";
 import { openStore } from "./stores/open-store.ts";
 
@@ -29,6 +33,17 @@ export interface OpenedDirectory {
   /** Reason why nothing can be written; undefined if it is writable. */
   readonly readOnly: string | undefined;
   close(): Promise<void>;
+}
+
+/** Opens the cluster of the options; its modules are loaded only where there is one. */
+async function openClusterOf(
+  { cluster, log }: DirectoryBackendOptions,
+  store: ObjectStore,
+  directory: string,
+) {
+  if (cluster === undefined) return undefined;
+  const { openCluster } = await import("./jobs/ray/cluster.ts");
+  return openCluster(cluster, { store, directory, log });
 }
 
 /** Exclusion within a process in which a single thread serves. */
@@ -71,7 +86,8 @@ export async function openDirectory(options: DirectoryBackendOptions): Promise<O
   } = options;
   await checkTemporaryDirectory();
   const opened = options.storage ?? (await openStore(root, options.storageOptions ?? {}));
-  const { store, engineOptions: storageOptions, clientOptions } = opened;
+  const { store, clientOptions } = opened;
+  const storageOptions = await throughCache(options, opened.engineOptions);
   const base = await openBase(opened, tableDirectory, options.readOnly);
   const layout = createLayout(store, base.key);
   const clock = base.readOnly === undefined ? createStorageClock(store, base.key) : MACHINE_CLOCK;
@@ -102,13 +118,14 @@ export async function openDirectory(options: DirectoryBackendOptions): Promise<O
     workers: shared,
   });
   const maxRunning = shared && Math.ceil(MAX_RUNNING_JOBS / shared.workers);
+  const jobsDirectory = keyIn(base.key, JOBS_DIRECTORY);
   const jobs = createJobs({
-    store: createJobStore(store, keyIn(base.key, JOBS_DIRECTORY)),
+    store: createJobStore(store, jobsDirectory),
     clock,
     log,
     maxRunning,
   });
-  const context: DirContext = {
+  const changes: ChangeContext = {
     catalog,
     layout,
     names: options.names ?? "specification",
@@ -122,6 +139,12 @@ export async function openDirectory(options: DirectoryBackendOptions): Promise<O
     engineTurns: options.engineTurns ?? createEngineTurns(shared?.workers),
     clock,
     log,
+  };
+  const context: DirContext = {
+    embedded: createEmbeddedEngine(),
+    cluster: await openClusterOf(options, store, jobsDirectory),
+    ...changes,
+    tables: createCatalogTables(changes),
     maxUploadBytes,
     uploadPartBytes: options.uploadPartBytes ?? 32 * 1024 ** 2,
     uploadBuffers: createPartBufferPool(maxUploadBytes),
@@ -139,6 +162,7 @@ export async function openDirectory(options: DirectoryBackendOptions): Promise<O
     readOnly: base.readOnly,
     async close() {
       await jobs.close();
+      await context.cluster?.close();
       await catalog.close();
       await engine.close();
     },

@@ -1,7 +1,9 @@
 import type { Logger } from "pino";
 import type { NameRule } from "../../namespace/identifier.ts";
 import type { SharedDatabase } from "../../runtime/threads/sharing.ts";
+import type { BucketCache } from "./cache/join-cache.ts";
 import type { Turns } from "./concurrency/turns.ts";
+import type { ClusterOptions } from "./jobs/ray/cluster.ts";
 import type { ReadAhead } from "./operations/read/read-ahead.ts";
 import type { AutoRefreshTimes } from "./operations/views/auto-refresh.ts";
 import type { OpenedStore } from "./stores/open-store.ts";
@@ -28,6 +30,8 @@ export interface DirectoryBackendOptions {
   readonly clientStorageOptions?: StorageOptions | undefined;
   /** Hands out credentials of an object store to callers. Default: clients bring their own. */
   readonly vendor?: Vendor | undefined;
+  /** The cache through which the engine reads a root in an S3 bucket. Default: none; roots elsewhere have none. */
+  readonly cache?: BucketCache | undefined;
   /** The storage of the root, if it is open already. Default: the storage that the root names. */
   readonly storage?: OpenedStore | undefined;
   /**
@@ -86,6 +90,8 @@ export interface DirectoryBackendOptions {
   readonly upkeep?: UpkeepOptions | undefined;
   /** Whether it takes over the jobs of processes that have ended, and the refreshes of views that they have left out. Default: true. */
   readonly takesOver?: boolean | undefined;
+  /** The Ray cluster that does heavy work. Default: the process does all work. */
+  readonly cluster?: ClusterOptions | undefined;
   /** When views with `auto_refresh` are refreshed. Default: {@link AUTO_REFRESH_TIMES}. */
   readonly autoRefresh?: Partial<AutoRefreshTimes> | undefined;
   /** Disk space that is reserved for drops on a full disk, in bytes. Default: 0, none. */

@@ -59,8 +59,8 @@ export async function runServer(
     log.warn({ variable }, "a variable of an option has the address of a Kubernetes Service, and no effect");
   for (const line of unknownVariables(environment)) log.warn(line);
   prepareEngine();
-  // Plugins may start threads.
-  if (options.plugins.length > 0) resumeCompilers();
+  // Plugins may start threads, and the cache has one.
+  if (options.plugins.length > 0 || options.cacheDir !== undefined) resumeCompilers();
   const missing = missingRoots(configuration);
   const gateway = await start(configuration, log).catch((error: unknown) => {
     if (error instanceof UsageError) throw error;
@@ -151,7 +151,7 @@ async function obstacleToWorkers({ host, socketPath }: ServeOptions): Promise<st
 function startFailure(error: unknown, { host, port }: Pick<ServeOptions, "host" | "port">): string {
   switch ((error as NodeJS.ErrnoException).code) {
     case "EADDRINUSE":
-      return `port ${port} on ${host} is in use`;
+      return `port ${(error as { readonly port?: number }).port ?? port} on ${host} is in use`;
     case "EADDRNOTAVAIL":
     case "ENOTFOUND":
       return `this machine does not have the address ${host}`;

@@ -1,5 +1,6 @@
 import type { MessagePort } from "node:worker_threads";
 import type { Logger } from "pino";
+import type { CacheAccess } from "../../backends/dir/cache/join-cache.ts";
 import type { Workers } from "../../gateway/workers.ts";
 import type { ProcessSnapshot, Snapshot } from "../../observability/metrics/aggregate.ts";
 import { createCommitPorts } from "./commit-ports.ts";
@@ -21,6 +22,8 @@ export interface JoinOptions {
   readonly databases: DatabaseSlots;
   /** Ports to the first worker for commits. */
   readonly commitPorts: readonly CommitPort[];
+  /** The cache of the process. Default: none. */
+  readonly cache: CacheAccess | undefined;
   readonly log: Logger;
 }
 
@@ -34,7 +37,7 @@ export interface JoinedWorkers extends Workers {
 
 /** Connects a gateway with the supervisor, and so with the other workers. */
 export function joinWorkers(options: JoinOptions): JoinedWorkers {
-  const { port, shared, worker, isReplacement, commitPorts, log } = options;
+  const { port, shared, worker, isReplacement, commitPorts, cache, log } = options;
   const { workers } = shared.shape;
   let { databases, cells } = options;
   const gathering = new Map<number, (metrics: ProcessSnapshot | undefined) => void>();
@@ -70,6 +73,7 @@ export function joinWorkers(options: JoinOptions): JoinedWorkers {
     bufferedBytes: shared.quantity(worker, "bufferedBytes"),
     answerBytes: shared.quantity(worker, "answerBytes"),
     connections: shared.quantity(worker, "connections"),
+    cache,
     events: {
       async announce(events) {
         const id = announcements++;

@@ -1,5 +1,6 @@
 import type { AddressInfo } from "node:net";
 import type { MessagePort } from "node:worker_threads";
+import type { CacheAccess } from "../../backends/dir/cache/join-cache.ts";
 import type { Configuration } from "../../config/configuration.ts";
 import type { Haste } from "../../gateway/compose.ts";
 import type { ChangeEvent } from "../../namespace/change-event.ts";
@@ -36,6 +37,8 @@ export interface WorkerStart {
   readonly commitPorts: readonly CommitPort[];
   /** Numbers of limits that all workers share. */
   readonly cells: CellsMemory;
+  /** The cache of the process; none without one. */
+  readonly cache: CacheAccess | undefined;
 }
 
 /** A changed configuration for a worker. */

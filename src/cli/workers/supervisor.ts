@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import type { Configuration } from "../../config/configuration.ts";
+import { startCache } from "../../gateway/cache/start-cache.ts";
 import type { Haste } from "../../gateway/compose.ts";
 import { openLiveWebhooks } from "../../gateway/events/live-webhooks.ts";
 import type { PreparedChange } from "../../gateway/reload/prepared-change.ts";
@@ -86,6 +87,7 @@ export async function startWorkers(
     const begin = {
       ...{ ...shares, configuration: own },
       ...{ worker, workers: size, isReplacement, memory: memory.buffer, commitPorts },
+      cache: cache?.access,
     };
     const starting = startWorker(begin, (started) => ({
       onReadiness() {
@@ -290,12 +292,16 @@ export async function startWorkers(
     // A worker that is blocked does not end by itself.
     const finished = await Promise.all(serving().map((thread) => thread.close(haste)));
     beats.close();
-    await webhooks.close();
+    await Promise.all([webhooks.close(), cache?.close()]);
     return finished.every(Boolean);
   }
 
   await checkIsFree(options);
   const webhooks = await openLiveWebhooks(configuration, { log, tally });
+  const cache = await startCache(options, configuration.databases, log).catch(async (error: unknown) => {
+    await webhooks.close();
+    throw error;
+  });
   try {
     // The first one creates and repairs what the others then find.
     const first = await start(0, options.port);
@@ -325,7 +331,7 @@ export async function startWorkers(
     // They end with the process, which would not end while one of them waits for a file.
     const ends = threads.flatMap((thread) => thread && release(thread));
     await Promise.race([Promise.all(ends), sleep(FAILED_START_MS, undefined, { ref: false })]);
-    await webhooks.close();
+    await Promise.all([webhooks.close(), cache?.close()]);
     throw error;
   }
 }

@@ -51,6 +51,7 @@ const {
   databases,
   cells,
   commitPorts,
+  cache,
 } = workerData as WorkerStart;
 const port = parentPort;
 if (port === null) throw new Error("a worker is started by the supervisor");
@@ -70,7 +71,17 @@ port.on("message", (message: ToWorker) => {
   if (message.type === "leave") void leave();
 });
 const post = (message: ToSupervisor) => port.postMessage(message);
-const workers = joinWorkers({ port, shared, databases, cells, worker, isReplacement, commitPorts, log });
+const workers = joinWorkers({
+  port,
+  shared,
+  databases,
+  cells,
+  worker,
+  isReplacement,
+  commitPorts,
+  cache,
+  log,
+});
 let pending: PreparedChange | undefined;
 let serving: Gateway | undefined;
 

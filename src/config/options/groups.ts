@@ -1,17 +1,20 @@
 import type { OptionTable, OptionValues } from "../option-spec.ts";
 import { ADMIN_OPTIONS } from "./admin.ts";
 import { AUDIT_OPTIONS } from "./audit.ts";
+import { CACHE_OPTIONS } from "./cache.ts";
 import { CALLER_LIMIT_OPTIONS } from "./caller-limits.ts";
 import { CATALOG_OPTIONS } from "./catalog.ts";
 import { DIRECTORY_OPTIONS } from "./directory.ts";
 import { EVENT_OPTIONS } from "./events.ts";
 import { FOREIGN_CATALOG_OPTIONS } from "./foreign-catalogs.ts";
 import { IDENTITY_OPTIONS } from "./identity.ts";
+import { JOB_ENGINE_OPTIONS } from "./job-engine.ts";
 import { LIMIT_OPTIONS } from "./limits.ts";
 import { OBSERVABILITY_OPTIONS } from "./observability.ts";
 import { RESILIENCE_OPTIONS } from "./resilience.ts";
 import { SECURITY_OPTIONS } from "./security.ts";
 import { SERVER_OPTIONS } from "./server.ts";
+import { SQL_OPTIONS } from "./sql.ts";
 import { TLS_OPTIONS } from "./tls.ts";
 import { TOKEN_OPTIONS } from "./tokens.ts";
 import { UPSTREAM_OPTIONS } from "./upstream.ts";
@@ -21,6 +24,8 @@ import { VENDING_OPTIONS } from "./vending.ts";
 export const OPTION_GROUPS = {
   Catalog: CATALOG_OPTIONS,
   Directory: DIRECTORY_OPTIONS,
+  "Heavy work": JOB_ENGINE_OPTIONS,
+  Cache: CACHE_OPTIONS,
   Server: SERVER_OPTIONS,
   Security: SECURITY_OPTIONS,
   Tokens: TOKEN_OPTIONS,
@@ -32,6 +37,7 @@ export const OPTION_GROUPS = {
   "Credential vending": VENDING_OPTIONS,
   Limits: LIMIT_OPTIONS,
   "Limits of callers": CALLER_LIMIT_OPTIONS,
+  SQL: SQL_OPTIONS,
   Upstream: UPSTREAM_OPTIONS,
   "Foreign catalogs": FOREIGN_CATALOG_OPTIONS,
   "Upstream identity": IDENTITY_OPTIONS,
@@ -42,6 +48,8 @@ export const OPTION_GROUPS = {
 export const SERVE_OPTIONS = {
   ...CATALOG_OPTIONS,
   ...DIRECTORY_OPTIONS,
+  ...JOB_ENGINE_OPTIONS,
+  ...CACHE_OPTIONS,
   ...SERVER_OPTIONS,
   ...SECURITY_OPTIONS,
   ...TOKEN_OPTIONS,
@@ -53,6 +61,7 @@ export const SERVE_OPTIONS = {
   ...VENDING_OPTIONS,
   ...LIMIT_OPTIONS,
   ...CALLER_LIMIT_OPTIONS,
+  ...SQL_OPTIONS,
   ...UPSTREAM_OPTIONS,
   ...FOREIGN_CATALOG_OPTIONS,
   ...IDENTITY_OPTIONS,

@@ -1,5 +1,6 @@
 import { availableParallelism } from "node:os";
 import type { Logger } from "pino";
+import type { BucketCache } from "../../backends/dir/cache/join-cache.ts";
 import type { Turns } from "../../backends/dir/concurrency/turns.ts";
 import type { ReadAhead } from "../../backends/dir/operations/read/read-ahead.ts";
 import type { UpkeepOptions } from "../../backends/dir/upkeep/upkeep.ts";
@@ -21,6 +22,8 @@ import type { BackendFactory } from "../plugins/plugin.ts";
 /** Resources that a backend shares with the rest of the gateway. */
 export interface Surroundings {
   readonly log: Logger;
+  /** The cache of the process for roots in S3 buckets. Default: none. */
+  readonly cache?: BucketCache | undefined;
   /** Memory for open query results. Default: each directory has its own. */
   readonly readAhead?: ReadAhead | undefined;
   /** The turns of work that may hold a thread of the engine for long. Default: each directory has its own. */
@@ -69,13 +72,15 @@ type Open = (options: ServeOptions, surroundings: Surroundings) => Promise<Backe
 
 const KINDS: Readonly<Record<BackendKind, Open>> = {
   async dir(options, { upkeepMetrics: metrics, looksAfterTables = false, ...surroundings }) {
-    const { log, readAhead, engineTurns, shared, takesOver } = surroundings;
+    const { log, cache, readAhead, engineTurns, shared, takesOver } = surroundings;
     const { createDirectoryBackend } = await import("../../backends/dir/index.ts");
     const { openVendor } = await import("./open-vendor.ts");
+    const { clusterOf } = await import("./cluster-of.ts");
     const storageOptions = storageOptionsOf(options.root, options.storageOptions, process.env);
     return createDirectoryBackend({
       ...options,
       storageOptions,
+      cluster: await clusterOf(options),
       vendor: await openVendor(options, storageOptions, process.env, log),
       clientStorageOptions: Object.fromEntries(options.clientStorageOptions),
       tableIdleMs: options.idleSeconds * 1000,
@@ -84,7 +89,7 @@ const KINDS: Readonly<Record<BackendKind, Open>> = {
         looksAfterTables && !options.noMaintenance
           ? { ...upkeepOptionsOf(options, shared), metrics }
           : undefined,
-      ...{ readAhead, engineTurns, shared, takesOver, log },
+      ...{ cache, readAhead, engineTurns, shared, takesOver, log },
     });
   },
 

@@ -14,6 +14,7 @@ export const COMMENTS: Readonly<Record<string, string>> = {
   "lance.namespace.v1.Operation.keeps_apart": "Whether it keeps other changes of its table away itself, so that a deletion of versions does not wait for it.",
   "lance.namespace.v1.Operation.cacheable": "Whether an upstream's answer may be kept.",
   "lance.namespace.v1.Operation.reads_parts": "Whether it reads an Arrow body that earlier calls have sent, and takes memory for it.",
+  "lance.namespace.v1.Operation.checks_key": "Whether it checks a key of its own in place of the caller's credentials, so that nobody else has to know who calls.",
   "lance.namespace.v1.RestForm": "The JSON forms of a message other than an object.",
   "lance.namespace.v1.RestForm.REST_FORM_UNSPECIFIED": "An object, as usual.",
   "lance.namespace.v1.RestForm.REST_FORM_VALUE": "The JSON value of the message's only field; null or absent when the field is not set.",

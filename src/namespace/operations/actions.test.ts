@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, it } from "vitest";
 import { Health } from "../../gen/grpc/health/v1/health_pb.ts";
+import { DriverService } from "../../gen/lance/gateway/v1/driver_pb.ts";
 import { LanceDbService } from "../../gen/lance/gateway/v1/lancedb_pb.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import { actionOf, isRead } from "./actions.ts";
 
-const METHODS = [...LanceNamespaceService.methods, ...LanceDbService.methods];
+const METHODS = [...LanceNamespaceService.methods, ...LanceDbService.methods, ...DriverService.methods];
 
 describe("the kinds of operations", () => {
   it("cover every method of the contract", () => {

@@ -1,4 +1,5 @@
 import type { DescMethod } from "@bufbuild/protobuf";
+import { DriverService } from "../../gen/lance/gateway/v1/driver_pb.ts";
 import { LanceDbService } from "../../gen/lance/gateway/v1/lancedb_pb.ts";
 import {
   Action as ActionOption,
@@ -28,6 +29,8 @@ export interface OperationFacts extends ObjectFacts {
   readonly cacheable: boolean;
   /** Whether it reads an Arrow body that earlier calls have sent. */
   readonly readsParts: boolean;
+  /** Whether it checks a key of its own in place of the caller's credentials. */
+  readonly checksKey: boolean;
 }
 
 interface ObjectFacts {
@@ -49,8 +52,12 @@ const OBJECTS: Readonly<Record<Exclude<ObjectOption, 0>, ObjectFacts | undefined
   [ObjectOption.JOB]: { kind: "Table", isConfined: false, by: "job" },
 };
 
-/** The methods of the contract and of LanceDB's own routes, by operation. */
-export const METHODS: Methods = { ...LanceNamespaceService.method, ...LanceDbService.method };
+/** The methods of the contract, of LanceDB's own routes and of the drivers of jobs, by operation. */
+export const METHODS: Methods = {
+  ...LanceNamespaceService.method,
+  ...LanceDbService.method,
+  ...DriverService.method,
+};
 
 /** Names of the operations. */
 export const OPERATION_NAMES = Object.keys(METHODS) as readonly AnyOperation[];
@@ -80,7 +87,7 @@ export function eachOperation<T>(create: (name: AnyOperation) => T): { readonly 
  * @throws Error for a method without them
  */
 export function readFacts(method: DescMethod): OperationFacts {
-  const { action, object, reach, event, keepsApart, cacheable, readsParts } = optionOf(
+  const { action, object, reach, event, keepsApart, cacheable, readsParts, checksKey } = optionOf(
     method,
     operationOption,
   );
@@ -97,5 +104,6 @@ export function readFacts(method: DescMethod): OperationFacts {
     keepsApart,
     cacheable,
     readsParts,
+    checksKey,
   };
 }

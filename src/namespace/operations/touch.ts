@@ -1,3 +1,4 @@
+import type { DriverService } from "../../gen/lance/gateway/v1/driver_pb.ts";
 import type { LanceDbService } from "../../gen/lance/gateway/v1/lancedb_pb.ts";
 import type { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import type { CreateMaterializedViewRequest } from "../../gen/lance/namespace/v1/view_pb.ts";
@@ -6,8 +7,10 @@ import { checkIdentifier, type Identifier } from "../identifier.ts";
 /** Kind of an object. A view is a table. */
 export type ObjectKind = "Database" | "Namespace" | "Table";
 
-export type Methods = (typeof LanceNamespaceService)["method"] & (typeof LanceDbService)["method"];
-/** Name of an operation of the contract or of LanceDB's own routes, for example `describeTable`. */
+export type Methods = (typeof LanceNamespaceService)["method"] &
+  (typeof LanceDbService)["method"] &
+  (typeof DriverService)["method"];
+/** Name of an operation of the contract, of LanceDB's own routes or of the drivers of jobs, for example `describeTable`. */
 export type AnyOperation = keyof Methods;
 
 /** An operation on an object, as far as the database of the call determines it. */

@@ -5,15 +5,12 @@ import type {
   Message,
   MessageShape,
 } from "@bufbuild/protobuf";
-import type { LanceDbService } from "../../gen/lance/gateway/v1/lancedb_pb.ts";
-import type { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import type { Call } from "../../namespace/call/call.ts";
 import { eachOperation, OPERATIONS, type OperationFacts } from "../../namespace/operations/operations.ts";
+import type { AnyOperation, Methods } from "../../namespace/operations/touch.ts";
 
-type Methods = (typeof LanceNamespaceService)["method"] & (typeof LanceDbService)["method"];
-
-/** Name of an operation of the contract or of LanceDB's own routes, for example `describeTable`. */
-export type OperationName = keyof Methods;
+/** Name of an operation of the contract, of LanceDB's own routes or of the drivers of jobs, for example `describeTable`. */
+export type OperationName = AnyOperation;
 
 type RequestOf<K extends OperationName> =
   Methods[K] extends DescMethodUnary<infer I>
@@ -77,6 +74,13 @@ export interface Step {
 /** Makes only the calls of some operations pass a step. */
 export function onlyFor<S extends Step>(appliesTo: AppliesTo, step: S): S {
   return Object.assign(step, { appliesTo });
+}
+
+/** Makes calls whose operations check a key of their own, such as those of drivers, go past a step that asks who calls. */
+export function exceptOwnKeys(step: Step): Step {
+  const { appliesTo = () => true } = step;
+  const passed: Step = (...args) => step(...args);
+  return onlyFor((facts) => !facts.checksKey && appliesTo(facts), passed);
 }
 
 /** Interceptors of single operations, each typed by its operation. */

@@ -1,6 +1,7 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { Authenticator } from "../../auth/authenticator.ts";
 import { isRefused, type Reception } from "../../namespace/call/reception.ts";
+import { factsOf } from "../../namespace/operations/operations.ts";
 import type { Service } from "../../namespace/service.ts";
 import type { Interceptor } from "./interceptor.ts";
 import { credentialsIn } from "./resolve.ts";
@@ -19,6 +20,7 @@ export function createReceive(authenticator: Authenticator): NonNullable<Service
   const refused = (refusal: unknown): Reception => ({ refusal, isGuess: true });
 
   return ({ method, headers, certificate, hasHeadersOnly = false }) => {
+    if (factsOf(method.localName)?.checksKey) return undefined;
     const evidence = { identity: credentialsIn(headers), certificate };
     try {
       const found =

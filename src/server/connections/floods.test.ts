@@ -1,7 +1,11 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { startServer } from "../../../test/fixtures/server/server.ts";
 import { type FloodRequest, openFlood } from "../../../test/support/raw-http2.ts";
+import { DescribeTableResponseSchema } from "../../gen/lance/namespace/v1/table_pb.ts";
+import { fakeService } from "../../wires/grpc/fixture.ts";
 
 const COUNT = 1_000;
 const ADDRESSED = { ":scheme": "http", ":authority": "localhost" };
@@ -38,6 +42,56 @@ for (const [what, request] of Object.entries(FLOODS)) {
     flood.socket.destroy();
   });
 }
+
+for (const [when, isOpen] of [
+  ["on open connections", true],
+  ["with the first bytes of their connections", false],
+] as const) {
+  test(`thousands of gRPC calls that arrive at once ${when} do not hold up a probe`, async () => {
+    await using server = await startServer({});
+    const [connections, calls] = [20, 100];
+    const request = call("/grpc.health.v1.Health/Check");
+    const opened = await Promise.all(Array.from({ length: connections }, () => openFlood(server.port)));
+    if (isOpen) {
+      for (const each of opened) each.send(request, 1);
+      await expect.poll(() => opened.every(({ answered }) => answered === 1)).toBe(true);
+    }
+    const answered = () => opened.reduce((sum, each) => sum + each.answered, 0);
+    for (const each of opened) each.send(request, calls - each.answered);
+    assert.equal((await fetch(`${server.url}/healthz`)).status, 200);
+    const before = answered();
+    assert.ok(before < (connections * calls) / 2, `${before} answers came before the probe's`);
+    await expect.poll(answered, { timeout: 60_000 }).toBe(connections * calls);
+    for (const { socket } of opened) socket.destroy();
+  });
+}
+
+test("requests that are reset with their first bytes never begin, and their connection ends", async () => {
+  let begun = 0;
+  const service = fakeService({
+    async unary() {
+      begun += 1;
+      return create(DescribeTableResponseSchema, {});
+    },
+  });
+  const counted = {
+    read() {
+      begun += 1;
+      return metrics.read();
+    },
+  };
+  await using server = await startServer({ service, metrics: counted, maxConcurrentStreams: COUNT });
+  const headers = { ":method": "POST", ":path": "/v1/table/t/describe", ...ADDRESSED };
+  const describe = { headers: { ...headers, "content-type": "application/json" }, body: Buffer.from("{}") };
+  for (const request of [get("/metrics"), describe]) {
+    const flood = await openFlood(server.port);
+    flood.send({ ...request, isReset: true }, COUNT);
+    await once(flood.socket, "close");
+  }
+  assert.equal((await fetch(`${server.url}/healthz`)).status, 200);
+  assert.equal(server.figures().open, 1);
+  assert.ok(begun < 50, `${begun} of them began`);
+});
 
 test("requests that wait for their turn cost nothing once their client has left", async () => {
   let reads = 0;

@@ -6,6 +6,7 @@ import {
   type ServerHttp2Stream,
 } from "node:http2";
 import type { Socket } from "node:net";
+import { createLoopPace } from "../../wires/loop-pace.ts";
 import { carrierOf, peerOf } from "../../wires/peer.ts";
 import { type ArrivalPace, WaitingStream } from "../requests/arrival-pace.ts";
 import {
@@ -122,6 +123,7 @@ export function createHttp2Sessions(options: Http2SessionsOptions): Http2Session
     onStream(stream, ...request);
   };
 
+  const beginnings = createLoopPace();
   /** Connections from addresses with a broken connection, the first to come first. */
   const suspects: Socket[] = [];
 
@@ -181,10 +183,20 @@ export function createHttp2Sessions(options: Http2SessionsOptions): Http2Session
     if (suspects.length > 0) setTimeout(beginSuspect, SUSPECTS.pauseMs).unref();
   }
 
+  /** Begins a session in its turn of the event loop, because Node hands over all requests of a connection's first bytes at once. */
+  async function beginInTurn(socket: Socket): Promise<void> {
+    if (!beginnings.enter()) {
+      await beginnings.turn({ connection: socket, done: false });
+      if (socket.destroyed) return;
+      joinPieces(socket);
+    }
+    begin(socket);
+  }
+
   return {
     serve(socket) {
       const { peer } = peerOf(socket);
-      if (!resets.hasBroken(peer)) return begin(socket);
+      if (!resets.hasBroken(peer)) return void beginInTurn(socket);
       if (suspects.length >= SUSPECTS.most) return void socket.destroy();
       if (suspects.push(socket) === 1) setTimeout(beginSuspect, SUSPECTS.pauseMs).unref();
     },

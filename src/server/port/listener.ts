@@ -1,6 +1,11 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer as createHttp2Server } from "node:http2";
-import { type AddressInfo, createServer as createNetServer, type Socket } from "node:net";
+import {
+  type AddressInfo,
+  createServer as createNetServer,
+  type Server as NetServer,
+  type Socket,
+} from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import type { ByteBudget } from "../../namespace/byte-budget.ts";
@@ -72,7 +77,7 @@ export interface ListenerOptions extends ConnectionLimits {
 
 /** A port for HTTP/1.1 and HTTP/2. */
 export interface Listener {
-  /** Starts to accept connections. A Unix socket has its path as address, the family `unix` and the port 0. */
+  /** Starts to accept connections, at each address that it is called for. A Unix socket has its path as address, the family `unix` and the port 0. */
   listen(options: ListenAddress): Promise<AddressInfo>;
   /**
    * Tells clients to reconnect with every answer, and serves everything for `delayMs` milliseconds, including new
@@ -163,7 +168,7 @@ export function createListener(options: ListenerOptions): Listener {
     ...{ log, refused, serveHttp1, serveHttp2, retire },
     onBroken: (error) => onBroken(error, "a handshake of TLS failed"),
   });
-  const port = createNetServer({ allowHalfOpen: true, noDelay: true }, onConnection);
+  const ports: NetServer[] = [];
 
   function onConnection(socket: Socket): void {
     const { remoteAddress: peer } = socket;
@@ -280,8 +285,10 @@ export function createListener(options: ListenerOptions): Listener {
 
   return {
     async listen(where) {
-      isOnPath = "path" in where;
+      isOnPath ||= "path" in where;
+      const port = createNetServer({ allowHalfOpen: true, noDelay: true }, onConnection);
       const address = await listenOn(port, where);
+      ports.push(port);
       port.on("error", (error) => log.error({ err: error }, "the port failed"));
       return address;
     },
@@ -301,7 +308,7 @@ export function createListener(options: ListenerOptions): Listener {
       for (const response of sockets.values()) tellToClose(response);
       if (delayMs > 0) await sleep(delayMs);
       draining = true;
-      port.close();
+      for (const port of ports) port.close();
       for (const socket of undecided.keys()) socket.destroy();
       sessions.drain();
       for (const [socket, response] of sockets)

@@ -4,7 +4,7 @@ import duckdb from "@duckdb/node-bindings";
 import * as arrow from "apache-arrow";
 import type { ColumnReader } from "./column-reader.ts";
 import { readFrame, writeFrame } from "./frames.ts";
-import type { ProcessBounds, Reply, Request } from "./messages.ts";
+import type { ProcessBounds, Reply, Request, StatementTables } from "./messages.ts";
 import { bindParameters } from "./parameters.ts";
 import { columnReader } from "./read-vectors.ts";
 import { registerScans, setTables } from "./scans.ts";
@@ -18,8 +18,10 @@ const END_BYTES = 8;
 
 const { memoryMib, threads } = JSON.parse(process.argv[2] ?? "{}") as ProcessBounds;
 const connection = await openDatabase();
-let text = "";
-let bound: duckdb.PreparedStatement | undefined;
+/** Statements that are bound, by their ids. */
+const bound = new Map<number, { readonly statement: duckdb.PreparedStatement } & StatementTables>();
+/** Statements that call a function of one text, by its name. */
+const calls = new Map<string, duckdb.PreparedStatement>();
 
 for (;;) {
   const frame = readFrame<Request>();
@@ -61,28 +63,34 @@ async function answer(request: Request, body: Uint8Array): Promise<void> {
     case "parse":
       reply({ kind: "done" }, await call("json_serialize_sql", body));
       break;
-    case "write":
-      text = Buffer.from(await call("json_deserialize_sql", body)).toString();
-      reply({ kind: "done" }, await call("json_serialize_sql", Buffer.from(text)));
+    case "write": {
+      const text = await call("json_deserialize_sql", body);
+      replyInParts(text, await call("json_serialize_sql", text));
       break;
+    }
     case "bind": {
-      setTables(request.tables);
-      release();
-      bound = await duckdb.prepare(connection, text);
-      const [result, parameters] = [messageOf(resultSchema(bound)), messageOf(parameterSchema(bound))];
-      reply({ kind: "done", schemaBytes: result.byteLength }, Buffer.concat([result, parameters]));
+      const { id, tables, places, forgotten } = request;
+      if (forgotten !== undefined) release(forgotten);
+      setTables({ tables, places });
+      const statement = await duckdb.prepare(connection, Buffer.from(body).toString());
+      bound.set(id, { statement, tables, places });
+      replyInParts(messageOf(resultSchema(statement)), messageOf(parameterSchema(statement)));
       break;
     }
     case "run":
-      await run(body, request.maxRows);
-      release();
+      await run(request.id, body, request.maxRows);
       break;
   }
 }
 
-function release(): void {
-  if (bound !== undefined) duckdb.destroy_prepare_sync(bound);
-  bound = undefined;
+function release(id: number): void {
+  const known = bound.get(id);
+  if (known !== undefined) duckdb.destroy_prepare_sync(known.statement);
+  bound.delete(id);
+}
+
+function replyInParts(first: Uint8Array, second: Uint8Array): void {
+  reply({ kind: "done", firstBytes: first.byteLength }, Buffer.concat([first, second]));
 }
 
 function reply(header: Reply, body?: Uint8Array): void {
@@ -91,7 +99,9 @@ function reply(header: Reply, body?: Uint8Array): void {
 
 /** Calls a function of one text. */
 async function call(name: string, argument: Uint8Array): Promise<Uint8Array> {
-  const statement = await duckdb.prepare(connection, `SELECT ${name}($1::VARCHAR)::VARCHAR`);
+  const statement =
+    calls.get(name) ?? (await duckdb.prepare(connection, `SELECT ${name}($1::VARCHAR)::VARCHAR`));
+  calls.set(name, statement);
   duckdb.bind_varchar(statement, 1, Buffer.from(argument).toString());
   const result = await duckdb.execute_prepared(statement);
   const chunk = await duckdb.fetch_chunk(result);
@@ -142,10 +152,12 @@ function streamOf(schema: arrow.Schema, ...batches: arrow.RecordBatch[]): Uint8A
   return writer.toUint8Array(true);
 }
 
-async function run(parameters: Uint8Array, maxRows = Number.POSITIVE_INFINITY): Promise<void> {
-  if (bound === undefined) throw new Error("no statement is bound");
-  bindParameters(bound, parameters);
-  const result = await duckdb.execute_prepared_streaming(bound);
+async function run(id: number, parameters: Uint8Array, maxRows = Number.POSITIVE_INFINITY): Promise<void> {
+  const known = bound.get(id);
+  if (known === undefined) throw new Error("the statement is not bound");
+  setTables(known);
+  bindParameters(known.statement, parameters);
+  const result = await duckdb.execute_prepared_streaming(known.statement);
   const names = Array.from({ length: duckdb.column_count(result) }, (_, i) => duckdb.column_name(result, i));
   const readers = names.map((name, i) => columnReader(name, duckdb.column_logical_type(result, i)));
   const schema = new arrow.Schema(

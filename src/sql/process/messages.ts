@@ -14,23 +14,35 @@ export interface ScannedTable {
   readonly rows: number | undefined;
 }
 
+/** The tables of a statement. */
+export interface StatementTables {
+  readonly tables: readonly ScannedTable[];
+  /** For each scan of the statement, in the order of the scans' numbers: the position of its table. */
+  readonly places: readonly number[];
+}
+
 /** Requests to a process; each has one reply, and `run` has batches before it. */
 export type Request =
   /** The body is a statement; the reply's body is its tree. */
   | { readonly kind: "parse" }
-  /** The body is a tree; the reply's body is the tree of the text that the process makes of it. */
+  /** The body is a tree; the reply's body is the text that the process makes of it, and the tree of that text. */
   | { readonly kind: "write" }
-  /** Binds the text; the reply's body has the schemas of the result and of the parameters. */
-  | { readonly kind: "bind"; readonly tables: readonly ScannedTable[] }
-  /** Runs what is bound; the body is an IPC stream of the parameters, or empty. */
-  | { readonly kind: "run"; readonly maxRows: number | undefined };
+  /** Binds the text in the body under an id; the reply's body has the schemas of the result and of the parameters. */
+  | ({
+      readonly kind: "bind";
+      readonly id: number;
+      /** Id of a statement that the process forgets. */
+      readonly forgotten: number | undefined;
+    } & StatementTables)
+  /** Runs what is bound under an id; the body is an IPC stream of the parameters, or empty. */
+  | { readonly kind: "run"; readonly id: number; readonly maxRows: number | undefined };
 
 /** Requests of a process while it runs a statement. */
 export type ScanRequest =
   | {
       readonly kind: "open";
       readonly scan: number;
-      readonly table: number;
+      readonly place: number;
       readonly columns: readonly string[];
     }
   | { readonly kind: "next"; readonly scan: number }
@@ -41,7 +53,8 @@ export type ScanReply = { readonly kind: "piece" } | { readonly kind: "end" } | 
 
 /** Replies of a process. */
 export type Reply =
-  | { readonly kind: "done"; readonly schemaBytes?: number }
+  /** The body has two parts, of which the first has so many bytes. */
+  | { readonly kind: "done"; readonly firstBytes?: number }
   /** The body is an IPC message: the schema, or a batch. */
   | { readonly kind: "message" }
   /** The statement fails; with `bound`, by a bound. */

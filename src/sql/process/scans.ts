@@ -4,7 +4,7 @@ import { type RecordBatch, RecordBatchReader } from "apache-arrow";
 import { SCAN_FUNCTION } from "../tree/scan-function.ts";
 import { readFrame, writeFrame } from "./frames.ts";
 import { logicalType } from "./logical-types.ts";
-import type { ScannedTable, ScanReply, ScanRequest } from "./messages.ts";
+import type { ScannedTable, ScanReply, ScanRequest, StatementTables } from "./messages.ts";
 import { vectorWriter, type WriteVector } from "./write-vectors.ts";
 
 /** A scan under way. */
@@ -20,12 +20,12 @@ interface Scan {
 const CHUNK_ROWS = duckdb.vector_size();
 
 /** Tables of the statement that the process works on. */
-let tables: readonly ScannedTable[] = [];
+let current: StatementTables = { tables: [], places: [] };
 let scans = 0;
 
-/** Sets the tables that the next statement reads. */
-export function setTables(next: readonly ScannedTable[]): void {
-  tables = next;
+/** Sets the tables of the statement that is bound or run next. */
+export function setTables(next: StatementTables): void {
+  current = next;
 }
 
 /** Registers the table function on a connection. */
@@ -64,22 +64,23 @@ function reporting(report: (text: string) => void, work: () => void): void {
 }
 
 function bind(info: duckdb.TableFunctionBindInfo): void {
-  const index = Number(duckdb.get_int64(duckdb.bind_get_parameter(info, 0)));
-  const { columns, rows } = tableAt(index);
+  const place = Number(duckdb.get_int64(duckdb.bind_get_parameter(info, 0)));
+  const { columns, rows } = tableAt(place);
   for (const { name, type } of columns) duckdb.bind_add_result_column(info, name, logicalType(type));
-  if (rows !== undefined) duckdb.bind_set_cardinality(info, rows, true);
-  duckdb.bind_set_bind_data(info, { index });
+  // An estimate: a plan outlives the number of rows that it was made for.
+  if (rows !== undefined) duckdb.bind_set_cardinality(info, rows, false);
+  duckdb.bind_set_bind_data(info, { place });
 }
 
-function tableAt(index: number): ScannedTable {
-  const table = tables[index];
+function tableAt(place: number): ScannedTable {
+  const table = current.tables[current.places[place] ?? -1];
   if (table === undefined) throw new Error("the statement has no such table");
   return table;
 }
 
 function init(info: duckdb.TableFunctionInitInfo): void {
-  const { index } = duckdb.init_get_bind_data(info) as { readonly index: number };
-  const { name, columns } = tableAt(index);
+  const { place } = duckdb.init_get_bind_data(info) as { readonly place: number };
+  const { name, columns } = tableAt(place);
   const count = duckdb.init_get_column_count(info);
   const positions = Array.from({ length: count }, (_, i) => duckdb.init_get_column_index(info, i));
   const chosen = positions.flatMap((position) => columns[position] ?? []);
@@ -91,7 +92,7 @@ function init(info: duckdb.TableFunctionInitInfo): void {
       );
   const scan: Scan = {
     batches: openBatches(
-      index,
+      place,
       chosen.map((column) => column.name),
     ),
     writers: chosen.map(({ type }) => vectorWriter(type)),
@@ -125,9 +126,9 @@ function fill(info: duckdb.TableFunctionInfo, chunk: duckdb.DataChunk): void {
 }
 
 /** Asks the gateway for columns of a table, and returns its batches. */
-function openBatches(table: number, columns: readonly string[]): Iterator<RecordBatch> {
+function openBatches(place: number, columns: readonly string[]): Iterator<RecordBatch> {
   const scan = scans++;
-  ask({ kind: "open", scan, table, columns });
+  ask({ kind: "open", scan, place, columns });
   return RecordBatchReader.from(piecesOf(scan))[Symbol.iterator]();
 }
 

@@ -19,16 +19,23 @@ const ROOT_SCHEMA = "public";
 /** Largest number of tables of a statement. */
 const MAX_TABLES = 64;
 
+/** The tables of a statement, and the places where it names them. */
+export interface NamedTables {
+  readonly tables: readonly NamedTable[];
+  /** For each scan, in the order of their numbers: the position of its table. */
+  readonly places: readonly number[];
+}
+
 /**
- * Checks a statement, and puts a scan in the place of each table that it names.
+ * Checks a statement, and puts a scan in each place where it names a table.
  *
  * @param namespacePath namespace of names without a schema
- * @returns the tables, in the order of the scans' numbers
  * @throws LanceError Unsupported, InvalidInput
  */
-export function replaceTables(statement: TreeNode, namespacePath: readonly string[]): NamedTable[] {
+export function replaceTables(statement: TreeNode, namespacePath: readonly string[]): NamedTables {
   const tables = new Map<string, NamedTable>();
   const numbers = new Map<string, number>();
+  const places: number[] = [];
   const qualified: TreeNode[] = [];
   checkTree(statement, (node) => {
     const table = namedTable(node, namespacePath);
@@ -39,10 +46,19 @@ export function replaceTables(statement: TreeNode, namespacePath: readonly strin
       throw new LanceError("InvalidInput", `the statement names more than ${MAX_TABLES} tables`);
     tables.set(key, table);
     if (node["schema_name"] !== "" && node["alias"] === "") qualified.push(node);
-    return scanNode(node, number);
+    return scanNode(node, places.push(number) - 1);
   });
   if (qualified.length > 0) shortenColumns(statement, qualified);
-  return [...tables.values()];
+  return { tables: [...tables.values()], places };
+}
+
+/** Returns the place of a scan; undefined for a part of a statement that is not one. */
+export function placeOf(node: TreeNode): number | undefined {
+  if (node["type"] !== "TABLE_FUNCTION") return undefined;
+  const { function_name: name, children } = node["function"] as TreeNode;
+  if (name !== SCAN_FUNCTION) return undefined;
+  const [{ value }] = children as [{ readonly value: TreeNode }];
+  return value["value"] as number;
 }
 
 function namedTable(node: TreeNode, namespacePath: readonly string[]): NamedTable {
@@ -73,7 +89,7 @@ function stateOf(node: TreeNode): Pick<NamedTable, "version" | "branch"> {
   );
 }
 
-function scanNode(node: TreeNode, number: number): TreeNode {
+function scanNode(node: TreeNode, place: number): TreeNode {
   const { alias, table_name: name, sample, column_name_alias: columns } = node;
   return {
     type: "TABLE_FUNCTION",
@@ -86,7 +102,7 @@ function scanNode(node: TreeNode, number: number): TreeNode {
       children: [
         {
           ...{ class: "CONSTANT", type: "VALUE_CONSTANT", alias: "", query_location: -1 },
-          value: { type: { id: "BIGINT", type_info: null }, is_null: false, value: number },
+          value: { type: { id: "BIGINT", type_info: null }, is_null: false, value: place },
         },
       ],
       ...{ filter: null, order_bys: { type: "ORDER_MODIFIER", orders: [] } },

@@ -21,6 +21,7 @@ import { describeFlight, listFlights, readFlight, schemaOf } from "./read-flight
 import { createRunningReads } from "./running-reads.ts";
 import { isSqlCommand } from "./sql/commands.ts";
 import { describeSql, type FlightSqlOptions, readSql, schemaOfSql, servedSql } from "./sql/flight-sql.ts";
+import { createKeptStatements } from "./sql/kept-statements.ts";
 import { createTickets } from "./tickets.ts";
 
 /** Options of {@link flightRpcs}. */
@@ -39,11 +40,12 @@ export function flightRpcs(service: Service, { secret, sql }: FlightOptions): Rp
   const { method } = FlightService;
   const tickets = createTickets(secret);
   const running = createRunningReads();
+  const kept = createKeptStatements();
   const receive = receiveFlight(service);
 
   const describe = (descriptor: FlightDescriptor, calls: PipelineCalls) =>
     isSqlCommand(descriptor)
-      ? describeSql(descriptor, calls, tickets, servedSql(sql))
+      ? describeSql(descriptor, calls, tickets, servedSql(sql), kept)
       : describeFlight(descriptor, calls, tickets);
 
   function streamed(method: DescMethod, handle: Handle): StreamRpc {
@@ -96,7 +98,7 @@ export function flightRpcs(service: Service, { secret, sql }: FlightOptions): Rp
         const { rows } = content;
         yield* rows.kind === "table"
           ? readFlight(rows.query, content, calls)
-          : readSql(rows, content, calls, servedSql(sql));
+          : readSql(rows, content, calls, servedSql(sql), kept);
       } finally {
         remove();
       }

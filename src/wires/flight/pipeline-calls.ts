@@ -42,6 +42,12 @@ export interface PipelineCalls {
    * @throws LanceError the refusal of a caller who is not known
    */
   owner(): Promise<string>;
+  /**
+   * Passes the limits and the records of the pipeline once, for work that reads no object. The records have it as a listing.
+   *
+   * @throws LanceError the refusal of a caller who is not known, or has reached a limit
+   */
+  pass(): Promise<void>;
   unary<I extends DescMessage, O extends DescMessage>(
     method: DescMethodUnary<I, O>,
     request: MessageInitShape<I>,
@@ -113,8 +119,7 @@ export async function beginPipelineCalls(service: Service, outer: Call): Promise
     outer.principal = call.principal;
     outer.outcome = call.outcome;
   }
-  async function findOwner(): Promise<string> {
-    if (reception !== undefined && !isRefused(reception)) return ownerKey({ ...reception, identity: NOBODY });
+  async function passAsCaller(): Promise<Call> {
     const call = begin(FIRST, {});
     try {
       await service.unary(FIRST, create(FIRST.input, { id: [...read.namespacePath], limit: 1 }), call);
@@ -124,17 +129,25 @@ export async function beginPipelineCalls(service: Service, outer: Call): Promise
     } finally {
       note(call);
     }
-    return ownerKey(call);
+    return call;
   }
-  let owner: Promise<string> | undefined;
+  let passed: Promise<Call> | undefined;
+  const pass = () => {
+    passed ??= passAsCaller();
+    return passed;
+  };
+  async function findOwner(): Promise<string> {
+    if (reception !== undefined && !isRefused(reception)) return ownerKey({ ...reception, identity: NOBODY });
+    return ownerKey(await pass());
+  }
   const calls: PipelineCalls = {
     ...read,
     get signal() {
       return outer.signal;
     },
-    owner() {
-      owner ??= findOwner();
-      return owner;
+    owner: findOwner,
+    async pass() {
+      await pass();
     },
     async unary(method, request, presented = {}) {
       const call = begin(method, presented);

@@ -45,6 +45,8 @@ export interface TicketContent {
 
 /** A new ticket. */
 export interface NewTicket {
+  /** Id of its content. */
+  readonly id: string;
   readonly ticket: { readonly ticket: Uint8Array };
   readonly expirationTime: Timestamp;
 }
@@ -77,7 +79,7 @@ export function createTickets(secret: () => string, now: () => number = Date.now
     const ticket = sealNow().seal(
       Buffer.from(JSON.stringify({ ...content, rows: writeRows(rows), expires })),
     );
-    return { ticket: { ticket }, expirationTime: timestampFromMs(expires) };
+    return { id: content.id, ticket: { ticket }, expirationTime: timestampFromMs(expires) };
   }
   return {
     issue: (rows, owner, database) => write({ id: randomUUID(), rows, owner, database }),

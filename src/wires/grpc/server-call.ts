@@ -65,11 +65,12 @@ export class ServerCall {
     this.#refused = refused;
     // A reset is an error event to node; only the "close" that follows it matters here.
     stream.on("error", ignore);
+    const { session } = stream;
     stream.on("close", () => {
       this.#cancel();
       // A session's table of streams keeps a stream from the collector long after its end; without listeners, it at
-      // least releases the call.
-      stream.removeAllListeners().on("error", ignore);
+      // least releases the call. The table of a session that has ended keeps nothing, and removing them costs a third of its end.
+      if (session?.destroyed !== true) stream.removeAllListeners().on("error", ignore);
     });
   }
 

@@ -22,11 +22,11 @@ async function openWrites({ context: { store, layout } }: World): Promise<Map<st
 
 async function theWrite(world: World): Promise<Write> {
   const [id = ""] = (await openWrites(world)).keys();
-  return { id, table: await requireTable(world.context, ID), branch: undefined };
+  return { id, table: await requireTable(world.context, { id: ID }), branch: undefined };
 }
 
 const begin: Scenario["steps"][number] = async ({ context }) =>
-  createMultipartWrites(context).begin(await requireTable(context, ID), undefined);
+  createMultipartWrites(context).begin(await requireTable(context, { id: ID }), undefined);
 
 const newCall = () => beginCall(LanceNamespaceService.method.insertIntoTable, { id: ID });
 

@@ -1,4 +1,3 @@
-import type { Logger } from "pino";
 import type { TableContext } from "../catalog/catalog-context.ts";
 import type { Jobs } from "../jobs/jobs.ts";
 import type { Journal } from "./journal.ts";
@@ -11,5 +10,4 @@ export interface ChangeContext extends TableContext {
   /** Shows at which locations something may still be written. */
   readonly work: WorkNotes;
   readonly jobs: Jobs;
-  readonly log: Logger;
 }

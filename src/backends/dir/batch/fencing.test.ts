@@ -11,6 +11,7 @@ import {
   silent,
   temporaryDirectory,
 } from "../../../../test/fixtures/dir/directory-backend.ts";
+import { withParts } from "../../../../test/fixtures/dir/with-parts.ts";
 import { beginCall } from "../../../../test/support/caller.ts";
 import { LanceNamespaceService } from "../../../gen/lance/namespace/v1/service_pb.ts";
 import type { DatasetRef } from "../format/dataset.ts";
@@ -71,7 +72,7 @@ async function createWorld(t: TestContext) {
         version,
         manifestPath,
       }));
-      const operations = createManagedVersionOperations({ ...context, ...changed });
+      const operations = createManagedVersionOperations(withParts(context, changed));
       return operations.batchCreateTableVersions(
         create(method.input, { entries }),
         beginCall(method, { id: [] }),

@@ -30,7 +30,7 @@ async function openTables(t: TestContext) {
   const { context, close } = await openDirectory({ root, log: silent });
   t.onTestFinished(close);
   const { store } = context;
-  const tables = await Promise.all(["a", "b"].map((name) => requireTable(context, [name])));
+  const tables = await Promise.all(["a", "b"].map((name) => requireTable(context, { id: [name] })));
   const [a, b] = tables.map((table) => datasetOf(context, table)) as [DatasetRef, DatasetRef];
   const staged = [await stageNext(a, "x"), await stageNext(a, "y", 2n), await stageNext(b, "x")];
   const method = LanceNamespaceService.method.batchCommitTables;

@@ -1,6 +1,9 @@
 /** Maximum number of rows of a batch of a result. */
 export const MAX_BATCH_ROWS = 8192;
 
+/** Maximum number of rows of a batch whose width is known exactly. */
+export const MAX_EXACT_ROWS = 65_536;
+
 /** Target size of a batch, in bytes; the engine reads a few batches ahead. */
 const BATCH_BYTES = 2 * 1024 * 1024;
 

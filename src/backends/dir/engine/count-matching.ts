@@ -1,9 +1,11 @@
 import { splitIpcFile } from "../../../arrow/ipc/stream.ts";
+import { inSlices } from "../../../runtime/pace.ts";
 import { batchRowsOf } from "./batch-rows.ts";
 import { filteredRows } from "./filtered-rows.ts";
 import { milestonesOf } from "./milestones.ts";
 import type { NativeTable } from "./native/native.ts";
 import { costlyRows } from "./passing-rows.ts";
+import { costSteps } from "./sql/costs.ts";
 
 /** Number of rows that the engine looks at between two looks at the timeout. Of fewer, each batch would cost more than its rows. */
 const BATCH_ROWS = 32_768;
@@ -40,7 +42,7 @@ export async function countMatching(
   { tableRows, width, timeoutMs, isWanted }: CountOptions,
 ): Promise<number> {
   const mostRows = batchRowsOf(width, BATCH_ROWS);
-  const milestones = await milestonesOf(where, mostRows);
+  const milestones = await milestonesOf(where, await inSlices(costSteps([where])), mostRows);
   const isQuick = !where.includes("(") && !OWN_COLUMNS.test(where) && tableRows * where.length <= QUICK;
   if (isQuick && width === 0 && milestones === undefined) return table.countRows(where);
   let rows = 0;

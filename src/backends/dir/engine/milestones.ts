@@ -22,11 +22,15 @@ export interface Milestones {
 /**
  * Returns milestones for a checked condition; undefined if it is not costly.
  *
+ * @param steps number of steps of the condition, as {@link costSteps} says
  * @param mostRows number of rows that the engine reads at a time if the condition costs little
  */
-export async function milestonesOf(where: string, mostRows: number): Promise<Milestones | undefined> {
-  const steps = await inSlices(costSteps([where]));
-  if (steps === 0) return undefined;
+export async function milestonesOf(
+  where: string,
+  steps: number,
+  mostRows: number,
+): Promise<Milestones | undefined> {
+  if (steps < COSTLY_STEPS) return undefined;
   const batchRows = Math.min(mostRows, rowsOfSteps(steps));
   // An odd distance has rows in common with other distances, such as that of the even ids, by which a condition may choose its rows.
   const distance = batchRows | 1;

@@ -33,16 +33,21 @@ export async function passingRows(
 /**
  * Yields the ids of the rows that meet a costly condition, those of each batch of the engine, of which many have none. The engine stops if the
  * caller asks for no further batch.
+ *
+ * @param fast whether rows that an index for the condition does not have yet are left out
  */
 export async function* costlyRows(
   table: Pick<NativeTable, "query">,
   where: string,
   milestones: Milestones,
   timeoutMs: number | undefined,
+  fast = false,
 ): AsyncGenerator<readonly bigint[], void> {
   // An error of the engine must quote the condition without its milestones.
   await filteredRows(table, where).explainPlan(false);
-  const batches = await filteredRows(table, milestones.where).execute(milestones.batchRows, timeoutMs);
+  const query = filteredRows(table, milestones.where);
+  if (fast) query.fastSearch();
+  const batches = await query.execute(milestones.batchRows, timeoutMs);
   for (let file = await batches.next(); file !== null; file = await batches.next()) {
     const ids = rowIdsIn(file);
     const doubtful = ids.filter((id) => milestones.has(id));

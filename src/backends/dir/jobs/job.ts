@@ -59,6 +59,11 @@ export function begunOf({ begun, state }: Pick<Job, "begun" | "state">): number 
   return begun ?? (state === "running" ? 1 : 0);
 }
 
+/** Whether a job was submitted for a cluster. */
+export function isForCluster({ spec }: Pick<Job, "spec">): boolean {
+  return spec["engine"] === "ray";
+}
+
 /** Errors of a passing state, after which the work may succeed later. */
 const PASSING: ReadonlySet<string> = new Set(["ConcurrentModification", "ServiceUnavailable", "Throttling"]);
 

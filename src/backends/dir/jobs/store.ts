@@ -6,7 +6,8 @@ import { damagedFile } from "../format/files/damaged-file.ts";
 import { parseJsonFile } from "../format/files/json-file.ts";
 import type { ObjectEntry, ObjectInfo, ObjectStore } from "../format/storage.ts";
 import { keyIn, listNames } from "../format/storage.ts";
-import type { Job, JobSummary } from "./job.ts";
+import { isForCluster, type Job, type JobSummary } from "./job.ts";
+import { createDriverRecords, DRIVERS_DIRECTORY } from "./ray/driver-records.ts";
 
 /** Gets the id of each job whose record is damaged, and why it cannot be read. */
 export type OnDamagedJob = (id: string, error: LanceError) => void;
@@ -98,6 +99,7 @@ export function createJobStore(store: ObjectStore, directory: string): JobStore 
       await store.delete(key("open", job.id));
       await store.delete(cancelKey(job.id));
       for (let attempt = 1; attempt <= job.attempts; attempt++) await store.delete(claimKey(job.id, attempt));
+      if (isForCluster(job)) await createDriverRecords(store, directory).forget(job.id);
     },
     async get(id) {
       if (!JOB_ID.test(id)) return undefined;
@@ -178,7 +180,7 @@ function entryOf(job: JobSummary | undefined): [string, JobSummary][] {
 }
 
 /**
- * Returns the keys of files that jobs left in a base directory: claims and cancellations of jobs that are not open,
+ * Returns the keys of files that jobs left in a base directory: claims, cancellations and drivers of jobs that are not open,
  * and the open records of jobs that have ended.
  */
 export async function findJobFiles(store: ObjectStore, baseKey: string): Promise<string[]> {
@@ -188,7 +190,8 @@ export async function findJobFiles(store: ObjectStore, baseKey: string): Promise
     return names.map((name) => ({ name, id: name.split(".")[0] ?? "" })).filter(({ id }) => JOB_ID.test(id));
   };
   // Open jobs are listed last: a new job has its claim in the first lists and its record in the last.
-  const [claims, cancelled, done] = await Promise.all(["claims", "cancelled", "done"].map(idsIn));
+  const folders = ["claims", "cancelled", DRIVERS_DIRECTORY, "done"];
+  const [claims, cancelled, drivers, done] = await Promise.all(folders.map(idsIn));
   const open = (await idsIn("open")).map(({ id }) => id);
   const ended = new Set(done?.map(({ id }) => id));
   const alive = new Set(open.filter((id) => !ended.has(id)));
@@ -197,6 +200,9 @@ export async function findJobFiles(store: ObjectStore, baseKey: string): Promise
     ...(cancelled ?? [])
       .filter(({ id }) => !alive.has(id))
       .map(({ name }) => `${directory}/cancelled/${name}`),
+    ...(drivers ?? [])
+      .filter(({ id }) => !alive.has(id))
+      .map(({ name }) => `${directory}/${DRIVERS_DIRECTORY}/${name}`),
     ...open.filter((id) => ended.has(id)).map((id) => `${directory}/open/${id}.json`),
   ];
 }

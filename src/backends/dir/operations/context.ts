@@ -1,7 +1,10 @@
 import type { PartBufferPool } from "../../../arrow/ipc/part-buffer.ts";
 import type { ChangeContext } from "../batch/change-context.ts";
 import type { Staleness } from "../concurrency/allow-staleness.ts";
+import type { DataContext } from "../data/data-context.ts";
+import type { JobEngine } from "../jobs/engine/job-engine.ts";
 import type { Jobs } from "../jobs/jobs.ts";
+import type { Cluster } from "../jobs/ray/cluster.ts";
 import type { Permission, Vendor } from "../vending/vendor.ts";
 import type { ReadAhead } from "./read/read-ahead.ts";
 
@@ -17,6 +20,14 @@ export interface UploadContext {
 /** Jobs that go on after the answer and after a restart. */
 export interface JobContext {
   readonly jobs: Jobs;
+}
+
+/** The engines of heavy work. */
+export interface EngineContext {
+  /** Does the heavy work of jobs in this process. */
+  readonly embedded: JobEngine;
+  /** Does the heavy work of jobs elsewhere. Default: this process does it. */
+  readonly cluster?: Cluster | undefined;
 }
 
 /** Memory of open query results. */
@@ -44,11 +55,17 @@ export interface DirectAccessContext {
   readonly mostVended?: Permission | undefined;
 }
 
+/** A catalog, changes of several of its files, and the data of its tables. */
+export interface CatalogDataContext extends ChangeContext, DataContext {
+  readonly work: ChangeContext["work"];
+}
+
 /** Everything that the operations of a directory work with. Each operation names the parts that it needs. */
 export interface DirContext
-  extends ChangeContext,
+  extends CatalogDataContext,
     UploadContext,
     JobContext,
+    EngineContext,
     ReadContext,
     PageContext,
     DirectAccessContext {

@@ -12,9 +12,16 @@ import { type Identifier, joinIdentifier, parseIdentifier } from "../../../names
 import type { LanceDbExtensions } from "../../../namespace/lance-namespace.ts";
 import type { CatalogContext } from "../catalog/catalog-context.ts";
 import type { CatalogView } from "../catalog/state/view.ts";
-import { type Job, type JobFacts, type JobState, type JobSummary, mayPass } from "../jobs/job.ts";
+import {
+  isForCluster,
+  type Job,
+  type JobFacts,
+  type JobState,
+  type JobSummary,
+  mayPass,
+} from "../jobs/job.ts";
 import { BACKFILL_COLUMN } from "./columns/backfill.ts";
-import type { JobContext, PageContext } from "./context.ts";
+import type { EngineContext, JobContext, PageContext } from "./context.ts";
 import { pageOfNames } from "./paging.ts";
 import { REFRESH_VIEW } from "./views/submit.ts";
 
@@ -53,9 +60,9 @@ const RESULTS: Readonly<Record<string, (result: JobFacts) => JsonObject>> = {
 
 /** The calls by which LanceDB's remote clients follow jobs, in any process and after a restart. */
 export function createJobExtensions(
-  context: JobContext & PageContext & Pick<CatalogContext, "catalog">,
+  context: JobContext & Pick<EngineContext, "cluster"> & PageContext & Pick<CatalogContext, "catalog">,
 ): Pick<LanceDbExtensions, "listJobs" | "describeJob" | "cancelJob" | "queryJobEvents"> {
-  const { catalog, jobs } = context;
+  const { catalog, jobs, cluster } = context;
 
   async function requireJob(id: string): Promise<Job> {
     const job = await jobs.get(id);
@@ -83,7 +90,10 @@ export function createJobExtensions(
       });
     },
     async describeJob({ jobId }) {
-      const { id, kind, state, createdAt, spec, result, error } = await requireJob(jobId);
+      const job = await requireJob(jobId);
+      const { id, kind, state, createdAt, spec, result, error } = job;
+      const engine = isForCluster(job) ? "ray" : undefined;
+      const progress = engine && (await cluster?.records.progressOf(id));
       return create(DescribeJobResponseSchema, {
         jobId: id,
         jobType: kind,
@@ -91,6 +101,8 @@ export function createJobExtensions(
         creationMs: BigInt(createdAt),
         spec: jsonOf(spec),
         ...(result !== undefined && { result: RESULTS[kind]?.(result) ?? jsonOf(result) }),
+        ...(engine !== undefined && { engine }),
+        ...(progress !== undefined && { progress }),
         ...(error !== undefined && {
           failure: { message: error.message, retryable: mayPass({ error }) },
         }),

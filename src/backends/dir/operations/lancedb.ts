@@ -8,12 +8,11 @@ import {
 } from "../../../gen/lance/gateway/v1/lancedb_pb.ts";
 import { LanceError } from "../../../namespace/errors.ts";
 import type { LanceDbExtensions } from "../../../namespace/lance-namespace.ts";
-import type { ChangeContext } from "../batch/change-context.ts";
 import { createBlobOperations } from "./blobs/blobs.ts";
 import { withBlobColumns } from "./blobs/legacy-blobs.ts";
 import { checkName } from "./columns/column-name.ts";
 import { requireNewName, schemaOf } from "./columns/columns.ts";
-import type { JobContext, PageContext, ReadContext, UploadContext } from "./context.ts";
+import type { CatalogDataContext, JobContext, PageContext, ReadContext, UploadContext } from "./context.ts";
 import { createJobExtensions } from "./jobs.ts";
 import { createPrewarmOperations } from "./read/prewarm.ts";
 import { checkBlobs } from "./rows/check-blobs.ts";
@@ -37,7 +36,11 @@ const REFUSED = {
 
 /** Calls of LanceDB's remote clients beyond the contract; {@link REFUSED} has those without a meaning here. */
 export function createLanceDbExtensions(
-  context: ChangeContext & ReadContext & Pick<UploadContext, "maxUploadBytes"> & JobContext & PageContext,
+  context: CatalogDataContext &
+    ReadContext &
+    Pick<UploadContext, "maxUploadBytes"> &
+    JobContext &
+    PageContext,
   writes: MultipartWrites,
 ): Partial<LanceDbExtensions> {
   const { maxUploadBytes } = context;
@@ -68,17 +71,17 @@ export function createLanceDbExtensions(
       });
       return create(AddColumnsFromSchemaResponseSchema, { version: BigInt(added.version) });
     },
-    async createMultipartWrite({ branch }, { id }) {
-      const table = await requireTable(context, id);
+    async createMultipartWrite({ branch }, call) {
+      const table = await requireTable(context, call);
       return create(CreateMultipartWriteResponseSchema, { uploadId: await writes.begin(table, branch) });
     },
     async completeMultipartWrite({ branch, uploadId }, call) {
-      const table = await requireTable(context, call.id);
+      const table = await requireTable(context, call);
       const { rows, version } = await writes.complete({ id: uploadId, table, branch }, call);
       return create(CompleteMultipartWriteResponseSchema, { version, numInsertedRows: rows });
     },
-    async abortMultipartWrite({ branch, uploadId }, { id }) {
-      const table = await requireTable(context, id);
+    async abortMultipartWrite({ branch, uploadId }, call) {
+      const table = await requireTable(context, call);
       await writes.abort({ id: uploadId, table, branch });
       return create(AbortMultipartWriteResponseSchema);
     },

@@ -2,6 +2,7 @@ import { LanceError } from "../../../namespace/errors.ts";
 import { type Identifier, joinIdentifier } from "../../../namespace/identifier.ts";
 import type { CatalogContext } from "../catalog/catalog-context.ts";
 import { checkSize } from "../catalog/state/properties-size.ts";
+import { checkEngineProperty } from "../jobs/engine/choose-engine.ts";
 import { checkUpkeepProperties } from "../upkeep/policy.ts";
 import { checkDefinesNoView } from "./views/definition.ts";
 
@@ -14,7 +15,7 @@ const MAX_PROPERTIES = 1_000;
  * @throws LanceError InvalidInput, when there are too many or they are too long
  */
 export function checkProperties(
-  { catalog }: Pick<CatalogContext, "catalog">,
+  maxBytes: number,
   id: Identifier,
   properties: Readonly<Record<string, string>>,
 ): void {
@@ -22,7 +23,7 @@ export function checkProperties(
   const count = Object.keys(properties).length;
   if (count > MAX_PROPERTIES)
     throw new LanceError("InvalidInput", `${name} has ${count} properties, more than ${MAX_PROPERTIES}`);
-  checkSize(name, properties, catalog.limits.objectBytes);
+  checkSize(name, properties, maxBytes);
 }
 
 /**
@@ -32,12 +33,13 @@ export function checkProperties(
  * @throws LanceError InvalidInput, as {@link checkProperties}, {@link checkUpkeepProperties} and {@link checkDefinesNoView}
  */
 export function checkTableProperties(
-  context: Pick<CatalogContext, "catalog">,
+  { catalog }: Pick<CatalogContext, "catalog">,
   id: Identifier,
   properties: Readonly<Record<string, string>>,
   before: Readonly<Record<string, string>> = {},
 ): void {
-  checkProperties(context, id, { ...before, ...properties });
+  checkProperties(catalog.limits.objectBytes, id, { ...before, ...properties });
   checkUpkeepProperties(properties);
+  checkEngineProperty(properties);
   checkDefinesNoView(properties);
 }

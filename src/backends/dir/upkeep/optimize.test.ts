@@ -29,7 +29,7 @@ async function openTable(t: TestContext) {
   await writeFile(join(versions, oldest as string), "damaged");
   const { context, close } = await openDirectory({ root, log: silent });
   t.onTestFinished(close);
-  const table = await requireTable(context, ["t"]);
+  const table = await requireTable(context, { id: ["t"] });
   return {
     client,
     optimize: (work: Work) => optimizeTable(context, table, work, SIGNAL),
@@ -62,7 +62,7 @@ test("does not rewrite rows that the engine may misread", async (t) => {
   await client.upload("insertIntoTable", "t", {}, row);
   const { context, close } = await openDirectory({ root, log: silent });
   t.onTestFinished(close);
-  const table = await requireTable(context, ["t"]);
+  const table = await requireTable(context, { id: ["t"] });
   const done = await optimizeTable(context, table, "all", SIGNAL);
   assert.deepEqual(done, { fragmentsRemoved: 0, fragmentsAdded: 0, version: 2n });
   const { misread, fragments } = await inspectTable(datasetOf(context, table));
@@ -81,7 +81,7 @@ test("drops an index on a column that is gone, over which the engine fails", asy
   await client.upload("createTable", "t", {}, rows([0, 1, 2]));
   const { context, close } = await openDirectory({ root, log: silent });
   t.onTestFinished(close);
-  const table = await requireTable(context, ["t"]);
+  const table = await requireTable(context, { id: ["t"] });
   const lease = await context.engine.acquire(table.path);
   t.onTestFinished(lease.release);
   // The engine builds the index of a version that still has the column.

@@ -1,5 +1,5 @@
 import { isLanceError } from "../../../namespace/errors.ts";
-import type { ChangeContext } from "../batch/change-context.ts";
+import type { FoundTable } from "../data/table-source.ts";
 import { compactOnly, NO_VERSION } from "../engine/compact.ts";
 import { engineCall } from "../engine/failures/errors.ts";
 import { findUnsafe } from "../engine/workarounds/misread-lists/misread-pages.ts";
@@ -10,8 +10,8 @@ import type { ManifestFile } from "../format/files/manifest-file.ts";
 import { syncVersions } from "../format/versions/make-durable.ts";
 import { readTransactionMessage } from "../format/versions/transaction-records.ts";
 import { latestVersion, readVersion } from "../format/versions/version-files.ts";
+import type { CatalogDataContext } from "../operations/context.ts";
 import type { ReadAhead } from "../operations/read/read-ahead.ts";
-import type { FoundTable } from "../operations/tables/find-table.ts";
 import { datasetOf, withData } from "../operations/tables/open-data.ts";
 import type { Work } from "./inspect.ts";
 
@@ -27,7 +27,7 @@ export interface UpkeepFigures {
 }
 
 /** The storage of tables, and the memory for work on them. */
-export interface UpkeepContext extends ChangeContext {
+export interface UpkeepContext extends CatalogDataContext {
   /** The memory of large results, of which compactions take a part. */
   readonly readAhead: ReadAhead;
 }

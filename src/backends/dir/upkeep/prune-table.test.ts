@@ -23,7 +23,7 @@ async function openFourVersions(t: TestContext) {
   for (let id = 1; id <= 3; id++) await client.upload("insertIntoTable", "t", {}, rows([id]));
   const { context, close } = await openDirectory({ root, log: silent });
   t.onTestFinished(close);
-  const table = await requireTable(context, ["t"]);
+  const table = await requireTable(context, { id: ["t"] });
   const later = { ...context, clock: { now: async () => Date.now() + 3_600_000 } };
   const policy = { ...DEFAULT_POLICY, maxVersions: 1 };
   const { signal } = new AbortController();
@@ -50,7 +50,7 @@ test("an old version that was just replaced is left to the calls of other gatewa
   await client.upload("createTable", "t", {}, rows([0]));
   const { context, close } = await openDirectory({ root, log: silent });
   t.onTestFinished(close);
-  const table = await requireTable(context, ["t"]);
+  const table = await requireTable(context, { id: ["t"] });
   const dataset = datasetOf(context, table);
   const [first] = await findVersions(dataset);
   const longAgo = new Date(Date.now() - 30 * 24 * 3_600_000);

@@ -1,6 +1,6 @@
+import type { FoundTable } from "../data/table-source.ts";
 import type { KnownVersions } from "../format/versions/examine-versions.ts";
 import { type PruneOptions, pruneVersions } from "../format/versions/prune.ts";
-import type { FoundTable } from "../operations/tables/find-table.ts";
 import { datasetOf } from "../operations/tables/open-data.ts";
 import type { UpkeepTimes } from "./activity.ts";
 import type { UpkeepContext, UpkeepFigures } from "./optimize.ts";

@@ -41,7 +41,7 @@ async function openTable(t: TestContext) {
       },
     },
   };
-  const dataset = datasetOf(context, await requireTable(context, ["t"]));
+  const dataset = datasetOf(context, await requireTable(context, { id: ["t"] }));
   return {
     context,
     slow,

@@ -10,9 +10,16 @@ import type { PipelineCalls, Presented } from "../pipeline-calls.ts";
 import { databaseIn, type Statement, type TicketContent, type TicketRows, type Tickets } from "../tickets.ts";
 import { answerSchema, answerStream } from "./answers.ts";
 import { parseSqlCommand, refuseTransaction } from "./commands.ts";
+import type { KeptStatements } from "./kept-statements.ts";
 import { openHandle } from "./prepared.ts";
 import type { ServerFacts } from "./sql-info.ts";
-import { catalogOf, requireOwner, type SqlRunner, sqlCallerOf } from "./statements.ts";
+import {
+  catalogOf,
+  type DescribedStatement,
+  requireOwner,
+  type SqlRunner,
+  sqlCallerOf,
+} from "./statements.ts";
 
 /** Options of Flight SQL. */
 export interface FlightSqlOptions {
@@ -33,6 +40,8 @@ interface Described {
   readonly rows: TicketRows;
   readonly owner: string;
   readonly database: TicketContent["database"];
+  /** The statement that has the rows. Default: a command about the catalog has them. */
+  readonly statement?: DescribedStatement;
 }
 
 /** Describes the rows of a command, and makes the ticket that reads them. */
@@ -41,9 +50,13 @@ export async function describeSql(
   calls: PipelineCalls,
   tickets: Tickets,
   options: FlightSqlOptions,
+  kept: KeptStatements,
 ): Promise<FlightInfo> {
-  const { schema, rows, owner, database } = await described(descriptor, calls, tickets, options);
-  const endpoint = [tickets.issue(rows, owner, database)];
+  const { schema, rows, owner, database, statement } = await described(descriptor, calls, tickets, options);
+  const ticket = tickets.issue(rows, owner, database);
+  const endpoint = [ticket];
+  if (statement !== undefined && rows.kind === "statement")
+    kept.keep(ticket.id, owner, statement, rows.statement.text.length);
   // Parameters decide about types, which clients compare with those of the rows.
   const isKnown = rows.kind !== "statement" || rows.statement.parameters === undefined;
   return create(FlightInfoSchema, {
@@ -99,23 +112,30 @@ async function describeStatement(
   presented: Presented = {},
 ): Promise<Described> {
   const caller = await sqlCallerOf(calls, presented);
-  const { schema } = await runner.describe(statement, caller);
+  const found = await runner.describe(statement, caller);
+  if (!found.readsTables) await calls.pass();
   const database = presented.database ?? databaseIn(calls.headers);
-  return { schema, rows: { kind: "statement", statement }, owner: caller.key, database };
+  const rows = { kind: "statement", statement } as const;
+  return { schema: found.schema, rows, owner: caller.key, database, statement: found };
 }
 
 /** Reads the rows of a ticket of Flight SQL, as the caller who presents it and must be its owner. */
 export async function* readSql(
   rows: Exclude<TicketRows, { kind: "table" }>,
-  { owner: heldBy, database }: TicketContent,
+  { id, owner: heldBy, database }: TicketContent,
   calls: PipelineCalls,
   { runner, facts }: FlightSqlOptions,
+  kept: KeptStatements,
 ): AsyncIterable<Message> {
   const presented = { heldBy, database };
   switch (rows.kind) {
-    case "statement":
-      yield* flightData(runner.run(rows.statement, await sqlCallerOf(calls, presented)));
+    case "statement": {
+      const caller = await sqlCallerOf(calls, presented);
+      const statement = kept.take(id, caller.key) ?? (await runner.describe(rows.statement, caller));
+      if (!statement.readsTables) await calls.pass();
+      yield* flightData(statement.run(caller, rows.statement.parameters));
       return;
+    }
     case "metadata": {
       await requireOwner(calls, presented);
       const name = catalogOf({ ...calls.headers, ...database });

@@ -24,7 +24,8 @@ export async function createPrepared(
   refuseTransaction(request);
   const statement: Statement = { text: request.query, namespacePath: calls.namespacePath };
   const caller = await sqlCallerOf(calls);
-  const { schema, parameters } = await runner.describe(statement, caller);
+  const { schema, parameters, readsTables } = await runner.describe(statement, caller);
+  if (!readsTables) await calls.pass();
   const rows = { kind: "prepared", statement } as const;
   const { ticket } = tickets.issue(rows, caller.key, databaseIn(calls.headers));
   const result = create(ActionCreatePreparedStatementResultSchema, {

@@ -12,10 +12,16 @@ const { describeTable, countTableRows } = LanceNamespaceService.method;
 
 /** Runs statements in SQL. */
 export interface SqlRunner {
-  /** Checks a statement, and returns its schemas as encapsulated messages. */
-  describe(statement: Statement, caller: SqlCaller): Promise<StatementSchemas>;
-  /** Yields the result, as whole IPC messages. */
-  run(statement: Statement, caller: SqlCaller): AsyncIterable<Uint8Array>;
+  /** Checks a statement, opens its tables, and returns its schemas as encapsulated messages. */
+  describe(statement: Statement, caller: SqlCaller): Promise<DescribedStatement>;
+}
+
+/** A statement with its tables at the versions that they had when it was described. */
+export interface DescribedStatement extends StatementSchemas {
+  /** Whether it reads tables. The pipeline knows nothing of a statement that reads none. */
+  readonly readsTables: boolean;
+  /** Yields the result, as whole IPC messages. @param caller may be another call of the caller for whom it was described */
+  run(caller: SqlCaller, parameters: Uint8Array | undefined): AsyncIterable<Uint8Array>;
 }
 
 /** Columns and parameters of a statement. */

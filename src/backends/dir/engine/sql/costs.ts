@@ -113,22 +113,19 @@ export function* stepsOf(tokens: readonly SqlToken[]): Steps<number> {
 /** The parts of a text without which it costs little. */
 const COSTS = /[([]|like|similar|rlike|regexp/i;
 
-/**
- * Returns the number of steps of some checked expressions together, in steps of work; 0 if they are too few to hold a thread of the engine for
- * long.
- */
+/** Returns the number of steps of some checked expressions together, in steps of work. */
 export function* costSteps(expressions: readonly (string | undefined)[]): Steps<number> {
   let sum = 0;
   for (const expression of expressions) {
     if (expression === undefined || !COSTS.test(expression)) continue;
     sum += yield* stepsOf(yield* tokenSteps(expression));
   }
-  return sum < COSTLY_STEPS ? 0 : sum;
+  return sum;
 }
 
-/** Returns whether some checked expressions may hold a thread of the engine for long, as {@link costSteps} says. */
+/** Returns whether some checked expressions may hold a thread of the engine for long. */
 export async function areCostly(expressions: readonly (string | undefined)[]): Promise<boolean> {
-  return (await inSlices(costSteps(expressions))) > 0;
+  return (await inSlices(costSteps(expressions))) >= COSTLY_STEPS;
 }
 
 /**
@@ -136,6 +133,9 @@ export async function areCostly(expressions: readonly (string | undefined)[]): P
  * together, because the engine prepares each pattern again for each batch.
  */
 const BATCH_STEPS = 64 * MAX_BATCH_ROWS;
+
+/** Steps times rows of the work that the engine may do for a query that it cannot stop: a second or two for texts of 100 bytes. */
+export const UNSTOPPED_STEPS = 4 * BATCH_STEPS;
 
 /** Returns the number of rows that the engine may read at a time for expressions of so many steps. */
 export function rowsOfSteps(steps: number): number {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { inflateSync } from "node:zlib";
 import { test } from "vitest";
-import { readRoaring } from "./roaring.ts";
+import { encodeRoaring, readRoaring } from "./roaring.ts";
 
 // These bytes come from CRoaring.
 const bytesOf = (base64: string) => new Uint8Array(Buffer.from(base64, "base64"));
@@ -36,4 +36,14 @@ test("refuses bytes that are cut off or no bitmap", () => {
     for (const length of [0, 3, 7, 11, bytes.byteLength - 1])
       assert.throws(() => readRoaring(bytes.subarray(0, length)), RangeError);
   assert.throws(() => readRoaring(new Uint8Array(64)), RangeError);
+});
+
+test("writes what it reads", () => {
+  assert.deepEqual(encodeRoaring([70_000, 1, 5, 70_002]), Buffer.from(bytesOf(ARRAYS)));
+  const even = Array.from({ length: 10_000 }, (_, i) => 2 * i);
+  for (const numbers of [[], [0], [0xffff_ffff], even, [...even, 1_000_000]]) {
+    const contains = readRoaring(encodeRoaring(numbers));
+    assert.equal(numbers.every(contains), true);
+    assert.equal(contains(3), false);
+  }
 });

@@ -69,3 +69,36 @@ function numbersAt(view: DataView, start: number, count: number): number[] {
 function bitAt(view: DataView, start: number, bit: number): boolean {
   return ((view.getUint8(start + (bit >> 3)) >> (bit & 7)) & 1) === 1;
 }
+
+/** Writes a Roaring bitmap of numbers, without runs. */
+export function encodeRoaring(numbers: Iterable<number>): Uint8Array {
+  const byUpper = Map.groupBy(
+    [...new Set(numbers)].sort((a, b) => a - b),
+    (number) => number >>> 16,
+  );
+  const containers = [...byUpper].map(([upper, own]) => [upper, own, encodeContainer(own)] as const);
+  const headerBytes = 8 + 8 * containers.length;
+  const header = Buffer.alloc(headerBytes);
+  header.writeUInt32LE(PLAIN_COOKIE, 0);
+  header.writeUInt32LE(containers.length, 4);
+  let start = headerBytes;
+  for (const [index, [upper, own, bytes]] of containers.entries()) {
+    header.writeUInt16LE(upper, 8 + 4 * index);
+    header.writeUInt16LE(own.length - 1, 8 + 4 * index + 2);
+    header.writeUInt32LE(start, 8 + 4 * containers.length + 4 * index);
+    start += bytes.byteLength;
+  }
+  return Buffer.concat([header, ...containers.map(([, , bytes]) => bytes)]);
+}
+
+function encodeContainer(numbers: readonly number[]): Buffer {
+  const lowers = numbers.map((number) => number & 0xffff);
+  if (lowers.length > MAX_ARRAY) {
+    const bits = Buffer.alloc(BITMAP_BYTES);
+    for (const lower of lowers) bits[lower >> 3] = (bits[lower >> 3] as number) | (1 << (lower & 7));
+    return bits;
+  }
+  const bytes = Buffer.alloc(2 * lowers.length);
+  for (const [index, lower] of lowers.entries()) bytes.writeUInt16LE(lower, 2 * index);
+  return bytes;
+}

@@ -10,7 +10,7 @@ import type { Call } from "../../../../namespace/call/call.ts";
 import { callerKey } from "../../../../namespace/call/caller-key.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { LanceDbExtensions } from "../../../../namespace/lance-namespace.ts";
-import type { TableContext } from "../../catalog/catalog-context.ts";
+import type { DataContext } from "../../data/data-context.ts";
 import type { ReadContext } from "../context.ts";
 import type { ReadAhead } from "../read/read-ahead.ts";
 import { type Guarded, openGuarded } from "../tables/call-data.ts";
@@ -28,7 +28,7 @@ const VERSION_HEADER = "x-lancedb-version";
 
 /** The operations that read blobs. Memory holds a few pieces of a blob at a time, whatever its size. */
 export function createBlobOperations(
-  context: TableContext & ReadContext,
+  context: DataContext & ReadContext,
 ): Pick<LanceDbExtensions, "fetchBlobs" | "readBlob"> {
   const { readAhead } = context;
   return {

@@ -9,7 +9,7 @@ import { callerKey } from "../../../../namespace/call/caller-key.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import { inSlices } from "../../../../runtime/pace.ts";
-import type { ChangeContext } from "../../batch/change-context.ts";
+import type { DataContext } from "../../data/data-context.ts";
 import { engineCall } from "../../engine/failures/errors.ts";
 import type { NativeTable } from "../../engine/native/native.ts";
 import { repeatConflicts } from "../../engine/repeat-conflicts.ts";
@@ -20,7 +20,7 @@ import { findMisread } from "../../engine/workarounds/misread-lists/misread-page
 import { syncVersion } from "../../format/versions/make-durable.ts";
 import { readVersion } from "../../format/versions/version-files.ts";
 import type { Job, JobFacts } from "../../jobs/job.ts";
-import type { ReadContext } from "../context.ts";
+import type { JobContext, ReadContext } from "../context.ts";
 import { countRows } from "../read/count-rows.ts";
 import { inRoomOfJob } from "../read/in-room.ts";
 import { dataOfJob } from "../read/job-data.ts";
@@ -43,7 +43,7 @@ export const EXPRESSION_KEY = "lance_gateway.expression";
 
 /** The operation that fills a column from the expression that is stored with it. */
 export function createBackfillOperations(
-  context: ChangeContext & Pick<ReadContext, "readAhead">,
+  context: DataContext & JobContext & Pick<ReadContext, "readAhead">,
 ): Pick<LanceNamespace, "alterTableBackfillColumns"> {
   const { jobs } = context;
 
@@ -65,7 +65,7 @@ export function createBackfillOperations(
 
   return {
     async alterTableBackfillColumns(request, call) {
-      const { location } = await requireTable(context, call.id);
+      const { location } = await requireTable(context, call);
       const branch = isMain(request.branch) ? undefined : request.branch;
       const work = await withGuarded(context, call, { branch }, async ({ table, wait, refuseMisread }) => {
         const { names, field } = resolveField(await wait(() => schemaOf(table)), request.column);

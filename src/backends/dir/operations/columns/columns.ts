@@ -13,7 +13,7 @@ import type { Call } from "../../../../namespace/call/call.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import { firstRepeated } from "../../../../runtime/repeated.ts";
-import type { TableContext } from "../../catalog/catalog-context.ts";
+import type { DataContext } from "../../data/data-context.ts";
 import { engineCall } from "../../engine/failures/errors.ts";
 import type { NativeAlteration, NativeTable } from "../../engine/native/native.ts";
 import { areCostly } from "../../engine/sql/costs.ts";
@@ -31,7 +31,7 @@ import { engineType } from "./data-type.ts";
 
 /** The operations that add, alter and drop columns of a table. */
 export function createColumnOperations(
-  context: TableContext & Pick<ReadContext, "readAhead">,
+  context: DataContext & Pick<ReadContext, "readAhead">,
 ): Pick<LanceNamespace, "alterTableAddColumns" | "alterTableAlterColumns" | "alterTableDropColumns"> {
   /** Makes one new version from the newest one. */
   function change(

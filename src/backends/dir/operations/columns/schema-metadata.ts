@@ -10,8 +10,8 @@ import type { Call } from "../../../../namespace/call/call.ts";
 import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import { ITEMS_PER_STEP, inSlices, type Steps } from "../../../../runtime/pace.ts";
-import type { TableContext } from "../../catalog/catalog-context.ts";
 import { cancellationOf } from "../../concurrency/wait.ts";
+import type { DataContext } from "../../data/data-context.ts";
 import { type CommittedVersion, commitMetadata } from "../../format/changes/commit.ts";
 import type { MapChange, MetadataChange } from "../../format/changes/metadata-change.ts";
 import { createFieldFinder, metadataText } from "../../format/files/manifest.ts";
@@ -19,20 +19,21 @@ import { refuseLost, requireDataset } from "../versions/versions.ts";
 
 /** The operations on the metadata of fields and schemas. */
 export function createMetadataOperations(
-  context: TableContext,
+  context: DataContext,
 ): Pick<LanceNamespace, "updateFieldMetadata" | "updateTableSchemaMetadata"> {
   async function commit(
-    { id, signal }: Call,
+    call: Call,
     branch: string | undefined,
     change: MetadataChange,
   ): Promise<CommittedVersion> {
-    const dataset = await requireDataset(context, id, branch);
+    const { signal } = call;
+    const dataset = await requireDataset(context, call, branch);
     try {
       return await commitMetadata(dataset, change, { signal });
     } catch (error) {
       if (signal.aborted) throw cancellationOf(signal);
       if (isLanceError(error, "TableVersionNotFound")) {
-        await refuseLost(context, id);
+        await refuseLost(context, call);
         throw new LanceError("TableNotFound", "the table has no data");
       }
       throw error;

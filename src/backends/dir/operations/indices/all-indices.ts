@@ -1,12 +1,12 @@
 import { isLanceError } from "../../../../namespace/errors.ts";
-import type { TableContext } from "../../catalog/catalog-context.ts";
+import type { DataContext } from "../../data/data-context.ts";
 import type { NativeIndex, NativeIndexStats } from "../../engine/native/index.ts";
 import { type ManifestIndex, readIndices } from "../../format/files/index-section.ts";
 import { readVersion } from "../../format/versions/version-files.ts";
 import type { Guarded } from "../tables/call-data.ts";
 import { datasetOf } from "../tables/open-data.ts";
 
-type Storage = Pick<TableContext, "store">;
+type Storage = Pick<DataContext, "store">;
 type Data = Pick<Guarded, "table" | "found">;
 
 /**

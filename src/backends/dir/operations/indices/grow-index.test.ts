@@ -137,7 +137,7 @@ test("an index that another gateway makes meanwhile is not replaced by one of it
   await client.upload("createTable", "t", {}, rows(10));
   const { context, close } = await openDirectory({ root, log: silent });
   t.onTestFinished(close);
-  const table = await requireTable(context, ["t"]);
+  const table = await requireTable(context, { id: ["t"] });
   const lease = await context.engine.acquire(table.path);
   t.onTestFinished(lease.release);
   const beside = new Proxy(lease.table, {

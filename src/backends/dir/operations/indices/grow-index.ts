@@ -44,7 +44,7 @@ export async function growIndex(
 }
 
 /** Lists hide the name. The next build of an index replaces what an interrupted one leaves under it. */
-const nameWhileGrowing = ({ name }: IndexBeginning) => `__lance_gateway_growing_${name}`;
+export const nameWhileGrowing = ({ name }: Pick<IndexBeginning, "name">) => `__lance_gateway_growing_${name}`;
 
 /** Refuses to have the engine compact fragments whose rows it could misread: it would write wrong values for good. */
 async function refuseUnsafe(dataset: DatasetRef): Promise<void> {

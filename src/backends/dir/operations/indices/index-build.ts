@@ -1,9 +1,8 @@
 import { formatFieldPath, resolveField } from "../../../../arrow/field-path.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { Identifier } from "../../../../namespace/identifier.ts";
-import type { ChangeContext } from "../../batch/change-context.ts";
-import type { TableContext } from "../../catalog/catalog-context.ts";
 import { cancellationOf } from "../../concurrency/wait.ts";
+import type { DataContext } from "../../data/data-context.ts";
 import { engineCall } from "../../engine/failures/errors.ts";
 import type { NativeJob, NativeTable } from "../../engine/native/native.ts";
 import { repeatConflicts } from "../../engine/repeat-conflicts.ts";
@@ -14,6 +13,7 @@ import { syncVersion } from "../../format/versions/make-durable.ts";
 import { readVersion } from "../../format/versions/version-files.ts";
 import type { Job } from "../../jobs/job.ts";
 import { schemaOf } from "../columns/columns.ts";
+import type { JobContext } from "../context.ts";
 import { checkMemory } from "../read/check-memory.ts";
 import { sizeOfExpressions } from "../read/columns-size.ts";
 import { dataOfJob } from "../read/job-data.ts";
@@ -86,7 +86,7 @@ async function checkSize(native: NativeTable, { column, fields }: IndexPlan, sig
 }
 
 /** Creates the register of builds. */
-export function createIndexBuilds(context: ChangeContext): IndexBuilds {
+export function createIndexBuilds(context: DataContext & JobContext): IndexBuilds {
   const plans = new Map<string, IndexPlan>();
   const keyOf = (location: string, branch: string | undefined, name: string) =>
     JSON.stringify([location, isMain(branch) ? "main" : branch, name]);
@@ -161,15 +161,15 @@ export function createIndexBuilds(context: ChangeContext): IndexBuilds {
  * @throws LanceError TableColumnNotFound, TableIndexAlreadyExists, InvalidInput
  */
 export async function planIndex(
-  context: Pick<TableContext, "store">,
+  context: Pick<DataContext, "store">,
   data: Guarded,
   request: IndexPlan,
 ): Promise<IndexPlan> {
   const native = data.table;
   const { names, field } = resolveField(await schemaOf(native), request.column);
-  const kind = indexKind(request.type);
+  const kind = indexKind(request.type, true);
   checkIndexedField(kind, request.fields, field);
-  indexParameters(kind, request.fields, await native.countRows());
+  if (!kind.needsCluster) indexParameters(kind, request.fields, await native.countRows());
   const name = request.name || `${names.join(".")}_idx`;
   if (isSystemIndex(name))
     throw new LanceError("InvalidInput", `the name ${JSON.stringify(name)} is reserved`);

@@ -15,6 +15,8 @@ export interface IndexKind extends ParameterList {
   make: MakeIndex;
   /** How the index begins, if the engine's Node API does not begin it. */
   readonly seed?: IndexSeed;
+  /** Whether only a cluster builds it, and the engine reads it. Default: false. */
+  readonly needsCluster?: boolean;
 }
 
 type MakeIndex = (
@@ -58,6 +60,14 @@ const vector = (
   vector: true,
   takes: [...IVF, ...takes],
   make: (makers, fields, partitions) => make(makers, fields, distanceOf(fields), partitions),
+});
+
+/** A kind that the engine's Node API does not build, and a cluster does. */
+const clustered = (name: string, listed: string, takes: IndexKind["takes"]): IndexKind => ({
+  ...vector(name, listed, [], takes, () => {
+    throw new Error(`the engine's Node API builds no index of type ${name}`);
+  }),
+  needsCluster: true,
 });
 
 /** Parameters of full-text indices. */
@@ -144,17 +154,12 @@ const KINDS: readonly IndexKind[] = [
     const { maxIterations, sampleRate, m, efConstruction } = fields;
     return index.hnswSq(distance, partitions, maxIterations, sampleRate, m, efConstruction);
   }),
+  clustered("IVF_SQ", "IvfSq", []),
+  clustered("IVF_HNSW_FLAT", "IvfHnswFlat", HNSW),
 ];
 
-/**
- * Kinds that Lance has but the engine's Node API cannot build, each with the engine's name in lists where there is one.
- */
-const OUT_OF_REACH: readonly (readonly [name: string, listed?: string])[] = [
-  ["RTREE"],
-  ["IVF_SQ", "IvfSq"],
-  ["IVF_HNSW_FLAT", "IvfHnswFlat"],
-  ["HNSW_FLAT"],
-];
+/** Kinds that Lance has, but that the engine cannot build, or cannot read. */
+const OUT_OF_REACH = ["RTREE", "HNSW_FLAT"];
 
 /** Removes what makes no difference in names: case, underscores, hyphens and spaces. */
 const plain = (name: string) => name.toUpperCase().replaceAll(/[-_\s]/g, "");
@@ -162,24 +167,29 @@ const plain = (name: string) => name.toUpperCase().replaceAll(/[-_\s]/g, "");
 const BY_NAME = new Map(
   KINDS.flatMap((kind) => [kind.name, ...kind.aliases].map((name) => [plain(name), kind] as const)),
 );
-const LISTED = new Map<string | undefined, string>([
-  ...KINDS.map(({ name, listed }) => [listed, name] as const),
-  ...OUT_OF_REACH.map(([name, listed]) => [listed, name] as const),
-]);
+const LISTED = new Map<string | undefined, string>(KINDS.map(({ name, listed }) => [listed, name] as const));
 
 /**
  * Returns the kind that a request names.
  *
- * @throws LanceError Unsupported for kinds that the engine's Node API cannot build, InvalidInput for unknown names
+ * @param hasCluster whether there is a cluster to build what the engine cannot
+ * @throws LanceError Unsupported for kinds that cannot be built, InvalidInput for unknown names
  */
-export function indexKind(type: string): IndexKind {
+export function indexKind(type: string, hasCluster = false): IndexKind {
   const kind = BY_NAME.get(plain(type));
-  if (kind !== undefined) return kind;
-  if (OUT_OF_REACH.some(([name]) => plain(name) === plain(type))) {
-    throw new LanceError("Unsupported", `the engine's Node API cannot build indices of the type ${type}`);
+  if (kind !== undefined && (hasCluster || !kind.needsCluster)) return kind;
+  if (kind !== undefined || OUT_OF_REACH.some((name) => plain(name) === plain(type))) {
+    const cluster = kind === undefined ? "" : "; a Ray cluster can (docs/how-to/jobs-on-ray.md)";
+    throw new LanceError(
+      "Unsupported",
+      `the engine's Node API cannot build indices of the type ${type}${cluster}`,
+    );
   }
-  const known = KINDS.map(({ name }) => name).join(", ");
-  throw new LanceError("InvalidInput", `index_type ${JSON.stringify(type)} is not one of ${known}`);
+  const known = KINDS.filter(({ needsCluster }) => hasCluster || !needsCluster).map(({ name }) => name);
+  throw new LanceError(
+    "InvalidInput",
+    `index_type ${JSON.stringify(type)} is not one of ${known.join(", ")}`,
+  );
 }
 
 /** Returns the name of a kind in answers for the engine's name in lists. */

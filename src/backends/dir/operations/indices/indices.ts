@@ -16,14 +16,21 @@ import type { Call } from "../../../../namespace/call/call.ts";
 import { callerKey } from "../../../../namespace/call/caller-key.ts";
 import { type ErrorName, LanceError } from "../../../../namespace/errors.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
-import type { ChangeContext } from "../../batch/change-context.ts";
 import { untilAborted } from "../../concurrency/wait.ts";
+import type { DataContext } from "../../data/data-context.ts";
 import type { NativeIndex } from "../../engine/native/index.ts";
-import type { PageContext } from "../context.ts";
+import { dropIndex, indexNotFound } from "../../format/changes/drop-index.ts";
+import { chooseEngine, type HeavyWork } from "../../jobs/engine/choose-engine.ts";
+import { type JobEngineName, runOn } from "../../jobs/engine/job-engine.ts";
+import { isForCluster } from "../../jobs/job.ts";
+import { requireCluster } from "../../jobs/ray/cluster.ts";
+import type { EngineContext, JobContext, PageContext } from "../context.ts";
 import { pageOfNames } from "../paging.ts";
 import { openGuarded, withGuarded } from "../tables/call-data.ts";
 import { requireTable } from "../tables/find-table.ts";
+import { datasetOf } from "../tables/open-data.ts";
 import { allIndices, isSystemIndex, statsOfIndex } from "./all-indices.ts";
+import { buildOnCluster, describeBuild, whyNotOnCluster } from "./cluster-build.ts";
 import {
   CREATE_INDEX,
   createIndexBuilds,
@@ -35,12 +42,15 @@ import {
 import { checkIndexFields, type IndexFields } from "./index-fields.ts";
 import { indexKind, indexTypeName } from "./index-kinds.ts";
 
+/** How long a call waits for a build on a cluster, unless it prefers otherwise: as long as it lasts. */
+const LONGEST_WAIT_MS = 0x7fff_ffff;
+
 /** The response header that carries the id of a job. */
 const JOB_HEADER = "x-lance-job-id";
 
 /** The operations on indices. */
 export function createIndexOperations(
-  context: ChangeContext & PageContext,
+  context: DataContext & JobContext & EngineContext & PageContext,
 ): Pick<
   LanceNamespace,
   | "createTableIndex"
@@ -52,9 +62,20 @@ export function createIndexOperations(
   const { jobs } = context;
   const builds = createIndexBuilds(context);
 
+  const { cluster, embedded } = context;
+  const kindOf = (type: string) => indexKind(type, cluster !== undefined);
+
+  cluster?.describe(CREATE_INDEX, describeBuild);
   jobs.define(CREATE_INDEX, async (job, signal) => {
     const plan = planOf(job);
-    await builds.reserve(plan, () => builds.build(job.table, plan, signal, job.attempts > 1));
+    const inProcess = async (end: AbortSignal) => {
+      await builds.build(job.table, plan, end, job.attempts > 1);
+      return {};
+    };
+    await builds.reserve(plan, async () => {
+      if (!isForCluster(job)) await runOn(embedded, { jobId: job.id, inProcess }, signal);
+      else await buildOnCluster(context, requireCluster(cluster), job, signal);
+    });
     return { index: plan.name };
   });
 
@@ -68,18 +89,21 @@ export function createIndexOperations(
     call: Call,
   ): Promise<string | undefined> {
     const { branch, column, indexType, name = "" } = request;
-    const fields = checkIndexFields(indexKind(indexType), indexFields(request));
-    const table = await requireTable(context, call.id);
+    const kind = kindOf(indexType);
+    const fields = checkIndexFields(kind, indexFields(request));
+    const table = await requireTable(context, call);
     const data = await openGuarded(context, call, { branch }, table);
     let plan: IndexPlan = { location: table.location, branch, column, name, type: indexType, fields };
+    let engine: JobEngineName;
     try {
       plan = await data.wait(() => planIndex(context, data, plan));
+      engine = engineOf(plan, { kind: CREATE_INDEX, rows: await data.rowCount(), ...table });
     } finally {
       data.release();
     }
     if ((await builds.find(plan.location, branch, plan.name)) !== undefined) throw indexExists(plan.name);
     const patience = patienceOf(call);
-    if (patience === undefined) {
+    if (patience === undefined && engine === "embedded") {
       await builds.reserve(plan, () =>
         jobs.runUnrecorded(call.signal, callerKey(call), () => builds.build(call.id, plan, call.signal)),
       );
@@ -93,12 +117,22 @@ export function createIndexOperations(
       column: plan.column,
       type: indexType,
       plan: JSON.stringify(plan),
+      ...(engine !== "embedded" && { engine }),
     };
     const { id } = await jobs.submit({ kind: CREATE_INDEX, table: call.id, spec }, callerKey(call));
     call.responseHeaders[JOB_HEADER] = id;
-    call.responseHeaders["preference-applied"] = "respond-async";
-    if (patience > 0) await finishedInTime(id, patience, call.signal);
+    if (patience !== undefined) call.responseHeaders["preference-applied"] = "respond-async";
+    if (patience !== 0) await finishedInTime(id, patience ?? LONGEST_WAIT_MS, call.signal);
     return id;
+  }
+
+  /** Chooses where an index is built. @throws LanceError Unsupported for one that can be built nowhere */
+  function engineOf(plan: IndexPlan, work: HeavyWork): JobEngineName {
+    const reason = cluster === undefined ? undefined : whyNotOnCluster(plan);
+    const { needsCluster = false } = kindOf(plan.type);
+    if (needsCluster && reason !== undefined) throw new LanceError("Unsupported", reason);
+    if (needsCluster) return "ray";
+    return reason === undefined ? chooseEngine(cluster, work) : "embedded";
   }
 
   /** Describes an index of a table, or one that is being built; returns undefined if neither exists. */
@@ -119,7 +153,7 @@ export function createIndexOperations(
       const plan = version === undefined ? await builds.find(found.location, branch, indexName) : undefined;
       if (plan === undefined) return undefined;
       return create(DescribeTableIndexStatsResponseSchema, {
-        indexType: indexKind(plan.type).name,
+        indexType: indexKind(plan.type, true).name,
         numIndexedRows: 0n,
         numUnindexedRows: BigInt(await rowCount()),
       });
@@ -130,6 +164,7 @@ export function createIndexOperations(
   async function finishedInTime(id: string, milliseconds: number, signal: AbortSignal): Promise<void> {
     try {
       const job = await untilAborted(jobs.ended(id, milliseconds), signal);
+      if (job === undefined && milliseconds === LONGEST_WAIT_MS) throw leftJob(id);
       if (job?.state === "cancelled") throw new LanceError("Cancelled", "the job was cancelled");
       if (job?.error !== undefined) throw new LanceError(job.error.name as ErrorName, job.error.message);
     } catch (error) {
@@ -140,12 +175,12 @@ export function createIndexOperations(
 
   return {
     async createTableIndex(request, call) {
-      indexKind(request.indexType);
+      kindOf(request.indexType);
       const jobId = await createIndex(request, call);
       return create(CreateTableIndexResponseSchema, { ...(jobId !== undefined && { jobId }) });
     },
     async createTableScalarIndex(request, call) {
-      if (indexKind(request.indexType).vector) {
+      if (kindOf(request.indexType).vector) {
         throw new LanceError("InvalidInput", `${request.indexType} is not a scalar index; use create_index`);
       }
       const jobId = await createIndex(request, call);
@@ -168,11 +203,12 @@ export function createIndexOperations(
       return stats;
     },
     dropTableIndex: ({ indexName, branch }, call) =>
-      withGuarded(context, call, { branch }, async ({ table, commit }) => {
+      withGuarded(context, call, { branch }, async ({ found, commit }) => {
         if (isSystemIndex(indexName)) throw indexNotFound(indexName);
+        const dataset = datasetOf(context, found, branch);
         await commit(async () => {
-          await table.dropIndex(indexName);
-          return { version: await table.version() };
+          const { version } = await dropIndex(dataset, indexName, call.signal);
+          return { version: Number(version) };
         });
         return create(DropTableIndexResponseSchema);
       }),
@@ -231,6 +267,9 @@ function patienceOf({ headers }: Call): number | undefined {
   return Number(/(?:^|,)\s*wait\s*=\s*(\d{1,4})\s*(?:[,;]|$)/i.exec(prefer)?.[1] ?? 0) * 1000;
 }
 
-function indexNotFound(name: string): LanceError {
-  return new LanceError("TableIndexNotFound", `index ${JSON.stringify(name)} does not exist`);
+function leftJob(id: string): LanceError {
+  return new LanceError(
+    "ServiceUnavailable",
+    `this process has left the job ${id}, which another one continues`,
+  );
 }

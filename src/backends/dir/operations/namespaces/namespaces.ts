@@ -48,7 +48,7 @@ export function createNamespaceOperations(context: ChangeContext): Operations {
       if (id.length === 0) throw alreadyExists(id);
       await checkNewIdentifier(context, id);
       const properties = newProperties(facts, id, given);
-      checkProperties(context, id, properties);
+      checkProperties(context.catalog.limits.objectBytes, id, properties);
       if (mayBeUnlisted(id) && (await isUnlistedTable(context, await catalog.read(), id)))
         throw alreadyExists(id);
       function* createIn(draft: Draft): Steps<Readonly<Record<string, string>>> {

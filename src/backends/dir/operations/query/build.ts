@@ -2,18 +2,18 @@ import { fieldNamed } from "../../../../arrow/field-path.ts";
 import type { ArrowSchema } from "../../../../arrow/schema.ts";
 import { DEFAULT_SEARCH_ROWS, isSearch } from "../../../../namespace/search-rows.ts";
 import { createPace, inSlices, type Pace } from "../../../../runtime/pace.ts";
-import { MAX_BATCH_ROWS } from "../../engine/batch-rows.ts";
+import { MAX_BATCH_ROWS, MAX_EXACT_ROWS } from "../../engine/batch-rows.ts";
 import { filteredRows } from "../../engine/filtered-rows.ts";
 import type { Milestones } from "../../engine/milestones.ts";
 import type { NativeTable } from "../../engine/native/native.ts";
 import type { NativeQueryBase, NativeVectorQuery } from "../../engine/native/query.ts";
-import { costSteps, rowsOfSteps } from "../../engine/sql/costs.ts";
+import { COSTLY_STEPS, costSteps, rowsOfSteps } from "../../engine/sql/costs.ts";
 import { predicateSteps } from "../../engine/sql/predicate.ts";
 import type { Guarded } from "../tables/call-data.ts";
 import type { Reads } from "../tables/refuse-misread.ts";
 import { applyClauses, keysOf, MAX_LIMIT, orderRows, rowsOf } from "./clauses.ts";
 import { type Columns, columnsOf, nameOf, ROW_ID, selectColumns, withFoundRow } from "./columns.ts";
-import { type CostlyScan, costlyScan } from "./costly-scan.ts";
+import { type CostlyScan, costlyScan, filterOf } from "./costly-scan.ts";
 import { checkCounts, type QueryFields, withinTable } from "./fields.ts";
 import { hybridQueries, withoutScores } from "./hybrid.ts";
 import { type TextSearch, textSearch } from "./text.ts";
@@ -50,6 +50,20 @@ export interface Outside {
   readonly rows: number;
 }
 
+/** A query with a costly condition that the engine cannot stop once it has begun: a search, or a scan with an order. */
+export interface CostlyFilter {
+  readonly where: string;
+  /** Number of steps of the condition for each row. */
+  readonly steps: number;
+  /** Maximum number of rows for which the engine evaluates the condition; Infinity for those of the table. */
+  readonly rows: number;
+  /** Returns the milestones of the condition; undefined if its rows cannot be found before the query. */
+  readonly milestones: () => Promise<Milestones | undefined>;
+  readonly fast: boolean;
+  /** Builds the same query among the rows that meet the condition, by their ids. */
+  readonly among: (ids: readonly bigint[]) => Promise<BuiltQuery>;
+}
+
 /** An engine query, with the changes that its result still needs. */
 export interface BuiltQuery {
   /** Builds the query for all vectors at once, which takes the square of their number. It serves plans. */
@@ -77,6 +91,8 @@ export interface BuiltQuery {
   readonly filterAfter: string | undefined;
   /** The scan in its own way, in place of the runs; undefined for any other query. */
   readonly costlyScan: CostlyScan | undefined;
+  /** The costly condition of a query that the engine cannot stop; undefined for any other query. */
+  readonly costlyFilter: CostlyFilter | undefined;
   /** Maximum number of rows of the result for each query vector; undefined for no bound. */
   readonly maxRows: number | undefined;
   /** Rows that the engine gathers for each query vector before it gives the first one. */
@@ -112,8 +128,8 @@ export async function buildQuery(
     milestones,
   }: Pick<Guarded, "textFields"> & {
     readonly maxExpansions: number;
-    /** Returns the milestones of a condition that a scan has; undefined if it needs none. Default: no scan has any */
-    readonly milestones?: ((filter: string) => Promise<Milestones | undefined>) | undefined;
+    /** Returns the milestones of a costly condition; undefined if it cannot have any. Default: no condition has any */
+    readonly milestones?: ((filter: string, steps: number) => Promise<Milestones | undefined>) | undefined;
     readonly safeFilter: (filter: string | undefined) => Promise<string | undefined>;
   },
 ): Promise<BuiltQuery> {
@@ -141,21 +157,49 @@ export async function buildQuery(
       asked.filter,
     ],
   });
-  const steps = await inSlices(
-    costSteps([asked.filter, ...Object.values(asked.columns?.columnAliases ?? {})]),
-  );
-  const costs = {
-    isCostly: text?.isCostly === true || steps > 0,
-    mostBatchRows: steps > 0 ? Math.min(MAX_BATCH_ROWS, rowsOfSteps(steps)) : MAX_BATCH_ROWS,
+  const filterSteps = await inSlices(costSteps([asked.filter]));
+  const steps = filterSteps + (await inSlices(costSteps(Object.values(asked.columns?.columnAliases ?? {}))));
+  const isCostly = steps >= COSTLY_STEPS;
+  const always = {
+    reads,
+    isCostly: text?.isCostly === true || isCostly,
+    mostBatchRows: mostBatchRowsOf(steps),
   };
-  const search = { table, schema, request, columns, vector, text, scanned };
-  if (vector !== undefined && text !== undefined)
-    return { ...hybrid({ ...search, vector, text }), reads, costlyScan: undefined, ...costs };
-  const scan =
-    steps > 0 && milestones !== undefined && !isSearch(request)
-      ? await costlyScan(table, request, columns, milestones)
-      : undefined;
-  return { ...(await plain(search, pace)), reads, costlyScan: scan, ...costs };
+  const searchFor = async (part: QueryFields) => {
+    const search = { table, schema, request: part, columns, vector, text, scanned };
+    return vector !== undefined && text !== undefined
+      ? hybrid({ ...search, vector, text })
+      : plain(search, pace);
+  };
+  const built = { ...(await searchFor(request)), ...always, costlyScan: undefined, costlyFilter: undefined };
+  const { filter: where, fastSearch: fast = false } = request;
+  if (where === undefined || filterSteps < COSTLY_STEPS || built.filterAfter !== undefined) return built;
+  const find = async () => milestones?.(where, filterSteps);
+  const scan = isSearch(request) ? undefined : await costlyScan(table, request, columns, find);
+  if (scan !== undefined) return { ...built, costlyScan: scan };
+  const among = async (ids: readonly bigint[]): Promise<BuiltQuery> => {
+    const query = await searchFor({ ...request, filter: filterOf(ids) });
+    const rows = Math.min(query.gathered.rows, ids.length);
+    // The engine reads no more next to the result than for the condition.
+    return {
+      ...built,
+      ...query,
+      conditions: built.conditions,
+      gathered: { ...query.gathered, rows, where: undefined },
+    };
+  };
+  const isAfter = vector !== undefined && text === undefined && request.prefilter === false;
+  const rows = isAfter ? built.gathered.rows : Number.POSITIVE_INFINITY;
+  const costlyFilter = {
+    ...{ where, steps: filterSteps, rows, among, fast: fast && !isSearch(request) },
+    milestones: find,
+  };
+  return { ...built, costlyFilter };
+}
+
+function mostBatchRowsOf(steps: number): number {
+  if (steps === 0) return MAX_EXACT_ROWS;
+  return steps >= COSTLY_STEPS ? Math.min(MAX_BATCH_ROWS, rowsOfSteps(steps)) : MAX_BATCH_ROWS;
 }
 
 /** A request that has been checked against its table. */
@@ -170,7 +214,7 @@ interface CheckedSearch {
 }
 
 /** The fields that {@link buildQuery} adds to a query of either kind. */
-type Costs = "reads" | "isCostly" | "mostBatchRows" | "costlyScan";
+type Costs = "reads" | "isCostly" | "mostBatchRows" | "costlyScan" | "costlyFilter";
 
 /** Builds a search for vectors and words. */
 function hybrid(

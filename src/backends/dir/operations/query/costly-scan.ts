@@ -12,6 +12,8 @@ import type { QueryFields } from "./fields.ts";
 export interface CostlyScan {
   readonly where: string;
   readonly milestones: Milestones;
+  /** Whether rows that an index for the condition does not have yet are left out. */
+  readonly fast: boolean;
   /** Number of rows that are left out at the start, and the maximum number of rows behind them. */
   readonly skipRows: number;
   readonly maxRows: number | undefined;
@@ -30,22 +32,31 @@ export async function costlyScan(
   columns: Columns | undefined,
   milestonesOf: (filter: string) => Promise<Milestones | undefined>,
 ): Promise<CostlyScan | undefined> {
-  const { filter: where, orderBy, fastSearch } = request;
-  if (where === undefined || orderBy.length > 0 || fastSearch === true) return undefined;
+  const { filter: where, orderBy, fastSearch: fast = false } = request;
+  if (where === undefined || orderBy.length > 0) return undefined;
   const milestones = await milestonesOf(where);
   if (milestones === undefined) return undefined;
   const { limit, offset } = rowsOf(request, false);
   return {
     where,
     milestones,
+    fast,
     skipRows: offset,
     maxRows: limit,
     query(ids) {
       const query = table.query();
-      applyClauses(query, { ...request, filter: `_rowid IN (${ids.join(",")})` });
+      applyClauses(query, { ...request, filter: filterOf(ids) });
       selectColumns(query, columns);
       if (request.withRowId) query.withRowId();
       return query;
     },
   };
 }
+
+/** Returns the condition that rows have one of the ids. */
+export function filterOf(ids: readonly bigint[]): string {
+  return `_rowid IN (${ids.length === 0 ? NO_ROW : ids.join(",")})`;
+}
+
+/** An id that no row has. */
+const NO_ROW = "18446744073709551615";

@@ -7,7 +7,7 @@ import {
 } from "../../../../gen/lance/gateway/v1/lancedb_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { LanceDbExtensions } from "../../../../namespace/lance-namespace.ts";
-import type { TableContext } from "../../catalog/catalog-context.ts";
+import type { DataContext } from "../../data/data-context.ts";
 import { MAX_BATCH_ROWS } from "../../engine/batch-rows.ts";
 import type { ReadContext } from "../context.ts";
 import { withGuarded } from "../tables/call-data.ts";
@@ -16,7 +16,7 @@ import { inRoom } from "./in-room.ts";
 
 /** The calls that load indices and columns before they are needed. */
 export function createPrewarmOperations(
-  context: TableContext & ReadContext,
+  context: DataContext & ReadContext,
 ): Pick<LanceDbExtensions, "prewarmIndex" | "prewarmData"> {
   const { readAhead } = context;
   return {

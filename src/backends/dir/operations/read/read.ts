@@ -8,7 +8,7 @@ import type { Call } from "../../../../namespace/call/call.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import { inSlices } from "../../../../runtime/pace.ts";
-import type { TableContext } from "../../catalog/catalog-context.ts";
+import type { DataContext } from "../../data/data-context.ts";
 import { MAX_BATCH_ROWS } from "../../engine/batch-rows.ts";
 import { milestonesOf } from "../../engine/milestones.ts";
 import type { NativeQueryBase } from "../../engine/native/query.ts";
@@ -19,13 +19,14 @@ import { type BuiltQuery, buildQuery } from "../query/build.ts";
 import type { QueryFields } from "../query/fields.ts";
 import { type Guarded, openGuarded, withGuarded } from "../tables/call-data.ts";
 import { sizeOfConditions } from "./columns-size.ts";
+import { findRowsFirst, refuseLongPlan } from "./costly-filter.ts";
 import { countRows } from "./count-rows.ts";
 import type { Place } from "./read-ahead.ts";
 import { enterResult, resultMessages } from "./result-stream.ts";
 
 /** The operations that read rows. */
 export function createReadOperations(
-  context: TableContext & ReadContext,
+  context: DataContext & ReadContext,
 ): Pick<LanceNamespace, "countTableRows" | "queryTable" | "explainTableQueryPlan" | "analyzeTableQueryPlan"> {
   /**
    * Returns the plan of a query; each search of a hybrid query has its own plan.
@@ -84,7 +85,7 @@ export function createReadOperations(
         const built = await build(context, data, request, true);
         if (built.isCostly) data.takeTurns();
         await data.refuseMisread(built.reads);
-        yield* resultMessages(built, { data, call, readAhead });
+        yield* resultMessages(await findRowsFirst(built, data, call), { data, call, readAhead });
       } finally {
         data.release();
       }
@@ -103,7 +104,10 @@ export function createReadOperations(
         call,
         request,
         (part) => part.analyzePlan(),
-        async (built, data) => (await enterResult(built, { data, call, readAhead: context.readAhead })).place,
+        async (built, data) => {
+          await refuseLongPlan(built, data);
+          return (await enterResult(built, { data, call, readAhead: context.readAhead })).place;
+        },
       );
       return create(AnalyzeTableQueryPlanResponseSchema, { analysis });
     },
@@ -114,10 +118,10 @@ export function createReadOperations(
  * Builds a query. A search that skips rows outside the index includes them while upkeep has taken some out of it that
  * the client has seen there.
  *
- * @param milestones whether a costly scan has milestones, so that it stops soon after its call
+ * @param milestones whether costly conditions have milestones, so that the engine stops soon after the call
  */
 async function build(
-  { reindexed, maxSearchExpansions: maxExpansions }: TableContext & ReadContext,
+  { reindexed, maxSearchExpansions: maxExpansions }: DataContext & ReadContext,
   data: Guarded,
   asked: QueryFields,
   milestones = false,
@@ -125,11 +129,11 @@ async function build(
   const { table, found, schema, textFields, safeFilter, wait } = data;
   const request = asked.fastSearch && reindexed.has(found.path) ? { ...asked, fastSearch: false } : asked;
   const columns = await schema();
-  const find = async (filter: string) => {
+  const find = async (filter: string, steps: number) => {
     // The ids of rows in a log are not those of the table.
     if (await table.getLsmWriteSpec()) return undefined;
     const size = await sizeOfConditions([filter], data);
-    return milestonesOf(filter, size?.batchRows ?? MAX_BATCH_ROWS);
+    return milestonesOf(filter, steps, size?.batchRows ?? MAX_BATCH_ROWS);
   };
   const options = { textFields, safeFilter, maxExpansions, milestones: milestones ? find : undefined };
   return wait(async () => buildQuery(table, request, columns, options));

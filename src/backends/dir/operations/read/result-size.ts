@@ -1,6 +1,6 @@
 import { rowWidth } from "../../../../arrow/row-width.ts";
 import { decodeSchema } from "../../../../arrow/schema.ts";
-import { batchRowsOf, MAX_BATCH_ROWS } from "../../engine/batch-rows.ts";
+import { batchRowsOf, MAX_BATCH_ROWS, MAX_EXACT_ROWS } from "../../engine/batch-rows.ts";
 import type { BuiltQuery, Gathered } from "../query/build.ts";
 import type { Guarded } from "../tables/call-data.ts";
 import { checkMemory } from "./check-memory.ts";
@@ -55,8 +55,8 @@ export async function sizeOf(
   checkMemory(gathered, "ask for fewer rows with k or filter, or for fewer columns");
   return {
     batchRows: Math.min(
-      batchRowsOf(Math.min(width, MOST_TIMES_WIDER * usual), MAX_BATCH_ROWS),
-      beside?.batchRows ?? MAX_BATCH_ROWS,
+      batchRowsOf(Math.min(width, MOST_TIMES_WIDER * usual), exact ? MAX_EXACT_ROWS : MAX_BATCH_ROWS),
+      beside?.batchRows ?? MAX_EXACT_ROWS,
       built.mostBatchRows,
     ),
     readAheadBytes: Math.max(scanned + (beside?.readAheadBytes ?? 0), gathered),

@@ -15,7 +15,7 @@ import { sizeBeside } from "./columns-size.ts";
 import { expectedWidth } from "./expected-width.ts";
 import type { Place, ReadAhead } from "./read-ahead.ts";
 import { sizeOf } from "./result-size.ts";
-import { batchFiles, emptySchema, passingOf, type RunOptions, runsOf, startRun } from "./run-query.ts";
+import { batchFilesAhead, emptySchema, passingOf, type RunOptions, runsOf, startRun } from "./run-query.ts";
 import { SMALL_RESULT_BYTES, smallResult, type WideResult } from "./small-result.ts";
 
 /** Maximum number of rows of a result that is collected before it is sent. */
@@ -148,7 +148,7 @@ async function* editedBatches(
     const { batches, ranked } = await data.wait(() => startRun(built, run, batchRows, options));
     onRest(batches);
     const edit = createResultEditor(built, ranked, run.firstVector);
-    for await (const batch of batchFiles(batches, options)) {
+    for await (const batch of batchFilesAhead(batches, options)) {
       const messages = splitIpcFile(batch);
       note(messages.rows, dataBytes(messages));
       const edited = edit(messages, await passingOf(built, messages, options));

@@ -57,6 +57,23 @@ export async function* batchFiles(
   }
 }
 
+/** Yields the same, and reads each batch while the one before is on its way. */
+export async function* batchFilesAhead(
+  batches: NativeBatches,
+  options: RunOptions,
+): AsyncGenerator<Buffer, void> {
+  const files = batchFiles(batches, options);
+  let ahead = files.next();
+  for (;;) {
+    const { value: file, done } = await ahead;
+    if (done) return;
+    ahead = files.next();
+    // A reader may leave before it takes the batch.
+    ahead.catch(() => {});
+    yield file;
+  }
+}
+
 /** Returns the ids of the rows of a batch that pass the filter after the search; undefined if there is none. */
 export async function passingOf(
   { filterAfter, mostBatchRows }: BuiltQuery,
@@ -78,8 +95,8 @@ export async function* runsOf(
     yield* runs;
     return;
   }
-  const { where, milestones, query, skipRows, maxRows = Number.POSITIVE_INFINITY } = costlyScan;
-  const batches = costlyRows(data.table, where, milestones, timeLimit(call));
+  const { where, milestones, fast, query, skipRows, maxRows = Number.POSITIVE_INFINITY } = costlyScan;
+  const batches = costlyRows(data.table, where, milestones, timeLimit(call), fast);
   let [left, missing] = [skipRows, maxRows];
   while (missing > 0) {
     const { value: ids, done } = await data.wait(() => batches.next());

@@ -54,7 +54,7 @@ async function insertBeside(
   async function* body() {
     yield rows([2]);
   }
-  const target = { table: await requireTable(context, ["t"]), branch: undefined, overwrite: false };
+  const target = { table: await requireTable(context, { id: ["t"] }), branch: undefined, overwrite: false };
   const limits = { maxUploadBytes: 1e9, uploadPartBytes: 1e6 };
   const uploads = { ...limits, uploadBuffers: createPartBufferPool(limits.uploadPartBytes) };
   const inserting = insertRows({ ...context, engine, ...uploads }, target, body(), call);

@@ -5,68 +5,35 @@ import {
   UpdateTableResponseSchema,
 } from "../../../../gen/lance/namespace/v1/data_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
-import type { Identifier } from "../../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import { once } from "../../../../runtime/once.ts";
 import { inSlices } from "../../../../runtime/pace.ts";
-import type { TableContext } from "../../catalog/catalog-context.ts";
-import { checkGrowth } from "../../catalog/state/properties-size.ts";
-import { type Row, sameProperties } from "../../catalog/state/row.ts";
+import type { DataContext } from "../../data/data-context.ts";
 import { areCostly } from "../../engine/sql/costs.ts";
 import { MAX_VALUE_LENGTH } from "../../engine/sql/functions.ts";
 import { lengthOf, predicateSteps } from "../../engine/sql/predicate.ts";
 import { afterChange } from "../../format/changes/after-change.ts";
 import type { ReadContext } from "../context.ts";
-import { checkTableProperties } from "../properties.ts";
 import { countRows } from "../read/count-rows.ts";
 import { inRoomOfChange } from "../read/in-room.ts";
 import { withGuarded } from "../tables/call-data.ts";
-import { type FoundTable, findTable } from "../tables/find-table.ts";
-import { objectIdOf, requireParent } from "../tables/naming/object-names.ts";
-import { requireUnchanged } from "../tables/require-row.ts";
 import { checkChange, memoryOfReads, memoryOfUpdate } from "./change-memory.ts";
 import { createRowTurns } from "./row-turns.ts";
 import { checkUpdates, updatedColumns } from "./updated-columns.ts";
 
 /** The operations that update and delete rows in place. */
 export function createChangeOperations(
-  context: TableContext & Pick<ReadContext, "readAhead">,
+  context: DataContext & Pick<ReadContext, "readAhead">,
 ): Pick<LanceNamespace, "updateTable" | "deleteFromTable"> {
-  const { catalog } = context;
+  const { tables } = context;
   const takeTurn = createRowTurns(context);
-
-  /** Adds properties to those of a table, and returns all of them. */
-  async function addProperties(
-    id: Identifier,
-    table: FoundTable,
-    added: Record<string, string>,
-  ): Promise<Record<string, string>> {
-    const properties = { ...table.properties, ...added };
-    if (sameProperties(table.properties, properties)) return properties;
-    return catalog.mutate((draft) => {
-      requireUnchanged(draft, id, table);
-      requireParent(draft, id);
-      const current = { ...(draft.get(objectIdOf(id)) ?? table).properties, ...added };
-      draft.put(withProperties(id, table, current));
-      return current;
-    });
-  }
 
   return {
     async updateTable({ predicate, updates, properties, branch }, call) {
       const filter = await inSlices(predicateSteps(predicate));
       await inSlices(checkUpdates(updates));
-      if (Object.keys(properties).length > 0) {
-        const state = await catalog.read();
-        const table = await findTable(context, state, call.id);
-        checkTableProperties(context, call.id, properties, table?.properties);
-        if (table !== undefined) {
-          // Before the rows are changed, so that a refusal leaves them as they are.
-          const row = withProperties(call.id, table, { ...table.properties, ...properties });
-          const changes = new Map([[row.objectId, row]]);
-          await inSlices(checkGrowth(state, changes, state.propertiesBytes, catalog.limits));
-        }
-      }
+      // Before the rows are changed, so that a refusal leaves them as they are.
+      if (Object.keys(properties).length > 0) await tables.properties.checkAdded(call, properties);
       const { result, found } = await takeTurn(call, branch, (endTurn) =>
         withGuarded(context, call, { branch }, async (data) => {
           const { found, table, schema, safeFilter, refuseMisread, commit } = data;
@@ -95,7 +62,7 @@ export function createChangeOperations(
       return create(UpdateTableResponseSchema, {
         updatedRows: BigInt(result.rowsUpdated),
         version: BigInt(result.version),
-        properties: await afterChange(() => addProperties(call.id, found, properties)),
+        properties: await afterChange(() => tables.properties.add(found, properties)),
       });
     },
     async deleteFromTable({ predicate, branch }, call) {
@@ -122,10 +89,6 @@ export function createChangeOperations(
       });
     },
   };
-}
-
-function withProperties(id: Identifier, { location }: FoundTable, properties: Record<string, string>): Row {
-  return { objectId: objectIdOf(id), objectType: "table", location, properties };
 }
 
 /** Number of rows that the engine updates at a time, and maximum size of the constants that they may get, in bytes. */

@@ -10,6 +10,7 @@ import {
   silent,
   temporaryDirectory,
 } from "../../../../../test/fixtures/dir/directory-backend.ts";
+import { withParts } from "../../../../../test/fixtures/dir/with-parts.ts";
 import { beginCall } from "../../../../../test/support/caller.ts";
 import { CreateTableMode, CreateTableRequestSchema } from "../../../../gen/lance/namespace/v1/data_pb.ts";
 import { LanceNamespaceService } from "../../../../gen/lance/namespace/v1/service_pb.ts";
@@ -43,7 +44,7 @@ async function openWorkshop(t: TestContext, beforeCommit: () => Promise<void>, u
       return context.catalog.mutate(mutation);
     },
   };
-  const watched = { ...context, catalog };
+  const watched = withParts(context, { catalog });
   const { createTable } = createWriteOperations(watched, createMultipartWrites(watched));
   return {
     base: join(root, "data"),

@@ -9,7 +9,7 @@ import { newStagingKey } from "../../format/staging-key.ts";
 import { checkNewIdentifier } from "../tables/naming/object-names.ts";
 import { planClaim } from "../tables/naming/plan-claim.ts";
 import { type Claim, takeName } from "../tables/naming/take-name.ts";
-import { confirmWritten } from "./first-version.ts";
+import { confirmWritten } from "../tables/source/confirm-written.ts";
 import type { ReceivedRows } from "./received-rows.ts";
 import { publishStaged, removeStaged } from "./staged-write.ts";
 

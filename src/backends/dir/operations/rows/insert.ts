@@ -1,11 +1,10 @@
 import type { Call } from "../../../../namespace/call/call.ts";
 import { isLanceError } from "../../../../namespace/errors.ts";
 import { startStopwatch } from "../../../../runtime/time/stopwatch.ts";
-import type { ChangeContext } from "../../batch/change-context.ts";
-import type { CatalogContext } from "../../catalog/catalog-context.ts";
+import type { DataContext } from "../../data/data-context.ts";
+import type { FoundTable } from "../../data/table-source.ts";
 import type { Lease } from "../../engine/handles.ts";
 import type { UploadContext } from "../context.ts";
-import type { FoundTable } from "../tables/find-table.ts";
 import { isMain } from "../tables/open-data.ts";
 import { isWritten } from "../tables/table-data.ts";
 import { writeFirst } from "./first-version.ts";
@@ -38,7 +37,7 @@ const FRESH_MS = 1_000;
  * @throws LanceError the errors of {@link receiveRows}
  */
 export function insertRows(
-  context: ChangeContext & UploadContext,
+  context: DataContext & UploadContext,
   { table, branch, overwrite, opened }: InsertTarget,
   data: AsyncIterable<Uint8Array>,
   call: Call,
@@ -55,11 +54,11 @@ export function insertRows(
 
 /** Gives a declared table its data; returns undefined when it has some. */
 async function firstVersion(
-  context: CatalogContext & ChangeContext,
+  context: DataContext,
   table: FoundTable,
   rows: ReceivedRows,
 ): Promise<number | undefined> {
-  if (await isWritten(context, table.location)) return undefined;
+  if (await isWritten(context, table)) return undefined;
   try {
     return await writeFirst(context, table, () => rows.create(table));
   } catch (error) {

@@ -13,9 +13,10 @@ import type { Call } from "../../../../namespace/call/call.ts";
 import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import { inSlices } from "../../../../runtime/pace.ts";
-import type { ChangeContext } from "../../batch/change-context.ts";
 import { untilEarlyEnd } from "../../concurrency/early-end.ts";
 import { cancellationOf, timeLimit, untilAborted } from "../../concurrency/wait.ts";
+import type { DataContext } from "../../data/data-context.ts";
+import type { FoundTable } from "../../data/table-source.ts";
 import { areCostly } from "../../engine/sql/costs.ts";
 import { exactMatch } from "../../engine/sql/exact-filter.ts";
 import { predicateSteps } from "../../engine/sql/predicate.ts";
@@ -23,7 +24,7 @@ import { withBlobColumns } from "../blobs/legacy-blobs.ts";
 import type { ReadContext, UploadContext } from "../context.ts";
 import { inRoomOfChange } from "../read/in-room.ts";
 import { openGuarded } from "../tables/call-data.ts";
-import { type FoundTable, requireTable } from "../tables/find-table.ts";
+import { requireTable } from "../tables/find-table.ts";
 import { isMain } from "../tables/open-data.ts";
 import { isWritten } from "../tables/table-data.ts";
 import { checkWriteLog } from "../tables/write-log.ts";
@@ -55,7 +56,7 @@ interface Plan {
 
 /** The operation that merges rows into a table by key. */
 export function createMergeOperations(
-  context: ChangeContext & Pick<UploadContext, "maxUploadBytes"> & Pick<ReadContext, "readAhead">,
+  context: DataContext & Pick<UploadContext, "maxUploadBytes"> & Pick<ReadContext, "readAhead">,
   { withLock }: Pick<MergeLocks, "withLock">,
 ): Pick<LanceNamespace, "mergeInsertIntoTable"> {
   const { maxUploadBytes, readAhead } = context;
@@ -64,7 +65,7 @@ export function createMergeOperations(
 
   /** Merges into a declared table, where nothing matches; returns undefined when the table has data. */
   async function firstVersion(call: Call, table: FoundTable, upload: Upload, plan: Plan) {
-    if (await isWritten(context, table.location)) return undefined;
+    if (await isWritten(context, table)) return undefined;
     keysOf(plan, upload.schema, upload.schema);
     checkWriteLog(plan.useLsm, false);
     try {
@@ -129,7 +130,7 @@ export function createMergeOperations(
   return {
     async mergeInsertIntoTable(request, data, call) {
       const plan = await planOf(request);
-      const table = await requireTable(context, call.id);
+      const table = await requireTable(context, call);
       const { signal, holdBody: hold } = call;
       const upload = await collectUpload(data, { maxBytes: maxUploadBytes, signal, hold });
       checkBlobs(upload.schema.fields);

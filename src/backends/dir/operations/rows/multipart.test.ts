@@ -26,7 +26,7 @@ async function openWrite(t: TestContext) {
   const { context, close } = await openDirectory({ root, log: silent });
   t.onTestFinished(close);
   const writes = createMultipartWrites(context);
-  const table = await requireTable(context, ["t"]);
+  const table = await requireTable(context, { id: ["t"] });
   const write = { id: await writes.begin(table, undefined), table, branch: undefined };
   const call = beginCall(LanceNamespaceService.method.insertIntoTable, { id: ["t"] });
   async function* part() {

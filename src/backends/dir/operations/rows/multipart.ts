@@ -2,13 +2,13 @@ import { createHash, randomBytes } from "node:crypto";
 import { joinIpcStreams } from "../../../../arrow/ipc/join-streams.ts";
 import { type Call, copyCall } from "../../../../namespace/call/call.ts";
 import { LanceError, toLanceError } from "../../../../namespace/errors.ts";
-import type { ChangeContext } from "../../batch/change-context.ts";
+import type { DataContext } from "../../data/data-context.ts";
+import type { FoundTable } from "../../data/table-source.ts";
 import { decisiveRequest } from "../../format/decisive-request.ts";
 import { deleteIfSame } from "../../format/delete-if-same.ts";
 import { newStagingId } from "../../format/staging-key.ts";
 import { keyIn, listNames } from "../../format/storage.ts";
 import type { UploadContext } from "../context.ts";
-import type { FoundTable } from "../tables/find-table.ts";
 import { isMain } from "../tables/open-data.ts";
 import { type InsertOutcome, insertRows } from "./insert.ts";
 
@@ -57,13 +57,13 @@ const TAKEN = "taken";
 const PART = ".arrows";
 
 /** Creates the writes of a catalog. They are in its storage, so that any process on the same root can continue them. */
-export function createMultipartWrites(context: ChangeContext & UploadContext): MultipartWrites {
-  const { layout, store, log } = context;
-  const directoryOf = (id: string) => keyIn(layout.baseKey, `${PREFIX}${id}`);
+export function createMultipartWrites(context: DataContext & UploadContext): MultipartWrites {
+  const { tables, store, log } = context;
+  const directoryOf = (id: string, table: FoundTable) => keyIn(tables.stagingBaseOf(table), `${PREFIX}${id}`);
 
   /** Returns the directory of a write after a check that it belongs to this table and that no process ends it. */
   async function find({ id, table, branch }: Write): Promise<string> {
-    const directory = directoryOf(id);
+    const directory = directoryOf(id, table);
     const [target, taken] = ID.test(id)
       ? await Promise.all([store.get(`${directory}/${TARGET}`), store.head(`${directory}/${TAKEN}`)])
       : [];
@@ -92,7 +92,7 @@ export function createMultipartWrites(context: ChangeContext & UploadContext): M
     async begin(table, branch) {
       const id = newStagingId();
       const target = Buffer.from(targetOf(table, branch));
-      await decisiveRequest(store, () => store.put(`${directoryOf(id)}/${TARGET}`, target));
+      await decisiveRequest(store, () => store.put(`${directoryOf(id, table)}/${TARGET}`, target));
       return id;
     },
     async stage({ write, name, overwrite }, data, call) {

@@ -11,6 +11,7 @@ import {
   silent,
   temporaryDirectory,
 } from "../../../../../test/fixtures/dir/directory-backend.ts";
+import { withParts } from "../../../../../test/fixtures/dir/with-parts.ts";
 import { beginCall } from "../../../../../test/support/caller.ts";
 import { CreateTableMode } from "../../../../gen/lance/namespace/v1/data_pb.ts";
 import { LanceNamespaceService } from "../../../../gen/lance/namespace/v1/service_pb.ts";
@@ -41,7 +42,7 @@ async function createWorld(t: TestContext, { isDeclared = false } = {}) {
     client,
     context,
     overwrite(mutate: Catalog["mutate"], count = 5, changed: Partial<DirContext> = {}) {
-      const watched = { ...context, ...changed, catalog: { ...context.catalog, mutate } };
+      const watched = withParts(context, { ...changed, catalog: { ...context.catalog, mutate } });
       const { createTable } = createWriteOperations(watched, createMultipartWrites(watched));
       const method = LanceNamespaceService.method.createTable;
       async function* body() {

@@ -3,7 +3,8 @@ import { checkCompatible, unfoldsDictionary } from "../../../../arrow/upload/com
 import { readUpload, type UploadPart } from "../../../../arrow/upload/upload.ts";
 import type { Call } from "../../../../namespace/call/call.ts";
 import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
-import type { TableContext } from "../../catalog/catalog-context.ts";
+import type { DataContext } from "../../data/data-context.ts";
+import type { FoundTable } from "../../data/table-source.ts";
 import { engineCall } from "../../engine/failures/errors.ts";
 import type { Lease } from "../../engine/handles.ts";
 import type { NativeTable } from "../../engine/native/native.ts";
@@ -18,7 +19,6 @@ import { readVersion } from "../../format/versions/version-files.ts";
 import { withBlobColumns } from "../blobs/legacy-blobs.ts";
 import { checkName } from "../columns/column-name.ts";
 import type { UploadContext } from "../context.ts";
-import type { FoundTable } from "../tables/find-table.ts";
 import { datasetOf, isMain, withData } from "../tables/open-data.ts";
 import { versionWork } from "../tables/version-work.ts";
 import { watchForDrop } from "../tables/watch-for-drop.ts";
@@ -43,7 +43,7 @@ export interface ReceivedRows {
   /** Writes a new dataset to a location to which no other process writes. */
   stage(path: string): Promise<number>;
   /** Writes the first version of a table, unless another writer is first. @throws LanceError TableAlreadyExists */
-  create(table: Pick<FoundTable, "path">): Promise<number>;
+  create(table: FoundTable): Promise<number>;
   /** Writes a version that replaces all rows. @throws LanceError ConcurrentModification, also if the table is dropped meanwhile */
   replace(table: FoundTable): Promise<number>;
   /** Writes such a version, or a first one, together with the changes of `work`; see {@link StagedRows.asNext}. */
@@ -78,7 +78,7 @@ export interface Purpose {
  *   {@link readUpload} and of the engine
  */
 export async function receiveRows<T>(
-  context: TableContext & UploadContext,
+  context: DataContext & UploadContext,
   data: AsyncIterable<Uint8Array>,
   call: Pick<Call, "signal" | "ownsBody" | "holdBody" | "releaseBody">,
   purpose: Purpose,
@@ -121,7 +121,7 @@ export async function receiveRows<T>(
     if (isNew) first = await withBlobColumns(first, hold);
     if (unfolds) hold(first.textBytes);
     const options = { base, overwrite, onWritten: call.releaseBody };
-    return await withStagedRows(context, first, rest, options, (staged) =>
+    return await withStagedRows(context, table, first, rest, options, (staged) =>
       work(stagedRows(context, staged, first.schema, branch)),
     );
   } finally {
@@ -131,14 +131,14 @@ export async function receiveRows<T>(
 }
 
 /** Whether rows can become the next version of a table through {@link ReceivedRows.asNext}. */
-export async function takesNext(context: TableContext, table: FoundTable): Promise<boolean> {
+export async function takesNext(context: DataContext, table: FoundTable): Promise<boolean> {
   const newest = await newestVersion(context, table, undefined);
   return newest === undefined || takesStagedRows(newest.manifest);
 }
 
 /** Returns the newest version of a table or branch; undefined when it has none. */
 async function newestVersion(
-  context: TableContext,
+  context: DataContext,
   table: FoundTable,
   branch: string | undefined,
 ): Promise<ManifestFile | undefined> {
@@ -151,7 +151,7 @@ async function newestVersion(
 }
 
 function wholeRows(
-  context: TableContext,
+  context: DataContext,
   part: UploadPart,
   branch: string | undefined,
   hold: (bytes: number) => void,
@@ -165,7 +165,7 @@ function wholeRows(
   ): Promise<number> {
     const dataset = datasetOf(context, table, branch);
     const options = { base: await readVersion(dataset), overwrite, onWritten() {} };
-    return withStagedRows(context, part, noParts(), options, (all) => work(all, dataset));
+    return withStagedRows(context, table, part, noParts(), options, (all) => work(all, dataset));
   }
   async function durable(table: FoundTable, committed: Promise<number>): Promise<number> {
     const version = await committed;
@@ -197,7 +197,9 @@ function wholeRows(
       return durable(table, replace().catch(orDropped));
     },
     asNext: (table, work) =>
-      withStagedFile(context, file, (staged) => staged.asNext(datasetOf(context, table, branch), work)),
+      withStagedFile(context, table, file, (staged) =>
+        staged.asNext(datasetOf(context, table, branch), work),
+      ),
     append(table, opened) {
       const { orDropped, refuseDropped } = watchForDrop(context, table);
       const append = async (native: NativeTable, current: Lease["schema"]) => {
@@ -225,7 +227,7 @@ function wholeRows(
 async function* noParts(): AsyncGenerator<UploadPart, void> {}
 
 function stagedRows(
-  context: TableContext,
+  context: DataContext,
   staged: StagedRows,
   schema: ArrowSchema,
   branch: string | undefined,
@@ -268,7 +270,7 @@ async function* unfolded(
 
 /** Checks that the rows fit the table. Returns whether a dictionary of theirs becomes texts in it. */
 function checkSchema(
-  context: TableContext,
+  context: DataContext,
   table: FoundTable,
   branch: string | undefined,
   { schema }: UploadPart,

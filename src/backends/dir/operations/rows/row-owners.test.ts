@@ -8,6 +8,7 @@ import {
   silent,
   temporaryDirectory,
 } from "../../../../../test/fixtures/dir/directory-backend.ts";
+import { withParts } from "../../../../../test/fixtures/dir/with-parts.ts";
 import { beginCall } from "../../../../../test/support/caller.ts";
 import { CreateTableMode } from "../../../../gen/lance/namespace/v1/data_pb.ts";
 import { LanceNamespaceService } from "../../../../gen/lance/namespace/v1/service_pb.ts";
@@ -37,7 +38,7 @@ async function createWorld(t: TestContext, { isListed = true } = {}) {
       if (isFirst) await work();
       return context.catalog.mutate(mutation);
     };
-    return { ...context, catalog: { ...context.catalog, mutate } };
+    return withParts(context, { catalog: { ...context.catalog, mutate } });
   }
   return {
     client,

@@ -1,8 +1,8 @@
 import type { Call } from "../../../../namespace/call/call.ts";
-import type { TableContext } from "../../catalog/catalog-context.ts";
 import type { EarlyEnding } from "../../concurrency/early-end.ts";
 import { inTurn } from "../../concurrency/in-turn.ts";
 import { cancellationOf, untilAborted } from "../../concurrency/wait.ts";
+import type { DataContext } from "../../data/data-context.ts";
 import { objectIdOf } from "../tables/naming/object-names.ts";
 import { isMain } from "../tables/open-data.ts";
 
@@ -17,7 +17,7 @@ const LONGEST_WAIT_MS = 1_000;
  *
  * @returns runs a change in its turn; throws LanceError Cancelled when the call ends first
  */
-export function createRowTurns({ createLocks }: Pick<TableContext, "createLocks">) {
+export function createRowTurns({ createLocks }: Pick<DataContext, "createLocks">) {
   const locks = createLocks("rows");
   return <T>(call: Call, branch: string | undefined, change: EarlyEnding<T>): Promise<T> => {
     const name = `${objectIdOf(call.id)}\0${isMain(branch) ? "" : branch}`;

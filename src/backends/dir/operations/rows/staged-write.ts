@@ -2,8 +2,9 @@ import type { UploadPart } from "../../../../arrow/upload/upload.ts";
 import type { Manifest } from "../../../../gen/lance/format/table_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import { isRefusal } from "../../batch/run.ts";
-import type { TableContext } from "../../catalog/catalog-context.ts";
 import { forEachOf } from "../../concurrency/for-each.ts";
+import type { DataContext } from "../../data/data-context.ts";
+import type { FoundTable } from "../../data/table-source.ts";
 import { engineCall } from "../../engine/failures/errors.ts";
 import { type ApplyChange, commitChange, commitFirst, prepareChange } from "../../format/changes/commit.ts";
 import { appendRows, putStagingBase, replaceRows } from "../../format/changes/staged-rows.ts";
@@ -60,14 +61,15 @@ export interface StageOptions {
  * @throws LanceError for rows that the engine refuses, before anything is committed
  */
 export async function withStagedRows<T>(
-  context: TableContext,
+  context: DataContext,
+  table: FoundTable | undefined,
   first: UploadPart,
   rest: AsyncIterator<UploadPart, void>,
   { base, overwrite = false, onWritten }: StageOptions,
   work: (staged: StagedRows) => Promise<T>,
 ): Promise<T> {
-  const { engine, store, layout } = context;
-  const root = newStagingKey(layout.baseKey);
+  const { engine, store, tables } = context;
+  const root = newStagingKey(tables.stagingBaseOf(table));
   const path = store.uriOf(root);
   const staging: DatasetRef = { store, root };
   try {
@@ -130,12 +132,13 @@ function both(also: AlsoChange | undefined, apply: ApplyChange): ApplyChange {
 
 /** Stages the rows of a complete Arrow IPC file; see {@link withStagedRows}. */
 export async function withStagedFile<T>(
-  context: TableContext,
+  context: DataContext,
+  table: FoundTable | undefined,
   file: Buffer,
   work: (staged: Pick<StagedRows, "create" | "asNext">) => Promise<T>,
 ): Promise<T> {
-  const { engine, store, layout } = context;
-  const staging: DatasetRef = { store, root: newStagingKey(layout.baseKey) };
+  const { engine, store, tables } = context;
+  const staging: DatasetRef = { store, root: newStagingKey(tables.stagingBaseOf(table)) };
   const path = store.uriOf(staging.root);
   try {
     await engine.create(path, file, "create");

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
-import type { TableContext } from "../../catalog/catalog-context.ts";
+import type { DataContext } from "../../data/data-context.ts";
 import { type DatasetRef, parseManifestName, versionsDirectory } from "../../format/dataset.ts";
 import { createLocalStore } from "../../format/local/local-store.ts";
 import { keyIn, listNames, listTree, type ObjectStore } from "../../format/storage.ts";
@@ -38,7 +38,7 @@ interface FirstVersion {
  * @throws LanceError ConcurrentModification if there is a dataset, and the errors of the engine and of the store
  */
 export async function writeByDisk(
-  { engine, store }: Pick<TableContext, "engine" | "store">,
+  { engine, store }: Pick<DataContext, "engine" | "store">,
   path: string,
   file: Buffer,
 ): Promise<number> {

@@ -12,16 +12,16 @@ import type { Call } from "../../../../namespace/call/call.ts";
 import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
 import type { Identifier } from "../../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
-import type { ChangeContext } from "../../batch/change-context.ts";
 import { runBatch } from "../../batch/run.ts";
 import type { Draft } from "../../catalog/state/draft.ts";
 import { sameProperties } from "../../catalog/state/row.ts";
 import type { CatalogState } from "../../catalog/state/state.ts";
+import type { FoundTable } from "../../data/table-source.ts";
 import { engineCall } from "../../engine/failures/errors.ts";
 import { afterChange } from "../../format/changes/after-change.ts";
-import type { UploadContext } from "../context.ts";
+import type { CatalogDataContext, UploadContext } from "../context.ts";
 import { checkTableProperties } from "../properties.ts";
-import { type FoundTable, findTable, requireTable } from "../tables/find-table.ts";
+import { findTable, requireTable } from "../tables/find-table.ts";
 import { checkNewIdentifier, objectIdOf, requireParent, tableExists } from "../tables/naming/object-names.ts";
 import { isMain, requireOpenTable, withData } from "../tables/open-data.ts";
 import { requireUnchanged } from "../tables/require-row.ts";
@@ -36,7 +36,7 @@ const MAX_LOOKS = 3;
 
 /** The operations that write rows. */
 export function createWriteOperations(
-  context: ChangeContext & UploadContext,
+  context: CatalogDataContext & UploadContext,
   writes: MultipartWrites,
 ): Pick<LanceNamespace, "createTable" | "insertIntoTable"> & {
   /** Creates a table as `createTable` does, also with properties that callers must not give it. */
@@ -165,7 +165,7 @@ export function createWriteOperations(
     async insertIntoTable({ branch, mode, uploadId, uploadPartId }, data, call) {
       const overwrite = mode === InsertMode.OVERWRITE;
       if (uploadId === undefined && isMain(branch) && !overwrite) {
-        const { table, lease: opened } = await requireOpenTable(context, call.id);
+        const { table, lease: opened } = await requireOpenTable(context, call);
         try {
           const target = { table, branch, overwrite, opened };
           const { rows, version } = await insertRows(context, target, data, call);
@@ -174,7 +174,7 @@ export function createWriteOperations(
           opened?.release();
         }
       }
-      const table = await requireTable(context, call.id);
+      const table = await requireTable(context, call);
       if (uploadId !== undefined) {
         const write = { id: uploadId, table, branch };
         await writes.stage({ write, name: uploadPartId ?? "", overwrite }, data, call);

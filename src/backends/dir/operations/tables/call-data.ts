@@ -1,8 +1,9 @@
 import type { ArrowSchema } from "../../../../arrow/schema.ts";
 import type { Call } from "../../../../namespace/call/call.ts";
 import { callerKey } from "../../../../namespace/call/caller-key.ts";
-import type { TableContext } from "../../catalog/catalog-context.ts";
 import { timeLimit, untilAborted } from "../../concurrency/wait.ts";
+import type { DataContext } from "../../data/data-context.ts";
+import type { FoundTable } from "../../data/table-source.ts";
 import { countMatching } from "../../engine/count-matching.ts";
 import { engineCall } from "../../engine/failures/errors.ts";
 import type { NativeTable } from "../../engine/native/native.ts";
@@ -12,7 +13,6 @@ import { findMisread } from "../../engine/workarounds/misread-lists/misread-page
 import { afterChange } from "../../format/changes/after-change.ts";
 import { syncVersion } from "../../format/versions/make-durable.ts";
 import { readVersion } from "../../format/versions/version-files.ts";
-import type { FoundTable } from "./find-table.ts";
 import { startLongChange } from "./long-change.ts";
 import { datasetOf, openData, type Reference, requireOpenTable } from "./open-data.ts";
 import { misreadOf, type Reads, refuseMisread } from "./refuse-misread.ts";
@@ -92,13 +92,13 @@ export interface Guarded {
  * @throws LanceError the errors of `openData` and `requireTable`; Cancelled
  */
 export async function openGuarded(
-  context: TableContext,
+  context: DataContext,
   call: Call,
   reference: Reference,
   known?: FoundTable,
 ): Promise<Guarded> {
   const { table: found, lease: opened } =
-    known === undefined ? await requireOpenTable(context, call.id) : { table: known, lease: undefined };
+    known === undefined ? await requireOpenTable(context, call) : { table: known, lease: undefined };
   const { orDropped, refuseDropped } = watchForDrop(context, found);
   const noteIfLong = startLongChange(context, found.location);
   const opening = openData(context, found, reference, opened).catch(orDropped);
@@ -182,7 +182,7 @@ export async function openGuarded(
 
 /** Works with the data of the call's table; see {@link openGuarded}. */
 export async function withGuarded<T>(
-  context: TableContext,
+  context: DataContext,
   call: Call,
   reference: Reference,
   work: (data: Guarded) => Promise<T>,

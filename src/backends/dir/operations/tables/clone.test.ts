@@ -26,7 +26,7 @@ test("a version is not pruned while it is cloned", async (t) => {
   const { context, close } = await openDirectory({ root, log: silent });
   t.onTestFinished(close);
   const { signal } = new AbortController();
-  const table = await requireTable(context, ["t"]);
+  const table = await requireTable(context, { id: ["t"] });
   // An hour later, all of these versions are old enough.
   const later = { ...context, clock: { now: async () => Date.now() + 3_600_000 } };
   const policy = { ...DEFAULT_POLICY, maxVersions: 1 };

@@ -5,30 +5,31 @@ import {
 } from "../../../../gen/lance/gateway/v1/lancedb_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { LanceDbExtensions } from "../../../../namespace/lance-namespace.ts";
-import type { ChangeContext } from "../../batch/change-context.ts";
 import { untilAborted } from "../../concurrency/wait.ts";
+import type { FoundTable } from "../../data/table-source.ts";
 import type { DatasetRef } from "../../format/dataset.ts";
 import type { ManifestFile } from "../../format/files/manifest-file.ts";
 import { copyVersion } from "../../format/versions/copy-version.ts";
 import { readTag, tagNotFound } from "../../format/versions/refs/refs.ts";
 import { readVersion } from "../../format/versions/version-files.ts";
 import { noteOwnVersion } from "../../format/versions/version-ledger.ts";
+import type { CatalogDataContext } from "../context.ts";
 import { createApart } from "../rows/create-new.ts";
-import { type FoundTable, requireTable } from "./find-table.ts";
+import { requireTable } from "./find-table.ts";
 import { duringWork } from "./long-work.ts";
 import { planPrivateClaim } from "./naming/plan-claim.ts";
 import { tableAt } from "./naming/table-at.ts";
 import { datasetOf, withData } from "./open-data.ts";
 
 /** The operation that makes a table from a version of another one; see docs/adr/0009. */
-export function createCloneOperations(context: ChangeContext): Pick<LanceDbExtensions, "cloneTable"> {
+export function createCloneOperations(context: CatalogDataContext): Pick<LanceDbExtensions, "cloneTable"> {
   const { store } = context;
   return {
     async cloneTable(request, { id, signal }) {
       const claim = await planPrivateClaim(context, id);
       const sourceId = await tableAt(context, request.sourceLocation);
       if (sourceId === undefined) throw sourceNotFound(request.sourceLocation);
-      const { location } = await requireTable(context, sourceId);
+      const { location } = await requireTable(context, { id: sourceId });
       const { path, version } = await untilAborted(
         duringWork(context, { id: sourceId, location }, async (source) => {
           const { dataset, file } = await readSource(context, source, request);
@@ -53,7 +54,7 @@ export function createCloneOperations(context: ChangeContext): Pick<LanceDbExten
 
 /** Reads the version that a request names. */
 async function readSource(
-  context: ChangeContext,
+  context: CatalogDataContext,
   source: FoundTable,
   { sourceVersion, sourceTag }: CloneTableRequest,
 ): Promise<{ readonly dataset: DatasetRef; readonly file: ManifestFile }> {

@@ -13,26 +13,26 @@ import {
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import { inSlices } from "../../../../runtime/pace.ts";
-import type { TableContext } from "../../catalog/catalog-context.ts";
+import type { FoundTable } from "../../data/table-source.ts";
 import { engineCall } from "../../engine/failures/errors.ts";
 import type { NativeTable } from "../../engine/native/native.ts";
 import { readTag, tagNotFound } from "../../format/versions/refs/refs.ts";
 import { readVersion } from "../../format/versions/version-files.ts";
-import type { DirectAccessContext } from "../context.ts";
+import type { CatalogDataContext, DirectAccessContext } from "../context.ts";
 import { credentialsFor, directAccess } from "./direct-access.ts";
-import { type FoundTable, requireTable } from "./find-table.ts";
+import { requireTable } from "./find-table.ts";
 import { datasetOf, isMain, type Reference, withData } from "./open-data.ts";
 import { isWritten } from "./table-data.ts";
 
 /** The operations that describe a table. */
 export function createDescribeOperations(
-  context: TableContext & DirectAccessContext,
+  context: CatalogDataContext & DirectAccessContext,
 ): Pick<LanceNamespace, "describeTable" | "tableExists"> {
   return {
     async describeTable(request, call) {
       checkReference(request);
       const { id } = call;
-      const table = await requireTable(context, id);
+      const table = await requireTable(context, { id });
       const credentials = await credentialsFor(context, table.path, request, call);
       const response = create(DescribeTableResponseSchema, {
         table: id.at(-1) ?? "",
@@ -47,13 +47,13 @@ export function createDescribeOperations(
       const detailed = request.loadDetailedMetadata ?? false;
       if (!pinned && !detailed && !request.checkDeclared) return response;
 
-      const declared = !(await isWritten(context, table.location));
+      const declared = !(await isWritten(context, table));
       if (request.checkDeclared || detailed) response.isOnlyDeclared = declared;
       if (declared && !pinned) return response;
       return Object.assign(response, await describeData(context, table, request, detailed));
     },
     async tableExists({ version }, { id }) {
-      const table = await requireTable(context, id);
+      const table = await requireTable(context, { id });
       if (version !== undefined)
         await withData(context, table, { version, readsNoRows: true }, async () => {});
       return create(TableExistsResponseSchema);
@@ -62,13 +62,13 @@ export function createDescribeOperations(
 }
 
 /** Returns a location as a URI, for any storage. */
-function uriOf({ store }: TableContext, path: string): string {
+function uriOf({ store }: CatalogDataContext, path: string): string {
   return store.files === undefined ? path : pathToFileURL(path).href;
 }
 
 /** Returns the fields of a description that only the dataset has. */
 async function describeData(
-  context: TableContext,
+  context: CatalogDataContext,
   table: FoundTable,
   { version, tag, branch }: DescribeTableRequest,
   detailed: boolean,
@@ -86,7 +86,7 @@ async function describeData(
   });
 }
 
-async function details(context: TableContext, table: FoundTable, native: NativeTable, branch?: string) {
+async function details(context: CatalogDataContext, table: FoundTable, native: NativeTable, branch?: string) {
   // Not at the same time: a handle cannot be closed while the engine works on it, not even after a failure.
   const version = await engineCall(() => native.version());
   const ipcFile = await engineCall(() => native.schema());
@@ -108,7 +108,11 @@ async function details(context: TableContext, table: FoundTable, native: NativeT
   };
 }
 
-async function referenceOfTag(context: TableContext, table: FoundTable, name: string): Promise<Reference> {
+async function referenceOfTag(
+  context: CatalogDataContext,
+  table: FoundTable,
+  name: string,
+): Promise<Reference> {
   const tag = await readTag(datasetOf(context, table), name);
   if (tag !== undefined) return tag;
   throw tagNotFound(name);

@@ -10,6 +10,7 @@ import {
   temporaryDirectory,
 } from "../../../../../test/fixtures/dir/directory-backend.ts";
 import { rows } from "../../../../../test/fixtures/dir/rows.ts";
+import { withParts } from "../../../../../test/fixtures/dir/with-parts.ts";
 import { beginCall } from "../../../../../test/support/caller.ts";
 import { createDiskBucket } from "../../../../../test/support/disk-bucket.ts";
 import { LanceNamespaceService } from "../../../../gen/lance/namespace/v1/service_pb.ts";
@@ -34,7 +35,7 @@ async function dropAfter(t: TestContext, root: string, before: () => Promise<unk
   };
   const method = LanceNamespaceService.method.dropTable;
   const call = beginCall(method, { id: ["t"] });
-  return createDropOperations({ ...context, layout }).dropTable(create(method.input), call);
+  return createDropOperations(withParts(context, { layout })).dropTable(create(method.input), call);
 }
 
 test("a table that is declared during a lookup is not taken for one without a row", async (t) => {
@@ -60,7 +61,7 @@ for (const kind of ["a disk", "a bucket"]) {
     t.onTestFinished(close);
     const [opened, goesOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const change = context.histories.pass("t", async () =>
-      withData(context, await requireTable(context, ["t"]), {}, async (native) => {
+      withData(context, await requireTable(context, { id: ["t"] }), {}, async (native) => {
         await engineCall(() => native.version());
         opened.resolve();
         await goesOn.promise;

@@ -15,13 +15,14 @@ import { isRootDirectory } from "../../catalog/base/location-names.ts";
 import type { CatalogContext } from "../../catalog/catalog-context.ts";
 import type { Mutation } from "../../catalog/commits/decide.ts";
 import type { Draft } from "../../catalog/state/draft.ts";
-import type { FoundTable } from "./find-table.ts";
+import type { FoundTable } from "../../data/table-source.ts";
+import type { CatalogDataContext } from "../context.ts";
 import { objectIdOf, tableNotFound } from "./naming/object-names.ts";
 import { requireRow } from "./require-row.ts";
 
 /** The operations that drop and deregister tables. */
 export function createDropOperations(
-  context: ChangeContext,
+  context: CatalogDataContext,
 ): Pick<LanceNamespace, "dropTable" | "deregisterTable"> {
   const { journal, engine } = context;
 

@@ -1,22 +1,13 @@
+import type { Call } from "../../../../namespace/call/call.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { Identifier } from "../../../../namespace/identifier.ts";
 import { rootLocation } from "../../catalog/base/location-names.ts";
 import type { CatalogContext } from "../../catalog/catalog-context.ts";
 import type { CatalogView } from "../../catalog/state/view.ts";
+import type { DataContext } from "../../data/data-context.ts";
+import type { FoundTable } from "../../data/table-source.ts";
 import { objectIdOf, tableNotFound } from "./naming/object-names.ts";
 import { isUnlistedTable } from "./naming/unlisted-table.ts";
-
-/** A table as the catalog knows it. */
-export interface FoundTable {
-  readonly id: Identifier;
-  /** The location relative to the base. */
-  readonly location: string;
-  /** The absolute path, as in answers. */
-  readonly path: string;
-  readonly properties: Readonly<Record<string, string>>;
-  /** Whether the manifest has a row for the table; a table of the first version of the format has none. */
-  readonly listed: boolean;
-}
 
 /** Finds a table in a state, or in the root by its directory alone. */
 export async function findTable(
@@ -44,11 +35,16 @@ export async function findTable(
 /**
  * Returns the table of a call.
  *
+ * @param id another table that the call needs. Default: its own object
  * @throws LanceError TableNotFound; InvalidInput for the root
  */
-export async function requireTable(context: CatalogContext, id: Identifier): Promise<FoundTable> {
+export async function requireTable(
+  { tables }: Pick<DataContext, "tables">,
+  call: Pick<Call, "id">,
+  id: Identifier = call.id,
+): Promise<FoundTable> {
   if (id.length === 0) throw new LanceError("InvalidInput", "the identifier of a table must not be empty");
-  const table = await findTable(context, await context.catalog.read(), id);
+  const table = await tables.find(call, id);
   if (table === undefined) throw tableNotFound(id);
   return table;
 }

@@ -1,5 +1,5 @@
 import { startStopwatch } from "../../../../runtime/time/stopwatch.ts";
-import type { TableContext } from "../../catalog/catalog-context.ts";
+import type { DataContext } from "../../data/data-context.ts";
 
 /**
  * Time after which a change is noted, in milliseconds. Pruning leaves a version for three times as long after another has
@@ -13,7 +13,7 @@ const NOTE_AFTER_MS = 10_000;
  *
  * @returns does the change, and notes it for the rest of its time when it has taken long since the preparation
  */
-export function startLongChange({ work }: Pick<TableContext, "work">, location: string) {
+export function startLongChange({ work }: Pick<DataContext, "work">, location: string) {
   const sinceOpen = startStopwatch();
   return async <T>(change: () => Promise<T>): Promise<T> => {
     let noted: Promise<(() => Promise<void>) | undefined> | undefined;

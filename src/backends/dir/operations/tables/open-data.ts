@@ -1,15 +1,15 @@
+import type { Call } from "../../../../namespace/call/call.ts";
 import { isLanceError } from "../../../../namespace/errors.ts";
-import type { Identifier } from "../../../../namespace/identifier.ts";
 import { traced } from "../../../../runtime/tracing.ts";
-import type { TableContext } from "../../catalog/catalog-context.ts";
+import type { DataContext } from "../../data/data-context.ts";
+import type { FoundTable } from "../../data/table-source.ts";
 import type { Lease } from "../../engine/handles.ts";
 import type { NativeTable } from "../../engine/native/native.ts";
 import { createVersionAnswers } from "../../engine/version-answers.ts";
 import { type DatasetRef, normalizeBranch } from "../../format/dataset.ts";
 import { readSegments } from "../../format/files/index-section.ts";
 import { readVersion, versionNotFound } from "../../format/versions/version-files.ts";
-import { type FoundTable, requireTable } from "./find-table.ts";
-import { objectIdOf } from "./naming/object-names.ts";
+import { requireTable } from "./find-table.ts";
 import { isWritten } from "./table-data.ts";
 
 /** A table of a call, and its data if it could be opened while the catalog was checked. */
@@ -25,15 +25,15 @@ export interface OpenedTable {
  *
  * @throws LanceError the errors of {@link requireTable}
  */
-export async function requireOpenTable(context: TableContext, id: Identifier): Promise<OpenedTable> {
-  const { catalog, engine, layout, store } = context;
-  const known = store.files === undefined ? catalog.known().get(objectIdOf(id))?.location : undefined;
-  if (known === undefined) return { table: await requireTable(context, id), lease: undefined };
+export async function requireOpenTable(context: DataContext, call: Pick<Call, "id">): Promise<OpenedTable> {
+  const { engine, tables } = context;
+  const path = tables.lastPath?.(call.id);
+  if (path === undefined) return { table: await requireTable(context, call), lease: undefined };
   // If it cannot be opened, the caller opens it again and gets the reason.
-  const opening = engine.acquire(layout.pathOf(known)).catch(() => undefined);
+  const opening = engine.acquire(path).catch(() => undefined);
   try {
-    const table = await requireTable(context, id);
-    if (table.location === known) return { table, lease: await opening };
+    const table = await requireTable(context, call);
+    if (table.path === path) return { table, lease: await opening };
     void opening.then((lease) => lease?.release());
     return { table, lease: undefined };
   } catch (error) {
@@ -59,7 +59,7 @@ export interface Reference {
  *   InvalidTableState for a table that has lost its directory
  */
 export async function withData<T>(
-  context: TableContext,
+  context: DataContext,
   table: FoundTable,
   reference: Reference,
   work: (native: NativeTable, schema: Lease["schema"]) => Promise<T>,
@@ -79,18 +79,18 @@ export async function withData<T>(
  * @param opened the newest version of the main branch, if the caller has opened it; the result takes its place
  */
 export async function openData(
-  context: TableContext,
+  context: DataContext,
   found: FoundTable,
   { version, branch, readsNoRows = false }: Reference,
   opened?: Lease,
 ): Promise<Lease> {
-  const { location, path, listed } = found;
-  const { layout, engine } = context;
+  const { path, listed } = found;
+  const { tables, engine } = context;
   const open = () =>
     engine
-      .acquire(path, () => layout.checkNoEscape(location))
+      .acquire(path, () => tables.checkNoEscape(found))
       .catch(async (error: unknown) => {
-        if (listed && isLanceError(error, "TableNotFound")) await isWritten(context, location);
+        if (listed && isLanceError(error, "TableNotFound")) await isWritten(context, found);
         throw await reasonOf(error, datasetOf(context, found));
       });
   const lease = opened ?? (await open());
@@ -151,7 +151,7 @@ async function reasonOf(failure: unknown, dataset: DatasetRef, version?: bigint)
  * @throws LanceError InvalidInput for a branch that the format does not allow
  */
 export function datasetOf(
-  { store }: Pick<TableContext, "store">,
+  { store }: Pick<DataContext, "store">,
   { id, path }: FoundTable,
   branch?: string,
 ): DatasetRef {

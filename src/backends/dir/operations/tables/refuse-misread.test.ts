@@ -230,7 +230,7 @@ test("refuses an update, and a query, while which another call stores misread va
   await client.upload("createTable", "t", {}, ipcOf(nestedRows(50, 5)));
   const { context, close } = await openDirectory({ root, log: silent, maintenance: false });
   t.onTestFinished(close);
-  const { path } = await requireTable(context, ["t"]);
+  const { path } = await requireTable(context, { id: ["t"] });
   const store = async () => {
     await client.upload("insertIntoTable", "t", {}, ipcOf(nestedRows(50, 300)));
     (await context.engine.acquire(path)).release();
@@ -266,7 +266,7 @@ test("lets other work run while very many files are looked at that are known alr
   await client.upload("createTable", "t", {}, ipcOf(nestedRows(5, 5)));
   const { context, close } = await openDirectory({ root, log: silent, maintenance: false });
   t.onTestFinished(close);
-  const dataset = datasetOf(context, await requireTable(context, ["t"]));
+  const dataset = datasetOf(context, await requireTable(context, { id: ["t"] }));
   const { manifest } = await readVersion(dataset);
   await findMisread(dataset, manifest);
   const [fragment] = manifest.fragments;

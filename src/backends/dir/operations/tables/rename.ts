@@ -3,11 +3,11 @@ import { RenameTableResponseSchema } from "../../../../gen/lance/namespace/v1/ta
 import { LanceError } from "../../../../namespace/errors.ts";
 import { checkIdentifier, type Identifier } from "../../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
-import type { ChangeContext } from "../../batch/change-context.ts";
 import { resolveAbandoned } from "../../batch/resolve.ts";
 import { runBatch } from "../../batch/run.ts";
 import { isRootDirectory } from "../../catalog/base/location-names.ts";
 import type { Draft } from "../../catalog/state/draft.ts";
+import type { CatalogDataContext } from "../context.ts";
 import {
   checkNewIdentifier,
   objectIdOf,
@@ -22,7 +22,7 @@ import { requireRow } from "./require-row.ts";
  * Renames tables. The row of the catalog changes and the directory stays where it is (docs/adr/0009), so open tables
  * remain usable.
  */
-export function createRenameOperations(context: ChangeContext): Pick<LanceNamespace, "renameTable"> {
+export function createRenameOperations(context: CatalogDataContext): Pick<LanceNamespace, "renameTable"> {
   const { catalog } = context;
   return {
     async renameTable({ newTableName, newNamespaceId }, { id, signal }) {

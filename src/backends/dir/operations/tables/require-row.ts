@@ -3,7 +3,9 @@ import type { Identifier } from "../../../../namespace/identifier.ts";
 import type { CatalogContext } from "../../catalog/catalog-context.ts";
 import type { Draft } from "../../catalog/state/draft.ts";
 import { unlistedAmong } from "../../catalog/unlisted.ts";
-import { type FoundTable, requireTable } from "./find-table.ts";
+import type { DataContext } from "../../data/data-context.ts";
+import type { FoundTable } from "../../data/table-source.ts";
+import { requireTable } from "./find-table.ts";
 import { objectIdOf, tableNotFound } from "./naming/object-names.ts";
 
 /**
@@ -13,8 +15,11 @@ import { objectIdOf, tableNotFound } from "./naming/object-names.ts";
  * @throws LanceError TableNotFound, also when another caller dropped a table without a row; ConcurrentModification when
  *   another caller gave it the row; InvalidInput for the root
  */
-export async function requireRow(context: CatalogContext, id: Identifier): Promise<FoundTable> {
-  const table = await requireTable(context, id);
+export async function requireRow(
+  context: CatalogContext & Pick<DataContext, "tables">,
+  id: Identifier,
+): Promise<FoundTable> {
+  const table = await requireTable(context, { id });
   if (table.listed) return table;
   const { catalog } = context;
   await catalog.mutate((draft) => giveRow(draft, id, table));

@@ -11,6 +11,7 @@ import {
   type TestClient,
   temporaryDirectory,
 } from "../../../../../test/fixtures/dir/directory-backend.ts";
+import { withParts } from "../../../../../test/fixtures/dir/with-parts.ts";
 import { beginCall } from "../../../../../test/support/caller.ts";
 import { CreateTableMode } from "../../../../gen/lance/namespace/v1/data_pb.ts";
 import { LanceNamespaceService } from "../../../../gen/lance/namespace/v1/service_pb.ts";
@@ -130,7 +131,7 @@ for (const id of ["t", "n$t"]) {
         return context.catalog.mutate(mutation);
       },
     };
-    const watched = { ...context, catalog };
+    const watched = withParts(context, { catalog });
     const { insertIntoTable } = createWriteOperations(watched, createMultipartWrites(watched));
     const method = LanceNamespaceService.method.insertIntoTable;
     async function* body() {

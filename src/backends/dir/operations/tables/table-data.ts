@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { LanceError } from "../../../../namespace/errors.ts";
-import type { CatalogContext } from "../../catalog/catalog-context.ts";
-import { ownerOf } from "../../catalog/table-marks.ts";
+import type { DataContext } from "../../data/data-context.ts";
+import type { FoundTable } from "../../data/table-source.ts";
 
 /**
  * Number of looks at the directory of a table that may just be created, and the pause between them, in milliseconds.
@@ -17,12 +17,14 @@ const PAUSE_MS = 100;
  *
  * @throws LanceError InvalidTableState for a table that has lost its directory; TableNotFound for one that was dropped
  */
-export async function isWritten(context: CatalogContext, location: string): Promise<boolean> {
-  const { layout } = context;
+export async function isWritten(
+  { tables }: Pick<DataContext, "tables">,
+  table: FoundTable,
+): Promise<boolean> {
   for (let look = 1; ; look++) {
-    const state = await layout.dataState(location);
+    const state = await tables.dataState(table);
     if (state !== "lost") return state === "written";
-    if ((await ownerOf(context, location)) === undefined) {
+    if (!(await tables.isOwned(table))) {
       throw new LanceError("TableNotFound", "the table was dropped concurrently");
     }
     if (look === LOOKS) throw lost();

@@ -51,7 +51,11 @@ const CHANGES: Readonly<Record<string, [keyof NativeTable, (context: Failing) =>
       async function* body() {
         yield row;
       }
-      const target = { table: await requireTable(context, ["t"]), branch: undefined, overwrite: false };
+      const target = {
+        table: await requireTable(context, { id: ["t"] }),
+        branch: undefined,
+        overwrite: false,
+      };
       const limits = { maxUploadBytes: 1e9, uploadPartBytes: 1e6 };
       const uploads = { ...limits, uploadBuffers: createPartBufferPool(limits.uploadPartBytes) };
       return insertRows(

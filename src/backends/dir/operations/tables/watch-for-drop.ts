@@ -1,11 +1,10 @@
 import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
 import { dropVersions } from "../../batch/resolve.ts";
-import type { TableContext } from "../../catalog/catalog-context.ts";
-import { ownerOf, updateMark } from "../../catalog/table-marks.ts";
 import { forEachOf } from "../../concurrency/for-each.ts";
+import type { DataContext } from "../../data/data-context.ts";
+import type { FoundTable } from "../../data/table-source.ts";
 import { type DatasetRef, dataDirectory } from "../../format/dataset.ts";
 import { readVersion } from "../../format/versions/version-files.ts";
-import type { FoundTable } from "./find-table.ts";
 
 /** Failures of the engine when files or the directory of a table are gone. */
 const OF_MISSING_FILES = ["DataLoss", "Internal"] as const;
@@ -33,14 +32,16 @@ export interface DropWatch {
  * @param dropped creates the error of a dropped table. Default: TableNotFound.
  */
 export function watchForDrop(
-  context: TableContext,
-  { path, location, listed }: FoundTable,
+  context: DataContext,
+  table: FoundTable,
   dropped: (cause?: unknown) => LanceError = notFound,
 ): DropWatch {
+  const { path, listed } = table;
+  const { tables } = context;
   const { files, keyOf } = context.store;
   const identity = () => files?.directoryStamp(keyOf(path))?.identity;
   const before = identity();
-  const hasOwner = async () => (await ownerOf(context, location)) !== undefined;
+  const hasOwner = () => tables.isOwned(table);
   return {
     async orDropped(error) {
       const isDropped = async () => identity() !== before || (listed && !(await hasOwner()));
@@ -49,7 +50,7 @@ export function watchForDrop(
     },
     async refuseDropped(dataset, version) {
       if (identity() === before) return;
-      if (!(await hasOwner())) await updateMark(context, location);
+      if (!(await hasOwner())) await tables.hideRemains(table);
       else if (await lacksFiles(dataset, BigInt(version)))
         await dropVersions(context, dataset, [{ start: BigInt(version), end: BigInt(version) + 1n }]);
       else return;

@@ -7,7 +7,7 @@ import {
 } from "../../../../gen/lance/gateway/v1/lancedb_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { LanceDbExtensions } from "../../../../namespace/lance-namespace.ts";
-import type { TableContext } from "../../catalog/catalog-context.ts";
+import type { DataContext } from "../../data/data-context.ts";
 import type { NativeLsmWriteSpec } from "../../engine/native/lsm.ts";
 import { withGuarded } from "./call-data.ts";
 import { requireTable } from "./find-table.ts";
@@ -16,7 +16,7 @@ const NO_MOVE = "moving rows from the log of a table into the table is not suppo
 
 /** The operations on the log through which a table may take writes (LanceDB's MemWAL). */
 export function createWriteLogOperations(
-  context: TableContext,
+  context: DataContext,
 ): Pick<
   LanceDbExtensions,
   "getLsmWriteSpec" | "setLsmWriteSpec" | "unsetLsmWriteSpec" | "getLsmStats" | "manageLsm"
@@ -27,8 +27,8 @@ export function createWriteLogOperations(
         const spec = await wait(() => table.getLsmWriteSpec());
         return create(GetLsmWriteSpecResponseSchema, spec ? { lsmWriteSpec: toWriteSpec(spec) } : {});
       }),
-    async setLsmWriteSpec(_request, { id }) {
-      await requireTable(context, id);
+    async setLsmWriteSpec(_request, call) {
+      await requireTable(context, call);
       throw new LanceError("Unsupported", `${NO_MOVE}, so no log can be set`);
     },
     getLsmStats: (_request, call) =>
@@ -37,8 +37,8 @@ export function createWriteLogOperations(
         if (!spec) return create(GetLsmStatsResponseSchema);
         throw new LanceError("Unsupported", "the engine cannot report the state of a table's write log");
       }),
-    async manageLsm(_request, { id }) {
-      await requireTable(context, id);
+    async manageLsm(_request, call) {
+      await requireTable(context, call);
       throw new LanceError("Unsupported", NO_MOVE);
     },
     unsetLsmWriteSpec: ({ branch }, call) =>

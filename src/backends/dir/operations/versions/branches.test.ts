@@ -80,7 +80,7 @@ test("a branch does not begin on a version that is pruned at that moment", async
   await client.upload("insertIntoTable", "t", {}, rows([1]));
   const { context, close } = await openDirectory({ root, log: silent });
   t.onTestFinished(close);
-  const dataset = datasetOf(context, await requireTable(context, ["t"]));
+  const dataset = datasetOf(context, await requireTable(context, { id: ["t"] }));
   const createBranch = createWith(context, async (branches, args) => {
     const made = await branches.create(...args);
     await context.store.delete((await describeVersion(dataset, 1n)).key);

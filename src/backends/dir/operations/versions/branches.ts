@@ -9,7 +9,7 @@ import { LanceError } from "../../../../namespace/errors.ts";
 import { joinIdentifier } from "../../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import { dropVersions } from "../../batch/resolve.ts";
-import type { TableContext } from "../../catalog/catalog-context.ts";
+import type { DataContext } from "../../data/data-context.ts";
 import { engineCall } from "../../engine/failures/errors.ts";
 import type { NativeTable } from "../../engine/native/native.ts";
 import { afterChange } from "../../format/changes/after-change.ts";
@@ -40,25 +40,25 @@ import { refuseLost, requireDataset } from "./versions.ts";
 
 /** The operations on branches: histories that begin at a version of another branch. */
 export function createBranchOperations(
-  context: TableContext & PageContext & JobContext,
+  context: DataContext & PageContext & JobContext,
 ): Pick<LanceNamespace, "listTableBranches" | "createTableBranch" | "deleteTableBranch"> {
   const locks = context.createLocks(REFERENCES);
   return {
-    async listTableBranches(request, { id }) {
-      const branches = await listBranches(await requireDataset(context, id));
-      if (branches.size === 0) await refuseLost(context, id);
+    async listTableBranches(request, call) {
+      const branches = await listBranches(await requireDataset(context, call));
+      if (branches.size === 0) await refuseLost(context, call);
       const { entries, ...page } = pageOfNames(context, "branches", branches, request);
       return create(ListTableBranchesResponseSchema, {
         branches: Object.fromEntries(entries.map(([name, branch]) => [name, toBranchContents(branch)])),
         ...page,
       });
     },
-    async createTableBranch({ name, fromBranch, fromVersion }, { id }) {
+    async createTableBranch({ name, fromBranch, fromVersion }, call) {
       const branch = checkBranchName(name);
       if (fromVersion !== undefined && fromVersion <= 0n) {
         throw new LanceError("InvalidInput", `from_version must be positive, not ${fromVersion}`);
       }
-      const table = await requireTable(context, id);
+      const table = await requireTable(context, call);
       const main = datasetOf(context, table);
       const created = { ...main, branch };
       // The engine would write the branch's files before it checks any of this.
@@ -93,14 +93,14 @@ export function createBranchOperations(
           throw error;
         });
       };
-      await locks.withLocks([joinIdentifier(id)], () =>
+      await locks.withLocks([joinIdentifier(call.id)], () =>
         withData(context, table, { readsNoRows: true }, make),
       );
       return create(CreateTableBranchResponseSchema);
     },
-    async deleteTableBranch({ name }, { id }) {
+    async deleteTableBranch({ name }, call) {
       const branch = checkBranchName(name);
-      const table = await requireTable(context, id);
+      const table = await requireTable(context, call);
       const main = datasetOf(context, table);
       const remove = async (native: NativeTable) => {
         const isThere = (await readBranch(main, branch)) ?? (await registerRemains(main, branch));
@@ -116,7 +116,7 @@ export function createBranchOperations(
           await context.jobs.cancelAt(table.location, (spec) => spec["branch"] === branch);
         });
       };
-      await locks.withLocks([joinIdentifier(id)], () =>
+      await locks.withLocks([joinIdentifier(call.id)], () =>
         withData(context, table, { readsNoRows: true }, remove),
       );
       return create(DeleteTableBranchResponseSchema);
@@ -128,7 +128,7 @@ export function createBranchOperations(
  * Removes the version with which a branch would have begun, if another gateway has created the branch at another version
  * meanwhile: that version would become part of its history.
  */
-async function takeBeginningBack(context: TableContext, branch: DatasetRef, version: bigint): Promise<void> {
+async function takeBeginningBack(context: DataContext, branch: DatasetRef, version: bigint): Promise<void> {
   const found = (await findVersions(branch)).some((each) => each.version === version);
   const made = found ? await readTransaction(branch, await readVersion(branch, version)) : undefined;
   // The branch may have got a version of this number by now.

@@ -15,8 +15,8 @@ import {
 import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
 import { joinIdentifier } from "../../../../namespace/identifier.ts";
 import type { LanceDbExtensions } from "../../../../namespace/lance-namespace.ts";
-import type { TableContext } from "../../catalog/catalog-context.ts";
 import { forEachOf } from "../../concurrency/for-each.ts";
+import type { DataContext } from "../../data/data-context.ts";
 import {
   addBranchColumns,
   type BranchChanges,
@@ -56,12 +56,12 @@ interface Compared {
  * whole files, and read no value; see docs/adr/0005.
  */
 export function createCherryPickOperations(
-  context: TableContext,
+  context: DataContext,
 ): Pick<LanceDbExtensions, "diffBranch" | "cherryPickBranch"> {
   const locks = context.createLocks(REFERENCES);
   return {
-    async diffBranch({ fromBranch }, { id }) {
-      const table = await requireTable(context, id);
+    async diffBranch({ fromBranch }, call) {
+      const table = await requireTable(context, call);
       const main = await openDataset(context, table);
       return create(DiffBranchResponseSchema, { diff: (await compare(main, fromBranch)).diff });
     },

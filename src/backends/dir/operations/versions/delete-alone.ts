@@ -5,9 +5,10 @@ import { type BackendOperations, callIn, wrapOperations } from "../../../../name
 import { factsOf, isReadOperation } from "../../../../namespace/operations/operations.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
 import type { WriteGate } from "../../concurrency/write-gate.ts";
+import type { FoundTable } from "../../data/table-source.ts";
 import { normalizeBranch } from "../../format/dataset.ts";
 import { reachNewest } from "../../format/versions/delete-versions.ts";
-import { type FoundTable, findTable } from "../tables/find-table.ts";
+import { findTable } from "../tables/find-table.ts";
 import { datasetOf } from "../tables/open-data.ts";
 import { toRanges } from "./plan-batch.ts";
 

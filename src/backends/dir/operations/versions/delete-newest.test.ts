@@ -33,7 +33,7 @@ async function openTable(t: TestContext) {
   const { context, close } = await openDirectory({ root, log: silent });
   t.onTestFinished(close);
   const operations = createManagedVersionOperations(context);
-  const { location } = await requireTable(context, ["t"]);
+  const { location } = await requireTable(context, { id: ["t"] });
   return {
     client,
     context,

@@ -6,6 +6,7 @@ import {
   silent,
   temporaryDirectory,
 } from "../../../../../test/fixtures/dir/directory-backend.ts";
+import { withParts } from "../../../../../test/fixtures/dir/with-parts.ts";
 import { beginCall } from "../../../../../test/support/caller.ts";
 import { LanceNamespaceService } from "../../../../gen/lance/namespace/v1/service_pb.ts";
 import { BatchCommitTablesRequestSchema } from "../../../../gen/lance/namespace/v1/transaction_pb.ts";
@@ -33,7 +34,7 @@ test("lets other calls run while a batch of many operations is planned", async (
       return context.layout.checkNoEscape(location);
     },
   };
-  const { batchCommitTables } = createManagedVersionOperations({ ...context, layout });
+  const { batchCommitTables } = createManagedVersionOperations(withParts(context, { layout }));
   const operations = Array.from({ length: 10 }, (_, i) => ({
     operation: { case: "declareTable" as const, value: { id: ["n", `t${i}`] } },
   }));

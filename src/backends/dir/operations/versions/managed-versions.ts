@@ -20,7 +20,6 @@ import {
 } from "../../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import { createPace } from "../../../../runtime/pace.ts";
-import type { ChangeContext } from "../../batch/change-context.ts";
 import { dropVersions, resolveAbandoned } from "../../batch/resolve.ts";
 import { type BatchOutcome, checkNotCancelled, runBatch } from "../../batch/run.ts";
 import { afterChange } from "../../format/changes/after-change.ts";
@@ -29,7 +28,7 @@ import { normalizeBranch } from "../../format/dataset.ts";
 import { reachNewest } from "../../format/versions/delete-versions.ts";
 import type { PreparedVersion } from "../../format/versions/prepared-version.ts";
 import { describeVersion } from "../../format/versions/version-files.ts";
-import type { DirectAccessContext } from "../context.ts";
+import type { CatalogDataContext, DirectAccessContext } from "../context.ts";
 import { checkTableProperties } from "../properties.ts";
 import { declaredTable } from "../tables/declare.ts";
 import { deregisteredTable } from "../tables/drop.ts";
@@ -50,7 +49,9 @@ type Operations = Pick<
 type CommitResult = ReturnType<typeof create<typeof CommitTableResultSchema>>["result"];
 
 /** The operations by which clients commit through the catalog. */
-export function createManagedVersionOperations(context: ChangeContext & DirectAccessContext): Operations {
+export function createManagedVersionOperations(
+  context: CatalogDataContext & DirectAccessContext,
+): Operations {
   const locks = context.createLocks("versions");
   const references = context.createLocks(REFERENCES);
   const { engine, layout } = context;
@@ -90,9 +91,9 @@ export function createManagedVersionOperations(context: ChangeContext & DirectAc
       const staged = toStaged(request);
       return locks.withLocks([joinIdentifier(id)], async () => {
         checkNotCancelled(signal);
-        const table = await requireTable(context, id);
+        const table = await requireTable(context, { id });
         await layout.checkNoEscape(table.location);
-        if (staged.version === 1n) await isWritten(context, table.location);
+        if (staged.version === 1n) await isWritten(context, table);
         const dataset = datasetOf(context, table, normalizeBranch(request.branch));
         const adopt = (latest: bigint) => adoptVersions(context.log, dataset, latest);
         const entry = await createVersion(dataset, staged, adopt);
@@ -103,7 +104,7 @@ export function createManagedVersionOperations(context: ChangeContext & DirectAc
       const checked = toRanges(ranges);
       return locks.withLocks([joinIdentifier(id)], async () => {
         checkNotCancelled(signal);
-        const table = await requireTable(context, id);
+        const table = await requireTable(context, { id });
         const dataset = await openDataset(context, table, branch);
         const changed = (await reachNewest(dataset, checked)) ? [table] : [];
         const deleted = await deleteAlone(context, changed, () =>

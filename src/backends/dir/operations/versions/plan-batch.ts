@@ -8,15 +8,14 @@ import {
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { Identifier } from "../../../../namespace/identifier.ts";
 import { startStopwatch } from "../../../../runtime/time/stopwatch.ts";
-import type { ChangeContext } from "../../batch/change-context.ts";
 import { digestOf } from "../../batch/intent.ts";
 import { refuseWhileRemoved } from "../../batch/journal.ts";
 import type { Batch, PlannedDeletion } from "../../batch/run.ts";
 import { isRootDirectory } from "../../catalog/base/location-names.ts";
-import type { TableContext } from "../../catalog/catalog-context.ts";
 import type { Mutation } from "../../catalog/commits/decide.ts";
 import { createDraft, type Draft } from "../../catalog/state/draft.ts";
 import { forEachOf } from "../../concurrency/for-each.ts";
+import type { FoundTable } from "../../data/table-source.ts";
 import { type Predecessor, prepareVersion, type StagedVersion } from "../../format/changes/staged-version.ts";
 import {
   type DatasetRef,
@@ -28,8 +27,9 @@ import { checkRanges, selectVersions, type VersionRange } from "../../format/ver
 import type { PreparedVersion } from "../../format/versions/prepared-version.ts";
 import { openBranch } from "../../format/versions/refs/refs.ts";
 import { findVersions, latestVersion, type VersionName } from "../../format/versions/version-files.ts";
+import type { CatalogDataContext } from "../context.ts";
 import { takeRow } from "../tables/drop.ts";
-import { type FoundTable, findTable } from "../tables/find-table.ts";
+import { findTable } from "../tables/find-table.ts";
 import { checkNewIdentifier, tableNotFound } from "../tables/naming/object-names.ts";
 import { planClaim } from "../tables/naming/plan-claim.ts";
 import { datasetOf } from "../tables/open-data.ts";
@@ -53,9 +53,7 @@ export interface Planner {
 }
 
 /** Begins a batch on the newest state of the catalog. */
-export async function createPlanner(
-  context: TableContext & Pick<ChangeContext, "journal" | "log">,
-): Promise<Planner> {
+export async function createPlanner(context: CatalogDataContext): Promise<Planner> {
   const { catalog } = context;
   const sinceLook = startStopwatch();
   const draft = createDraft(await catalog.read());
@@ -109,7 +107,7 @@ export async function createPlanner(
     batch: { versions, changes, deletions, locations, declared, departing: "keep" },
     async createVersion(id, request) {
       const table = await tableOf(id);
-      if (request.version === 1n && !declared.has(table.location)) await isWritten(context, table.location);
+      if (request.version === 1n && !declared.has(table.location)) await isWritten(context, table);
       const dataset = datasetOf(context, table, normalizeBranch(request.branch));
       const checked = await prepareVersion(dataset, toStaged(request), await newestOf(dataset));
       const prepared = { ...checked, sinceLook };

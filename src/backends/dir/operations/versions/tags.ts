@@ -10,7 +10,7 @@ import {
 import { LanceError } from "../../../../namespace/errors.ts";
 import { joinIdentifier } from "../../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
-import type { TableContext } from "../../catalog/catalog-context.ts";
+import type { DataContext } from "../../data/data-context.ts";
 import {
   createTag,
   deleteTag,
@@ -32,40 +32,40 @@ type Operations = Pick<
 >;
 
 /** The operations on tags: names for versions of a table, on any of its branches. */
-export function createTagOperations(context: TableContext & PageContext): Operations {
+export function createTagOperations(context: DataContext & PageContext): Operations {
   const locks = context.createLocks(REFERENCES);
   return {
-    async listTableTags(request, { id }) {
-      const tags = await listTags(await requireDataset(context, id));
-      if (tags.size === 0) await refuseLost(context, id);
+    async listTableTags(request, call) {
+      const tags = await listTags(await requireDataset(context, call));
+      if (tags.size === 0) await refuseLost(context, call);
       const { entries, ...page } = pageOfNames(context, "tags", tags, request);
       return create(ListTableTagsResponseSchema, {
         tags: Object.fromEntries(entries.map(([name, tag]) => [name, toTagContents(tag)])),
         ...page,
       });
     },
-    async getTableTagVersion({ tag: name }, { id }) {
-      const tag = await readTag(await requireDataset(context, id), name);
+    async getTableTagVersion({ tag: name }, call) {
+      const tag = await readTag(await requireDataset(context, call), name);
       if (tag === undefined) throw tagNotFound(name);
       const { version, branch } = tag;
       return create(GetTableTagVersionResponseSchema, { version, ...(branch !== undefined && { branch }) });
     },
-    async createTableTag({ tag, ...target }, { id }) {
-      const dataset = await requireDataset(context, id);
+    async createTableTag({ tag, ...target }, call) {
+      const dataset = await requireDataset(context, call);
       const wanted = checkTarget(target);
-      await locks.withLocks([joinIdentifier(id)], () =>
-        unlessLost(context, id, createTag(dataset, tag, wanted)),
+      await locks.withLocks([joinIdentifier(call.id)], () =>
+        unlessLost(context, call, createTag(dataset, tag, wanted)),
       );
       return create(CreateTableTagResponseSchema);
     },
-    async updateTableTag({ tag, ...target }, { id }) {
-      const dataset = await requireDataset(context, id);
+    async updateTableTag({ tag, ...target }, call) {
+      const dataset = await requireDataset(context, call);
       const wanted = checkTarget(target);
-      await locks.withLocks([joinIdentifier(id)], () => updateTag(dataset, tag, wanted));
+      await locks.withLocks([joinIdentifier(call.id)], () => updateTag(dataset, tag, wanted));
       return create(UpdateTableTagResponseSchema);
     },
-    async deleteTableTag({ tag }, { id }) {
-      await deleteTag(await requireDataset(context, id), tag);
+    async deleteTableTag({ tag }, call) {
+      await deleteTag(await requireDataset(context, call), tag);
       return create(DeleteTableTagResponseSchema);
     },
   };

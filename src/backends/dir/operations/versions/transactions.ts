@@ -9,10 +9,10 @@ import {
   TransactionStatus,
   UnsetPropertyMode,
 } from "../../../../gen/lance/namespace/v1/transaction_pb.ts";
+import type { Call } from "../../../../namespace/call/call.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
-import type { Identifier } from "../../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
-import type { TableContext } from "../../catalog/catalog-context.ts";
+import type { DataContext } from "../../data/data-context.ts";
 import {
   alter,
   effectiveProperties,
@@ -25,11 +25,12 @@ import { requireDataset } from "./versions.ts";
 
 /** The operations on transactions: how a version came about, and what clients noted about it later. */
 export function createTransactionOperations(
-  context: TableContext,
+  context: DataContext,
 ): Pick<LanceNamespace, "describeTransaction" | "alterTransaction"> {
   const locks = context.createLocks("transactions");
 
-  async function find(id: Identifier) {
+  async function find(call: Call) {
+    const { id } = call;
     const name = id.at(-1);
     if (name === undefined || id.length < 2) {
       throw new LanceError(
@@ -37,26 +38,30 @@ export function createTransactionOperations(
         "a transaction identifier is the table identifier followed by the transaction id",
       );
     }
-    const dataset = await requireDataset(context, id.slice(0, -1));
+    const dataset = await requireDataset(context, call, undefined, id.slice(0, -1));
     return { dataset, transaction: await findTransaction(dataset, name) };
   }
 
   return {
-    async describeTransaction(_request, { id }) {
-      const { dataset, transaction } = await find(id);
+    async describeTransaction(_request, call) {
+      const { dataset, transaction } = await find(call);
       const alteration = await readAlteration(dataset, transaction);
       return create(DescribeTransactionResponseSchema, answer(transaction, alteration));
     },
-    async alterTransaction({ actions }, { id }) {
+    async alterTransaction({ actions }, call) {
       const changes = actions.map(toChange);
       if (changes.length === 0) throw new LanceError("InvalidInput", "actions must not be empty");
-      const { dataset, transaction } = await find(id);
+      const { dataset, transaction } = await find(call);
       return locks.withLocks([`${dataset.root}/${transaction.uuid}`], async () => {
         const after = await alter(dataset, transaction, (before) => {
           const state = copyOf(before);
           for (const change of changes) change(state, transaction);
           if (actions.some(({ action }) => action.case === "setPropertyAction"))
-            checkProperties(context, id, Object.fromEntries(state.properties));
+            checkProperties(
+              context.tables.properties.maxBytes,
+              call.id,
+              Object.fromEntries(state.properties),
+            );
           return state;
         });
         return create(AlterTransactionResponseSchema, answer(transaction, after));

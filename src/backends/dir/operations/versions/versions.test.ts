@@ -44,7 +44,7 @@ async function restoreWhilePruned(
   t.onTestFinished(close);
   t.onTestFinished(other.close);
   const { signal } = new AbortController();
-  const table = await requireTable(context, ["t"]);
+  const table = await requireTable(context, { id: ["t"] });
   const manifest = `/${(await describeVersion(datasetOf(context, table), 2n)).key}`;
   const bytes = await readFile(manifest);
 

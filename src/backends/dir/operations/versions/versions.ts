@@ -6,11 +6,12 @@ import {
   type TableVersion,
   TableVersionSchema,
 } from "../../../../gen/lance/namespace/v1/version_pb.ts";
+import type { Call } from "../../../../namespace/call/call.ts";
 import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
 import type { Identifier } from "../../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
-import type { ChangeContext } from "../../batch/change-context.ts";
-import type { CatalogContext, TableContext } from "../../catalog/catalog-context.ts";
+import type { DataContext } from "../../data/data-context.ts";
+import type { FoundTable } from "../../data/table-source.ts";
 import { engineCall } from "../../engine/failures/errors.ts";
 import { afterChange } from "../../format/changes/after-change.ts";
 import { takeNewestBack } from "../../format/changes/taken-back.ts";
@@ -27,28 +28,28 @@ import {
 import type { DirectAccessContext, PageContext } from "../context.ts";
 import { decodeToken, encodeToken, pageSize } from "../paging.ts";
 import { commitsHere } from "../tables/direct-access.ts";
-import { type FoundTable, requireTable } from "../tables/find-table.ts";
+import { requireTable } from "../tables/find-table.ts";
 import { datasetOf, isMain, withData } from "../tables/open-data.ts";
 import { isWritten } from "../tables/table-data.ts";
 import { adoptVersions } from "./adopt.ts";
 
 /** The operations on the history of a table. */
 export function createVersionOperations(
-  context: ChangeContext & PageContext & DirectAccessContext,
+  context: DataContext & PageContext & DirectAccessContext,
 ): Pick<LanceNamespace, "listTableVersions" | "describeTableVersion" | "restoreTable"> {
   /** Clients with managed versioning ask for the newest version before they commit. */
   async function adoptNewest(table: FoundTable, dataset: DatasetRef, newest: bigint): Promise<void> {
     if (commitsHere(context, table.properties)) await adoptVersions(context.log, dataset, newest);
   }
   return {
-    async listTableVersions({ branch, descending = false, limit, pageToken }, { id }) {
+    async listTableVersions({ branch, descending = false, limit, pageToken }, call) {
       const listing = descending ? "versions-descending" : "versions";
       const after = versionInToken(decodeToken(listing, pageToken));
-      const table = await requireTable(context, id);
+      const table = await requireTable(context, call);
       const dataset = await openDataset(context, table, branch);
       const size = pageSize(context, limit);
       const found = await listVersions(dataset, { descending, after, limit: size + 1 });
-      if (found.length === 0) await refuseLost(context, id);
+      if (found.length === 0) await refuseLost(context, call);
       const page = found.slice(0, size);
       const last = page.at(-1);
       if (descending && after === undefined && page[0]) await adoptNewest(table, dataset, page[0].version);
@@ -57,19 +58,19 @@ export function createVersionOperations(
         ...(found.length > size && last && { pageToken: encodeToken(listing, String(last.version)) }),
       });
     },
-    async describeTableVersion({ version, branch }, { id }) {
-      const table = await requireTable(context, id);
+    async describeTableVersion({ version, branch }, call) {
+      const table = await requireTable(context, call);
       const dataset = await openDataset(context, table, branch);
-      const entry = await unlessLost(context, id, describeVersion(dataset, version));
+      const entry = await unlessLost(context, call, describeVersion(dataset, version));
       if (version === undefined) await adoptNewest(table, dataset, entry.version);
       return create(DescribeTableVersionResponseSchema, { version: toTableVersion(entry) });
     },
-    async restoreTable({ version, branch }, { id }) {
+    async restoreTable({ version, branch }, call) {
       if (version < 0n) throw new LanceError("InvalidInput", `version ${version} is negative`);
-      const table = await requireTable(context, id);
+      const table = await requireTable(context, call);
       // LanceDB's remote client restores the version that it looks at, and sends 0 for the newest one.
       const wanted =
-        version === 0n ? await unlessLost(context, id, newestVersion(context, table, branch)) : version;
+        version === 0n ? await unlessLost(context, call, newestVersion(context, table, branch)) : version;
       const dataset = datasetOf(context, table, branch);
       const transaction = await withData(context, table, { version: wanted, branch }, async (native) => {
         await engineCall(() => native.restore());
@@ -104,7 +105,7 @@ async function checkStillThere(
   }
 }
 
-async function newestVersion(context: TableContext, table: FoundTable, branch: string | undefined) {
+async function newestVersion(context: DataContext, table: FoundTable, branch: string | undefined) {
   return (await describeVersion(await openBranch(datasetOf(context, table), branch))).version;
 }
 
@@ -114,20 +115,21 @@ async function newestVersion(context: TableContext, table: FoundTable, branch: s
  * @throws LanceError TableNotFound, TableBranchNotFound; InvalidInput for an invalid name of a branch
  */
 export async function requireDataset(
-  context: TableContext,
-  id: Identifier,
+  context: DataContext,
+  call: Pick<Call, "id">,
   branch?: string,
+  id: Identifier = call.id,
 ): Promise<DatasetRef> {
-  return openDataset(context, await requireTable(context, id), branch);
+  return openDataset(context, await requireTable(context, call, id), branch);
 }
 
 /** Opens a branch of a table, by default the main one, as a dataset. @throws LanceError TableBranchNotFound */
 export async function openDataset(
-  context: TableContext,
+  context: DataContext,
   table: FoundTable,
   branch?: string,
 ): Promise<DatasetRef> {
-  await context.layout.checkNoEscape(table.location);
+  await context.tables.checkNoEscape(table);
   return openBranch(datasetOf(context, table), isMain(branch) ? undefined : branch);
 }
 
@@ -135,9 +137,8 @@ export async function openDataset(
  * Refuses a table that has lost its directory, instead of answering that it is empty. @throws LanceError
  * InvalidTableState
  */
-export async function refuseLost(context: CatalogContext, id: Identifier): Promise<void> {
-  const { location } = await requireTable(context, id);
-  await isWritten(context, location);
+export async function refuseLost(context: DataContext, call: Pick<Call, "id">): Promise<void> {
+  await isWritten(context, await requireTable(context, call));
 }
 
 /**
@@ -145,11 +146,15 @@ export async function refuseLost(context: CatalogContext, id: Identifier): Promi
  *
  * @throws LanceError InvalidTableState for such a table; the errors of the work
  */
-export async function unlessLost<T>(context: CatalogContext, id: Identifier, work: Promise<T>): Promise<T> {
+export async function unlessLost<T>(
+  context: DataContext,
+  call: Pick<Call, "id">,
+  work: Promise<T>,
+): Promise<T> {
   try {
     return await work;
   } catch (error) {
-    if (isLanceError(error, "TableVersionNotFound")) await refuseLost(context, id);
+    if (isLanceError(error, "TableVersionNotFound")) await refuseLost(context, call);
     throw error;
   }
 }

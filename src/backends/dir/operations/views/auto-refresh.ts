@@ -1,10 +1,10 @@
 import type { Logger } from "pino";
 import { type Identifier, joinIdentifier, sameIdentifier } from "../../../../namespace/identifier.ts";
-import type { TableContext } from "../../catalog/catalog-context.ts";
+import type { FoundTable } from "../../data/table-source.ts";
 import { latestVersion, readVersion } from "../../format/versions/version-files.ts";
 import { type Job, mayPass } from "../../jobs/job.ts";
-import type { JobContext } from "../context.ts";
-import { type FoundTable, findTable } from "../tables/find-table.ts";
+import type { CatalogDataContext, JobContext } from "../context.ts";
+import { findTable } from "../tables/find-table.ts";
 import { objectIdOf } from "../tables/naming/object-names.ts";
 import { datasetOf } from "../tables/open-data.ts";
 import { type AutoView, createViewRegister } from "./auto-views.ts";
@@ -49,7 +49,7 @@ interface Written {
  * @param catchesUp whether to look for views that were left behind, which walks all tables. Default: true.
  */
 export function startAutoRefresh(
-  context: TableContext & JobContext & { readonly log: Logger },
+  context: CatalogDataContext & JobContext & { readonly log: Logger },
   overrides: Partial<AutoRefreshTimes> = {},
   catchesUp = true,
 ): AutoRefresh {

@@ -38,7 +38,7 @@ async function openRefresh(
   const works: JobWork[] = [];
   const jobs: Jobs = { ...context.jobs, define: (_, work) => void works.push(work) };
   createViewOperations({ ...context, jobs, ...change(context) }, () => assert.fail(), noteWrite);
-  const { location } = await requireTable(context, ["v"]);
+  const { location } = await requireTable(context, { id: ["v"] });
   const facts = { state: "running", createdAt: 0, attempts: 1 } as const;
   const job: Job = { ...facts, id: "", kind: "", table: ["v"], spec: { location } };
   const run = async (signal: AbortSignal) => works[0]?.(job, signal);

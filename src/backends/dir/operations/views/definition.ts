@@ -6,7 +6,7 @@ import {
   MaterializedViewKind,
 } from "../../../../gen/lance/namespace/v1/view_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
-import type { FoundTable } from "../tables/find-table.ts";
+import type { FoundTable } from "../../data/table-source.ts";
 
 /** The definition of a view, which is kept in the properties of its table, where clients see it. */
 export interface ViewDefinition {

@@ -6,9 +6,8 @@ import {
 } from "../../../../gen/lance/gateway/v1/view_pb.ts";
 import { DropTableRequestSchema } from "../../../../gen/lance/namespace/v1/table_pb.ts";
 import type { LanceDbExtensions, LanceNamespace } from "../../../../namespace/lance-namespace.ts";
-import type { TableContext } from "../../catalog/catalog-context.ts";
 import { readVersion } from "../../format/versions/version-files.ts";
-import type { PageContext } from "../context.ts";
+import type { CatalogDataContext, PageContext } from "../context.ts";
 import { decodeToken, encodeToken, pageSize } from "../paging.ts";
 import { requireTable } from "../tables/find-table.ts";
 import { isNamespace, namespaceNotFound, objectIdOf } from "../tables/naming/object-names.ts";
@@ -23,7 +22,7 @@ const NAMES = 1000;
 
 /** The calls on materialized views that only LanceDB's remote clients have. */
 export function createViewExtensions(
-  context: TableContext & PageContext,
+  context: CatalogDataContext & PageContext,
   dropTable: LanceNamespace["dropTable"],
 ): Pick<LanceDbExtensions, "listMaterializedViews" | "describeMaterializedView" | "dropMaterializedView"> {
   const { catalog } = context;
@@ -60,9 +59,9 @@ export function createViewExtensions(
       });
     },
     async describeMaterializedView(_request, { id }) {
-      const view = await requireTable(context, id);
+      const view = await requireTable(context, { id });
       const { sourceQuery, autoRefresh } = readDefinition(view);
-      const { manifest } = await unlessLost(context, id, readVersion(datasetOf(context, view)));
+      const { manifest } = await unlessLost(context, { id }, readVersion(datasetOf(context, view)));
       const state = readState(manifest);
       const { source } = parseViewQuery(sourceQuery);
       return create(DescribeMaterializedViewResponseSchema, {
@@ -75,7 +74,7 @@ export function createViewExtensions(
       });
     },
     async dropMaterializedView(_request, call) {
-      readDefinition(await requireTable(context, call.id));
+      readDefinition(await requireTable(context, call));
       await dropTable(create(DropTableRequestSchema), call);
       return create(DropMaterializedViewResponseSchema);
     },

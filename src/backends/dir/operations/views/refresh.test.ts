@@ -18,7 +18,7 @@ import { createViewExtensions } from "./extensions.ts";
 /** Compacts a table; returns whether it had fragments to join. */
 async function compact(root: string, name: string): Promise<boolean> {
   const { context, close } = await openDirectory({ root, log: silent });
-  const table = await requireTable(context, [name]);
+  const table = await requireTable(context, { id: [name] });
   const { signal } = new AbortController();
   const { fragmentsRemoved } = await optimizeTable(context, table, "all", signal).finally(close);
   return fragmentsRemoved > 0;
@@ -160,7 +160,7 @@ test("a source that another program recorded in a form of its own rebuilds the v
   t.onTestFinished(close);
   const { describeMaterializedView } = createViewExtensions(context, () => assert.fail());
   const request = create(DescribeMaterializedViewRequestSchema);
-  const dataset = datasetOf(context, await requireTable(context, ["v"]));
+  const dataset = datasetOf(context, await requireTable(context, { id: ["v"] }));
   const known = { source: "t", sourceVersion: "1", rowsVersion: "1", query: "" };
   const parts = [{ sourceVersion: "one" }, { sourceVersion: 1 }, { rowsVersion: "-1" }, { query: null }];
   const wrong = ["", "{", "null", "7", "{}", ...parts.map((part) => JSON.stringify({ ...known, ...part }))];

@@ -1,7 +1,8 @@
 import { formatFieldPath } from "../../../../arrow/field-path.ts";
 import type { Manifest } from "../../../../gen/lance/format/table_pb.ts";
 import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
-import type { TableContext } from "../../catalog/catalog-context.ts";
+import type { DataContext } from "../../data/data-context.ts";
+import type { FoundTable } from "../../data/table-source.ts";
 import { engineCall } from "../../engine/failures/errors.ts";
 import type { NativeTable } from "../../engine/native/native.ts";
 import { findMisread } from "../../engine/workarounds/misread-lists/misread-pages.ts";
@@ -15,7 +16,7 @@ import { inRoomOfJob } from "../read/in-room.ts";
 import { dataOfJob } from "../read/job-data.ts";
 import { type ReceivedRows, receiveRows } from "../rows/received-rows.ts";
 import type { AlsoChange } from "../rows/staged-write.ts";
-import { type FoundTable, requireTable } from "../tables/find-table.ts";
+import { requireTable } from "../tables/find-table.ts";
 import { datasetOf, withData } from "../tables/open-data.ts";
 import { refuseMisread } from "../tables/refuse-misread.ts";
 import { addedRows } from "./added-rows.ts";
@@ -25,7 +26,7 @@ import { buildSourceQuery, type Part, resultSchema, resultStream } from "./sourc
 import { encodeState, hasRefreshedRows, isRecorded, readState, STATE_KEY } from "./view-state.ts";
 
 /** Tables, and the memory in which rows are read and written. */
-export type RefreshContext = TableContext & UploadContext & Pick<ReadContext, "readAhead">;
+export type RefreshContext = DataContext & UploadContext & Pick<ReadContext, "readAhead">;
 
 /** A refresh with everything that it works with. */
 interface Refresh {
@@ -78,7 +79,7 @@ async function tryRefresh(
 ): Promise<JobFacts> {
   const { sourceQuery: text, outputSchema } = readDefinition(view);
   const query = parseViewQuery(text);
-  const source = await requireTable(context, query.source);
+  const source = await requireTable(context, { id: query.source });
   // Before the source: a refresh in between, which may know a newer version, is noticed.
   const { manifest: before } = await readVersion(datasetOf(context, view));
   const wanted = job.spec["sourceVersion"];
@@ -202,13 +203,13 @@ function factsOf({ origin }: Refresh, mode: string, rows: number, version: bigin
   return { mode, rows, sourceVersion: Number(origin.version), version: Number(version) };
 }
 
-function newestVersion(context: TableContext, table: FoundTable): Promise<bigint> {
+function newestVersion(context: DataContext, table: FoundTable): Promise<bigint> {
   return withData(context, table, {}, async (native) => BigInt(await engineCall(() => native.version())));
 }
 
 /** Returns the manifest of a version; undefined when it has been cleaned up. */
 async function manifestOf(
-  context: TableContext,
+  context: DataContext,
   table: FoundTable,
   version: bigint,
 ): Promise<Manifest | undefined> {

@@ -1,6 +1,5 @@
 import type { Identifier } from "../../../../namespace/identifier.ts";
-import type { TableContext } from "../../catalog/catalog-context.ts";
-import type { JobContext } from "../context.ts";
+import type { CatalogDataContext, JobContext } from "../context.ts";
 import { requireTable } from "../tables/find-table.ts";
 
 /** The kind of the jobs that refresh a view. */
@@ -16,12 +15,12 @@ export interface WantedRefresh {
 
 /** Starts the job that refreshes a view, and returns its id. @param caller Default: the gateway itself */
 export async function submitRefresh(
-  context: TableContext & JobContext,
+  context: CatalogDataContext & JobContext,
   view: Identifier,
   { srcVersion, full = false }: WantedRefresh = {},
   caller?: string,
 ): Promise<string> {
-  const { location } = await requireTable(context, view);
+  const { location } = await requireTable(context, { id: view });
   const spec = {
     location,
     ...(full && { full }),

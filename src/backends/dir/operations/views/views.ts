@@ -10,8 +10,8 @@ import { callerKey } from "../../../../namespace/call/caller-key.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import { type Identifier, joinIdentifier, sameIdentifier } from "../../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
-import type { ChangeContext } from "../../batch/change-context.ts";
 import { afterChange } from "../../format/changes/after-change.ts";
+import type { CatalogDataContext } from "../context.ts";
 import { tableOf } from "../jobs.ts";
 import { checkProperties } from "../properties.ts";
 import { openGuarded } from "../tables/call-data.ts";
@@ -40,7 +40,7 @@ import { REFRESH_VIEW, submitRefresh } from "./submit.ts";
  * @param noteWrite gets each view after its refresh
  */
 export function createViewOperations(
-  context: ChangeContext & RefreshContext,
+  context: CatalogDataContext & RefreshContext,
   createTable: LanceNamespace["createTable"],
   noteWrite: (view: Identifier) => void,
 ): Pick<LanceNamespace, "createMaterializedView" | "refreshMaterializedView"> {
@@ -64,7 +64,12 @@ export function createViewOperations(
     version: bigint | undefined,
     call: Call,
   ): Promise<void> {
-    const data = await openGuarded(context, call, { version }, await requireTable(context, query.source));
+    const data = await openGuarded(
+      context,
+      call,
+      { version },
+      await requireTable(context, call, query.source),
+    );
     try {
       const schema = await data.wait(async () =>
         resultSchema(await buildSourceQuery(data.table, query, output, {})),
@@ -82,7 +87,7 @@ export function createViewOperations(
     call: Call,
   ): Promise<ViewDefinition> {
     if (definition.outputSchema !== "") return definition;
-    const data = await openGuarded(context, call, {}, await requireTable(context, query.source));
+    const data = await openGuarded(context, call, {}, await requireTable(context, call, query.source));
     try {
       const schema = await data.wait(() => derivedSchema(data.table, query));
       return { ...definition, outputSchema: Buffer.from(schema).toString("base64") };
@@ -103,7 +108,7 @@ export function createViewOperations(
       const output = await readOutputSchema(definition.outputSchema, maxUploadBytes);
       await checkSource(query, output, undefined, call);
       const properties = toProperties(definition);
-      checkProperties(context, call.id, properties);
+      checkProperties(context.tables.properties.maxBytes, call.id, properties);
       const table = create(CreateTableRequestSchema, { mode: CreateTableMode.CREATE, properties });
       const { version = 1n } = await createTable(
         table,
@@ -115,12 +120,12 @@ export function createViewOperations(
       return create(CreateMaterializedViewResponseSchema, { version, ...(jobId !== undefined && { jobId }) });
     },
     async refreshMaterializedView({ srcVersion, full, outputLimit }, call) {
-      const view = await requireTable(context, call.id);
+      const view = await requireTable(context, call);
       const { sourceQuery, outputSchema } = readDefinition(view);
       if (outputLimit !== undefined) {
         throw new LanceError("InvalidInput", "output_limit applies only to chunker views");
       }
-      await refuseLost(context, call.id);
+      await refuseLost(context, call);
       const output = await readOutputSchema(outputSchema, maxUploadBytes);
       await checkSource(parseViewQuery(sourceQuery), output, srcVersion, call);
       return create(RefreshMaterializedViewResponseSchema, {

@@ -2,6 +2,7 @@ import type { S3Client } from "@aws-sdk/client-s3";
 import { MAX_ANSWER_BYTES, readPaced } from "../paced-body.ts";
 import { hasTag, noResult } from "./answers.ts";
 import type { S3Access } from "./client.ts";
+import { findTarget, type HttpRequest, pathOfKey, type Target } from "./target.ts";
 
 /** A request of the S3 protocol about an object. */
 export interface PlainRequest {
@@ -39,18 +40,6 @@ export interface PlainAnswer {
  */
 export type SendPlain = (request: PlainRequest, options: PlainOptions) => Promise<PlainAnswer | undefined>;
 
-type HttpRequest = Parameters<Awaited<ReturnType<S3Client["config"]["signer"]>>["sign"]>[0];
-
-/** Where the library sends the requests about a bucket's objects, and how it signs them. */
-interface Target {
-  /** A request without method, key and body. */
-  readonly base: HttpRequest;
-  readonly signer: Awaited<ReturnType<S3Client["config"]["signer"]>>;
-}
-
-/** Name of the object by whose request the library shows its target. */
-const PROBE = "k";
-
 /** Status of an answer with a part of an object. */
 const PARTIAL = 206;
 
@@ -61,29 +50,12 @@ const MAX_SKEW = 300_000;
  * Creates the way for small requests that leaves the library's command stack out (docs/adr/0010). The library still
  * decides where the requests go, finds the credentials, signs, and holds the connections.
  */
-export function createPlainWay({ sdk, limits }: S3Access, client: S3Client, Bucket: string): SendPlain {
+export function createPlainWay(access: S3Access, client: S3Client, Bucket: string): SendPlain {
+  const { limits } = access;
   let target: Promise<Target | undefined> | undefined;
 
-  /** Returns undefined for a bucket that needs more than a signature of version 4. */
-  async function findTarget(): Promise<Target | undefined> {
-    const command = new sdk.HeadObjectCommand({ Bucket, Key: PROBE });
-    let base: HttpRequest | undefined;
-    let scheme: Parameters<S3Client["config"]["signer"]>[0];
-    command.middlewareStack.add(
-      (_, context) => async (args) => {
-        base = args.request as HttpRequest;
-        scheme = context.authSchemes?.[0];
-        // The request ends here, before it is sent.
-        return { response: undefined, output: { $metadata: {} } };
-      },
-      { step: "build", priority: "low" },
-    );
-    await client.send(command);
-    if (base === undefined || scheme?.name !== "sigv4" || !base.path.endsWith(`/${PROBE}`)) return undefined;
-    return { base, signer: await client.config.signer(scheme) };
-  }
   return async ({ method, key, headers, body, maxBytes, expected = [] }, options) => {
-    target ??= findTarget();
+    target ??= findTarget(access, client, Bucket);
     const found = await target.catch(() => {
       // The library's own attempt shows the failure, which may pass.
       target = undefined;
@@ -93,7 +65,7 @@ export function createPlainWay({ sdk, limits }: S3Access, client: S3Client, Buck
     const request: HttpRequest = {
       ...base,
       method,
-      path: base.path.slice(0, -PROBE.length) + key.split("/").map(escaped).join("/"),
+      path: base.path + pathOfKey(key),
       headers: { ...base.headers, ...headers, ...(body && { "content-length": String(body.byteLength) }) },
       body,
     };
@@ -117,12 +89,4 @@ export function createPlainWay({ sdk, limits }: S3Access, client: S3Client, Buck
 /** Whether a service may have refused a request because of its time; the library corrects the same differences. */
 function isSkewed(signingDate: Date, date = ""): boolean {
   return Math.abs(Date.parse(date) - signingDate.getTime()) >= MAX_SKEW;
-}
-
-/** Escapes a part of a key as the signature wants it. */
-function escaped(part: string): string {
-  return encodeURIComponent(part).replace(
-    /[!'()*]/g,
-    (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`,
-  );
 }

@@ -17,7 +17,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file lance/gateway/v1/job.proto.
  */
 export const file_lance_gateway_v1_job: GenFile = /*@__PURE__*/
-  fileDesc("ChpsYW5jZS9nYXRld2F5L3YxL2pvYi5wcm90bxIQbGFuY2UuZ2F0ZXdheS52MSL4AQoPTGlzdEpvYnNSZXF1ZXN0Ei4KCGlkZW50aXR5GAEgASgLMhwubGFuY2UubmFtZXNwYWNlLnYxLklkZW50aXR5Ej8KB2NvbnRleHQYAiADKAsyLi5sYW5jZS5nYXRld2F5LnYxLkxpc3RKb2JzUmVxdWVzdC5Db250ZXh0RW50cnkSFwoKcGFnZV90b2tlbhgDIAEoCUgAiAEBEhIKBWxpbWl0GAQgASgFSAGIAQEaLgoMQ29udGV4dEVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCDQoLX3BhZ2VfdG9rZW5CCAoGX2xpbWl0It0BChBMaXN0Sm9ic1Jlc3BvbnNlEkAKB2NvbnRleHQYASADKAsyLy5sYW5jZS5nYXRld2F5LnYxLkxpc3RKb2JzUmVzcG9uc2UuQ29udGV4dEVudHJ5Ei8KBGpvYnMYAiADKAsyHC5sYW5jZS5nYXRld2F5LnYxLkpvYlN1bW1hcnlCA+BBAhIXCgpwYWdlX3Rva2VuGAMgASgJSACIAQEaLgoMQ29udGV4dEVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCDQoLX3BhZ2VfdG9rZW4igAEKCkpvYlN1bW1hcnkSEwoGam9iX2lkGAEgASgJQgPgQQISEgoFdGFibGUYAiABKAlCA+BBAhIVCghqb2JfdHlwZRgDIAEoCUID4EECEhIKBXN0YXRlGAQgASgJQgPgQQISHgoRY3JlYXRlZF9hdF9taWxsaXMYBSABKANCA+BBAiLNAQoSRGVzY3JpYmVKb2JSZXF1ZXN0Ei4KCGlkZW50aXR5GAEgASgLMhwubGFuY2UubmFtZXNwYWNlLnYxLklkZW50aXR5EkIKB2NvbnRleHQYAiADKAsyMS5sYW5jZS5nYXRld2F5LnYxLkRlc2NyaWJlSm9iUmVxdWVzdC5Db250ZXh0RW50cnkSEwoGam9iX2lkGAMgASgJQgPgQQIaLgoMQ29udGV4dEVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEi5wIKE0Rlc2NyaWJlSm9iUmVzcG9uc2USQwoHY29udGV4dBgBIAMoCzIyLmxhbmNlLmdhdGV3YXkudjEuRGVzY3JpYmVKb2JSZXNwb25zZS5Db250ZXh0RW50cnkSEwoGam9iX2lkGAIgASgJQgPgQQISFQoIam9iX3R5cGUYAyABKAlCA+BBAhIWCglqb2Jfc3RhdGUYBCABKAlCA+BBAhIYCgtjcmVhdGlvbl9tcxgFIAEoA0ID4EECEiUKBHNwZWMYBiABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EicKBnJlc3VsdBgHIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSLQoHZmFpbHVyZRgIIAEoCzIcLmxhbmNlLmdhdGV3YXkudjEuSm9iRmFpbHVyZRouCgxDb250ZXh0RW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASI6CgpKb2JGYWlsdXJlEhQKB21lc3NhZ2UYASABKAlCA+BBAhIWCglyZXRyeWFibGUYAiABKAhCA+BBAiKXAgoVUXVlcnlKb2JFdmVudHNSZXF1ZXN0Ei4KCGlkZW50aXR5GAEgASgLMhwubGFuY2UubmFtZXNwYWNlLnYxLklkZW50aXR5EkUKB2NvbnRleHQYAiADKAsyNC5sYW5jZS5nYXRld2F5LnYxLlF1ZXJ5Sm9iRXZlbnRzUmVxdWVzdC5Db250ZXh0RW50cnkSEwoGam9iX2lkGAMgASgJQgPgQQISEgoFbGltaXQYBCABKAVIAIgBARIZCgZmaWx0ZXIYBSABKAlCBOjaGAFIAYgBARouCgxDb250ZXh0RW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUIICgZfbGltaXRCCQoHX2ZpbHRlciK5AQoWUXVlcnlKb2JFdmVudHNSZXNwb25zZRJGCgdjb250ZXh0GAEgAygLMjUubGFuY2UuZ2F0ZXdheS52MS5RdWVyeUpvYkV2ZW50c1Jlc3BvbnNlLkNvbnRleHRFbnRyeRInCgRkYXRhGAIgASgLMhQuZ29vZ2xlLmFwaS5IdHRwQm9keUID4EECGi4KDENvbnRleHRFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIskBChBDYW5jZWxKb2JSZXF1ZXN0Ei4KCGlkZW50aXR5GAEgASgLMhwubGFuY2UubmFtZXNwYWNlLnYxLklkZW50aXR5EkAKB2NvbnRleHQYAiADKAsyLy5sYW5jZS5nYXRld2F5LnYxLkNhbmNlbEpvYlJlcXVlc3QuQ29udGV4dEVudHJ5EhMKBmpvYl9pZBgDIAEoCUID4EECGi4KDENvbnRleHRFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIoYBChFDYW5jZWxKb2JSZXNwb25zZRJBCgdjb250ZXh0GAEgAygLMjAubGFuY2UuZ2F0ZXdheS52MS5DYW5jZWxKb2JSZXNwb25zZS5Db250ZXh0RW50cnkaLgoMQ29udGV4dEVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFiBnByb3RvMw", [file_google_api_field_behavior, file_google_api_httpbody, file_google_protobuf_struct, file_lance_namespace_v1_common, file_lance_namespace_v1_options]);
+  fileDesc("ChpsYW5jZS9nYXRld2F5L3YxL2pvYi5wcm90bxIQbGFuY2UuZ2F0ZXdheS52MSL4AQoPTGlzdEpvYnNSZXF1ZXN0Ei4KCGlkZW50aXR5GAEgASgLMhwubGFuY2UubmFtZXNwYWNlLnYxLklkZW50aXR5Ej8KB2NvbnRleHQYAiADKAsyLi5sYW5jZS5nYXRld2F5LnYxLkxpc3RKb2JzUmVxdWVzdC5Db250ZXh0RW50cnkSFwoKcGFnZV90b2tlbhgDIAEoCUgAiAEBEhIKBWxpbWl0GAQgASgFSAGIAQEaLgoMQ29udGV4dEVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCDQoLX3BhZ2VfdG9rZW5CCAoGX2xpbWl0It0BChBMaXN0Sm9ic1Jlc3BvbnNlEkAKB2NvbnRleHQYASADKAsyLy5sYW5jZS5nYXRld2F5LnYxLkxpc3RKb2JzUmVzcG9uc2UuQ29udGV4dEVudHJ5Ei8KBGpvYnMYAiADKAsyHC5sYW5jZS5nYXRld2F5LnYxLkpvYlN1bW1hcnlCA+BBAhIXCgpwYWdlX3Rva2VuGAMgASgJSACIAQEaLgoMQ29udGV4dEVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCDQoLX3BhZ2VfdG9rZW4igAEKCkpvYlN1bW1hcnkSEwoGam9iX2lkGAEgASgJQgPgQQISEgoFdGFibGUYAiABKAlCA+BBAhIVCghqb2JfdHlwZRgDIAEoCUID4EECEhIKBXN0YXRlGAQgASgJQgPgQQISHgoRY3JlYXRlZF9hdF9taWxsaXMYBSABKANCA+BBAiLNAQoSRGVzY3JpYmVKb2JSZXF1ZXN0Ei4KCGlkZW50aXR5GAEgASgLMhwubGFuY2UubmFtZXNwYWNlLnYxLklkZW50aXR5EkIKB2NvbnRleHQYAiADKAsyMS5sYW5jZS5nYXRld2F5LnYxLkRlc2NyaWJlSm9iUmVxdWVzdC5Db250ZXh0RW50cnkSEwoGam9iX2lkGAMgASgJQgPgQQIaLgoMQ29udGV4dEVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiuAMKE0Rlc2NyaWJlSm9iUmVzcG9uc2USQwoHY29udGV4dBgBIAMoCzIyLmxhbmNlLmdhdGV3YXkudjEuRGVzY3JpYmVKb2JSZXNwb25zZS5Db250ZXh0RW50cnkSEwoGam9iX2lkGAIgASgJQgPgQQISFQoIam9iX3R5cGUYAyABKAlCA+BBAhIWCglqb2Jfc3RhdGUYBCABKAlCA+BBAhIYCgtjcmVhdGlvbl9tcxgFIAEoA0ID4EECEiUKBHNwZWMYBiABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EicKBnJlc3VsdBgHIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSLQoHZmFpbHVyZRgIIAEoCzIcLmxhbmNlLmdhdGV3YXkudjEuSm9iRmFpbHVyZRITCgZlbmdpbmUYCSABKAlIAIgBARIvCghwcm9ncmVzcxgKIAEoCzIdLmxhbmNlLmdhdGV3YXkudjEuSm9iUHJvZ3Jlc3MaLgoMQ29udGV4dEVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCCQoHX2VuZ2luZSI9CgtKb2JQcm9ncmVzcxIRCgRzdGVwGAEgASgJQgPgQQISDAoEZG9uZRgCIAEoBRINCgV0b3RhbBgDIAEoBSI6CgpKb2JGYWlsdXJlEhQKB21lc3NhZ2UYASABKAlCA+BBAhIWCglyZXRyeWFibGUYAiABKAhCA+BBAiKXAgoVUXVlcnlKb2JFdmVudHNSZXF1ZXN0Ei4KCGlkZW50aXR5GAEgASgLMhwubGFuY2UubmFtZXNwYWNlLnYxLklkZW50aXR5EkUKB2NvbnRleHQYAiADKAsyNC5sYW5jZS5nYXRld2F5LnYxLlF1ZXJ5Sm9iRXZlbnRzUmVxdWVzdC5Db250ZXh0RW50cnkSEwoGam9iX2lkGAMgASgJQgPgQQISEgoFbGltaXQYBCABKAVIAIgBARIZCgZmaWx0ZXIYBSABKAlCBOjaGAFIAYgBARouCgxDb250ZXh0RW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUIICgZfbGltaXRCCQoHX2ZpbHRlciK5AQoWUXVlcnlKb2JFdmVudHNSZXNwb25zZRJGCgdjb250ZXh0GAEgAygLMjUubGFuY2UuZ2F0ZXdheS52MS5RdWVyeUpvYkV2ZW50c1Jlc3BvbnNlLkNvbnRleHRFbnRyeRInCgRkYXRhGAIgASgLMhQuZ29vZ2xlLmFwaS5IdHRwQm9keUID4EECGi4KDENvbnRleHRFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIskBChBDYW5jZWxKb2JSZXF1ZXN0Ei4KCGlkZW50aXR5GAEgASgLMhwubGFuY2UubmFtZXNwYWNlLnYxLklkZW50aXR5EkAKB2NvbnRleHQYAiADKAsyLy5sYW5jZS5nYXRld2F5LnYxLkNhbmNlbEpvYlJlcXVlc3QuQ29udGV4dEVudHJ5EhMKBmpvYl9pZBgDIAEoCUID4EECGi4KDENvbnRleHRFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIoYBChFDYW5jZWxKb2JSZXNwb25zZRJBCgdjb250ZXh0GAEgAygLMjAubGFuY2UuZ2F0ZXdheS52MS5DYW5jZWxKb2JSZXNwb25zZS5Db250ZXh0RW50cnkaLgoMQ29udGV4dEVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFiBnByb3RvMw", [file_google_api_field_behavior, file_google_api_httpbody, file_google_protobuf_struct, file_lance_namespace_v1_common, file_lance_namespace_v1_options]);
 
 /**
  * The parameters of ListJobs.
@@ -241,6 +241,20 @@ export type DescribeJobResponse = Message<"lance.gateway.v1.DescribeJobResponse"
    * @generated from field: lance.gateway.v1.JobFailure failure = 8;
    */
   failure?: JobFailure | undefined;
+
+  /**
+   * The cluster that does the work, `ray`; absent where the gateway itself does it.
+   *
+   * @generated from field: optional string engine = 9;
+   */
+  engine?: string | undefined;
+
+  /**
+   * How far the work on a cluster is; absent before its first report.
+   *
+   * @generated from field: lance.gateway.v1.JobProgress progress = 10;
+   */
+  progress?: JobProgress | undefined;
 };
 
 /**
@@ -249,6 +263,41 @@ export type DescribeJobResponse = Message<"lance.gateway.v1.DescribeJobResponse"
  */
 export const DescribeJobResponseSchema: GenMessage<DescribeJobResponse> = /*@__PURE__*/
   messageDesc(file_lance_gateway_v1_job, 4);
+
+/**
+ * How far a job on a cluster is.
+ *
+ * @generated from message lance.gateway.v1.JobProgress
+ */
+export type JobProgress = Message<"lance.gateway.v1.JobProgress"> & {
+  /**
+   * What it does at the moment, in words.
+   *
+   * @generated from field: string step = 1;
+   */
+  step: string;
+
+  /**
+   * How many parts of the step are done.
+   *
+   * @generated from field: int32 done = 2;
+   */
+  done: number;
+
+  /**
+   * How many parts the step has; 0 if that is not known.
+   *
+   * @generated from field: int32 total = 3;
+   */
+  total: number;
+};
+
+/**
+ * Describes the message lance.gateway.v1.JobProgress.
+ * Use `create(JobProgressSchema)` to create a new message.
+ */
+export const JobProgressSchema: GenMessage<JobProgress> = /*@__PURE__*/
+  messageDesc(file_lance_gateway_v1_job, 5);
 
 /**
  * Why a job failed.
@@ -276,7 +325,7 @@ export type JobFailure = Message<"lance.gateway.v1.JobFailure"> & {
  * Use `create(JobFailureSchema)` to create a new message.
  */
 export const JobFailureSchema: GenMessage<JobFailure> = /*@__PURE__*/
-  messageDesc(file_lance_gateway_v1_job, 5);
+  messageDesc(file_lance_gateway_v1_job, 6);
 
 /**
  * The parameters of QueryJobEvents.
@@ -325,7 +374,7 @@ export type QueryJobEventsRequest = Message<"lance.gateway.v1.QueryJobEventsRequ
  * Use `create(QueryJobEventsRequestSchema)` to create a new message.
  */
 export const QueryJobEventsRequestSchema: GenMessage<QueryJobEventsRequest> = /*@__PURE__*/
-  messageDesc(file_lance_gateway_v1_job, 6);
+  messageDesc(file_lance_gateway_v1_job, 7);
 
 /**
  * The answer to QueryJobEvents.
@@ -353,7 +402,7 @@ export type QueryJobEventsResponse = Message<"lance.gateway.v1.QueryJobEventsRes
  * Use `create(QueryJobEventsResponseSchema)` to create a new message.
  */
 export const QueryJobEventsResponseSchema: GenMessage<QueryJobEventsResponse> = /*@__PURE__*/
-  messageDesc(file_lance_gateway_v1_job, 7);
+  messageDesc(file_lance_gateway_v1_job, 8);
 
 /**
  * The parameters of CancelJob.
@@ -388,7 +437,7 @@ export type CancelJobRequest = Message<"lance.gateway.v1.CancelJobRequest"> & {
  * Use `create(CancelJobRequestSchema)` to create a new message.
  */
 export const CancelJobRequestSchema: GenMessage<CancelJobRequest> = /*@__PURE__*/
-  messageDesc(file_lance_gateway_v1_job, 8);
+  messageDesc(file_lance_gateway_v1_job, 9);
 
 /**
  * The answer to CancelJob.
@@ -409,5 +458,5 @@ export type CancelJobResponse = Message<"lance.gateway.v1.CancelJobResponse"> & 
  * Use `create(CancelJobResponseSchema)` to create a new message.
  */
 export const CancelJobResponseSchema: GenMessage<CancelJobResponse> = /*@__PURE__*/
-  messageDesc(file_lance_gateway_v1_job, 9);
+  messageDesc(file_lance_gateway_v1_job, 10);
 

@@ -1,0 +1,1 @@
+"""The driver that does heavy table work of Lance Gateway on a Ray cluster."""

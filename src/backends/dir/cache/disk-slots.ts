@@ -1,0 +1,122 @@
+import { type FileHandle, mkdir, open } from "node:fs/promises";
+import { join } from "node:path";
+import { createPace } from "../../../runtime/pace.ts";
+import { blockContext, decodeRecord, encodeRecord, RECORD_BYTES, type SlotRecord } from "./record.ts";
+import type { Seal } from "./seal.ts";
+
+/** Blocks on a disk, each in a slot of the same size; all failures are those of node:fs. */
+export interface DiskSlots {
+  /** Number of slots. */
+  readonly count: number;
+  /** Reads the records of all slots that have one. */
+  load(each: (slot: number, record: SlotRecord) => void): Promise<void>;
+  /** Writes a block, and then its record. */
+  write(slot: number, block: Omit<SlotRecord, "seal">, bytes: Buffer): Promise<Buffer>;
+  /** Removes the record of a slot, so that a later start does not find it. */
+  erase(slot: number): Promise<void>;
+  /** Reads a block; undefined if its bytes are not those that were written. */
+  read(slot: number, record: SlotRecord, length: number): Promise<Buffer | undefined>;
+  close(): Promise<void>;
+}
+
+/** Options of {@link openDiskSlots}. */
+export interface DiskSlotsOptions {
+  readonly directory: string;
+  /** Size of all files together, in bytes. */
+  readonly maxBytes: number;
+  readonly blockBytes: number;
+  readonly seal: Seal;
+}
+
+/** First bytes of the file of records: what must be the same for its records to be of use. */
+const HEADER_BYTES = 4_096;
+
+/** Number of records that are read at a time. */
+const LOADED_AT_A_TIME = 1_024;
+
+/**
+ * Opens the files of a cache, `lance-gateway.blocks` and `lance-gateway.records`, and creates them if they do not exist or are of another kind. They are as long as the
+ * slots in use, and never longer than the bound.
+ *
+ * Nothing is synced: a block counts only if its bytes, its record and their checksums fit, whatever a crash has left.
+ */
+export async function openDiskSlots(options: DiskSlotsOptions): Promise<DiskSlots> {
+  const { directory, maxBytes, blockBytes, seal } = options;
+  const count = Math.max(0, Math.floor((maxBytes - HEADER_BYTES) / (blockBytes + RECORD_BYTES)));
+  await mkdir(directory, { recursive: true, mode: 0o700 });
+  const blocks = await openFile(join(directory, "lance-gateway.blocks"));
+  const records = await openFile(join(directory, "lance-gateway.records")).catch(async (error: unknown) => {
+    await blocks.close();
+    throw error;
+  });
+  const recordAt = (slot: number) => HEADER_BYTES + slot * RECORD_BYTES;
+  try {
+    const header = Buffer.alloc(HEADER_BYTES);
+    header.write(`lance-gateway cache 1\nblock ${blockBytes}\nseal ${seal.name}\n`);
+    const found = Buffer.alloc(HEADER_BYTES);
+    await records.read(found, 0, HEADER_BYTES, 0);
+    if (!found.equals(header)) {
+      await records.truncate(0);
+      await blocks.truncate(0);
+      await records.write(header, 0, HEADER_BYTES, 0);
+    }
+    // The bound may be smaller than before.
+    if ((await records.stat()).size > recordAt(count)) await records.truncate(recordAt(count));
+    if ((await blocks.stat()).size > count * blockBytes) await blocks.truncate(count * blockBytes);
+  } catch (error) {
+    await Promise.all([blocks.close(), records.close()]);
+    throw error;
+  }
+  return {
+    count,
+    async load(each) {
+      const chunk = Buffer.alloc(LOADED_AT_A_TIME * RECORD_BYTES);
+      const pace = createPace();
+      for (let first = 0; first < count; first += LOADED_AT_A_TIME) {
+        const { bytesRead } = await records.read(chunk, 0, chunk.length, recordAt(first));
+        const slots = Math.min(count - first, Math.floor(bytesRead / RECORD_BYTES));
+        for (let at = 0; at < slots; at += 1) {
+          const bytes = chunk.subarray(at * RECORD_BYTES, (at + 1) * RECORD_BYTES);
+          const record = decodeRecord(seal, first + at, bytes);
+          if (record !== undefined) each(first + at, record);
+        }
+        if (slots < LOADED_AT_A_TIME) return;
+        await pace.pauseIfDue();
+      }
+    },
+    async write(slot, { object, index }, bytes) {
+      const { closed, seal: own } = seal.close(bytes, blockContext(object, index));
+      await writeWhole(blocks, closed, slot * blockBytes);
+      await writeWhole(records, encodeRecord(seal, slot, { object, index, seal: own }), recordAt(slot));
+      return own;
+    },
+    erase: (slot) => writeWhole(records, Buffer.alloc(RECORD_BYTES), recordAt(slot)),
+    async read(slot, { object, index, seal: own }, length) {
+      const bytes = Buffer.allocUnsafe(length);
+      const { bytesRead } = await blocks.read(bytes, 0, length, slot * blockBytes);
+      if (bytesRead < length) return undefined;
+      return seal.open(bytes, own, blockContext(object, index));
+    },
+    async close() {
+      await Promise.all([blocks.close(), records.close()]);
+    },
+  };
+}
+
+/** Opens a file that only its owner may read, or creates it. */
+async function openFile(path: string): Promise<FileHandle> {
+  const file = await open(path, "r+").catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== "ENOENT") throw error;
+    return open(path, "wx+", 0o600);
+  });
+  await file.chmod(0o600);
+  return file;
+}
+
+async function writeWhole(file: FileHandle, bytes: Buffer, position: number): Promise<void> {
+  let done = 0;
+  while (done < bytes.length) {
+    const { bytesWritten } = await file.write(bytes, done, bytes.length - done, position + done);
+    done += bytesWritten;
+  }
+}

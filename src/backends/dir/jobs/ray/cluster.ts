@@ -1,0 +1,75 @@
+import type { JsonObject } from "@bufbuild/protobuf";
+import type { Logger } from "pino";
+import { LanceError } from "../../../../namespace/errors.ts";
+import type { ClusterRuns } from "../../../../namespace/figures/cluster-runs.ts";
+import type { DatasetRef } from "../../format/dataset.ts";
+import type { ObjectStore } from "../../format/storage.ts";
+import type { JobEngine } from "../engine/job-engine.ts";
+import type { Job } from "../job.ts";
+import { createDriverRecords, type DriverRecords } from "./driver-records.ts";
+import { createRayClient } from "./ray-client.ts";
+import { createRayEngine, type RayEngineOptions } from "./ray-engine.ts";
+
+/** Options of a Ray cluster that does heavy work. */
+export interface ClusterOptions
+  extends Pick<RayEngineOptions, "gatewayUrl" | "runtimeEnv" | "pollMs" | "lostMs"> {
+  /** Addresses of the dashboards of heads, such as `http://head:8265`. */
+  readonly addresses: readonly string[];
+  /** Token of the cluster. Default: it asks for none. */
+  readonly token?: string | undefined;
+  /** Number of rows from which on the work on a table goes to the cluster. */
+  readonly minRows: number;
+  /** Kinds of jobs that go to the cluster. */
+  readonly kinds: readonly string[];
+  /** Number of workers over which a job is spread. */
+  readonly workers: number;
+  /** Counts the runs. Default: they are not counted. */
+  readonly metrics?: ClusterRuns | undefined;
+}
+
+/** A cluster that does heavy work for the gateways of a catalog. */
+export interface Cluster extends Pick<ClusterOptions, "minRows" | "kinds" | "workers"> {
+  readonly engine: JobEngine;
+  readonly records: DriverRecords;
+  /** Defines how the jobs of a kind are described to their drivers. */
+  describe(kind: string, task: DescribeTask): void;
+  /** Returns what the driver of a job has to do. @throws LanceError Unsupported for a kind that has no drivers */
+  taskOf(job: Job, dataset: DatasetRef): Promise<JsonObject>;
+  close(): Promise<void>;
+}
+
+/** Describes the work of a job as lance-ray's functions take it. */
+export type DescribeTask = (job: Job, dataset: DatasetRef) => Promise<JsonObject>;
+
+/** @throws LanceError ServiceUnavailable without a cluster, for a job of a time with one */
+export function requireCluster(cluster: Cluster | undefined): Cluster {
+  if (cluster !== undefined) return cluster;
+  throw new LanceError("ServiceUnavailable", "the job is for a Ray cluster, and this gateway has none");
+}
+
+/** Opens a cluster without speaking to it. @param directory the directory of the jobs, as an object key */
+export function openCluster(
+  options: ClusterOptions,
+  {
+    store,
+    directory,
+    log,
+  }: { readonly store: ObjectStore; readonly directory: string; readonly log: Logger },
+): Cluster {
+  const client = createRayClient(options);
+  const records = createDriverRecords(store, directory);
+  const { minRows, kinds, workers } = options;
+  const tasks = new Map<string, DescribeTask>();
+  return {
+    ...{ minRows, kinds, workers, records },
+    engine: createRayEngine({ ...options, client, records, log }),
+    describe: (kind, task) => void tasks.set(kind, task),
+    async taskOf(job, dataset) {
+      const task = tasks.get(job.kind);
+      if (task === undefined)
+        throw new LanceError("Unsupported", `jobs of the kind ${job.kind} have no drivers`);
+      return { ...(await task(job, dataset)), workers: Number(job.spec["workers"] ?? workers) };
+    },
+    close: client.close,
+  };
+}

@@ -1,0 +1,84 @@
+import { type OptionTable, UsageError } from "../option-spec.ts";
+import { parseBaseUri, parseChoice, parseInteger, parseText } from "../parsers.ts";
+
+/** Kinds of jobs that a cluster can do. */
+export const CLUSTER_KINDS = ["create_index"] as const;
+
+/** Options about where the heavy work on tables is done (docs/how-to/jobs-on-ray.md). */
+export const JOB_ENGINE_OPTIONS = {
+  jobEngine: {
+    flag: "job-engine",
+    value: "embedded|ray",
+    help: "Where heavy work on large tables is done: in this process, or on a Ray cluster (docs/how-to/jobs-on-ray.md). The property lance-gateway.job-engine of a table overrides it.",
+    fallback: "embedded",
+    parse: parseChoice(["embedded", "ray"]),
+    backends: ["dir"],
+  },
+  rayAddresses: {
+    flag: "ray-address",
+    value: "URL",
+    help: "Address of the dashboard of the cluster's head, such as http://head:8265, for --job-engine ray. The first that answers is used.",
+    parse: parseBaseUri,
+    repeatable: true,
+    backends: ["dir"],
+    needs: { flag: "job-engine", is: ["ray"] },
+  },
+  rayTokenFile: {
+    flag: "ray-token-file",
+    value: "FILE",
+    help: "File with the token of the cluster. Default: the cluster asks for none.",
+    parse: parseText,
+    isFile: true,
+    backends: ["dir"],
+    needs: { flag: "job-engine", is: ["ray"] },
+  },
+  rayGatewayUrl: {
+    flag: "ray-gateway-url",
+    value: "URL",
+    help: "Address of the gateway for the drivers on the cluster. Default: the port of the gateway on 127.0.0.1, for a cluster on the same machine.",
+    parse(text) {
+      // It becomes a part of a command line on the cluster.
+      if (/^https?:\/\/[\w.:[\]-]+(?:\/[\w.~/-]*)?$/.test(text)) return parseBaseUri(text);
+      throw new UsageError("must be an address such as http://gateway.internal:2333");
+    },
+    backends: ["dir"],
+    needs: { flag: "job-engine", is: ["ray"] },
+  },
+  rayRuntimeEnv: {
+    flag: "ray-runtime-env",
+    value: "FILE",
+    help: "Ray's runtime environment of the drivers, as JSON. Default: the cluster has the driver installed.",
+    parse: parseText,
+    isFile: true,
+    backends: ["dir"],
+    needs: { flag: "job-engine", is: ["ray"] },
+  },
+  rayWorkers: {
+    flag: "ray-workers",
+    value: "N",
+    help: "Number of workers of the cluster over which a job is spread.",
+    fallback: "4",
+    parse: parseInteger(1, 10_000),
+    backends: ["dir"],
+    needs: { flag: "job-engine", is: ["ray"] },
+  },
+  jobEngineMinRows: {
+    flag: "job-engine-min-rows",
+    value: "N",
+    help: "Number of rows of a table from which on its heavy work goes to the cluster.",
+    fallback: "1000000",
+    parse: parseInteger(0, Number.MAX_SAFE_INTEGER),
+    backends: ["dir"],
+    needs: { flag: "job-engine", is: ["ray"] },
+  },
+  jobEngineKinds: {
+    flag: "job-engine-kinds",
+    value: "KIND",
+    help: "Kinds of jobs that go to the cluster. Default: all that it can do.",
+    parse: parseChoice(CLUSTER_KINDS),
+    repeatable: true,
+    commas: true,
+    backends: ["dir"],
+    needs: { flag: "job-engine", is: ["ray"] },
+  },
+} as const satisfies OptionTable;

@@ -1,0 +1,47 @@
+import type { ClusterOptions } from "../../backends/dir/jobs/ray/cluster.ts";
+import { UsageError } from "../../config/option-spec.ts";
+import type { ServeOptions } from "../../config/options/groups.ts";
+import { CLUSTER_KINDS } from "../../config/options/job-engine.ts";
+import { readText } from "../../runtime/files/files-in-time.ts";
+import { isJsonObject } from "../../runtime/json.ts";
+import { required } from "../access/upstream-identity.ts";
+
+/**
+ * Returns the options of the cluster that does heavy work; undefined if the process does it.
+ *
+ * @throws UsageError for options that are missing or wrong, and for files that cannot be read
+ */
+export async function clusterOf(options: ServeOptions): Promise<ClusterOptions | undefined> {
+  const { jobEngine, rayAddresses: addresses, rayTokenFile, rayRuntimeEnv, jobEngineKinds, port } = options;
+  if (jobEngine === "embedded") return undefined;
+  if (addresses.length === 0) required(undefined, "--ray-address");
+  return {
+    addresses,
+    token: rayTokenFile === undefined ? undefined : await textOf(rayTokenFile, "--ray-token-file"),
+    gatewayUrl: options.rayGatewayUrl ?? `http://127.0.0.1:${port}`,
+    runtimeEnv: rayRuntimeEnv === undefined ? undefined : await environmentOf(rayRuntimeEnv),
+    minRows: options.jobEngineMinRows,
+    kinds: jobEngineKinds.length === 0 ? CLUSTER_KINDS : jobEngineKinds,
+    workers: options.rayWorkers,
+  };
+}
+
+async function textOf(path: string, flag: string): Promise<string> {
+  const text = await readText(path).catch((error: NodeJS.ErrnoException) => {
+    throw new UsageError(`${flag} ${path} cannot be read: ${error.code ?? error.message}`);
+  });
+  const content = text.trim();
+  if (content === "") throw new UsageError(`${flag} ${path} is empty`);
+  return content;
+}
+
+async function environmentOf(path: string): Promise<Readonly<Record<string, unknown>>> {
+  const text = await textOf(path, "--ray-runtime-env");
+  try {
+    const value: unknown = JSON.parse(text);
+    if (isJsonObject(value)) return value;
+  } catch {
+    // Said below.
+  }
+  throw new UsageError(`--ray-runtime-env ${path} is no JSON object`);
+}

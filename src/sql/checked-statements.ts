@@ -1,0 +1,79 @@
+import { LanceError } from "../namespace/errors.ts";
+import type { Conversation } from "./conversation.ts";
+import { checkTree } from "./tree/check.ts";
+import { type NamedTables, replaceTables } from "./tree/tables.ts";
+import { readTree, type TreeNode, writeTree } from "./tree/tree.ts";
+
+/** A statement whose tree has passed the check, with scans in place of its tables. It depends on its text alone, not on tables or rights. */
+export interface CheckedStatement extends NamedTables {
+  readonly tree: TreeNode;
+  /** The statement that DuckDB runs. */
+  readonly text: Uint8Array;
+}
+
+/** Longest statement, in bytes. */
+const MAX_STATEMENT_BYTES = 256 * 1024;
+
+/** Number of statements that are kept, and the longest of them, in characters. */
+const KEPT = 256;
+const MAX_KEPT_LENGTH = 16 * 1024;
+
+/** Checks statements, and keeps the results of the last ones. */
+export interface CheckedStatements {
+  /** Returns the result of an earlier check; undefined if it is not kept. */
+  known(statement: string, namespacePath: readonly string[]): CheckedStatement | undefined;
+  /** @throws LanceError InvalidInput, Unsupported */
+  check(
+    statement: string,
+    namespacePath: readonly string[],
+    conversation: Conversation,
+  ): Promise<CheckedStatement>;
+}
+
+export function createCheckedStatements(): CheckedStatements {
+  /** The one that is used least recently first. */
+  const kept = new Map<string, CheckedStatement>();
+  const keyOf = (statement: string, namespacePath: readonly string[]) =>
+    JSON.stringify([namespacePath, statement]);
+
+  function keep(key: string, checked: CheckedStatement): void {
+    kept.delete(key);
+    if (key.length <= MAX_KEPT_LENGTH) kept.set(key, checked);
+    const [oldest] = kept.keys();
+    if (kept.size > KEPT && oldest !== undefined) kept.delete(oldest);
+  }
+  return {
+    known(statement, namespacePath) {
+      const key = keyOf(statement, namespacePath);
+      const known = kept.get(key);
+      if (known !== undefined) keep(key, known);
+      return known;
+    },
+    async check(statement, namespacePath, conversation) {
+      const checked = await checkStatement(statement, namespacePath, conversation);
+      keep(keyOf(statement, namespacePath), checked);
+      return checked;
+    },
+  };
+}
+
+/** @throws LanceError InvalidInput for a text that no statement is */
+export function checkText(statement: string): void {
+  if (Buffer.byteLength(statement) > MAX_STATEMENT_BYTES)
+    throw new LanceError("InvalidInput", `the statement has more than ${MAX_STATEMENT_BYTES} bytes`);
+  // DuckDB would read the statement up to there.
+  if (statement.includes("\0")) throw new LanceError("InvalidInput", "the statement has a null character");
+}
+
+async function checkStatement(
+  statement: string,
+  namespacePath: readonly string[],
+  conversation: Conversation,
+): Promise<CheckedStatement> {
+  const parsed = await conversation.ask({ kind: "parse" }, Buffer.from(statement));
+  const tree = readTree(parsed.body);
+  const named = replaceTables(tree, namespacePath);
+  const { body, firstBytes } = await conversation.ask({ kind: "write" }, writeTree(tree));
+  checkTree(readTree(body.subarray(firstBytes)));
+  return { ...named, tree, text: body.slice(0, firstBytes) };
+}

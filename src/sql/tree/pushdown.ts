@@ -1,0 +1,164 @@
+import type { ArrowField } from "../../arrow/schema.ts";
+import { filterOf } from "./filters.ts";
+import { placeOf } from "./tables.ts";
+import type { TreeNode } from "./tree.ts";
+
+/** What the scan of a place reads less of. The statement keeps its conditions and limits, so that a scan may return too much, and never too little. */
+export interface Pushed {
+  readonly filter?: string;
+  readonly limit?: number;
+}
+
+/** Something that stands behind FROM. */
+interface Source {
+  /** Name by which columns name it, in lower case. */
+  readonly alias: string;
+  /** Its columns by their names in lower case. Default: they are not known. */
+  readonly columns: ReadonlyMap<string, ArrowField> | undefined;
+  /** Place of the scan. Default: it is not a scan. */
+  readonly place: number | undefined;
+  /** Whether a condition of the query for its rows holds for the rows of the scan. */
+  readonly takesFilters: boolean;
+}
+
+/** What stands behind FROM as a whole. */
+interface Sources {
+  readonly all: Source[];
+  /** Conditions of inner joins. */
+  readonly conditions: TreeNode[];
+  /** Names of columns that joins merge; "all" if the joins tell no names. */
+  merged: Set<string> | "all";
+}
+
+/** Returns what each scan of a statement leaves out. @param fieldsAt returns the columns of the table at a place. */
+export function pushedInto(
+  statement: TreeNode,
+  fieldsAt: (place: number) => readonly ArrowField[],
+): ReadonlyMap<number, Pushed> {
+  const pushed = new Map<number, Pushed>();
+  visit(statement);
+  return pushed;
+
+  function visit(value: unknown): void {
+    if (typeof value !== "object" || value === null) return;
+    const node = value as TreeNode;
+    if (node["type"] === "SELECT_NODE" && node["sample"] === null) pushInto(node);
+    for (const child of Object.values(node)) visit(child);
+  }
+
+  function pushInto(query: TreeNode): void {
+    const sources: Sources = { all: [], conditions: [], merged: new Set() };
+    collect(query["from_table"] as TreeNode, true, sources);
+    if (sources.all.every(({ place }) => place === undefined)) return;
+    const conditions = conjunctsOf(query["where_clause"]).concat(sources.conditions);
+    for (const source of sources.all) {
+      if (source.place === undefined) continue;
+      const column = (names: readonly string[]) => columnOf(names, source, sources);
+      const filter = source.takesFilters ? filterOf(conditions, column) : undefined;
+      const limit = sources.all.length === 1 ? limitOf(query) : undefined;
+      if (filter !== undefined || limit !== undefined)
+        pushed.set(source.place, {
+          ...(filter !== undefined && { filter }),
+          ...(limit !== undefined && { limit }),
+        });
+    }
+  }
+
+  function collect(node: TreeNode, takesFilters: boolean, sources: Sources): void {
+    if (node["type"] === "JOIN") {
+      collectJoin(node, takesFilters, sources);
+      return;
+    }
+    const place = placeOf(node);
+    const renamed = (node["column_name_alias"] ?? []) as readonly string[];
+    const isWhole = node["sample"] === null && renamed.length === 0;
+    const { function_name: called } = (node["function"] ?? {}) as TreeNode;
+    sources.all.push({
+      alias: String(node["alias"] || node["table_name"] || called || "").toLowerCase(),
+      columns: place === undefined || !isWhole ? undefined : columnsAt(place),
+      place,
+      takesFilters: takesFilters && isWhole,
+    });
+  }
+
+  function collectJoin(node: TreeNode, takesFilters: boolean, sources: Sources): void {
+    const { left, right, condition, join_type: type, ref_type: form } = node;
+    const isPart = node["alias"] === "" && node["sample"] === null;
+    const isPlain = isPart && (form === "REGULAR" || form === "CROSS" || form === "NATURAL");
+    const isInner = isPlain && type === "INNER";
+    // A row that an outer join fills up with nulls takes the place of rows that a filter would remove.
+    const keepsLeft = isInner || (isPlain && (type === "LEFT" || type === "SEMI" || type === "ANTI"));
+    const keepsRight = isInner || (isPlain && type === "RIGHT");
+    collect(left as TreeNode, takesFilters && keepsLeft, sources);
+    collect(right as TreeNode, takesFilters && keepsRight, sources);
+    if (form === "NATURAL") sources.merged = "all";
+    for (const name of node["using_columns"] as readonly string[])
+      if (sources.merged !== "all") sources.merged.add(name.toLowerCase());
+    if (isInner && takesFilters) sources.conditions.push(...conjunctsOf(condition));
+  }
+
+  function columnsAt(place: number): ReadonlyMap<string, ArrowField> {
+    return new Map(fieldsAt(place).map((field) => [field.name.toLowerCase(), field]));
+  }
+}
+
+/** Returns the column of a source that a name means; undefined if it means, or may mean, something else. */
+function columnOf(
+  names: readonly string[],
+  source: Source,
+  { all, merged }: Sources,
+): ArrowField | undefined {
+  const [first = "", second] = names.map((name) => name.toLowerCase());
+  if (names.length === 2) {
+    const isOnly = all.filter(({ alias }) => alias === first).length === 1;
+    return isOnly && source.alias === first ? source.columns?.get(second as string) : undefined;
+  }
+  if (names.length !== 1 || merged === "all" || merged.has(first)) return undefined;
+  const others = all.filter((other) => other !== source);
+  const isOwn = others.every(({ columns }) => columns !== undefined && !columns.has(first));
+  return isOwn ? source.columns?.get(first) : undefined;
+}
+
+/** Returns the parts of a condition that all have to hold. */
+function conjunctsOf(condition: unknown): TreeNode[] {
+  if (condition === null || condition === undefined) return [];
+  const node = condition as TreeNode;
+  return node["type"] === "CONJUNCTION_AND" ? (node["children"] as unknown[]).flatMap(conjunctsOf) : [node];
+}
+
+/** Largest limit that a scan is told. */
+const MAX_LIMIT = 1_000_000;
+
+/** Returns how many rows of its only table are enough for a query; undefined for a query that does not pass rows on one by one. */
+function limitOf(query: TreeNode): number | undefined {
+  const { modifiers, where_clause: where, select_list: list } = query;
+  const [modifier, ...others] = modifiers as readonly TreeNode[];
+  if (modifier?.["type"] !== "LIMIT_MODIFIER" || others.length > 0 || where !== null) return undefined;
+  const isGrouped =
+    (query["group_expressions"] as unknown[]).length > 0 ||
+    (query["group_sets"] as unknown[]).length > 0 ||
+    query["aggregate_handling"] !== "STANDARD_HANDLING" ||
+    query["having"] !== null ||
+    query["qualify"] !== null;
+  if (isGrouped || !isRowByRow(list)) return undefined;
+  const [limit, offset] = [wholeNumber(modifier["limit"]), wholeNumber(modifier["offset"] ?? ZERO)];
+  const rows = (limit ?? Number.NaN) + (offset ?? Number.NaN);
+  return rows > 0 && rows <= MAX_LIMIT ? rows : undefined;
+}
+
+const ZERO = { class: "CONSTANT", value: { is_null: false, value: 0 } };
+
+function wholeNumber(expression: unknown): number | undefined {
+  const { class: kind, value: constant } = expression as TreeNode;
+  if (kind !== "CONSTANT") return undefined;
+  const { value } = constant as TreeNode;
+  return Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : undefined;
+}
+
+/** Whether expressions are sure to have one value for each row. Functions other than operators may be aggregates, or make several rows of one. */
+function isRowByRow(value: unknown): boolean {
+  if (typeof value !== "object" || value === null) return true;
+  const { class: kind, is_operator: isOperator } = value as TreeNode;
+  if (kind === "WINDOW" || kind === "SUBQUERY" || (kind === "FUNCTION" && isOperator !== true)) return false;
+  return Object.values(value).every(isRowByRow);
+}
