@@ -10,6 +10,9 @@ export interface FolderRule {
 
 const CORE = ["gen", "namespace"];
 
+/** The only folder that may reach into parts of packages and of Node that have no public interface. */
+export const INTERNALS = "runtime/internals";
+
 /** The rule of each folder below `src`. The longest folder that a file is in counts. */
 export const IMPORT_RULES: Readonly<Record<string, FolderRule>> = {
   runtime: { may: [] },

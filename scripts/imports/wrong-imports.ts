@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path/posix";
 import { parseSync } from "vite";
-import type { FolderRule } from "./rules.ts";
+import { type FolderRule, INTERNALS } from "./rules.ts";
 
 type Rules = Readonly<Record<string, FolderRule>>;
 
@@ -25,14 +25,36 @@ export function wrongImports(file: string, text: string, rules: Rules): string[]
   const place = placeOf(file, rules);
   if (place === undefined) return [`${file} is in a folder without a rule`];
   const { isForBrowsers = false } = rules[place.folder] as FolderRule;
-  return importsOf(file, text).flatMap((name) => {
+  const imports = importsOf(file, text).flatMap((name) => {
     if (!name.startsWith(".")) {
       const isOfNode = name.startsWith("node:");
-      return isForBrowsers && isOfNode ? [`${file} runs in browsers and must not import ${name}`] : [];
+      if (isForBrowsers && isOfNode) return [`${file} runs in browsers and must not import ${name}`];
+      return isOfNode || isPublic(name) || isIn(file, INTERNALS) ? [] : [onlyIn(file, name)];
     }
     const target = join(dirname(file), name);
     return mayImport(place, target, rules) ? [] : [`${file} must not import ${target}`];
   });
+  return isIn(file, INTERNALS)
+    ? imports
+    : [...imports, ...(text.match(PRIVATE_MEMBER) ?? []).map((member) => onlyIn(file, member))];
+}
+
+/** A use of a member whose name says that it is private: `_readableState`, `_handle`. */
+const PRIVATE_MEMBER = /(?<=[\w)\]]\??\.)_[a-zA-Z]\w*/g;
+
+const onlyIn = (file: string, what: string) => `${file} reaches into ${what}, which only ${INTERNALS} may`;
+
+/** Whether a module is the entry of its package, one that the package exports, or a style sheet. */
+function isPublic(name: string): boolean {
+  const [, base, below] = /^((?:@[^/]+\/)?[^/]+)(?:\/(.+))?$/.exec(name) ?? [];
+  if (base === undefined || below === undefined || below.endsWith(".css")) return true;
+  const { exports = {} } = packageOf(base);
+  return Object.hasOwn(exports, `./${below}`);
+}
+
+function packageOf(name: string): { readonly exports?: Readonly<Record<string, unknown>> } {
+  const file = join(import.meta.dirname, "../../node_modules", name, "package.json");
+  return JSON.parse(readFileSync(file, "utf8"));
 }
 
 /** The rule that a file is under, and the part of its folder. */

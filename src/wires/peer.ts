@@ -1,5 +1,6 @@
 import type { Socket } from "node:net";
 import type { CallInit, ClientCertificate } from "../namespace/call/call.ts";
+import { carrierOf } from "../runtime/internals/tls-carrier.ts";
 
 const CERTIFICATE = Symbol("certificate of the client");
 
@@ -8,11 +9,6 @@ type CertifiedSocket = Socket & { [CERTIFICATE]?: ClientCertificate };
 /** Stores the certificate of a connection's client on its socket. */
 export function setCertificate(socket: Socket, certificate: ClientCertificate): void {
   (socket as CertifiedSocket)[CERTIFICATE] = certificate;
-}
-
-/** Returns the accepted connection below a socket, which is the socket itself without TLS. */
-export function carrierOf(socket: Socket): Socket {
-  return (socket as Socket & { readonly _parent?: Socket | null })._parent ?? socket;
 }
 
 /**

@@ -56,6 +56,24 @@ test("code for browsers imports no module of Node", () => {
   ]);
 });
 
+test.each([
+  ['import Pool from "undici/lib/dispatcher/pool.js";', "undici/lib/dispatcher/pool.js"],
+  ['import type { x } from "@grpc/grpc-js/build/src/call.js";', "@grpc/grpc-js/build/src/call.js"],
+  ['const x = await import("fastify/lib/reply.js");', "fastify/lib/reply.js"],
+  ["const { buffer } = stream._readableState;", "_readableState"],
+  ["socket?._handle.readStop();", "_handle"],
+])("only the folder for internals may contain %s", (text, what) => {
+  const message = `inner/a.ts reaches into ${what}, which only runtime/internals may`;
+  expect(wrongImports("inner/a.ts", text, rules)).toEqual([message]);
+  expect(wrongImports("runtime/internals/a.ts", text, rules)).toEqual([]);
+});
+
+test("modules that a package exports are no internals", () => {
+  const text =
+    'import "undici"; import "@bufbuild/protobuf/wkt"; import "preact/hooks"; call(this.#_own, _own.b);';
+  expect(wrongImports("inner/a.ts", text, rules)).toEqual([]);
+});
+
 test("a file in a folder without a rule is refused", () => {
   expect(wrongImports("new/a.ts", "", rules)).toEqual(["new/a.ts is in a folder without a rule"]);
 });

@@ -6,8 +6,9 @@ import {
   type ServerHttp2Stream,
 } from "node:http2";
 import type { Socket } from "node:net";
+import { carrierOf } from "../../runtime/internals/tls-carrier.ts";
 import { createLoopPace } from "../../wires/loop-pace.ts";
-import { carrierOf, peerOf } from "../../wires/peer.ts";
+import { peerOf } from "../../wires/peer.ts";
 import { type ArrivalPace, WaitingStream } from "../requests/arrival-pace.ts";
 import {
   limitIdleness,

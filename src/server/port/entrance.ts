@@ -2,7 +2,7 @@ import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import type { Logger } from "pino";
 import type { NoteRefusal } from "../../pipeline/records/refusals.ts";
-import { carrierOf } from "../../wires/peer.ts";
+import { carrierOf } from "../../runtime/internals/tls-carrier.ts";
 import { refuseHttp2 } from "../connections/http2-sessions.ts";
 import type { TlsIdentity } from "../tls/identity.ts";
 import { createTlsLayer } from "../tls/layer.ts";

@@ -4,11 +4,11 @@ import type { Readable, Writable } from "node:stream";
 import type { Call } from "../../namespace/call/call.ts";
 import type { AccessEntry, NoteAccess } from "../../pipeline/records/access-entry.ts";
 import type { NoteRefusal, Refusal } from "../../pipeline/records/refusals.ts";
+import { meterEnd, meterRequest, meterWrites, type Traffic } from "../../runtime/internals/stream-methods.ts";
 import { type Arrival, arrivalOf, setArrival } from "../../wires/arrival.ts";
 import { peerOf } from "../../wires/peer.ts";
 import { withoutQuery } from "../../wires/rest/http.ts";
 import type { FindClient } from "./clients.ts";
-import { meterEnd, meterRequest, meterWrites, type Traffic } from "./meter.ts";
 
 /** Account of the requests of a server. */
 export interface Arrivals {

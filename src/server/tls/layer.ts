@@ -1,7 +1,8 @@
 import { constants } from "node:crypto";
 import type { Socket } from "node:net";
 import { createServer, type TLSSocket } from "node:tls";
-import { carrierOf, peerOf, setCertificate } from "../../wires/peer.ts";
+import { carrierOf } from "../../runtime/internals/tls-carrier.ts";
+import { peerOf, setCertificate } from "../../wires/peer.ts";
 import { LONGEST_ROUND_TRIP_MS } from "../connections/drain-session.ts";
 import { clientCertificateOf } from "./client-certificate.ts";
 import type { TlsIdentity } from "./identity.ts";

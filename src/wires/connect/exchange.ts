@@ -8,6 +8,7 @@ import type { Call } from "../../namespace/call/call.ts";
 import type { Reception } from "../../namespace/call/reception.ts";
 import type { ErrorName, LanceError } from "../../namespace/errors.ts";
 import type { NoteRefusal } from "../../pipeline/records/refusals.ts";
+import { changeWriteErrors } from "../../runtime/internals/stream-methods.ts";
 import { stopReading } from "../grpc/server-call.ts";
 import { isGone, isHttp2, withoutQuery } from "../rest/http.ts";
 import { discardBody } from "../rest/linger.ts";
@@ -105,12 +106,10 @@ export class ConnectExchange {
    */
   #explainErrors(): void {
     const { response } = this;
-    const write = response.write.bind(response) as (...args: unknown[]) => boolean;
     response.on("error", (error) => {
       error.cause ??= clientLeft();
     });
-    response.write = (piece: unknown, encoding: unknown, callback?: (error?: Error) => void) =>
-      write(piece, encoding, (error?: Error) => callback?.(error && brokenOff(error)));
+    changeWriteErrors(response, brokenOff);
   }
 
   #noteRefusal(refused: NoteRefusal | undefined): void {

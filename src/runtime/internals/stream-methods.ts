@@ -65,6 +65,13 @@ export function meterEnd(response: Writable, traffic: Traffic): void {
   meteredBy(response, traffic).end = countedEnd as Pass;
 }
 
+/** Changes the errors that a stream passes to the callbacks of its writes. */
+export function changeWriteErrors(response: Writable, change: (error: Error) => Error): void {
+  const write = response.write.bind(response) as (...args: unknown[]) => boolean;
+  response.write = (piece: unknown, encoding: unknown, callback?: (error?: Error) => void) =>
+    write(piece, encoding, (error?: Error) => callback?.(error && change(error)));
+}
+
 function meteredBy(stream: object, traffic: Traffic): Metered {
   const metered = stream as Metered;
   metered[TRAFFIC] = traffic;
