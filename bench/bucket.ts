@@ -3,6 +3,7 @@
 // of the pylance wheel, each on a catalog of its own behind a link of its own. The S3 server is versitygw.
 import { parseArgs } from "node:util";
 import { startS3 } from "../test/clients/support/store-servers.ts";
+import { runCached } from "./bucket/cached.ts";
 import { OPERATIONS, type Operation, prepareTables } from "./bucket/operations.ts";
 import { SIDES, type Side, startBase, startSide } from "./bucket/sides.ts";
 import { depthOf, kindsOf, type Trace, takeRequests, traceCall } from "./bucket/trace.ts";
@@ -56,13 +57,16 @@ const USAGE = {
   only: { type: "string", default: Object.keys(OPERATIONS).join(",") },
   base: { type: "string" },
   sides: { type: "string", default: SIDES.map((_, index) => index).join(",") },
+  cache: { type: "boolean", default: false },
+  rows: { type: "string", default: "50000" },
 } as const;
 
 /**
  * Runs the comparison. A run of five rounds without another checkout is kept for the documentation.
  *
  * Options: `--tables N,N`, `--delay MS`, `--rounds N` (0 counts requests alone), `--connections N`, `--only NAME,NAME`
- * of the operations, `--sides N,N` of the servers, and `--base DIR`, a checkout whose gateway is measured, too.
+ * of the operations, `--sides N,N` of the servers, and `--base DIR`, a checkout whose gateway is measured, too. `--cache`
+ * measures warm searches of a table of `--rows N` with and without the cache on disk instead.
  */
 export async function run(args: readonly string[]): Promise<void> {
   const { values } = parseArgs({ args: [...args], options: USAGE });
@@ -75,6 +79,7 @@ export async function run(args: readonly string[]): Promise<void> {
   ];
   const store = await startS3();
   try {
+    if (values.cache) return await runCached(store, Number(values.rows), delayMs, rounds);
     for (const tables of listed(values.tables).map(Number)) {
       const sides: Side[] = [];
       try {

@@ -70,6 +70,7 @@ export async function startGateway(
   const ownCache = workers === undefined ? await startCache(options, databases, log) : undefined;
   const cacheAccess = workers?.cache ?? ownCache?.access;
   const cache = cacheAccess && joinCache(cacheAccess);
+  if (cache !== undefined) metrics?.watchCache(cache.figures);
   const readAhead = createReadAhead({ maxBytes: options.readAheadBytes });
   const engineTurns = createEngineTurns(workers?.count);
   const answers = createAnswerBudget(answerBytesOf(options), workers?.answerBytes);

@@ -2,7 +2,7 @@ import { createPartBufferPool } from "../../arrow/ipc/part-buffer.ts";
 import type { ChangeContext } from "./batch/change-context.ts";
 import { createJournal } from "./batch/journal.ts";
 import { createWorkNotes } from "./batch/work-notes.ts";
-import { throughCache } from "./cache/join-cache.ts";
+import { fillingCache, throughCache } from "./cache/join-cache.ts";
 import { openBase } from "./catalog/base/base.ts";
 import { createLayout } from "./catalog/base/base-layout.ts";
 import { createCatalog } from "./catalog/catalog.ts";
@@ -148,6 +148,7 @@ export async function openDirectory(options: DirectoryBackendOptions): Promise<O
     maxUploadBytes,
     uploadPartBytes: options.uploadPartBytes ?? 32 * 1024 ** 2,
     uploadBuffers: createPartBufferPool(maxUploadBytes),
+    fillCache: fillingCache(options, opened.engineOptions),
     readAhead: options.readAhead ?? createReadAhead({ maxBytes: DEFAULT_READ_AHEAD_BYTES }),
     maxPageSize: options.maxPageSize ?? 10_000,
     maxSearchExpansions: options.maxSearchExpansions ?? 500,

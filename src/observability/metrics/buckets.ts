@@ -1,4 +1,4 @@
-import { SECONDS_BOUNDS } from "./declarations.ts";
+import { SECONDS_BOUNDS } from "../../namespace/figures/seconds-bounds.ts";
 
 /** Creates the counts of a histogram of seconds, all zero; the last one is for values above all bounds. */
 export function createCounts(): number[] {

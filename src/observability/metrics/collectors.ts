@@ -1,6 +1,7 @@
 import type { Metric, Registry } from "prom-client";
+import { SECONDS_BOUNDS } from "../../namespace/figures/seconds-bounds.ts";
 import { inSlices, type Steps } from "../../runtime/pace.ts";
-import { METRICS, type MetricDeclaration, SECONDS_BOUNDS } from "./declarations.ts";
+import { METRICS, type MetricDeclaration } from "./declarations.ts";
 import type { EventTallies } from "./event-tallies.ts";
 import type { Sources } from "./sources.ts";
 import type { HistogramSample, Sample, Tallies } from "./tallies.ts";
@@ -63,6 +64,12 @@ export function registerTallies(
     [METRICS.auditLost, () => [{ labels: [], value: tallies.linesLost("audit") }]],
     [METRICS.accessLost, () => [{ labels: [], value: tallies.linesLost("access") }]],
     [METRICS.sharedRateFailures, () => [{ labels: [], value: tallies.sharedRateFailures }]],
+    [METRICS.cacheBlocks, () => sources.namedOfCache(({ blocks }) => blocks)],
+    [METRICS.cacheBytes, () => sources.namedOfCache(({ bytes }) => bytes)],
+    [METRICS.cacheEvictions, () => sources.namedOfCache(({ evictions }) => evictions)],
+    [METRICS.cacheErrors, () => sources.namedOfCache(({ errors }) => errors)],
+    [METRICS.cacheForwarded, () => sources.ofCache(({ forwarded }) => forwarded)],
+    [METRICS.cacheStored, () => sources.namedOfCache(({ stored }) => stored)],
     [METRICS.upkeepRuns, () => upkeep.runs()],
     [METRICS.upkeepFragments, () => upkeep.sums("fragmentsRemoved")],
     [METRICS.upkeepVersions, () => upkeep.sums("versionsRemoved")],
@@ -84,12 +91,13 @@ export function registerTallies(
     });
   }
   registry.registerMetric(histogramOf(METRICS.seconds, () => tallies.seconds()));
+  registry.registerMetric(histogramOf(METRICS.cacheSeconds, () => sources.cacheSeconds()));
   registry.registerMetric(histogramOf(METRICS.upkeepSeconds, () => upkeep.seconds()));
 }
 
 /** The library's histogram counts every value itself; this one returns what the tallies have counted. */
 function histogramOf(declared: MetricDeclaration, samples: () => Iterable<HistogramSample>): Metric {
-  const { name, help } = declared;
+  const { name, help, aggregator = "sum" } = declared;
   const histogram = {
     name,
     help,
@@ -98,7 +106,7 @@ function histogramOf(declared: MetricDeclaration, samples: () => Iterable<Histog
       name,
       help,
       type: "histogram",
-      aggregator: "sum",
+      aggregator,
       values: await inSlices(valuesIn(declared, samples())),
     }),
   };

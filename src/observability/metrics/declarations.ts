@@ -141,6 +141,55 @@ export const METRICS = {
     labels: ["database", "decision"],
     help: "Decisions about upstreams.",
   },
+  cacheBlocks: {
+    name: "lance_gateway_cache_blocks_total",
+    type: "counter",
+    labels: ["source"],
+    help: "Blocks that reads of --cache-dir found in memory or on the disk, fetched from the bucket, or shared with another read that fetched them.",
+    aggregator: "max",
+  },
+  cacheBytes: {
+    name: "lance_gateway_cache_bytes_total",
+    type: "counter",
+    labels: ["kind"],
+    help: "Bytes of reads that were answered from the cache alone (hit), of blocks that came from the bucket (fetched), and of blocks that went to the disk (written).",
+    aggregator: "max",
+  },
+  cacheEvictions: {
+    name: "lance_gateway_cache_evictions_total",
+    type: "counter",
+    labels: ["place"],
+    help: "Blocks that left the memory or the disk of the cache for lack of room.",
+    aggregator: "max",
+  },
+  cacheErrors: {
+    name: "lance_gateway_cache_errors_total",
+    type: "counter",
+    labels: ["kind"],
+    help: "Blocks that failed their checksum (damaged), failures of the cache's disk, failed fetches from the bucket, and blocks that were not written because the disk was slower than the bucket (skipped).",
+    aggregator: "max",
+  },
+  cacheForwarded: {
+    name: "lance_gateway_cache_requests_forwarded_total",
+    type: "counter",
+    labels: [],
+    help: "Requests of the engine that the cache passed on to the bucket.",
+    aggregator: "max",
+  },
+  cacheStored: {
+    name: "lance_gateway_cache_stored_bytes",
+    type: "gauge",
+    labels: ["place"],
+    help: "Bytes of the blocks in the memory and on the disk of the cache.",
+    aggregator: "max",
+  },
+  cacheSeconds: {
+    name: "lance_gateway_cache_read_seconds",
+    type: "histogram",
+    labels: ["answer"],
+    help: "How long the engine's reads through the cache took, in seconds: a hit needs nothing of the bucket.",
+    aggregator: "max",
+  },
   upkeepRuns: {
     name: "lance_gateway_upkeep_runs_total",
     type: "counter",
@@ -232,8 +281,3 @@ export const METRICS = {
     help: "Workers that were replaced because they ended, or because their event loop was blocked; absent without --workers.",
   },
 } as const satisfies Record<string, MetricDeclaration>;
-
-/** Upper bounds of the histogram of seconds; a last bucket counts longer calls. */
-export const SECONDS_BOUNDS: readonly number[] = [
-  0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60,
-];

@@ -36,6 +36,7 @@ export interface Metrics {
   readonly watchBackend: Sources["watchBackend"];
   readonly forgetBackend: Sources["forgetBackend"];
   readonly watchConnections: Sources["watchConnections"];
+  readonly watchCache: Sources["watchCache"];
   readonly page: {
     /**
      * Returns the metrics, in the format that an `Accept` header prefers. Everyone who asks while a page is written
@@ -107,6 +108,7 @@ export function createMetrics(gather?: () => Promise<ProcessSnapshot>, build: Bu
     watchBackend: sources.watchBackend,
     forgetBackend: sources.forgetBackend,
     watchConnections: sources.watchConnections,
+    watchCache: sources.watchCache,
     page: {
       read: (accept) => readers[pageFormat(accept)](),
     },

@@ -1,6 +1,7 @@
 import type { BackendFigures } from "../../namespace/figures/backend-figures.ts";
+import type { CacheFigures } from "../../namespace/figures/cache-figures.ts";
 import type { ConnectionFigures } from "../../namespace/figures/connection-figures.ts";
-import type { Sample } from "./tallies.ts";
+import type { HistogramSample, Sample } from "./tallies.ts";
 
 /** Parts of the gateway that keep their own figures, which are read with the metrics. */
 export interface Sources {
@@ -15,12 +16,18 @@ export interface Sources {
   /** Returns a figure of the connections; nothing before the server listens. */
   ofConnections(read: (figures: ConnectionFigures) => number): Iterable<Sample>;
   traffic(): Iterable<Sample>;
+  /** Adds the cache of the process; without one, its metrics have no values. */
+  watchCache(figures: () => CacheFigures): void;
+  ofCache(read: (figures: CacheFigures) => number): Iterable<Sample>;
+  namedOfCache(read: (figures: CacheFigures) => Readonly<Record<string, number>>): Iterable<Sample>;
+  cacheSeconds(): Iterable<HistogramSample>;
 }
 
 /** Creates a set of sources, which is empty. */
 export function createSources(): Sources {
   const backends = new Map<string, () => BackendFigures>();
   let connections: (() => ConnectionFigures) | undefined;
+  let cache: (() => CacheFigures) | undefined;
 
   return {
     watchBackend: (database, figures) => void backends.set(database, figures),
@@ -45,6 +52,21 @@ export function createSources(): Sources {
       const { received, sent } = connections();
       yield { labels: ["received"], value: received };
       yield { labels: ["sent"], value: sent };
+    },
+    watchCache(figures) {
+      cache = figures;
+    },
+    *ofCache(read) {
+      if (cache !== undefined) yield { labels: [], value: read(cache()) };
+    },
+    *namedOfCache(read) {
+      if (cache === undefined) return;
+      for (const [name, value] of Object.entries(read(cache()))) yield { labels: [name], value };
+    },
+    *cacheSeconds() {
+      if (cache === undefined) return;
+      for (const [answer, { counts, sum }] of Object.entries(cache().durations))
+        yield { labels: [answer], counts, sum, exemplars: [] };
     },
   };
 }

@@ -24,6 +24,10 @@ export interface BlockCache {
   read(object: CachedObject, index: number): Promise<Buffer | undefined>;
   /** Keeps a block. */
   put(object: CachedObject, index: number, bytes: Buffer): void;
+  /** Has all blocks of an object stay as long as blocks that are read often. */
+  prefer(object: CachedObject): void;
+  /** Room for blocks on the disk and in memory, in bytes. */
+  readonly roomBytes: number;
   /** Drops an object that may have changed in the bucket. */
   forget(name: string): void;
   /** Drops an object that nobody reads and of which no block is here. */
@@ -48,6 +52,7 @@ export interface BlockCacheOptions {
 
 interface Kept extends CachedObject {
   isForgotten: boolean;
+  isPreferred: boolean;
   readonly blocks: Map<number, Block>;
 }
 
@@ -103,7 +108,6 @@ export function createBlockCache(options: BlockCacheOptions): BlockCache {
     const kept = object as Kept;
     if (kept.blocks.size > 0 || kept.loading.size > 0 || objects.get(kept.name) !== kept) return;
     objects.delete(kept.name);
-    counters.set("objects", objects.size);
   }
   function keepInMemory(block: Block, bytes: Buffer): void {
     block.bytes = bytes;
@@ -129,7 +133,7 @@ export function createBlockCache(options: BlockCacheOptions): BlockCache {
   /** Takes a slot for a block, from another one if all are in use. */
   function takeSlot(block: Block): number | undefined {
     if (disk === undefined || slots === undefined) return undefined;
-    slots.add(block, 1, block.object.kind !== "data");
+    slots.add(block, 1, block.object.kind !== "data" || block.object.isPreferred);
     const number = free.pop() ?? (unused < disk.count ? unused++ : undefined);
     // The slot that has become free is still being written.
     if (number === undefined) slots.remove(block);
@@ -195,16 +199,20 @@ export function createBlockCache(options: BlockCacheOptions): BlockCache {
       leaveSlot(block);
     }
     object.blocks.clear();
-    counters.set("objects", objects.size);
     counters.set("memoryBytes", memory.weight);
   }
   function open(facts: ObjectFacts): Kept {
     const known = objects.get(facts.name);
     if (known !== undefined && known.tag === facts.tag && known.size === facts.size) return known;
     forget(facts.name);
-    const object: Kept = { ...facts, blocks: new Map(), loading: new Map(), isForgotten: false };
+    const object: Kept = {
+      ...facts,
+      blocks: new Map(),
+      loading: new Map(),
+      isForgotten: false,
+      isPreferred: false,
+    };
     objects.set(facts.name, object);
-    counters.set("objects", objects.size);
     return object;
   }
   return {
@@ -255,6 +263,12 @@ export function createBlockCache(options: BlockCacheOptions): BlockCache {
       keepInMemory(block, bytes);
       writeSoon(block, bytes);
       dropIfEmpty(block);
+    },
+    prefer(object) {
+      (object as Kept).isPreferred = true;
+    },
+    get roomBytes() {
+      return memoryBytes + (disk?.count ?? 0) * blockBytes;
     },
     forget,
     release,

@@ -1,3 +1,6 @@
+import type { CacheDurations, CacheFigures } from "../../../namespace/figures/cache-figures.ts";
+import { SECONDS_BOUNDS } from "../../../namespace/figures/seconds-bounds.ts";
+
 /** Names of the counters, in the order of its shared memory. */
 const NAMES = [
   "hitsMemory",
@@ -16,30 +19,18 @@ const NAMES = [
   "storeErrors",
   "diskBytes",
   "memoryBytes",
-  "objects",
 ] as const;
 
 /** Name of a counter. */
 export type CounterName = (typeof NAMES)[number];
 
-/** Upper bounds of the histograms of seconds. */
-export const CACHE_SECONDS_BOUNDS: readonly number[] = [
-  0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60,
-];
-
 /** How a read was answered: from the cache alone, or with bytes of the bucket. */
 export type Answered = "hit" | "miss";
 
-const BUCKETS = CACHE_SECONDS_BOUNDS.length + 1;
+const BUCKETS = SECONDS_BOUNDS.length + 1;
 /** The counts of the buckets of a histogram, and their sum in microseconds. */
 const HISTOGRAM = BUCKETS + 1;
 const LENGTH = NAMES.length + 2 * HISTOGRAM;
-
-/** Durations of reads. */
-export interface Durations {
-  readonly counts: readonly number[];
-  readonly sumSeconds: number;
-}
 
 /** Counters that one thread writes and all threads of the process read. */
 export interface CacheCounters {
@@ -49,7 +40,7 @@ export interface CacheCounters {
   get(name: CounterName): number;
   /** Notes how long a read took. */
   time(answered: Answered, seconds: number): void;
-  durations(answered: Answered): Durations;
+  durations(answered: Answered): CacheDurations;
 }
 
 /** Opens the counters in shared memory, which is allocated by default. */
@@ -72,7 +63,7 @@ export function openCounters(buffer = new SharedArrayBuffer(LENGTH * 8)): CacheC
     },
     get: (name) => cells[indices[name]] as number,
     time(answered, seconds) {
-      const found = CACHE_SECONDS_BOUNDS.findIndex((bound) => seconds <= bound);
+      const found = SECONDS_BOUNDS.findIndex((bound) => seconds <= bound);
       add(startOf(answered) + (found < 0 ? BUCKETS - 1 : found), 1);
       add(startOf(answered) + BUCKETS, seconds * 1e6);
     },
@@ -80,8 +71,31 @@ export function openCounters(buffer = new SharedArrayBuffer(LENGTH * 8)): CacheC
       const start = startOf(answered);
       return {
         counts: [...cells.subarray(start, start + BUCKETS)],
-        sumSeconds: (cells[start + BUCKETS] as number) / 1e6,
+        sum: (cells[start + BUCKETS] as number) / 1e6,
       };
     },
+  };
+}
+
+/** Returns the counts for metrics. */
+export function figuresOf({ get, durations }: CacheCounters): CacheFigures {
+  return {
+    blocks: {
+      memory: get("hitsMemory"),
+      disk: get("hitsDisk"),
+      fetched: get("misses"),
+      shared: get("shared"),
+    },
+    bytes: { hit: get("hitBytes"), fetched: get("fetchedBytes"), written: get("writtenBytes") },
+    evictions: { memory: get("evictedMemory"), disk: get("evictedDisk") },
+    errors: {
+      damaged: get("damagedBlocks"),
+      disk: get("diskErrors"),
+      bucket: get("storeErrors"),
+      skipped: get("skippedWrites"),
+    },
+    forwarded: get("forwarded"),
+    stored: { memory: get("memoryBytes"), disk: get("diskBytes") },
+    durations: { hit: durations("hit"), miss: durations("miss") },
   };
 }

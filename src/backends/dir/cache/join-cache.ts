@@ -1,7 +1,8 @@
 import { request } from "node:http";
+import type { CacheFigures } from "../../../namespace/figures/cache-figures.ts";
 import { placeOf } from "../stores/open-store.ts";
 import type { StorageOptions } from "../stores/storage-options.ts";
-import { type CacheCounters, openCounters } from "./counters.ts";
+import { figuresOf, openCounters } from "./counters.ts";
 
 /** How a thread of the process reaches the cache; it contains a secret. */
 export interface CacheAccess {
@@ -12,7 +13,13 @@ export interface CacheAccess {
 
 /** The cache of the process, as a backend uses it. */
 export interface BucketCache {
-  readonly counters: CacheCounters;
+  figures(): CacheFigures;
+  /**
+   * Reads whole files into the cache, in their order, until it has no more room. Files that are not cacheable are left out.
+   *
+   * @param options those with which the gateway itself reaches the bucket
+   */
+  fill(options: StorageOptions, bucket: string, keys: readonly string[], signal: AbortSignal): Promise<void>;
   /** Returns the options with which the engine reaches a bucket through the cache, of those with which it reaches the service itself. */
   engineOptions(options: StorageOptions): Promise<StorageOptions>;
 }
@@ -22,6 +29,15 @@ export const CACHE_SECRET_HEADER = "x-lance-gateway-secret";
 
 /** Path of the requests that register the options of a service. */
 export const STORES_PATH = "/-/stores";
+
+/** Path of the requests that read files into the cache. */
+export const FILL_PATH = "/-/fill";
+
+/** Body of a request that reads files into the cache. */
+export interface FillRequest extends StoreKey {
+  readonly bucket: string;
+  readonly keys: readonly string[];
+}
 
 /**
  * Options that the listener takes over, without the names of their service: what is left, such as encryption by the service, the engine
@@ -38,11 +54,19 @@ const TAKEN_OVER: ReadonlySet<string> = new Set([
 
 /** Joins the cache that another thread has started. */
 export function joinCache(access: CacheAccess): BucketCache {
-  const { port, secret, counters } = access;
+  const { port, secret } = access;
+  const counters = openCounters(access.counters);
+  async function register(options: StorageOptions): Promise<string> {
+    return (JSON.parse(await post(access, STORES_PATH, { options })) as StoreKey).accessKeyId;
+  }
   return {
-    counters: openCounters(counters),
+    figures: () => figuresOf(counters),
+    async fill(options, bucket, keys, signal) {
+      const accessKeyId = await register(options);
+      await post(access, FILL_PATH, { accessKeyId, bucket, keys } satisfies FillRequest, signal);
+    },
     async engineOptions(options) {
-      const { accessKeyId } = JSON.parse(await post(access, STORES_PATH, { options })) as StoreKey;
+      const accessKeyId = await register(options);
       const kept = Object.entries(options).filter(
         ([name]) => !TAKEN_OVER.has(name.toLowerCase().replace(/^(?:aws|s3)_/, "")),
       );
@@ -70,6 +94,19 @@ export async function throughCache(
   return cache !== undefined && placeOf(root)?.scheme === "s3" ? cache.engineOptions(options) : options;
 }
 
+/** Reads files of a directory into its cache, those of the first keys first. */
+type FillCache = (keys: readonly string[], signal: AbortSignal) => Promise<void>;
+
+/** Returns the function that fills the cache of a root; undefined without a cache. */
+export function fillingCache(
+  { root, cache }: { readonly root: string; readonly cache?: BucketCache | undefined },
+  options: StorageOptions,
+): FillCache | undefined {
+  const place = placeOf(root);
+  if (cache === undefined || place?.scheme !== "s3") return undefined;
+  return (keys, signal) => cache.fill(options, place.bucket, keys, signal);
+}
+
 /** Answer to the registration of a store. */
 export interface StoreKey {
   /** With this id, the engine's requests are for the store. */
@@ -77,11 +114,16 @@ export interface StoreKey {
 }
 
 /** @throws Error with a single line, if the cache refuses. */
-function post({ port, secret }: CacheAccess, path: string, body: object): Promise<string> {
+function post(
+  { port, secret }: CacheAccess,
+  path: string,
+  body: object,
+  signal?: AbortSignal,
+): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
   const headers = { [CACHE_SECRET_HEADER]: secret, "content-type": "application/json" };
   const outgoing = request(
-    { host: "127.0.0.1", port, path, method: "POST", headers, agent: false },
+    { host: "127.0.0.1", port, path, method: "POST", headers, agent: false, ...(signal && { signal }) },
     (answer) => {
       const pieces: Buffer[] = [];
       answer.on("data", (piece: Buffer) => pieces.push(piece));

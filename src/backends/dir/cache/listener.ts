@@ -5,6 +5,7 @@ import { pipeline } from "node:stream/promises";
 import type { BlockCache } from "./block-cache.ts";
 import { cacheableKindOf } from "./cacheable.ts";
 import type { CacheCounters } from "./counters.ts";
+import type { FillRequest } from "./join-cache.ts";
 import { parseRange } from "./ranges.ts";
 import { type CachedRead, createReadThrough, RefusedError, UncacheableError } from "./read-through.ts";
 import type { ObjectFacts } from "./record.ts";
@@ -26,7 +27,11 @@ export interface ListenerOptions {
   /** Returns the name of an object in the cache. */
   readonly nameOf: (object: string) => string;
   /** Answers requests that are not of the S3 protocol; returns whether it does. */
-  readonly control?: (incoming: IncomingMessage, response: ServerResponse) => boolean;
+  readonly control?: (
+    incoming: IncomingMessage,
+    response: ServerResponse,
+    fill: (request: FillRequest, signal: AbortSignal) => Promise<void>,
+  ) => boolean;
   readonly onError: (error: Error) => void;
   /** Default: a free port. */
   readonly port?: number | undefined;
@@ -126,8 +131,29 @@ export async function startListener(options: ListenerOptions): Promise<CacheList
     } else await pipeline(found.body, response);
   }
 
+  async function fill({ accessKeyId, bucket, keys }: FillRequest, signal: AbortSignal): Promise<void> {
+    const upstream = upstreamOf(accessKeyId);
+    if (upstream === undefined) throw new Error("the store is not registered");
+    let bytes = 0;
+    for (const key of keys) {
+      const kind = cacheableKindOf(key);
+      if (kind === undefined) continue;
+      const name = nameOf(`${await upstream.addressOf(bucket)} ${key}`);
+      const found = await readThrough({ upstream, bucket, key, kind, name, range: undefined });
+      if (found === undefined) continue;
+      cache.prefer(found.facts);
+      for await (const piece of found.bytes) {
+        bytes += piece.length;
+        // The rest would only evict the beginning.
+        if (signal.aborted || bytes > cache.roomBytes) return;
+        if (bytes % FILL_PAUSE < piece.length) await cache.settled();
+      }
+    }
+    await cache.settled();
+  }
+
   const server = createServer((incoming, response) => {
-    if (control?.(incoming, response) === true) return;
+    if (control?.(incoming, response, fill) === true) return;
     answer(incoming, response).catch((error: unknown) => {
       if (error instanceof RefusedError && !response.headersSent) {
         const headers = { ...endToEnd(error.headers), "content-length": error.body.length };
@@ -162,6 +188,9 @@ function untilWritable(response: ServerResponse): Promise<void> {
     response.on("drain", done).on("close", done);
   });
 }
+
+/** Bytes after which a fill waits for the disk. */
+const FILL_PAUSE = 8 * 2 ** 20;
 
 /** Conditions of reads, which the service decides. */
 const CONDITIONS = ["if-match", "if-none-match", "if-modified-since", "if-unmodified-since", "if-range"];

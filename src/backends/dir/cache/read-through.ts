@@ -20,7 +20,7 @@ export interface CachedRead {
 
 /** Bytes of an object. */
 export interface ReadResult {
-  readonly facts: ObjectFacts;
+  readonly facts: CachedObject;
   readonly start: number;
   readonly end: number;
   /** Yields the bytes; throws a {@link RefusedError} or the error of the connection. */

@@ -1,7 +1,7 @@
 import { randomBytes, timingSafeEqual } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { StorageOptions } from "../stores/storage-options.ts";
-import { CACHE_SECRET_HEADER, STORES_PATH } from "./join-cache.ts";
+import { CACHE_SECRET_HEADER, FILL_PATH, type FillRequest, STORES_PATH } from "./join-cache.ts";
 import { openUpstream, type Upstream } from "./upstream.ts";
 
 /** Storage options, and the access key id for them. */
@@ -13,8 +13,12 @@ export interface RegisteredStore {
 /** The services that the engines of the process reach through the cache. */
 export interface StoreRegistry {
   upstreamOf(accessKeyId: string): Upstream | undefined;
-  /** Answers the requests that register options; returns whether a request is one. */
-  control(incoming: IncomingMessage, response: ServerResponse): boolean;
+  /** Answers the requests of the gateway itself; returns whether a request is one. */
+  control(
+    incoming: IncomingMessage,
+    response: ServerResponse,
+    fill: (request: FillRequest, signal: AbortSignal) => Promise<void>,
+  ): boolean;
   close(): void;
 }
 
@@ -27,8 +31,8 @@ export interface StoreRegistryOptions {
   readonly onRegistered: (store: RegisteredStore) => void;
 }
 
-/** Largest registration, in bytes. */
-const MAX_BYTES = 2 ** 20;
+/** Largest request of the gateway, in bytes: a table may have many files. */
+const MAX_BYTES = 256 * 2 ** 20;
 
 /** Creates the registry. Equal options have a single access key id, so that workers share a client of the service. */
 export async function createStoreRegistry(options: StoreRegistryOptions): Promise<StoreRegistry> {
@@ -62,10 +66,18 @@ export async function createStoreRegistry(options: StoreRegistryOptions): Promis
   }
   return {
     upstreamOf: (accessKeyId) => upstreams.get(accessKeyId),
-    control(incoming, response) {
-      if (incoming.url !== STORES_PATH || !hasSecret(incoming, secret)) return false;
-      register(incoming).then(
-        (accessKeyId) => response.end(JSON.stringify({ accessKeyId })),
+    control(incoming, response, fill) {
+      const { url = "" } = incoming;
+      if (![STORES_PATH, FILL_PATH].includes(url) || !hasSecret(incoming, secret)) return false;
+      const stop = new AbortController();
+      response.once("close", () => stop.abort());
+      const answer = async () => {
+        if (url === STORES_PATH) return { accessKeyId: await register(incoming) };
+        await fill(JSON.parse(await textIn(incoming)) as FillRequest, stop.signal);
+        return {};
+      };
+      answer().then(
+        (found) => response.end(JSON.stringify(found)),
         (error: Error) => response.writeHead(400).end(error.message),
       );
       return true;
@@ -87,7 +99,7 @@ async function textIn(incoming: IncomingMessage): Promise<string> {
   let bytes = 0;
   for await (const piece of incoming) {
     bytes += (piece as Buffer).length;
-    if (bytes > MAX_BYTES) throw new Error("the storage options are too long");
+    if (bytes > MAX_BYTES) throw new Error("the request is too long");
     pieces.push(piece as Buffer);
   }
   return Buffer.concat(pieces).toString();

@@ -35,6 +35,8 @@ export interface ReadContext {
   readonly readAhead: ReadAhead;
   /** Maximum number of words to which the fuzzy conditions of a search may expand together. */
   readonly maxSearchExpansions: number;
+  /** Reads files into the cache on disk, those of the first keys first. Default: none. */
+  readonly fillCache?: ((keys: readonly string[], signal: AbortSignal) => Promise<void>) | undefined;
 }
 
 /** The limit of listings. */

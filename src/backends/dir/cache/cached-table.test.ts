@@ -1,0 +1,165 @@
+import assert from "node:assert/strict";
+import { create } from "@bufbuild/protobuf";
+import { type TestContext, test } from "vitest";
+import { startTestCache, type TestCache } from "../../../../test/fixtures/dir/cache.ts";
+import {
+  clientOf,
+  silent,
+  type TestClient,
+  temporaryDirectory,
+} from "../../../../test/fixtures/dir/directory-backend.ts";
+import { idsOf, rows } from "../../../../test/fixtures/dir/rows.ts";
+import { beginCall } from "../../../../test/support/caller.ts";
+import type { S3Request } from "../../../../test/support/s3-server.ts";
+import { until } from "../../../../test/support/until.ts";
+import { LanceDbService } from "../../../gen/lance/gateway/v1/lancedb_pb.ts";
+import { parseIdentifier } from "../../../namespace/identifier.ts";
+import { createDirectoryBackend, type DirectoryBackend } from "../index.ts";
+import { cacheableKindOf } from "./cacheable.ts";
+
+const IDS = Array.from({ length: 3_000 }, (_, index) => index);
+
+function openBackend({ s3, joined }: TestCache, more = {}): Promise<DirectoryBackend> {
+  const options = { root: "s3://lance/root", storageOptions: s3.options, log: silent, maintenance: false };
+  return createDirectoryBackend({ ...options, cache: joined, ...more });
+}
+
+async function openClient(cached: TestCache, more = {}): Promise<TestClient> {
+  return clientOf(await openBackend(cached, more));
+}
+
+async function createTable(client: TestClient): Promise<void> {
+  await client.upload("createTable", "t", {}, rows(IDS));
+  await client.call("createTableIndex", "t", { column: "vector", indexType: "IVF_FLAT" });
+  await client.call("createTableScalarIndex", "t", { column: "name", indexType: "FTS" });
+  await until(async () => (await client.call("listTableIndices", "t")).indexes.length === 2);
+}
+
+/** Searches that read index parts and rows. */
+const SEARCHES = {
+  vector: { k: 3n, vector: { singleVector: [7, 7] } },
+  text: { k: 3n, vector: {}, fullTextQuery: { stringQuery: { query: "7" } } },
+  filter: { k: 3n, vector: {}, filter: "id = 7" },
+};
+
+async function searchAll(client: TestClient): Promise<void> {
+  for (const [name, search] of Object.entries(SEARCHES))
+    assert.ok(idsOf(await client.query("t", search)).includes(7), name);
+}
+
+/** Waits until the work after a call has ended, and forgets its requests. */
+async function whenQuiet({ s3 }: TestCache): Promise<void> {
+  do await new Promise((resolve) => setTimeout(resolve, 200));
+  while (s3.take().length > 0);
+}
+
+const opened = (t: TestContext, options = {}) => startTestCache(t, { blockBytes: 128 * 1024, ...options });
+
+test("a warm search asks the bucket only whether the catalog and the table are the newest", async (t) => {
+  const cached = await opened(t);
+  const client = await openClient(cached);
+  await createTable(client);
+  await searchAll(client);
+  for (const [name, search] of Object.entries(SEARCHES)) {
+    await whenQuiet(cached);
+    await client.query("t", search);
+    const requests = cached.s3.take().map(({ kind, key }) => `${kind} ${key.replace(/\d{20}/, "N")}`);
+    assert.deepEqual(
+      requests.sort(),
+      [
+        "HEAD root/data/__manifest/_versions/N.manifest",
+        "HEAD root/data/__manifest/_versions/N.manifest",
+        "LIST root/data/t.lance/_versions/",
+      ],
+      name,
+    );
+  }
+  await client.close();
+});
+
+test("a search after a restart reads rows and indices from the disk", async (t) => {
+  const directory = await temporaryDirectory(t);
+  const first = await opened(t, { directory });
+  const client = await openClient(first);
+  await createTable(client);
+  await searchAll(client);
+  await client.close();
+  await first.close();
+  const again = await opened(t, { directory, s3: first.s3 });
+  const reader = await openClient(again);
+  first.s3.take();
+  await searchAll(reader);
+  const isCacheable = ({ kind, key }: S3Request) => kind === "GET" && cacheableKindOf(key) === "data";
+  assert.deepEqual(first.s3.take().filter(isCacheable), []);
+  assert.ok(again.counters.get("hitsDisk") > 0);
+  await reader.close();
+});
+
+test("a table that is dropped and created again, and the rows of another writer, are read as they are", async (t) => {
+  const directory = await temporaryDirectory(t);
+  const cached = await opened(t, { directory });
+  const client = await openClient(cached);
+  // It writes without the cache.
+  const writer = await openClient(cached, { cache: undefined });
+  for (let round = 1; round <= 3; round += 1) {
+    await writer.upload("createTable", "t", {}, rows([round, 100 + round]));
+    assert.deepEqual(idsOf(await client.query("t", { k: 10n, vector: {} })), [round, 100 + round]);
+    await writer.upload("insertIntoTable", "t", {}, rows([200 + round]));
+    await writer.call("deleteFromTable", "t", { predicate: `id = ${round}` });
+    assert.deepEqual(idsOf(await client.query("t", { k: 10n, vector: {} })).sort(), [
+      100 + round,
+      200 + round,
+    ]);
+    await writer.call("dropTable", "t");
+  }
+  await Promise.all([client.close(), writer.close()]);
+});
+
+test("two caches on the same files answer the same rows", async (t) => {
+  const directory = await temporaryDirectory(t);
+  const first = await opened(t, { directory, memoryBytes: 1 });
+  // A lock keeps processes apart; without it, their blocks overwrite each other's.
+  const second = await opened(t, { directory, s3: first.s3, memoryBytes: 1 });
+  const [one, two] = [await openClient(first), await openClient(second)];
+  await createTable(one);
+  await one.upload("createTable", "u", {}, rows([1, 2, 3]));
+  for (let round = 0; round < 3; round += 1) {
+    await Promise.all([searchAll(one), searchAll(two)]);
+    assert.deepEqual(idsOf(await two.query("u", { k: 10n, vector: {} })), [1, 2, 3]);
+    assert.deepEqual(idsOf(await one.query("u", { k: 10n, vector: {} })), [1, 2, 3]);
+  }
+  await Promise.all([one.close(), two.close()]);
+});
+
+test("a prewarmed table is searched without reads of the bucket, by a gateway that has never read it", async (t) => {
+  const writer = await opened(t);
+  const client = await openClient(writer);
+  await createTable(client);
+  const cached = await opened(t, { s3: writer.s3, directory: await temporaryDirectory(t) });
+  const backend = await openBackend(cached);
+  const reader = clientOf(backend);
+  const method = LanceDbService.method.prewarmData;
+  const prewarm = backend.extensions?.prewarmData;
+  await prewarm?.(create(method.input, {}), beginCall(method, { id: parseIdentifier("t") }));
+  writer.s3.take();
+  await searchAll(reader);
+  const read = writer.s3
+    .take()
+    .filter(({ kind, key }) => kind === "GET" && cacheableKindOf(key) !== undefined);
+  assert.deepEqual(read, []);
+  await Promise.all([client.close(), reader.close()]);
+});
+
+test("within the staleness, a warm search asks for the table's newest version alone", async (t) => {
+  const cached = await opened(t);
+  const client = await openClient(cached, { maxStalenessMs: 60_000 });
+  await createTable(client);
+  await searchAll(client);
+  await whenQuiet(cached);
+  await client.query("t", SEARCHES.filter);
+  assert.deepEqual(
+    cached.s3.take().map(({ kind, key }) => `${kind} ${key}`),
+    ["LIST root/data/t.lance/_versions/"],
+  );
+  await client.close();
+});
