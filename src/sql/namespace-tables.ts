@@ -68,8 +68,10 @@ async function openTable(
   const described = await namespace.describeTable({ id, version: asked, branch }, { signal });
   const version = asked ?? described.version;
   const state = { id, version, branch };
-  const schema = await allOf(namespace.queryTable({ ...state, filter: "false", k: 1n }, { signal }).bytes());
-  const rows = await namespace.countTableRows(state, { signal });
+  const [schema, rows] = await Promise.all([
+    allOf(namespace.queryTable({ ...state, filter: "false", k: 1n }, { signal }).bytes()),
+    namespace.countTableRows(state, { signal }),
+  ]);
   return { ...name, version, schema: Buffer.concat([schema, END_OF_STREAM]), rows: Number(rows.count) };
 }
 
