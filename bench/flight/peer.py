@@ -37,8 +37,10 @@ class Server(flight.FlightServerBase):
         return flight.RecordBatchStream(self.table)
 
     def do_put(self, context, descriptor, reader, writer):
-        self.table = reader.read_all()
-        writer.write(b"{}")
+        # The first message has the gateway's options alone.
+        batches = [chunk.data for chunk in reader if chunk.data is not None]
+        self.table = pa.Table.from_batches(batches, reader.schema)
+        writer.write(pa.py_buffer(b"{}"))
 
 
 def put(client, table):

@@ -15,18 +15,25 @@ const MAX_BODY_BYTES = 2 ** 31 - 1 - MAX_METADATA_BYTES - 64;
 /** Bytes before a message of gRPC: a flag and a length. */
 const GRPC_HEAD_BYTES = 5;
 
+/** Least size of a frame whose memory serves again: a stream takes all of such a frame before it asks for the next message. */
+const REUSED_BYTES = 256 * 1024;
+
 /** Tags of `data_header` and `data_body`. */
 const HEADER_TAG = [0x12];
 const BODY_TAG = [0xc2, 0x3e];
 
 /**
  * Cuts an Arrow IPC stream, which arrives split anywhere, into messages of Flight. Each byte is copied once, into the frame that is sent, so that
- * the memory of a chunk is free when the next one is asked for.
+ * the memory of a chunk is free when the next one is asked for. So is that of a large frame: the collector would take longer than the copy.
  *
  * @throws LanceError ServiceUnavailable for a stream that is not whole: the catalog is at fault
  */
 export async function* flightData(chunks: AsyncIterable<Uint8Array>): AsyncIterable<Message> {
-  const reader = createMessageReader();
+  let spare: Buffer | undefined;
+  const reader = createMessageReader((length) => {
+    if (spare === undefined || spare.byteLength < length) spare = Buffer.allocUnsafeSlow(length);
+    return spare.subarray(0, length);
+  });
   for await (const chunk of chunks) {
     for (let at = 0; at < chunk.byteLength && !reader.ended; ) {
       at += reader.add(chunk.subarray(at));
@@ -37,7 +44,8 @@ export async function* flightData(chunks: AsyncIterable<Uint8Array>): AsyncItera
   if (reader.isInside) throw broken("it ends in the middle of a message");
 }
 
-function createMessageReader() {
+/** @param memoryOf returns memory for a large frame */
+function createMessageReader(memoryOf: (length: number) => Buffer) {
   let part: "prefix" | "metadata" | "body" = "prefix";
   /** Buffer that is filled now: the prefix, the metadata or the frame. */
   let target: Buffer = Buffer.alloc(8);
@@ -64,7 +72,7 @@ function createMessageReader() {
       case "metadata": {
         const { bodyLength } = headOf(target);
         if (bodyLength > MAX_BODY_BYTES) throw broken(`a batch has ${bodyLength} bytes`);
-        const { frame, bodyAt } = openFrame(target, bodyLength);
+        const { frame, bodyAt } = openFrame(target, bodyLength, memoryOf);
         begin("body", frame, bodyAt, frame.byteLength);
         if (bodyLength === 0) complete();
         return;
@@ -101,11 +109,16 @@ function createMessageReader() {
 }
 
 /** Returns a frame with everything but the body. */
-function openFrame(metadata: Uint8Array, bodyLength: number): { frame: Buffer; bodyAt: number } {
+function openFrame(
+  metadata: Uint8Array,
+  bodyLength: number,
+  memoryOf: (length: number) => Buffer,
+): { frame: Buffer; bodyAt: number } {
   const header = [...HEADER_TAG, ...varint(metadata.byteLength)];
   const body = bodyLength === 0 ? [] : [...BODY_TAG, ...varint(bodyLength)];
   const length = header.length + metadata.byteLength + body.length + bodyLength;
-  const frame = Buffer.allocUnsafeSlow(GRPC_HEAD_BYTES + length);
+  const bytes = GRPC_HEAD_BYTES + length;
+  const frame = bytes < REUSED_BYTES ? Buffer.allocUnsafeSlow(bytes) : memoryOf(bytes);
   frame[0] = 0;
   frame.writeUInt32BE(length, 1);
   let at = GRPC_HEAD_BYTES;

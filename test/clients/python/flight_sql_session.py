@@ -6,6 +6,8 @@ import time
 import urllib.request
 
 import adbc_driver_flightsql.dbapi as flight_sql
+import pandas as pd
+import polars as pl
 import pyarrow as pa
 
 connection = flight_sql.connect(f"grpc://{sys.argv[1]}", autocommit=True)
@@ -70,6 +72,16 @@ schemas = {each["db_schema_name"]: each["db_schema_tables"] for each in catalog[
 assert (table["table_name"], table["table_type"]) == ("sql_rows", "TABLE"), table
 assert [column["column_name"] for column in table["table_columns"]] == ["id", "name"], table
 
+frame = pd.DataFrame({"id": [1, 2, 3], "name": ["a", "b", None]})
+assert frame.to_sql("sql_pandas", connection, index=False) == 3
+found = pd.read_sql("SELECT name FROM sql_pandas WHERE id < 3 ORDER BY id", connection)
+assert found["name"].tolist() == ["a", "b"], found
+assert pl.from_pandas(frame).write_database("sql_polars", connection, engine="adbc") == 3
+found = pl.read_database("SELECT sum(id) AS n FROM sql_polars", connection)
+assert found["n"].to_list() == [6], found
+batches = pl.read_database("FROM sql_polars", connection, iter_batches=True, batch_size=2)
+assert sum(batch.height for batch in batches) == 3
+
 endless = connection.cursor()
 threading.Timer(1, endless.adbc_cancel).start()
 began = time.monotonic()
@@ -88,5 +100,7 @@ cursor.close()
 connection.close()
 # Later sessions at this gateway list the root.
 json_type = {"content-type": "application/json"}
-urllib.request.urlopen(urllib.request.Request(f"http://{sys.argv[1]}/v1/table/sql_rows/drop", b"{}", json_type))
+for table in ("sql_rows", "sql_pandas", "sql_polars"):
+    drop = f"http://{sys.argv[1]}/v1/table/{table}/drop"
+    urllib.request.urlopen(urllib.request.Request(drop, b"{}", json_type))
 print("ok")
