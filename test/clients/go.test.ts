@@ -37,3 +37,17 @@ describe("a gRPC client generated for Go", () => {
     recordPrinted(await runSession(program, [gateway.address, writeArrowFiles()]));
   });
 });
+
+describe("arrow-go's client for Flight SQL", () => {
+  let gateway: GatewayProcess;
+  beforeAll(async () => {
+    gateway = await startGateway();
+  });
+  afterAll(() => gateway.close());
+
+  it("has an ordinary session", async () => {
+    const program = join(cache, "bin", "go-flight-session");
+    await runTool("go", ["build", "-o", program, "."], { cwd: join(import.meta.dirname, "go-flight") });
+    await runTool(program, [gateway.address]);
+  });
+});
