@@ -14,6 +14,9 @@ export function placeOf(options: ServeOptions): string {
     case "grpc":
       return options.addresses.join(", ");
     case "glue":
+    case "polaris":
+    case "lakekeeper":
+    case "unity":
       return foreignPlaceOf(options);
     default:
       return options.backend;

@@ -132,7 +132,10 @@ describe("wrong use", () => {
     [["drop", "n", "--cascade", ...nowhere], /^--cascade has no effect without --namespace$/],
     [["query", "t", "--vector-column", "v", ...nowhere], /^--vector-column has no effect without --vector$/],
     [["gc", "--yes", "--root", "x"], /^--yes has no effect without --delete$/],
-    [["ls", "--header", "a=b"], /^--header is for the backend rest or grpc, and the backend is dir$/],
+    [
+      ["ls", "--header", "a=b"],
+      /^--header is for the backend rest or grpc or polaris or lakekeeper or unity, and the backend is dir$/,
+    ],
     [["ls", "--upstream-key", "x", ...nowhere], /^--upstream-key has no effect without --upstream-cert$/],
     [
       ["serve", "--root", "x", "--upstream-timeout", "5s"],
@@ -140,7 +143,7 @@ describe("wrong use", () => {
     ],
     [
       ["serve", "--upstream-timeout", "5s"],
-      /^--upstream-timeout is for the backend rest or grpc or glue, and/,
+      /^--upstream-timeout is for the backend rest or grpc or glue or polaris or lakekeeper or unity, and/,
     ],
     [["serve", "--opa-timeout", "5s"], /^--opa-timeout has no effect without --opa-url$/],
     [["serve", "--worker-timeout", "9s"], /^--worker-timeout has no effect with --workers 1$/],

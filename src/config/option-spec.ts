@@ -1,11 +1,26 @@
 /** Kinds of backends; `other` covers the backends of plugins, packages and files. */
-export const BACKEND_KINDS = ["dir", "rest", "grpc", "glue", "other"] as const;
+export const BACKEND_KINDS = [
+  "dir",
+  "rest",
+  "grpc",
+  "glue",
+  "polaris",
+  "lakekeeper",
+  "unity",
+  "other",
+] as const;
 
 /** Kinds of backends with an upstream that speaks the gateway's own API. */
 export const UPSTREAM_KINDS = ["rest", "grpc"] as const;
 
+/** Kinds of foreign catalogs that the gateway calls by its own HTTP client. */
+const HTTP_CATALOG_KINDS = ["polaris", "lakekeeper", "unity"] as const;
+
 /** Kinds of foreign catalogs. */
-export const CATALOG_KINDS = ["glue"] as const;
+export const CATALOG_KINDS = ["glue", ...HTTP_CATALOG_KINDS] as const;
+
+/** Kinds of backends whose upstream gets the gateway's headers, certificates and credentials. */
+export const REMOTE_KINDS = [...UPSTREAM_KINDS, ...HTTP_CATALOG_KINDS] as const;
 
 /** Kinds of backends whose calls are retried, limited and held back. */
 export const RESILIENT_KINDS = [...UPSTREAM_KINDS, ...CATALOG_KINDS] as const;

@@ -9,6 +9,9 @@ export const PLACES: Readonly<Record<BackendKind, OptionSpec | undefined>> = {
   rest: SERVE_OPTIONS.uris,
   grpc: SERVE_OPTIONS.addresses,
   glue: undefined,
+  polaris: SERVE_OPTIONS.uris,
+  lakekeeper: SERVE_OPTIONS.uris,
+  unity: SERVE_OPTIONS.uris,
   other: SERVE_OPTIONS.backend,
 };
 

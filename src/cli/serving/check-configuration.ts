@@ -1,7 +1,7 @@
 import { pino } from "pino";
 import { type Configuration, configurationOf, readSources } from "../../config/configuration.ts";
 import type { Layer, Report } from "../../config/layers.ts";
-import { backendKindOf, type Environment, UsageError } from "../../config/option-spec.ts";
+import { backendKindOf, type Environment, REMOTE_KINDS, UsageError } from "../../config/option-spec.ts";
 import { SERVE_OPTIONS, type ServeOptions } from "../../config/options/groups.ts";
 import { serviceLinks } from "../../config/service-links.ts";
 import { unknownVariables } from "../../config/unknown-variables.ts";
@@ -68,7 +68,7 @@ async function checkTogether(
   const work = CHECKS.map((check) => () => check(options));
   for (const [name, own] of databases?.byName ?? [["", options] as const]) {
     const kind = backendKindOf(own.backend);
-    if (kind !== "rest" && kind !== "grpc") continue;
+    if (!REMOTE_KINDS.some((each) => each === kind)) continue;
     work.push(async () => {
       try {
         upstreamIdentityOf(own, environment);

@@ -8,7 +8,7 @@ export const FOREIGN_CATALOG_OPTIONS = {
   warehouse: {
     flag: "warehouse",
     value: "NAME",
-    help: "Id of the Glue catalog. Default: that of the account.",
+    help: "Catalog of a Polaris server, warehouse of Lakekeeper, catalog of Unity, or id of a Glue catalog, which becomes the root. Default: all catalogs of Unity, and the account's own in Glue.",
     parse: parseText,
     backends: CATALOG_KINDS,
     place: true,

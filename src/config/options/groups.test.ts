@@ -98,7 +98,7 @@ describe("the kind of the backend", () => {
       [["--root", "x", "--uri", "http://a"], /^--root and --uri contradict each other$/],
       [
         ["--backend", "dir", "--uri", "http://a"],
-        /^--uri is for the backend rest or glue, and the backend is dir$/,
+        /^--uri is for the backend rest or glue or polaris or lakekeeper or unity, and the backend is dir$/,
       ],
       [["--uri", "http://a", "--managed-versioning"], /^--managed-versioning is for the backend dir/],
     ];

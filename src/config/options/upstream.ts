@@ -1,4 +1,10 @@
-import { CATALOG_KINDS, type OptionTable, RESILIENT_KINDS, UPSTREAM_KINDS } from "../option-spec.ts";
+import {
+  CATALOG_KINDS,
+  type OptionTable,
+  REMOTE_KINDS,
+  RESILIENT_KINDS,
+  UPSTREAM_KINDS,
+} from "../option-spec.ts";
 import {
   parseBaseUri,
   parseChoice,
@@ -15,7 +21,7 @@ export const UPSTREAM_OPTIONS = {
   uris: {
     flag: "uri",
     value: "URI",
-    help: "Base address of an upstream's REST API, without /v1, such as https://catalog.example.com/lance; or another endpoint of Glue. Calls go to several addresses in turn, and to a single one of Glue.",
+    help: "Base address of an upstream's REST API, without /v1, such as https://catalog.example.com/lance; of a Polaris, Lakekeeper or Unity server; or another endpoint of Glue. Calls go to several addresses in turn, and to a single one of Glue.",
     parse: parseBaseUri,
     backends: ["rest", ...CATALOG_KINDS],
     repeatable: true,
@@ -37,7 +43,7 @@ export const UPSTREAM_OPTIONS = {
     value: "NAME=VALUE",
     help: "Header of every call to the upstream.",
     parse: parseHeader,
-    backends: UPSTREAM_KINDS,
+    backends: REMOTE_KINDS,
     repeatable: true,
     place: true,
     secret: true,
@@ -47,7 +53,7 @@ export const UPSTREAM_OPTIONS = {
     value: "NAME=FILE",
     help: "File with the value of a --header. The gateway reads it again when it changes.",
     parse: parseHeader,
-    backends: UPSTREAM_KINDS,
+    backends: REMOTE_KINDS,
     repeatable: true,
     place: true,
     holds: "header",
@@ -57,7 +63,7 @@ export const UPSTREAM_OPTIONS = {
     value: "NAME",
     help: "Client header that is passed to the upstream; a trailing * matches any ending. Replaces the default list (docs/upstreams.md).",
     parse: parseText,
-    backends: UPSTREAM_KINDS,
+    backends: REMOTE_KINDS,
     repeatable: true,
   },
   upstreamVends: {
@@ -66,7 +72,7 @@ export const UPSTREAM_OPTIONS = {
     help: "Most that credentials in the upstream's answers allow. Callers who may do less to a table get none (docs/security.md).",
     fallback: "manage",
     parse: parseChoice(["read", "write", "manage"]),
-    backends: UPSTREAM_KINDS,
+    backends: REMOTE_KINDS,
   },
   upstreamTls: {
     flag: "upstream-tls",
@@ -81,7 +87,7 @@ export const UPSTREAM_OPTIONS = {
     value: "FILE",
     help: "Certificate authorities that may sign the upstream's certificate, in PEM. Default: those of Node.",
     parse: parseText,
-    backends: UPSTREAM_KINDS,
+    backends: REMOTE_KINDS,
     isFile: true,
     place: true,
   },
@@ -90,7 +96,7 @@ export const UPSTREAM_OPTIONS = {
     value: "FILE",
     help: "Client certificate for the upstream, in PEM; requires --upstream-key.",
     parse: parseText,
-    backends: UPSTREAM_KINDS,
+    backends: REMOTE_KINDS,
     isFile: true,
     place: true,
   },
@@ -99,7 +105,7 @@ export const UPSTREAM_OPTIONS = {
     value: "FILE",
     help: "Private key of --upstream-cert, in PEM.",
     parse: parseText,
-    backends: UPSTREAM_KINDS,
+    backends: REMOTE_KINDS,
     isFile: true,
     place: true,
     needs: { flag: "upstream-cert" },
@@ -109,7 +115,7 @@ export const UPSTREAM_OPTIONS = {
     value: "NAME",
     help: "Name in the upstream's certificate, if it differs from the host.",
     parse: parseText,
-    backends: UPSTREAM_KINDS,
+    backends: REMOTE_KINDS,
     place: true,
   },
   upstreamConnectMs: {
@@ -134,7 +140,7 @@ export const UPSTREAM_OPTIONS = {
     help: "Maximum pause in the middle of an upstream's answer; 0s for no limit.",
     fallback: "60s",
     parse: parseDuration,
-    backends: UPSTREAM_KINDS,
+    backends: REMOTE_KINDS,
   },
   upstreamTimeoutMs: {
     flag: "upstream-timeout",

@@ -131,6 +131,10 @@ const KINDS: Readonly<Record<BackendKind, Open>> = {
     return openGlueCatalog(options, { ...surroundings, ...callOptions(options) });
   },
 
+  polaris: (options, surroundings) => openHttp("polaris", options, surroundings),
+  lakekeeper: (options, surroundings) => openHttp("lakekeeper", options, surroundings),
+  unity: (options, surroundings) => openHttp("unity", options, surroundings),
+
   async other({ backend: name, backendOptions }, { log, noteDecision = () => {}, backends }) {
     const known = [...BACKEND_KINDS.filter((kind) => kind !== "other"), ...(backends?.keys() ?? [])];
     const open =
@@ -146,6 +150,25 @@ const KINDS: Readonly<Record<BackendKind, Open>> = {
     throw new UsageError(`--backend ${name} returns no backend: ${missing} is missing`);
   },
 };
+
+/** Opens a foreign catalog that the gateway calls by its own HTTP client. */
+async function openHttp(
+  kind: "polaris" | "lakekeeper" | "unity",
+  options: ServeOptions,
+  { log, noteDecision, shared, tokenPauses, answers }: Surroundings,
+): Promise<Backend> {
+  const { openHttpCatalog } = await import("./open-catalog.ts");
+  if (options.uris.length === 0) required(undefined, "--uri");
+  const { upstreamConnectMs: connectMs, upstreamTimeoutMs: totalMs } = options;
+  const { cache: _, ...upstream } = upstreamOptions(options, shared);
+  return openHttpCatalog(kind, options, {
+    ...upstream,
+    ...{ log, noteDecision, tokenPauses, answers },
+    uri: options.uris,
+    tls: await readTls(options),
+    timeLimits: { ...timeLimitsOf(options), connectMs, totalMs },
+  });
+}
 
 const BACKEND_MEMBERS = [
   "name",

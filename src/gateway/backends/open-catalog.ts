@@ -1,5 +1,6 @@
 import type { Logger } from "pino";
 import type { CatalogBackendOptions } from "../../backends/catalogs/base/catalog.ts";
+import type { JsonClientOptions } from "../../backends/catalogs/base/json-client.ts";
 import type { ResiliencePolicy } from "../../backends/resilience/options.ts";
 import { UsageError } from "../../config/option-spec.ts";
 import type { ServeOptions } from "../../config/options/groups.ts";
@@ -37,6 +38,30 @@ export async function openGlueCatalog(
     resilience: { ...resilience, log, noteDecision, totalMs: options.upstreamTimeoutMs },
     ...{ maxCalls, maxWaiting },
   });
+}
+
+/**
+ * Opens a foreign catalog that the gateway calls by its own HTTP client.
+ *
+ * @throws Error with a single line, if it cannot be opened; UsageError for a missing option
+ */
+export async function openHttpCatalog(
+  kind: "polaris" | "lakekeeper" | "unity",
+  options: ServeOptions,
+  connection: JsonClientOptions & Pick<CatalogBackendOptions, "handsOut">,
+): Promise<Backend> {
+  const { warehouse } = options;
+  const own = { ...catalogOptions(options), ...connection };
+  if (kind === "unity") {
+    const { createUnityBackend } = await import("../../backends/catalogs/unity/index.ts");
+    const within = [...(warehouse === undefined ? [] : [warehouse]), ...(own.within ?? [])];
+    return createUnityBackend({ ...own, within });
+  }
+  if (warehouse === undefined) throw new UsageError(`--backend ${kind} requires --warehouse`);
+  const { createLakekeeperBackend, createPolarisBackend } = await import(
+    "../../backends/catalogs/iceberg/index.ts"
+  );
+  return (kind === "polaris" ? createPolarisBackend : createLakekeeperBackend)({ ...own, warehouse });
 }
 
 function catalogOptions(options: ServeOptions): CatalogBackendOptions {

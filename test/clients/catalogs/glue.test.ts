@@ -27,5 +27,11 @@ async function open(): Promise<CatalogFixture> {
 
 catalogSuite("AWS Glue (moto)", {
   open,
-  capabilities: { nests: false, keepsNamespaceProperties: true, replaces: true, renames: false },
+  capabilities: {
+    nests: false,
+    keepsNamespaceProperties: true,
+    replaces: true,
+    renames: false,
+    listsOtherFormats: false,
+  },
 });

@@ -2,6 +2,8 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { describe, it } from "vitest";
 import { pythonInterpreter } from "../../../scripts/python-environment.ts";
+import { startIcebergServer } from "../../support/catalogs/iceberg-server.ts";
+import { startUnityServer } from "../../support/catalogs/unity-server.ts";
 import { startProgramIn } from "../../support/program.ts";
 import { startGlueAccount } from "../support/glue.ts";
 import { runTool } from "../support/tools.ts";
@@ -35,6 +37,28 @@ const CATALOGS: Readonly<Record<string, () => Promise<Compared>>> = {
         AWS_SECRET_ACCESS_KEY: credentials.secretAccessKey,
       },
       parents: [[], []],
+      close,
+    };
+  },
+
+  async "a simulation of Polaris"() {
+    const { url, warehouse, close } = await startIcebergServer("polaris");
+    return {
+      implementation: "PolarisNamespace",
+      properties: { "polaris.endpoint": url },
+      flags: ["--backend=polaris", `--uri=${url}`, `--warehouse=${warehouse}`],
+      parents: [[warehouse], []],
+      close,
+    };
+  },
+
+  async "a simulation of Unity Catalog"() {
+    const { url, catalog, close } = await startUnityServer();
+    return {
+      implementation: "UnityNamespace",
+      properties: { "unity.endpoint": url },
+      flags: ["--backend=unity", `--uri=${url}`],
+      parents: [[catalog], [catalog]],
       close,
     };
   },

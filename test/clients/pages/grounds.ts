@@ -1,6 +1,9 @@
 import { copyFileSync, symlinkSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { pythonInterpreter } from "../../../scripts/python-environment.ts";
+import type { CatalogServer } from "../../support/catalogs/catalog-server.ts";
+import { startIcebergServer } from "../../support/catalogs/iceberg-server.ts";
+import { startUnityServer } from "../../support/catalogs/unity-server.ts";
 import { startGlueAccount } from "../support/glue.ts";
 import { goPluginsFolder } from "../support/go-plugins.ts";
 import { grpcurlFolder } from "../support/grpcurl.ts";
@@ -45,6 +48,15 @@ export const withGlue: Ground = async (onTestFinished) => {
   const { port } = new URL(account.endpoint);
   return { path: [python(), await grpcurlFolder()], ports: { 5000: Number(port) } };
 };
+
+/** Opens a simulation of a catalog, at the port that the page names. */
+function withStandIn(port: number, start: () => Promise<CatalogServer>): Ground {
+  return async (onTestFinished) => {
+    const server = await start();
+    onTestFinished(server.close);
+    return { path: [python(), await grpcurlFolder()], ports: { [port]: Number(new URL(server.url).port) } };
+  };
+}
 
 /** A gateway in front of `lance-data`. */
 const GATEWAY = `
@@ -145,6 +157,9 @@ export const GROUNDS: Readonly<Record<string, Ground>> = {
   "docs/tutorials/sidecar.md": withGrpcurl(),
   "docs/how-to/azure.md": withAzure,
   "docs/how-to/glue.md": withGlue,
+  "docs/how-to/lakekeeper.md": withStandIn(8181, () => startIcebergServer("lakekeeper")),
+  "docs/how-to/polaris.md": withStandIn(8181, () => startIcebergServer("polaris")),
+  "docs/how-to/unity.md": withStandIn(8080, startUnityServer),
   "docs/how-to/s3.md": withS3,
   "docs/how-to/vending.md": withS3,
 };

@@ -22,6 +22,8 @@ export interface CatalogCapabilities {
   readonly replaces: boolean;
   /** Whether an entry can be renamed in a single step. */
   readonly renames: boolean;
+  /** Whether its listings do not tell the format of an entry, so that they have those of other formats, too. */
+  readonly listsOtherFormats: boolean;
 }
 
 /** A client of a catalog behind the gateway. */
@@ -219,11 +221,12 @@ export function catalogSuite(name: string, { open, capabilities }: CatalogSuiteO
       await refused("TableAlreadyExists", client().renameTable(taken));
     });
 
-    test("an entry of another format is not listed, described, deregistered or replaced", async () => {
+    test("an entry of another format is not described, deregistered or replaced, nor listed where the catalog tells formats", async () => {
       const parent = await namespace();
       await fixture.createForeignTable(parent, "foreign");
       const id = [...parent, "foreign"];
-      assert.deepEqual((await client().listTables({ id: parent })).tables, []);
+      const listed = capabilities.listsOtherFormats ? ["foreign"] : [];
+      assert.deepEqual((await client().listTables({ id: parent })).tables, listed);
       await refused(["InvalidInput", "TableNotFound"], client().describeTable({ id }));
       await refused(["InvalidInput", "TableNotFound"], client().tableExists({ id }));
       await refused(["InvalidInput", "TableNotFound"], client().deregisterTable({ id }));
@@ -243,7 +246,7 @@ export function catalogSuite(name: string, { open, capabilities }: CatalogSuiteO
         const id = [...parent, each];
         await client().declareTable({ id, location: location(id) });
       }
-      await fixture.createForeignTable(parent, "b_foreign");
+      if (!capabilities.listsOtherFormats) await fixture.createForeignTable(parent, "b_foreign");
       const tables = async (asked: { limit: number; pageToken?: string }) => {
         const { tables: found, pageToken } = await client().listTables({ id: parent, ...asked });
         return { names: found, pageToken };

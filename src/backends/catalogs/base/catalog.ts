@@ -56,6 +56,8 @@ export interface Catalog {
   readonly depths: readonly [least: number, most: number];
   /** Smallest and largest number of names of the namespace of a table. */
   readonly tableDepths: readonly [least: number, most: number];
+  /** Whether descriptions can have credentials. */
+  readonly vends: boolean;
   /** Returns the reason why the catalog cannot keep a name, or would keep it as another one. Default: it keeps every name. */
   refuseName?(name: string): string | undefined;
 
@@ -74,8 +76,8 @@ export interface Catalog {
    * @throws LanceError InvalidInput for an entry that is not a Lance table
    */
   describeTable(id: Identifier, vends: boolean, call: Call): Promise<CatalogTable>;
-  /** Creates an entry without touching files. */
-  createTable(id: Identifier, table: NewTable, vends: boolean, call: Call): Promise<CatalogTable>;
+  /** Creates an entry without touching files. Credentials come with a description alone. */
+  createTable(id: Identifier, table: NewTable, call: Call): Promise<CatalogTable>;
   /** Points an existing entry to another location, in a single step. Default: the catalog has no such operation. */
   replaceTable?(id: Identifier, table: NewTable, call: Call): Promise<CatalogTable>;
   /** Removes an entry without touching files. */

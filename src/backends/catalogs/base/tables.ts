@@ -63,6 +63,16 @@ export function createTableOperations(
     throw new LanceError("InvalidTableState", `the location of ${shown(id)} in ${catalog.name} ${fault}`);
   }
 
+  /** Returns the credentials of a table that has just been created; without them the creation has succeeded, too. */
+  async function credentialsOf(call: Call): Promise<Properties | undefined> {
+    try {
+      return (await catalog.describeTable(full(call.id), true, call)).storageOptions;
+    } catch (error) {
+      call.log.warn({ err: error }, "the catalog gives no credentials for the table that it has created");
+      return undefined;
+    }
+  }
+
   const accessOf = (own: Properties | undefined) => ({ ...options.storageOptions, ...own });
 
   /** Checks a new entry and its namespace. */
@@ -124,18 +134,14 @@ export function createTableOperations(
       return create(TableExistsResponseSchema);
     },
 
-    async declareTable({ location: given, properties, vendCredentials }, call) {
+    async declareTable({ location: given, properties, vendCredentials = true }, call) {
       const location = await admit(call, properties, given || undefined);
-      const table = await catalog.createTable(
-        full(call.id),
-        { location, properties },
-        vendCredentials ?? true,
-        call,
-      );
+      const table = await catalog.createTable(full(call.id), { location, properties }, call);
+      const vended = vendCredentials && catalog.vends ? await credentialsOf(call) : undefined;
       return create(DeclareTableResponseSchema, {
         location: table.location ?? location,
         properties: { ...table.properties },
-        storageOptions: accessOf(table.storageOptions),
+        storageOptions: accessOf(vended),
         managedVersioning: false,
       });
     },
@@ -146,7 +152,7 @@ export function createTableOperations(
       const entry = { location, properties };
       const path = full(call.id);
       if (mode !== RegisterTableMode.OVERWRITE)
-        return registered(await catalog.createTable(path, entry, false, call), location);
+        return registered(await catalog.createTable(path, entry, call), location);
       if (catalog.replaceTable === undefined)
         throw new LanceError("Unsupported", `${catalog.name} cannot replace an entry in a single step`);
       return registered(await catalog.replaceTable(path, entry, call), location);

@@ -68,6 +68,7 @@ export function createGlueCatalog(glue: Glue, CatalogId?: string): Catalog {
 
   return {
     name: "glue",
+    vends: false,
     depths: [1, 1],
     tableDepths: [1, 1],
     refuseName: (name) =>
@@ -114,7 +115,7 @@ export function createGlueCatalog(glue: Glue, CatalogId?: string): Catalog {
     },
 
     describeTable: async (id, _, call) => tableOf(await getTable(id, call)),
-    createTable: (id, table, _, call) => createTable(id, table, call),
+    createTable,
 
     async replaceTable(id, table, call) {
       const [DatabaseName] = id as readonly [string, string];

@@ -13,7 +13,7 @@ type Answer = readonly [status: number, body: object] | "reset" | "silent";
 /** Starts a service that answers each action of Glue as told, and returns a client of a gateway in front of it. */
 async function serve(
   answer: (action: string, body: Record<string, unknown>) => Answer,
-  options: { readonly firstByteMs?: number } = {},
+  { within, ...timeLimits }: { readonly firstByteMs?: number; readonly within?: string[] } = {},
 ) {
   const actions: string[] = [];
   const server = createServer(async (request, response) => {
@@ -28,7 +28,8 @@ async function serve(
     endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     region: "us-east-1",
     credentials: { accessKeyId: "a", secretAccessKey: "b" },
-    timeLimits: options,
+    timeLimits,
+    within,
     resilience: { log: pino({ level: "silent" }), backoffMs: 1 },
   });
   onTestFinished(async () => {
@@ -182,6 +183,26 @@ describe("the Glue backend", () => {
     for (let call = 0; call < 20; call += 1)
       await refused("ServiceUnavailable", client.describeTable({ id: ["d", "t"] }));
     assert.ok(actions.length < 20, String(actions.length));
+  });
+
+  it("shows a database as the root, in which tables have a single name", async () => {
+    const { client } = await serve(
+      (action, { DatabaseName, Name }) => {
+        if (action === "GetDatabase") return [200, { Database: { Name, LocationUri: "s3://lake/sales/" } }];
+        if (action === "GetTables") return [200, { TableList: [table("orders", { DatabaseName })] }];
+        return [200, { Table: table(String(Name), { DatabaseName }) }];
+      },
+      { within: ["sales"] },
+    );
+    assert.deepEqual((await client.listTables({ id: [] })).tables, ["orders"]);
+    assert.deepEqual((await client.listNamespaces({ id: [] })).namespaces, []);
+    const { location, namespace } = await client.describeTable({ id: ["orders"] });
+    assert.equal(location, "s3://lake/orders.lance");
+    assert.deepEqual(namespace, []);
+    const declared = await client.declareTable({ id: ["visits"] });
+    assert.equal(declared.location, "s3://lake/sales/visits.lance");
+    await refused("InvalidInput", client.createNamespace({ id: ["child"] }));
+    await refused("InvalidInput", client.dropNamespace({ id: [] }));
   });
 
   it("needs a region", async () => {
