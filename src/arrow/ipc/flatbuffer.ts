@@ -24,8 +24,8 @@ interface FlatBudget {
   tables: number;
   /** Bytes of tables, texts and references; a tree without sharing has no more than the buffer. */
   bytes: number;
-  /** The buffer itself, from which texts are read. */
-  readonly text: Buffer;
+  /** The buffer itself, from which texts are read; made for the first one, because browsers have no such class. */
+  text: Buffer | undefined;
 }
 
 /** How many times larger than its buffer a tree may be: writers may share texts and small tables. */
@@ -44,8 +44,7 @@ const TABLE_BYTES = 8;
  */
 export function rootTable(bytes: Uint8Array, maxTables: number = Number.POSITIVE_INFINITY): FlatTable {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const budget = { tables: maxTables, bytes: SHARING * bytes.byteLength + LEAST_BYTES, text };
+  const budget = { tables: maxTables, bytes: SHARING * bytes.byteLength + LEAST_BYTES, text: undefined };
   return { view, at: view.getUint32(0, true), budget };
 }
 
@@ -91,6 +90,17 @@ export function readInt64(table: FlatTable, index: number): bigint {
 }
 
 /**
+ * Overwrites a byte in place.
+ *
+ * @throws RangeError, if the table omits it as its default.
+ */
+export function writeUint8(table: FlatTable, index: number, value: number): void {
+  const at = slot(table, index);
+  if (at === undefined) throw new RangeError(`field ${index} has no place to write to`);
+  table.view.setUint8(at, value);
+}
+
+/**
  * Overwrites a number in place.
  *
  * @throws RangeError, if the table omits it as its default.
@@ -122,8 +132,10 @@ export function readTable({ view, at, budget }: FlatTable, index: number): FlatT
 export function readString(table: FlatTable, index: number): string | undefined {
   const { at, length } = readVector(table, index, 1);
   if (at === 0) return undefined;
-  spend(table.budget, 0, length);
-  return table.budget.text.toString("utf8", at, at + length);
+  const { view, budget } = table;
+  spend(budget, 0, length);
+  budget.text ??= Buffer.from(view.buffer, view.byteOffset, view.byteLength);
+  return budget.text.toString("utf8", at, at + length);
 }
 
 /**

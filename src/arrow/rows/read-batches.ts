@@ -1,8 +1,9 @@
 import type { RecordBatch } from "apache-arrow";
 import { LanceError } from "../../namespace/errors.ts";
+import { withSmallLists } from "./small-lists.ts";
 
 /**
- * Yields the batches of Arrow IPC, a stream or a file that is cut anywhere. It loads apache-arrow.
+ * Yields the batches of Arrow IPC, a stream or a file that is cut anywhere. It loads apache-arrow. Large lists of a stream become lists.
  *
  * @throws LanceError Internal for bytes that cannot be decoded, and every error of the bytes.
  */
@@ -20,7 +21,7 @@ export async function* readBatches(bytes: AsyncIterable<Uint8Array>): AsyncGener
     }
   }
   try {
-    const reader = await RecordBatchReader.from(watched());
+    const reader = await RecordBatchReader.from(withSmallLists(watched()));
     for await (const batch of reader) yield batch;
   } catch (thrown) {
     throw failure ?? undecodable(thrown);

@@ -11,8 +11,8 @@ const MAX_BATCH_BYTES = 64 * 1024 * 1024;
 
 const ARROW = "accept application/vnd.apache.arrow.stream";
 
-/** Types that the library of Arrow does not read. */
-const UNREAD: ReadonlySet<string> = new Set(["large_list", "binary_view", "utf8_view", "interval"]);
+/** Types that Lance does not store, so that an upstream alone may return them. The library of Arrow does not read the views. */
+const UNREAD: ReadonlySet<string> = new Set(["binary_view", "utf8_view", "interval"]);
 
 /**
  * Yields the messages of an IPC stream one by one, with bodies in memory of their own: the memory of the input may be freed as soon as it has been read.
@@ -26,13 +26,13 @@ export async function* wholeMessages(
 ): AsyncIterable<Uint8Array> {
   await using reader = createByteReader(chunks);
   const dictionaries = new Map<bigint, number>();
-  let [position, batchBytes, isBegun] = [0, 0, false];
+  let [position, batchBytes, isBegun, copies] = [0, 0, false, 1];
   for (;;) {
     const message = await readMetadata(reader, position);
     if (message === undefined) break;
     const head = parseMessageHead(message.metadata, position);
     if (!isBegun && head.kind !== "schema") throw malformed(position, "a message comes before the schema");
-    if (head.kind === "schema") checkTypes(message.metadata);
+    if (head.kind === "schema") copies = checkTypes(message.metadata) ? 2 : 1;
     if (head.isCompressed)
       throw new LanceError(
         "Unsupported",
@@ -42,12 +42,12 @@ export async function* wholeMessages(
     const { bodyLength, dictionaryId } = head;
     if (bodyLength > MAX_BATCH_BYTES) throw tooLong(bodyLength);
     hold.release(batchBytes);
-    batchBytes = dictionaryId === undefined ? bodyLength : 0;
+    batchBytes = dictionaryId === undefined ? copies * bodyLength : 0;
     if (dictionaryId !== undefined && !head.isDelta) {
       hold.release(dictionaries.get(dictionaryId) ?? 0);
       dictionaries.delete(dictionaryId);
     }
-    hold.take(bodyLength);
+    hold.take(dictionaryId === undefined ? batchBytes : bodyLength);
     if (dictionaryId !== undefined)
       dictionaries.set(dictionaryId, (dictionaries.get(dictionaryId) ?? 0) + bodyLength);
     const body = await reader.take(bodyLength);
@@ -61,21 +61,29 @@ export async function* wholeMessages(
   yield END_OF_STREAM;
 }
 
-function checkTypes(metadata: Uint8Array): void {
+/** Returns whether there are large lists, whose batches are copied before they are read. */
+function checkTypes(metadata: Uint8Array): boolean {
   const { fields } = decodeSchema(metadata);
   checkNames(fields, "");
-  for (const field of fields) checkField(field, field.name);
+  for (const field of fields) checkField(field, field.name, false);
+  return fields.some(hasLargeList);
 }
 
-function checkField({ type, children }: ArrowField, path: string): void {
+function hasLargeList({ type, children }: ArrowField): boolean {
+  return type.name === "large_list" || children.some(hasLargeList);
+}
+
+function checkField({ type, children, dictionary }: ArrowField, path: string, isInDictionary: boolean): void {
   const { name } = type;
-  if (UNREAD.has(name) || (name === "decimal" && type.bits < 128))
+  const isEncoded = isInDictionary || dictionary !== undefined;
+  const isUnread = UNREAD.has(name) || (name === "large_list" && isEncoded);
+  if (isUnread || (name === "decimal" && type.bits < 128))
     throw new LanceError(
       "Unsupported",
       `column ${JSON.stringify(path)} has the type ${name}, which rows as JSON do not have; ${ARROW}, or leave the column out`,
     );
   if (name === "struct") checkNames(children, path);
-  for (const child of children) checkField(child, `${path}.${child.name}`);
+  for (const child of children) checkField(child, `${path}.${child.name}`, isEncoded);
 }
 
 /** A second member of the same name would be lost. */
