@@ -22,7 +22,11 @@ const modules = join(root, "node_modules");
 const SERVING = ["scripts/start.ts", "src/cli/main.ts"].map((path) => join(root, path));
 
 /** Packages of the console, which the gateway itself does not load. */
-const CONSOLE = ["fflate", "fzstd", "hyparquet", "hyparquet-writer", "preact", "uplot", "vite"];
+const CONSOLE = [
+  ...["@codemirror/autocomplete", "@codemirror/commands", "@codemirror/lang-sql", "@codemirror/language"],
+  ...["@codemirror/state", "@codemirror/view", "@lezer/highlight"],
+  ...["fflate", "fzstd", "hyparquet", "hyparquet-writer", "preact", "uplot", "vite"],
+];
 
 const TERMINAL_INTERVAL_MS = 1_000;
 const LOG_INTERVAL_MS = 5_000;

@@ -13,13 +13,18 @@ import {
   takeExpired,
 } from "./session/credential.ts";
 import type { Issuer } from "./session/issuer.ts";
+import { permissionsOf, principalOf, TELL_PERMISSIONS } from "./session/permissions.ts";
 import { SignIn } from "./session/sign-in.tsx";
 import { type Start, surroundings } from "./session/start.ts";
 import { Header } from "./shell/header.tsx";
 import { errorOf, useCall, useRoute } from "./shell/hooks.ts";
+import { late } from "./shell/late.tsx";
 import { Waiting } from "./shell/notes.tsx";
 import { hrefOf, type Route } from "./shell/route.ts";
 import { TablePage } from "./table/table-page.tsx";
+
+const LateAccessPage = late(async () => (await import("./access/access-page.tsx")).AccessPage);
+const LateSqlPage = late(async () => (await import("./sql/sql-page.tsx")).SqlPage);
 
 /** The console. */
 export function App({ start }: { readonly start: Start }) {
@@ -46,14 +51,16 @@ export function App({ start }: { readonly start: Start }) {
       }),
     [session],
   );
-  // The answer does not matter: whether the gateway knows the caller does.
+  // Whether the gateway knows the caller matters, and whether the caller owns the gateway.
   const greeting = useCall(
     async (signal) => {
-      await connection.namespace.describeNamespace({ id: [] }, { signal }).catch((thrown) => {
+      const options = { signal, ...TELL_PERMISSIONS };
+      const answer = await connection.namespace.describeNamespace({ id: [] }, options).catch((thrown) => {
         if (isUnauthenticated(thrown)) throw thrown;
       });
       noteAccepted(sessionStorage, session);
-      return connection;
+      const hasAccess = answer && principalOf(answer) !== undefined && permissionsOf(answer).has("admin");
+      return { connection, hasAccess: hasAccess === true };
     },
     [connection],
   );
@@ -75,20 +82,21 @@ export function App({ start }: { readonly start: Start }) {
         onIssuer={(issuer) => void signInAt(issuer)}
       />
     );
-  if (greeting.value !== connection) return <Waiting what="Connecting…" />;
-  return <SignedIn key={JSON.stringify(session)} connection={connection} onSession={change} />;
+  if (greeting.value?.connection !== connection) return <Waiting what="Connecting…" />;
+  return <SignedIn key={JSON.stringify(session)} {...greeting.value} onSession={change} />;
 }
 
 interface SignedInProps {
   readonly connection: Connection;
+  readonly hasAccess: boolean;
   onSession(session: Session): void;
 }
 
-function SignedIn({ connection, onSession }: SignedInProps) {
+function SignedIn({ connection, hasAccess, onSession }: SignedInProps) {
   const route = useRoute();
   const tree = useTree(connection);
   const [isTreeOpen, setTreeOpen] = useState(false);
-  const selected = route.page === "activity" ? [] : route.id;
+  const selected = "id" in route ? route.id : [];
   return (
     <div class={`shell${isTreeOpen ? " has-tree" : ""}`}>
       {/* biome-ignore lint/a11y/useValidAnchor: it leads to a place on the page, as screen readers announce it */}
@@ -98,7 +106,7 @@ function SignedIn({ connection, onSession }: SignedInProps) {
       <Header
         session={connection.session}
         route={route}
-        isTreeOpen={isTreeOpen}
+        {...{ isTreeOpen, hasAccess }}
         onTree={() => setTreeOpen(!isTreeOpen)}
         onSession={onSession}
       />
@@ -125,6 +133,8 @@ interface PageProps {
 
 function Page({ route, connection, refresh }: PageProps) {
   if (route.page === "activity") return <ActivityPage connection={connection} />;
+  if (route.page === "access") return <LateAccessPage connection={connection} />;
+  if (route.page === "sql") return <LateSqlPage connection={connection} params={route.params ?? {}} />;
   const { id } = route;
   if (route.page === "namespace") {
     return (

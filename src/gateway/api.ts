@@ -2,8 +2,10 @@ import type { DescService } from "@bufbuild/protobuf";
 import type { Logger } from "pino";
 import { DIALECTS } from "../dialects/registry.ts";
 import { FlightService } from "../gen/arrow/flight/protocol/Flight_pb.ts";
+import { AccessService } from "../gen/lance/gateway/v1/access_pb.ts";
 import { DriverService } from "../gen/lance/gateway/v1/driver_pb.ts";
 import { LanceDbService } from "../gen/lance/gateway/v1/lancedb_pb.ts";
+import { SqlService } from "../gen/lance/gateway/v1/sql_pb.ts";
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
 import { type ByteBudget, createByteBudget } from "../namespace/byte-budget.ts";
 import type { Service } from "../namespace/service.ts";
@@ -35,6 +37,7 @@ export interface CallOptions
     | "trail"
     | "tracing"
     | "announcements"
+    | "administration"
     | keyof CallerLimits
     | keyof CallerCounters
   > {
@@ -89,7 +92,9 @@ export function createApi({ bufferedBytes, workerCount = 1, log, metrics, ...opt
   const calls = createServiceSwitch(serviceOf(options));
   const services = [LanceNamespaceService, LanceDbService, DriverService];
   const transcoders = DIALECTS.map((dialect) => createTranscoder(services, dialect));
-  const mask = createMaskPath(knownSegments([...services, FlightService], transcoders));
+  const mask = createMaskPath(
+    knownSegments([...services, AccessService, SqlService, FlightService], transcoders),
+  );
   return {
     service: calls.service,
     replace(next) {

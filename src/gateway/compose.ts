@@ -18,6 +18,7 @@ import { createReadiness } from "../server/app/readiness.ts";
 import { RESETS_SHAPE } from "../server/connections/reset-allowance.ts";
 import { createServer } from "../server/server.ts";
 import type { TlsIdentity } from "../server/tls/identity.ts";
+import { createAdministration } from "./access/administration.ts";
 import { consoleSignInOf } from "./access/console-issuers.ts";
 import { announceReadiness, joinReadiness } from "./announce-readiness.ts";
 import { type CallOptions, createApi } from "./api.ts";
@@ -83,6 +84,8 @@ export type WireOptions = Pick<
       | "socketPath"
       | "socketMode"
       | "auth"
+      | "apiKeysFile"
+      | "opaUrl"
       | "noDocs"
       | "metricsOn"
       | "trustedProxies"
@@ -190,7 +193,7 @@ export async function serve(first: State): Promise<ReplaceableGateway> {
           signIn: () => consoleSignInOf(current.options, current.databases.keys()),
         },
     flight: { secret: () => current.options.pageTokenSecret ?? ownSecret, sql },
-    mcp: openMcp(() => current.options, api.service),
+    mcp: openMcp(() => current.options, api.service, sql),
     log,
     addressing: first.addressing,
     tls,
@@ -261,6 +264,7 @@ function callOptionsOf({ databases, routes, options, context }: State): CallOpti
     ...callerLimitsOf(options),
     ...{ databases, routes, interceptors, authenticator, authorizer, pageTokenSecret, readOnly },
     ...{ trail, announcements, tracing: tracing?.tracing, maxBufferedBytes },
+    administration: createAdministration(options, authorizer, databases),
     ...{ openCells: workers?.openCells, shareBuckets: rates?.shareBuckets },
   };
 }

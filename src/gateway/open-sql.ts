@@ -1,5 +1,7 @@
+import { END_OF_STREAM } from "../arrow/ipc/stream.ts";
 import type { ServeOptions } from "../config/options/groups.ts";
 import { once } from "../runtime/once.ts";
+import type { ReadableNamespace } from "../sql/namespace-tables.ts";
 import type { SqlCall, SqlEngine } from "../sql/sql-engine.ts";
 import type { FlightSqlOptions } from "../wires/flight/sql/flight-sql.ts";
 import type { SqlCaller } from "../wires/flight/sql/statements.ts";
@@ -8,6 +10,10 @@ import { packageVersion } from "./version.ts";
 
 /** SQL of a gateway. */
 export interface OpenSql extends FlightSqlOptions {
+  /** Returns what runs the statements of a caller, by its key, over the tables of a namespace. */
+  runAs(
+    caller: string,
+  ): (statement: string, namespace: ReadableNamespace, signal: AbortSignal) => AsyncIterable<Uint8Array>;
   /** Ends the running statements. */
   close(): Promise<void>;
 }
@@ -45,20 +51,32 @@ export function openSql(options: () => OpenSqlOptions): OpenSql {
       tables: tablesOf(caller),
       ...{ namespacePath, caller: caller.key, signal: caller.signal },
     });
-    return { engine, callOf, tablesOf };
+    return { engine, callOf, tablesOf, tablesOfNamespace };
   });
   return {
     facts: () => ({ version: packageVersion(), isReadOnly: options().readOnly === true }),
     runner: {
       async describe(statement, caller) {
         const { engine, callOf, tablesOf } = await load();
-        const { run, ...schemas } = await engine.prepare(statement.text, callOf(statement, caller));
+        const { run, explain, ...schemas } = await engine.prepare(statement.text, callOf(statement, caller));
         return {
           ...schemas,
           run: (reader, parameters) => run(parameters, reader.signal, tablesOf(reader)),
+          explain: (reader) => explain(reader.signal),
         };
       },
     },
+    runAs: (caller) =>
+      async function* (statement, namespace, signal) {
+        const { engine, tablesOfNamespace } = await load();
+        const prepared = await engine.prepare(statement, {
+          tables: tablesOfNamespace(namespace),
+          caller,
+          signal,
+        });
+        yield* prepared.run(undefined, signal);
+        yield END_OF_STREAM;
+      },
     async close() {
       await engine?.close();
     },

@@ -48,7 +48,26 @@ export interface Authorizer {
    * @returns undefined if each has to be asked about.
    */
   allowsSiblings?(principal: Principal, access: Access): Siblings | undefined;
+  /** Makes a decision and says how. Default: it cannot say. */
+  explain?(principal: Principal, access: Access): Promise<Decision>;
+  /** Returns the rules by which it decides now. Default: it does not know them. */
+  rules?(): readonly Rule[];
   close(): void;
+}
+
+/** A decision with its reasons. */
+export interface Decision {
+  readonly allowed: boolean;
+  /** Names of the policies that decided; none if nothing allows the access. */
+  readonly by: readonly string[];
+  /** Failures of policies, each of which makes the answer no. */
+  readonly errors: readonly string[];
+}
+
+/** A rule of an authorizer. */
+export interface Rule {
+  readonly name: string;
+  readonly text: string;
 }
 
 /** The decision about the objects of a namespace. */

@@ -1,9 +1,12 @@
 import { randomBytes } from "node:crypto";
 import type { Message } from "@bufbuild/protobuf";
 import type { Authenticator } from "../auth/authenticator.ts";
+import { AccessService } from "../gen/lance/gateway/v1/access_pb.ts";
+import type { AccessAdministration } from "../namespace/access-administration.ts";
 import type { Authorizer } from "../namespace/authorizer.ts";
 import { type ByteBudget, createByteBudget } from "../namespace/byte-budget.ts";
-import { keepSignal } from "../namespace/call/call.ts";
+import { type Call, keepSignal } from "../namespace/call/call.ts";
+import { LanceError } from "../namespace/errors.ts";
 import type { Service } from "../namespace/service.ts";
 import type { Tracing } from "../runtime/tracing.ts";
 import { authorize, readOnly } from "./access/authorize.ts";
@@ -12,6 +15,7 @@ import { filterListings } from "./access/filter-listings.ts";
 import { hideExisting } from "./access/hide-existing.ts";
 import { keepOwners } from "./access/keep-owners.ts";
 import { keepToScope } from "./access/keep-to-scope.ts";
+import { ownersOnly } from "./access/owners-only.ts";
 import { createPermissions } from "./access/permissions.ts";
 import { tellPermissions } from "./access/tell-permissions.ts";
 import { createTokenSeal } from "./access/token-seal.ts";
@@ -69,6 +73,8 @@ export interface ServiceOptions extends CallerLimits, CallerCounters {
   readonly authorizer?: Authorizer | undefined;
   /** Secret of the page tokens of filtered listings, which all gateways of a catalog share. Default: a random one. */
   readonly pageTokenSecret?: string | undefined;
+  /** Answers operations on keys, roles and policies. Default: they are Unsupported. */
+  readonly administration?: AccessAdministration | undefined;
   /** Whether everything that writes is refused. Default: false. */
   readonly readOnly?: boolean | undefined;
   /** Steps between the gateway's own ones and the backend, in order. Default: none. */
@@ -79,19 +85,12 @@ export interface ServiceOptions extends CallerLimits, CallerCounters {
 
 /** Creates the pipeline: the chain of interceptors that every call passes, on every wire, and the backends at its end. */
 export function createService(options: ServiceOptions): Service {
-  const { databases, routes, tracing, metrics, trail, authenticator, announcements } = options;
+  const { databases, routes, tracing, authenticator, announcements } = options;
   const { interceptors = [] } = options;
   const { budget = createByteBudget() } = options;
+  const arrivals = receiveCalls(options);
   const chain: readonly Step[] = [
-    ...(tracing === undefined ? [] : [traceCalls(tracing)]),
-    observe(metrics),
-    ...(trail === undefined ? [] : [audit(trail, databases)]),
-    ...limitAddresses(options),
-    boundNames,
-    resolve,
-    exceptOwnKeys(authenticator === undefined ? refuseUnread : identify(authenticator)),
-    keepOwners,
-    ...limitKnownCallers(options),
+    ...arrivals,
     ...(routes === undefined ? [] : [chooseDatabase(databases, routes)]),
     // A header names a database once.
     ...(routes?.some(({ by }) => by === "header") ? [] : [enterDatabase(databases)]),
@@ -110,9 +109,51 @@ export function createService(options: ServiceOptions): Service {
     ...(announcements === undefined ? [] : [announceChanges(announcements)]),
     ...(tracing === undefined ? [] : [traceBackend(tracing)]),
   ];
-  const service = serviceOf(compose(chain, callBackend(databases)));
+  const ofCatalogs = compose(chain, callBackend(databases));
+  const ofGateway = compose([...arrivals, ...guardAccess(options)], callAdministration(options));
+  const service = serviceOf((call, request) =>
+    (call.method.parent === AccessService ? ofGateway : ofCatalogs)(call, request),
+  );
   return authenticator === undefined ? service : { ...service, receive: createReceive(authenticator) };
 }
+
+/** Returns the first steps of every call: they record it, find out who calls, and refuse too many of them. */
+function receiveCalls(options: ServiceOptions): readonly Step[] {
+  const { databases, tracing, metrics, trail, authenticator } = options;
+  return [
+    ...(tracing === undefined ? [] : [traceCalls(tracing)]),
+    observe(metrics),
+    ...(trail === undefined ? [] : [audit(trail, databases)]),
+    ...limitAddresses(options),
+    boundNames,
+    resolve,
+    exceptOwnKeys(authenticator === undefined ? refuseUnread : identify(authenticator)),
+    keepOwners,
+    ...limitKnownCallers(options),
+  ];
+}
+
+/** Returns the steps that keep keys, roles and policies for the owners of the gateway. They are not for a database. */
+function guardAccess({ authenticator, authorizer, databases }: ServiceOptions): readonly Step[] {
+  return authenticator === undefined ? [] : [ownersOnly(authorizer, databases)];
+}
+
+/** Creates the end of the chain of the operations that the gateway answers itself. */
+function callAdministration({ administration }: ServiceOptions): Next {
+  const handlers: Readonly<Record<string, unknown>> = { ...administration };
+  return (call, { message }) => {
+    const handler = handlers[call.method.localName] as Handler | undefined;
+    if (handler === undefined)
+      throw new LanceError(
+        "Unsupported",
+        `${call.method.name} is not served: this gateway does not manage access`,
+      );
+    call.admitted = true;
+    return handler(message, call);
+  };
+}
+
+type Handler = (message: Message, call: Call) => ReturnType<Next>;
 
 /** Returns the steps that refuse what the caller may not do, and hide what it may not see. */
 function decideBy({ authorizer, databases, pageTokenSecret }: ServiceOptions): readonly Step[] {

@@ -2,6 +2,8 @@ import type { AddressInfo } from "node:net";
 import type { FastifyPluginAsync, FastifyPluginCallback } from "fastify";
 import type { Logger } from "pino";
 import { FlightService } from "../gen/arrow/flight/protocol/Flight_pb.ts";
+import { AccessService } from "../gen/lance/gateway/v1/access_pb.ts";
+import { SqlService } from "../gen/lance/gateway/v1/sql_pb.ts";
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
 import type { ByteBudget } from "../namespace/byte-budget.ts";
 import { LanceError } from "../namespace/errors.ts";
@@ -11,6 +13,7 @@ import type { NoteAccess } from "../pipeline/records/access-entry.ts";
 import type { NoteRefusal, Refusal } from "../pipeline/records/refusals.ts";
 import type { Transcoder } from "../transcode/transcoder.ts";
 import { type FlightOptions, flightRpcs } from "../wires/flight/flight-rpcs.ts";
+import { sqlRpcs } from "../wires/flight/sql/sql-rpcs.ts";
 import { createGrpcHandler, type GrpcLimits } from "../wires/grpc/handler.ts";
 import { createLoopPace, type LoopPace } from "../wires/loop-pace.ts";
 import type { McpEndpoint } from "../wires/mcp.ts";
@@ -113,7 +116,11 @@ export function createServer(given: ServerOptions): GatewayServer {
   };
   const { service, readiness, transcoders = [], corsOrigins: origins = [], allowedHosts = [] } = options;
   const [pace, probePace] = [options.pace ?? createLoopPace(), createLoopPace()];
-  const services = [LanceNamespaceService, ...(options.flight === undefined ? [] : [FlightService])];
+  const services = [
+    ...[LanceNamespaceService, AccessService],
+    ...(options.flight === undefined ? [] : [FlightService]),
+    ...(options.flight?.sql === undefined ? [] : [SqlService]),
+  ];
   const health = healthRpcs(
     readiness,
     services.map(({ typeName }) => typeName),
@@ -121,6 +128,8 @@ export function createServer(given: ServerOptions): GatewayServer {
   const files = [...services, ...health.map(({ method }) => method.parent)].map(({ file }) => file);
   const rpcs = [
     ...serviceRpcs(LanceNamespaceService, service),
+    ...serviceRpcs(AccessService, service),
+    ...(options.flight?.sql === undefined ? [] : sqlRpcs(service, options.flight.sql)),
     ...health,
     ...reflectionRpcs([...new Set(files)]),
   ];

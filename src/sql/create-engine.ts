@@ -36,6 +36,9 @@ interface Bound {
   readonly process: EngineProcess;
 }
 
+/** Stands before a statement whose plan is wanted. */
+const EXPLAIN = Buffer.from("EXPLAIN (FORMAT JSON) ");
+
 /** Creates the engine. Its processes start with the first statement. */
 export function createSqlEngine(options: SqlOptions = {}): SqlEngine {
   const bounds = boundsOf(options);
@@ -131,6 +134,7 @@ export function createSqlEngine(options: SqlOptions = {}): SqlEngine {
       ...{ schema, parameters, readsTables: open.length > 0 },
       run: (row = new Uint8Array(), signal = call.signal, tables = call.tables) =>
         run(bound, open, row, tables, call.caller ?? "", signal),
+      explain: (signal) => explain(bound, call.caller ?? "", signal),
     };
   }
 
@@ -148,6 +152,15 @@ export function createSqlEngine(options: SqlOptions = {}): SqlEngine {
     return withProcess(caller, outer, preferred, scanPlace, async function* (conversation, process) {
       if (boundBy.get(process)?.includes(id) !== true) await bind(plan, conversation, process);
       yield* conversation.run({ kind: "run", id, maxRows: bounds.maxRows }, parameters);
+    });
+  }
+
+  /** Binds the plan of a statement as a statement of its own. Its tables are not read. */
+  function explain({ plan, process }: Bound, caller: string, outer: AbortSignal): AsyncIterable<Uint8Array> {
+    const own = { ...plan, id: count++, text: Buffer.concat([EXPLAIN, plan.text]) };
+    return withProcess(caller, outer, process, noScan, async function* (conversation, process) {
+      await bind(own, conversation, process);
+      yield* conversation.run({ kind: "run", id: own.id, maxRows: bounds.maxRows }, new Uint8Array());
     });
   }
 

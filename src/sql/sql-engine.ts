@@ -70,6 +70,8 @@ export interface SqlStatement {
    *   statements wait
    */
   run(parameters: Uint8Array | undefined, signal: AbortSignal, tables?: SqlTables): AsyncIterable<Uint8Array>;
+  /** Yields the plan as {@link run} yields rows: a row with `explain_key`, and the plan as JSON in `explain_value`. No table is read. */
+  explain(signal: AbortSignal): AsyncIterable<Uint8Array>;
 }
 
 /** Runs SQL over the tables of catalogs. It reads, and changes nothing. */

@@ -17,6 +17,7 @@ const READS = [
   "sample_rows",
   "query_table",
   "count_rows",
+  "run_sql",
 ];
 const WRITES = [
   "create_namespace",
@@ -105,6 +106,32 @@ describe.each(MCP_ERAS)("an agent of the %s protocol at a directory", (era) => {
     expect(await agent.json("count_rows", { table: "shop/notes", filter: "id > 1" })).toEqual({
       row_count: 2,
     });
+  });
+
+  test("runs queries in SQL, whose rows it bounds, and changes nothing by them", async () => {
+    const grouped =
+      "SELECT split_part(text, ' ', 1) AS colour, sum(price) AS price FROM shop.notes GROUP BY colour ORDER BY colour";
+    expect(await agent.json("run_sql", { statement: grouped })).toEqual({
+      row_count: 2,
+      rows: [
+        { colour: "green", price: 2.2 },
+        { colour: "red", price: 4.4 },
+      ],
+    });
+    const many = await agent.json("run_sql", { statement: "SELECT * FROM range(1000000)", limit: 2 });
+    expect(many).toMatchObject({ row_count: 2, note: "cut after 2 rows; ask for fewer, or aggregate" });
+    const wide = await agent.json("run_sql", {
+      statement: "SELECT repeat('x', 1000) AS x FROM range(1000)",
+      limit: 1000,
+    });
+    expect(wide["note"]).toMatch(
+      /^cut after 6\d rows, because a result has at most 65536 bytes; ask for fewer columns or rows$/,
+    );
+    for (const statement of ["DROP TABLE shop.notes", "SELECT * FROM read_csv('/etc/passwd')"])
+      expect(await failureOf(agent.call("run_sql", { statement }))).toMatch(/^Unsupported/);
+    expect(await failureOf(agent.call("run_sql", { statement: "SELECT * FROM shop.missing" }))).toMatch(
+      /^TableNotFound/,
+    );
   });
 
   test("finds neighbours of a vector, words, and both together", async () => {

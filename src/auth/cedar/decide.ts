@@ -1,7 +1,7 @@
-import type { Access, Properties, Siblings } from "../../namespace/authorizer.ts";
+import type { Access, Decision, Properties, Siblings } from "../../namespace/authorizer.ts";
 import type { Principal } from "../../namespace/call/principal.ts";
 import type { Cedar } from "./cedar.ts";
-import { createEvaluator, type Decision } from "./evaluate.ts";
+import { createEvaluator } from "./evaluate.ts";
 import type { Policy } from "./policy.ts";
 import {
   coveringOf,

@@ -1,17 +1,15 @@
 import type { TypeAndId } from "@cedar-policy/cedar-wasm/nodejs";
-import type { Access, Properties } from "../../namespace/authorizer.ts";
+import type { Access, Decision, Properties } from "../../namespace/authorizer.ts";
 import type { Principal } from "../../namespace/call/principal.ts";
 import { type Cedar, textOf } from "./cedar.ts";
 import { entitiesOf, lineOf, userOf } from "./entities.ts";
 import type { Policy } from "./policy.ts";
 
-/** A decision with its reasons. */
-export interface Decision {
-  readonly allowed: boolean;
-  /** Names of the policies that decided; none if nothing allows the access. */
-  readonly by: readonly string[];
-  /** Failures of policies, each of which makes the answer no. */
-  readonly errors: readonly string[];
+/** Returns why a decision was made. */
+export function reasonOf({ allowed, by, errors }: Decision): string {
+  if (errors.length > 0) return `a policy failed: ${errors.join("; ")}`;
+  if (by.length === 0) return "no policy permits it";
+  return `${allowed ? "permitted" : "forbidden"} by ${by.join(", ")}`;
 }
 
 /** Decides by policies whose scopes cover an access. */

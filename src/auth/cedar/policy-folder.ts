@@ -31,25 +31,25 @@ export async function openPolicyFolder({
 
   async function read() {
     const policies = await readPolicies(cedar, directory);
-    return { count: policies.length, decider: createDecider(cedar, policies, failed) };
+    return { policies, decider: createDecider(cedar, policies, failed) };
   }
 
-  let decider: ReturnType<typeof createDecider>;
+  let current: Awaited<ReturnType<typeof read>>;
   const { first, close } = await openFollowed({
     stamp: () => stampOf(directory),
     // Nobody writes a directory any more that has not changed since the last look.
     waitsForRest: true,
     read,
     take(changed) {
-      decider = changed.decider;
-      log.info({ directory, policies: changed.count }, "the policies were read again");
+      current = changed;
+      log.info({ directory, policies: changed.policies.length }, "the policies were read again");
     },
     failed(error) {
       log.error({ directory, err: error }, "the policies stay as they were, because the new ones are wrong");
     },
     intervalMs,
   });
-  decider = first.decider;
+  current = first;
 
   /** Makes a decision that failed a refusal; an error of looking up properties is that of the call. */
   function refuse(error: unknown): false {
@@ -61,7 +61,7 @@ export async function openPolicyFolder({
   return {
     allows(principal, access) {
       try {
-        const answer = decider.allows(principal, access);
+        const answer = current.decider.allows(principal, access);
         return typeof answer === "boolean" ? answer : answer.catch(refuse);
       } catch (error) {
         return refuse(error);
@@ -69,12 +69,17 @@ export async function openPolicyFolder({
     },
     allowsSiblings(principal, access) {
       try {
-        return decider.allowsSiblings(principal, access);
+        return current.decider.allowsSiblings(principal, access);
       } catch {
         // The decisions about single objects fail, too, and say why.
         return undefined;
       }
     },
+    async explain(principal, access) {
+      const { decider } = current;
+      return decider.explain(principal, access, await access.properties?.());
+    },
+    rules: () => current.policies.map(({ name, text }) => ({ name, text })),
     close,
   };
 }

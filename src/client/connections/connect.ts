@@ -56,7 +56,7 @@ export function openConnect(
 }
 
 /** Creates the library's protocol over fetch; unlike the library's transport for browsers, it supports uploads. */
-function createFetchTransport(baseUrl: string, send: Fetch): Transport {
+export function createFetchTransport(baseUrl: string, send: Fetch): Transport {
   return createTransport({
     baseUrl,
     useBinaryFormat: true,

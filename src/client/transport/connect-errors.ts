@@ -7,7 +7,10 @@ import { errorOfStatus } from "../../namespace/status-error.ts";
 import { SERVER } from "../connections/server-name.ts";
 
 /** Returns the error for a failed call over Connect; if the call ended itself, the reason of the abort. */
-export function errorOfConnect(thrown: unknown, { signal, method, headers }: Call): unknown {
+export function errorOfConnect(
+  thrown: unknown,
+  { signal, method, headers }: Pick<Call, "signal" | "method" | "headers">,
+): unknown {
   if (signal.aborted && signal.reason instanceof LanceError) return signal.reason;
   if (!(thrown instanceof ConnectError)) {
     return thrown instanceof LanceError

@@ -1,5 +1,4 @@
 import { useState } from "preact/hooks";
-import { LateImportForm } from "../import/late-import-form.tsx";
 import type { Connection } from "../session/connection.ts";
 import { permissionsOf, principalOf, TELL_PERMISSIONS } from "../session/permissions.ts";
 import { ActionForm } from "../shell/action-form.tsx";
@@ -7,12 +6,15 @@ import { Crumbs } from "../shell/crumbs.tsx";
 import { Dialog } from "../shell/dialog.tsx";
 import { DropForm } from "../shell/drop-form.tsx";
 import { useCall } from "../shell/hooks.ts";
+import { late } from "../shell/late.tsx";
 import { ErrorNote, Waiting } from "../shell/notes.tsx";
 import { CreateNamespace } from "./create-namespace.tsx";
 import { CreateTable } from "./create-table.tsx";
 import { Folders } from "./folders.tsx";
 import { HomeFacts } from "./home-facts.tsx";
 import { TableList } from "./table-list.tsx";
+
+const LateImportForm = late(async () => (await import("../import/import-form.tsx")).ImportForm);
 
 interface NamespacePageProps {
   readonly connection: Connection;

@@ -1,11 +1,11 @@
-import { type PlanStep, parsePlan } from "./plan.ts";
+import type { PlanStep } from "./plan.ts";
 
 /** The plan of a query as a tree: the rows flow from the lowest steps upwards. */
-export function PlanTree({ text }: { text: string }) {
+export function PlanTree({ steps }: { steps: readonly PlanStep[] }) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard scrolls it
     <section class="scroll plan" aria-label="Plan" tabIndex={0}>
-      <Steps steps={parsePlan(text)} />
+      <Steps steps={steps} />
     </section>
   );
 }

@@ -8,6 +8,7 @@ import { errorOf } from "../shell/hooks.ts";
 import { EmptyNote, ErrorNote, Waiting } from "../shell/notes.tsx";
 import { SnippetDialog } from "../snippets/snippet-dialog.tsx";
 import type { TableContext } from "../table/table-context.ts";
+import { parsePlan } from "./plan.ts";
 import { PlanTree } from "./plan-tree.tsx";
 import { QueryFields } from "./query-fields.tsx";
 import { EMPTY_FORM, formOf, paramsOf, type QueryForm, requestOf } from "./query-form.ts";
@@ -191,7 +192,7 @@ function Shown({ result, name, onLike, onOpen }: ShownProps) {
     case "error":
       return <ErrorNote error={result.error} />;
     case "plan":
-      return <PlanTree text={result.text} />;
+      return <PlanTree steps={parsePlan(result.text)} />;
     case "rows":
       if (result.rows.numRows === 0) return <EmptyNote>No row matches.</EmptyNote>;
       return <FoundRows found={result} {...{ name, onLike, onOpen }} />;

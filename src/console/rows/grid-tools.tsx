@@ -3,10 +3,11 @@ import { useState } from "preact/hooks";
 import type { ExportFormProps } from "../export/export-form.tsx";
 import { CopyButton } from "../shell/copy-button.tsx";
 import { Dialog } from "../shell/dialog.tsx";
-import { useCall } from "../shell/hooks.ts";
-import { ErrorNote, Waiting } from "../shell/notes.tsx";
+import { late } from "../shell/late.tsx";
 import type { GridColumn } from "./columns.ts";
 import { textAt } from "./row-detail.tsx";
+
+const LateExportForm = late(async () => (await import("../export/export-form.tsx")).ExportForm);
 
 /** What can be saved of a result. */
 export type Exportable = Pick<ExportFormProps, "name" | "readAll">;
@@ -82,10 +83,4 @@ export function GridTools({ columns, hidden, rows, order, source, onHidden }: Gr
 /** Returns a value for a cell of a spreadsheet: tabs and lines stand in quotes. */
 function cellText(text: string): string {
   return /[\t\r\n"]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-}
-
-function LateExportForm(props: ExportFormProps) {
-  const { value: module, error, reload } = useCall(() => import("../export/export-form.tsx"), []);
-  if (error !== undefined) return <ErrorNote error={error} retry={reload} />;
-  return module === undefined ? <Waiting what="Loading…" /> : <module.ExportForm {...props} />;
 }

@@ -1,5 +1,14 @@
-import { openConnect } from "../../client/connections/connect.ts";
+import {
+  create,
+  type DescMessage,
+  type DescMethodServerStreaming,
+  type DescMethodUnary,
+  type MessageInitShape,
+  type MessageShape,
+} from "@bufbuild/protobuf";
+import { createFetchTransport, openConnect } from "../../client/connections/connect.ts";
 import { createNamespace, type Namespace } from "../../client/namespace.ts";
+import { errorOfConnect } from "../../client/transport/connect-errors.ts";
 import { headersOf, type Session } from "./credential.ts";
 import { type Fetch, sendWithProgress } from "./progress.ts";
 
@@ -9,6 +18,18 @@ export interface Connection {
   readonly session: Session;
   /** Calls a path of the gateway beside the contract, with the credential. */
   fetch(path: string, init?: RequestInit): Promise<Response>;
+  /** Calls an operation of the gateway beside the contract. */
+  unary<I extends DescMessage, O extends DescMessage>(
+    method: DescMethodUnary<I, O>,
+    request: MessageInitShape<I>,
+    signal?: AbortSignal,
+  ): Promise<MessageShape<O>>;
+  /** Calls an operation whose answer is a stream. */
+  download<I extends DescMessage, O extends DescMessage>(
+    method: DescMethodServerStreaming<I, O>,
+    request: MessageInitShape<I>,
+    signal?: AbortSignal,
+  ): AsyncIterable<MessageShape<O>>;
   /** Returns the client for an upload that reports how much of its body is sent, from 0 to 1. */
   uploading(onProgress: (part: number) => void): Namespace;
 }
@@ -36,12 +57,31 @@ export function connectGateway(session: Session, onRefused: () => void = () => {
   const headers = headersOf(session);
   const named = Object.entries(headers).map(([name, value]) => [`headers.${name}`, value] as const);
   const properties = { uri, ...Object.fromEntries(named) };
+  const transport = createFetchTransport(uri, call);
   const open = (send: Fetch) => createNamespace(openConnect(properties, send));
   return {
     namespace: open(call),
     session,
     fetch: (path, init = {}) =>
       call(uri + path, { ...init, headers: { ...headers, ...(init.headers as Record<string, string>) } }),
+    async unary(method, request, signal = new AbortController().signal) {
+      try {
+        const message = create(method.input, request);
+        return (await transport.unary(method, signal, undefined, headers, message as never)).message;
+      } catch (thrown) {
+        throw errorOfConnect(thrown, { signal, method, headers });
+      }
+    },
+    async *download(method, request, signal = new AbortController().signal) {
+      async function* messages() {
+        yield create(method.input, request);
+      }
+      try {
+        yield* (await transport.stream(method, signal, undefined, headers, messages() as never)).message;
+      } catch (thrown) {
+        throw errorOfConnect(thrown, { signal, method, headers });
+      }
+    },
     uploading: (onProgress) => open(watched(sendWithProgress(onProgress))),
   };
 }

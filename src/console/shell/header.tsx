@@ -6,19 +6,33 @@ import { Dialog } from "./dialog.tsx";
 import { useCall } from "./hooks.ts";
 import { hrefOf, type Route } from "./route.ts";
 
+const TABLES: Route = { page: "namespace", id: [] };
+
+/** Whether a page is a part of another one. */
+function isIn({ page }: Route, { page: of }: Route): boolean {
+  return page === of || (page === "table" && of === "namespace");
+}
+
 interface HeaderProps {
   readonly session: Session;
   readonly route: Route;
   readonly isTreeOpen: boolean;
+  /** Whether the caller may see keys, roles and policies. */
+  readonly hasAccess: boolean;
   /** Opens or closes the tree, which narrow screens hide. */
   onTree(): void;
   onSession(session: Session): void;
 }
 
 /** The bar above every page. */
-export function Header({ session, route, isTreeOpen, onTree, onSession }: HeaderProps) {
+export function Header({ session, route, isTreeOpen, hasAccess, onTree, onSession }: HeaderProps) {
   const [isChoosing, setChoosing] = useState(false);
-  const isActivity = route.page === "activity";
+  const pages: readonly (readonly [title: string, to: Route])[] = [
+    ["Tables", TABLES],
+    ["SQL", { page: "sql" }],
+    ["Activity", { page: "activity" }],
+    ...(hasAccess ? ([["Access", { page: "access" }]] as const) : []),
+  ];
   const facts = useCall(readSignInFacts, []);
   const hasDatabases = session.database !== undefined || facts.value?.hasDatabases === true;
   return (
@@ -26,16 +40,15 @@ export function Header({ session, route, isTreeOpen, onTree, onSession }: Header
       <button type="button" class="quiet tree-button" aria-expanded={isTreeOpen} onClick={onTree}>
         Catalog
       </button>
-      <a class="brand" href={hrefOf({ page: "namespace", id: [] })}>
+      <a class="brand" href={hrefOf(TABLES)}>
         Lance Gateway
       </a>
       <nav aria-label="Pages">
-        <a href={hrefOf({ page: "namespace", id: [] })} aria-current={isActivity ? undefined : "page"}>
-          Tables
-        </a>
-        <a href={hrefOf({ page: "activity" })} aria-current={isActivity ? "page" : undefined}>
-          Activity
-        </a>
+        {pages.map(([title, to]) => (
+          <a key={title} href={hrefOf(to)} aria-current={isIn(route, to) ? "page" : undefined}>
+            {title}
+          </a>
+        ))}
       </nav>
       <div class="bar-end">
         {hasDatabases && (

@@ -16,27 +16,35 @@ export type Route =
       /** Default: none. */
       readonly params?: Params;
     }
-  | { readonly page: "activity" };
+  | { readonly page: "activity" }
+  | { readonly page: "access" }
+  /** Default: no statement. */
+  | { readonly page: "sql"; readonly params?: Params };
 
 /** Reads a page from the part of an address after the `#`. */
 export function parseRoute(hash: string): Route {
   const [path = "", search = ""] = hash.replace(/^#?\/?/, "").split("?");
   const [page, ...rest] = path.split("/").map(decoded);
-  if (page === "activity") return { page };
+  if (page === "activity" || page === "access") return { page };
+  const params = Object.fromEntries(new URLSearchParams(search));
+  const given = Object.keys(params).length > 0 && { params };
+  if (page === "sql") return { page, ...given };
   const names = rest.filter((name) => name !== "");
   if (page !== "table") return { page: "namespace", id: names };
   const [view, ...id] = names;
   const known = TABLE_VIEWS.find((each) => each === view);
   if (known === undefined || id.length === 0) return { page: "namespace", id: [] };
-  const params = Object.fromEntries(new URLSearchParams(search));
-  return { page, id, view: known, ...(Object.keys(params).length > 0 && { params }) };
+  return { page, id, view: known, ...given };
 }
 
 /** Writes the link to a page. */
 export function hrefOf(route: Route): string {
   switch (route.page) {
     case "activity":
-      return "#/activity";
+    case "access":
+      return `#/${route.page}`;
+    case "sql":
+      return `#/sql${searchOf(route.params)}`;
     case "namespace":
       return `#/${["namespace", ...route.id].map(encodeURIComponent).join("/")}`;
     case "table":

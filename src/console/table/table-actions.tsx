@@ -1,10 +1,12 @@
 import { useState } from "preact/hooks";
-import { LateImportForm } from "../import/late-import-form.tsx";
 import { ActionForm } from "../shell/action-form.tsx";
 import { Dialog } from "../shell/dialog.tsx";
 import { DropForm } from "../shell/drop-form.tsx";
+import { late } from "../shell/late.tsx";
 import { SnippetDialog } from "../snippets/snippet-dialog.tsx";
 import type { TableContext } from "./table-context.ts";
+
+const LateImportForm = late(async () => (await import("../import/import-form.tsx")).ImportForm);
 
 interface TableActionsProps {
   readonly table: TableContext;

@@ -1,5 +1,4 @@
 import { useEffect } from "preact/hooks";
-import { LateMap } from "../map/late-map.tsx";
 import { EMPTY_FORM, paramsOf as formParams } from "../query/query-form.ts";
 import { QueryPage } from "../query/query-page.tsx";
 import { vectorText } from "../query/vector-text.ts";
@@ -9,6 +8,7 @@ import { permissionsOf, TELL_PERMISSIONS } from "../session/permissions.ts";
 import { Crumbs } from "../shell/crumbs.tsx";
 import { formatBytes, formatCount } from "../shell/format.ts";
 import { useCall } from "../shell/hooks.ts";
+import { late } from "../shell/late.tsx";
 import { ErrorNote, Waiting } from "../shell/notes.tsx";
 import { openRoute, type Params, type TableView } from "../shell/route.ts";
 import { Indices } from "./indices.tsx";
@@ -18,6 +18,8 @@ import { TableActions } from "./table-actions.tsx";
 import type { Moment, TableContext } from "./table-context.ts";
 import { Versions } from "./versions.tsx";
 import { Views } from "./views.tsx";
+
+const LateMap = late(async () => (await import("../map/map-page.tsx")).MapPage);
 
 interface TablePageProps {
   readonly connection: Connection;

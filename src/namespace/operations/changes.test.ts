@@ -16,6 +16,7 @@ const UNSEEN = [
   ...["createMultipartWrite", "abortMultipartWrite", "cancelJob"],
   ...["reportDriverProgress", "finishDriverTask"],
   ...["manageLsm", "manageFunctions", "manageViews", "manageSecrets", "manageAuthorization", "manageJobs"],
+  ...["listKeys", "createKey", "revokeKey", "listRoles", "listPolicies", "tryAccess"],
 ];
 
 /** Returns the changes of a request, as texts. */

@@ -2,16 +2,22 @@ import assert from "node:assert/strict";
 import { hasOption } from "@bufbuild/protobuf";
 import { describe, it } from "vitest";
 import { Health } from "../../gen/grpc/health/v1/health_pb.ts";
+import { AccessService } from "../../gen/lance/gateway/v1/access_pb.ts";
 import { DriverService } from "../../gen/lance/gateway/v1/driver_pb.ts";
 import { LanceDbService } from "../../gen/lance/gateway/v1/lancedb_pb.ts";
 import { operation } from "../../gen/lance/namespace/v1/options_pb.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import { factsOf, OPERATIONS, readFacts } from "./operations.ts";
 
-const METHODS = [...LanceNamespaceService.methods, ...LanceDbService.methods, ...DriverService.methods];
+const METHODS = [
+  ...LanceNamespaceService.methods,
+  ...LanceDbService.methods,
+  ...DriverService.methods,
+  ...AccessService.methods,
+];
 
 describe("the facts about operations", () => {
-  it("are stated beside every rpc of both services", () => {
+  it("are stated beside every rpc of the services", () => {
     const without = METHODS.filter((method) => !hasOption(method, operation));
     assert.deepEqual(without.map(String), []);
   });

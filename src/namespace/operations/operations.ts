@@ -1,4 +1,5 @@
 import type { DescMethod } from "@bufbuild/protobuf";
+import { AccessService } from "../../gen/lance/gateway/v1/access_pb.ts";
 import { DriverService } from "../../gen/lance/gateway/v1/driver_pb.ts";
 import { LanceDbService } from "../../gen/lance/gateway/v1/lancedb_pb.ts";
 import {
@@ -52,11 +53,12 @@ const OBJECTS: Readonly<Record<Exclude<ObjectOption, 0>, ObjectFacts | undefined
   [ObjectOption.JOB]: { kind: "Table", isConfined: false, by: "job" },
 };
 
-/** The methods of the contract, of LanceDB's own routes and of the drivers of jobs, by operation. */
+/** The methods of the contract, of LanceDB's own routes of the drivers of jobs and of the gateway itself, by operation. */
 export const METHODS: Methods = {
   ...LanceNamespaceService.method,
   ...LanceDbService.method,
   ...DriverService.method,
+  ...AccessService.method,
 };
 
 /** Names of the operations. */

@@ -1,3 +1,4 @@
+import type { AccessService } from "../../gen/lance/gateway/v1/access_pb.ts";
 import type { DriverService } from "../../gen/lance/gateway/v1/driver_pb.ts";
 import type { LanceDbService } from "../../gen/lance/gateway/v1/lancedb_pb.ts";
 import type { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
@@ -9,8 +10,9 @@ export type ObjectKind = "Database" | "Namespace" | "Table";
 
 export type Methods = (typeof LanceNamespaceService)["method"] &
   (typeof LanceDbService)["method"] &
-  (typeof DriverService)["method"];
-/** Name of an operation of the contract, of LanceDB's own routes or of the drivers of jobs, for example `describeTable`. */
+  (typeof DriverService)["method"] &
+  (typeof AccessService)["method"];
+/** Name of an operation of the contract, of LanceDB's own routes of the drivers of jobs or of the gateway itself, for example `describeTable`. */
 export type AnyOperation = keyof Methods;
 
 /** An operation on an object, as far as the database of the call determines it. */

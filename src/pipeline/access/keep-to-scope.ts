@@ -38,11 +38,16 @@ function isWithin(
   // A location may be that of another table.
   const { isConfined, event } = OPERATIONS[operation];
   if (!isConfined || location !== "") return false;
-  const covers = (object: Identifier) => scope.some((prefix) => startsWith([...root, ...object], prefix));
+  const covers = (object: Identifier) => isInScope(scope, [...root, ...object]);
   if (!covers(call.id)) return false;
   if (event !== "table.renamed") return true;
   const parent = newNamespaceId.length > 0 ? newNamespaceId : call.id.slice(0, -1);
   return covers([...parent, newTableName ?? ""]);
+}
+
+/** Whether a scope has an object, whose names begin with that of its database if databases have names. */
+export function isInScope(scope: readonly Identifier[], object: Identifier): boolean {
+  return scope.some((prefix) => startsWith(object, prefix));
 }
 
 function startsWith(object: Identifier, prefix: Identifier): boolean {

@@ -9,7 +9,7 @@ import type { Call } from "../../namespace/call/call.ts";
 import { eachOperation, OPERATIONS, type OperationFacts } from "../../namespace/operations/operations.ts";
 import type { AnyOperation, Methods } from "../../namespace/operations/touch.ts";
 
-/** Name of an operation of the contract, of LanceDB's own routes or of the drivers of jobs, for example `describeTable`. */
+/** Name of an operation of the contract, of LanceDB's own routes of the drivers of jobs or of the gateway itself, for example `describeTable`. */
 export type OperationName = AnyOperation;
 
 type RequestOf<K extends OperationName> =

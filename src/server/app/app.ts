@@ -67,6 +67,7 @@ export function createApp(options: AppOptions): App {
     console: options.console !== undefined,
     documents: documents !== undefined,
     metrics: metrics !== undefined,
+    mcp: options.mcp !== undefined,
   });
   app.register(probesPlugin, { readiness });
   if (metrics !== undefined) app.register(metricsPlugin, { metrics, pace: options.pace });

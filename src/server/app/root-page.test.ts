@@ -2,7 +2,7 @@ import fastify from "fastify";
 import { describe, expect, test } from "vitest";
 import { addRootPage } from "./root-page.ts";
 
-function createApp(options = { console: true, documents: true, metrics: true }) {
+function createApp(options = { console: true, documents: true, metrics: true, mcp: true }) {
   const app = fastify();
   addRootPage(app, options);
   return app;
@@ -18,6 +18,7 @@ describe("the page at /", () => {
       "/docs",
       "/console/",
       "/metrics",
+      "/mcp",
     ])
       expect(body).toMatch(new RegExp(`^ {2}${path} +\\w`, "m"));
   });
@@ -30,11 +31,14 @@ describe("the page at /", () => {
   test("names what is turned on alone, and leads browsers to the console if there is one", async () => {
     const browser = { url: "/", headers: { accept: "text/html,*/*" } };
     expect((await createApp().inject(browser)).headers.location).toBe("console/");
-    const { headers, body } = await createApp({ console: false, documents: false, metrics: false }).inject(
-      browser,
-    );
+    const { headers, body } = await createApp({
+      console: false,
+      documents: false,
+      metrics: false,
+      mcp: false,
+    }).inject(browser);
     expect([headers["content-type"], headers.location]).toEqual(["text/plain", undefined]);
-    expect(body).not.toMatch(/console|docs|metrics/);
+    expect(body).not.toMatch(/console|docs|metrics|mcp/);
   });
 
   test("gives way to a route of a plugin, and leaves other methods alone", async () => {

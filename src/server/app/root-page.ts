@@ -1,20 +1,24 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
+import { MCP_PATH } from "../../wires/mcp.ts";
 
 /** Which of the optional pages a server has. */
 export interface RootPageOptions {
   readonly console: boolean;
   readonly documents: boolean;
   readonly metrics: boolean;
+  readonly mcp: boolean;
 }
 
 /** Returns the paths of a server, and their contents for people. */
-function placesOf({ console, documents, metrics }: RootPageOptions): Record<string, string> {
+function placesOf({ console, documents, metrics, mcp }: RootPageOptions): Record<string, string> {
   return {
     "/v1": "REST API of the Lance Namespace specification",
-    [`/${LanceNamespaceService.typeName}/`]: "Connect and gRPC-Web; gRPC clients use the same port",
+    [`/${LanceNamespaceService.typeName}/`]:
+      "Connect and gRPC-Web; clients of gRPC and Arrow Flight use the same port",
     ...(documents && { "/docs": "API page", "/openapi.json": "OpenAPI document of the REST API" }),
     ...(console && { "/console/": "console, for browsers" }),
+    ...(mcp && { [MCP_PATH]: "Model Context Protocol, for agents" }),
     ...(metrics && { "/metrics": "metrics for Prometheus" }),
     "/healthz": "whether the process runs",
     "/readyz": "whether it can answer calls",

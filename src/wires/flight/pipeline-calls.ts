@@ -86,11 +86,16 @@ export function receiveFlight(service: Service): Service["receive"] {
 }
 
 /**
- * Begins the calls of a Flight call.
+ * Begins the calls of a Flight call, or of another call that becomes several of the pipeline.
  *
+ * @param protocol of the calls. Default: flight
  * @throws LanceError the refusal of a sender that was refused before its message was read, which the pipeline records
  */
-export async function beginPipelineCalls(service: Service, outer: Call): Promise<PipelineCalls> {
+export async function beginPipelineCalls(
+  service: Service,
+  outer: Call,
+  protocol: Call["protocol"] = "flight",
+): Promise<PipelineCalls> {
   const { reception } = outer;
   const unread: FlightHeaders = { headers: Object.create(null), namespacePath: [] };
   const read = isRefused(reception) ? unread : readFlightHeaders(outer.headers);
@@ -102,7 +107,7 @@ export async function beginPipelineCalls(service: Service, outer: Call): Promise
     const call = createCall({
       ...{ method, headers, address, peer, certificate, requestId, deadline, log, signal },
       ...(cutOff && { cutOff }),
-      protocol: "flight",
+      protocol,
       accept: undefined,
       // Each chunk is copied into its message.
       releasesChunks: keepsChunks !== true,

@@ -14,37 +14,47 @@ export interface RowsOptions {
   readonly columns?: readonly string[] | undefined;
   readonly limit: number;
   readonly offset: number;
+  /** Whether the result may have more rows than the limit, which are left out, and no page begins at an offset. Default: false. */
+  readonly isCut?: boolean;
 }
 
 /** Returns the rows of a query as JSON, as far as they fit, and reads no further. */
 export async function rowsText(
   result: QueryResult,
-  { columns, limit, offset }: RowsOptions,
+  { columns, limit, offset, isCut = false }: RowsOptions,
 ): Promise<string> {
   const arrow = await import("apache-arrow");
   const read = createTextReader(arrow);
   const list = createBoundedList();
   let omitted: readonly string[] = [];
+  let hasMore = false;
   reading: for await (const batch of result) {
     omitted = batch.schema.fields
       .filter(({ type }) => arrow.DataType.isFixedSizeList(type) && type.listSize > SHORT_VECTOR)
       .map(({ name }) => String(name))
       .filter((name) => columns?.includes(name) !== true);
     const shown = batch.select(batch.schema.names.map(String).filter((name) => !omitted.includes(name)));
-    for (const row of read(shown)) if (!list.add(textOfJson(row))) break reading;
+    for (const row of read(shown)) {
+      hasMore = isCut && list.count === limit;
+      if (hasMore || !list.add(textOfJson(row))) break reading;
+    }
   }
   const notes: string[] = [];
   if (omitted.length > 0)
     notes.push(`left out long vectors: ${omitted.join(", ")}; name them in columns to get them`);
-  if (list.isFull) notes.push(cutNote(list, offset));
+  if (list.isFull && isCut) notes.push(cutNote(list));
+  else if (list.isFull) notes.push(cutNote(list, offset));
+  else if (isCut) notes.push(...(hasMore ? [`cut after ${limit} rows; ask for fewer, or aggregate`] : []));
   else if (list.count === limit) notes.push(`there may be more rows; offset ${offset + limit} continues`);
   return objectText({ row_count: list.count, ...noteMember(notes) }, { rows: list });
 }
 
-function cutNote({ count, refusedBytes }: BoundedList, offset: number): string {
+/** @param offset Default: the result cannot be read from another row on. */
+function cutNote({ count, refusedBytes }: BoundedList, offset?: number): string {
   if (count === 0)
     return `cut: the first row alone has ${refusedBytes} bytes, and a result has at most ${MAX_RESULT_BYTES}; ask for fewer columns`;
-  return `cut after ${count} rows, because a result has at most ${MAX_RESULT_BYTES} bytes; ask for fewer columns, or go on at offset ${offset + count}`;
+  const cut = `cut after ${count} rows, because a result has at most ${MAX_RESULT_BYTES} bytes; ask for fewer columns`;
+  return offset === undefined ? `${cut} or rows` : `${cut}, or go on at offset ${offset + count}`;
 }
 
 /** Texts of JSON that are added until no more fit. */

@@ -1,8 +1,8 @@
 import { McpServer } from "@modelcontextprotocol/server";
 import type { Namespace } from "../../client/namespace.ts";
 import { CATALOG_TOOLS } from "./catalog-tools.ts";
-import { ROW_TOOLS } from "./row-tools.ts";
-import type { Tool } from "./tool.ts";
+import { ROW_TOOLS, SQL_TOOL } from "./row-tools.ts";
+import type { RunSql, Tool } from "./tool.ts";
 import { errorForModel, toolError } from "./tool-errors.ts";
 import { WRITE_TOOLS } from "./write-tools.ts";
 
@@ -10,6 +10,8 @@ import { WRITE_TOOLS } from "./write-tools.ts";
 export interface McpServerOptions {
   /** The catalog as the caller may use it. */
   readonly namespace: Namespace;
+  /** Runs statements in SQL. Default: the tool for it is left out. */
+  readonly sql?: RunSql | undefined;
   /** Whether tools that change data are offered. */
   readonly writes: boolean;
   /** Version of the program. */
@@ -26,7 +28,7 @@ const WRITING = "Writes take effect at once, and every write makes a version of 
 
 /** Creates a server of the Model Context Protocol for a caller. */
 export function createMcpServer(options: McpServerOptions): McpServer {
-  const { version, writes } = options;
+  const { version, writes, sql } = options;
   const server = new McpServer(
     { name: "lance-gateway", title: "Lance Gateway", version },
     {
@@ -34,12 +36,12 @@ export function createMcpServer(options: McpServerOptions): McpServer {
       instructions: writes ? `${READING} ${WRITING}` : READING,
     },
   );
-  const tools = [...CATALOG_TOOLS, ...ROW_TOOLS, ...(writes ? WRITE_TOOLS : [])];
+  const tools = [...CATALOG_TOOLS, ...ROW_TOOLS, ...(sql ? [SQL_TOOL] : []), ...(writes ? WRITE_TOOLS : [])];
   for (const tool of tools) addTool(server, tool, options);
   return server;
 }
 
-function addTool(server: McpServer, tool: Tool, { namespace, signal, onFault }: McpServerOptions): void {
+function addTool(server: McpServer, tool: Tool, { namespace, sql, signal, onFault }: McpServerOptions): void {
   const { name, title, description, input: inputSchema, effect } = tool;
   const annotations = {
     readOnlyHint: effect === "reads",
@@ -48,7 +50,7 @@ function addTool(server: McpServer, tool: Tool, { namespace, signal, onFault }: 
   };
   server.registerTool(name, { title, description, inputSchema, annotations }, async (input, { mcpReq }) => {
     try {
-      const context = { namespace, signal: AbortSignal.any([signal, mcpReq.signal]) };
+      const context = { namespace, sql, signal: AbortSignal.any([signal, mcpReq.signal]) };
       return { content: [{ type: "text", text: await tool.run(input, context) }] };
     } catch (thrown) {
       const error = toolError(thrown);

@@ -5,9 +5,18 @@ import type { Namespace } from "../../client/namespace.ts";
 export interface ToolContext {
   /** The catalog as the caller may use it. */
   readonly namespace: Namespace;
+  /** Runs statements in SQL. Default: SQL is not offered. */
+  readonly sql?: RunSql | undefined;
   /** Aborts when the client cancels the call, or disconnects. */
   readonly signal: AbortSignal;
 }
+
+/** Runs a statement in SQL as a caller, whose tables a namespace reads, and yields its rows as an Arrow IPC stream. */
+export type RunSql = (
+  statement: string,
+  namespace: Namespace,
+  signal: AbortSignal,
+) => AsyncIterable<Uint8Array>;
 
 /** A tool that a model may call. */
 export interface Tool<S extends z.ZodObject = z.ZodObject> {

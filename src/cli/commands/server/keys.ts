@@ -1,5 +1,5 @@
-import { drawKey } from "../../../auth/api-keys/key.ts";
-import { changeKeyFile, faultOfScope, type KeyRecord, readKeyFile } from "../../../auth/api-keys/key-file.ts";
+import { issueKey, revokeKey } from "../../../auth/api-keys/issue-key.ts";
+import { faultOfScope, readKeyFile } from "../../../auth/api-keys/key-file.ts";
 import { readTable } from "../../../config/layers.ts";
 import { type OptionTable, type OptionValues, UsageError } from "../../../config/option-spec.ts";
 import { parseAge, parseChoice, parseText } from "../../../config/parsers.ts";
@@ -69,16 +69,7 @@ const ACTIONS: Readonly<Record<string, Act>> = {
   async create(file, { name, role, groups, scope, expires, json }) {
     if (name === undefined) throw new UsageError("create requires --name");
     if (role === undefined) throw new UsageError("create requires --role");
-    const { text, id, hash } = drawKey();
-    const now = Date.now();
-    const facts: Omit<KeyRecord, "hash"> = {
-      ...{ id, name, role },
-      ...(groups.length > 0 && { groups }),
-      ...(scope.length > 0 && { scope }),
-      created: new Date(now).toISOString(),
-      ...(expires !== undefined && { expires: new Date(now + expires).toISOString() }),
-    };
-    await changeKeyFile(file, (keys) => [...keys, { ...facts, hash }]);
+    const { text, facts } = await issueKey(file, { name, role, groups, scope, lifetimeMs: expires });
     return json ? jsonText({ key: text, ...facts }) : `${text}\n`;
   },
 
@@ -96,10 +87,7 @@ const ACTIONS: Readonly<Record<string, Act>> = {
   async revoke(file, { json, yes }, id) {
     if (id === undefined) throw new UsageError("revoke needs the id of a key, which list shows");
     if (!yes) await confirm(`Revoke the key ${id}`);
-    await changeKeyFile(file, (keys) => {
-      if (keys.some((key) => key.id === id)) return keys.filter((key) => key.id !== id);
-      throw new Error(`${file} has no key ${id}`);
-    });
+    if (!(await revokeKey(file, id))) throw new Error(`${file} has no key ${id}`);
     return json ? jsonText({ id }) : `revoked ${id}\n`;
   },
 };

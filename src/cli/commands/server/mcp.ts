@@ -1,6 +1,10 @@
+import { END_OF_STREAM } from "../../../arrow/ipc/stream.ts";
 import type { OptionTable } from "../../../config/option-spec.ts";
 import { SERVER_OPTIONS } from "../../../config/options/server.ts";
 import { packageVersion } from "../../../gateway/version.ts";
+import { createSqlEngine } from "../../../sql/create-engine.ts";
+import { tablesOfNamespace } from "../../../sql/namespace-tables.ts";
+import type { RunSql } from "../../../wires/mcp/tool.ts";
 import { catalogCommand } from "../catalog-command.ts";
 
 const OPTIONS = { writes: SERVER_OPTIONS.mcpWrites } as const satisfies OptionTable;
@@ -11,9 +15,19 @@ export const mcp = catalogCommand({
   access: ({ writes }) => (writes ? "change" : "read"),
   async run({ namespace, options: { writes }, signal }) {
     const { serveMcpStdio } = await import("../../../wires/mcp/stdio.ts");
+    const engine = createSqlEngine();
+    const sql: RunSql = async function* (statement, tables, stop) {
+      const prepared = await engine.prepare(statement, { tables: tablesOfNamespace(tables), signal: stop });
+      yield* prepared.run(undefined, stop);
+      yield END_OF_STREAM;
+    };
     const onFault = (fault: unknown, tool: string) => {
       process.stderr.write(`lance-gateway: ${tool} failed: ${String(fault)}\n`);
     };
-    await serveMcpStdio({ namespace, writes, version: packageVersion(), signal, onFault });
+    try {
+      await serveMcpStdio({ namespace, sql, writes, version: packageVersion(), signal, onFault });
+    } finally {
+      await engine.close();
+    }
   },
 });

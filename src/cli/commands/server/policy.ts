@@ -3,13 +3,14 @@ import { join } from "node:path";
 import { accessOf, type Case, type Question, readCases } from "../../../auth/cedar/cases.ts";
 import { type Cedar, loadCedar } from "../../../auth/cedar/cedar.ts";
 import { createDecider, type Decider } from "../../../auth/cedar/decide.ts";
-import type { Decision } from "../../../auth/cedar/evaluate.ts";
+import { reasonOf } from "../../../auth/cedar/evaluate.ts";
 import { readPolicies } from "../../../auth/cedar/read-policies.ts";
 import { rolePolicies } from "../../../auth/cedar/roles-as-cedar.ts";
 import { readConfigFile } from "../../../config/config-file.ts";
 import { readTable } from "../../../config/layers.ts";
 import { type OptionTable, type OptionValues, UsageError } from "../../../config/option-spec.ts";
 import { parseChoice, parseText } from "../../../config/parsers.ts";
+import type { Decision } from "../../../namespace/authorizer.ts";
 import { ROLE_NAMES } from "../../../namespace/call/roles.ts";
 import { LanceError } from "../../../namespace/errors.ts";
 import { JSON_OPTION } from "../catalog.ts";
@@ -177,12 +178,6 @@ function failureOf(decider: Decider, { name, question, expect }: Case): { name: 
   const decision = decide(decider, question);
   if (decision.allowed === (expect === "allow")) return [];
   return [{ name, message: `expected ${expect}; ${reasonOf(decision)}` }];
-}
-
-function reasonOf({ allowed, by, errors }: Decision): string {
-  if (errors.length > 0) return `a policy failed: ${errors.join("; ")}`;
-  if (by.length === 0) return "no policy permits it";
-  return `${allowed ? "permitted" : "forbidden"} by ${by.join(", ")}`;
 }
 
 /** Files of cases beside the policies. */

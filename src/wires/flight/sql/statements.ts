@@ -22,6 +22,8 @@ export interface DescribedStatement extends StatementSchemas {
   readonly readsTables: boolean;
   /** Yields the result, as whole IPC messages. @param caller may be another call of the caller for whom it was described */
   run(caller: SqlCaller, parameters: Uint8Array | undefined): AsyncIterable<Uint8Array>;
+  /** Yields the plan in place of the result. */
+  explain(caller: SqlCaller): AsyncIterable<Uint8Array>;
 }
 
 /** Columns and parameters of a statement. */

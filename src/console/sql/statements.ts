@@ -1,0 +1,68 @@
+import type { RecordBatch, Table } from "apache-arrow";
+import { readBatches } from "../../arrow/rows/read-batches.ts";
+import { SqlService } from "../../gen/lance/gateway/v1/sql_pb.ts";
+import type { Connection } from "../session/connection.ts";
+
+const { runSql } = SqlService.method;
+
+/** The first rows of a result. */
+export interface FirstRows {
+  readonly rows: Table;
+  /** Whether the result has others. */
+  readonly hasMore: boolean;
+}
+
+/** Runs a statement and yields its rows as Arrow IPC. Leaving the loop ends it. */
+async function* bytesOf(
+  connection: Connection,
+  statement: string,
+  explain: boolean,
+  signal: AbortSignal,
+): AsyncIterable<Uint8Array> {
+  for await (const { data } of connection.download(runSql, { statement, explain }, signal)) yield data;
+}
+
+/** Runs a statement and returns its first rows; it ends the statement once there are as many. */
+export async function firstRows(
+  connection: Connection,
+  statement: string,
+  limit: number,
+  signal: AbortSignal,
+): Promise<FirstRows> {
+  const { Table } = await import("apache-arrow");
+  const batches: RecordBatch[] = [];
+  let count = 0;
+  const ending = new AbortController();
+  const either = AbortSignal.any([signal, ending.signal]);
+  for await (const batch of readBatches(bytesOf(connection, statement, false, either))) {
+    batches.push(batch);
+    count += batch.numRows;
+    if (count > limit) break;
+  }
+  ending.abort();
+  return { rows: new Table(batches).slice(0, limit), hasMore: count > limit };
+}
+
+/** Runs a statement and yields a number of its rows as Arrow IPC. */
+export async function* rowsForFile(
+  connection: Connection,
+  statement: string,
+  limit: number,
+): AsyncIterable<Uint8Array> {
+  const { tableToIPC } = await import("apache-arrow");
+  const { rows } = await firstRows(connection, statement, limit, new AbortController().signal);
+  yield tableToIPC(rows, "stream");
+}
+
+/** Returns the plan of a statement, as JSON. */
+export async function planOf(
+  connection: Connection,
+  statement: string,
+  signal: AbortSignal,
+): Promise<string> {
+  for await (const batch of readBatches(bytesOf(connection, statement, true, signal))) {
+    const plan: unknown = batch.getChild("explain_value")?.get(0);
+    if (typeof plan === "string") return plan;
+  }
+  return "[]";
+}
