@@ -22,6 +22,8 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   sql: [
     '"SELECT name, age FROM team.people WHERE age > 30 ORDER BY age"',
     '"SELECT count(*) FROM people" --root ./lance-data --format csv',
+    '"SELECT * FROM team.people" --output people.parquet',
+    "--uri http://localhost:2333",
   ],
   import: [
     "people.parquet team/people",

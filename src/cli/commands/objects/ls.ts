@@ -29,7 +29,8 @@ export const ls = catalogCommand({
   },
 });
 
-async function* walk(
+/** Yields what is in a namespace. */
+export async function* walk(
   namespace: Namespace,
   id: Identifier,
   recursive: boolean,

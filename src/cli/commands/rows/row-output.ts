@@ -2,17 +2,18 @@ import { toCsv } from "../../../arrow/rows/csv-rows.ts";
 import { toJsonRows } from "../../../arrow/rows/json-rows.ts";
 import { type OptionTable, UsageError } from "../../../config/option-spec.ts";
 import { parseChoice, parseSwitch } from "../../../config/parsers.ts";
+import { TAB } from "../../files/formats.ts";
 import { toRecords, toTable } from "./row-table.ts";
 
 /** Forms of the output. */
-const FORMATS = ["table", "csv", "jsonl"] as const;
+const FORMATS = ["table", "csv", "tsv", "jsonl"] as const;
 
 /** Options that choose the form of printed rows. */
 export const OUTPUT_OPTIONS = {
   format: {
     flag: "format",
     value: "FORMAT",
-    help: "Output: a table, CSV, or a JSON object in each line (jsonl). Default: table, or jsonl with --json.",
+    help: "Output: a table, CSV, tabs (tsv), or a JSON object in each line (jsonl). Default: table, or jsonl with --json.",
     parse: parseChoice(FORMATS),
   },
   expanded: {
@@ -28,18 +29,25 @@ type Print = (answer: AsyncIterable<Uint8Array>) => AsyncIterable<string | Uint8
 /** How rows are printed, by format. */
 const PRINTERS: Readonly<Record<(typeof FORMATS)[number], Print>> = {
   csv: toCsv,
+  tsv: (answer) => toCsv(answer, TAB),
   jsonl: (answer) => toJsonRows(answer, "lines"),
   table: (answer) => toTable(answer, false),
 };
 
-interface FormatOptions {
-  readonly format: (typeof FORMATS)[number] | undefined;
-  readonly expanded: boolean;
-  readonly json: boolean;
+/** Where rows go, and in which form. */
+export interface Output {
+  /** Default: a table, or lines of JSON with `json`. */
+  readonly format?: (typeof FORMATS)[number] | undefined;
+  /** Whether each row is a list. Default: false. */
+  readonly expanded?: boolean;
+  /** Default: false. */
+  readonly json?: boolean;
+  /** File for the rows. Default: standard output. */
+  readonly file?: string | undefined;
 }
 
 /** Returns how rows are printed. @throws UsageError for options that contradict each other */
-export function printerOf({ format, expanded, json }: FormatOptions): Print {
+export function printerOf({ format, expanded = false, json = false }: Output): Print {
   if (json && format !== undefined && format !== "jsonl")
     throw new UsageError(`--json and --format ${format} contradict each other`);
   const chosen = format ?? (json ? "jsonl" : undefined);

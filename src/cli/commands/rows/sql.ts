@@ -1,28 +1,110 @@
 import { END_OF_STREAM } from "../../../arrow/ipc/stream.ts";
+import type { Namespace } from "../../../client/namespace.ts";
+import { parsePath } from "../../../client/object-path.ts";
+import type { OptionTable } from "../../../config/option-spec.ts";
+import { parseText } from "../../../config/parsers.ts";
 import { createSqlEngine } from "../../../sql/create-engine.ts";
 import { tablesOfNamespace } from "../../../sql/namespace-tables.ts";
-import type { SqlStatement } from "../../../sql/sql-engine.ts";
-import { catalogCommand } from "../catalog-command.ts";
-import { OUTPUT_OPTIONS, printerOf } from "./row-output.ts";
+import type { SqlEngine } from "../../../sql/sql-engine.ts";
+import { createLineReader } from "../../shell/line-reader.ts";
+import { historyPath, readHistory, writeHistory } from "../../shell/shell-history.ts";
+import { runShell } from "../../shell/sql-shell.ts";
+import { forTerminal } from "../../terminal/terminal-text.ts";
+import { catalogCommand, type Work } from "../catalog-command.ts";
+import { walk } from "../objects/ls.ts";
+import { FORCE_OPTION, saveRows } from "./export.ts";
+import { OUTPUT_OPTIONS, type Output, printerOf } from "./row-output.ts";
 
-/** `lance-gateway sql`: runs a query in SQL over tables of the catalog, in this process, and prints the rows. */
+const OPTIONS = {
+  ...OUTPUT_OPTIONS,
+  file: {
+    flag: "output",
+    value: "FILE",
+    help: "File for the rows; its name says whether they are Arrow, Parquet, CSV, tabs or JSON lines. Default: standard output.",
+    parse: parseText,
+  },
+  force: FORCE_OPTION,
+} as const satisfies OptionTable;
+
+/**
+ * `lance-gateway sql`: runs a query in SQL over tables of the catalog, in this process, and prints the rows. Without a statement it reads
+ * statements: from a terminal as a shell, and from other inputs one after the other.
+ */
 export const sql = catalogCommand({
-  operands: "<STATEMENT>",
+  operands: "[STATEMENT]",
   access: "read",
-  options: OUTPUT_OPTIONS,
-  async run({ namespace, operands: [statement = ""], options, signal, print: write }) {
-    const print = printerOf(options);
+  options: OPTIONS,
+  async run(work) {
+    const { operands, options, signal } = work;
     const engine = createSqlEngine();
+    const run = (statement: string, output: Output, stop: AbortSignal) =>
+      runStatement({ ...work, signal: stop }, engine, statement, output);
     try {
-      const prepared = await engine.prepare(statement, { tables: tablesOfNamespace(namespace), signal });
-      for await (const piece of print(rowsOf(prepared, signal))) await write(piece);
+      const [statement] = operands;
+      if (statement !== undefined) await run(statement, options, signal);
+      else await readStatements(work, run);
     } finally {
       await engine.close();
     }
   },
 });
 
-async function* rowsOf(statement: SqlStatement, signal: AbortSignal): AsyncIterable<Uint8Array> {
-  yield* statement.run(undefined, signal);
-  yield END_OF_STREAM;
+type SqlWork = Work<typeof OPTIONS>;
+type Run = (statement: string, output: Output, stop: AbortSignal) => Promise<void>;
+
+async function runStatement(
+  { namespace, signal, options, print: write }: SqlWork,
+  engine: SqlEngine,
+  statement: string,
+  output: Output,
+): Promise<void> {
+  async function* rows(): AsyncIterable<Uint8Array> {
+    const prepared = await engine.prepare(statement, { tables: tablesOfNamespace(namespace), signal });
+    yield* prepared.run(undefined, signal);
+    yield END_OF_STREAM;
+  }
+  const { file } = output;
+  if (file !== undefined) await saveRows(rows(), { file, force: options.force, label: file });
+  else for await (const piece of printerOf(output)(rows())) await write(piece);
+}
+
+async function readStatements(work: SqlWork, run: Run): Promise<void> {
+  const { namespace, options, signal } = work;
+  const isTerminal = process.stdin.isTTY === true && process.stderr.isTTY === true;
+  const say = (text: string) => void process.stderr.write(`${forTerminal(text)}\n`);
+  const path = historyPath(process.env);
+  let lines: readonly string[] | undefined;
+  const reader = createLineReader({
+    ...{ input: process.stdin, output: process.stderr, isTerminal },
+    history: isTerminal ? await readHistory(path) : [],
+    onHistory(next) {
+      lines = next;
+    },
+  });
+  if (isTerminal) say("Queries in SQL, each with a semicolon at its end. \\? lists commands.");
+  try {
+    await runShell({
+      ...{ reader, isTerminal, output: options, run, say, signal },
+      tables: (stop) => tablesIn(namespace, stop),
+      textOf: (thrown) => `error: ${thrown instanceof Error ? thrown.message : String(thrown)}`,
+    });
+  } finally {
+    reader.close();
+    if (isTerminal && lines !== undefined) await writeHistory(path, lines);
+  }
+}
+
+async function* tablesIn(namespace: Namespace, signal: AbortSignal): AsyncIterable<string> {
+  for await (const { kind, path } of walk(namespace, [], true, signal))
+    if (kind === "table") yield sqlName(parsePath(path));
+}
+
+/** Returns how a statement names a table: the names of its namespaces are one name. */
+function sqlName(id: readonly string[]): string {
+  const parents = id.slice(0, -1).join("$");
+  return [...(parents === "" ? [] : [parents]), id.at(-1) ?? ""].map(quoted).join(".");
+}
+
+function quoted(name: string): string {
+  return /^[a-z_][a-z0-9_]*$/.test(name) ? name : `"${name.replaceAll('"', '""')}"`;
 }

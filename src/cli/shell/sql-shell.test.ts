@@ -1,0 +1,80 @@
+import { expect, test } from "vitest";
+import { INTERRUPTED, type LineReader } from "./line-reader.ts";
+import { runShell, type ShellOptions } from "./sql-shell.ts";
+
+/** Runs a shell on some lines, and returns what it ran and said. */
+async function shell(lines: readonly string[], more: Partial<ShellOptions> = {}) {
+  const notes: string[] = [];
+  const waiting = [...lines];
+  let interrupt = () => {};
+  const reader: LineReader = {
+    async ask(prompt) {
+      notes.push(prompt.trim());
+      return waiting.shift();
+    },
+    async whileRunning(stop, work) {
+      interrupt = stop;
+      return work();
+    },
+    close() {},
+  };
+  const work = runShell({
+    ...{ reader, isTerminal: true, output: {}, signal: new AbortController().signal },
+    async run(statement, output, signal) {
+      if (statement === "fail") throw new Error("no such table");
+      if (statement === "wait") {
+        interrupt();
+        signal.throwIfAborted();
+      }
+      notes.push(`run ${statement} ${JSON.stringify(output)}`);
+    },
+    async *tables() {
+      yield* ["people", "team.orders"];
+    },
+    say: (text) => void notes.push(text.replace(/\d+ ms/, "N ms")),
+    textOf: (thrown) => `error: ${(thrown as Error).message}`,
+    ...more,
+  });
+  return { notes, failure: await work.then(() => undefined, String) };
+}
+
+const ran = async (lines: readonly string[]) =>
+  (await shell(lines)).notes.filter((note) => !/^(?:lance>|\.\.\.)$/.test(note));
+
+test("a statement goes on until its semicolon, with another prompt", async () => {
+  expect((await shell(["SELECT", "'a;", "b'; SELECT 2;"])).notes).toEqual([
+    ...["lance>", "...", "...", "run SELECT\n'a;\nb' {}", "run SELECT 2 {}", "lance>"],
+  ]);
+});
+
+test("Ctrl-C gives up what is typed, and cancels what runs, but not the shell", async () => {
+  expect(await ran(["SELECT 1", INTERRUPTED, "wait;", "SELECT 2;"])).toEqual([
+    "cancelled",
+    "run SELECT 2 {}",
+  ]);
+});
+
+test("a failure is told, and the shell goes on", async () => {
+  expect(await ran(["fail;", "SELECT 1;"])).toEqual(["error: no such table", "run SELECT 1 {}"]);
+});
+
+test("a failure ends a script, whose last statement needs no semicolon", async () => {
+  const { notes, failure } = await shell(["fail; SELECT 1;"], { isTerminal: false });
+  expect([notes, failure]).toEqual([["lance>"], "Error: no such table"]);
+  expect((await shell(["SELECT 1 -- x"], { isTerminal: false })).notes).toContain("run SELECT 1 -- x {}");
+});
+
+test("commands list tables and columns, and choose the output", async () => {
+  expect(
+    await ran([
+      ...["\\d", "\\d team.orders;", "\\timing", "SELECT 1;", "\\timing", "\\format csv", "\\o a b.parquet"],
+      ...["SELECT 2;", "\\o", "\\x", "SELECT 3;", "\\format pdf", "\\no", "\\q", "SELECT 4;"],
+    ]),
+  ).toEqual([
+    ...["people", "team.orders", 'run DESCRIBE team.orders {"format":"table"}', "Timing is on."],
+    ...["run SELECT 1 {}", "Time: N ms", "Timing is off."],
+    'run SELECT 2 {"format":"csv","expanded":false,"file":"a b.parquet"}',
+    ...["Rows are lists.", 'run SELECT 3 {"format":"csv","expanded":true}'],
+    ...["\\format takes one of table, csv, tsv, jsonl", "there is no command \\no; \\? lists them"],
+  ]);
+});

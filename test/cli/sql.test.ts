@@ -1,0 +1,111 @@
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFile, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { connect } from "../../src/client/index.ts";
+import { temporaryDirectory } from "../support/directory.ts";
+import { NODE } from "../support/node-command.ts";
+import { runCommand } from "../support/run-command.ts";
+
+const PROGRAM = join(import.meta.dirname, "..", "..", "src", "cli", "main.ts");
+
+/** Types keys into a terminal that runs the command, each once a text has appeared, and returns what the terminal shows. */
+const TERMINAL = `
+import json, os, pty, select, sys, time
+keys, command = json.loads(sys.argv[1]), sys.argv[2:]
+pid, terminal = pty.fork()
+if pid == 0:
+    os.execvp(command[0], command)
+shown, seen = b"", 0
+def read(limit):
+    global shown
+    if not select.select([terminal], [], [], limit)[0]:
+        return False
+    try:
+        piece = os.read(terminal, 65536)
+    except OSError:
+        return None
+    shown += piece
+    return None if piece == b"" else True
+for text, typed in keys:
+    end = time.time() + 60
+    while shown.find(text.encode(), seen) < 0 and time.time() < end:
+        if read(1) is None:
+            break
+    seen = max(shown.find(text.encode(), seen), 0) + len(text)
+    os.write(terminal, typed.encode())
+while read(30):
+    pass
+sys.stdout.buffer.write(shown)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+`;
+
+describe("lance-gateway sql", () => {
+  let folder: Awaited<ReturnType<typeof temporaryDirectory>>;
+  let root: string;
+  beforeAll(async () => {
+    folder = await temporaryDirectory();
+    root = join(folder.path, "root");
+    await using ns = await connect("dir", { root });
+    await ns.createNamespace({ id: ["team"] });
+    await ns.createTable({ id: ["team", "people"] }, [
+      { id: 1, name: "Ada" },
+      { id: 2, name: "Grace" },
+    ]);
+  });
+  afterAll(() => folder.remove());
+  const run = (...args: readonly string[]) => runCommand(["sql", ...args, "--root", root]);
+
+  it("writes rows to files of every format, and replaces none without being asked", async () => {
+    for (const ending of ["arrow", "arrows", "parquet", "csv", "tsv", "jsonl"]) {
+      const file = join(folder.path, `rows.${ending}`);
+      await run("SELECT * FROM team.people ORDER BY id", "--output", file);
+      await runCommand(["import", file, `from_${ending}`, "--root", root]);
+      expect(await run(`SELECT name FROM from_${ending} WHERE id = 2`, "--format", "csv")).toBe(
+        "name\nGrace\n",
+      );
+      await expect(run("SELECT 1", "--output", file)).rejects.toThrow(/exists; --force replaces it/);
+    }
+    expect(await readFile(join(folder.path, "rows.tsv"), "utf8")).toBe("id\tname\n1\tAda\n2\tGrace\n");
+  });
+
+  it("runs the statements of its standard input, up to the first that fails", async () => {
+    const [node, ...flags] = NODE;
+    const child = spawn(node, [...flags, PROGRAM, "sql", "--root", root, "--format", "jsonl"], {
+      env: { ...process.env, XDG_CONFIG_HOME: folder.path },
+    });
+    let [out, err] = ["", ""];
+    child.stdout.on("data", (piece) => (out += piece));
+    child.stderr.on("data", (piece) => (err += piece));
+    child.stdin.end("SELECT 1 AS a;\nSELECT count(*) AS n\nFROM team.people; SELECT nothing; SELECT 2;\n");
+    expect(await once(child, "close")).toEqual([1, null]);
+    expect(out).toBe('{"a":1}\n{"n":2}\n');
+    expect(err).toMatch(/^lance-gateway: .*nothing/);
+  });
+
+  it("is a shell on a terminal, whose lines only their user can read", async () => {
+    const [node, ...flags] = NODE;
+    const keys = [
+      ["lance>", "\\d\r"],
+      ["team.people", "SELECT name\r"],
+      ["...", "FROM team.people WHERE id = 2;\r"],
+      ["Grace", "SELECT count(*) FROM range(100000000000) a, range(1000) b;\r"],
+      ["range(1000) b;", "\u0003"],
+      ["cancelled", "SELECT 41 + 1 AS answer;\r"],
+      ["42", "\\q\r"],
+    ];
+    const shown = execFileSync(
+      "python3",
+      ["-c", TERMINAL, JSON.stringify(keys), node, ...flags, PROGRAM, "sql", "--root", root],
+      {
+        env: { ...process.env, XDG_STATE_HOME: folder.path, XDG_CONFIG_HOME: folder.path },
+        encoding: "utf8",
+      },
+    );
+    expect(shown).toContain("42");
+    const file = join(folder.path, "lance-gateway", "sql-history");
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+    expect((await readFile(file, "utf8")).split("\n")).toContain("SELECT 41 + 1 AS answer;");
+  });
+});
