@@ -15,7 +15,7 @@ import { stepsOf } from "./plan-steps.ts";
 import { type FirstRows, firstRows, planOf, rowsForFile } from "./statements.ts";
 
 /** Most rows that are shown of a result. */
-const MOST_ROWS = 1_000;
+const MOST_ROWS = 200;
 
 /** Most tables whose columns are asked for at a time. */
 const MOST_DESCRIBED = 8;
@@ -203,7 +203,8 @@ function Shown({ result, connection }: { readonly result: Result; readonly conne
       return (
         <>
           <p class="muted">
-            {hasMore ? `The first ${count}; the result has more` : count} in {formatSeconds(seconds)}
+            {hasMore ? `The first ${count}` : count} in {formatSeconds(seconds)}
+            {hasMore && "; the result has more"}
           </p>
           <Grid
             rows={rows}
