@@ -56,7 +56,7 @@ export function AccessPage({ connection }: AccessPageProps) {
       )}
       <h2>May a caller do it?</h2>
       {roles.error && <ErrorNote error={roles.error} retry={roles.reload} />}
-      {roles.value && !keys.isRunning && (
+      {roles.value && (keys.value ?? keys.error) !== undefined && (
         <TryAccess
           connection={connection}
           keys={keys.value?.keys ?? []}
