@@ -17,7 +17,7 @@ import { predicateSteps } from "../../engine/sql/predicate.ts";
 import type { ReadContext } from "../context.ts";
 import { type BuiltQuery, buildQuery } from "../query/build.ts";
 import type { QueryFields } from "../query/fields.ts";
-import { type Guarded, openGuarded, withGuarded } from "../tables/call-data.ts";
+import { atOneVersion, type Guarded, openGuarded, withGuarded } from "../tables/call-data.ts";
 import { sizeOfConditions } from "./columns-size.ts";
 import { findRowsFirst, refuseLongPlan } from "./costly-filter.ts";
 import { countRows } from "./count-rows.ts";
@@ -63,26 +63,40 @@ export function createReadOperations(
     return texts.join("\n");
   }
 
+  async function countOf(data: Guarded, filter: string, call: Call): Promise<number> {
+    const check = () => data.refuseMisread(() => ({ expressions: [filter] }));
+    await check();
+    const safe = await data.safeFilter(filter);
+    const count = await countRows(data, safe, { call, readAhead: context.readAhead });
+    await check();
+    return count;
+  }
+
   return {
     async countTableRows({ version, branch, predicate }, call) {
       const filter = await inSlices(predicateSteps(predicate));
-      const count = await withGuarded(context, call, { version, branch }, async (data) => {
-        if (filter === undefined) return data.rowCount();
-        if (await areCostly([filter])) data.takeTurns();
-        const check = () => data.refuseMisread(() => ({ expressions: [filter] }));
-        await check();
-        const safe = await data.safeFilter(filter);
-        const count = await countRows(data, safe, { call, readAhead: context.readAhead });
-        await check();
-        return count;
-      });
-      return create(CountTableRowsResponseSchema, { count: BigInt(count) });
+      const reference = { version, branch };
+      let data = await openGuarded(context, call, reference);
+      try {
+        if (filter !== undefined && (await areCostly([filter]))) {
+          data = await atOneVersion(context, call, reference, data);
+          data.takeTurns();
+        }
+        const count = filter === undefined ? await data.rowCount() : await countOf(data, filter, call);
+        return create(CountTableRowsResponseSchema, { count: BigInt(count) });
+      } finally {
+        data.release();
+      }
     },
     async *queryTable(request, call) {
-      const data = await openGuarded(context, call, request);
+      let data = await openGuarded(context, call, request);
       try {
         const { readAhead } = context;
-        const built = await build(context, data, request, true);
+        let built = await build(context, data, request, true);
+        if (looksRowsUp(built)) {
+          data = await atOneVersion(context, call, request, data);
+          built = await build(context, data, request, true);
+        }
         if (built.isCostly) data.takeTurns();
         await data.refuseMisread(built.reads);
         yield* resultMessages(await findRowsFirst(built, data, call), { data, call, readAhead });
@@ -112,6 +126,11 @@ export function createReadOperations(
       return create(AnalyzeTableQueryPlanResponseSchema, { analysis });
     },
   };
+}
+
+/** Whether a query looks rows up by ids that another query has found. */
+function looksRowsUp({ costlyScan, costlyFilter, filterAfter }: BuiltQuery): boolean {
+  return costlyScan !== undefined || costlyFilter !== undefined || filterAfter !== undefined;
 }
 
 /**

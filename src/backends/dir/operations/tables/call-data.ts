@@ -14,7 +14,7 @@ import { afterChange } from "../../format/changes/after-change.ts";
 import { syncVersion } from "../../format/versions/make-durable.ts";
 import { readVersion } from "../../format/versions/version-files.ts";
 import { startLongChange } from "./long-change.ts";
-import { datasetOf, openData, type Reference, requireOpenTable } from "./open-data.ts";
+import { datasetOf, isMain, openData, type Reference, requireOpenTable } from "./open-data.ts";
 import { misreadOf, type Reads, refuseMisread } from "./refuse-misread.ts";
 import { safeFilter } from "./safe-filter.ts";
 import { versionWork } from "./version-work.ts";
@@ -193,4 +193,25 @@ export async function withGuarded<T>(
   } finally {
     data.release();
   }
+}
+
+/**
+ * Returns data that stay at the version of the given data, which it releases: ids of rows hold for a single version, and other callers may move a table
+ * further. Data at a reference belong to their call already. A table with a write log has rows that are in no version, so its data stay as they are.
+ *
+ * @param reference that of the given data
+ * @throws LanceError as {@link openGuarded}, and the given data are not released
+ */
+export async function atOneVersion(
+  context: DataContext,
+  call: Call,
+  reference: Reference,
+  data: Guarded,
+): Promise<Guarded> {
+  if (reference.version !== undefined || !isMain(reference.branch)) return data;
+  if (await data.wait(() => data.table.getLsmWriteSpec())) return data;
+  const version = BigInt(await data.wait(() => data.table.version()));
+  const own = await openGuarded(context, call, { version }, data.found);
+  data.release();
+  return own;
 }
