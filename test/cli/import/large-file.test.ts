@@ -1,6 +1,6 @@
 import { once } from "node:events";
-import { createWriteStream } from "node:fs";
-import { readFile } from "node:fs/promises";
+import { createReadStream, createWriteStream } from "node:fs";
+import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
@@ -56,28 +56,45 @@ describe(`an import of a file of ${MEGABYTES} MB (IMPORT_MEGABYTES)`, { timeout:
     const uri = ["--uri", `http://127.0.0.1:${server.port}`];
     const file = join(server.root, `large.${format}`);
     const rows = await writeLarge(file, row, head);
-    const { child, ended } = startProgram("import", file, format, ...uri);
-    const exit = once(child, "exit");
-    let [most, isOver] = [0, false];
-    void exit.then(() => {
-      isOver = true;
-    });
-    while (!isOver) {
-      const status = await readFile(`/proc/${child.pid}/status`, "utf8").catch(() => "");
-      most = Math.max(most, Number(/VmHWM:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024);
-      await Promise.race([exit, new Promise((resolve) => setTimeout(resolve, 50))]);
-    }
-    expect((await ended).stderr).toBe("");
+    await runBounded("import", file, format, ...uri);
     const run = (...args: readonly string[]) =>
       runCommand([...args, ...uri], { XDG_CONFIG_HOME: server.root });
     expect(await run("count", format)).toBe(`${rows}\n`);
     const last = await run("query", format, "--filter", `id = ${rows - 1}`, "--format", "jsonl");
     expect(JSON.parse(last)).toMatchObject({ id: rows - 1, at: at(rows - 1) });
     expect(last).toContain(`"hash":${2n ** 64n - BigInt(rows)},`);
-    expect(most).toBeGreaterThan(0);
-    expect(most).toBeLessThan(MOST_MEGABYTES);
+    const copy = join(server.root, `copy.${format}`);
+    await runBounded("export", format, copy, ...uri);
+    expect((await stat(copy)).size).toBeGreaterThan(0.9 * MEGABYTES * 1e6);
+    expect(await linesIn(copy)).toBe(rows + (head === "" ? 0 : 1));
   });
 });
+
+/** Runs a command, whose process may only have so much memory. */
+async function runBounded(...args: readonly string[]): Promise<void> {
+  const { child, ended } = startProgram(...args);
+  const exit = once(child, "exit");
+  let [most, isOver] = [0, false];
+  void exit.then(() => {
+    isOver = true;
+  });
+  while (!isOver) {
+    const status = await readFile(`/proc/${child.pid}/status`, "utf8").catch(() => "");
+    most = Math.max(most, Number(/VmHWM:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024);
+    await Promise.race([exit, new Promise((resolve) => setTimeout(resolve, 50))]);
+  }
+  expect((await ended).stderr).toBe("");
+  process.stdout.write(`${args[0]} of ${MEGABYTES} MB: at most ${Math.round(most)} MiB\n`);
+  expect(most).toBeGreaterThan(0);
+  expect(most, args[0]).toBeLessThan(MOST_MEGABYTES);
+}
+
+async function linesIn(file: string): Promise<number> {
+  let lines = 0;
+  for await (const piece of createReadStream(file))
+    for (const byte of piece as Buffer) if (byte === 10) lines++;
+  return lines;
+}
 
 function at(id: number): string {
   return `2026-05-04T00:00:${String(id % 60).padStart(2, "0")}.${String(1 + (id % 9)).repeat(6)}Z`;
