@@ -163,7 +163,8 @@ interface JobCardProps {
   readonly onCancel: (() => void) | undefined;
 }
 
-function JobCard({ job: { kind, state, since, isEnded }, onCancel }: JobCardProps) {
+function JobCard({ job: { kind, state, since, isEnded, progress }, onCancel }: JobCardProps) {
+  const { step, done = 0, total = 0 } = progress ?? {};
   return (
     <li>
       <strong>{kind}</strong>
@@ -173,7 +174,15 @@ function JobCard({ job: { kind, state, since, isEnded }, onCancel }: JobCardProp
           ? `began ${formatTime(since)}`
           : `for ${formatSeconds(Math.max(0, Date.now() - since) / 1000)}`}
       </span>
-      {!isEnded && <progress aria-label={`${kind} is in progress`} />}
+      {!isEnded && (
+        <progress aria-label={`${kind} is in progress`} {...(total > 0 && { max: total, value: done })} />
+      )}
+      {step !== undefined && (
+        <span class="muted">
+          {step}
+          {total > 0 && `, ${formatCount(done)} of ${formatCount(total)}`}
+        </span>
+      )}
       {onCancel && (
         <span class="card-actions">
           <button type="button" onClick={onCancel}>

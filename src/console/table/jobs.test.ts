@@ -13,14 +13,16 @@ test("the jobs of a table come from all pages, the newest first", async () => {
     "": { jobs: [job("1", "a$t", "DONE"), job("2", "other", "DONE")], page_token: "2" },
     "2": { jobs: [job("3", "a$t", "IN_PROGRESS")] },
   };
-  const fetch = async (_path: string, init: RequestInit = {}) => {
-    const { page_token = "" } = JSON.parse(String(init.body)) as { page_token?: string };
+  const progress = { step: "training", done: 2, total: 8 };
+  const fetch = async (path: string, init: RequestInit = {}) => {
+    const { page_token = "", job_id } = JSON.parse(String(init.body)) as Record<string, string>;
+    if (path === "/v1/jobs/describe") return Response.json({ job_id, progress });
     return Response.json(pages[page_token]);
   };
   const jobs = await listJobs({ fetch }, ["a", "t"], signal);
-  expect(jobs.map(({ id, kind, state, isEnded }) => [id, kind, state, isEnded])).toEqual([
-    ["3", "backfill column", "in progress", false],
-    ["1", "backfill column", "done", true],
+  expect(jobs.map(({ id, kind, state, isEnded, progress }) => [id, kind, state, isEnded, progress])).toEqual([
+    ["3", "backfill column", "in progress", false, progress],
+    ["1", "backfill column", "done", true, undefined],
   ]);
 });
 

@@ -9,6 +9,18 @@ export interface Job {
   readonly isEnded: boolean;
   /** Time of its start, in milliseconds since 1970. */
   readonly since: number;
+  /** How far it is. Default: its engine does not tell. */
+  readonly progress?: JobProgress | undefined;
+}
+
+/** How far a job is. */
+export interface JobProgress {
+  /** What it does at the moment, in words. */
+  readonly step: string;
+  /** Parts of the step that are done. Default: 0. */
+  readonly done?: number;
+  /** Parts of the step. Default: their number is not known. */
+  readonly total?: number;
 }
 
 interface JobPage {
@@ -57,13 +69,32 @@ export async function listJobs(
     found = [...found, ...page.jobs.filter((job) => job.table === table)].slice(-MOST_JOBS);
     token = page.page_token;
   } while (token);
-  return found.toReversed().map(({ job_id, job_type, state, created_at_millis }) => ({
-    id: job_id,
-    kind: job_type.replaceAll("_", " "),
-    state: WORDS[state] ?? state.toLowerCase(),
-    isEnded: state !== "IN_PROGRESS",
-    since: created_at_millis,
-  }));
+  return Promise.all(
+    found.toReversed().map(async ({ job_id, job_type, state, created_at_millis }) => ({
+      id: job_id,
+      kind: job_type.replaceAll("_", " "),
+      state: WORDS[state] ?? state.toLowerCase(),
+      isEnded: state !== "IN_PROGRESS",
+      since: created_at_millis,
+      progress: state === "IN_PROGRESS" ? await progressOf(connection, job_id, signal) : undefined,
+    })),
+  );
+}
+
+/** Returns how far a job is; nothing if its engine does not tell, or the job has gone. */
+async function progressOf(
+  connection: Pick<Connection, "fetch">,
+  jobId: string,
+  signal: AbortSignal,
+): Promise<JobProgress | undefined> {
+  const response = await connection.fetch("/v1/jobs/describe", {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ job_id: jobId }),
+    signal,
+  });
+  if (!response.ok) return undefined;
+  return ((await response.json()) as { readonly progress?: JobProgress }).progress;
 }
 
 /** Ends a job before its time; what it has done so far is not kept. */
