@@ -115,6 +115,14 @@ describe("LanceDB's dialect over a directory", () => {
     await refused(merge({}), "DeadlineExceeded", 504);
   });
 
+  it("answers with the texts and statuses by which its clients choose an error", async () => {
+    await refused(call("t/tags/version/", { tag: "never" }), "TableTagNotFound", 404);
+    const query = { k: 1, vector: [1, 2, 3], vector_column: "vector" };
+    const answer = await call("t/query/", query);
+    assert.equal(answer.status, 400);
+    assert.match(answer.bytes.toString(), /query dim\(3\) doesn't match the column vector vector dim\(2\)/);
+  });
+
   it("takes JSON as text", async () => {
     const json = new Map([["ARROW:extension:name", "arrow.json"]]);
     const documents = (texts: readonly string[], metadata = json) => {
