@@ -8,7 +8,7 @@ import { parseArgs, promisify } from "node:util";
 import { pythonInterpreter } from "../scripts/python-environment.ts";
 import { watchMemory } from "./support/memory.ts";
 import { startGateway, startProcess } from "./support/process.ts";
-import { keepResults, roundsOf } from "./support/results.ts";
+import { roundsOf, writeResults } from "./support/results.ts";
 
 const PEER = join(import.meta.dirname, "flight", "peer.py");
 
@@ -41,7 +41,7 @@ export async function run(args: readonly string[]): Promise<void> {
     console.log(`gateway: peak memory ${Math.round(peakMiB)} MiB`);
     console.log(`SELECT 1 by ADBC: p50 ${selectMs.p50.toFixed(2)} ms, least ${selectMs.least.toFixed(2)} ms`);
     console.log(`load average: ${loadavg()[0]?.toFixed(1)}`);
-    keepResults("flight", { sizeMiB: Number(size), ratesMBps: figures, peakMiB, selectMs, load: loadavg() });
+    writeResults("flight", { sizeMiB: Number(size), ratesMBps: figures, peakMiB, selectMs, load: loadavg() });
   } finally {
     await Promise.all([gateway.stop(), peer.stop()]);
     await rm(root, { recursive: true, force: true });
