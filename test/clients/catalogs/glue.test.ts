@@ -32,6 +32,7 @@ catalogSuite("AWS Glue (moto)", {
     keepsNamespaceProperties: true,
     replaces: true,
     renames: false,
+    drops: false,
     listsOtherFormats: false,
   },
 });

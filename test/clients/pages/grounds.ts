@@ -50,11 +50,12 @@ export const withGlue: Ground = async (onTestFinished) => {
 };
 
 /** Opens a simulation of a catalog, at the port that the page names. */
-function withStandIn(port: number, start: () => Promise<CatalogServer>): Ground {
+function withStandIn(port: number, start: () => Promise<CatalogServer>, before = ""): Ground {
   return async (onTestFinished) => {
     const server = await start();
     onTestFinished(server.close);
-    return { path: [python(), await grpcurlFolder()], ports: { [port]: Number(new URL(server.url).port) } };
+    const ports = { [port]: Number(new URL(server.url).port) };
+    return { path: [python(), await grpcurlFolder()], ports, before };
   };
 }
 
@@ -134,6 +135,7 @@ export const GROUNDS: Readonly<Record<string, Ground>> = {
     prepare: (folder) => symlinkSync(join(ROOT, "proto"), join(folder, "proto")),
   }),
   "docs/audit.md": withPython({ before: KEYS }),
+  "docs/catalogs.md": withPython({ before: sh("echo token > polaris.token"), apart: true }),
   "docs/cli.md": withPython({ before: FOR_COMMANDS }),
   "docs/client.md": withPython({ before: FOR_COMMANDS }),
   "docs/console.md": withPython({ before: `${CERTIFICATE}${GATEWAY}` }),
@@ -158,7 +160,11 @@ export const GROUNDS: Readonly<Record<string, Ground>> = {
   "docs/how-to/azure.md": withAzure,
   "docs/how-to/glue.md": withGlue,
   "docs/how-to/lakekeeper.md": withStandIn(8181, () => startIcebergServer("lakekeeper")),
-  "docs/how-to/polaris.md": withStandIn(8181, () => startIcebergServer("polaris")),
+  "docs/how-to/polaris.md": withStandIn(
+    8181,
+    () => startIcebergServer("polaris"),
+    sh("echo secret > polaris.secret"),
+  ),
   "docs/how-to/unity.md": withStandIn(8080, startUnityServer),
   "docs/how-to/s3.md": withS3,
   "docs/how-to/vending.md": withS3,

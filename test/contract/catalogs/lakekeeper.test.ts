@@ -14,6 +14,7 @@ async function open(): Promise<CatalogFixture> {
     async createForeignTable(namespace, name) {
       server.addTable(namespace, name, "delta");
     },
+    purged: () => server.purged,
     async close() {
       await backend.close();
       await server.close();
@@ -28,6 +29,7 @@ catalogSuite("a simulation of Lakekeeper", {
     keepsNamespaceProperties: true,
     replaces: false,
     renames: true,
+    drops: true,
     listsOtherFormats: false,
   },
 });

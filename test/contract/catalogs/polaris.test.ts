@@ -28,6 +28,7 @@ catalogSuite("a simulation of Polaris", {
     keepsNamespaceProperties: true,
     replaces: false,
     renames: false,
+    drops: false,
     listsOtherFormats: true,
   },
 });

@@ -22,6 +22,8 @@ export interface CatalogCapabilities {
   readonly replaces: boolean;
   /** Whether an entry can be renamed in a single step. */
   readonly renames: boolean;
+  /** Whether it deletes the files of a table with its entry. */
+  readonly drops: boolean;
   /** Whether its listings do not tell the format of an entry, so that they have those of other formats, too. */
   readonly listsOtherFormats: boolean;
 }
@@ -33,6 +35,8 @@ export interface CatalogFixture {
   readonly parent: readonly string[];
   /** Creates an entry of another format in a namespace, past the gateway. */
   createForeignTable(namespace: readonly string[], name: string): Promise<void>;
+  /** Returns the locations whose files the catalog has deleted. Default: it deletes none. */
+  purged?(): readonly string[];
   close(): Promise<void>;
 }
 
@@ -189,6 +193,19 @@ export function catalogSuite(name: string, { open, capabilities }: CatalogSuiteO
       await client().tableExists({ id });
     });
 
+    test("a table is dropped where the catalog deletes its files, too", async () => {
+      const id = await table({ owner: "me" });
+      const dropped = client().dropTable({ id });
+      if (!capabilities.drops) {
+        await refused("Unsupported", dropped);
+        await client().tableExists({ id });
+        return;
+      }
+      assert.equal((await dropped).location, location(id));
+      assert.deepEqual(fixture.purged?.(), [location(id)]);
+      await refused("TableNotFound", client().dropTable({ id }));
+    });
+
     test("mode Overwrite of a registration replaces the entry, where the catalog can do it in a step", async () => {
       const id = await table();
       const to = `${LOCATION}/moved`;
@@ -314,6 +331,7 @@ export function catalogSuite(name: string, { open, capabilities }: CatalogSuiteO
     const has = new Set<Operation>([
       ...OPERATIONS,
       ...(capabilities.renames ? (["renameTable"] as const) : []),
+      ...(capabilities.drops ? (["dropTable"] as const) : []),
     ]);
     for (const operation of ALL_OPERATIONS.filter((each) => !has.has(each))) {
       test(`${operation} answers Unsupported`, async () => {

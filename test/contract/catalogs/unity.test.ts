@@ -27,6 +27,7 @@ catalogSuite("a simulation of Unity Catalog", {
     keepsNamespaceProperties: true,
     replaces: false,
     renames: false,
+    drops: false,
     listsOtherFormats: false,
   },
 });

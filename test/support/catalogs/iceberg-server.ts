@@ -16,6 +16,8 @@ export interface IcebergServer extends CatalogServer {
   tokens: Set<string> | undefined;
   /** Configuration that a description with credentials has. Default: none. */
   credentials: Record<string, string> | undefined;
+  /** Locations whose files it was told to delete. */
+  readonly purged: string[];
   /** Adds an entry of any format. */
   addTable(namespace: readonly string[], name: string, format: string): void;
 }
@@ -123,12 +125,13 @@ export async function startIcebergServer(kind: IcebergKind): Promise<IcebergServ
     return { status: 200, body: { identifiers: page, "next-page-token": next ?? null } };
   }
 
-  function ofTable(key: string, name: string, { method, headers }: CatalogRequest): CatalogAnswer {
+  function ofTable(key: string, name: string, { method, headers, query }: CatalogRequest): CatalogAnswer {
     const table = tables.get(key)?.get(name);
     if (table === undefined)
       return failure(404, namespaces.has(key) ? "NoSuchTableException" : "NoSuchNamespaceException");
     if (method === "DELETE") {
       tables.get(key)?.delete(name);
+      if (query.get("purgeRequested") === "true") server.purged.push(table["base-location"]);
       return { status: 204 };
     }
     const header =
@@ -158,6 +161,7 @@ export async function startIcebergServer(kind: IcebergKind): Promise<IcebergServ
 
   const server = Object.assign(await startCatalogServer(answer), {
     warehouse: "lake",
+    purged: [] as string[],
     tokens: undefined as Set<string> | undefined,
     credentials: undefined as Record<string, string> | undefined,
     addTable(namespace: readonly string[], name: string, format: string) {

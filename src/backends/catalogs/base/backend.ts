@@ -20,7 +20,7 @@ import { createTableOperations } from "./tables.ts";
 
 /**
  * Creates a backend that offers the catalog operations of the contract over a foreign catalog. It never touches files: rows are
- * Unsupported, and so is a drop, which would have to delete them.
+ * Unsupported, and so is a drop, unless the catalog deletes the files itself.
  */
 export function createCatalogBackend(catalog: Catalog, options: CatalogBackendOptions = {}): Backend {
   const { within = [] } = options;

@@ -82,6 +82,8 @@ export interface Catalog {
   replaceTable?(id: Identifier, table: NewTable, call: Call): Promise<CatalogTable>;
   /** Removes an entry without touching files. */
   removeTable(id: Identifier, call: Call): Promise<void>;
+  /** Removes an entry and has the catalog delete the files of the table. Default: the catalog deletes no files. */
+  dropTable?(id: Identifier, call: Call): Promise<void>;
   /** Renames an entry, in a single step. Default: the catalog has no such operation. */
   renameTable?(id: Identifier, to: Identifier, call: Call): Promise<void>;
   /** Whether the catalog answers now. */

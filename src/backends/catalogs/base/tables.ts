@@ -4,6 +4,7 @@ import {
   DeregisterTableResponseSchema,
   type DescribeTableRequest,
   DescribeTableResponseSchema,
+  DropTableResponseSchema,
   ListTablesResponseSchema,
   RegisterTableMode,
   RegisterTableResponseSchema,
@@ -43,10 +44,10 @@ type TableOperations = Pick<
 const MAX_PROPERTIES = 1_000;
 const MAX_PROPERTY_BYTES = 64 * 1024;
 
-/** Creates the operations on tables; the renaming is there if the catalog can rename. */
+/** Creates the operations on tables; drops and renames are there if the catalog has them. */
 export function createTableOperations(
   context: TableContext,
-): TableOperations & Partial<Pick<LanceNamespace, "renameTable">> {
+): TableOperations & Partial<Pick<LanceNamespace, "dropTable" | "renameTable">> {
   const { catalog, checks, options, describeNamespace } = context;
   const { full } = checks;
 
@@ -169,10 +170,25 @@ export function createTableOperations(
     },
   };
 
-  const { renameTable: rename } = catalog;
-  if (rename === undefined) return operations;
+  const { dropTable: drop, renameTable: rename } = catalog;
+  const dropping: Partial<Pick<LanceNamespace, "dropTable">> =
+    drop === undefined
+      ? {}
+      : {
+          async dropTable(_, call) {
+            const { location, properties } = await describe(call, false);
+            await drop(full(call.id), call);
+            return create(DropTableResponseSchema, {
+              id: [...call.id],
+              location,
+              properties: { ...properties },
+            });
+          },
+        };
+  if (rename === undefined) return { ...operations, ...dropping };
   return {
     ...operations,
+    ...dropping,
     async renameTable({ newTableName, newNamespaceId }, call) {
       const { id } = call;
       const to = [...(newNamespaceId.length > 0 ? newNamespaceId : id.slice(0, -1)), newTableName];

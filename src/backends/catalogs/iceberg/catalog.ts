@@ -20,8 +20,8 @@ export interface IcebergDialect {
   readonly delegation: Readonly<Record<string, string>>;
   /** Field of a description that has the credentials. */
   readonly credentials: string;
-  /** Query of a deletion, so that it leaves the files. */
-  readonly deletion?: Readonly<Record<string, string>>;
+  /** Parameter of a deletion that says whether the catalog deletes the files, too. Default: it leaves them. */
+  readonly purges?: string;
   /** Whether names may differ from their canonical form in the case of letters. */
   readonly foldsNames: boolean;
   /** Path of the renaming below that of the warehouse. Default: the catalog cannot rename. */
@@ -50,6 +50,7 @@ const facts = createFacts([
 /** Creates the catalog of a warehouse. */
 export function createIcebergCatalog(client: JsonClient, dialect: IcebergDialect): Catalog {
   const spellings = createSpellings();
+  const { purges, rename } = dialect;
 
   const namespacePath = (base: string, id: Identifier) =>
     `${base}/namespaces/${encodeURIComponent(id.join(SEPARATOR))}`;
@@ -91,7 +92,12 @@ export function createIcebergCatalog(client: JsonClient, dialect: IcebergDialect
     return { location, properties: propertiesIn(table, "properties"), storageOptions };
   }
 
-  const { rename } = dialect;
+  async function remove(id: Identifier, purge: boolean, call: Call): Promise<void> {
+    const path = await tablePath(id, call);
+    const query = purges === undefined ? {} : { [purges]: String(purge) };
+    await client.send({ method: "DELETE", path, query, facts: facts("table") }, call);
+  }
+
   return {
     name: dialect.name,
     vends: true,
@@ -161,14 +167,10 @@ export function createIcebergCatalog(client: JsonClient, dialect: IcebergDialect
       return tableOf(await client.send({ method: "POST", path, body, facts: facts("table") }, call), id);
     },
 
-    async removeTable(id, call) {
-      const request = {
-        method: "DELETE",
-        path: await tablePath(id, call),
-        query: dialect.deletion ?? {},
-      } as const;
-      await client.send({ ...request, facts: facts("table") }, call);
-    },
+    removeTable: (id, call) => remove(id, false, call),
+    ...(purges !== undefined && {
+      dropTable: (id: Identifier, call: Call) => remove(id, true, call),
+    }),
 
     ...(rename !== undefined && {
       async renameTable(id: Identifier, to: Identifier, call: Call) {

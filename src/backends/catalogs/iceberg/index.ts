@@ -62,7 +62,7 @@ function lakekeeper(client: JsonClient, warehouse: string): IcebergDialect {
     tables: async (call) => `/lakekeeper/v1/${await prefixOf(call)}`,
     delegation: { "x-iceberg-access-delegation": "vended-credentials" },
     credentials: "storage-credentials",
-    deletion: { purgeRequested: "false" },
+    purges: "purgeRequested",
     foldsNames: true,
     rename: "/generic-tables/rename",
     readiness: `/catalog/v1/config?${new URLSearchParams({ warehouse })}`,
