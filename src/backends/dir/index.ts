@@ -5,36 +5,26 @@ import { findEngine } from "./engine/native/load.ts";
 import { createIdempotencyRecords } from "./idempotency/records.ts";
 import { openDirectory } from "./open-directory.ts";
 import { createBackfillOperations } from "./operations/columns/backfill.ts";
-import { createColumnOperations } from "./operations/columns/columns.ts";
-import { createMetadataOperations } from "./operations/columns/schema-metadata.ts";
+import { createDataOperations } from "./operations/data-operations.ts";
 import { createDriverOperations } from "./operations/drivers.ts";
 import { heedFreshness } from "./operations/heed-freshness.ts";
-import { createIndexOperations } from "./operations/indices/indices.ts";
 import { tableOf } from "./operations/jobs.ts";
 import { createLanceDbExtensions } from "./operations/lancedb.ts";
 import { hasDatabase } from "./operations/namespaces/databases.ts";
 import { createListOperations } from "./operations/namespaces/list.ts";
 import { createNamespaceOperations } from "./operations/namespaces/namespaces.ts";
-import { createReadOperations } from "./operations/read/read.ts";
 import { onlyReads } from "./operations/read-only.ts";
-import { createChangeOperations } from "./operations/rows/change.ts";
-import { createMergeOperations } from "./operations/rows/merge.ts";
+import { createCreateOperations } from "./operations/rows/create-table.ts";
 import { createMergeLocks } from "./operations/rows/merge-locks.ts";
 import { createMultipartWrites } from "./operations/rows/multipart.ts";
 import { startStagingSweep } from "./operations/rows/staging-sweep.ts";
-import { createWriteOperations } from "./operations/rows/write.ts";
 import { createDeclareOperations } from "./operations/tables/declare.ts";
 import { createDescribeOperations } from "./operations/tables/describe.ts";
 import { createDropOperations } from "./operations/tables/drop.ts";
 import { rootTableAt, tableAt } from "./operations/tables/naming/table-at.ts";
 import { createRenameOperations } from "./operations/tables/rename.ts";
-import { createStatsOperations } from "./operations/tables/stats.ts";
-import { createBranchOperations } from "./operations/versions/branches.ts";
 import { besideDeletions } from "./operations/versions/delete-alone.ts";
 import { createManagedVersionOperations } from "./operations/versions/managed-versions.ts";
-import { createTagOperations } from "./operations/versions/tags.ts";
-import { createTransactionOperations } from "./operations/versions/transactions.ts";
-import { createVersionOperations } from "./operations/versions/versions.ts";
 import { startAutoRefresh } from "./operations/views/auto-refresh.ts";
 import { checkDefinition } from "./operations/views/definition.ts";
 import { createViewExtensions } from "./operations/views/extensions.ts";
@@ -103,7 +93,8 @@ export async function createDirectoryBackend(options: DirectoryBackendOptions): 
     }
   }
   engine.warmUp().catch((error) => log.error({ err: error }, "the engine cannot be loaded"));
-  const { createOwnTable, ...writeOperations } = createWriteOperations(context, writes);
+  const { createOwnTable, ...creations } = createCreateOperations(context);
+  const data = createDataOperations(context, { writes, mergeLocks });
   const namespaces = createNamespaceOperations(context);
   const drops = createDropOperations(context);
   const operations: Backend["operations"] = {
@@ -114,28 +105,19 @@ export async function createDirectoryBackend(options: DirectoryBackendOptions): 
     ...createDescribeOperations(context),
     ...drops,
     dropTable: (request, call) => reserve.spend(() => drops.dropTable(request, call)),
-    ...writeOperations,
-    ...createReadOperations(context),
-    ...createMergeOperations(context, mergeLocks),
-    ...createChangeOperations(context),
-    ...createStatsOperations(context),
-    ...createVersionOperations(context),
-    ...createTagOperations(context),
-    ...createBranchOperations(context),
+    ...creations,
+    ...data.operations,
     ...createManagedVersionOperations(context),
-    ...createTransactionOperations(context),
     ...createRenameOperations(context),
-    ...createColumnOperations(context),
-    ...createMetadataOperations(context),
-    ...createIndexOperations(context),
     ...createBackfillOperations(context),
     ...createViewOperations(context, createOwnTable, note),
   };
   // The operations have registered how jobs run.
   if (readOnly === undefined) jobs.start(takesOver);
   const extensions = {
-    ...createLanceDbExtensions(context, writes),
+    ...createLanceDbExtensions(context),
     ...(context.cluster === undefined ? {} : createDriverOperations(context, context.cluster)),
+    ...data.extensions,
     ...createViewExtensions(context, (request, call) => reserve.spend(() => drops.dropTable(request, call))),
   };
   const served = { operations, extensions };

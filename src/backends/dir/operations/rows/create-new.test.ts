@@ -16,8 +16,7 @@ import { CreateTableMode, CreateTableRequestSchema } from "../../../../gen/lance
 import { LanceNamespaceService } from "../../../../gen/lance/namespace/v1/service_pb.ts";
 import type { Catalog } from "../../catalog/catalog.ts";
 import { openDirectory } from "../../open-directory.ts";
-import { createMultipartWrites } from "./multipart.ts";
-import { createWriteOperations } from "./write.ts";
+import { createCreateOperations } from "./create-table.ts";
 
 /** Returns a stream of rows in batches of a thousand. */
 function stream(count: number): Uint8Array {
@@ -45,7 +44,7 @@ async function openWorkshop(t: TestContext, beforeCommit: () => Promise<void>, u
     },
   };
   const watched = withParts(context, { catalog });
-  const { createTable } = createWriteOperations(watched, createMultipartWrites(watched));
+  const { createTable } = createCreateOperations(watched);
   return {
     base: join(root, "data"),
     client,

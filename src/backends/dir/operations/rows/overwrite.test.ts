@@ -21,8 +21,7 @@ import { engineCall } from "../../engine/failures/errors.ts";
 import type { ObjectStore } from "../../format/storage.ts";
 import { openDirectory } from "../../open-directory.ts";
 import type { DirContext } from "../context.ts";
-import { createMultipartWrites } from "./multipart.ts";
-import { createWriteOperations } from "./write.ts";
+import { createCreateOperations } from "./create-table.ts";
 
 const rowsOf = (count: number) =>
   tableToIPC(new Table({ id: vectorFromArray(Array(count).fill(7), new Int32()) }), "stream");
@@ -43,7 +42,7 @@ async function createWorld(t: TestContext, { isDeclared = false } = {}) {
     context,
     overwrite(mutate: Catalog["mutate"], count = 5, changed: Partial<DirContext> = {}) {
       const watched = withParts(context, { ...changed, catalog: { ...context.catalog, mutate } });
-      const { createTable } = createWriteOperations(watched, createMultipartWrites(watched));
+      const { createTable } = createCreateOperations(watched);
       const method = LanceNamespaceService.method.createTable;
       async function* body() {
         yield rowsOf(count);

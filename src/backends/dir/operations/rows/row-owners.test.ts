@@ -15,8 +15,7 @@ import { LanceNamespaceService } from "../../../../gen/lance/namespace/v1/servic
 import type { Catalog } from "../../catalog/catalog.ts";
 import { openDirectory } from "../../open-directory.ts";
 import { createChangeOperations } from "./change.ts";
-import { createMultipartWrites } from "./multipart.ts";
-import { createWriteOperations } from "./write.ts";
+import { createCreateOperations } from "./create-table.ts";
 
 const { method } = LanceNamespaceService;
 const rowsOf = (count: number) =>
@@ -50,7 +49,7 @@ async function createWorld(t: TestContext, { isListed = true } = {}) {
     },
     overwrite(meanwhile: () => Promise<unknown>) {
       const watched = late(meanwhile);
-      const { createTable } = createWriteOperations(watched, createMultipartWrites(watched));
+      const { createTable } = createCreateOperations(watched);
       async function* body() {
         yield rowsOf(5);
       }

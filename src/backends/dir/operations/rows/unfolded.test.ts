@@ -20,8 +20,8 @@ import {
 import { beginCall } from "../../../../../test/support/caller.ts";
 import { LanceNamespaceService } from "../../../../gen/lance/namespace/v1/service_pb.ts";
 import { openDirectory } from "../../open-directory.ts";
+import { createInsertOperations } from "./insert-into-table.ts";
 import { createMultipartWrites } from "./multipart.ts";
-import { createWriteOperations } from "./write.ts";
 
 const ROWS = 100;
 const TEXT = "x".repeat(1000);
@@ -43,7 +43,7 @@ async function heldFor(t: TestContext, type: Utf8 | Dictionary, batches: number)
   await (await openClient(t, root)).upload("createTable", "t", {}, empty);
   const { context, close } = await openDirectory({ root, log: silent, uploadPartBytes: 512 });
   t.onTestFinished(close);
-  const { insertIntoTable } = createWriteOperations(context, createMultipartWrites(context));
+  const { insertIntoTable } = createInsertOperations(context, createMultipartWrites(context));
   const method = LanceNamespaceService.method.insertIntoTable;
   const call = beginCall(method, { id: ["t"] });
   let held = 0;

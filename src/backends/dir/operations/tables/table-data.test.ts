@@ -18,8 +18,8 @@ import { LanceNamespaceService } from "../../../../gen/lance/namespace/v1/servic
 import { parseIdentifier } from "../../../../namespace/identifier.ts";
 import type { Catalog } from "../../catalog/catalog.ts";
 import { openDirectory } from "../../open-directory.ts";
+import { createInsertOperations } from "../rows/insert-into-table.ts";
 import { createMultipartWrites } from "../rows/multipart.ts";
-import { createWriteOperations } from "../rows/write.ts";
 
 const rows = tableToIPC(new Table({ id: vectorFromArray([1, 2], new Int32()) }), "stream");
 
@@ -132,7 +132,7 @@ for (const id of ["t", "n$t"]) {
       },
     };
     const watched = withParts(context, { catalog });
-    const { insertIntoTable } = createWriteOperations(watched, createMultipartWrites(watched));
+    const { insertIntoTable } = createInsertOperations(watched, createMultipartWrites(watched));
     const method = LanceNamespaceService.method.insertIntoTable;
     async function* body() {
       yield rows;

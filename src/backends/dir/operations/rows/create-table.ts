@@ -5,8 +5,6 @@ import {
   type CreateTableRequest,
   type CreateTableResponse,
   CreateTableResponseSchema,
-  InsertIntoTableResponseSchema,
-  InsertMode,
 } from "../../../../gen/lance/namespace/v1/data_pb.ts";
 import type { Call } from "../../../../namespace/call/call.ts";
 import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
@@ -16,29 +14,28 @@ import { runBatch } from "../../batch/run.ts";
 import type { Draft } from "../../catalog/state/draft.ts";
 import { sameProperties } from "../../catalog/state/row.ts";
 import type { CatalogState } from "../../catalog/state/state.ts";
+import type { DataContext } from "../../data/data-context.ts";
 import type { FoundTable } from "../../data/table-source.ts";
 import { engineCall } from "../../engine/failures/errors.ts";
 import { afterChange } from "../../format/changes/after-change.ts";
 import type { CatalogDataContext, UploadContext } from "../context.ts";
 import { checkTableProperties } from "../properties.ts";
-import { findTable, requireTable } from "../tables/find-table.ts";
+import { findTable } from "../tables/find-table.ts";
 import { checkNewIdentifier, objectIdOf, requireParent, tableExists } from "../tables/naming/object-names.ts";
-import { isMain, requireOpenTable, withData } from "../tables/open-data.ts";
+import { withData } from "../tables/open-data.ts";
 import { requireUnchanged } from "../tables/require-row.ts";
 import { createNew } from "./create-new.ts";
 import { writeFirst } from "./first-version.ts";
-import { insertRows } from "./insert.ts";
-import type { MultipartWrites } from "./multipart.ts";
 import { type ReceivedRows, receiveRows, takesNext } from "./received-rows.ts";
 
 /** Maximum number of attempts of a creation when the table comes or goes meanwhile. */
 const MAX_LOOKS = 3;
 
-/** The operations that write rows. */
-export function createWriteOperations(
-  context: CatalogDataContext & UploadContext,
-  writes: MultipartWrites,
-): Pick<LanceNamespace, "createTable" | "insertIntoTable"> & {
+/** The operation that creates a table from rows. */
+export function createCreateOperations(context: CatalogDataContext & UploadContext): Pick<
+  LanceNamespace,
+  "createTable"
+> & {
   /** Creates a table as `createTable` does, also with properties that callers must not give it. */
   readonly createOwnTable: LanceNamespace["createTable"];
 } {
@@ -109,12 +106,7 @@ export function createWriteOperations(
         }
         const written = await layout.hasData(table.location);
         if (written && mode === CreateTableMode.EXIST_OK) {
-          const schema = await withData(context, table, {}, (_, current) => engineCall(current));
-          checkSameColumns(rows.schema.fields, schema.fields);
-          return create(CreateTableResponseSchema, {
-            location: table.path,
-            properties: { ...table.properties },
-          });
+          return await acceptExisting(context, table, rows);
         }
         if (written && mode !== CreateTableMode.OVERWRITE) throw tableExists(id);
         await layout.checkNoEscape(table.location);
@@ -162,26 +154,20 @@ export function createWriteOperations(
       checkTableProperties(context, call.id, request.properties);
       return createOwnTable(request, data, call);
     },
-    async insertIntoTable({ branch, mode, uploadId, uploadPartId }, data, call) {
-      const overwrite = mode === InsertMode.OVERWRITE;
-      if (uploadId === undefined && isMain(branch) && !overwrite) {
-        const { table, lease: opened } = await requireOpenTable(context, call);
-        try {
-          const target = { table, branch, overwrite, opened };
-          const { rows, version } = await insertRows(context, target, data, call);
-          return create(InsertIntoTableResponseSchema, { numInsertedRows: rows, version });
-        } finally {
-          opened?.release();
-        }
-      }
-      const table = await requireTable(context, call);
-      if (uploadId !== undefined) {
-        const write = { id: uploadId, table, branch };
-        await writes.stage({ write, name: uploadPartId ?? "", overwrite }, data, call);
-        return create(InsertIntoTableResponseSchema);
-      }
-      const { rows, version } = await insertRows(context, { table, branch, overwrite }, data, call);
-      return create(InsertIntoTableResponseSchema, { numInsertedRows: rows, version });
-    },
   };
+}
+
+/**
+ * Returns the answer to a creation that accepts an existing table.
+ *
+ * @throws LanceError TableSchemaValidationError for rows of other columns
+ */
+export async function acceptExisting(
+  context: DataContext,
+  table: FoundTable,
+  rows: Pick<ReceivedRows, "schema">,
+): Promise<CreateTableResponse> {
+  const schema = await withData(context, table, {}, (_, current) => engineCall(current));
+  checkSameColumns(rows.schema.fields, schema.fields);
+  return create(CreateTableResponseSchema, { location: table.path, properties: { ...table.properties } });
 }
