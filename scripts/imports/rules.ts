@@ -46,6 +46,7 @@ export const IMPORT_RULES: Readonly<Record<string, FolderRule>> = {
     may: [...CORE, "backends/*", "backends/resilience", "backends/rest", "backends/upstream-identity"],
   },
   "backends/catalogs": { may: [...CORE, "backends/*", "backends/catalogs/base", "backends/resilience"] },
+  "backends/composed": { may: [...CORE, "arrow", "backends/dir"] },
   "backends/dir": { may: [...CORE, "arrow", "backends/dir"] },
   ...inDirectory({
     concurrency: { may: [] },

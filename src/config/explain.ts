@@ -1,8 +1,8 @@
+import { SECRET_NAME } from "../runtime/secret-name.ts";
 import type { Sources } from "./configuration.ts";
 import { findGiven, type Layer, refuse } from "./layers.ts";
 import { backendKindOf, environmentName, fileKey, type OptionSpec } from "./option-spec.ts";
 import { SERVE_OPTIONS } from "./options/groups.ts";
-import { SECRET_NAME } from "./options/storage.ts";
 import { backendIn, PLACES, readServeOptions } from "./serve-options.ts";
 
 /** Kinds of places that a value can come from. */

@@ -25,6 +25,9 @@ export const REMOTE_KINDS = [...UPSTREAM_KINDS, ...HTTP_CATALOG_KINDS] as const;
 /** Kinds of backends whose calls are retried, limited and held back. */
 export const RESILIENT_KINDS = [...UPSTREAM_KINDS, ...CATALOG_KINDS] as const;
 
+/** Kinds of backends whose rows this gateway reads and writes, or may. */
+export const ROW_KINDS = ["dir", ...RESILIENT_KINDS] as const;
+
 /** A kind of backend. */
 export type BackendKind = (typeof BACKEND_KINDS)[number];
 

@@ -1,7 +1,7 @@
+import { SECRET_NAME } from "../runtime/secret-name.ts";
 import type { Configuration } from "./configuration.ts";
 import type { Environment, OptionSpec } from "./option-spec.ts";
 import { SERVE_OPTIONS, type ServeOptions } from "./options/groups.ts";
-import { SECRET_NAME } from "./options/storage.ts";
 
 /** Returns the secrets among the options and the environment of a server. */
 export function secretsOf({ options, databases }: Configuration, environment: Environment): string[] {

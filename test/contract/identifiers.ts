@@ -3,8 +3,7 @@ import { describe, test } from "vitest";
 import { MAX_IDENTIFIER_BYTES, MAX_IDENTIFIER_DEPTH } from "../../src/namespace/identifier.ts";
 import { personStream } from "../support/arrow.ts";
 import { refused } from "../support/expect.ts";
-import { FIRST_CUT } from "../support/operations.ts";
-import { createWorld, type Fixture, type World } from "./world.ts";
+import { ALL_CAPABILITIES, createWorld, type Fixture, type World } from "./world.ts";
 
 const BAD_NAMES: readonly string[] = [
   "",
@@ -85,7 +84,7 @@ async function keepsNames(world: World, names: readonly string[]): Promise<void>
 /** Names beyond the specification, in a catalog that allows them. */
 export function unicodeNameTests(title: string, open: () => Promise<Fixture>): void {
   describe(`names of all scripts, on ${title}`, () => {
-    const world = createWorld(open, { operations: FIRST_CUT, confinesLocations: true });
+    const world = createWorld(open, ALL_CAPABILITIES);
     test("are kept literally, in the root too", () => keepsNames(world, [...GOOD_NAMES, ...UNICODE_NAMES]));
   });
 }

@@ -1,5 +1,4 @@
 import { describe } from "vitest";
-import { FIRST_CUT } from "../support/operations.ts";
 import { blankTextTests } from "./blank-texts.ts";
 import { changeTests } from "./change.ts";
 import { columnTests } from "./columns.ts";
@@ -23,7 +22,7 @@ import { tableTests } from "./tables.ts";
 import { textSearchTests } from "./text-search.ts";
 import { transactionTests } from "./transactions.ts";
 import { unsupportedTests } from "./unsupported.ts";
-import { type Capabilities, createWorld, type Fixture } from "./world.ts";
+import { ALL_CAPABILITIES, type Capabilities, createWorld, type Fixture } from "./world.ts";
 
 /** Options of {@link contractSuite}. */
 export interface ContractOptions {
@@ -36,7 +35,7 @@ export interface ContractOptions {
 /** Runs the contract for the operations of a backend; every backend's test is a call of this. */
 export function contractSuite(name: string, { open, capabilities }: ContractOptions): void {
   describe(`the contract, on ${name}`, () => {
-    const world = createWorld(open, { operations: FIRST_CUT, confinesLocations: true, ...capabilities });
+    const world = createWorld(open, { ...ALL_CAPABILITIES, ...capabilities });
     namespaceTests(world);
     tableTests(world);
     registrationTests(world);

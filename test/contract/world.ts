@@ -5,6 +5,7 @@ import type { ObjectStore } from "../../src/backends/dir/format/storage.ts";
 import type { Operation } from "../../src/namespace/lance-namespace.ts";
 import { type Person, people, personStream } from "../support/arrow.ts";
 import type { LanceClient } from "../support/client.ts";
+import { FIRST_CUT } from "../support/operations.ts";
 
 /** Capabilities of a backend under test; a suite omits the tests of a capability that is absent. */
 export interface Capabilities {
@@ -12,7 +13,19 @@ export interface Capabilities {
   readonly operations: ReadonlySet<Operation>;
   /** Whether the backend itself refuses locations outside its storage; a proxy leaves that to its upstream. */
   readonly confinesLocations: boolean;
+  /** Whether calls on rows change the properties of tables. */
+  readonly changesProperties: boolean;
+  /** Whether long work goes on after its call, with a record. */
+  readonly recordsJobs: boolean;
 }
+
+/** The capabilities of a backend that can do everything. */
+export const ALL_CAPABILITIES: Capabilities = {
+  operations: FIRST_CUT,
+  confinesLocations: true,
+  changesProperties: true,
+  recordsJobs: true,
+};
 
 /** A client of a new, empty catalog. */
 export interface Fixture {

@@ -9,10 +9,8 @@ import { createCatalog } from "./catalog/catalog.ts";
 import { createManifestTable } from "./catalog/manifest/manifest-table.ts";
 import { PROPERTY_LIMITS } from "./catalog/state/properties-size.ts";
 import { createStaleness } from "./concurrency/allow-staleness.ts";
-import { createKeyedLocks, type KeyedLocks } from "./concurrency/keyed-locks.ts";
-import { createThreadGate, createThreadLocks } from "./concurrency/thread-locks.ts";
+import { createExclusion } from "./concurrency/exclusion.ts";
 import { createEngineTurns } from "./concurrency/turns.ts";
-import { createWriteGate } from "./concurrency/write-gate.ts";
 import { createEngine } from "./engine/engine.ts";
 import { checkTemporaryDirectory } from "./engine/temporary-directory.ts";
 import { keyIn, type ObjectStore } from "./format/storage.ts";
@@ -44,26 +42,6 @@ async function openClusterOf(
   if (cluster === undefined) return undefined;
   const { openCluster } = await import("./jobs/ray/cluster.ts");
   return openCluster(cluster, { store, directory, log });
-}
-
-/** Exclusion within a process in which a single thread serves. */
-function ofThread() {
-  const ofPurpose = new Map<string, KeyedLocks>();
-  const createLocks = (purpose: string) => {
-    const locks = ofPurpose.get(purpose) ?? createKeyedLocks();
-    ofPurpose.set(purpose, locks);
-    return locks;
-  };
-  return { gate: createWriteGate(), histories: createWriteGate(), createLocks };
-}
-
-/** Exclusion within a process whose workers serve a directory together. */
-function ofProcess(directory: string) {
-  return {
-    gate: createThreadGate(directory),
-    histories: createThreadGate(`${directory} histories`),
-    createLocks: (purpose: string) => createThreadLocks(`${directory} ${purpose}`),
-  };
 }
 
 /**
@@ -102,7 +80,7 @@ export async function openDirectory(options: DirectoryBackendOptions): Promise<O
     workers: shared?.workers,
     useMs: shared?.tableUseMs,
   });
-  const exclusion = shared === undefined ? ofThread() : ofProcess(store.uriOf(layout.baseKey));
+  const exclusion = createExclusion(shared === undefined ? undefined : store.uriOf(layout.baseKey));
   const commits = shared && exclusion.createLocks("commits");
   const staleness = createStaleness(options.maxStalenessMs ?? 0);
   const catalog = createCatalog(createManifestTable(layout.base, engine, store, clock), log, {

@@ -1,5 +1,5 @@
 import { NAME_RULES } from "../../namespace/identifier.ts";
-import { BACKEND_KINDS, CATALOG_KINDS, type OptionTable } from "../option-spec.ts";
+import { BACKEND_KINDS, CATALOG_KINDS, type OptionTable, ROW_KINDS } from "../option-spec.ts";
 import { parseChoice, parseNamedValue, parseRoot, parseText } from "../parsers.ts";
 import { parseClientStorageOption, parseStorageOption } from "./storage.ts";
 
@@ -72,7 +72,7 @@ export const CATALOG_OPTIONS = {
     value: "KEY=VALUE",
     help: "Option of the object store of the root, for example aws_endpoint=https://minio.example.com (docs/storage.md).",
     parse: parseStorageOption,
-    backends: ["dir"],
+    backends: ROW_KINDS,
     repeatable: true,
     place: true,
     secret: true,
@@ -82,7 +82,7 @@ export const CATALOG_OPTIONS = {
     value: "KEY=FILE",
     help: "File with the value of a --storage-option, such as a secret key. The gateway reads it again when it changes.",
     parse: parseStorageOption,
-    backends: ["dir"],
+    backends: ROW_KINDS,
     repeatable: true,
     place: true,
     holds: "storage-option",

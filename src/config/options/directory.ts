@@ -1,4 +1,4 @@
-import type { OptionTable } from "../option-spec.ts";
+import { type OptionTable, ROW_KINDS } from "../option-spec.ts";
 import { parseAge, parseChoice, parseInteger, parseSize, parseSwitch } from "../parsers.ts";
 
 /** Options of a directory backend. */
@@ -16,7 +16,7 @@ export const DIRECTORY_OPTIONS = {
     help: "Maximum age of cached catalog state for reads, in milliseconds. With 0 a read sees every commit that finished before it. The gateway's own commits are always visible. A read whose headers demand a newer state (docs/storage.md) checks for it.",
     fallback: "0",
     parse: parseInteger(0, 3_600_000),
-    backends: ["dir"],
+    backends: ROW_KINDS,
   },
   noMaintenance: {
     flag: "no-maintenance",
@@ -125,7 +125,7 @@ export const DIRECTORY_OPTIONS = {
     help: "Maximum number of words to which the fuzzy conditions of a search may expand together.",
     fallback: "500",
     parse: parseInteger(0, 1_000_000),
-    backends: ["dir"],
+    backends: ROW_KINDS,
   },
   uploadPartBytes: {
     flag: "upload-part-size",
@@ -133,7 +133,7 @@ export const DIRECTORY_OPTIONS = {
     help: "Size of the parts in which long Arrow bodies are written; all parts of a body become one version.",
     fallback: "32MiB",
     parse: parseSize,
-    backends: ["dir"],
+    backends: ROW_KINDS,
   },
   indexCacheBytes: {
     flag: "index-cache-size",
@@ -155,7 +155,7 @@ export const DIRECTORY_OPTIONS = {
     help: "Maximum number of idle tables that stay open.",
     fallback: "256",
     parse: parseInteger(1, 1_000_000),
-    backends: ["dir"],
+    backends: ROW_KINDS,
   },
   idleSeconds: {
     flag: "table-idle-seconds",
@@ -163,6 +163,6 @@ export const DIRECTORY_OPTIONS = {
     help: "Time after which an idle table is closed, in seconds.",
     fallback: "600",
     parse: parseInteger(1, 86_400),
-    backends: ["dir"],
+    backends: ROW_KINDS,
   },
 } as const satisfies OptionTable;

@@ -12,6 +12,7 @@ import { JOB_ENGINE_OPTIONS } from "./job-engine.ts";
 import { LIMIT_OPTIONS } from "./limits.ts";
 import { OBSERVABILITY_OPTIONS } from "./observability.ts";
 import { RESILIENCE_OPTIONS } from "./resilience.ts";
+import { ROWS_OPTIONS } from "./rows.ts";
 import { SECURITY_OPTIONS } from "./security.ts";
 import { SERVER_OPTIONS } from "./server.ts";
 import { SQL_OPTIONS } from "./sql.ts";
@@ -40,6 +41,7 @@ export const OPTION_GROUPS = {
   SQL: SQL_OPTIONS,
   Upstream: UPSTREAM_OPTIONS,
   "Foreign catalogs": FOREIGN_CATALOG_OPTIONS,
+  "Rows of an upstream": ROWS_OPTIONS,
   "Upstream identity": IDENTITY_OPTIONS,
   "Upstream resilience": RESILIENCE_OPTIONS,
 } as const satisfies Readonly<Record<string, OptionTable>>;
@@ -64,6 +66,7 @@ export const SERVE_OPTIONS = {
   ...SQL_OPTIONS,
   ...UPSTREAM_OPTIONS,
   ...FOREIGN_CATALOG_OPTIONS,
+  ...ROWS_OPTIONS,
   ...IDENTITY_OPTIONS,
   ...RESILIENCE_OPTIONS,
 } as const satisfies OptionTable;

@@ -1,3 +1,4 @@
+import { SECRET_NAME } from "../../runtime/secret-name.ts";
 import { type Environment, UsageError } from "../option-spec.ts";
 
 /**
@@ -34,9 +35,6 @@ export function parseStorageOption(text: string): readonly [key: string, value: 
   }
   return [key, text.slice(at + 1)];
 }
-
-/** Names of options that hold credentials, or from which they follow. */
-export const SECRET_NAME = /key|secret|token|password|passwd|credential|signature|sas/i;
 
 /** Parses a storage option that all clients may know. */
 export function parseClientStorageOption(text: string): readonly [key: string, value: string] {

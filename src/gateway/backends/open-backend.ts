@@ -4,7 +4,13 @@ import type { BucketCache } from "../../backends/dir/cache/join-cache.ts";
 import type { Turns } from "../../backends/dir/concurrency/turns.ts";
 import type { ReadAhead } from "../../backends/dir/operations/read/read-ahead.ts";
 import type { UpkeepOptions } from "../../backends/dir/upkeep/upkeep.ts";
-import { BACKEND_KINDS, type BackendKind, backendKindOf, UsageError } from "../../config/option-spec.ts";
+import {
+  BACKEND_KINDS,
+  type BackendKind,
+  backendKindOf,
+  RESILIENT_KINDS,
+  UsageError,
+} from "../../config/option-spec.ts";
 import type { ServeOptions } from "../../config/options/groups.ts";
 import { storageOptionsOf } from "../../config/options/storage.ts";
 import type { ByteBudget } from "../../namespace/byte-budget.ts";
@@ -18,6 +24,7 @@ import type { SharedDatabase } from "../../runtime/threads/sharing.ts";
 import { required, upstreamIdentityOf } from "../access/upstream-identity.ts";
 import { loadDefault } from "../plugins/load-module.ts";
 import type { BackendFactory } from "../plugins/plugin.ts";
+import { withRows } from "./open-rows.ts";
 
 /** Resources that a backend shares with the rest of the gateway. */
 export interface Surroundings {
@@ -51,8 +58,10 @@ export interface Surroundings {
  *
  * @throws Error with a single line, if the backend cannot be opened; UsageError if an option is missing.
  */
-export function openBackend(options: ServeOptions, surroundings: Surroundings): Promise<Backend> {
-  return KINDS[backendKindOf(options.backend)](options, surroundings);
+export async function openBackend(options: ServeOptions, surroundings: Surroundings): Promise<Backend> {
+  const kind = backendKindOf(options.backend);
+  const opened = await KINDS[kind](options, surroundings);
+  return RESILIENT_KINDS.some((each) => each === kind) ? withRows(opened, options, surroundings) : opened;
 }
 
 /**

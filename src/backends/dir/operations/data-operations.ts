@@ -2,7 +2,14 @@ import type { Backend } from "../../../namespace/lance-namespace.ts";
 import type { DataContext } from "../data/data-context.ts";
 import { createColumnOperations } from "./columns/columns.ts";
 import { createMetadataOperations } from "./columns/schema-metadata.ts";
-import type { DirectAccessContext, JobContext, PageContext, ReadContext, UploadContext } from "./context.ts";
+import type {
+  DirectAccessContext,
+  EngineContext,
+  JobContext,
+  PageContext,
+  ReadContext,
+  UploadContext,
+} from "./context.ts";
 import { createIndexOperations } from "./indices/indices.ts";
 import { createReadOperations } from "./read/read.ts";
 import { createRowExtensions } from "./row-extensions.ts";
@@ -17,11 +24,12 @@ import { createTagOperations } from "./versions/tags.ts";
 import { createTransactionOperations } from "./versions/transactions.ts";
 import { createVersionOperations } from "./versions/versions.ts";
 
-/** What the operations on the data of tables work with, whatever catalog lists the tables. */
+/** Context of the operations on the data of tables, for any catalog that lists the tables. */
 export interface RowsContext
   extends DataContext,
     UploadContext,
     JobContext,
+    EngineContext,
     ReadContext,
     PageContext,
     DirectAccessContext {}
@@ -50,3 +58,8 @@ export function createDataOperations(context: RowsContext, { writes, mergeLocks 
   } satisfies Backend["operations"];
   return { operations, extensions: createRowExtensions(context, writes) };
 }
+
+type DataOperations = ReturnType<typeof createDataOperations>;
+
+/** Names of the operations on data. */
+export type DataOperation = keyof DataOperations["operations"] | keyof DataOperations["extensions"];

@@ -23,11 +23,22 @@ import { requireTable } from "./tables/find-table.ts";
 import { createWriteLogOperations } from "./tables/write-log.ts";
 import { createCherryPickOperations } from "./versions/cherry-pick.ts";
 
+/** Names of LanceDB's own calls on the data of tables. */
+export type RowExtension =
+  | keyof ReturnType<typeof createWriteLogOperations>
+  | keyof ReturnType<typeof createBlobOperations>
+  | keyof ReturnType<typeof createPrewarmOperations>
+  | keyof ReturnType<typeof createCherryPickOperations>
+  | "addColumnsFromSchema"
+  | "createMultipartWrite"
+  | "completeMultipartWrite"
+  | "abortMultipartWrite";
+
 /** Calls of LanceDB's remote clients on the data of tables. */
 export function createRowExtensions(
   context: DataContext & ReadContext & Pick<UploadContext, "maxUploadBytes">,
   writes: MultipartWrites,
-): Partial<LanceDbExtensions> {
+): Pick<LanceDbExtensions, RowExtension> {
   const { maxUploadBytes } = context;
   return {
     ...createWriteLogOperations(context),

@@ -143,7 +143,8 @@ export function createCreateOperations(context: CatalogDataContext & UploadConte
     const state = await catalog.read();
     const table = await findTable(context, state, id);
     const seen = table === undefined ? state : undefined;
-    return receiveRows(context, data, call, { table, overwrite: true }, (rows) =>
+    const place = { storage: context, table };
+    return receiveRows(context, data, call, { place, overwrite: true }, (rows) =>
       createFrom(request, rows, call, seen),
     );
   };

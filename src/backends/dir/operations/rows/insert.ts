@@ -43,7 +43,8 @@ export function insertRows(
   call: Call,
 ): Promise<InsertOutcome> {
   const sinceOpen = startStopwatch();
-  return receiveRows(context, data, call, { table, branch, overwrite }, async (rows) => {
+  const place = { storage: context, table };
+  return receiveRows(context, data, call, { place, branch, overwrite }, async (rows) => {
     const current = sinceOpen() < FRESH_MS ? opened : undefined;
     const mayBeFirst = isMain(branch) && current === undefined;
     const first = mayBeFirst ? await firstVersion(context, table, rows) : undefined;

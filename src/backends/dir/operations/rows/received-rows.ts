@@ -61,10 +61,17 @@ export interface ReceivedRows {
   replaceWith(table: FoundTable, also: AlsoChange): Promise<number>;
 }
 
-/** The purpose of an upload. */
-export interface Purpose {
+/** A storage, and the table in it that gets rows; undefined if the table does not exist yet. */
+export interface Place {
+  readonly storage: DataContext;
   /** The table as it was before the body was read. */
   readonly table: FoundTable | undefined;
+}
+
+/** The purpose of an upload. */
+export interface Purpose {
+  /** The place of the rows. A function makes that of a new table, once its first rows have proved sound. */
+  readonly place: Place | (() => Promise<Place>);
   readonly branch?: string | undefined;
   /** Whether the rows bring their own schema. */
   readonly overwrite: boolean;
@@ -78,17 +85,17 @@ export interface Purpose {
  *   {@link readUpload} and of the engine
  */
 export async function receiveRows<T>(
-  context: DataContext & UploadContext,
+  uploads: UploadContext,
   data: AsyncIterable<Uint8Array>,
   call: Pick<Call, "signal" | "ownsBody" | "holdBody" | "releaseBody">,
-  purpose: Purpose,
+  { place, branch, overwrite }: Purpose,
   work: (rows: ReceivedRows) => Promise<T>,
 ): Promise<T> {
-  const { maxUploadBytes: maxBytes, uploadPartBytes: partBytes, uploadBuffers: pool } = context;
-  const { table, branch, overwrite } = purpose;
+  const { maxUploadBytes: maxBytes, uploadPartBytes: partBytes, uploadBuffers: pool } = uploads;
+  const known = typeof place === "function" ? undefined : place;
   let base: ManifestFile | undefined;
   const mayCut = async () => {
-    base = table && (await newestVersion(context, table, branch));
+    base = known?.table && (await newestVersion(known.storage, known.table, branch));
     return base === undefined || takesStagedRows(base.manifest);
   };
   const { signal, ownsBody: ownsChunks = false, holdBody: hold } = call;
@@ -103,6 +110,7 @@ export async function receiveRows<T>(
       checkStorable(first.schema.fields);
       for (const { name } of first.schema.fields) checkName(name);
     }
+    const { storage: context, table } = typeof place === "function" ? await place() : place;
     if (first.last) return await work(wholeRows(context, first, branch, hold));
     // A dictionary may have ended the part before the part had its full size.
     if (base === undefined && !(await mayCut())) {

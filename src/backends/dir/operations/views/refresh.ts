@@ -181,7 +181,7 @@ async function receive<T>(
   return inRoomOfJob(size?.readAheadBytes ?? 0, { call, readAhead: context.readAhead }, async () => {
     const source = await buildSourceQuery(native, query, output, part);
     const rows = resultStream(source, output, batchRows, signal);
-    return receiveRows(context, rows, call, { table: view, overwrite }, work);
+    return receiveRows(context, rows, call, { place: { storage: context, table: view }, overwrite }, work);
   });
 }
 

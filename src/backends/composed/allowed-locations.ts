@@ -1,0 +1,134 @@
+import { realpathSync } from "node:fs";
+import { relative, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { LanceError } from "../../namespace/errors.ts";
+import { type Identifier, joinIdentifier } from "../../namespace/identifier.ts";
+import { isInside } from "../dir/catalog/base/inside.ts";
+import { placeOf } from "../dir/stores/open-store.ts";
+
+/** A location of a table that the gateway may open. */
+export interface AllowedPlace {
+  /** Root of the storage: `/`, or a bucket such as `s3://bucket`. */
+  readonly root: string;
+  /** Key of the table's directory in that storage. */
+  readonly key: string;
+}
+
+/** A location that an upstream has named, and whether it came with credentials. */
+export interface NamedLocation {
+  readonly id: Identifier;
+  readonly location: string;
+  readonly hasCredentials: boolean;
+}
+
+interface Prefix {
+  readonly root: string;
+  readonly key: string;
+  /** Path of a directory as the operator wrote it. Default: the prefix is in a bucket */
+  readonly written?: string;
+}
+
+/** Schemes of buckets that the gateway can open. */
+const BUCKETS: ReadonlySet<string> = new Set(["s3", "gs", "az"]);
+
+/**
+ * Creates the check of the locations that an upstream names.
+ *
+ * Without prefixes, a location in a bucket is allowed if the upstream has sent credentials for it, which decide what they open; a location on a
+ * disk, or one that only the gateway's own credentials open, is not.
+ *
+ * @param prefixes directories and places in buckets below which tables may be
+ * @returns the place of a location; throws LanceError PermissionDenied for any other one
+ * @throws Error with a single line for a prefix that is neither a path nor a place in a bucket
+ */
+export function createLocationCheck(prefixes: readonly string[]): (named: NamedLocation) => AllowedPlace {
+  const allowed = prefixes.map(prefixOf);
+  return (named) => {
+    const found = readLocation(named);
+    if (allowed.length === 0 && found.root !== "/" && named.hasCredentials) return found;
+    for (const prefix of allowed) {
+      const rest = restBelow(prefix, found);
+      if (rest !== undefined) return { root: found.root, key: join(prefix.key, rest) };
+    }
+    throw refused(
+      named.id,
+      allowed.length === 0
+        ? "which no --allowed-location names; start the gateway with --allowed-location and a directory or bucket above it"
+        : "which is outside every --allowed-location",
+    );
+  };
+}
+
+/** Reads a location. @throws LanceError PermissionDenied for one that is not plain */
+function readLocation(named: NamedLocation): AllowedPlace {
+  const { id, location } = named;
+  const text = location.replace(/\/+$/, "");
+  const place = bucketOf(id, text);
+  if (place !== undefined && place.scheme !== "file") {
+    if (!BUCKETS.has(place.scheme)) throw refused(id, "in a storage that the gateway cannot open");
+    if (place.key === "" || place.bucket === "") throw refused(id, "that is a whole bucket");
+    return { root: `${place.scheme}://${place.bucket}`, key: place.key };
+  }
+  const path = place === undefined ? text : pathOfUri(id, text);
+  if (!path.startsWith("/") || resolve(path) !== path || path.includes("\0"))
+    throw refused(id, "that is not a plain absolute path");
+  return { root: "/", key: path.slice(1) };
+}
+
+function bucketOf(id: Identifier, text: string) {
+  try {
+    return placeOf(text);
+  } catch {
+    throw refused(id, "that is not a plain URI");
+  }
+}
+
+function pathOfUri(id: Identifier, uri: string): string {
+  try {
+    return fileURLToPath(uri);
+  } catch {
+    throw refused(id, "that is not a plain URI");
+  }
+}
+
+function prefixOf(text: string): Prefix {
+  const place = placeOf(text);
+  if (place === undefined || place.scheme === "file") {
+    const written = resolve(place === undefined ? text : fileURLToPath(text));
+    return { root: "/", key: realPathOf(written).slice(1), written };
+  }
+  if (!BUCKETS.has(place.scheme) || place.bucket === "")
+    throw new Error(
+      `--allowed-location must be a directory or a place such as s3://bucket/prefix, not ${text}`,
+    );
+  return { root: `${place.scheme}://${place.bucket}`, key: place.key };
+}
+
+/** Returns a directory without links on the way to it; a missing one stays as it is written. */
+function realPathOf(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return path;
+  }
+}
+
+/** Returns what follows a prefix in a place; undefined if the place is elsewhere, or is the prefix itself. */
+function restBelow(prefix: Prefix, place: AllowedPlace): string | undefined {
+  if (prefix.root !== place.root) return undefined;
+  const directories = prefix.written === undefined ? [prefix.key] : [prefix.key, prefix.written.slice(1)];
+  for (const directory of directories) {
+    const [above, below] = [resolve("/", directory), resolve("/", place.key)];
+    if (above !== below && isInside(above, below)) return relative(above, below);
+  }
+  return undefined;
+}
+
+function join(directory: string, rest: string): string {
+  return directory === "" ? rest : `${directory}/${rest}`;
+}
+
+function refused(id: Identifier, where: string): LanceError {
+  const name = JSON.stringify(joinIdentifier(id));
+  return new LanceError("PermissionDenied", `the upstream catalog has ${name} at a location ${where}`);
+}

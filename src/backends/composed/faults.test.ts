@@ -1,0 +1,224 @@
+import assert from "node:assert/strict";
+import { rm, symlink } from "node:fs/promises";
+import { join } from "node:path";
+import { create } from "@bufbuild/protobuf";
+import { pino } from "pino";
+import { describe, type TestContext, test } from "vitest";
+import { people, personStream } from "../../../test/support/arrow.ts";
+import { createCaller, createServiceCaller } from "../../../test/support/caller.ts";
+import { temporaryDirectory } from "../../../test/support/directory.ts";
+import { refused } from "../../../test/support/expect.ts";
+import { CreateTableMode } from "../../gen/lance/namespace/v1/data_pb.ts";
+import { DescribeTableResponseSchema } from "../../gen/lance/namespace/v1/table_pb.ts";
+import type { Call } from "../../namespace/call/call.ts";
+import { LanceError } from "../../namespace/errors.ts";
+import type { Backend, LanceNamespace } from "../../namespace/lance-namespace.ts";
+import { createService } from "../../pipeline/create-service.ts";
+import { createDirectoryBackend } from "../dir/index.ts";
+import { createComposedBackend } from "./index.ts";
+
+const log = pino({ level: "silent" });
+const limits = { maxUploadBytes: 2 ** 26 };
+
+/** Opens a catalog in a directory, of which a test may replace operations, and the rows of its tables. */
+async function open(
+  t: TestContext,
+  changed: (catalog: LanceNamespace) => Partial<LanceNamespace> = () => ({}),
+  options: { readonly maxStalenessMs?: number; readonly allowedLocations?: readonly string[] } = {},
+) {
+  const { path: root, remove } = await temporaryDirectory();
+  const directory = await createDirectoryBackend({ root, log });
+  const operations = directory.operations as LanceNamespace;
+  const described: Call[] = [];
+  const catalog: Backend = {
+    name: "catalog",
+    operations: {
+      ...operations,
+      describeTable(request, call) {
+        described.push(call);
+        return operations.describeTable(request, call);
+      },
+      ...changed(operations),
+    },
+    ready: async () => true,
+    close: async () => {},
+  };
+  const backend = createComposedBackend(catalog, { log, allowedLocations: [root], ...options });
+  t.onTestFinished(async () => {
+    await backend.close();
+    await directory.close();
+    await remove();
+  });
+  const service = createService({ databases: new Map([[undefined, { backend, limits }]]) });
+  return {
+    root,
+    described,
+    upstream: createCaller({ backend: directory, limits }),
+    client: createCaller({ backend, limits }),
+    as: (token: string) => createServiceCaller(service, { authorization: `Bearer ${token}` }),
+  };
+}
+
+const ID = ["t"];
+const count = async (client: Awaited<ReturnType<typeof open>>["client"], id = ID) =>
+  (await client.countTableRows({ id })).count;
+
+describe("rows of an upstream's tables", () => {
+  test("are those of a table that was created again, at the next read", async (t) => {
+    const { client, upstream } = await open(t);
+    await client.createTable({ id: ID }, personStream(people(3)));
+    assert.equal(await count(client), 3n);
+    await upstream.dropTable({ id: ID });
+    await refused("TableNotFound", client.countTableRows({ id: ID }));
+    await upstream.createTable({ id: ID }, personStream(people(5)));
+    assert.equal(await count(client), 5n);
+  });
+
+  test("are created once when the answer to the declaration is lost", async (t) => {
+    let isLost = true;
+    const { client } = await open(t, (catalog) => ({
+      async declareTable(request, call) {
+        const answer = await catalog.declareTable(request, call);
+        if (!isLost) return answer;
+        isLost = false;
+        throw new LanceError("DeadlineExceeded", "the upstream did not answer in time");
+      },
+    }));
+    await refused("DeadlineExceeded", client.createTable({ id: ID }, personStream(people(3))));
+    await refused("TableNotFound", client.countTableRows({ id: ID }));
+    await client.createTable({ id: ID }, personStream(people(3)));
+    assert.equal(await count(client), 3n);
+    await refused("TableAlreadyExists", client.createTable({ id: ID }, personStream(people(3))));
+    assert.equal(await count(client), 3n);
+  });
+
+  test("are created by exactly one of several callers", async (t) => {
+    const { client } = await open(t);
+    const created = await Promise.allSettled(
+      [1, 2, 3, 4, 5, 6].map((rows) => client.createTable({ id: ID }, personStream(people(rows)))),
+    );
+    const [winner, ...others] = created.flatMap(({ status }, at) => (status === "fulfilled" ? [at] : []));
+    assert.ok(winner !== undefined);
+    assert.deepEqual(others, []);
+    assert.equal(await count(client), BigInt(winner + 1));
+  });
+
+  test("that are refused leave no declared table behind", async (t) => {
+    const { client, upstream } = await open(t);
+    await assert.rejects(client.createTable({ id: ID }, new TextEncoder().encode("no Arrow stream")));
+    await refused("TableNotFound", upstream.describeTable({ id: ID }));
+  });
+
+  test("are refused when the table is dropped before they are confirmed", async (t) => {
+    const isAsked = { times: 0 };
+    const { client } = await open(t, (catalog) => ({
+      async describeTable(request, call) {
+        isAsked.times += 1;
+        // The first look of the creation, the one of the insert, and then its confirmation.
+        if (isAsked.times === 2)
+          await catalog.dropTable(
+            { ...request, $typeName: "lance.namespace.v1.DropTableRequest" } as never,
+            call,
+          );
+        return catalog.describeTable(request, call);
+      },
+    }));
+    await client.declareTable({ id: ID });
+    isAsked.times = 0;
+    await refused("ConcurrentModification", client.insertIntoTable({ id: ID }, personStream(people(1))));
+  });
+
+  test("are not served while the upstream fails, and are afterwards", async (t) => {
+    let fails = false;
+    const { client } = await open(t, (catalog) => ({
+      async describeTable(request, call) {
+        if (fails) throw new LanceError("ServiceUnavailable", "the upstream fails");
+        return catalog.describeTable(request, call);
+      },
+    }));
+    await client.createTable({ id: ID }, personStream(people(2)));
+    fails = true;
+    await refused("ServiceUnavailable", client.countTableRows({ id: ID }));
+    await refused("ServiceUnavailable", client.insertIntoTable({ id: ID }, personStream(people(1))));
+    fails = false;
+    assert.equal(await count(client), 2n);
+  });
+
+  test("are given only to callers for whom the upstream describes the table", async (t) => {
+    const { as, client } = await open(
+      t,
+      (catalog) => ({
+        async describeTable(request, call) {
+          if (call.headers["authorization"] === "Bearer mallory")
+            throw new LanceError("PermissionDenied", "not yours");
+          return catalog.describeTable(request, call);
+        },
+      }),
+      { maxStalenessMs: 60_000 },
+    );
+    await client.createTable({ id: ID }, personStream(people(2)));
+    assert.equal(await count(as("alice")), 2n);
+    await refused("PermissionDenied", as("mallory").countTableRows({ id: ID }));
+    await refused("PermissionDenied", as("mallory").insertIntoTable({ id: ID }, personStream(people(1))));
+    assert.equal(await count(as("alice")), 2n);
+  });
+
+  test("share a description of one caller within the allowed staleness, and no other", async (t) => {
+    const { as, described } = await open(t, undefined, { maxStalenessMs: 60_000 });
+    const [alice, bob] = [as("alice"), as("bob")];
+    await alice.createTable({ id: ID }, personStream(people(2)));
+    described.length = 0;
+    for (let each = 0; each < 3; each++) assert.equal(await count(alice), 2n);
+    assert.equal(described.length, 1);
+    assert.equal(await count(bob), 2n);
+    assert.equal(described.length, 2);
+    // A drop through this gateway is seen at once.
+    await bob.dropTable({ id: ID });
+    await refused("TableNotFound", alice.countTableRows({ id: ID }));
+  });
+
+  test("are described for every call by default", async (t) => {
+    const { client, described } = await open(t);
+    await client.createTable({ id: ID }, personStream(people(2)));
+    described.length = 0;
+    for (let each = 0; each < 3; each++) await count(client);
+    assert.equal(described.length, 3);
+  });
+
+  test("are not read from a location that is not allowed, or that leads through a link", async (t) => {
+    const { client, root, upstream } = await open(t);
+    await upstream.createTable({ id: ID }, personStream(people(2)));
+    assert.equal(await count(client), 2n);
+    const directory = join(root, "data", "t.lance");
+    await upstream.createTable({ id: ["other"] }, personStream(people(9)));
+    await rm(directory, { recursive: true });
+    await symlink(join(root, "data", "other.lance"), directory);
+    await refused("PermissionDenied", client.countTableRows({ id: ID }));
+    await refused("PermissionDenied", client.insertIntoTable({ id: ID }, personStream(people(1))));
+
+    const other = await open(t, undefined, { allowedLocations: [join(root, "other")] });
+    await other.upstream.createTable({ id: ID }, personStream(people(2)));
+    await refused("PermissionDenied", other.client.countTableRows({ id: ID }));
+    await refused("PermissionDenied", other.client.createTable({ id: ["u"] }, personStream(people(2))));
+  });
+
+  test("are the upstream's own where it commits the versions itself", async (t) => {
+    const { client } = await open(t, () => ({
+      describeTable: async () =>
+        create(DescribeTableResponseSchema, { location: "/anywhere/t.lance", managedVersioning: true }),
+      countTableRows: async () =>
+        ({ $typeName: "lance.namespace.v1.CountTableRowsResponse", count: 7n, context: {} }) as never,
+    }));
+    assert.equal(await count(client), 7n);
+    const overwrite = { id: ID, mode: CreateTableMode.OVERWRITE };
+    await refused("Unsupported", client.createTable(overwrite, personStream(people(1))));
+  });
+
+  test("are refused with an idempotency key, which nobody would keep", async (t) => {
+    const { client } = await open(t);
+    await client.createTable({ id: ID }, personStream(people(1)));
+    const context = { "header.idempotency-key": "k1" };
+    await refused("Unsupported", client.insertIntoTable({ id: ID, context }, personStream(people(1))));
+    assert.equal(await count(client), 1n);
+  });
+});

@@ -1,0 +1,204 @@
+import { create } from "@bufbuild/protobuf";
+import { LanceDbService } from "../../gen/lance/gateway/v1/lancedb_pb.ts";
+import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
+import {
+  type DescribeTableRequest,
+  type DescribeTableResponse,
+  DescribeTableResponseSchema,
+  TableExistsResponseSchema,
+} from "../../gen/lance/namespace/v1/table_pb.ts";
+import type { Call } from "../../namespace/call/call.ts";
+import { isLanceError, LanceError } from "../../namespace/errors.ts";
+import type { Identifier } from "../../namespace/identifier.ts";
+import {
+  type AnyHandler,
+  type Backend,
+  type BackendOperations,
+  callIn,
+  type LanceNamespace,
+} from "../../namespace/lance-namespace.ts";
+import { factsOf, isReadOperation, METHODS } from "../../namespace/operations/operations.ts";
+import { createExclusion } from "../dir/concurrency/exclusion.ts";
+import { findEngine } from "../dir/engine/native/load.ts";
+import { checkReference, describeData, describesData } from "../dir/operations/tables/describe-data.ts";
+import { withData } from "../dir/operations/tables/open-data.ts";
+import { createTableCreation } from "./create-table.ts";
+import { createDescribedTables } from "./described-tables.ts";
+import { refuseManaged } from "./managed-tables.ts";
+import { createOpenedTables, type OpenedTable } from "./opened-tables.ts";
+import type { ComposedBackendOptions } from "./options.ts";
+import { ROW_OPERATIONS } from "./row-operations.ts";
+import { createSharedParts, openRowStorage } from "./row-storage.ts";
+import { createRowStorages } from "./row-storages.ts";
+
+export type { ComposedBackendOptions } from "./options.ts";
+
+/**
+ * Creates the backend that serves the rows of tables which another backend, the catalog, lists.
+ *
+ * Everything about names is the catalog's. Each call on rows has the catalog describe its table to its caller, and reads or writes the data at
+ * the location and with the storage options of that description.
+ *
+ * @param catalog closed with the backend
+ * @throws Error with a single line, if an option is wrong or the engine is not installed.
+ */
+export function createComposedBackend(catalog: Backend, options: ComposedBackendOptions): Backend {
+  findEngine();
+  const exclusion = createExclusion(options.shared);
+  const shared = createSharedParts(options, exclusion);
+  const descriptions = createDescribedTables(catalog, options.maxStalenessMs ?? 0);
+  const storages = createRowStorages(
+    (root, storageOptions) => openRowStorage(root, storageOptions, shared, options),
+    options.tableIdleMs ?? 600_000,
+  );
+  const opened = createOpenedTables(descriptions, storages, options);
+  const all: BackendOperations = { operations: catalog.operations, extensions: catalog.extensions ?? {} };
+
+  /** Opens the table of a call; undefined for one whose versions the upstream commits. */
+  async function openTable(call: Call, id: Identifier): Promise<OpenedTable | undefined> {
+    const described = await descriptions.describe(call, id);
+    return described.isManaged ? undefined : opened.open(call, described);
+  }
+  /** Returns the catalog's own handler, for a table whose rows cannot be served here. */
+  function upstreams(kind: keyof BackendOperations, name: string): AnyHandler | undefined {
+    return (all[kind] as Readonly<Record<string, AnyHandler | undefined>>)[name];
+  }
+  function rowHandler(kind: keyof BackendOperations, name: string): AnyHandler {
+    const isStream = METHODS[name as keyof typeof METHODS].methodKind === "server_streaming";
+    const check = (call: Call) => {
+      if (call.headers["idempotency-key"] === undefined || isReadOperation(name)) return;
+      throw new LanceError(
+        "Unsupported",
+        "with --rows here the gateway keeps no answers for idempotency keys; leave out the header idempotency-key",
+      );
+    };
+    function handlerFor(table: OpenedTable | undefined, call: Call): AnyHandler {
+      if (table !== undefined)
+        return table.storage[kind as "operations"][name as "countTableRows"] as AnyHandler;
+      const handler = upstreams(kind, name);
+      if (handler === undefined) throw refuseManaged(call.id);
+      return handler;
+    }
+    if (isStream) {
+      return async function* stream(...args): AsyncGenerator<unknown> {
+        const call = callIn(args);
+        check(call);
+        const table = await openTable(call, tableOf(name, call));
+        try {
+          yield* handlerFor(table, call)(...args) as AsyncIterable<unknown>;
+        } finally {
+          table?.release();
+        }
+      };
+    }
+    return async (...args) => {
+      const call = callIn(args);
+      check(call);
+      const table = await openTable(call, tableOf(name, call));
+      try {
+        return await handlerFor(table, call)(...args);
+      } finally {
+        table?.release();
+      }
+    };
+  }
+  function rowHandlers(kind: keyof BackendOperations, methods: object): Record<string, AnyHandler> {
+    const names = Object.keys(ROW_OPERATIONS).filter((name) => Object.hasOwn(methods, name));
+    return Object.fromEntries(names.map((name) => [name, rowHandler(kind, name)]));
+  }
+
+  async function describeTable(request: DescribeTableRequest, call: Call): Promise<DescribeTableResponse> {
+    const handler = catalog.operations.describeTable;
+    if (handler === undefined)
+      throw new LanceError("Unsupported", "the upstream catalog does not describe tables");
+    if (!describesData(request)) return handler(request, call);
+    checkReference(request);
+    const described = await descriptions.describe(call, call.id);
+    if (described.isManaged) return handler(request, call);
+    const table = await opened.open(call, described);
+    try {
+      const { storageOptions, ...response } = described.response;
+      const given = request.vendCredentials === false ? {} : storageOptions;
+      return Object.assign(
+        create(DescribeTableResponseSchema, { ...response, storageOptions: given }),
+        { table: call.id.at(-1) ?? "", namespace: call.id.slice(0, -1) },
+        await describeData(table.storage.context, table.table, request),
+      );
+    } finally {
+      table.release();
+    }
+  }
+  const lacksExists = { learned: false };
+  const tableExists: LanceNamespace["tableExists"] = async (request, call) => {
+    const handler = catalog.operations.tableExists;
+    if (request.version !== undefined) {
+      const table = await openTable(call, call.id);
+      if (table === undefined && handler !== undefined) return handler(request, call);
+      if (table === undefined) throw refuseManaged(call.id);
+      try {
+        const reference = { version: request.version, readsNoRows: true };
+        await withData(table.storage.context, table.table, reference, async () => {});
+      } finally {
+        table.release();
+      }
+      return create(TableExistsResponseSchema);
+    }
+    if (handler !== undefined && !lacksExists.learned) {
+      try {
+        return await handler(request, call);
+      } catch (error) {
+        if (!isLanceError(error, "Unsupported")) throw error;
+        lacksExists.learned = true;
+      }
+    }
+    await descriptions.describe(call, call.id);
+    return create(TableExistsResponseSchema);
+  };
+
+  return {
+    name: catalog.name,
+    handsOut: catalog.handsOut,
+    readOnly: catalog.readOnly,
+    hasPlainPageTokens: catalog.hasPlainPageTokens,
+    rootDatabases: catalog.rootDatabases,
+    operations: {
+      ...forgetting(catalog.operations, descriptions.forget),
+      ...rowHandlers("operations", LanceNamespaceService.method),
+      describeTable,
+      tableExists,
+      createTable: createTableCreation({ catalog, descriptions, opened, uploads: shared }),
+    } as Partial<LanceNamespace>,
+    extensions: { ...catalog.extensions, ...rowHandlers("extensions", LanceDbService.method) },
+    ready: () => catalog.ready(),
+    async close() {
+      await storages.close();
+      await shared.jobs.close();
+      await catalog.close();
+    },
+  };
+}
+
+/** Returns the table of a call: a transaction is one of the table before its name. */
+function tableOf(name: string, { id }: Call): Identifier {
+  return factsOf(name)?.by === "transaction" ? id.slice(0, -1) : id;
+}
+
+/** Makes operations that change the catalog forget the description of their object. */
+function forgetting(
+  operations: Partial<LanceNamespace>,
+  forget: (id: Identifier) => void,
+): Partial<LanceNamespace> {
+  return Object.fromEntries(
+    Object.entries(operations).map(([name, handler]) => {
+      if (isReadOperation(name)) return [name, handler];
+      const forgets: AnyHandler = async (...args) => {
+        try {
+          return await (handler as AnyHandler)(...args);
+        } finally {
+          forget(callIn(args).id);
+        }
+      };
+      return [name, forgets];
+    }),
+  );
+}

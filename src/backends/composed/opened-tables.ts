@@ -1,0 +1,79 @@
+import type { Call } from "../../namespace/call/call.ts";
+import { isLanceError, LanceError } from "../../namespace/errors.ts";
+import { type Identifier, joinIdentifier } from "../../namespace/identifier.ts";
+import { SECRET_NAME } from "../../runtime/secret-name.ts";
+import type { FoundTable } from "../dir/data/table-source.ts";
+import type { StorageOptions } from "../dir/stores/storage-options.ts";
+import { createLocationCheck } from "./allowed-locations.ts";
+import { callerOf, type DescribedTable, type DescribedTables } from "./described-tables.ts";
+import type { ComposedBackendOptions } from "./options.ts";
+import type { RowStorage } from "./row-storage.ts";
+import type { RowStorages } from "./row-storages.ts";
+
+/** A table of a call, in an opened storage. */
+export interface OpenedTable {
+  readonly storage: RowStorage;
+  readonly table: FoundTable;
+  /** Ends the use by the call. */
+  release(): void;
+}
+
+/** Opens the tables that the upstream describes. */
+export interface OpenedTables {
+  /**
+   * Opens the storage of a table for a call, whose operations find the table from now on.
+   *
+   * @throws LanceError PermissionDenied for a location that is not allowed; the errors of the storage
+   */
+  open(call: Call, described: DescribedTable): Promise<OpenedTable>;
+}
+
+/** Creates the opener of tables. */
+export function createOpenedTables(
+  descriptions: DescribedTables,
+  storages: RowStorages,
+  { allowedLocations = [], storageOptionsOf = () => ({}) }: ComposedBackendOptions,
+): OpenedTables {
+  const check = createLocationCheck(allowedLocations);
+
+  /** Whether the upstream still has a table at its location, for the caller of a call. */
+  async function isStillThere(call: Call, id: Identifier, location: string): Promise<boolean> {
+    try {
+      return (await descriptions.describe(call, id, true)).location === location;
+    } catch (error) {
+      if (isLanceError(error, "TableNotFound") || isLanceError(error, "NamespaceNotFound")) return false;
+      throw error;
+    }
+  }
+  return {
+    async open(call, { id, location, properties, storageOptions: vended }) {
+      const hasCredentials = Object.keys(vended).some((name) => SECRET_NAME.test(name));
+      const { root, key } = check({ id, location, hasCredentials });
+      // Credentials of the gateway go only where its own options say, and never to an address that the upstream chooses.
+      const options: StorageOptions = root === "/" ? {} : hasCredentials ? vended : storageOptionsOf(root);
+      const { storage, release } = await storages
+        .acquire({ root, key, options, caller: callerOf(call) })
+        .catch((error: unknown) => {
+          if (error instanceof LanceError) throw error;
+          throw new LanceError(
+            "ServiceUnavailable",
+            `the storage of ${joinIdentifier(id)} cannot be opened`,
+            {
+              cause: error,
+            },
+          );
+        });
+      const { store } = storage.context;
+      const table: FoundTable = { id, location: key, path: store.uriOf(key), properties, listed: true };
+      const unbind = storage.tables.bind(call, table, () => isStillThere(call, id, location));
+      return {
+        storage,
+        table,
+        release() {
+          unbind();
+          release();
+        },
+      };
+    },
+  };
+}

@@ -1,0 +1,79 @@
+import assert from "node:assert/strict";
+import { describe, it } from "vitest";
+import type { RowStorage } from "./row-storage.ts";
+import { createRowStorages } from "./row-storages.ts";
+
+function world() {
+  const opened: { readonly options: Readonly<Record<string, string>>; isClosed: boolean }[] = [];
+  const storages = createRowStorages(async (_root, options) => {
+    const entry = { options, isClosed: false };
+    opened.push(entry);
+    return {
+      async close() {
+        entry.isClosed = true;
+      },
+    } as unknown as RowStorage;
+  }, 60_000);
+  return { opened, storages };
+}
+
+const expiring = (key: string, inMs: number) => ({
+  aws_access_key_id: key,
+  aws_secret_access_key: `${key}-secret`,
+  expires_at_millis: String(Date.now() + inMs),
+});
+
+describe("the open storages", () => {
+  it("are the same for all callers with the same credentials", async () => {
+    const { opened, storages } = world();
+    const options = { aws_access_key_id: "a" };
+    const one = await storages.acquire({ root: "s3://lake", key: "t", options, caller: "one" });
+    const other = await storages.acquire({ root: "s3://lake", key: "u", options, caller: "other" });
+    assert.equal(one.storage, other.storage);
+    await storages.acquire({
+      root: "s3://lake",
+      key: "t",
+      options: { aws_access_key_id: "b" },
+      caller: "one",
+    });
+    await storages.acquire({ root: "s3://lake2", key: "t", options, caller: "one" });
+    assert.equal(opened.length, 3);
+  });
+
+  it("keep credentials that expire to their caller and their table", async () => {
+    const { opened, storages } = world();
+    const wanted = { root: "s3://lake", key: "t", options: expiring("a", 3_600_000), caller: "one" };
+    const first = await storages.acquire(wanted);
+    const again = await storages.acquire({ ...wanted, options: expiring("b", 3_600_000) });
+    assert.equal(first.storage, again.storage);
+    await storages.acquire({ ...wanted, caller: "other" });
+    await storages.acquire({ ...wanted, key: "u" });
+    assert.equal(opened.length, 3);
+  });
+
+  it("are opened with new credentials before the old ones expire, and closed when they are unused", async () => {
+    const { opened, storages } = world();
+    const wanted = { root: "s3://lake", key: "t", options: expiring("a", 40), caller: "one" };
+    const first = await storages.acquire(wanted);
+    await new Promise((resolve) => setTimeout(resolve, 35));
+    const renewed = await storages.acquire({ ...wanted, options: expiring("b", 3_600_000) });
+    assert.notEqual(first.storage, renewed.storage);
+    assert.equal(opened[1]?.options["aws_access_key_id"], "b");
+    assert.equal(opened[0]?.isClosed, false);
+    first.release();
+    await storages.close();
+    assert.equal(opened[0]?.isClosed, true);
+  });
+
+  it("are opened again after a failure", async () => {
+    let tries = 0;
+    const storages = createRowStorages(async () => {
+      tries += 1;
+      throw new Error("no such region");
+    }, 60_000);
+    const wanted = { root: "s3://lake", key: "t", options: {}, caller: "one" };
+    await assert.rejects(storages.acquire(wanted), /no such region/);
+    await assert.rejects(storages.acquire(wanted), /no such region/);
+    assert.equal(tries, 2);
+  });
+});

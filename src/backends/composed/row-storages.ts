@@ -1,0 +1,134 @@
+import { hash } from "node:crypto";
+import { SECRET_NAME } from "../../runtime/secret-name.ts";
+import type { StorageOptions } from "../dir/stores/storage-options.ts";
+import { expiryOf } from "./described-tables.ts";
+import type { RowStorage } from "./row-storage.ts";
+
+/** Place of a table, and what opens it. */
+export interface WantedStorage {
+  /** `/`, or a bucket such as `s3://bucket`. */
+  readonly root: string;
+  /** Key of the table's directory. */
+  readonly key: string;
+  readonly options: StorageOptions;
+  /** Text that is equal for the same caller alone. */
+  readonly caller: string;
+}
+
+/** Storages that are open, each for those whose credentials open it. */
+export interface RowStorages {
+  /** Takes an opened storage, or opens it; the caller releases it. */
+  acquire(wanted: WantedStorage): Promise<{ readonly storage: RowStorage; release(): void }>;
+  close(): Promise<void>;
+}
+
+interface Entry {
+  readonly opening: Promise<RowStorage>;
+  users: number;
+  lastUsed: number;
+  /** When it is not given to new calls any more, in epoch milliseconds. */
+  readonly until: number;
+  isGone: boolean;
+}
+
+/** Maximum number of unused storages that stay open. */
+const MAX_STORAGES = 64;
+
+/** Longest time before the end of credentials at which newer ones are used, in milliseconds. */
+const RENEW_BEFORE_MS = 5 * 60_000;
+
+/** Share of their lifetime after which credentials that live for less are renewed. */
+const RENEW_SHARE = 0.2;
+
+/** Creates the open storages of a backend. */
+export function createRowStorages(
+  open: (root: string, options: StorageOptions) => Promise<RowStorage>,
+  idleMs: number,
+): RowStorages {
+  const entries = new Map<string, Entry>();
+  let isClosed = false;
+  const closing = new Set<Promise<unknown>>();
+
+  function drop(key: string, entry: Entry): void {
+    if (entries.get(key) === entry) entries.delete(key);
+    entry.isGone = true;
+    closeIfUnused(entry);
+  }
+  function closeIfUnused(entry: Entry): void {
+    if (!entry.isGone || entry.users > 0) return;
+    const done: Promise<unknown> = entry.opening
+      .then((storage) => storage.close())
+      .catch(() => {})
+      .finally(() => closing.delete(done));
+    closing.add(done);
+  }
+  function tidy(): void {
+    const before = performance.now() - idleMs;
+    for (const [key, entry] of entries)
+      if (entry.users === 0 && (entry.lastUsed < before || entries.size > MAX_STORAGES)) drop(key, entry);
+  }
+  const timer = setInterval(tidy, Math.max(1_000, idleMs / 4)).unref();
+
+  function begin(key: string, { root, options }: WantedStorage): Entry {
+    const opening = open(root, options);
+    const expires = expiryOf(options);
+    const left = expires === undefined ? Number.POSITIVE_INFINITY : expires - Date.now();
+    const until = Date.now() + left - Math.min(RENEW_BEFORE_MS, left * RENEW_SHARE);
+    const entry: Entry = { opening, users: 0, lastUsed: performance.now(), until, isGone: false };
+    opening.catch(() => drop(key, entry));
+    entries.set(key, entry);
+    return entry;
+  }
+  return {
+    async acquire(wanted) {
+      if (isClosed) throw new Error("the storages are closed");
+      const key = keyOf(wanted);
+      let entry = entries.get(key);
+      if (entry !== undefined && entry.until <= Date.now()) {
+        drop(key, entry);
+        entry = undefined;
+      }
+      if (entry === undefined) {
+        if (entries.size >= MAX_STORAGES) tidy();
+        entry = begin(key, wanted);
+      }
+      const taken = entry;
+      taken.users += 1;
+      // The least recently used one is the first.
+      if (entries.get(key) === taken) {
+        entries.delete(key);
+        entries.set(key, taken);
+      }
+      const release = () => {
+        taken.users -= 1;
+        taken.lastUsed = performance.now();
+        closeIfUnused(taken);
+      };
+      try {
+        return { storage: await taken.opening, release };
+      } catch (error) {
+        release();
+        throw error;
+      }
+    },
+    async close() {
+      isClosed = true;
+      clearInterval(timer);
+      for (const [key, entry] of [...entries]) drop(key, entry);
+      await Promise.all(closing);
+    },
+  };
+}
+
+/**
+ * Returns a text that is equal for the same storage and the same credentials. Credentials that expire are others for each description, so a
+ * caller keeps those with which its table was opened until they are renewed.
+ */
+function keyOf({ root, key, options, caller }: WantedStorage): string {
+  const expires = expiryOf(options) !== undefined;
+  const names = Object.entries(options).filter(
+    ([name]) => !expires || !(SECRET_NAME.test(name) || name === "expires_at_millis"),
+  );
+  const own = expires ? [caller, key] : [];
+  return hash("sha256", JSON.stringify([root, own, names.sort()]), "base64");
+}
