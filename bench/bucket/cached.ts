@@ -7,7 +7,7 @@ import { BUCKET, type StoreServer } from "../../test/clients/support/store-serve
 import { createRandom } from "../../test/support/random.ts";
 import { send } from "../data/client.ts";
 import { type ServerProcess, startGateway, startServer } from "../support/process.ts";
-import { keepResults, type Rounds, roundsOf } from "../support/results.ts";
+import { type Rounds, roundsOf, writeResults } from "../support/results.ts";
 import { kindsOf, takeRequests } from "./trace.ts";
 
 const DIMENSIONS = 128;
@@ -24,13 +24,6 @@ const SIDES: Readonly<Record<string, readonly string[]>> = {
   "bucket, cache": ["--cache-size", "2GiB"],
   "bucket, cache, staleness 60 s": ["--cache-size", "2GiB", "--max-staleness", "60000"],
 };
-
-/** The result of a run: by search and side. */
-export interface CachedResult {
-  readonly rows: number;
-  readonly delayMs: number;
-  readonly results: Readonly<Record<string, Readonly<Record<string, CachedMeasured>>>>;
-}
 
 interface CachedMeasured {
   readonly p50Ms: Rounds;
@@ -149,7 +142,7 @@ export async function runCached(
       const searches = Array.from({ length: SEARCHES }, () => make(rows));
       results[kind] = await measureKind(kind, searches, sides, rounds);
     }
-    keepResults("bucket-cached", { rows, delayMs, results } satisfies CachedResult);
+    console.log(`\nwritten to ${writeResults("bucket-cached", { rows, delayMs, results })}`);
   } finally {
     await Promise.all(sides.flatMap(({ server, link }) => [server.stop(), link?.stop()]));
     await rm(scratch, { recursive: true, force: true });

@@ -29,7 +29,7 @@ const MIN_KEY_BYTES = 32;
 const MIN_BYTES = 2 ** 20;
 
 /** Interval at which a directory is tried that another process uses, in milliseconds. */
-const LOCKED_MS = 5_000;
+const LOCKED_MS = 1_000;
 
 /** First and longest pause before a thread that has failed starts again, in milliseconds. */
 const FIRST_PAUSE_MS = 100;

@@ -30,6 +30,8 @@ export interface BlockCache {
   readonly roomBytes: number;
   /** Drops an object that may have changed in the bucket. */
   forget(name: string): void;
+  /** Returns a number that changes whenever an object of this name is dropped. */
+  dropsOf(name: string): number;
   /** Drops an object that nobody reads and of which no block is here. */
   release(object: CachedObject): void;
   /** Begins to use a disk, and finds what it has. */
@@ -72,6 +74,9 @@ const MAX_WAITING_BYTES = 64 * 2 ** 20;
 /** Number of blocks that are written at a time. */
 const WRITERS = 4;
 
+/** Number of dropped names that are remembered. */
+const MAX_DROPS = 10_000;
+
 /** Pause after a disk refused to be written, in milliseconds. */
 const PAUSE_MS = 10_000;
 
@@ -79,6 +84,9 @@ const PAUSE_MS = 10_000;
 export function createBlockCache(options: BlockCacheOptions): BlockCache {
   const { blockBytes, memoryBytes, counters, onDiskError, now = () => performance.now() } = options;
   const objects = new Map<string, Kept>();
+  /** Names by when they were last dropped, the oldest first. */
+  const drops = new Map<string, number>();
+  let dropCount = 0;
   const keyOf = ({ object, index }: Block) => `${object.name}${index}`;
   const memory = createEviction<Block>({
     ...{ capacity: memoryBytes, keyOf, now },
@@ -186,6 +194,12 @@ export function createBlockCache(options: BlockCacheOptions): BlockCache {
   }
 
   function forget(name: string): void {
+    drops.delete(name);
+    drops.set(name, ++dropCount);
+    for (const oldest of drops.keys()) {
+      if (drops.size <= MAX_DROPS) break;
+      drops.delete(oldest);
+    }
     const object = objects.get(name);
     if (object === undefined) return;
     object.isForgotten = true;
@@ -204,7 +218,7 @@ export function createBlockCache(options: BlockCacheOptions): BlockCache {
   function open(facts: ObjectFacts): Kept {
     const known = objects.get(facts.name);
     if (known !== undefined && known.tag === facts.tag && known.size === facts.size) return known;
-    forget(facts.name);
+    if (known !== undefined) forget(facts.name);
     const object: Kept = {
       ...facts,
       blocks: new Map(),
@@ -271,6 +285,7 @@ export function createBlockCache(options: BlockCacheOptions): BlockCache {
       return memoryBytes + (disk?.count ?? 0) * blockBytes;
     },
     forget,
+    dropsOf: (name) => drops.get(name) ?? 0,
     release,
     async attach(opened) {
       const evictions = createEviction<Block>({
@@ -285,11 +300,17 @@ export function createBlockCache(options: BlockCacheOptions): BlockCache {
         while (unused < number) free.push(unused++);
         unused = number + 1;
         const object = admit(record.object);
-        if (object === undefined || object.blocks.has(record.index)) return void free.push(number);
-        const block: Block = {
-          ...{ object, index: record.index, bytes: undefined, writing: undefined },
-          slot: { number, record },
+        const known = object?.blocks.get(record.index);
+        if (object === undefined || known?.slot !== undefined) return void free.push(number);
+        // It may be in memory alone, if another process had the disk until now.
+        const block = known ?? {
+          object,
+          index: record.index,
+          bytes: undefined,
+          writing: undefined,
+          slot: undefined,
         };
+        block.slot = { number, record };
         object.blocks.set(record.index, block);
         evictions.add(block, 1, true);
       });

@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
+import { request } from "node:http";
 import { test } from "vitest";
 import { DATA_KEY, INDEX_KEY, startTestCache } from "../../../../test/fixtures/dir/cache.ts";
+import type { S3Request, StoredObject } from "../../../../test/support/s3-server.ts";
+import { until } from "../../../../test/support/until.ts";
 
 const BYTES = randomBytes(10_000);
 
@@ -161,6 +164,109 @@ test("an object that was replaced is never joined with what it was", async (t) =
     (await send("GET", DATA_KEY, { headers: { range: "bytes=0-100" } })).bytes,
     other.subarray(0, 101),
   );
+});
+
+test("a read that began before a write does not bring the old bytes back", async (t) => {
+  const { s3, send } = await startTestCache(t);
+  s3.put(DATA_KEY, BYTES);
+  const hold = Promise.withResolvers<void>();
+  const old = s3.objects.get(DATA_KEY);
+  s3.intercept = ({ kind }, response) => {
+    if (kind !== "GET") return false;
+    s3.intercept = undefined;
+    void hold.promise.then(() =>
+      response
+        .writeHead(200, {
+          etag: old?.tag,
+          "last-modified": new Date(0).toUTCString(),
+          "content-length": 10_000,
+        })
+        .end(BYTES),
+    );
+    return true;
+  };
+  const reading = send("GET", DATA_KEY);
+  await until(() => s3.intercept === undefined);
+  const fresh = randomBytes(8_000);
+  await send("PUT", DATA_KEY, { body: fresh });
+  hold.resolve();
+  // It asks again, since it cannot know which bytes it has.
+  assert.deepEqual((await reading).bytes, fresh);
+  assert.deepEqual((await send("GET", DATA_KEY)).bytes, fresh);
+});
+
+test("a reader that leaves keeps nobody else from the bytes", async (t) => {
+  const { s3, send, port, accessKeyId, failures } = await startTestCache(t);
+  s3.put(DATA_KEY, BYTES);
+  s3.delayMs = 50;
+  const authorization = `AWS4-HMAC-SHA256 Credential=${accessKeyId}/20260101/x/s3/aws4_request`;
+  const leaving = request({
+    host: "127.0.0.1",
+    port,
+    path: `/lance/${DATA_KEY}`,
+    headers: { authorization },
+  });
+  leaving.on("error", () => {});
+  leaving.end();
+  await until(() => s3.take().length > 0);
+  const staying = send("GET", DATA_KEY);
+  leaving.destroy();
+  assert.deepEqual((await staying).bytes, BYTES);
+  assert.deepEqual(failures, []);
+});
+
+test("an upload that breaks off makes no object", async (t) => {
+  const { s3, send, port, accessKeyId } = await startTestCache(t);
+  const authorization = `AWS4-HMAC-SHA256 Credential=${accessKeyId}/20260101/x/s3/aws4_request`;
+  const headers = { authorization, "content-length": "10000" };
+  const upload = request({ host: "127.0.0.1", port, method: "PUT", path: `/lance/${DATA_KEY}`, headers });
+  upload.on("error", () => {});
+  upload.write(BYTES.subarray(0, 5_000));
+  await until(() => s3.take().length > 0);
+  upload.destroy();
+  s3.put(INDEX_KEY, BYTES);
+  assert.deepEqual((await send("GET", INDEX_KEY)).bytes, BYTES);
+  assert.equal(s3.objects.has(DATA_KEY), false);
+});
+
+test("a fetch that fails on its way is repeated, from where it failed", async (t) => {
+  const { s3, send } = await startTestCache(t);
+  s3.put(DATA_KEY, BYTES);
+  await send("GET", DATA_KEY, { headers: { range: "bytes=0-0" } });
+  s3.take();
+  let cuts = 0;
+  s3.intercept = ({ headers }, response) => {
+    if (cuts++ > 0) return false;
+    assert.equal(headers.range, "bytes=1024-9999");
+    const [{ tag, modified }] = [...s3.objects.values()] as [StoredObject];
+    const range = { "content-range": "bytes 1024-9999/10000", "content-length": 8_976 };
+    response.writeHead(206, { etag: tag, "last-modified": modified.toUTCString(), ...range });
+    response.write(BYTES.subarray(1_024, 5_000), () => response.destroy());
+    return true;
+  };
+  assert.deepEqual((await send("GET", DATA_KEY)).bytes, BYTES);
+  assert.deepEqual(
+    s3.take().map(({ headers }) => headers.range),
+    ["bytes=1024-9999", "bytes=4096-9999"],
+  );
+});
+
+test("requests go to the service with its own credentials and headers, in either style of addresses", async (t) => {
+  const options = { aws_session_token: "a-token", aws_server_side_encryption: "AES256" };
+  const { s3, send, joined } = await startTestCache(t, { options });
+  const engine = await joined.engineOptions({ ...s3.options, ...options });
+  assert.equal(engine["aws_session_token"], undefined);
+  assert.ok(!JSON.stringify(engine).includes("not-a-real-secret"));
+  assert.equal(engine["aws_server_side_encryption"], "AES256");
+  await send("PUT", "root/plain", { body: BYTES, headers: { "x-amz-server-side-encryption": "AES256" } });
+  const [{ headers }] = s3.take() as [S3Request];
+  assert.equal(headers["x-amz-security-token"], "a-token");
+  assert.equal(headers["x-amz-server-side-encryption"], "AES256");
+  assert.match(
+    String(headers.authorization),
+    /Credential=s3-server\/.*SignedHeaders=[^,]*x-amz-server-side-encryption/,
+  );
+  assert.equal(headers.host, `127.0.0.1:${s3.port}`);
 });
 
 test("mutable names are read from the bucket each time", async (t) => {

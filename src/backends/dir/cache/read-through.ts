@@ -182,9 +182,12 @@ export function createReadThrough(cache: BlockCache, counters: CacheCounters): R
   async function openObject(read: CachedRead): Promise<CachedObject> {
     const { range, name, kind, upstream } = read;
     const stop = new AbortController();
+    const drops = cache.dropsOf(name);
     const answer = await get(read, firstRange(range), stop.signal);
     const part = partOf(answer);
-    if (part === undefined) throw await refusalOf(answer, upstream.limits.longest);
+    // A writer has replaced the object while the answer was in flight, so nobody knows which one it has.
+    const isDropped = cache.dropsOf(name) !== drops;
+    if (part === undefined || isDropped) throw await refusalOf(answer, upstream.limits.longest);
     const { tag, size, modified, start, end } = part;
     const object = cache.open({ name, kind, tag, size, modified });
     const first = Math.ceil(start / blockBytes);

@@ -43,6 +43,8 @@ export function noteWrites(
   let body: Readable | undefined;
   if (isKept || isDeletion) {
     const copy = new PassThrough();
+    // The request to the service has ended by then, and an error without a listener would end the thread.
+    copy.on("error", () => {});
     incoming.on("data", (piece: Buffer) => pieces.push(piece));
     incoming.on("error", (error) => copy.destroy(error));
     body = incoming.pipe(copy);

@@ -1,0 +1,105 @@
+import assert from "node:assert/strict";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { Worker } from "node:worker_threads";
+import { type TestContext, test, vi } from "vitest";
+import { silent, temporaryDirectory } from "../../../test/fixtures/dir/directory-backend.ts";
+import { sourcesOf } from "../../../test/support/command-line.ts";
+import { startS3Server } from "../../../test/support/s3-server.ts";
+import { until } from "../../../test/support/until.ts";
+import { joinCache } from "../../backends/dir/cache/join-cache.ts";
+import { createS3Store } from "../../backends/dir/stores/s3/s3.ts";
+import { readServeOptions } from "../../config/serve-options.ts";
+import { type RunningCache, startCache } from "./start-cache.ts";
+
+const threads = vi.hoisted((): Worker[] => []);
+vi.mock("node:worker_threads", async (original) => {
+  const actual = await original<typeof import("node:worker_threads")>();
+  class Watched extends actual.Worker {
+    constructor(...options: ConstructorParameters<typeof actual.Worker>) {
+      super(...options);
+      threads.push(this);
+    }
+  }
+  return { ...actual, Worker: Watched };
+});
+
+const KEY = "t.lance/data/011111000100000110110111edf292453a86ed673ca9704444.lance";
+
+async function start(t: TestContext, directory: string, ...flags: string[]): Promise<RunningCache> {
+  const options = readServeOptions(
+    sourcesOf(["--root", "s3://lance/root", "--cache-dir", directory, ...flags]),
+  );
+  const cache = (await startCache(options, undefined, silent)) as RunningCache;
+  t.onTestFinished(() => cache.close());
+  return cache;
+}
+
+/** Returns what reads an object through a cache, with a client as the engine is one. */
+async function readerThrough(cache: RunningCache, options: Readonly<Record<string, string>>) {
+  const joined = joinCache(cache.access);
+  const { store } = await createS3Store("lance", await joined.engineOptions(options));
+  return { read: () => store.get(KEY), figures: joined.figures };
+}
+
+test("a cache that would have no effect, or cannot be used, is refused at start", async (t) => {
+  const directory = await temporaryDirectory(t);
+  const tried = async (root: string, ...flags: string[]) => {
+    const options = readServeOptions(
+      sourcesOf(["--root", root, "--cache-dir", join(directory, "cache"), ...flags]),
+    );
+    return startCache(options, undefined, silent);
+  };
+  for (const root of [join(directory, "root"), "gs://bucket/root", "az://container/root"])
+    await assert.rejects(tried(root), /--cache-dir has no effect without a root in an S3 bucket/);
+  await writeFile(join(directory, "key"), "too short");
+  await assert.rejects(tried("s3://lance", "--cache-key-file", join(directory, "key")), /at least 32 bytes/);
+  await assert.rejects(tried("s3://lance", "--cache-size", "4KiB"), /--cache-size must be at least 1MiB/);
+  const file = join(directory, "file");
+  await writeFile(file, "");
+  await assert.rejects(
+    startCache(readServeOptions(sourcesOf(["--root", "s3://lance", "--cache-dir", file])), undefined, silent),
+    /--cache-dir/,
+  );
+  assert.throws(
+    () => readServeOptions(sourcesOf(["--cache-size", "1GiB"])),
+    /has no effect without --cache-dir/,
+  );
+});
+
+test("a thread that fails starts again on its port, with the ids that the engine knows", async (t) => {
+  const s3 = await startS3Server();
+  t.onTestFinished(() => s3.close());
+  s3.put(KEY, Buffer.alloc(300_000, 7));
+  const cache = await start(t, await temporaryDirectory(t));
+  const { read, figures } = await readerThrough(cache, s3.options);
+  assert.equal((await read())?.byteLength, 300_000);
+  await until(() => figures().bytes.written === 300_000);
+  const before = threads.length;
+  await threads.at(-1)?.terminate();
+  await until(() =>
+    read().then(
+      (bytes) => bytes?.byteLength === 300_000,
+      () => false,
+    ),
+  );
+  assert.equal(threads.length, before + 1);
+});
+
+test("a second process uses memory until the first one ends, and then the directory", async (t) => {
+  const s3 = await startS3Server();
+  t.onTestFinished(() => s3.close());
+  s3.put(KEY, Buffer.alloc(300_000, 7));
+  const directory = await temporaryDirectory(t);
+  const first = await start(t, directory);
+  const second = await start(t, directory);
+  const { read } = await readerThrough(first, s3.options);
+  const other = await readerThrough(second, s3.options);
+  await read();
+  await other.read();
+  await other.read();
+  assert.equal(other.figures().bytes.written, 0);
+  assert.ok(other.figures().blocks.memory > 0);
+  await first.close();
+  await until(() => other.figures().stored.disk > 0);
+});
