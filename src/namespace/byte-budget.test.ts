@@ -45,6 +45,40 @@ describe("createByteBudget", () => {
     assert.equal(budget.held, 10);
   });
 
+  it("leaves each worker a part of its own, whatever the others hold, and never more than the bound together", () => {
+    const [first, second] = budgetsOfWorkers(2, 800);
+    const [filling, small] = [first.open(), second.open()];
+    filling.take(700);
+    assert.throws(
+      () => filling.take(1),
+      (error) => isLanceError(error, "PayloadTooLarge"),
+    );
+    small.take(100);
+    assert.throws(
+      () => second.open().take(1),
+      (error) => isLanceError(error, "Throttling"),
+    );
+    assert.equal(first.held + second.held, 800);
+    filling.release(300);
+    second.open().take(300);
+    assert.throws(
+      () => first.open().take(1),
+      (error) => isLanceError(error, "Throttling"),
+    );
+  });
+
+  it("ends requests of its own worker for a request that exceeds the worker's part", () => {
+    const [first, second] = budgetsOfWorkers(2, 800);
+    first.open().take(650);
+    const errors: unknown[] = [];
+    const unfinished = second.open(0, "greedy");
+    unfinished.arrive(undefined, (error) => errors.push(error));
+    unfinished.take(150);
+    second.open(0, "modest").take(60);
+    assert.equal(unfinished.bytes, 0);
+    assert.ok(first.held + second.held <= 800);
+  });
+
   it("tells a refused client when to come again", () => {
     const budget = createByteBudget(1);
     budget.open().take(1);
@@ -144,3 +178,23 @@ describe("an unfinished request", () => {
     assert.deepEqual(ended, []);
   });
 });
+
+/** Creates the budgets of the workers of a process. */
+function budgetsOfWorkers(workers: 2, maxBytes: number): [ByteBudget, ByteBudget] {
+  const parts = Array.from({ length: workers }, () => 0);
+  const others = (own: number) => parts.filter((_, worker) => worker !== own);
+  const budgetOf = (own: number) =>
+    createByteBudget(maxBytes, {
+      workers,
+      publish(part) {
+        parts[own] = part;
+      },
+      get others() {
+        return others(own).reduce((sum, part) => sum + part, 0);
+      },
+      get largestOther() {
+        return Math.max(0, ...others(own));
+      },
+    });
+  return [budgetOf(0), budgetOf(1)];
+}

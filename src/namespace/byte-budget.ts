@@ -5,6 +5,12 @@ import { Senders, type Unfinished } from "./senders.ts";
 /** Default size limit of a JSON body and of a single message of the other protocols, in bytes: 16 MiB. */
 export const DEFAULT_MAX_MESSAGE_BYTES = 16 * 2 ** 20;
 
+/**
+ * Part of a budget that is divided among the workers of a process. A worker ends only its own requests for want of room, so the requests that
+ * fill the rest in another worker must leave it something.
+ */
+const OWN_PART = 1 / 4;
+
 /** The bytes that requests, or answers of upstreams, may hold in memory together, over all calls and connections of a process. */
 export interface ByteBudget {
   /** Bytes that this worker holds now. */
@@ -82,7 +88,7 @@ class Budget implements ByteBudget {
 
   /** Returns the error for a hold that would have a number of counted bytes. */
   refusal(bytes: number): LanceError {
-    return this.#refuse(bytes, this.#maxBytes);
+    return this.#refuse(bytes, this.#most);
   }
 
   /** Adds bytes; returns false, and adds nothing, if the budget does not have them. */
@@ -90,14 +96,30 @@ class Budget implements ByteBudget {
     if (bytes === 0) return true;
     this.#hold(this.held + bytes);
     // Two workers that take the last bytes see each other's, because both publish before they look.
-    if (bytes < 0 || this.held + this.#shared.others <= this.#maxBytes) return true;
+    if (bytes < 0 || this.held <= this.#own || this.held + this.#shared.others <= this.#most) return true;
     this.#hold(this.held - bytes);
     return false;
   }
 
   #hold(bytes: number): void {
     this.held = bytes;
-    this.#shared.publish(bytes);
+    this.#shared.publish(this.#beyondOwn());
+  }
+
+  /** Bytes that belong to this worker alone: the others leave them free. */
+  get #own(): number {
+    const { workers } = this.#shared;
+    return workers === 1 ? 0 : (this.#maxBytes * OWN_PART) / workers;
+  }
+
+  /** Bytes that this worker holds of those that the workers have in common. */
+  #beyondOwn(): number {
+    return Math.max(0, this.held - this.#own);
+  }
+
+  /** The most bytes that this worker may hold, if no other one holds more than its own. */
+  get #most(): number {
+    return this.#maxBytes - (this.#shared.workers - 1) * this.#own;
   }
 
   /**
@@ -117,7 +139,7 @@ class Budget implements ByteBudget {
 
   /** Whether a number of bytes fits if nobody else holds any. */
   fitsAlone(bytes: number): boolean {
-    return bytes <= this.#maxBytes;
+    return bytes <= this.#most;
   }
 
   open(freeBytes = 0, sender?: string): ByteHold {

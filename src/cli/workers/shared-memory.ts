@@ -69,6 +69,7 @@ export function openSharedMemory(shape: MemoryShape, buffer?: SharedArrayBuffer)
     );
     let published = 0;
     return {
+      workers: shape.workers,
       publish(part) {
         const units = Math.min(Math.ceil(part / unit), LARGEST);
         // The cell of a worker that leaves is its replacement's.

@@ -8,6 +8,8 @@ export interface SharedQuantity {
   readonly others: number;
   /** Largest of the other workers' parts; 0 without any. */
   readonly largestOther: number;
+  /** Number of workers. */
+  readonly workers: number;
 }
 
 /** A number that all workers of a process read and raise. */
@@ -48,4 +50,4 @@ export interface SharedDatabase {
 }
 
 /** The quantity of a process without workers. */
-export const UNSHARED: SharedQuantity = { publish() {}, others: 0, largestOther: 0 };
+export const UNSHARED: SharedQuantity = { publish() {}, others: 0, largestOther: 0, workers: 1 };
