@@ -8,6 +8,7 @@ const checkout = join(import.meta.dirname, "..");
 const ENVIRONMENTS = {
   clients: ["python", "clients/python"],
   engines: ["engines-python", "engines/python"],
+  ray: ["ray-python", "engines/ray"],
   moto: ["moto", "clients/moto"],
   catalogs: ["catalogs-python", "clients/catalogs"],
   deploy: ["deploy-python", "clients/deploy"],

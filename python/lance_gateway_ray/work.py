@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from .gateway import Json, Task
 from .indices import create_index
 
 Result = Json
 
-KINDS: Mapping[str, Callable[[Task], Result]] = {"create_index": create_index}
+KINDS: dict[str, Callable[[Task], Result]] = {"create_index": create_index}

@@ -2,6 +2,7 @@ import type { ClusterOptions } from "../../backends/dir/jobs/ray/cluster.ts";
 import { UsageError } from "../../config/option-spec.ts";
 import type { ServeOptions } from "../../config/options/groups.ts";
 import { CLUSTER_KINDS } from "../../config/options/job-engine.ts";
+import type { ClusterRuns } from "../../namespace/figures/cluster-runs.ts";
 import { readText } from "../../runtime/files/files-in-time.ts";
 import { isJsonObject } from "../../runtime/json.ts";
 import { required } from "../access/upstream-identity.ts";
@@ -11,7 +12,10 @@ import { required } from "../access/upstream-identity.ts";
  *
  * @throws UsageError for options that are missing or wrong, and for files that cannot be read
  */
-export async function clusterOf(options: ServeOptions): Promise<ClusterOptions | undefined> {
+export async function clusterOf(
+  options: ServeOptions,
+  metrics?: ClusterRuns,
+): Promise<ClusterOptions | undefined> {
   const { jobEngine, rayAddresses: addresses, rayTokenFile, rayRuntimeEnv, jobEngineKinds, port } = options;
   if (jobEngine === "embedded") return undefined;
   if (addresses.length === 0) required(undefined, "--ray-address");
@@ -23,6 +27,7 @@ export async function clusterOf(options: ServeOptions): Promise<ClusterOptions |
     minRows: options.jobEngineMinRows,
     kinds: jobEngineKinds.length === 0 ? CLUSTER_KINDS : jobEngineKinds,
     workers: options.rayWorkers,
+    metrics,
   };
 }
 

@@ -14,6 +14,7 @@ import {
 import type { ServeOptions } from "../../config/options/groups.ts";
 import { storageOptionsOf } from "../../config/options/storage.ts";
 import type { ByteBudget } from "../../namespace/byte-budget.ts";
+import type { ClusterRuns } from "../../namespace/figures/cluster-runs.ts";
 import type { NoteDecision } from "../../namespace/figures/decisions.ts";
 import type { UpkeepMetrics } from "../../namespace/figures/upkeep-runs.ts";
 import type { Backend } from "../../namespace/lance-namespace.ts";
@@ -43,6 +44,8 @@ export interface Surroundings {
   readonly takesOver?: boolean;
   /** Counts the upkeep of tables. Default: it is not counted. */
   readonly upkeepMetrics?: UpkeepMetrics | undefined;
+  /** Counts the work of jobs on a cluster. Default: it is not counted. */
+  readonly clusterMetrics?: ClusterRuns | undefined;
   /** Counts decisions about an upstream that do not belong to a call. Default: they are not counted. */
   readonly noteDecision?: NoteDecision | undefined;
   /** Bounds and facts that hold for all workers of the process. Default: there is a single worker. */
@@ -80,7 +83,7 @@ export function prepareEngine(): void {
 type Open = (options: ServeOptions, surroundings: Surroundings) => Promise<Backend>;
 
 const KINDS: Readonly<Record<BackendKind, Open>> = {
-  async dir(options, { upkeepMetrics: metrics, looksAfterTables = false, ...surroundings }) {
+  async dir(options, { upkeepMetrics: metrics, clusterMetrics, looksAfterTables = false, ...surroundings }) {
     const { log, cache, readAhead, engineTurns, shared, takesOver } = surroundings;
     const { createDirectoryBackend } = await import("../../backends/dir/index.ts");
     const { openVendor } = await import("./open-vendor.ts");
@@ -89,7 +92,7 @@ const KINDS: Readonly<Record<BackendKind, Open>> = {
     return createDirectoryBackend({
       ...options,
       storageOptions,
-      cluster: await clusterOf(options),
+      cluster: await clusterOf(options, clusterMetrics),
       vendor: await openVendor(options, storageOptions, process.env, log),
       clientStorageOptions: Object.fromEntries(options.clientStorageOptions),
       tableIdleMs: options.idleSeconds * 1000,

@@ -111,7 +111,12 @@ async function openDatabase(
     return { ...known, limits: options };
   }
   const [only, shared] = [name === "" ? undefined : name, workers?.database(name)];
-  const own = { noteDecision: metrics?.noteFor(only), upkeepMetrics: metrics?.upkeepFor(only), shared };
+  const own = {
+    noteDecision: metrics?.noteFor(only),
+    upkeepMetrics: metrics?.upkeepFor(only),
+    clusterMetrics: metrics?.clusterFor(only),
+    shared,
+  };
   const backend = await openBackend(options, { ...surroundings, ...own }).catch((cause) => {
     if (only === undefined) throw cause;
     const Mistake = cause instanceof UsageError ? UsageError : Error;

@@ -1,6 +1,7 @@
 import type { Metric, Registry } from "prom-client";
 import { SECONDS_BOUNDS } from "../../namespace/figures/seconds-bounds.ts";
 import { inSlices, type Steps } from "../../runtime/pace.ts";
+import type { ClusterTallies } from "./cluster-tallies.ts";
 import { METRICS, type MetricDeclaration } from "./declarations.ts";
 import type { EventTallies } from "./event-tallies.ts";
 import type { Sources } from "./sources.ts";
@@ -22,6 +23,7 @@ interface Value {
 export interface Counted {
   readonly tallies: Tallies;
   readonly upkeep: UpkeepTallies;
+  readonly cluster: ClusterTallies;
   readonly sources: Sources;
   readonly build: Build;
   /** Default: another thread of the process has them. */
@@ -38,7 +40,7 @@ export interface Build {
 export function registerTallies(
   library: Library,
   registry: Registry,
-  { tallies, upkeep, sources, build, events }: Counted,
+  { tallies, upkeep, cluster, sources, build, events }: Counted,
 ): void {
   const scalars: readonly (readonly [MetricDeclaration, () => Iterable<Sample>])[] = [
     [METRICS.buildInfo, () => [{ labels: [build.version, build.node], value: 1 }]],
@@ -75,6 +77,9 @@ export function registerTallies(
     [METRICS.upkeepVersions, () => upkeep.sums("versionsRemoved")],
     [METRICS.upkeepBytes, () => upkeep.sums("bytesRemoved")],
     [METRICS.upkeepWaiting, () => upkeep.waiting()],
+    [METRICS.clusterSubmitted, () => cluster.submitted()],
+    [METRICS.clusterRunning, () => cluster.running()],
+    [METRICS.clusterEnded, () => cluster.ended()],
     ...(events?.samples() ?? []),
   ];
   for (const [{ name, type, help, labels: labelNames, aggregator = "sum" }, samples] of scalars) {
@@ -93,6 +98,7 @@ export function registerTallies(
   registry.registerMetric(histogramOf(METRICS.seconds, () => tallies.seconds()));
   registry.registerMetric(histogramOf(METRICS.cacheSeconds, () => sources.cacheSeconds()));
   registry.registerMetric(histogramOf(METRICS.upkeepSeconds, () => upkeep.seconds()));
+  registry.registerMetric(histogramOf(METRICS.clusterSeconds, () => cluster.seconds()));
 }
 
 /** The library's histogram counts every value itself; this one returns what the tallies have counted. */

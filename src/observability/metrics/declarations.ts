@@ -135,6 +135,30 @@ export const METRICS = {
     labels: ["database", "state"],
     help: "Jobs of this process that wait or run.",
   },
+  clusterSubmitted: {
+    name: "lance_gateway_cluster_runs_total",
+    type: "counter",
+    labels: ["database"],
+    help: "Runs of drivers that a Ray cluster has taken for jobs.",
+  },
+  clusterRunning: {
+    name: "lance_gateway_cluster_jobs_running",
+    type: "gauge",
+    labels: ["database"],
+    help: "Jobs whose work on a cluster this process follows.",
+  },
+  clusterEnded: {
+    name: "lance_gateway_cluster_jobs_total",
+    type: "counter",
+    labels: ["database", "outcome"],
+    help: "Work of jobs on a cluster that succeeded, failed or was cancelled, or that was left to another process.",
+  },
+  clusterSeconds: {
+    name: "lance_gateway_cluster_seconds",
+    type: "histogram",
+    labels: ["database"],
+    help: "How long the work of jobs on a cluster took with all its runs, in seconds.",
+  },
   decisions: {
     name: "lance_gateway_upstream_decisions_total",
     type: "counter",

@@ -1,10 +1,12 @@
 import type { Registry } from "prom-client";
+import type { ClusterRuns } from "../../namespace/figures/cluster-runs.ts";
 import type { NoteDecision } from "../../namespace/figures/decisions.ts";
 import type { UpkeepMetrics } from "../../namespace/figures/upkeep-runs.ts";
 import type { CallMetrics } from "../../pipeline/records/call-metrics.ts";
 import type { CountRefusal } from "../../pipeline/records/refusals.ts";
 import { createSharedCheck } from "../../runtime/shared-check.ts";
 import { aggregate, type MetricSnapshot, type ProcessSnapshot, type Snapshot } from "./aggregate.ts";
+import { createClusterTallies } from "./cluster-tallies.ts";
 import { type Build, registerTallies } from "./collectors.ts";
 import { createEventTallies, type EventTallies } from "./event-tallies.ts";
 import { createPages, type Page, type PageFormat, pageFormat, type Readable } from "./pages.ts";
@@ -31,6 +33,8 @@ export interface Metrics {
   readonly events: EventTallies;
   /** Returns the counters of the upkeep of a database's tables; without a name, of the only database. */
   upkeepFor(database?: string): UpkeepMetrics;
+  /** Returns the counters of the work of a database's jobs on a cluster; without a name, of the only database. */
+  clusterFor(database?: string): ClusterRuns;
   /** Counts a decision of a policy. */
   decidePolicy(isAllowed: boolean): void;
   readonly watchBackend: Sources["watchBackend"];
@@ -65,6 +69,7 @@ export function createMetrics(gather?: () => Promise<ProcessSnapshot>, build: Bu
   const sources = createSources();
   const tallies = createTallies();
   const upkeep = createUpkeepTallies();
+  const cluster = createClusterTallies();
   const events = createEventTallies();
   let pages: ReturnType<typeof createPages> | undefined;
   let own: Promise<Registry> | undefined;
@@ -73,7 +78,7 @@ export function createMetrics(gather?: () => Promise<ProcessSnapshot>, build: Bu
     own ??= watchProcess().then(({ library }) => {
       const registry = new library.Registry();
       const ownEvents = gather === undefined ? events : undefined;
-      registerTallies(library, registry, { tallies, upkeep, sources, build, events: ownEvents });
+      registerTallies(library, registry, { tallies, upkeep, cluster, sources, build, events: ownEvents });
       return registry;
     });
     own.catch(() => {
@@ -104,6 +109,7 @@ export function createMetrics(gather?: () => Promise<ProcessSnapshot>, build: Bu
     failSharedRate: tallies.failSharedRate,
     noteFor: (database) => tallies.noteFor(database),
     upkeepFor: (database = "") => upkeep.of(database),
+    clusterFor: (database = "") => cluster.of(database),
     decidePolicy: tallies.decidePolicy,
     watchBackend: sources.watchBackend,
     forgetBackend: sources.forgetBackend,

@@ -159,6 +159,9 @@ const SAMPLE_RATE = 256;
 /** Centroids of a product quantizer with codes of 8 bits, or fewer. */
 const PQ_CENTROIDS = 256;
 
+/** Bits for each dimension of a RaBitQ code, for which lance-ray and its workers have different defaults. */
+const RQ_BITS = 1;
+
 /** Returns partitions and samples for the rows that there are: lance-ray refuses to sample more. */
 function trainingOf(kind: IndexKind, fields: IndexFields, rows: number): JsonObject {
   const { sampleRate = SAMPLE_RATE, targetPartitionSize } = fields;
@@ -167,7 +170,8 @@ function trainingOf(kind: IndexKind, fields: IndexFields, rows: number): JsonObj
   const partitions = Math.max(1, fields.numPartitions ?? bySize ?? usual);
   const centroids = kind.takes.includes("numSubVectors") ? Math.max(partitions, PQ_CENTROIDS) : partitions;
   const samples = Math.max(2, Math.min(sampleRate, Math.floor(rows / centroids)));
-  return { num_partitions: partitions, sample_rate: samples };
+  const bits: JsonObject = kind.name === "IVF_RQ" ? { num_bits: fields.numBits ?? RQ_BITS } : {};
+  return { num_partitions: partitions, sample_rate: samples, ...bits };
 }
 
 function snakeCase(name: string): string {

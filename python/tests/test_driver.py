@@ -1,0 +1,135 @@
+"""Tests of the driver without a cluster: `python -m unittest discover python/tests`."""
+
+import hashlib
+import io
+import json
+import threading
+import unittest
+from contextlib import redirect_stderr, redirect_stdout
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from unittest import mock
+
+from lance.dataset import Index, IndexFile, LanceDataset
+
+from lance_gateway_ray import __main__ as program
+from lance_gateway_ray.gateway import Gateway, GoneError, Task
+from lance_gateway_ray.key import create_key, key_line
+from lance_gateway_ray.segments import collecting_segments, segment_json
+
+
+class Answers(BaseHTTPRequestHandler):
+    """Answers calls by the server's list of statuses and bodies, and keeps what was sent."""
+
+    def do_POST(self):
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        self.server.calls.append((self.path, body, self.headers["authorization"]))
+        status, answer = self.server.answers.pop(0)
+        self.send_response(status)
+        self.end_headers()
+        self.wfile.write(json.dumps(answer).encode())
+
+    def log_message(self, *_):
+        pass
+
+
+class DriverTest(unittest.TestCase):
+    def serve(self, *answers):
+        server = HTTPServer(("127.0.0.1", 0), Answers)
+        server.calls, server.answers = [], list(answers)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        return server, f"http://127.0.0.1:{server.server_port}/"
+
+    def gateway(self, url, patience=10.0):
+        return Gateway(url, "job", 2, "secret", patience=patience, sleep=lambda _: None)
+
+    def test_the_log_shows_the_digest_of_the_key_alone(self):
+        key = create_key()
+        self.assertGreaterEqual(len(key), 43)
+        self.assertNotIn(key, key_line(key))
+        self.assertEqual(key_line(key).rsplit(":")[-1], hashlib.sha256(key.encode()).hexdigest())
+
+    def test_the_task_is_asked_for_until_the_gateway_knows_the_key(self):
+        task = {"kind": "create_index", "uri": "/t", "task": {"workers": 3}}
+        server, url = self.serve((503, {"error": "not yet"}), (200, task))
+        found = self.gateway(url).describe_task()
+        self.assertEqual((found.kind, found.uri, found.workers), ("create_index", "/t", 3))
+        place = {"job_id": "job", "run": 2}
+        self.assertEqual(server.calls, [("/v1/drivers/describe", place, "Bearer secret")] * 2)
+
+    def test_a_refused_key_ends_the_run(self):
+        _, url = self.serve((401, {"error": "the key is not that of a running job's driver"}))
+        with self.assertRaisesRegex(GoneError, "not that of"):
+            self.gateway(url).describe_task()
+
+    def test_a_gateway_that_does_not_answer_is_given_up(self):
+        with self.assertRaises(OSError):
+            self.gateway("http://127.0.0.1:1", patience=0).describe_task()
+
+    def test_lost_progress_costs_nothing(self):
+        with redirect_stderr(io.StringIO()):
+            self.gateway("http://127.0.0.1:1").progress("Phase 1")
+
+    def run_program(self, *answers, work):
+        server, url = self.serve(*answers)
+        out, err = io.StringIO(), io.StringIO()
+        with mock.patch.dict(program.KINDS, {"k": work}), redirect_stdout(out), redirect_stderr(err):
+            code = program.main(["--gateway", url, "--job", "job", "--run", "1"])
+        return code, server.calls, out.getvalue() + err.getvalue()
+
+    def test_the_result_is_reported(self):
+        task = {"kind": "k", "uri": "/t", "task": {}}
+        code, calls, _ = self.run_program((200, task), (200, {}), work=lambda _: {"made": 1})
+        self.assertEqual((code, calls[-1][0]), (0, "/v1/drivers/finish"))
+        self.assertEqual(calls[-1][1]["result"], {"made": 1})
+
+    def test_a_failure_is_reported_without_the_key(self):
+        def fail(_: Task):
+            raise ValueError("no such column")
+
+        task = {"kind": "k", "uri": "/t", "task": {}}
+        code, calls, shown = self.run_program((200, task), (200, {}), work=fail)
+        failure = {"message": "ValueError: no such column", "retryable": False}
+        self.assertEqual((code, calls[-1][1]["failure"]), (1, failure))
+        self.assertNotIn(calls[-1][2].removeprefix("Bearer "), shown)
+
+    def test_an_unknown_kind_is_a_failure(self):
+        task = {"kind": "later", "uri": "/t", "task": {}}
+        code, calls, _ = self.run_program((200, task), (200, {}), work=lambda _: {})
+        self.assertEqual(code, 1)
+        self.assertIn("cannot do later", calls[-1][1]["failure"]["message"])
+
+    def test_segments_are_collected_and_not_committed(self):
+        index = Index(
+            uuid="u",
+            name="i",
+            fields=[1],
+            dataset_version=3,
+            fragment_ids={2, 0},
+            index_version=1,
+            files=[IndexFile(path="index.idx", size_bytes=7)],
+            index_details=("/lance.index.pb.VectorIndexDetails", b"\x01"),
+        )
+        commit = LanceDataset.commit_existing_index_segments
+        with collecting_segments() as segments:
+            LanceDataset.commit_existing_index_segments(None, index_name="i", column="c", segments=[index])
+        self.assertIs(LanceDataset.commit_existing_index_segments, commit)
+        [found] = segments
+        self.assertEqual(
+            segment_json(found),
+            {
+                "uuid": "u",
+                "fields": [1],
+                "dataset_version": 3,
+                "fragment_ids": [0, 2],
+                "index_version": 1,
+                "type_url": "/lance.index.pb.VectorIndexDetails",
+                "details": "AQ==",
+                "files": [{"path": "index.idx", "size": 7}],
+            },
+        )
+
+
+if __name__ == "__main__":
+    unittest.main()

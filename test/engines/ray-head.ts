@@ -1,0 +1,94 @@
+import { spawn } from "node:child_process";
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { pythonInterpreter } from "../../scripts/python-environment.ts";
+import { ROOT, runTool } from "../clients/support/tools.ts";
+import { freePort } from "../support/free-port.ts";
+import { allEnded, processTree } from "../support/processes.ts";
+import { until } from "../support/until.ts";
+
+/** A Ray head with workers on this machine. */
+export interface RayHead {
+  /** Address of the jobs API. */
+  readonly address: string;
+  readonly tokenFile: string;
+  /** Returns the answer of the jobs API to a request. */
+  ask(path: string): Promise<string>;
+  /** The process ids of everything that it runs. */
+  processes(): Promise<readonly number[]>;
+  close(): Promise<void>;
+}
+
+const TOKEN = "a-token-of-a-test-with-enough-characters";
+
+/** The interpreter with Ray and the driver of the gateway. */
+export async function rayInterpreter(): Promise<string> {
+  const python = pythonInterpreter("ray");
+  // A build leaves files in the folder.
+  const copy = mkdtempSync(join(tmpdir(), "lg-"));
+  cpSync(join(ROOT, "python"), copy, { recursive: true });
+  await runTool(python, ["-m", "pip", "install", "--quiet", "--no-deps", copy]);
+  rmSync(copy, { recursive: true, force: true });
+  return python;
+}
+
+/** Starts a head with a dashboard on loopback. Its files are in a directory of its own, whose path must be short for Ray's sockets. */
+export async function startRayHead(python: string): Promise<RayHead> {
+  const directory = mkdtempSync(join(tmpdir(), "lg-"));
+  const tokenFile = join(directory, "token");
+  writeFileSync(tokenFile, TOKEN, { mode: 0o600 });
+  const [port, dashboard, client, agent] = await Promise.all(Array.from({ length: 4 }, () => freePort()));
+  const bin = dirname(python);
+  const flags = [
+    ...["start", "--head", "--block", "--num-cpus", "2", "--node-ip-address", "127.0.0.1"],
+    ...["--port", `${port}`, "--dashboard-port", `${dashboard}`, "--ray-client-server-port", `${client}`],
+    ...["--dashboard-agent-listen-port", `${agent}`, "--include-dashboard", "true"],
+    ...["--dashboard-host", "127.0.0.1", "--temp-dir", join(directory, "r")],
+    // The other ports must not be among those of the workers.
+    ...["--min-worker-port", "0", "--max-worker-port", "0"],
+    ...["--object-store-memory", String(120 * 2 ** 20), "--disable-usage-stats"],
+  ];
+  const child = spawn(join(bin, "ray"), flags, {
+    env: {
+      ...process.env,
+      PATH: `${bin}:${process.env["PATH"]}`,
+      RAY_AUTH_MODE: "token",
+      RAY_AUTH_TOKEN_PATH: tokenFile,
+      // Other work on the machine makes the start slow.
+      RAY_raylet_start_wait_time_s: "120",
+      // Workers of the default niceness get no turns on a machine with other work.
+      RAY_worker_niceness: "0",
+    },
+    stdio: "ignore",
+  });
+  const address = `http://127.0.0.1:${dashboard}`;
+  const ask = async (path: string) => {
+    const answer = await fetch(`${address}/api/${path}`, { headers: { authorization: `Bearer ${TOKEN}` } });
+    return answer.text();
+  };
+  const processes = () => processTree(child.pid as number);
+  const close = async () => {
+    const all = await processes();
+    child.kill("SIGTERM");
+    const killing = setTimeout(() => {
+      for (const id of all) {
+        try {
+          process.kill(id, "SIGKILL");
+        } catch {
+          // It has ended.
+        }
+      }
+    }, 15_000);
+    await allEnded(all);
+    clearTimeout(killing);
+    rmSync(directory, { recursive: true, force: true });
+  };
+  try {
+    await until(async () => (await ask("version").catch(() => "")).includes("ray_version"));
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  return { address, tokenFile, ask, processes, close };
+}
