@@ -65,12 +65,16 @@ const PLAIN: Readonly<Record<string, PlainSqlType>> = {
   fixed_size_binary: "BLOB",
 };
 
+/** Extensions of JSON. Results have its text, whatever type the schema of a result without rows has. */
+const JSON_TYPES: ReadonlySet<string | undefined> = new Set(["arrow.json", "lance.json"]);
+
 const INTEGERS = { 8: "TINYINT", 16: "SMALLINT", 32: "INTEGER", 64: "BIGINT" } as const;
 const TIMESTAMPS = { s: "TIMESTAMP_S", ms: "TIMESTAMP_MS", us: "TIMESTAMP", ns: "TIMESTAMP_NS" } as const;
 
 /** Returns a type of DuckDB, or the name of the type of Arrow that has none. */
 function typeOf(field: ArrowField): SqlType | string {
-  const { type, children, dictionary } = field;
+  const { type, children, dictionary, metadata } = field;
+  if (JSON_TYPES.has(metadata["ARROW:extension:name"])) return { id: "VARCHAR" };
   const plain = PLAIN[type.name];
   if (plain !== undefined) return { id: plain };
   switch (type.name) {

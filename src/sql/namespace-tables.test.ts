@@ -101,6 +101,58 @@ test.each(STORED.filter((name) => name !== "float16"))(
   },
 );
 
+/** Columns whose stored form differs from the one that was written. */
+const KEPT_OTHERWISE = {
+  doc: [new arrow.Utf8(), ['{"a": 1}', "[]", null], { "ARROW:extension:name": "arrow.json" }],
+  payload: [
+    new arrow.LargeBinary(),
+    [Buffer.from("first"), null, Buffer.alloc(100_000, 7)],
+    { "lance-encoding:blob": "true" },
+  ],
+  at: [new arrow.TimestampMicrosecond("Europe/Berlin"), [0, 1_600_000_000_000, null], {}],
+  kind: [new arrow.Dictionary(new arrow.Utf8(), new arrow.Int8()), ["x", "y", "x"], {}],
+  price: [
+    new arrow.Decimal(2, 20, 128),
+    [Uint32Array.of(105, 0, 0, 0), null, Uint32Array.of(7, 0, 0, 0)],
+    {},
+  ],
+  tags: [
+    new arrow.List(
+      new arrow.Field("item", new arrow.Struct([new arrow.Field("k", new arrow.Utf8(), true)]), true),
+    ),
+    [[{ k: "a" }, null], [], null],
+    {},
+  ],
+} as const;
+
+test.each(Object.entries(KEPT_OTHERWISE))(
+  "a column %s has the values of a query after a deletion, an update and with a filter",
+  async (name, [type, values, metadata]) => {
+    const id = [`kept_${name}`];
+    const field = new arrow.Field(name, type as arrow.DataType, true, new Map(Object.entries(metadata)));
+    const schema = new arrow.Schema([new arrow.Field("id", new arrow.Int32(), true), field]);
+    const data = [arrow.vectorFromArray([1, 2, 3], new arrow.Int32()), arrow.vectorFromArray(values, type)];
+    const struct = arrow.makeData({
+      type: new arrow.Struct(schema.fields),
+      length: 3,
+      nullCount: 0,
+      children: data.map((vector) => vector.data[0] as arrow.Data),
+    });
+    const table = new arrow.Table([new arrow.RecordBatch(schema, struct)]);
+    await namespace.createTable({ id }, table as never);
+    await namespace.insertIntoTable({ id }, table as never);
+    await namespace.deleteFromTable({ id, predicate: "id = 2" });
+    const update = { updates: [{ column: "id", expression: "id + 10" }], predicate: "id = 3" };
+    await namespace.updateTable({ id, ...update });
+    for (const filter of ["id > 0", "id > 5"]) {
+      const expected = await namespace.queryTable({ id, filter }).toTable();
+      const found = await sql(`SELECT * FROM kept_${name} WHERE ${filter}`);
+      assert.equal(found.numRows, filter === "id > 0" ? 4 : 2);
+      assert.deepEqual(textsOf(found), textsOf(expected));
+    }
+  },
+);
+
 test("states of one table stand beside each other in a statement", async () => {
   const statement =
     "SELECT (SELECT count(*)::INTEGER FROM people) AS now, (SELECT count(*)::INTEGER FROM people AT (VERSION => 1)) AS before";

@@ -72,6 +72,8 @@ describe("Flight SQL", () => {
   let remove: () => Promise<void>;
   const clients = new Map<string, FlightClient>();
   const lines: string[] = [];
+  /** Scopes that callers have lost something by. */
+  const narrowed: Partial<Record<Caller, Pick<KeyRecord, "scope">>> = {};
   const as = (caller: string) => clients.get(caller) as FlightClient;
 
   beforeAll(async () => {
@@ -85,7 +87,7 @@ describe("Flight SQL", () => {
         const name = names.find((each) => keys[each].text === text);
         if (name === undefined) return "unknown";
         const facts = { hash: "", created: "2026-01-01T00:00:00.000Z" };
-        return { ...facts, id: keys[name].id, name, ...CALLERS[name] };
+        return { ...facts, id: keys[name].id, name, ...CALLERS[name], ...narrowed[name] };
       },
       close() {},
     };
@@ -190,6 +192,20 @@ describe("Flight SQL", () => {
     // The ticket is enough to start over.
     await read("owner", info);
     assert.ok(operations(lines).length > opened);
+  });
+
+  test("reads nothing for a caller whose rights have ended since GetFlightInfo", async () => {
+    const infos = [
+      await infoOf("reader", query("SELECT max(id) FROM top")),
+      await infoOf("reader", query("FROM top LIMIT 1")),
+    ];
+    narrowed.reader = { scope: ["team"] };
+    try {
+      for (const info of infos)
+        assert.equal((await failureOf(read("reader", info))).code, status.PERMISSION_DENIED);
+    } finally {
+      delete narrowed.reader;
+    }
   });
 
   test("reads no table that the caller may not read", async () => {
