@@ -1,5 +1,5 @@
 // LanceDB's Python client on a directory, through the gateway, and through a gateway in front of that: the same work in
-// one process of the client, in turn. npm run bench -- remote [--rounds N]
+// one process of the client, in turn. npm run bench -- remote [--rounds N] [--cases "add a row,scan"] [--sides library,gateway]
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -12,10 +12,18 @@ import { type ServerProcess, startGateway } from "./support/process.ts";
 import { keepResults, type Rounds, roundsOf } from "./support/results.ts";
 
 const CLIENT = join(import.meta.dirname, "remote", "client.py");
-const OPTIONS = { rounds: { type: "string", default: "5" } } as const;
+const OPTIONS = {
+  rounds: { type: "string", default: "5" },
+  /** The cases to time, by parts of their titles. Default: all of them, whose figures are kept for the documentation. */
+  cases: { type: "string", default: "" },
+  sides: { type: "string", default: "library,gateway,two gateways" },
+} as const;
 
-/** Where the client works: with the library in its own process, through the gateway, or through two of them. */
-export const SIDES = ["library", "gateway", "two gateways"] as const;
+/**
+ * Where the client works: with the library in its own process, through the gateway, or through two of them. A gateway acknowledges
+ * changes that are on the disk; for the library they are timed without a sync and with one.
+ */
+export const SIDES = ["library", "library, synced", "gateway", "two gateways"] as const;
 
 /** Figures of a case, each present where the case has it: times in milliseconds, calls and megabytes per second. */
 export type CaseFigures = Partial<Record<"p50" | "p99" | "rate" | "megabytes", Rounds>>;
@@ -24,12 +32,12 @@ export type CaseFigures = Partial<Record<"p50" | "p99" | "rate" | "megabytes", R
 export interface RemoteResult {
   /** Variables that choose the allocator of the gateways; empty for that of the C library. */
   readonly allocator: Readonly<Record<string, string>>;
-  readonly cases: Readonly<Record<string, Readonly<Record<(typeof SIDES)[number], CaseFigures>>>>;
+  readonly cases: Readonly<Record<string, Readonly<Partial<Record<(typeof SIDES)[number], CaseFigures>>>>>;
 }
 
-/** Runs the comparison: `[--rounds NUMBER]`. */
+/** Runs the comparison: `[--rounds NUMBER] [--cases TEXTS] [--sides NAMES]`. */
 export async function run(args: readonly string[]): Promise<void> {
-  const { rounds } = parseArgs({ args: [...args], options: OPTIONS }).values;
+  const { rounds, cases: wanted, sides } = parseArgs({ args: [...args], options: OPTIONS }).values;
   const python = pythonInterpreter();
   const folder = await mkdtemp(join(tmpdir(), "lance-gateway-bench-"));
   const gateways: ServerProcess[] = [];
@@ -39,21 +47,22 @@ export async function run(args: readonly string[]): Promise<void> {
     return `http://127.0.0.1:${gateway.port}`;
   };
   try {
-    const uris: Readonly<Record<(typeof SIDES)[number], string>> = {
-      library: join(folder, "library"),
-      gateway: await start("--root", join(folder, "gateway")),
-      "two gateways": await start(
-        ...["--backend", "rest", "--uri", await start("--root", join(folder, "behind"))],
-      ),
+    const uris: Readonly<Record<string, () => Promise<string>>> = {
+      library: async () => join(folder, "library"),
+      gateway: () => start("--root", join(folder, "gateway")),
+      "two gateways": async () =>
+        start("--backend", "rest", "--uri", await start("--root", join(folder, "behind"))),
     };
-    const databases = Object.entries(uris).map(([name, uri]) => `${name}=${uri}`);
+    const databases: string[] = [];
+    for (const side of sides.split(",")) databases.push(`${side}=${await uris[side]?.()}`);
     // An allocator that is loaded for the gateways is not the library's.
     const env = { ...process.env, LD_PRELOAD: "" };
-    const client = spawn(python, [CLIENT, rounds, ...databases], {
+    const client = spawn(python, [CLIENT, rounds, wanted, ...databases], {
       stdio: ["ignore", "pipe", "inherit"],
       env,
     });
-    keepResults("remote", { allocator: allocatorOf(process.env), cases: await readCases(client) });
+    const results = { allocator: allocatorOf(process.env), cases: await readCases(client) };
+    if (wanted === "") keepResults("remote", results);
   } finally {
     await Promise.all(gateways.map((gateway) => gateway.stop()));
     await rm(folder, { recursive: true, force: true });

@@ -7,13 +7,17 @@ import { originText, readResult, shown } from "./rounds.ts";
 export function remoteTable(): string {
   const { origin, allocator, cases } = readResult<RemoteResult>("remote");
   const rows = Object.entries(cases).flatMap(([title, sides]) =>
-    FIGURES.filter(({ name }) => sides.library[name] !== undefined).map(({ name, unit }) => [
+    FIGURES.filter(({ name }) => sides.library?.[name] !== undefined).map(({ name, unit }) => [
       `${title}, ${unit}`,
-      ...SIDES.map((side) => shown(sides[side][name] as Rounds)),
+      ...SIDES.map((side) => shownIfAny(sides[side]?.[name])),
     ]),
   );
-  const rounds = Object.values(cases)[0]?.library.p50?.rounds.length;
+  const rounds = Object.values(cases)[0]?.library?.p50?.rounds.length;
   return `${markdownTable(["Work", ...SIDES], rows)}\n\n${originText(rounds, origin)}, gateways with ${allocatorText(allocator)}.`;
+}
+
+function shownIfAny(figure: Rounds | undefined): string {
+  return figure === undefined ? "" : shown(figure);
 }
 
 function allocatorText(allocator: RemoteResult["allocator"]): string {
