@@ -1,4 +1,5 @@
 import { LanceError } from "../../../namespace/errors.ts";
+import { once } from "../../../runtime/once.ts";
 import { createSharedCheck } from "../../../runtime/shared-check.ts";
 import { type SharedQuantity, UNSHARED } from "../../../runtime/threads/sharing.ts";
 import { traced } from "../../../runtime/tracing.ts";
@@ -17,6 +18,11 @@ export interface Lease extends VersionAnswers {
   readonly widths: RowWidths;
   /** The table's files of deleted rows; those of the newest version have been looked at. */
   readonly deletions: DeletionFiles;
+  /**
+   * Notes that the table has made a version, with the schema of the version before. The next acquisition then asks the engine only if
+   * others have made versions, too.
+   */
+  noteMade(version: number): void;
   release(): void;
 }
 
@@ -46,6 +52,8 @@ interface Handle {
   readonly table: NativeTable;
   /** Moves to the newest version; the answers are then about that one. */
   readonly refresh: () => Promise<Movement>;
+  /** See {@link Lease.noteMade}. */
+  readonly noteMade: (version: number) => void;
   answers: VersionAnswers;
   readonly widths: RowWidths;
   readonly deletions: DeletionFiles;
@@ -124,17 +132,27 @@ export function createHandles(
   async function openHandle(location: string, check?: () => Promise<void>): Promise<Handle> {
     await check?.();
     const deletions = deletionsOf(location);
-    const [moveOn] = await Promise.all([watch(location), deletions.look()]);
+    const [watched] = await Promise.all([watch(location), deletions.look()]);
     const table = await open(location);
     async function refresh(): Promise<Movement> {
-      const movement = await moveOn(table);
+      const movement = await watched.moveOn(table);
       if (movement === "moved") await deletions.look();
-      if (movement === "moved" || movement === "made") handle.answers = createVersionAnswers(table);
+      if (movement === "moved" || movement === "made")
+        handle.answers = createVersionAnswers(table, watched.at);
       return movement;
+    }
+    function noteMade(version: number): void {
+      const isNext = watched.at === version - 1;
+      watched.noteMade(version);
+      const answers = createVersionAnswers(table, version);
+      const { schema } = handle.answers;
+      // An object of its own: what is known of a version is remembered by its schema.
+      handle.answers = isNext ? { ...answers, schema: once(async () => ({ ...(await schema()) })) } : answers;
     }
     const handle: Handle = {
       table,
       refresh: createSharedCheck(refresh),
+      noteMade,
       answers: createVersionAnswers(table),
       widths: createRowWidths(),
       deletions,
@@ -225,12 +243,14 @@ export function createHandles(
 function createLease(handle: Handle, user: symbol, onRelease: () => void): Lease {
   return {
     table: handle.table,
+    version: () => handle.answers.version(),
     schema: () => handle.answers.schema(),
     rowCount: () => handle.answers.rowCount(),
     textFields: () => handle.answers.textFields(),
     averageRow: () => handle.answers.averageRow(),
     widths: handle.widths,
     deletions: handle.deletions,
+    noteMade: handle.noteMade,
     release() {
       if (handle.users.delete(user)) onRelease();
     },

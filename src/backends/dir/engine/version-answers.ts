@@ -8,6 +8,7 @@ import type { NativeTable } from "./native/native.ts";
  * request for each answer; a request that fails is made again.
  */
 export interface VersionAnswers {
+  version(): Promise<number>;
   schema(): Promise<ArrowSchema>;
   /** Returns the number of rows that are not deleted. */
   rowCount(): Promise<number>;
@@ -17,14 +18,19 @@ export interface VersionAnswers {
   averageRow(): Promise<number>;
 }
 
-type Source = Pick<NativeTable, "schema" | "countRows" | "listIndices" | "stats">;
+type Source = Pick<NativeTable, "version" | "schema" | "countRows" | "listIndices" | "stats">;
 
 /** The type of a full-text index in the engine's list. */
 const TEXT_INDEX = "FTS";
 
-/** Creates the answers about the version at which a table is now. */
-export function createVersionAnswers(table: Source): VersionAnswers {
+/**
+ * Creates the answers about the version at which a table is now.
+ *
+ * @param version its number, if it is known. Default: the engine is asked
+ */
+export function createVersionAnswers(table: Source, version?: number): VersionAnswers {
   return {
+    version: once(async () => version ?? table.version()),
     schema: once(() => readSchema(table)),
     rowCount: once(() => table.countRows()),
     textFields: once(() => readTextFields(table)),

@@ -79,3 +79,27 @@ for (const [where, store] of Object.entries(STORES)) {
     assert.deepEqual([await count(writer, location), await count(reader, location)], [6, 6]);
   });
 }
+
+test("a table on a disk does not ask the engine after a version of its own, and sees those of others", async (t) => {
+  const location = join(await temporaryDirectory(t), "t.lance");
+  const [writer, other] = [open(t, disk), open(t, disk)];
+  await writer.create(location, await rows(1), "create");
+  const lease = await writer.acquire(location);
+  const before = await lease.schema();
+  let asked = 0;
+  const checkout = lease.table.checkoutLatest.bind(lease.table);
+  Object.assign(lease.table, { checkoutLatest: () => ++asked && checkout() });
+  lease.noteMade((await lease.table.add(await rows(2), "append")).version);
+  assert.equal(await count(writer, location), 3);
+  assert.deepEqual(await lease.schema(), before);
+  assert.notEqual(await lease.schema(), before);
+  assert.equal(asked, 0);
+  await add(other, location, 4);
+  assert.equal(await count(writer, location), 7);
+  assert.equal(asked, 1);
+  lease.noteMade((await lease.table.add(await rows(1), "append")).version);
+  await deleteNewest(location);
+  await add(other, location, 8);
+  assert.equal(await count(writer, location), 15);
+  lease.release();
+});

@@ -1,7 +1,7 @@
 import { LanceError } from "../../../namespace/errors.ts";
 import { type DatasetRef, manifestName } from "../format/dataset.ts";
 import { createStampMemory } from "../format/directory-stamp.ts";
-import type { FileFeatures, ObjectStore } from "../format/storage.ts";
+import type { DirectoryStamp, FileFeatures, ObjectStore } from "../format/storage.ts";
 import {
   describeVersion,
   type FoundVersion,
@@ -17,13 +17,28 @@ import type { NativeTable } from "./native/native.ts";
  */
 export type Movement = "same" | "made" | "moved" | "replaced";
 
+/** Watches an open table. */
+export interface Watch {
+  /** Moves the table to its newest version. */
+  moveOn(table: NativeTable): Promise<Movement>;
+  /** The version at which the table was when it was moved last, or that it has made since; undefined before the first move. */
+  readonly at: number | undefined;
+  /** Notes that the table's handle has made a version and is at it, so that the next move need not ask the engine. */
+  noteMade(version: number): void;
+}
+
 /**
  * Starts to watch a table, before it is opened.
  *
- * @returns the function that moves the opened table to its newest version
  * @throws LanceError TableNotFound, if the location has no data
  */
-export type Watcher = (location: string) => Promise<(table: NativeTable) => Promise<Movement>>;
+export type Watcher = (location: string) => Promise<Watch>;
+
+/**
+ * How long the version that a handle has made counts as known, in milliseconds. Another process may delete the version and make
+ * another one of its number before this process sees the first one's file.
+ */
+const OWN_VERSION_MS = 1_000;
 
 /**
  * Distinguishes tables from others that took their place. The engine would stay at the old version if the new table
@@ -39,36 +54,65 @@ export function createWatcher(store: ObjectStore): Watcher {
  * engine need not check.
  */
 function watchDirectories(store: ObjectStore, files: FileFeatures): Watcher {
-  async function find(directory: string): Promise<string> {
-    const identity = await files.identityOf(directory);
-    if (identity === undefined) throw noData();
-    return identity;
+  function stampOf(directory: string, version: number): string | undefined {
+    const names = (["V2", "V1"] as const).map((scheme) => manifestName(BigInt(version), scheme));
+    for (const name of names) {
+      const stamp = files.fileStamp(`${directory}/${name}`);
+      if (stamp !== undefined) return stamp;
+    }
+    return undefined;
   }
-  function hasVersion(directory: string, version: bigint): boolean {
-    const names = (["V2", "V1"] as const).map((scheme) => manifestName(version, scheme));
-    return names.some((name) => files.fileStamp(`${directory}/${name}`) !== undefined);
+  function stampOfDirectory(directory: string): DirectoryStamp {
+    const stamp = files.directoryStamp(directory);
+    if (stamp === undefined) throw noData();
+    return stamp;
   }
   return async (location) => {
-    const directory = `${store.keyOf(location)}/_versions`;
-    const identity = await find(directory);
+    const dataset: DatasetRef = { store, root: store.keyOf(location) };
+    const directory = `${dataset.root}/_versions`;
+    const { identity } = stampOfDirectory(directory);
     const stamps = createStampMemory();
-    return async (table) => {
+    let at: number | undefined;
+    let made: { readonly stamp: string | undefined; readonly since: number } | undefined;
+
+    /** Whether the version that the handle has made is the newest one still, and its file the same. */
+    async function isAtNewest(): Promise<boolean> {
+      if (made?.stamp === undefined || performance.now() - made.since > OWN_VERSION_MS) return false;
+      const [{ stamp }, own] = [made, at];
+      const newest = await latestVersion(dataset);
+      return newest?.version === BigInt(own ?? -1) && files.fileStamp(newest.key) === stamp;
+    }
+    async function moveOn(table: NativeTable): Promise<Movement> {
       const before = performance.now();
-      const seen = files.directoryStamp(directory);
-      if (seen === undefined) throw noData();
+      const seen = stampOfDirectory(directory);
       if (stamps.isUnchanged(seen)) return "same";
-      const at = await table.version();
-      // Both must end, whatever their results: a table cannot be closed while a call of it runs.
-      const [now, moved] = await Promise.allSettled([find(directory), table.checkoutLatest()]);
-      if (now.status === "rejected") throw now.reason;
+      if (seen.identity === identity && (await isAtNewest())) {
+        stamps.note(seen, before);
+        return "same";
+      }
+      made = undefined;
+      const from = await table.version();
+      const [moved] = await Promise.allSettled([table.checkoutLatest()]);
       // The engine fails when the directory of another table, which may be empty yet, has taken the place.
-      if (now.value !== identity) return "replaced";
+      if (stampOfDirectory(directory).identity !== identity) return "replaced";
       if (moved.status === "rejected") throw moved.reason;
       stamps.note(seen, before);
       // The engine notices another manifest of the same number, but stays at a newest version that was deleted.
-      const version = await table.version();
-      if (!hasVersion(directory, BigInt(version))) return "replaced";
-      return version === at ? "made" : "moved";
+      at = await table.version();
+      if (stampOf(directory, at) === undefined) return "replaced";
+      return at === from ? "made" : "moved";
+    }
+    return {
+      moveOn,
+      get at() {
+        return at;
+      },
+      noteMade(version) {
+        if (version < (at ?? 0)) return;
+        at = version;
+        const isThere = files.directoryStamp(directory)?.identity === identity;
+        made = { stamp: isThere ? stampOf(directory, version) : undefined, since: performance.now() };
+      },
     };
   };
 }
@@ -81,7 +125,8 @@ function watchVersions(store: ObjectStore): Watcher {
   return async (location) => {
     const dataset: DatasetRef = { store, root: store.keyOf(location) };
     let known = await withTag(dataset, await latestVersion(dataset));
-    return async (table) => {
+    let own: number | undefined;
+    const moveOn = async (table: NativeTable): Promise<Movement> => {
       // The handle answers at once, so the listing need not wait for it; were it late, the table would be opened again. A version that
       // it has made itself may be deleted by now, and its number another one's.
       const version = table.version().then(BigInt);
@@ -101,7 +146,18 @@ function watchVersions(store: ObjectStore): Watcher {
       if (moved.status === "rejected") throw moved.reason;
       if (BigInt(await table.version()) < now.version) await table.checkoutLatest();
       known = now;
+      own = Number(now.version);
       return at === now.version ? "made" : "moved";
+    };
+    return {
+      moveOn,
+      get at() {
+        return own;
+      },
+      // The listing of the next move shows it, and waits for nothing else.
+      noteMade(version) {
+        own = version;
+      },
     };
   };
 }

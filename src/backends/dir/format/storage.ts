@@ -184,13 +184,13 @@ export interface FileFeatures {
   syncObjects(keys: readonly string[], directory: string): Promise<void>;
   /** Makes everything durable that others wrote into a directory, except for the directory's own name. */
   syncTree(directory: string): Promise<void>;
-  /** Identifies a directory among others that take its place later; undefined if it does not exist. */
-  identityOf(directory: string): Promise<string | undefined>;
   /**
    * Returns a stamp that changes when entries are added or removed; synchronous. Undefined if the directory does not
    * exist.
    */
   directoryStamp(directory: string): DirectoryStamp | undefined;
+  /** Returns the end of a file that was just written, and is in the system's memory; synchronous. Undefined for a missing file. */
+  tailNow(key: string, length: number): ObjectTail | undefined;
   /** Returns a stamp that changes when a file is replaced or written again; synchronous. */
   fileStamp(key: string): string | undefined;
   /**

@@ -1,4 +1,13 @@
-import { type BigIntStats, createReadStream, realpathSync, statSync } from "node:fs";
+import {
+  type BigIntStats,
+  closeSync,
+  createReadStream,
+  fstatSync,
+  openSync,
+  readSync,
+  realpathSync,
+  statSync,
+} from "node:fs";
 import { access, open, readdir, readFile, stat } from "node:fs/promises";
 import { basename, join, resolve } from "node:path";
 import { type FileFeatures, keyIn, type ObjectInfo, type ObjectStore } from "../storage.ts";
@@ -82,10 +91,6 @@ export function createLocalStore(
       moveDirectory: writes.moveDirectory,
       syncObjects: writes.syncObjects,
       syncTree: writes.syncTree,
-      async identityOf(directory) {
-        const found = await orMissing(stat(pathOf(directory), { bigint: true }));
-        return found && `${found.ino}-${found.birthtimeNs}`;
-      },
       directoryStamp(directory) {
         const found = statNow(directoryOf(directory));
         return (
@@ -95,6 +100,21 @@ export function createLocalStore(
             changedNs: found.ctimeNs,
           }
         );
+      },
+      tailNow(key, length) {
+        const path = pathOf(key);
+        if (statNow(path) === undefined) return undefined;
+        const file = openSync(path, "r");
+        try {
+          const { size } = fstatSync(file);
+          const bytes = new Uint8Array(Math.min(size, length));
+          const read = readSync(file, bytes, 0, bytes.byteLength, size - bytes.byteLength);
+          return { size, bytes: bytes.subarray(0, read) };
+        } catch (error) {
+          throw toDiskError(error);
+        } finally {
+          closeSync(file);
+        }
       },
       fileStamp(key) {
         const found = statNow(pathOf(key));

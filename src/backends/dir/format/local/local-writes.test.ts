@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { type TestContext, test } from "vitest";
 import { temporaryDirectory } from "../../../../../test/fixtures/dir/directory-backend.ts";
@@ -234,3 +234,26 @@ test("syncs a version that another call has put with equal bytes before acknowle
 function isUnavailable(error: unknown): boolean {
   return isLanceError(error, "ServiceUnavailable") && !(error instanceof UnsyncedError);
 }
+
+test("a further sync of files syncs the directories above theirs only if these are others by now", async (t) => {
+  const world = await createWorld(t);
+  const { root, calls, store } = world;
+  const write = (name: string) => {
+    mkdirSync(join(root, "base/t/data"), { recursive: true });
+    writeFileSync(join(root, "base/t/data", name), BYTES);
+    calls.length = 0;
+    return store.files.syncObjects([`base/t/data/${name}`], "base");
+  };
+  const above = () => ["base", "base/t"].filter((name) => calls.includes(`syncNames ${name}`));
+  await write("a");
+  assert.deepEqual(above(), ["base", "base/t"]);
+  await write("b");
+  assert.deepEqual(above(), []);
+  assert.ok(calls.includes("syncBytes base/t/data/b") && calls.includes("syncNames base/t/data"));
+  rmSync(join(root, "base/t"), { recursive: true });
+  world.fault = (call) => (call === "syncNames base/t" ? "EIO" : undefined);
+  await assert.rejects(write("c"), UnsyncedError);
+  world.fault = () => undefined;
+  await write("d");
+  assert.deepEqual(above(), ["base", "base/t"]);
+});

@@ -1,4 +1,4 @@
-import type { Dirent } from "node:fs";
+import { type Dirent, statSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { forEachOf } from "../../concurrency/for-each.ts";
@@ -16,15 +16,24 @@ export interface Syncs {
   syncBytesOf(path: string): Promise<void>;
   /** Syncs a directory with everything in it; does nothing for one that does not exist. */
   syncTree(path: string): Promise<void>;
-  /** Syncs files and the directories that lead to them from another one; skips those that have been removed meanwhile. */
+  /**
+   * Syncs files and the directories that lead to them from another one; skips those that have been removed meanwhile. Of directories that
+   * led to files before, only those directly above the files are synced again: the names of the others are on the disk.
+   */
   syncFiles(paths: readonly string[], within: string): Promise<void>;
 }
 
 /** Number of files of a tree that are synced concurrently. */
 const SYNCS = 8;
 
+/** Maximum number of directories that are remembered. */
+const MAX_NAMED = 10_000;
+
 /** Creates the syncs of a disk. */
 export function createSyncs(disk: Disk): Syncs {
+  /** Identities of directories whose names, and those of the directories above them up to a top, were synced; by top and path. */
+  const named = new Map<string, string>();
+
   async function syncBytesOf(path: string): Promise<void> {
     const file = disk.open(path);
     try {
@@ -51,11 +60,29 @@ export function createSyncs(disk: Disk): Syncs {
     await syncAll(files, [path, ...directories]);
   }
   async function syncFiles(paths: readonly string[], within: string): Promise<void> {
-    const directories = new Set([within]);
-    for (const path of paths)
-      for (let up = dirname(path); up.startsWith(`${within}/`); up = dirname(up)) directories.add(up);
+    const directories = new Set(paths.length === 0 ? [within] : []);
+    const fresh = new Map<string, string>();
+    for (const owner of new Set(paths.map((path) => dirname(path)))) {
+      directories.add(owner);
+      const identity = identityOf(owner);
+      const name = `${within}\0${owner}`;
+      if (identity !== undefined && named.get(name) === identity) continue;
+      if (identity !== undefined) fresh.set(name, identity);
+      for (let up = dirname(owner); up.startsWith(`${within}/`); up = dirname(up)) directories.add(up);
+      directories.add(within);
+    }
     await syncAll(paths, directories);
+    for (const [name, identity] of fresh) {
+      if (named.size === MAX_NAMED) named.clear();
+      named.set(name, identity);
+    }
   }
 
   return { syncBytesOf, syncTree, syncFiles };
+}
+
+/** Distinguishes a directory from others that take its place; undefined if there is none. */
+function identityOf(directory: string): string | undefined {
+  const found = statSync(directory, { bigint: true, throwIfNoEntry: false });
+  return found && `${found.ino}-${found.birthtimeNs}`;
 }

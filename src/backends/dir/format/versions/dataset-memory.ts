@@ -1,6 +1,6 @@
 import type { ObjectStore } from "../storage.ts";
 
-/** Maximum number of datasets of a store that are remembered. */
+/** Default number of datasets of a store that are remembered. */
 const MAX_DATASETS = 10_000;
 
 /** Facts that this process remembers about the datasets of a store, by their directories of versions. */
@@ -11,8 +11,12 @@ export interface DatasetMemory<T> {
   forget(store: ObjectStore, directory: string): void;
 }
 
-/** Creates an empty memory. */
-export function createDatasetMemory<T>(): DatasetMemory<T> {
+/**
+ * Creates an empty memory.
+ *
+ * @param max Maximum number of datasets of a store that are remembered. Default: 10,000.
+ */
+export function createDatasetMemory<T>(max = MAX_DATASETS): DatasetMemory<T> {
   const stores = new WeakMap<ObjectStore, Map<string, T>>();
   return {
     get: (store, directory) => stores.get(store)?.get(directory),
@@ -22,7 +26,7 @@ export function createDatasetMemory<T>(): DatasetMemory<T> {
       values.delete(directory);
       values.set(directory, value);
       for (const oldest of values.keys()) {
-        if (values.size <= MAX_DATASETS) break;
+        if (values.size <= max) break;
         values.delete(oldest);
       }
     },

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { setTimeout as sleep } from "node:timers/promises";
 import { type TestContext, test } from "vitest";
 import {
   failsWith,
@@ -74,6 +75,16 @@ test("a version takes along what an earlier one did not sync, also when a later 
   for (const file of shared) assert.ok(synced.has(file), file);
 });
 
+test("a version after the durable one is read alone", async (t) => {
+  const { dataset, synced, filesAt } = await openTable(t);
+  await syncVersion(dataset, 2n);
+  const [second, third] = [await filesAt(2n), await filesAt(3n)];
+  synced.clear();
+  Object.assign(dataset.store, { getTail: () => assert.fail("another version was read") });
+  await syncVersion(dataset, 3n);
+  for (const file of third) assert.equal(synced.has(file), !second.includes(file), file);
+});
+
 test("a version with the number of a deleted one takes all files along that it needs", async (t) => {
   const { client, dataset, synced, filesAt } = await openTable(t);
   await syncVersion(dataset, 3n);
@@ -124,6 +135,8 @@ test("versions that wait for a sync are synced together, each with its own manif
   const slowDataset = { ...dataset, store: { ...dataset.store, files: slow } } as DatasetRef;
   const first = syncVersion(slowDataset, 1n);
   const others = [syncVersion(slowDataset, 3n), syncVersion(slowDataset, 2n), syncVersion(slowDataset)];
+  // The last one looks for its version first.
+  await sleep(100);
   held.resolve();
   await Promise.all([first, ...others]);
   assert.equal(syncs, 2);

@@ -5,8 +5,9 @@ import { type DatasetRef, dataDirectory, versionsDirectory } from "../dataset.ts
 import { blobDirectories } from "../files/blob-files.ts";
 import { readSegmentIds } from "../files/index-section.ts";
 import type { ManifestFile } from "../files/manifest-file.ts";
+import type { ObjectStore } from "../storage.ts";
 import { createDatasetMemory } from "./dataset-memory.ts";
-import { durableVersion, noteDurable } from "./known-durable.ts";
+import { durableContent, durableVersion, noteDurable, type VersionContent } from "./known-durable.ts";
 import { syncUnlessFailed } from "./unsynced-files.ts";
 import { describeVersion, readVersion, versionNotFound } from "./version-files.ts";
 import { noteOwnVersion } from "./version-ledger.ts";
@@ -69,19 +70,29 @@ export async function syncVersions(dataset: DatasetRef, versions: readonly bigin
 /** Syncs versions in ascending order; returns those that are gone. */
 async function syncAll(dataset: DatasetRef, versions: readonly bigint[]): Promise<ReadonlySet<bigint>> {
   const gone = new Set<bigint>();
+  const justWritten = { ...dataset, store: withTailsNow(dataset.store) };
   await orWhole(dataset, async () => {
     for (const batch of batchesOf(dataset, versions)) {
       const read = async (version: bigint) => {
-        const file = await readVersion(dataset, version).catch(ifGone);
+        const file = await readVersion(justWritten, version).catch(ifGone);
         if (file === undefined) gone.add(version);
         return file;
       };
       const found = (await Promise.all(batch.map(read))).filter((file) => file !== undefined);
       await syncFilesOfAll(dataset, found, true);
-      for (const { manifest } of found) noteDurable(dataset, manifest.version);
+      for (const file of found) {
+        const content = file === found.at(-1) ? await contentOf(dataset, file) : undefined;
+        noteDurable(dataset, file.manifest.version, content);
+      }
     }
   });
   return gone;
+}
+
+/** Reads the ends of files without a wait: these are manifests that the engine has just written. */
+function withTailsNow(store: ObjectStore): ObjectStore {
+  const { files } = store;
+  return files === undefined ? store : { ...store, getTail: async (...tail) => files.tailNow(...tail) };
 }
 
 /** Divides ascending versions: a later one than the durable version may need files that an earlier one does not have. */
@@ -135,9 +146,7 @@ async function syncFilesOfAll(
   const { files } = dataset.store;
   const [first] = versions;
   if (files === undefined || first === undefined) return;
-  const before = await readDurable(dataset, first.manifest.version);
-  const known = new Set(before && filesOf(dataset, before.manifest));
-  const indexed = new Set(before && (await readSegmentIds(before)));
+  const { files: known, segments: indexed } = await readDurable(dataset, first.manifest.version);
   const synced = new Set<string>();
   const segments = new Set<string>();
   for (const version of versions) {
@@ -165,15 +174,26 @@ export async function syncBranches({ store, root }: DatasetRef): Promise<void> {
 }
 
 /**
- * Reads a version whose files are durable, except for the given one; returns undefined if there is none. It may be a later
- * one: the versions before that need not be durable.
+ * Returns the content of a version whose files are durable, except for the given one; nothing if there is none. It may be a
+ * later one: the versions before that need not be durable.
  */
-async function readDurable(dataset: DatasetRef, version: bigint): Promise<ManifestFile | undefined> {
+async function readDurable(dataset: DatasetRef, version: bigint): Promise<VersionContent> {
   const durable = durableVersion(dataset);
-  if (durable === undefined) return undefined;
+  if (durable === undefined) return NOTHING;
+  const known = durable === version ? undefined : durableContent(dataset);
+  if (known !== undefined) return known;
   // Everything that this version shares with the one before it is durable, too.
-  if (durable === version) return readVersion(dataset, version - 1n).catch(ifGone);
-  return readVersion(dataset, durable).catch(ifGone);
+  const file = await readVersion(dataset, durable === version ? version - 1n : durable).catch(ifGone);
+  return file === undefined ? NOTHING : contentOf(dataset, file);
+}
+
+const NOTHING: VersionContent = { files: new Set(), segments: new Set() };
+
+async function contentOf(dataset: DatasetRef, file: ManifestFile): Promise<VersionContent> {
+  return {
+    files: new Set(filesOf(dataset, file.manifest)),
+    segments: new Set(await readSegmentIds(file)),
+  };
 }
 
 function ifGone(error: unknown): undefined {

@@ -168,7 +168,7 @@ export async function acceptExisting(
   table: FoundTable,
   rows: Pick<ReceivedRows, "schema">,
 ): Promise<CreateTableResponse> {
-  const schema = await withData(context, table, {}, (_, current) => engineCall(current));
+  const schema = await withData(context, table, {}, (_, { schema }) => engineCall(schema));
   checkSameColumns(rows.schema.fields, schema.fields);
   return create(CreateTableResponseSchema, { location: table.path, properties: { ...table.properties } });
 }

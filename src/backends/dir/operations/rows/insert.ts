@@ -5,8 +5,9 @@ import type { DataContext } from "../../data/data-context.ts";
 import type { FoundTable } from "../../data/table-source.ts";
 import type { Lease } from "../../engine/handles.ts";
 import type { UploadContext } from "../context.ts";
-import { isMain } from "../tables/open-data.ts";
+import { isMain, openData } from "../tables/open-data.ts";
 import { isWritten } from "../tables/table-data.ts";
+import { watchForDrop } from "../tables/watch-for-drop.ts";
 import { writeFirst } from "./first-version.ts";
 import { type ReceivedRows, receiveRows } from "./received-rows.ts";
 
@@ -46,11 +47,37 @@ export function insertRows(
   const place = { storage: context, table };
   return receiveRows(context, data, call, { place, branch, overwrite }, async (rows) => {
     const current = sinceOpen() < FRESH_MS ? opened : undefined;
+    if (current === undefined && isMain(branch) && !overwrite) return outcome(await appendOrBegin(rows));
     const mayBeFirst = isMain(branch) && current === undefined;
     const first = mayBeFirst ? await firstVersion(context, table, rows) : undefined;
-    const version = first ?? (await (overwrite ? rows.replace(table) : rows.append(table, current)));
-    return { rows: BigInt(rows.rows), version: BigInt(version) };
+    return outcome(first ?? (await (overwrite ? rows.replace(table) : rows.append(table, current))));
+
+    function outcome(version: number): InsertOutcome {
+      return { rows: BigInt(rows.rows), version: BigInt(version) };
+    }
   });
+
+  /** Opens the table for the rows, which takes fewer looks at the storage than to ask first whether it has data. */
+  async function appendOrBegin(rows: ReceivedRows): Promise<number> {
+    const watch = watchForDrop(context, table);
+    const lease = await openIfWritten(context, table);
+    try {
+      const first = lease === undefined ? await firstVersion(context, table, rows) : undefined;
+      return first ?? (await rows.append(table, lease, watch));
+    } finally {
+      lease?.release();
+    }
+  }
+}
+
+/** Returns undefined for a table without data. */
+async function openIfWritten(context: DataContext, table: FoundTable): Promise<Lease | undefined> {
+  try {
+    return await openData(context, table, {});
+  } catch (error) {
+    if (isLanceError(error, "TableNotFound")) return undefined;
+    throw error;
+  }
 }
 
 /** Gives a declared table its data; returns undefined when it has some. */

@@ -21,7 +21,7 @@ import { checkName } from "../columns/column-name.ts";
 import type { UploadContext } from "../context.ts";
 import { datasetOf, isMain, withData } from "../tables/open-data.ts";
 import { versionWork } from "../tables/version-work.ts";
-import { watchForDrop } from "../tables/watch-for-drop.ts";
+import { type DropWatch, watchForDrop } from "../tables/watch-for-drop.ts";
 import { checkBlobs } from "./check-blobs.ts";
 import { checkStorable, checkTypes } from "./check-types.ts";
 import { createShared } from "./first-version.ts";
@@ -52,9 +52,10 @@ export interface ReceivedRows {
    * Appends the rows; an empty body makes a version, too.
    *
    * @param opened the table's data, if the caller has opened it
+   * @param watch a watch of the table that began before it was opened. Default: one that begins now
    * @throws LanceError TableSchemaValidationError
    */
-  append(table: FoundTable, opened?: Lease): Promise<number>;
+  append(table: FoundTable, opened?: Lease, watch?: DropWatch): Promise<number>;
   /** Appends at least one row together with another change, to a table that takes staged rows; see {@link StagedRows.append}. */
   appendWith(table: FoundTable, also: AlsoChange): Promise<number>;
   /** Replaces all rows together with another change, as {@link ReceivedRows.appendWith}. */
@@ -208,20 +209,20 @@ function wholeRows(
       withStagedFile(context, table, file, (staged) =>
         staged.asNext(datasetOf(context, table, branch), work),
       ),
-    append(table, opened) {
-      const { orDropped, refuseDropped } = watchForDrop(context, table);
-      const append = async (native: NativeTable, current: Lease["schema"]) => {
-        const known = await engineCall(current);
+    append(table, opened, { orDropped, refuseDropped } = watchForDrop(context, table)) {
+      const append = async (native: NativeTable, lease: Lease) => {
+        const known = await engineCall(lease.schema);
         checkCompatible(schema, known);
         if (unfoldsDictionary(schema.fields, known.fields)) hold(part.textBytes);
         // The engine cannot append nothing.
         const dataset = datasetOf(context, table, branch);
         if (rows === 0) return appendNothing(dataset);
-        const before = await engineCall(() => native.version());
+        const before = await engineCall(lease.version);
         const { version } = await versionWork(before, dataset, () =>
           engineCall(() => native.add(file, "append")),
         );
         await afterChange(() => refuseDropped(dataset, version), "TableNotFound");
+        lease.noteMade(version);
         if (version > before + 1) await checkAppended(dataset, BigInt(version));
         return durable(table, Promise.resolve(version));
       };
@@ -283,7 +284,7 @@ function checkSchema(
   branch: string | undefined,
   { schema }: UploadPart,
 ): Promise<boolean> {
-  return withData(context, table, { branch }, async (_, current) => {
+  return withData(context, table, { branch }, async (_, { schema: current }) => {
     const known = await engineCall(current);
     checkCompatible(schema, known);
     return unfoldsDictionary(schema.fields, known.fields);

@@ -159,7 +159,7 @@ export async function openGuarded(
     },
     commit: (work, onCommitted) =>
       wait(async () => {
-        const before = await lease.table.version();
+        const before = await lease.version();
         const result = await noteIfLong(() =>
           context.gate.pass(found.path, () =>
             versionWork(before, dataset(), () =>
@@ -167,6 +167,7 @@ export async function openGuarded(
             ),
           ),
         );
+        if (result.version > before) lease.noteMade(result.version);
         onCommitted?.();
         await afterChange(() => refuseDropped(dataset(), result.version), "TableNotFound");
         await afterChange(() => syncVersion(dataset(), BigInt(result.version)));

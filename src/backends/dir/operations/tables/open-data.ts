@@ -62,12 +62,12 @@ export async function withData<T>(
   context: DataContext,
   table: FoundTable,
   reference: Reference,
-  work: (native: NativeTable, schema: Lease["schema"]) => Promise<T>,
+  work: (native: NativeTable, lease: Lease) => Promise<T>,
   opened?: Lease,
 ): Promise<T> {
   const lease = await openData(context, table, reference, opened);
   try {
-    return await traced("engine", {}, () => work(lease.table, lease.schema));
+    return await traced("engine", {}, () => work(lease.table, lease));
   } finally {
     lease.release();
   }
@@ -116,6 +116,8 @@ export async function openData(
       ...lease,
       table: own,
       ...createVersionAnswers(own),
+      // The handle is closed after the call.
+      noteMade() {},
       release() {
         own.close();
         endRead?.();
