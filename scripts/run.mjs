@@ -5,6 +5,7 @@ import { existsSync } from "node:fs";
 import { constants } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { allocatorVariables } from "../bin/allocator.js";
 import { CALLER_GONE, followCaller } from "../bin/follow-caller.js";
 import { isNodeNewEnough, OLDEST_NODE } from "../bin/node-version.js";
 import { installFor } from "./install.mjs";
@@ -22,8 +23,8 @@ function fail(message) {
 }
 
 /** Runs a command, which gets all signals; resolves to its exit code in the form of a shell. */
-function run(command, args, stdio, cwd) {
-  const child = spawn(command, args, { cwd, stdio });
+function run(command, args, stdio, cwd, variables = {}) {
+  const child = spawn(command, args, { cwd, stdio, env: { ...process.env, ...variables } });
   children.add(child);
   return new Promise((resolve) => {
     child.on("error", (error) => fail(`Cannot start ${command}: ${error.message}`));
@@ -50,4 +51,5 @@ process.env.NODE_COMPILE_CACHE ??= join(root, "node_modules", ".cache", "compile
 // Node's test runner does not load modules given with --import.
 const follow = ["--require", join(root, "scripts", "follow-caller.mjs")];
 const args = ["--disable-warning=ExperimentalWarning", ...follow, ...process.argv.slice(2)];
-process.exit(await run(suitableNode(), args, "inherit", process.cwd()));
+const allocator = allocatorVariables(process.argv.slice(3));
+process.exit(await run(suitableNode(), args, "inherit", process.cwd(), allocator));

@@ -1,0 +1,23 @@
+import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import { test } from "vitest";
+import { allocatorVariables } from "../../bin/allocator.js";
+
+const HAS_LIBRARY = existsSync("/usr/lib/x86_64-linux-gnu/libjemalloc.so.2");
+
+test("a gateway gets the better allocator where the system has it, and its operator's options", () => {
+  const { LD_PRELOAD, MALLOC_CONF }: { LD_PRELOAD?: string; MALLOC_CONF?: string } = allocatorVariables(
+    ["serve", "--port", "0"],
+    {},
+  );
+  assert.equal(LD_PRELOAD?.endsWith("/libjemalloc.so.2") ?? false, HAS_LIBRARY);
+  assert.equal(MALLOC_CONF !== undefined, HAS_LIBRARY);
+  const own = allocatorVariables(["serve"], { MALLOC_CONF: "narenas:1" });
+  assert.equal(own["MALLOC_CONF"], HAS_LIBRARY ? "narenas:1" : undefined);
+});
+
+test("other commands, and a gateway whose operator has chosen, keep their allocator", () => {
+  assert.deepEqual(allocatorVariables(["ready"], {}), {});
+  for (const LD_PRELOAD of ["", "libother.so"])
+    assert.deepEqual(allocatorVariables(["serve"], { LD_PRELOAD }), {});
+});
