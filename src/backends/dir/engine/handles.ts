@@ -19,10 +19,12 @@ export interface Lease extends VersionAnswers {
   /** The table's files of deleted rows; those of the newest version have been looked at. */
   readonly deletions: DeletionFiles;
   /**
-   * Notes that the table has made a version, with the schema of the version before. The next acquisition then asks the engine only if
-   * others have made versions, too.
+   * Notes that the table has made a version. The next acquisition then asks the engine only if others have made versions, too.
+   *
+   * @param begun when the call of the engine began that made it, by the monotonic clock
+   * @param keepsSchema whether the version has the schema of the one before. Default: the engine is asked
    */
-  noteMade(version: number): void;
+  noteMade(version: number, begun: number, keepsSchema?: boolean): void;
   release(): void;
 }
 
@@ -53,7 +55,7 @@ interface Handle {
   /** Moves to the newest version; the answers are then about that one. */
   readonly refresh: () => Promise<Movement>;
   /** See {@link Lease.noteMade}. */
-  readonly noteMade: (version: number) => void;
+  readonly noteMade: Lease["noteMade"];
   answers: VersionAnswers;
   readonly widths: RowWidths;
   readonly deletions: DeletionFiles;
@@ -141,9 +143,9 @@ export function createHandles(
         handle.answers = createVersionAnswers(table, watched.at);
       return movement;
     }
-    function noteMade(version: number): void {
-      const isNext = watched.at === version - 1;
-      watched.noteMade(version);
+    function noteMade(version: number, begun: number, keepsSchema = false): void {
+      const isNext = keepsSchema && watched.at === version - 1;
+      watched.noteMade(version, begun);
       const answers = createVersionAnswers(table, version);
       const { schema } = handle.answers;
       // An object of its own: what is known of a version is remembered by its schema.

@@ -89,7 +89,7 @@ test("a table on a disk does not ask the engine after a version of its own, and 
   let asked = 0;
   const checkout = lease.table.checkoutLatest.bind(lease.table);
   Object.assign(lease.table, { checkoutLatest: () => ++asked && checkout() });
-  lease.noteMade((await lease.table.add(await rows(2), "append")).version);
+  lease.noteMade((await lease.table.add(await rows(2), "append")).version, performance.now(), true);
   assert.equal(await count(writer, location), 3);
   assert.deepEqual(await lease.schema(), before);
   assert.notEqual(await lease.schema(), before);
@@ -97,7 +97,7 @@ test("a table on a disk does not ask the engine after a version of its own, and 
   await add(other, location, 4);
   assert.equal(await count(writer, location), 7);
   assert.equal(asked, 1);
-  lease.noteMade((await lease.table.add(await rows(1), "append")).version);
+  lease.noteMade((await lease.table.add(await rows(1), "append")).version, performance.now());
   await deleteNewest(location);
   await add(other, location, 8);
   assert.equal(await count(writer, location), 15);

@@ -23,8 +23,8 @@ export interface Watch {
   moveOn(table: NativeTable): Promise<Movement>;
   /** The version at which the table was when it was moved last, or that it has made since; undefined before the first move. */
   readonly at: number | undefined;
-  /** Notes that the table's handle has made a version and is at it, so that the next move need not ask the engine. */
-  noteMade(version: number): void;
+  /** Notes that the table's handle has made a version and is at it, so that the next move need not ask the engine; see {@link Lease.noteMade}. */
+  noteMade(version: number, begun: number): void;
 }
 
 /**
@@ -35,8 +35,8 @@ export interface Watch {
 export type Watcher = (location: string) => Promise<Watch>;
 
 /**
- * How long the version that a handle has made counts as known, in milliseconds. Another process may delete the version and make
- * another one of its number before this process sees the first one's file.
+ * How long the version that a handle has made counts as known, in milliseconds, from the begin of its commit. Another process may delete the
+ * version and make another one of its number before this process looks at the first one's file, if this process is paused between the two.
  */
 const OWN_VERSION_MS = 1_000;
 
@@ -107,11 +107,11 @@ function watchDirectories(store: ObjectStore, files: FileFeatures): Watcher {
       get at() {
         return at;
       },
-      noteMade(version) {
+      noteMade(version, begun) {
         if (version < (at ?? 0)) return;
         at = version;
         const isThere = files.directoryStamp(directory)?.identity === identity;
-        made = { stamp: isThere ? stampOf(directory, version) : undefined, since: performance.now() };
+        made = { stamp: isThere ? stampOf(directory, version) : undefined, since: begun };
       },
     };
   };

@@ -120,3 +120,26 @@ test("a column whose name is not valid SQL gets another type, with its path in b
     ["int32", "int32"],
   );
 });
+
+test("a change of columns right after a change of rows is seen by what follows", async (t) => {
+  const client = await openClient(t, await temporaryDirectory(t));
+  await client.upload("createTable", "t", {}, rows([1]));
+  const names = async () => {
+    const { schema } = await client.call("describeTable", "t", { loadDetailedMetadata: true });
+    return schema?.fields.map(({ name }) => name);
+  };
+  await client.upload("insertIntoTable", "t", {}, rows([2]));
+  await client.upload("insertIntoTable", "t", {}, rows([3]));
+  const newColumns = [{ name: "n", expression: "id + 1" }];
+  await client.call("alterTableAddColumns", "t", { newColumns });
+  assert.deepEqual(await names(), ["id", "name", "vector", "n"]);
+  assert.equal(
+    await client.call("countTableRows", "t", { predicate: "n > 2" }).then(({ count }) => count),
+    2n,
+  );
+  await client.call("updateTable", "t", { updates: [{ column: "n", expression: "7" }] });
+  await client.call("alterTableDropColumns", "t", { columns: ["n"] });
+  assert.deepEqual(await names(), ["id", "name", "vector"]);
+  await client.upload("insertIntoTable", "t", {}, rows([4]));
+  assert.equal(await client.call("countTableRows", "t").then(({ count }) => count), 4n);
+});

@@ -218,11 +218,12 @@ function wholeRows(
         const dataset = datasetOf(context, table, branch);
         if (rows === 0) return appendNothing(dataset);
         const before = await engineCall(lease.version);
+        const begun = performance.now();
         const { version } = await versionWork(before, dataset, () =>
           engineCall(() => native.add(file, "append")),
         );
         await afterChange(() => refuseDropped(dataset, version), "TableNotFound");
-        lease.noteMade(version);
+        lease.noteMade(version, begun, true);
         if (version > before + 1) await checkAppended(dataset, BigInt(version));
         return durable(table, Promise.resolve(version));
       };

@@ -160,6 +160,7 @@ export async function openGuarded(
     commit: (work, onCommitted) =>
       wait(async () => {
         const before = await lease.version();
+        const begun = performance.now();
         const result = await noteIfLong(() =>
           context.gate.pass(found.path, () =>
             versionWork(before, dataset(), () =>
@@ -167,7 +168,7 @@ export async function openGuarded(
             ),
           ),
         );
-        if (result.version > before) lease.noteMade(result.version);
+        if (result.version > before) lease.noteMade(result.version, begun);
         onCommitted?.();
         await afterChange(() => refuseDropped(dataset(), result.version), "TableNotFound");
         await afterChange(() => syncVersion(dataset(), BigInt(result.version)));
