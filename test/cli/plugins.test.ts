@@ -182,7 +182,7 @@ routes: [{ by: path }]
       ],
       [/two backends have the name mine/, "--plugin", twice, "--plugin", twice],
       [
-        /--backend no-such-package cannot be found; there are dir, rest, grpc$/,
+        /--backend no-such-package cannot be found; there are dir, rest, grpc, glue, polaris, lakekeeper, unity$/,
         "--backend",
         "no-such-package",
       ],

@@ -75,8 +75,7 @@ it("builds BTREE for the CLI, also if the driver is killed, and shows no secret"
   const shown = [JSON.stringify(all), ...logs].join("\n");
   assert.equal(shown.includes(token), false);
   assert.doesNotMatch(shown, /bearer/i);
-  assert.equal(
-    logs.every((log) => log.includes("lance-gateway-driver-key sha256:")),
-    true,
-  );
+  // A driver that is killed may not have come so far.
+  for (const [place, { status }] of all.entries())
+    if (status === "SUCCEEDED") assert.match(logs[place] ?? "", /lance-gateway-driver-key sha256:/);
 }, 600_000);

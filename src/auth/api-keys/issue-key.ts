@@ -38,12 +38,12 @@ export async function issueKey(path: string, choice: KeyChoice): Promise<IssuedK
   return { text, facts };
 }
 
-/** Removes a key from a file; returns whether there was one. @throws Error as {@link changeKeyFile} does */
+/** Removes a key from a file; returns whether there was one. Otherwise the file stays as it is. @throws Error as {@link changeKeyFile} does */
 export async function revokeKey(path: string, id: string): Promise<boolean> {
   let isKnown = false;
   await changeKeyFile(path, (keys) => {
     isKnown = keys.some((key) => key.id === id);
-    return isKnown ? keys.filter((key) => key.id !== id) : keys;
+    return isKnown ? keys.filter((key) => key.id !== id) : undefined;
   });
   return isKnown;
 }

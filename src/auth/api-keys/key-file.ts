@@ -110,17 +110,19 @@ export function faultOfScope(object: string): string | undefined {
  * Changes a file of keys as a whole: a reader sees all of the change or nothing, and two changes at the same time do not lose one
  * another. A missing file has no keys; the new one is readable by its owner alone.
  *
+ * @param change returns the new keys, or undefined to leave the file as it is.
  * @throws Error with a single line if the file cannot be read or written, or another process changes it.
  */
 export async function changeKeyFile(
   path: string,
-  change: (keys: readonly KeyRecord[]) => readonly KeyRecord[],
+  change: (keys: readonly KeyRecord[]) => readonly KeyRecord[] | undefined,
 ): Promise<void> {
   await replaceOwnedFile(path, async () => {
     const keys = await readKeyFile(path).catch((error: NodeJS.ErrnoException) => {
       if (error.code === "ENOENT") return [];
       throw error;
     });
-    return `${JSON.stringify({ keys: change(keys) }, null, 2)}\n`;
+    const changed = change(keys);
+    return changed && `${JSON.stringify({ keys: changed }, null, 2)}\n`;
   });
 }
