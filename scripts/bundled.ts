@@ -8,6 +8,7 @@ export const BUNDLED: readonly string[] = [
   "@codemirror/lang-sql",
   "@codemirror/language",
   "@codemirror/state",
+  "@codemirror/streamparser",
   "@codemirror/view",
   "@lezer/common",
   "@lezer/highlight",
