@@ -19,7 +19,7 @@ const POLICIES = `
 `;
 
 /** Starts a gateway with two tables, and returns a function that runs a statement as one of its callers. */
-async function start() {
+async function start(...more: readonly string[]) {
   const { path, remove } = await temporaryDirectory();
   onTestFinished(remove);
   const [file, policies] = [join(path, "keys.json"), join(path, "policies")];
@@ -31,7 +31,7 @@ async function start() {
   const options = readServeOptions(
     sourcesOf([
       ...["--port", "0", "--drain-seconds", "0", "--root", join(path, "root"), "--auth", "api-key"],
-      ...["--api-keys-file", file, "--policy-dir", policies],
+      ...["--api-keys-file", file, "--policy-dir", policies, ...more],
     ]),
   );
   const gateway = await startGateway(options, pino({ level: "silent" }));
@@ -84,4 +84,11 @@ test("a plan is returned in place of rows, and reads none", async () => {
     { name: expect.any(String), children: expect.any(Array) },
   ]);
   await expect(run("owner", "SELECT 1; DROP TABLE x", { explain: true })).rejects.toThrow();
+});
+
+test("a statement that reads no table passes the limits of its caller", async () => {
+  const run = await start("--rate-limit", "principal=10");
+  await expect(
+    Promise.all(Array.from({ length: 40 }, () => run("bi", "SELECT sum(range)::INTEGER FROM range(10)"))),
+  ).rejects.toThrow(/calls per second/);
 });

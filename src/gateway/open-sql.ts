@@ -1,5 +1,6 @@
 import { END_OF_STREAM } from "../arrow/ipc/stream.ts";
 import type { ServeOptions } from "../config/options/groups.ts";
+import { isLanceError } from "../namespace/errors.ts";
 import { once } from "../runtime/once.ts";
 import type { ReadableNamespace } from "../sql/namespace-tables.ts";
 import type { SqlCall, SqlEngine } from "../sql/sql-engine.ts";
@@ -58,10 +59,14 @@ export function openSql(options: () => OpenSqlOptions): OpenSql {
     runner: {
       async describe(statement, caller) {
         const { engine, callOf, tablesOf } = await load();
-        const { run, explain, ...schemas } = await engine.prepare(statement.text, callOf(statement, caller));
+        const { run, explain, ...facts } = await engine.prepare(statement.text, callOf(statement, caller));
+        await passWithoutTables(facts, caller.tables, caller.signal);
         return {
-          ...schemas,
-          run: (reader, parameters) => run(parameters, reader.signal, tablesOf(reader)),
+          ...facts,
+          async *run(reader, parameters) {
+            await passWithoutTables(facts, reader.tables, reader.signal);
+            yield* run(parameters, reader.signal, tablesOf(reader));
+          },
           explain: (reader) => explain(reader.signal),
         };
       },
@@ -74,6 +79,7 @@ export function openSql(options: () => OpenSqlOptions): OpenSql {
           caller,
           signal,
         });
+        await passWithoutTables(prepared, namespace, signal);
         yield* prepared.run(undefined, signal);
         yield END_OF_STREAM;
       },
@@ -81,4 +87,23 @@ export function openSql(options: () => OpenSqlOptions): OpenSql {
       await engine?.close();
     },
   };
+}
+
+/**
+ * Passes the limits and the records of the pipeline for a statement that reads no table, as a listing of the caller.
+ *
+ * @throws LanceError the refusal of a caller who is not known, or has reached a limit
+ */
+async function passWithoutTables(
+  { readsTables }: { readonly readsTables: boolean },
+  namespace: ReadableNamespace,
+  signal: AbortSignal,
+): Promise<void> {
+  if (readsTables) return;
+  try {
+    await namespace.listNamespaces({ id: [], limit: 1 }, { signal });
+  } catch (thrown) {
+    // A caller that may not list may compute all the same.
+    if (!isLanceError(thrown, "PermissionDenied")) throw thrown;
+  }
 }

@@ -23,6 +23,11 @@ interface ReadOptions {
 
 /** What tables are read by: a part of a namespace, of which each operation reads as its caller. */
 export interface ReadableNamespace {
+  /** Lists a single namespace, by which a statement that reads no table passes the limits and the records. */
+  listNamespaces(
+    request: { readonly id: string[]; readonly limit: number },
+    options: ReadOptions,
+  ): Promise<unknown>;
   describeTable(
     request: TableState,
     options: ReadOptions,

@@ -285,6 +285,8 @@ test.each([
   "SELECT rid FROM t ORDER BY rid DESC LIMIT 3",
   "SELECT rid, count(*) OVER () AS n FROM t LIMIT 100",
   "SELECT unnest([rid, rid]) AS n FROM t LIMIT 300",
+  "SELECT count(*) AS n FROM (SELECT rid FROM t TABLESAMPLE reservoir(20 ROWS) REPEATABLE (3) LIMIT 10)",
+  "SELECT rid FROM t TABLESAMPLE reservoir(20 ROWS) REPEATABLE (3) LIMIT 10",
   "SELECT rid FROM t QUALIFY row_number() OVER (ORDER BY rid DESC) < 3 LIMIT 10",
 ])("%s has the same rows", async (statement) => {
   scans = [];

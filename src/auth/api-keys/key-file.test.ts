@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readdir, readFile, stat, writeFile } from "node:fs/promises";
+import { lstat, mkdir, readdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, it } from "vitest";
 import { temporaryDirectory } from "../../../test/support/directory.ts";
@@ -42,6 +42,20 @@ describe("a file of keys", () => {
     );
     assert.equal(await readFile(path, "utf8"), before);
     await changeKeyFile(path, (keys) => [...keys, record("bob")]);
+  });
+
+  it("is replaced where a symbolic link leads to, and keeps its mode", async () => {
+    const folder = join(directory.path, "shared");
+    await mkdir(folder);
+    const [file, link] = [join(folder, "keys.json"), join(directory.path, "link.json")];
+    await writeFile(file, text(), { mode: 0o640 });
+    await symlink(file, link);
+    const key = record("ann");
+    await changeKeyFile(link, (keys) => [...keys, key]);
+    assert.deepEqual(await readKeyFile(file), [key]);
+    assert.ok((await lstat(link)).isSymbolicLink());
+    assert.equal((await stat(file)).mode & 0o777, 0o640);
+    assert.deepEqual(await readdir(folder), ["keys.json"]);
   });
 
   it("is parsed in steps when it has many keys", () => {

@@ -5,6 +5,7 @@ import { create } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { issueKey, type KeyFacts, revokeKey } from "../../auth/api-keys/issue-key.ts";
 import { faultOfScope, type KeyRecord, readKeyFile } from "../../auth/api-keys/key-file.ts";
+import { targetOf } from "../../auth/owned-file.ts";
 import {
   type ApiKey,
   ApiKeySchema,
@@ -136,10 +137,10 @@ function requireFile({ apiKeysFile }: AccessOptions): string {
 async function reasonOfNoChanges(options: AccessOptions): Promise<string> {
   if (options.readOnly) return "the gateway is read-only";
   const file = requireFile(options);
-  // The file is replaced by another one beside it.
-  for (const path of [dirname(file), file])
+  // The file is replaced by another one beside it, where its links lead to.
+  for (const pathOf of [async () => dirname(await targetOf(file)), async () => file])
     try {
-      await access(path, constants.W_OK);
+      await access(await pathOf(), constants.W_OK);
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
       return `the gateway may not write the file of keys (${code}); lance-gateway keys changes it where it comes from`;
@@ -161,8 +162,10 @@ function unreadable(cause: unknown): never {
 
 function unwritten(cause: NodeJS.ErrnoException): never {
   if (cause.code === undefined)
-    throw new LanceError("ConcurrentModification", "another process changes the file of keys; try again", {
-      cause,
-    });
+    throw new LanceError(
+      "ConcurrentModification",
+      "another process changes the file of keys, or has left its lock beside it, which the log names; try again",
+      { cause },
+    );
   throw new LanceError("ServiceUnavailable", `the file of keys cannot be written (${cause.code})`, { cause });
 }

@@ -19,6 +19,8 @@ interface Source {
   readonly place: number | undefined;
   /** Whether a condition of the query for its rows holds for the rows of the scan. */
   readonly takesFilters: boolean;
+  /** Whether the query reads a sample of the scan, which must then have all rows. */
+  readonly isSampled: boolean;
 }
 
 /** What stands behind FROM as a whole. */
@@ -55,7 +57,7 @@ export function pushedInto(
       if (source.place === undefined) continue;
       const column = (names: readonly string[]) => columnOf(names, source, sources);
       const filter = source.takesFilters ? filterOf(conditions, column) : undefined;
-      const limit = sources.all.length === 1 ? limitOf(query) : undefined;
+      const limit = sources.all.length === 1 && !source.isSampled ? limitOf(query) : undefined;
       if (filter !== undefined || limit !== undefined)
         pushed.set(source.place, {
           ...(filter !== undefined && { filter }),
@@ -71,13 +73,15 @@ export function pushedInto(
     }
     const place = placeOf(node);
     const renamed = (node["column_name_alias"] ?? []) as readonly string[];
-    const isWhole = node["sample"] === null && renamed.length === 0;
+    const isSampled = node["sample"] !== null;
+    const isWhole = !isSampled && renamed.length === 0;
     const { function_name: called } = (node["function"] ?? {}) as TreeNode;
     sources.all.push({
       alias: String(node["alias"] || node["table_name"] || called || "").toLowerCase(),
       columns: place === undefined || !isWhole ? undefined : columnsAt(place),
       place,
       takesFilters: takesFilters && isWhole,
+      isSampled,
     });
   }
 

@@ -122,7 +122,9 @@ function shortenColumns(value: unknown, tables: readonly TreeNode[]): void {
     for (const { catalog_name: catalog, schema_name: schema, table_name: table } of tables) {
       const prefix = [catalog, schema, table].filter((part) => part !== "") as string[];
       const fits = prefix.every((part, i) => part.toLowerCase() === names[i]?.toLowerCase());
-      if (fits && names.length > prefix.length) names.splice(0, prefix.length - 1);
+      if (!fits || names.length <= prefix.length) continue;
+      names.splice(0, prefix.length - 1);
+      break;
     }
   }
   for (const child of Object.values(node)) shortenColumns(child, tables);

@@ -144,6 +144,8 @@ export function createHandles(
       return movement;
     }
     function noteMade(version: number, begun: number, keepsSchema = false): void {
+      // Changes that run at the same time may tell theirs in another order.
+      if (version < (watched.at ?? 0)) return;
       const isNext = keepsSchema && watched.at === version - 1;
       watched.noteMade(version, begun);
       const answers = createVersionAnswers(table, version);

@@ -108,7 +108,6 @@ function watchDirectories(store: ObjectStore, files: FileFeatures): Watcher {
         return at;
       },
       noteMade(version, begun) {
-        if (version < (at ?? 0)) return;
         at = version;
         const isThere = files.directoryStamp(directory)?.identity === identity;
         made = { stamp: isThere ? stampOf(directory, version) : undefined, since: begun };

@@ -24,8 +24,7 @@ export async function createPrepared(
   refuseTransaction(request);
   const statement: Statement = { text: request.query, namespacePath: calls.namespacePath };
   const caller = await sqlCallerOf(calls);
-  const { schema, parameters, readsTables } = await runner.describe(statement, caller);
-  if (!readsTables) await calls.pass();
+  const { schema, parameters } = await runner.describe(statement, caller);
   const rows = { kind: "prepared", statement } as const;
   const { ticket } = tickets.issue(rows, caller.key, databaseIn(calls.headers));
   const result = create(ActionCreatePreparedStatementResultSchema, {

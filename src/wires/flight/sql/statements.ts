@@ -70,6 +70,7 @@ export async function sqlCallerOf(calls: PipelineCalls, presented: Presented = {
     database: catalogOf({ ...calls.headers, ...presented.database }),
     signal: calls.signal,
     tables: {
+      listNamespaces: () => calls.pass(),
       describeTable: async (request, options) =>
         (await calls.unary(describeTable, { ...request }, of(options))).response,
       countTableRows: async (request, options) =>

@@ -56,3 +56,19 @@ test("of two drops of an index, whichever gateway makes them and whenever, one s
     }
   }
 });
+
+test("a drop of an index right after other changes is seen at once, and for good", async (t) => {
+  const { one } = await openTwo(t);
+  const newest = async () => (await one.call("describeTable", "t", { loadDetailedMetadata: true })).version;
+  const indices = async () =>
+    (await one.call("listTableIndices", "t")).indexes.map(({ indexName }) => indexName);
+  await one.call("createTableIndex", "t", INDEX);
+  await one.call("updateTable", "t", { updates: [{ column: "id", expression: "id + 1" }] });
+  const before = await newest();
+  assert.ok(before !== undefined);
+  await one.call("dropTableIndex", "t", DROP);
+  for (let look = 0; look < 3; look++) {
+    assert.deepEqual(await indices(), []);
+    assert.equal(await newest(), before + 1n);
+  }
+});

@@ -168,7 +168,9 @@ export async function openGuarded(
             ),
           ),
         );
-        if (result.version > before) lease.noteMade(result.version, begun);
+        // Changes that the engine has no call for are committed beside the handle, which then stays where it was.
+        if (result.version > before && (await lease.table.version()) === result.version)
+          lease.noteMade(result.version, begun);
         onCommitted?.();
         await afterChange(() => refuseDropped(dataset(), result.version), "TableNotFound");
         await afterChange(() => syncVersion(dataset(), BigInt(result.version)));
