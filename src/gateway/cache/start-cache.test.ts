@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { writeFile } from "node:fs/promises";
+import { chmod, mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Worker } from "node:worker_threads";
 import { type TestContext, test, vi } from "vitest";
@@ -57,10 +57,22 @@ test("a cache that would have no effect, or cannot be used, is refused at start"
   await assert.rejects(tried("s3://lance", "--cache-size", "4KiB"), /--cache-size must be at least 1MiB/);
   const file = join(directory, "file");
   await writeFile(file, "");
-  await assert.rejects(
-    startCache(readServeOptions(sourcesOf(["--root", "s3://lance", "--cache-dir", file])), undefined, silent),
-    /--cache-dir/,
-  );
+  const open = join(directory, "open");
+  await mkdir(open);
+  await chmod(open, 0o777);
+  for (const [name, reason] of [
+    [file, /^--cache-dir: /],
+    [open, /^--cache-dir: .* is writable for others than its owner; [^\n]*$/],
+  ] as const)
+    await assert.rejects(
+      startCache(
+        readServeOptions(sourcesOf(["--root", "s3://lance", "--cache-dir", name])),
+        undefined,
+        silent,
+      ),
+      ({ message }: Error) => reason.test(message),
+    );
+  assert.deepEqual(await readdir(open), []);
   assert.throws(
     () => readServeOptions(sourcesOf(["--cache-size", "1GiB"])),
     /has no effect without --cache-dir/,

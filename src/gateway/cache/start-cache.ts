@@ -1,10 +1,11 @@
 import { randomBytes } from "node:crypto";
-import { mkdir, readFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import type { Logger } from "pino";
+import { openCacheDirectory } from "../../backends/dir/cache/cache-directory.ts";
 import { openCounters } from "../../backends/dir/cache/counters.ts";
 import type { CacheAccess } from "../../backends/dir/cache/join-cache.ts";
 import type { RegisteredStore } from "../../backends/dir/cache/store-registry.ts";
@@ -58,7 +59,7 @@ export async function startCache(
     );
   if (maxBytes < MIN_BYTES) throw new UsageError("--cache-size must be at least 1MiB");
   const key = cacheKeyFile === undefined ? undefined : await readKey(cacheKeyFile);
-  await mkdir(directory, { recursive: true, mode: 0o700 }).catch((error: Error) => {
+  await openCacheDirectory(directory).catch((error: Error) => {
     throw new UsageError(`--cache-dir: ${error.message}`);
   });
   const secret = randomBytes(32).toString("base64url");

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
-import { open, readdir, readFile, stat, truncate } from "node:fs/promises";
+import { chmod, open, readdir, readFile, stat, symlink, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { describe, test } from "vitest";
+import { describe, test, vi } from "vitest";
 import { temporaryDirectory } from "../../../../test/fixtures/dir/directory-backend.ts";
 import { createRandom, type Random } from "../../../../test/support/random.ts";
 import { seedOf } from "../../../../test/support/seed.ts";
@@ -223,4 +223,36 @@ test("a block that was written with another key is not read, and nothing is read
   const other = await openCache(directory, createEncryption(randomBytes(32)));
   assert.equal(other.cache.find(facts.name), undefined);
   await closeCache(other);
+});
+
+test("a link in the place of a file is not followed", async (t) => {
+  for (const name of ["lance-gateway.blocks", "lance-gateway.records"]) {
+    const [directory, elsewhere] = [await temporaryDirectory(t), await temporaryDirectory(t)];
+    const file = join(elsewhere, "file of the user");
+    await writeFile(file, "not of the cache", { mode: 0o644 });
+    await symlink(file, join(directory, name));
+    await assert.rejects(openCache(directory, createChecksums()), new RegExp(`${name} is a link$`));
+    assert.equal(await readFile(file, "utf8"), "not of the cache");
+    assert.equal((await stat(file)).mode & 0o777, 0o644);
+  }
+});
+
+test("a directory that others may change is refused", async (t) => {
+  const directory = await temporaryDirectory(t);
+  for (const mode of [0o777, 0o1777, 0o770, 0o702]) {
+    await chmod(directory, mode);
+    await assert.rejects(openCache(directory, createChecksums()), /is writable for others than its owner/);
+  }
+  assert.deepEqual(await readdir(directory), []);
+  await chmod(directory, 0o755);
+  await closeCache(await openCache(directory, createChecksums()));
+});
+
+test("a directory of another user is refused", async (t) => {
+  const directory = await temporaryDirectory(t);
+  const { uid } = await stat(directory);
+  const getuid = vi.spyOn(process, "getuid").mockReturnValue(uid + 1);
+  t.onTestFinished(() => getuid.mockRestore());
+  await assert.rejects(openCache(directory, createChecksums()), /belongs to another user/);
+  assert.deepEqual(await readdir(directory), []);
 });

@@ -1,6 +1,7 @@
-import { type FileHandle, mkdir, open } from "node:fs/promises";
+import { constants, type FileHandle, open } from "node:fs/promises";
 import { join } from "node:path";
 import { createPace } from "../../../runtime/pace.ts";
+import { openCacheDirectory } from "./cache-directory.ts";
 import { blockContext, decodeRecord, encodeRecord, RECORD_BYTES, type SlotRecord } from "./record.ts";
 import type { Seal } from "./seal.ts";
 
@@ -39,11 +40,13 @@ const LOADED_AT_A_TIME = 1_024;
  * slots in use, and never longer than the bound.
  *
  * Nothing is synced: a block counts only if its bytes, its record and their checksums fit, whatever a crash has left.
+ *
+ * @throws Error with a single line, if others may change the directory or a file is a link
  */
 export async function openDiskSlots(options: DiskSlotsOptions): Promise<DiskSlots> {
   const { directory, maxBytes, blockBytes, seal } = options;
   const count = Math.max(0, Math.floor((maxBytes - HEADER_BYTES) / (blockBytes + RECORD_BYTES)));
-  await mkdir(directory, { recursive: true, mode: 0o700 });
+  await openCacheDirectory(directory);
   const blocks = await openFile(join(directory, "lance-gateway.blocks"));
   const records = await openFile(join(directory, "lance-gateway.records")).catch(async (error: unknown) => {
     await blocks.close();
@@ -103,12 +106,14 @@ export async function openDiskSlots(options: DiskSlotsOptions): Promise<DiskSlot
   };
 }
 
-/** Opens a file that only its owner may read, or creates it. */
+/** Opens a file that only its owner may read, or creates it. It does not follow a link, by which another file would be emptied. */
 async function openFile(path: string): Promise<FileHandle> {
-  const file = await open(path, "r+").catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== "ENOENT") throw error;
-    return open(path, "wx+", 0o600);
-  });
+  const { O_RDWR, O_CREAT, O_NOFOLLOW = 0 } = constants;
+  const file = await open(path, O_RDWR | O_CREAT | O_NOFOLLOW, 0o600).catch(
+    (error: NodeJS.ErrnoException) => {
+      throw error.code === "ELOOP" ? new Error(`${path} is a link`, { cause: error }) : error;
+    },
+  );
   await file.chmod(0o600);
   return file;
 }
