@@ -1,6 +1,7 @@
 // The program of the thread of the cache: a listener that the engine takes for an S3 service.
 import { parentPort, workerData } from "node:worker_threads";
 import { createBlockCache } from "../../backends/dir/cache/block-cache.ts";
+import { answerControl } from "../../backends/dir/cache/control.ts";
 import { openCounters } from "../../backends/dir/cache/counters.ts";
 import { type DiskSlots, openDiskSlots } from "../../backends/dir/cache/disk-slots.ts";
 import { startListener } from "../../backends/dir/cache/listener.ts";
@@ -37,18 +38,20 @@ async function attach(): Promise<void> {
 }
 
 const registry = await createStoreRegistry({
-  ...{ secret, known: stores },
+  known: stores,
   onRegistered: (store) => post({ type: "registered", store }),
 });
 const listener = await startListener({
   ...{ cache, counters, port },
   upstreamOf: registry.upstreamOf,
-  control: registry.control,
   nameOf: (object) => seal.nameOf(object).toString("hex"),
   onError: ({ message }) => post({ type: "failed", what: "bucket", message }),
 });
 
+const control = answerControl(secret, { register: registry.register, fill: listener.fill });
+
 async function close(): Promise<void> {
+  control.close();
   await listener.close();
   registry.close();
   await cache.settled();

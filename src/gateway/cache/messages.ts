@@ -8,7 +8,7 @@ export interface CacheStart {
   readonly memoryBytes: number;
   /** Secret with which its files are encrypted. */
   readonly key: Uint8Array | undefined;
-  /** Secret of the process. */
+  /** Secret of the process, which names the channels to its other threads. */
   readonly secret: string;
   /** 0 for a free port. */
   readonly port: number;

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { chmod, mkdir, readdir, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
 import { join } from "node:path";
 import type { Worker } from "node:worker_threads";
 import { type TestContext, test, vi } from "vitest";
@@ -10,6 +11,7 @@ import { until } from "../../../test/support/until.ts";
 import { joinCache } from "../../backends/dir/cache/join-cache.ts";
 import { createS3Store } from "../../backends/dir/stores/s3/s3.ts";
 import { readServeOptions } from "../../config/serve-options.ts";
+import { listenOn } from "../../server/port/listen.ts";
 import { type RunningCache, startCache } from "./start-cache.ts";
 
 const threads = vi.hoisted((): Worker[] => []);
@@ -96,6 +98,32 @@ test("a thread that fails starts again on its port, with the ids that the engine
     ),
   );
   assert.equal(threads.length, before + 1);
+});
+
+test("a program that takes the port of a failed thread gets no credentials, and the process ends", async (t) => {
+  const s3 = await startS3Server();
+  t.onTestFinished(() => s3.close());
+  const exit = vi.spyOn(process, "exit").mockReturnValue(undefined as never);
+  t.onTestFinished(() => exit.mockRestore());
+  const cache = await start(t, await temporaryDirectory(t));
+  let received = "";
+  const other = createServer((socket) => {
+    socket.on("error", () => {});
+    socket.on("data", (bytes) => {
+      received += bytes.toString();
+    });
+  });
+  await threads.at(-1)?.terminate();
+  await listenOn(other, { host: "127.0.0.1", port: cache.access.port });
+  const joined = joinCache(cache.access);
+  const registering = joined.engineOptions({ ...s3.options, aws_session_token: "a-token" });
+  registering.catch(() => {});
+  await until(() => exit.mock.calls.length > 0);
+  assert.deepEqual(exit.mock.calls[0], [1]);
+  assert.equal(received, "");
+  // Registrations go on once the thread is back.
+  await new Promise((resolve) => other.close(resolve));
+  assert.equal((await registering)["aws_endpoint"], `http://127.0.0.1:${cache.access.port}`);
 });
 
 test("a second process uses memory until the first one ends, and then the directory", async (t) => {

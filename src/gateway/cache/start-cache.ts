@@ -80,9 +80,11 @@ export async function startCache(
     const thread = new Worker(CACHE_PROGRAM, { workerData: begin(port), name: "cache" });
     current = thread;
     const listening = Promise.withResolvers<number>();
+    let isListening = false;
     thread.on("message", (message: FromCache) => {
       switch (message.type) {
         case "listening":
+          isListening = true;
           return listening.resolve(message.port);
         case "registered":
           return void stores.push(message.store);
@@ -96,14 +98,15 @@ export async function startCache(
           return ended.resolve();
       }
     });
-    thread.on("error", (error) => {
+    thread.on("error", (error: NodeJS.ErrnoException) => {
+      if (port !== 0 && error.code === "EADDRINUSE") return endProcess(port, error);
       log.error({ err: error }, "the thread of the cache has failed");
       listening.reject(error);
     });
     thread.once("exit", () => {
       ended.resolve();
       listening.reject(new Error("the thread of the cache has ended"));
-      if (!isClosing) void restart();
+      if (isListening && !isClosing) void restart();
     });
     const found = await listening.promise;
     if (ownsDirectory) send({ type: "attach" });
@@ -116,17 +119,34 @@ export async function startCache(
     const text = what === "disk" ? "the disk of the cache fails" : "a request through the cache failed";
     log.warn({ directory, reason: message }, text);
   }
-  /** Starts a thread again that has failed: on the same port, with the same secrets, which the engine keeps. */
+  /** Ends the process: another program gets what the engine sends to the cache, and the engine keeps the address. */
+  function endProcess(port: number, error: Error): void {
+    log.fatal({ port, err: error }, "another program has taken the port of the cache; the gateway ends");
+    process.exit(1);
+  }
+  let restarts = 0;
+  let startedAt = performance.now();
+  /**
+   * Starts a thread again that has failed: on the same port, with the same secrets, which the engine keeps. The first time it does not wait, so
+   * that the port is free for as short as possible.
+   */
   async function restart(): Promise<void> {
-    for (let times = 0; !isClosing; times += 1) {
-      await sleep(backoffMs(times, FIRST_PAUSE_MS, LONGEST_PAUSE_MS), undefined, { ref: false });
+    if (performance.now() - startedAt > LONGEST_PAUSE_MS) restarts = 0;
+    for (; !isClosing; restarts += 1) {
+      if (restarts > 0)
+        await sleep(backoffMs(restarts - 1, FIRST_PAUSE_MS, LONGEST_PAUSE_MS), undefined, { ref: false });
+      if (isClosing) return;
+      startedAt = performance.now();
       const isUp = await start(access.port).then(
         () => true,
         () => false,
       );
       // It must not keep a process alive that has nothing else to do.
       current?.unref();
-      if (isUp) return;
+      if (isUp) {
+        restarts += 1;
+        return;
+      }
     }
   }
   const send = (message: ToCache) => current?.postMessage(message);

@@ -1,12 +1,13 @@
-import { request } from "node:http";
 import type { CacheFigures } from "../../../namespace/figures/cache-figures.ts";
 import { placeOf } from "../stores/open-store.ts";
 import type { StorageOptions } from "../stores/storage-options.ts";
+import { askControl } from "./control.ts";
 import { figuresOf, openCounters } from "./counters.ts";
 
 /** How a thread of the process reaches the cache; it contains a secret. */
 export interface CacheAccess {
   readonly port: number;
+  /** Secret of the process: the engine's key, and the name of the channels between the threads. */
   readonly secret: string;
   readonly counters: SharedArrayBuffer;
 }
@@ -22,21 +23,6 @@ export interface BucketCache {
   fill(options: StorageOptions, bucket: string, keys: readonly string[], signal: AbortSignal): Promise<void>;
   /** Returns the options with which the engine reaches a bucket through the cache, of those with which it reaches the service itself. */
   engineOptions(options: StorageOptions): Promise<StorageOptions>;
-}
-
-/** Header with the secret of the process, for requests that the engine does not make. */
-export const CACHE_SECRET_HEADER = "x-lance-gateway-secret";
-
-/** Path of the requests that register the options of a service. */
-export const STORES_PATH = "/-/stores";
-
-/** Path of the requests that read files into the cache. */
-export const FILL_PATH = "/-/fill";
-
-/** Body of a request that reads files into the cache. */
-export interface FillRequest extends StoreKey {
-  readonly bucket: string;
-  readonly keys: readonly string[];
 }
 
 /**
@@ -56,14 +42,11 @@ const TAKEN_OVER: ReadonlySet<string> = new Set([
 export function joinCache(access: CacheAccess): BucketCache {
   const { port, secret } = access;
   const counters = openCounters(access.counters);
-  async function register(options: StorageOptions): Promise<string> {
-    return (JSON.parse(await post(access, STORES_PATH, { options })) as StoreKey).accessKeyId;
-  }
+  const { register, fill } = askControl(secret);
   return {
     figures: () => figuresOf(counters),
     async fill(options, bucket, keys, signal) {
-      const accessKeyId = await register(options);
-      await post(access, FILL_PATH, { accessKeyId, bucket, keys } satisfies FillRequest, signal);
+      await fill({ accessKeyId: await register(options), bucket, keys }, signal);
     },
     async engineOptions(options) {
       const accessKeyId = await register(options);
@@ -105,37 +88,4 @@ export function fillingCache(
   const place = placeOf(root);
   if (cache === undefined || place?.scheme !== "s3") return undefined;
   return (keys, signal) => cache.fill(options, place.bucket, keys, signal);
-}
-
-/** Answer to the registration of a store. */
-export interface StoreKey {
-  /** With this id, the engine's requests are for the store. */
-  readonly accessKeyId: string;
-}
-
-/** @throws Error with a single line, if the cache refuses. */
-function post(
-  { port, secret }: CacheAccess,
-  path: string,
-  body: object,
-  signal?: AbortSignal,
-): Promise<string> {
-  const { promise, resolve, reject } = Promise.withResolvers<string>();
-  const headers = { [CACHE_SECRET_HEADER]: secret, "content-type": "application/json" };
-  const outgoing = request(
-    { host: "127.0.0.1", port, path, method: "POST", headers, agent: false, ...(signal && { signal }) },
-    (answer) => {
-      const pieces: Buffer[] = [];
-      answer.on("data", (piece: Buffer) => pieces.push(piece));
-      answer.on("error", reject);
-      answer.on("end", () => {
-        const text = Buffer.concat(pieces).toString();
-        if (answer.statusCode === 200) resolve(text);
-        else reject(new Error(text));
-      });
-    },
-  );
-  outgoing.on("error", reject);
-  outgoing.end(JSON.stringify(body));
-  return promise;
 }

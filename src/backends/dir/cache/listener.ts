@@ -4,8 +4,8 @@ import type { AddressInfo } from "node:net";
 import { pipeline } from "node:stream/promises";
 import type { BlockCache } from "./block-cache.ts";
 import { cacheableKindOf } from "./cacheable.ts";
+import type { FillRequest } from "./control.ts";
 import type { CacheCounters } from "./counters.ts";
-import type { FillRequest } from "./join-cache.ts";
 import { parseRange } from "./ranges.ts";
 import { type CachedRead, createReadThrough, RefusedError, UncacheableError } from "./read-through.ts";
 import type { ObjectFacts } from "./record.ts";
@@ -15,6 +15,8 @@ import { noteWrites } from "./written-objects.ts";
 /** A listener on loopback that the engine takes for an S3 service. */
 export interface CacheListener {
   readonly port: number;
+  /** Reads files into the cache, in their order, until it has no more room. */
+  fill(request: FillRequest, signal: AbortSignal): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -26,12 +28,6 @@ export interface ListenerOptions {
   readonly upstreamOf: (accessKeyId: string) => Upstream | undefined;
   /** Returns the name of an object in the cache. */
   readonly nameOf: (object: string) => string;
-  /** Answers requests that are not of the S3 protocol; returns whether it does. */
-  readonly control?: (
-    incoming: IncomingMessage,
-    response: ServerResponse,
-    fill: (request: FillRequest, signal: AbortSignal) => Promise<void>,
-  ) => boolean;
   readonly onError: (error: Error) => void;
   /** Default: a free port. */
   readonly port?: number | undefined;
@@ -44,7 +40,7 @@ interface EngineRequest extends Omit<UpstreamRequest, "body" | "query"> {
 
 /** Starts the listener. It answers reads of immutable objects from the cache, and signs everything else and passes it on. */
 export async function startListener(options: ListenerOptions): Promise<CacheListener> {
-  const { cache, counters, upstreamOf, nameOf, control, onError } = options;
+  const { cache, counters, upstreamOf, nameOf, onError } = options;
   const readThrough = createReadThrough(cache, counters);
 
   async function answer(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -153,7 +149,6 @@ export async function startListener(options: ListenerOptions): Promise<CacheList
   }
 
   const server = createServer((incoming, response) => {
-    if (control?.(incoming, response, fill) === true) return;
     answer(incoming, response).catch((error: unknown) => {
       if (error instanceof RefusedError && !response.headersSent) {
         const headers = { ...endToEnd(error.headers), "content-length": error.body.length };
@@ -171,6 +166,7 @@ export async function startListener(options: ListenerOptions): Promise<CacheList
   server.on("error", onError);
   return {
     port: (server.address() as AddressInfo).port,
+    fill,
     async close() {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
