@@ -52,7 +52,7 @@ describe("SQL in the console", () => {
     }
     await page.setViewportSize(DESK);
     await page.getByRole("button", { name: "Export" }).click();
-    await page.getByLabel("Rows").selectOption("all");
+    await page.getByRole("dialog").getByLabel("Rows").selectOption("all");
     const saved = page.waitForEvent("download");
     await page.getByRole("dialog").getByRole("button", { name: "Export", exact: true }).click();
     const lines = (await readFile(await (await saved).path(), "utf8")).trimEnd().split("\n");
