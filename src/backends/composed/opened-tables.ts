@@ -1,7 +1,6 @@
 import type { Call } from "../../namespace/call/call.ts";
 import { isLanceError, LanceError } from "../../namespace/errors.ts";
 import { type Identifier, joinIdentifier } from "../../namespace/identifier.ts";
-import { SECRET_NAME } from "../../runtime/secret-name.ts";
 import type { FoundTable } from "../dir/data/table-source.ts";
 import type { StorageOptions } from "../dir/stores/storage-options.ts";
 import { createLocationCheck } from "./allowed-locations.ts";
@@ -9,6 +8,7 @@ import { callerOf, type DescribedTable, type DescribedTables } from "./described
 import type { ComposedBackendOptions } from "./options.ts";
 import type { RowStorage } from "./row-storage.ts";
 import type { RowStorages } from "./row-storages.ts";
+import { vendedAccess } from "./vended-access.ts";
 
 /** A table of a call, in an opened storage. */
 export interface OpenedTable {
@@ -32,7 +32,7 @@ export interface OpenedTables {
 export function createOpenedTables(
   descriptions: DescribedTables,
   storages: RowStorages,
-  { allowedLocations = [], storageOptionsOf = () => ({}) }: ComposedBackendOptions,
+  { allowedLocations = [], storageOptionsOf = () => ({}), environment = {} }: ComposedBackendOptions,
 ): OpenedTables {
   const check = createLocationCheck(allowedLocations);
 
@@ -47,10 +47,10 @@ export function createOpenedTables(
   }
   return {
     async open(call, { id, location, properties, storageOptions: vended }) {
-      const hasCredentials = Object.keys(vended).some((name) => SECRET_NAME.test(name));
-      const { root, key } = check({ id, location, hasCredentials });
+      const access = vendedAccess(location, vended, environment);
+      const { root, key } = check({ id, location, hasCredentials: access !== undefined });
       // Credentials of the gateway go only where its own options say, and never to an address that the upstream chooses.
-      const options: StorageOptions = root === "/" ? {} : hasCredentials ? vended : storageOptionsOf(root);
+      const options: StorageOptions = root === "/" ? {} : (access ?? storageOptionsOf(root));
       const { storage, release } = await storages
         .acquire({ root, key, options, caller: callerOf(call) })
         .catch((error: unknown) => {

@@ -13,6 +13,8 @@ export interface ComposedBackendOptions {
    * them.
    */
   readonly storageOptionsOf?: ((root: string) => StorageOptions) | undefined;
+  /** Environment of the process, in which the engine may find credentials that it prefers to an upstream's. Default: it has none. */
+  readonly environment?: Readonly<Record<string, string | undefined>> | undefined;
   /** Maximum age of a table's description, in milliseconds. Default: 0, every call asks the upstream. */
   readonly maxStalenessMs?: number | undefined;
   /** Largest upload, before and after it is unpacked, in bytes. Default: 1 GiB. */

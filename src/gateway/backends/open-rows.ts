@@ -29,6 +29,7 @@ export async function withRows(
       ...options,
       ...{ log, readAhead, engineTurns },
       storageOptionsOf: (root) => storageOptionsOf(root, options.storageOptions, process.env),
+      environment: process.env,
       tableIdleMs: options.idleSeconds * 1000,
       shared: shared && `rows of ${[backend, warehouse, ...uris, ...addresses].join(" ")}`,
       workers: shared?.workers,

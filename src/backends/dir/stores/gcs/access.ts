@@ -1,6 +1,12 @@
 import type { EventEmitter } from "node:events";
 import { addAbortSignal, type Readable } from "node:stream";
-import type { ApiError, CreateReadStreamOptions, File } from "@google-cloud/storage";
+import type {
+  ApiError,
+  CreateReadStreamOptions,
+  File,
+  StorageOptions as GcsOptions,
+} from "@google-cloud/storage";
+import { loadLibrary } from "../../../load-library.ts";
 import { inBounds } from "../bounded-requests.ts";
 import type { StoreFailure } from "../failure.ts";
 import { tooLong } from "../paced-body.ts";
@@ -35,6 +41,17 @@ export function readServiceAccount(options: StorageOptions): ServiceAccount {
     keyFilename: read.text("service_account", "service_account_path", "application_credentials"),
     key: text === undefined ? undefined : parseKey(text),
   };
+}
+
+/** Returns what signs in with a token, as the engine does, if the options have one and no key. */
+export async function tokenAccess(options: StorageOptions): Promise<Pick<GcsOptions, "authClient">> {
+  const token = optionReader(options).text("storage_token");
+  if (token === undefined || readServiceAccount(options).key !== undefined) return {};
+  const load = () => import("google-auth-library");
+  const { OAuth2Client } = await loadLibrary("google_storage_token", "google-auth-library", load);
+  const authClient = new OAuth2Client();
+  authClient.setCredentials({ access_token: token });
+  return { authClient };
 }
 
 function parseKey(text: string): ServiceKey {

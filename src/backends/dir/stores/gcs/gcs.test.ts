@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
 import { Readable } from "node:stream";
+import type { AuthClient } from "google-auth-library";
 import { type TestContext, test, vi } from "vitest";
 import { failsWith } from "../../../../../test/fixtures/dir/directory-backend.ts";
 import { startFake } from "../../../../../test/fixtures/dir/stores.ts";
 import type { ObjectStore } from "../../format/storage.ts";
+import { tokenAccess } from "./access.ts";
 import { createGcsStore } from "./gcs.ts";
 
 const LIMIT_MS = 100;
@@ -74,3 +76,11 @@ for (const [name, request] of Object.entries(ANSWERED))
     const { store } = await createGcsStore("bucket", { google_service_account_key: key });
     await assert.rejects(request(store), failsWith("ServiceUnavailable"));
   });
+
+test("a token of the options signs requests, and not the machine", async () => {
+  const { authClient } = await tokenAccess({ google_storage_token: "vended" });
+  const headers = await (authClient as AuthClient).getRequestHeaders();
+  assert.equal(headers.get("authorization"), "Bearer vended");
+  assert.deepEqual(await tokenAccess({ google_storage_token: "t", google_service_account_key: "{}" }), {});
+  assert.deepEqual(await tokenAccess({}), {});
+});

@@ -11,7 +11,7 @@ import { pacedBody, readPaced } from "../paced-body.ts";
 import { createRemoteStore, type RemoteStorage } from "../remote-store.ts";
 import type { StorageOptions } from "../storage-options.ts";
 import { createTimeLimits } from "../time-limits.ts";
-import { failureOf, openBody, optionReader, readServiceAccount } from "./access.ts";
+import { failureOf, openBody, optionReader, readServiceAccount, tokenAccess } from "./access.ts";
 import { uploadStream } from "./upload.ts";
 
 /** Longest duration of a request with its retries, in seconds, and their number. */
@@ -42,10 +42,17 @@ export async function createGcsStore(name: string, options: StorageOptions): Pro
   );
   // Otherwise the library turns repetitions off for everything that happens beside a plain write, and now and then for good.
   const idempotencyStrategy = IdempotencyStrategy.RetryAlways;
-  const storage = new Storage(toGcsOptions(options, { maxRetries: MAX_RETRIES, idempotencyStrategy }));
+  const access = await tokenAccess(options);
+  const storage = new Storage({
+    ...toGcsOptions(options, { maxRetries: MAX_RETRIES, idempotencyStrategy }),
+    ...access,
+  });
   const host = new URL(storage.apiEndpoint).hostname;
   const bucket = storage.bucket(name);
-  const single = new Storage(toGcsOptions(options, { autoRetry: false, idempotencyStrategy })).bucket(name);
+  const single = new Storage({
+    ...toGcsOptions(options, { autoRetry: false, idempotencyStrategy }),
+    ...access,
+  }).bucket(name);
 
   /** Makes a request that the library repeats. */
   function repeated<T>(make: () => Promise<T>, limit = limits.small, signal?: AbortSignal): Promise<T> {
