@@ -98,6 +98,19 @@ for (const kind of Object.keys(KINDS))
       }
     });
 
+    it("passes a denial of credentials on to whoever asks for them, and describes without for others", async () => {
+      const { server, client, namespace } = await open(kind);
+      const id = [...namespace, "t"];
+      await client.declareTable({ id, location: "s3://lake/t" });
+      server.before = ({ path, headers }) => {
+        const asks = path.endsWith("credentials") || Object.values(headers).includes("vended-credentials");
+        return asks ? { status: 403 } : undefined;
+      };
+      await refused("PermissionDenied", client.describeTable({ id, vendCredentials: true }));
+      assert.equal((await client.describeTable({ id })).location, "s3://lake/t");
+      assert.equal((await client.describeTable({ id, vendCredentials: false })).location, "s3://lake/t");
+    });
+
     it("reports a stale listing as it is, and describes the truth", async () => {
       const { server, client, namespace } = await open(kind);
       const id = [...namespace, "t"];

@@ -73,7 +73,7 @@ export interface Catalog {
    * Describes a table.
    *
    * @param vends whether credentials are wanted
-   * @throws LanceError InvalidInput for an entry that is not a Lance table
+   * @throws LanceError InvalidInput for an entry that is not a Lance table; PermissionDenied if the caller may have no credentials
    */
   describeTable(id: Identifier, vends: boolean, call: Call): Promise<CatalogTable>;
   /** Creates an entry without touching files. Credentials come with a description alone. */

@@ -12,7 +12,7 @@ import {
   TableExistsResponseSchema,
 } from "../../../gen/lance/namespace/v1/table_pb.ts";
 import type { Call } from "../../../namespace/call/call.ts";
-import { LanceError } from "../../../namespace/errors.ts";
+import { isLanceError, LanceError } from "../../../namespace/errors.ts";
 import type { Identifier } from "../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../namespace/lance-namespace.ts";
 import type {
@@ -62,6 +62,19 @@ export function createTableOperations(
     const fault = faultOf(location);
     if (fault === undefined) return { ...table, location };
     throw new LanceError("InvalidTableState", `the location of ${shown(id)} in ${catalog.name} ${fault}`);
+  }
+
+  /**
+   * Describes a table with credentials, as far as they are wanted. Whoever asks for them learns that the catalog denies them; a description that
+   * does not say comes without.
+   */
+  async function describeWith(call: Call, wanted: boolean | undefined) {
+    try {
+      return await describe(call, wanted ?? true);
+    } catch (error) {
+      if (wanted !== undefined || !isLanceError(error, "PermissionDenied")) throw error;
+      return describe(call, false);
+    }
   }
 
   /** Returns the credentials of a table that has just been created; without them the creation has succeeded, too. */
@@ -117,7 +130,7 @@ export function createTableOperations(
 
     async describeTable(request, call) {
       refuseDetails(catalog, request);
-      const { location, properties, storageOptions } = await describe(call, request.vendCredentials ?? true);
+      const { location, properties, storageOptions } = await describeWith(call, request.vendCredentials);
       return create(DescribeTableResponseSchema, {
         table: call.id.at(-1) ?? "",
         namespace: call.id.slice(0, -1),

@@ -185,8 +185,8 @@ export function createIcebergCatalog(client: JsonClient, dialect: IcebergDialect
   };
 }
 
-/** Errors by which a catalog refuses a description with credentials. */
-const NOT_VENDED: ReadonlySet<string> = new Set(["InvalidInput", "Unsupported", "PermissionDenied"]);
+/** Errors by which a catalog says that it has no credentials for a table, which is not that the caller may have none. */
+const NOT_VENDED: ReadonlySet<string> = new Set(["InvalidInput", "Unsupported"]);
 
 function partsOf(id: Identifier) {
   return { namespace: id.slice(0, -1), name: id.at(-1) };

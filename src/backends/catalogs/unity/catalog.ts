@@ -1,5 +1,5 @@
 import type { Call } from "../../../namespace/call/call.ts";
-import { LanceError } from "../../../namespace/errors.ts";
+import { isLanceError, LanceError } from "../../../namespace/errors.ts";
 import { type Identifier, sameIdentifier } from "../../../namespace/identifier.ts";
 import { objectIn, objectsIn, propertiesIn, textIn } from "../base/answers.ts";
 import type { Catalog, CatalogTable, NewTable, PageRequest, Properties } from "../base/catalog.ts";
@@ -33,11 +33,10 @@ const facts = createFacts([
   [[409], /"(?:ABORTED|\w*CONFLICT)"/, "ConcurrentModification"],
 ]);
 
-/** Errors by which the service says that it has no credentials for a table. */
+/** Errors by which the service says that it has no credentials for a table, which is not that the caller may have none. */
 const NOT_VENDED: ReadonlySet<string> = new Set([
   "InvalidInput",
   "Unsupported",
-  "PermissionDenied",
   "TableNotFound",
   "NamespaceNotEmpty",
 ]);
@@ -56,11 +55,12 @@ export function createUnityCatalog(client: JsonClient, base: string): Catalog {
     throw new LanceError("InvalidInput", `${shown(id)} is not a Lance table`);
   }
 
-  /** Returns credentials for the files of a table: to write, if the caller may. */
+  /** Returns credentials for the files of a table: to write, if the caller may. @throws LanceError PermissionDenied for a caller who gets none */
   async function credentialsFor(table: Json, call: Call): Promise<Properties> {
     const table_id = textIn(table, "table_id");
     if (table_id === undefined) return {};
     const operations = (await (call.may?.("write") ?? true)) ? ["READ_WRITE", "READ"] : ["READ"];
+    let denial: LanceError | undefined;
     for (const operation of operations) {
       const request = { method: "POST", path: `${base}/temporary-table-credentials`, isRead: true } as const;
       try {
@@ -68,9 +68,11 @@ export function createUnityCatalog(client: JsonClient, base: string): Catalog {
           await client.send({ ...request, body: { table_id, operation }, facts: facts("table") }, call),
         );
       } catch (error) {
-        if (!(error instanceof LanceError) || !NOT_VENDED.has(error.kind)) throw error;
+        if (isLanceError(error, "PermissionDenied")) denial = error;
+        else if (!(error instanceof LanceError) || !NOT_VENDED.has(error.kind)) throw error;
       }
     }
+    if (denial !== undefined) throw denial;
     return {};
   }
 
