@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
+import { create } from "@bufbuild/protobuf";
 import { pino } from "pino";
 import { describe, it, onTestFinished } from "vitest";
-import { createCaller } from "../../../test/support/caller.ts";
+import { beginCall, createCaller } from "../../../test/support/caller.ts";
 import {
   type CatalogAnswer,
   type CatalogServer,
@@ -11,7 +12,9 @@ import { startIcebergServer } from "../../../test/support/catalogs/iceberg-serve
 import { startUnityServer } from "../../../test/support/catalogs/unity-server.ts";
 import type { LanceClient } from "../../../test/support/client.ts";
 import { refused } from "../../../test/support/expect.ts";
-import type { ErrorName } from "../../namespace/errors.ts";
+import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
+import { DeclareTableRequestSchema } from "../../gen/lance/namespace/v1/table_pb.ts";
+import { type ErrorName, isLanceError } from "../../namespace/errors.ts";
 import type { Backend } from "../../namespace/lance-namespace.ts";
 import { createLakekeeperBackend, createPolarisBackend } from "./iceberg/index.ts";
 import { createUnityBackend } from "./unity/index.ts";
@@ -98,7 +101,7 @@ for (const kind of Object.keys(KINDS))
       }
     });
 
-    it("passes a denial of credentials on to whoever asks for them, and describes without for others", async () => {
+    it("passes a denial of credentials on to a caller that asks for them, and describes without for others", async () => {
       const { server, client, namespace } = await open(kind);
       const id = [...namespace, "t"];
       await client.declareTable({ id, location: "s3://lake/t" });
@@ -109,6 +112,19 @@ for (const kind of Object.keys(KINDS))
       await refused("PermissionDenied", client.describeTable({ id, vendCredentials: true }));
       assert.equal((await client.describeTable({ id })).location, "s3://lake/t");
       assert.equal((await client.describeTable({ id, vendCredentials: false })).location, "s3://lake/t");
+    });
+
+    it("lets only callers who may manage a table declare it at a location of their choice", async () => {
+      const { backend, namespace, client } = await open(kind);
+      const id = [...namespace, "t"];
+      const { method } = LanceNamespaceService;
+      const request = create(DeclareTableRequestSchema, { id, location: "s3://lake/other" });
+      const may = (action: string) => action !== "manage";
+      await assert.rejects(
+        async () => backend.operations.declareTable?.(request, beginCall(method.declareTable, { id, may })),
+        (error) => isLanceError(error, "PermissionDenied") && /manage/.test(error.message),
+      );
+      await refused("TableNotFound", client.describeTable({ id }));
     });
 
     it("reports a stale listing as it is, and describes the truth", async () => {

@@ -4,12 +4,17 @@ import {
   type CreateTableResponse,
   CreateTableResponseSchema,
 } from "../../gen/lance/namespace/v1/data_pb.ts";
-import { DeclareTableRequestSchema } from "../../gen/lance/namespace/v1/table_pb.ts";
+import {
+  DeclareTableRequestSchema,
+  DeregisterTableRequestSchema,
+} from "../../gen/lance/namespace/v1/table_pb.ts";
 import type { Call } from "../../namespace/call/call.ts";
 import { isLanceError, LanceError } from "../../namespace/errors.ts";
 import { type Identifier, joinIdentifier } from "../../namespace/identifier.ts";
 import type { Backend, LanceNamespace } from "../../namespace/lance-namespace.ts";
 import { METHODS } from "../../namespace/operations/operations.ts";
+import { createStorageClock } from "../dir/format/storage-clock.ts";
+import { listVersions } from "../dir/format/versions/version-files.ts";
 import type { UploadContext } from "../dir/operations/context.ts";
 import { acceptExisting } from "../dir/operations/rows/create-table.ts";
 import { writeFirst } from "../dir/operations/rows/first-version.ts";
@@ -23,6 +28,7 @@ import {
 } from "./described-tables.ts";
 import { refuseManaged } from "./managed-tables.ts";
 import type { OpenedTable, OpenedTables } from "./opened-tables.ts";
+import { vendedAccess } from "./vended-access.ts";
 
 /** Parts of {@link createTableCreation}. */
 export interface CreationParts {
@@ -44,7 +50,7 @@ export function createTableCreation({
   opened,
   uploads,
 }: CreationParts): LanceNamespace["createTable"] {
-  const { declareTable } = catalog.operations;
+  const { declareTable, deregisterTable } = catalog.operations;
 
   /** Returns the table if the upstream has it. */
   async function find(call: Call): Promise<DescribedTable | undefined> {
@@ -55,19 +61,68 @@ export function createTableCreation({
       throw error;
     }
   }
-  async function declare(call: Call, properties: Record<string, string>): Promise<DescribedTable> {
+  /** Returns the table that the upstream has declared, and since when, by the process's monotonic clock, if it is this call's declaration. */
+  async function declare(call: Call, properties: Record<string, string>): Promise<Declared> {
     if (declareTable === undefined)
       throw new LanceError("Unsupported", "the upstream catalog declares no tables, so none can be created");
     const { id } = call;
     const request = create(DeclareTableRequestSchema, { id: [...id], vendCredentials: true, properties });
+    const since = performance.now();
     try {
-      return describedTable(id, await declareTable(request, callOfGateway(call, METHODS.declareTable, id)));
+      const answer = await declareTable(request, callOfGateway(call, METHODS.declareTable, id));
+      return { table: describedTable(id, answer), since };
     } catch (error) {
       // Another caller was faster, or the upstream repeated a declaration whose answer was lost.
       const found = isLanceError(error, "TableAlreadyExists") ? await find(call) : undefined;
       if (found === undefined) throw error;
-      return found;
+      return { table: found };
     }
+  }
+
+  /**
+   * Returns the description of a table that a call has declared, with the caller's credentials. An answer without them does not tell whether the
+   * upstream has none or denies them.
+   *
+   * @throws LanceError PermissionDenied
+   */
+  async function withAccess(call: Call, declared: DescribedTable): Promise<DescribedTable> {
+    const hasAccess = vendedAccess(declared.location, declared.storageOptions, {}) !== undefined;
+    return hasAccess ? declared : descriptions.describe(call, call.id, true);
+  }
+
+  /** Takes a declaration of a call back, and returns why. */
+  async function takeBack(call: Call, why: LanceError): Promise<LanceError> {
+    const { id } = call;
+    try {
+      if (deregisterTable === undefined) return why;
+      const request = create(DeregisterTableRequestSchema, { id: [...id] });
+      await deregisterTable(request, callOfGateway(call, METHODS.deregisterTable, id));
+    } catch (error) {
+      call.log.warn(
+        { err: error },
+        "the upstream catalog keeps the declaration of a table that was not created",
+      );
+    }
+    return why;
+  }
+
+  /**
+   * Checks that the place of a new table has no data that is older than its declaration. That of a table that was deregistered stays, and may
+   * be another table's by now.
+   */
+  async function checkFresh(
+    call: Call,
+    { storage: { context }, table }: OpenedTable,
+    since: number,
+  ): Promise<void> {
+    const { store } = context;
+    const dataset = { store, root: table.location, branch: undefined, table: table.id };
+    const [oldest] = await listVersions(dataset, { limit: 1 });
+    if (oldest === undefined) return;
+    const now = await createStorageClock(store, table.location).now();
+    // Otherwise another caller has filled the table since.
+    if (oldest.timestampMillis >= now - (performance.now() - since)) return;
+    throw await takeBack(call, placeTaken(table.id));
   }
 
   /** Gives a table that the upstream has its data. */
@@ -99,9 +154,16 @@ export function createTableCreation({
     const found = await find(call);
     let place: OpenedTable | undefined;
     const makePlace = async () => {
-      const described = found ?? (await declare(call, properties));
+      const { table: described, since }: Declared =
+        found === undefined ? await declare(call, properties) : { table: found };
       if (described.isManaged) throw refuseManaged(call.id);
-      place = await opened.open(call, described);
+      try {
+        place = await opened.open(call, since === undefined ? described : await withAccess(call, described));
+      } catch (error) {
+        if (since !== undefined && isLanceError(error, "PermissionDenied")) throw await takeBack(call, error);
+        throw error;
+      }
+      if (since !== undefined) await checkFresh(call, place, since);
       return { storage: place.storage.context, table: place.table };
     };
     try {
@@ -120,6 +182,12 @@ export function createTableCreation({
   };
 }
 
+/** A table that the upstream has, since when by declaration of the call itself. */
+interface Declared {
+  readonly table: DescribedTable;
+  readonly since?: number;
+}
+
 /** Properties of an existing table are the upstream's, and no operation of its changes them. */
 function refuseOtherProperties(
   existing: Readonly<Record<string, string>>,
@@ -132,6 +200,14 @@ function refuseOtherProperties(
       `the table exists with another property ${JSON.stringify(name)}, and the upstream catalog has no operation to change it`,
     );
   }
+}
+
+function placeTaken(id: Identifier): LanceError {
+  const name = joinIdentifier(id);
+  return new LanceError(
+    "InvalidTableState",
+    `the upstream catalog has given '${name}' a place that has the data of another table; register that data, or take another name`,
+  );
 }
 
 function tableExists(id: Identifier): LanceError {

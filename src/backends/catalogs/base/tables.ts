@@ -15,6 +15,7 @@ import type { Call } from "../../../namespace/call/call.ts";
 import { isLanceError, LanceError } from "../../../namespace/errors.ts";
 import type { Identifier } from "../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../namespace/lance-namespace.ts";
+import { checkChosenLocation } from "../../chosen-location.ts";
 import type {
   Catalog,
   CatalogBackendOptions,
@@ -65,8 +66,8 @@ export function createTableOperations(
   }
 
   /**
-   * Describes a table with credentials, as far as they are wanted. Whoever asks for them learns that the catalog denies them; a description that
-   * does not say comes without.
+   * Describes a table with credentials, as far as they are wanted. A caller that asks for them learns that the catalog denies them; a description
+   * that does not say comes without.
    */
   async function describeWith(call: Call, wanted: boolean | undefined) {
     try {
@@ -149,6 +150,7 @@ export function createTableOperations(
     },
 
     async declareTable({ location: given, properties, vendCredentials = true }, call) {
+      await checkChosenLocation(call, given);
       const location = await admit(call, properties, given || undefined);
       const table = await catalog.createTable(full(call.id), { location, properties }, call);
       const vended = vendCredentials && catalog.vends ? await credentialsOf(call) : undefined;
