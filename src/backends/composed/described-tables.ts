@@ -67,6 +67,8 @@ export function createDescribedTables(
 ): DescribedTables {
   const kept = new Map<string, { readonly table: DescribedTable; readonly until: number }>();
   const keysOf = new Map<string, Set<string>>();
+  /** Descriptions on their way by the names of their tables; those that `forget` takes out are not kept. */
+  const underWay = new Map<string, Set<object>>();
 
   function forgetKey(key: string, name: string): void {
     kept.delete(key);
@@ -102,14 +104,23 @@ export function createDescribedTables(
       if (!isNew && found !== undefined && asked < found.until && !demandsFreshness(call.headers))
         return found.table;
       forgetKey(key, name);
-      const table = await ask(call, id);
-      keep(key, table, asked);
-      return table;
+      const asking = {};
+      const others = underWay.get(name) ?? new Set();
+      underWay.set(name, others.add(asking));
+      try {
+        const table = await ask(call, id);
+        if (underWay.get(name)?.has(asking)) keep(key, table, asked);
+        return table;
+      } finally {
+        others.delete(asking);
+        if (others.size === 0 && underWay.get(name) === others) underWay.delete(name);
+      }
     },
     forget(id) {
       const name = joinIdentifier(id);
       for (const key of keysOf.get(name) ?? []) kept.delete(key);
       keysOf.delete(name);
+      underWay.delete(name);
     },
   };
 }

@@ -1,17 +1,25 @@
 import assert from "node:assert/strict";
-import { rm, symlink } from "node:fs/promises";
+import { readdir, rename, rm, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { pino } from "pino";
 import { describe, type TestContext, test } from "vitest";
 import { people, personStream } from "../../../test/support/arrow.ts";
-import { createCaller, createServiceCaller } from "../../../test/support/caller.ts";
+import { beginCall, createCaller, createServiceCaller } from "../../../test/support/caller.ts";
 import { temporaryDirectory } from "../../../test/support/directory.ts";
 import { refused } from "../../../test/support/expect.ts";
 import { CreateTableMode } from "../../gen/lance/namespace/v1/data_pb.ts";
-import { DescribeTableResponseSchema } from "../../gen/lance/namespace/v1/table_pb.ts";
+import { LanceDbService } from "../../gen/lance/gateway/v1/lancedb_pb.ts";
+import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
+import {
+  DeclareTableRequestSchema,
+  DeclareTableResponseSchema,
+  DeregisterTableResponseSchema,
+  DescribeTableResponseSchema,
+} from "../../gen/lance/namespace/v1/table_pb.ts";
+import { BatchCommitTablesRequestSchema } from "../../gen/lance/namespace/v1/transaction_pb.ts";
 import type { Call } from "../../namespace/call/call.ts";
-import { LanceError } from "../../namespace/errors.ts";
+import { isLanceError, LanceError } from "../../namespace/errors.ts";
 import type { Backend, LanceNamespace } from "../../namespace/lance-namespace.ts";
 import { createService } from "../../pipeline/create-service.ts";
 import { createDirectoryBackend } from "../dir/index.ts";
@@ -52,6 +60,7 @@ async function open(
   const service = createService({ databases: new Map([[undefined, { backend, limits }]]) });
   return {
     root,
+    backend,
     described,
     upstream: createCaller({ backend: directory, limits }),
     client: createCaller({ backend, limits }),
@@ -220,5 +229,118 @@ describe("rows of an upstream's tables", () => {
     const context = { "header.idempotency-key": "k1" };
     await refused("Unsupported", client.insertIntoTable({ id: ID, context }, personStream(people(1))));
     assert.equal(await count(client), 1n);
+  });
+
+  test("are not created from rows with an idempotency key", async (t) => {
+    const { client, upstream } = await open(t);
+    const context = { "header.idempotency-key": "k1" };
+    await refused("Unsupported", client.createTable({ id: ID, context }, personStream(people(1))));
+    await refused("TableNotFound", upstream.describeTable({ id: ID }));
+  });
+
+  test("stage nothing and lock nothing behind a symbolic link", async (t) => {
+    const { backend, client, root, upstream } = await open(t);
+    await upstream.createTable({ id: ID }, personStream(people(2)));
+    const elsewhere = join(root, "elsewhere");
+    await rename(join(root, "data", "t.lance"), elsewhere);
+    await symlink(elsewhere, join(root, "data", "t.lance"));
+    const before = await readdir(elsewhere);
+    const { createMultipartWrite } = LanceDbService.method;
+    await assert.rejects(
+      async () =>
+        backend.extensions?.createMultipartWrite?.(
+          create(createMultipartWrite.input, { id: ID }),
+          beginCall(createMultipartWrite, { id: ID }),
+        ),
+      (error) => isLanceError(error, "PermissionDenied"),
+    );
+    const merge = client.mergeInsertIntoTable({ id: ID, on: ["id"] }, personStream(people(1)));
+    await refused("PermissionDenied", merge);
+    assert.deepEqual(await readdir(elsewhere), before);
+  });
+
+  test("of another table at the place of a new one are neither replaced nor shown", async (t) => {
+    const { path, remove } = await temporaryDirectory();
+    t.onTestFinished(remove);
+    const entries = new Map<string, string>();
+    const nameOf = ({ id }: Call) => id.join(".");
+    const { client } = await open(
+      t,
+      () => ({
+        async describeTable(_, call) {
+          const location = entries.get(nameOf(call));
+          if (location === undefined) throw new LanceError("TableNotFound", "no such table");
+          return create(DescribeTableResponseSchema, { location });
+        },
+        async declareTable(_, call) {
+          const location = join(path, `${nameOf(call)}.lance`);
+          entries.set(nameOf(call), location);
+          return create(DeclareTableResponseSchema, { location });
+        },
+        async deregisterTable(_, call) {
+          entries.delete(nameOf(call));
+          return create(DeregisterTableResponseSchema, {});
+        },
+      }),
+      { allowedLocations: [path] },
+    );
+    await client.createTable({ id: ["x"] }, personStream(people(7)));
+    await client.deregisterTable({ id: ["x"] });
+    entries.set("y", join(path, "x.lance"));
+    // Times of files are coarse.
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    for (const mode of [CreateTableMode.CREATE, CreateTableMode.EXIST_OK, CreateTableMode.OVERWRITE]) {
+      await refused("InvalidTableState", client.createTable({ id: ["x"], mode }, personStream(people(1))));
+      await refused("TableNotFound", client.describeTable({ id: ["x"] }));
+    }
+    assert.equal(await count(client, ["y"]), 7n);
+  });
+
+  test("are not reached by a writer who declares their location", async (t) => {
+    const { backend, root } = await open(t);
+    const operations = backend.operations as LanceNamespace;
+    const location = join(root, "data", "t.lance");
+    const writer = { id: ["u"], may: (action: string) => action !== "manage" };
+    const { declareTable, batchCommitTables } = LanceNamespaceService.method;
+    const value = create(DeclareTableRequestSchema, { id: ["u"], location });
+    await assert.rejects(
+      async () => operations.declareTable(value, beginCall(declareTable, writer)),
+      (error) => isLanceError(error, "PermissionDenied"),
+    );
+    const batch = create(BatchCommitTablesRequestSchema, {
+      operations: [{ operation: { case: "declareTable", value } }],
+    });
+    await assert.rejects(
+      async () => operations.batchCommitTables(batch, beginCall(batchCommitTables, writer)),
+      (error) => isLanceError(error, "PermissionDenied"),
+    );
+  });
+
+  test("are described anew if they were dropped while a description was on its way", async (t) => {
+    const gate = Promise.withResolvers<void>();
+    const asked = Promise.withResolvers<void>();
+    let waits = false;
+    const { client } = await open(
+      t,
+      (catalog) => ({
+        async describeTable(request, call) {
+          const answer = await catalog.describeTable(request, call);
+          if (!waits) return answer;
+          waits = false;
+          asked.resolve();
+          await gate.promise;
+          return answer;
+        },
+      }),
+      { maxStalenessMs: 60_000 },
+    );
+    await client.createTable({ id: ID }, personStream(people(2)));
+    waits = true;
+    const late = count(client).catch(() => {});
+    await asked.promise;
+    await client.dropTable({ id: ID });
+    gate.resolve();
+    await late;
+    await refused("TableNotFound", client.countTableRows({ id: ID }));
   });
 });

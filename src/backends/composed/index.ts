@@ -18,6 +18,7 @@ import {
   type LanceNamespace,
 } from "../../namespace/lance-namespace.ts";
 import { factsOf, isReadOperation, METHODS } from "../../namespace/operations/operations.ts";
+import { checkChosenLocation } from "../chosen-location.ts";
 import { createExclusion } from "../dir/concurrency/exclusion.ts";
 import { findEngine } from "../dir/engine/native/load.ts";
 import { checkReference, describeData, describesData } from "../dir/operations/tables/describe-data.ts";
@@ -65,13 +66,7 @@ export function createComposedBackend(catalog: Backend, options: ComposedBackend
   }
   function rowHandler(kind: keyof BackendOperations, name: string): AnyHandler {
     const isStream = METHODS[name as keyof typeof METHODS].methodKind === "server_streaming";
-    const check = (call: Call) => {
-      if (call.headers["idempotency-key"] === undefined || isReadOperation(name)) return;
-      throw new LanceError(
-        "Unsupported",
-        "with --rows here the gateway keeps no answers for idempotency keys; leave out the header idempotency-key",
-      );
-    };
+    const check = isReadOperation(name) ? () => {} : refuseKey;
     function handlerFor(table: OpenedTable | undefined, call: Call): AnyHandler {
       if (table !== undefined)
         return table.storage[kind as "operations"][name as "countTableRows"] as AnyHandler;
@@ -128,6 +123,11 @@ export function createComposedBackend(catalog: Backend, options: ComposedBackend
       table.release();
     }
   }
+  const createFromRows = createTableCreation({ catalog, descriptions, opened, uploads: shared });
+  const createTable: LanceNamespace["createTable"] = async (request, data, call) => {
+    refuseKey(call);
+    return createFromRows(request, data, call);
+  };
   const lacksExists = { learned: false };
   const tableExists: LanceNamespace["tableExists"] = async (request, call) => {
     const handler = catalog.operations.tableExists;
@@ -162,11 +162,14 @@ export function createComposedBackend(catalog: Backend, options: ComposedBackend
     hasPlainPageTokens: catalog.hasPlainPageTokens,
     rootDatabases: catalog.rootDatabases,
     operations: {
-      ...forgetting(catalog.operations, descriptions.forget),
+      ...forgetting(
+        { ...catalog.operations, ...withCheckedLocations(catalog.operations) },
+        descriptions.forget,
+      ),
       ...rowHandlers("operations", LanceNamespaceService.method),
       describeTable,
       tableExists,
-      createTable: createTableCreation({ catalog, descriptions, opened, uploads: shared }),
+      createTable,
     } as Partial<LanceNamespace>,
     extensions: { ...catalog.extensions, ...rowHandlers("extensions", LanceDbService.method) },
     ready: () => catalog.ready(),
@@ -178,9 +181,40 @@ export function createComposedBackend(catalog: Backend, options: ComposedBackend
   };
 }
 
+/** @throws LanceError Unsupported for a change whose answer a client expects to be kept */
+function refuseKey({ headers }: Call): void {
+  if (headers["idempotency-key"] === undefined) return;
+  throw new LanceError(
+    "Unsupported",
+    "with --rows here the gateway keeps no answers for idempotency keys; leave out the header idempotency-key",
+  );
+}
+
 /** Returns the table of a call: a transaction is one of the table before its name. */
 function tableOf(name: string, { id }: Call): Identifier {
   return factsOf(name)?.by === "transaction" ? id.slice(0, -1) : id;
+}
+
+/** Makes the operations that declare tables check who chooses their locations. */
+function withCheckedLocations({
+  declareTable,
+  batchCommitTables,
+}: Partial<LanceNamespace>): Partial<LanceNamespace> {
+  return {
+    ...(declareTable !== undefined && {
+      async declareTable(request, call) {
+        await checkChosenLocation(call, request.location);
+        return declareTable(request, call);
+      },
+    }),
+    ...(batchCommitTables !== undefined && {
+      async batchCommitTables(request, call) {
+        for (const { operation } of request.operations)
+          if (operation.case === "declareTable") await checkChosenLocation(call, operation.value.location);
+        return batchCommitTables(request, call);
+      },
+    }),
+  };
 }
 
 /** Makes operations that change the catalog forget the description of their object. */

@@ -66,14 +66,18 @@ export function createOpenedTables(
       const { store } = storage.context;
       const table: FoundTable = { id, location: key, path: store.uriOf(key), properties, listed: true };
       const unbind = storage.tables.bind(call, table, () => isStillThere(call, id, location));
-      return {
-        storage,
-        table,
-        release() {
-          unbind();
-          release();
-        },
+      const end = () => {
+        unbind();
+        release();
       };
+      try {
+        // Before anything is read or written there, also what is no data of the table yet, such as staged rows and locks.
+        await storage.tables.checkNoEscape(table);
+      } catch (error) {
+        end();
+        throw error;
+      }
+      return { storage, table, release: end };
     },
   };
 }

@@ -1,6 +1,6 @@
 import { createOptionReader, type OptionReader, type StorageOptions } from "../dir/stores/storage-options.ts";
 
-/** What makes the options of an upstream complete: they open the storage by themselves, for the gateway's library and for the engine. */
+/** Checks whether options open a storage by themselves, for the gateway's library and for the engine, by schemes. */
 const IS_COMPLETE: Readonly<Record<string, (options: StorageOptions) => boolean>> = {
   // The engine knows no other prefix.
   s3: (options) => {
