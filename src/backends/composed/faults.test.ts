@@ -8,8 +8,8 @@ import { people, personStream } from "../../../test/support/arrow.ts";
 import { beginCall, createCaller, createServiceCaller } from "../../../test/support/caller.ts";
 import { temporaryDirectory } from "../../../test/support/directory.ts";
 import { refused } from "../../../test/support/expect.ts";
-import { CreateTableMode } from "../../gen/lance/namespace/v1/data_pb.ts";
 import { LanceDbService } from "../../gen/lance/gateway/v1/lancedb_pb.ts";
+import { CreateTableMode } from "../../gen/lance/namespace/v1/data_pb.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import {
   DeclareTableRequestSchema,
