@@ -8,6 +8,7 @@ import {
   TableExistsResponseSchema,
 } from "../../gen/lance/namespace/v1/table_pb.ts";
 import type { Call } from "../../namespace/call/call.ts";
+import { checkChosenLocation } from "../../namespace/call/chosen-location.ts";
 import { isLanceError, LanceError } from "../../namespace/errors.ts";
 import type { Identifier } from "../../namespace/identifier.ts";
 import {
@@ -18,7 +19,6 @@ import {
   type LanceNamespace,
 } from "../../namespace/lance-namespace.ts";
 import { factsOf, isReadOperation, METHODS } from "../../namespace/operations/operations.ts";
-import { checkChosenLocation } from "../chosen-location.ts";
 import { createExclusion } from "../dir/concurrency/exclusion.ts";
 import { findEngine } from "../dir/engine/native/load.ts";
 import { checkReference, describeData, describesData } from "../dir/operations/tables/describe-data.ts";

@@ -12,10 +12,10 @@ import {
   TableExistsResponseSchema,
 } from "../../../gen/lance/namespace/v1/table_pb.ts";
 import type { Call } from "../../../namespace/call/call.ts";
+import { checkChosenLocation } from "../../../namespace/call/chosen-location.ts";
 import { isLanceError, LanceError } from "../../../namespace/errors.ts";
 import type { Identifier } from "../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../namespace/lance-namespace.ts";
-import { checkChosenLocation } from "../../chosen-location.ts";
 import type {
   Catalog,
   CatalogBackendOptions,

@@ -1,5 +1,5 @@
-import type { Call } from "../namespace/call/call.ts";
-import { LanceError } from "../namespace/errors.ts";
+import { LanceError } from "../errors.ts";
+import type { Call } from "./call.ts";
 
 /**
  * Checks a declaration over a catalog that does not know what is at a location: one that chooses its location gives access to the data there, as
