@@ -316,7 +316,7 @@ describe("rows of an upstream's tables", () => {
     );
   });
 
-  test("are described anew if they were dropped while a description was on its way", async (t) => {
+  test("are described again if they were dropped while a description was on its way", async (t) => {
     const gate = Promise.withResolvers<void>();
     const asked = Promise.withResolvers<void>();
     let waits = false;

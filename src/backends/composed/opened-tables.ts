@@ -71,7 +71,7 @@ export function createOpenedTables(
         release();
       };
       try {
-        // Before anything is read or written there, also what is no data of the table yet, such as staged rows and locks.
+        // Staged rows and locks are written there before any data of the table.
         await storage.tables.checkNoEscape(table);
       } catch (error) {
         end();
