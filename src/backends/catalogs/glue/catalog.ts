@@ -100,8 +100,10 @@ export function createGlueCatalog(glue: Glue, CatalogId?: string): Catalog {
       const missing = missingNamespace(id);
       // The service would drop the tables, too.
       const first = new sdk.GetTablesCommand({ CatalogId, DatabaseName: Name, MaxResults: 1 });
-      const { TableList = [] } = await read((client, options) => client.send(first, options), missing, call);
-      if (TableList.length > 0) throw new LanceError("NamespaceNotEmpty", `${shown(id)} has tables`);
+      const found = await read((client, options) => client.send(first, options), missing, call);
+      // An empty page that is not the last one does not show that there are none.
+      if ((found.TableList ?? []).length > 0 || found.NextToken !== undefined)
+        throw new LanceError("NamespaceNotEmpty", `${shown(id)} has tables`);
       const command = new sdk.DeleteDatabaseCommand({ CatalogId, Name });
       await change((client, options) => client.send(command, options), missing, call);
     },

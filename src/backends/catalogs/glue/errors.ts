@@ -20,8 +20,8 @@ const THROTTLED: Meaning = ["Throttling", "the upstream catalog asks for fewer r
 const SILENT: Meaning = ["DeadlineExceeded", "the upstream catalog did not answer in time", "silent"];
 
 /**
- * Meanings of the service's and the library's names of errors. A message of undefined passes the service's own on; the others
- * may name the gateway's role or address.
+ * Meanings of the service's and the library's names of errors. A message of undefined passes the service's own on, for errors about what
+ * the caller has sent; the others may name the gateway's role, key or address.
  */
 const MEANINGS: Readonly<Record<string, Meaning>> = {
   InvalidInputException: ["InvalidInput", undefined],
@@ -54,7 +54,10 @@ const FAILED: Meaning = ["ServiceUnavailable", "the upstream catalog failed", "r
 /** An answer that is not the service's. */
 const BROKEN: Meaning = ["ServiceUnavailable", "the answer of the upstream catalog cannot be read", "broken"];
 
-/** Returns the error for a failure of the library. Its cause has the service's name of the error, and nothing that was sent. */
+/** A refusal with a name that is not listed. Its own message is for the log alone. */
+const UNKNOWN: Meaning = ["InvalidInput", "the upstream catalog refused the request"];
+
+/** Returns the error for a failure of the library. Its cause, which is logged, has the service's name of the error, and its message if nothing else tells what it was. */
 export function errorOfGlue(
   error: Partial<GlueServiceException> & { readonly code?: string },
   { notFound, exists }: Missing,
@@ -62,13 +65,15 @@ export function errorOfGlue(
   if (error instanceof LanceError) return error;
   const { name = "Error", code, message = "", $metadata } = error;
   const status = $metadata?.httpStatusCode;
-  const cause = new Error(`Glue: ${code ?? name} ${status ?? "-"}`);
+  const meaning = MEANINGS[code ?? ""] ?? MEANINGS[name] ?? byStatus(status);
+  const details = meaning === UNKNOWN ? `: ${message}` : "";
+  const cause = new Error(`Glue: ${code ?? name} ${status ?? "-"}${details}`);
   const instance = $metadata?.requestId;
   const options = { cause, ...(instance !== undefined && { instance }) };
   if (name === "EntityNotFoundException") return new LanceError(...notFound, options);
   if (name === "AlreadyExistsException" && exists !== undefined) return new LanceError(...exists, options);
   // The library names a lost connection a TimeoutError, and its code tells what it was.
-  const [kind, text, fault] = MEANINGS[code ?? ""] ?? MEANINGS[name] ?? byStatus(status);
+  const [kind, text, fault] = meaning;
   return new LanceError(kind, text ?? message, { ...options, fault });
 }
 
@@ -78,5 +83,5 @@ function byStatus(status: number | undefined): Meaning {
   if (status === 503) return ["ServiceUnavailable", "the upstream catalog is unavailable", "unavailable"];
   if (status === 403 || status === 401) return REFUSED;
   if (status >= 500) return FAILED;
-  return status >= 400 ? ["InvalidInput", undefined] : BROKEN;
+  return status >= 400 ? UNKNOWN : BROKEN;
 }

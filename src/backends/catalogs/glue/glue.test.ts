@@ -71,12 +71,13 @@ describe("the Glue backend", () => {
     ["ServiceUnavailable", 500, "InternalServiceException"],
     ["ServiceUnavailable", 503, "ServiceUnavailable"],
     ["InvalidInput", 400, "SomethingNewException"],
+    ["InvalidInput", 400, "GlueEncryptionException"],
   ];
   for (const [name, status, type] of errors) {
     it(`answers ${name} for ${type}`, async () => {
       const { client } = await serve(() => [status, { __type: type, message: "arn:aws:iam::1:role/secret" }]);
       const error = await refused(name, client.describeTable({ id: ["d", "t"] }));
-      if (name !== "InvalidInput") assert.doesNotMatch(error.message, /arn:aws/);
+      if (type !== "InvalidInputException") assert.doesNotMatch(error.message, /arn:aws/);
     });
   }
 
@@ -123,6 +124,18 @@ describe("the Glue backend", () => {
     const same = await serve(() => [200, { TableList: [table("t")], NextToken: "same" }]);
     await refused("ServiceUnavailable", same.client.listTables({ id: ["d"] }));
     assert.equal(same.actions.length, 2);
+  });
+
+  it("drops no namespace of which an empty page does not show that it has no tables", async () => {
+    const { client, actions } = await serve(() => [
+      200,
+      { Database: { Name: "d" }, TableList: [], NextToken: "more" },
+    ]);
+    await refused("NamespaceNotEmpty", client.dropNamespace({ id: ["d"] }));
+    assert.ok(!actions.includes("DeleteDatabase"));
+    const empty = await serve(() => [200, { Database: { Name: "d" }, TableList: [] }]);
+    await empty.client.dropNamespace({ id: ["d"] });
+    assert.equal(empty.actions.at(-1), "DeleteDatabase");
   });
 
   it("lists at most as many names as are asked for, though the service ignores the size", async () => {
