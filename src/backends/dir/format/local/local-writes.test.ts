@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { type TestContext, test } from "vitest";
 import { temporaryDirectory } from "../../../../../test/fixtures/dir/directory-backend.ts";
@@ -255,5 +255,11 @@ test("a further sync of files syncs the directories above theirs only if these a
   await assert.rejects(write("c"), UnsyncedError);
   world.fault = () => undefined;
   await write("d");
+  assert.deepEqual(above(), ["base", "base/t"]);
+  // A directory that was moved below a new one, whose name nobody has synced.
+  renameSync(join(root, "base/t"), join(root, "base/old"));
+  mkdirSync(join(root, "base/t"));
+  renameSync(join(root, "base/old/data"), join(root, "base/t/data"));
+  await write("e");
   assert.deepEqual(above(), ["base", "base/t"]);
 });

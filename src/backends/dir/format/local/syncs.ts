@@ -64,12 +64,15 @@ export function createSyncs(disk: Disk): Syncs {
     const fresh = new Map<string, string>();
     for (const owner of new Set(paths.map((path) => dirname(path)))) {
       directories.add(owner);
-      const identity = identityOf(owner);
+      const above: string[] = [];
+      for (let up = dirname(owner); up.startsWith(`${within}/`); up = dirname(up)) above.push(up);
+      above.push(within);
+      // A directory that was moved below a new one has its own identity still.
+      const identity = identityOf([owner, ...above]);
       const name = `${within}\0${owner}`;
       if (identity !== undefined && named.get(name) === identity) continue;
       if (identity !== undefined) fresh.set(name, identity);
-      for (let up = dirname(owner); up.startsWith(`${within}/`); up = dirname(up)) directories.add(up);
-      directories.add(within);
+      for (const each of above) directories.add(each);
     }
     await syncAll(paths, directories);
     for (const [name, identity] of fresh) {
@@ -81,8 +84,13 @@ export function createSyncs(disk: Disk): Syncs {
   return { syncBytesOf, syncTree, syncFiles };
 }
 
-/** Distinguishes a directory from others that take its place; undefined if there is none. */
-function identityOf(directory: string): string | undefined {
-  const found = statSync(directory, { bigint: true, throwIfNoEntry: false });
-  return found && `${found.ino}-${found.birthtimeNs}`;
+/** Distinguishes directories, each in the next one, from others that take their places; undefined if one is missing. */
+function identityOf(directories: readonly string[]): string | undefined {
+  const identities: string[] = [];
+  for (const directory of directories) {
+    const found = statSync(directory, { bigint: true, throwIfNoEntry: false });
+    if (found === undefined) return undefined;
+    identities.push(`${found.ino}-${found.birthtimeNs}`);
+  }
+  return identities.join(" ");
 }
