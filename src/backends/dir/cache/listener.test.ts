@@ -251,7 +251,7 @@ test("a fetch that fails on its way is repeated, from where it failed", async (t
   );
 });
 
-test("requests go to the service with its own credentials and headers, in either style of addresses", async (t) => {
+test("requests go to the service with its own credentials and headers", async (t) => {
   const options = { aws_session_token: "a-token", aws_server_side_encryption: "AES256" };
   const { s3, send, joined } = await startTestCache(t, { options });
   const engine = await joined.engineOptions({ ...s3.options, ...options });
@@ -267,6 +267,73 @@ test("requests go to the service with its own credentials and headers, in either
     /Credential=s3-server\/.*SignedHeaders=[^,]*x-amz-server-side-encryption/,
   );
   assert.equal(headers.host, `127.0.0.1:${s3.port}`);
+});
+
+test("headers of the protocol reach the bucket with each read, and are signed", async (t) => {
+  const { s3, send } = await startTestCache(t);
+  s3.put(DATA_KEY, BYTES);
+  const headers = { "x-amz-request-payer": "requester" };
+  await send("GET", DATA_KEY, { headers: { ...headers, range: "bytes=0-9" } });
+  await send("GET", DATA_KEY, { headers });
+  const asked = s3.take();
+  assert.equal(asked.length, 2);
+  for (const each of asked) {
+    assert.equal(each.headers["x-amz-request-payer"], "requester");
+    assert.match(String(each.headers.authorization), /SignedHeaders=[^,]*x-amz-request-payer/);
+  }
+});
+
+test("objects with a key of the client are neither kept nor answered from the cache", async (t) => {
+  const { s3, send } = await startTestCache(t);
+  const headers = {
+    "x-amz-server-side-encryption-customer-algorithm": "AES256",
+    "x-amz-server-side-encryption-customer-key": "a2V5",
+    "x-amz-server-side-encryption-customer-key-md5": "bWQ1",
+  };
+  await send("PUT", DATA_KEY, { body: BYTES, headers });
+  s3.take();
+  for (let times = 0; times < 2; times += 1) {
+    await send("GET", DATA_KEY, { headers });
+    await send("HEAD", DATA_KEY, { headers });
+  }
+  const asked = s3.take();
+  assert.deepEqual(
+    asked.map(({ kind }) => kind),
+    ["GET", "HEAD", "GET", "HEAD"],
+  );
+  for (const each of asked) assert.equal(each.headers["x-amz-server-side-encryption-customer-key"], "a2V5");
+  // A service that says so in its answer.
+  s3.intercept = ({ kind }, response) => {
+    if (kind !== "GET") return false;
+    const [{ tag, modified }] = [...s3.objects.values()] as [StoredObject];
+    response.writeHead(200, {
+      ...{ etag: tag, "last-modified": modified.toUTCString(), "content-length": BYTES.length },
+      "x-amz-server-side-encryption-customer-algorithm": "AES256",
+    });
+    response.end(BYTES);
+    return true;
+  };
+  await send("GET", DATA_KEY);
+  s3.take();
+  await send("GET", DATA_KEY);
+  assert.notDeepEqual(s3.take(), []);
+});
+
+test("a body with a framing or an encoding of its own is not kept as the object", async (t) => {
+  const { s3, send } = await startTestCache(t);
+  const framed = Buffer.from("5;chunk\r\nhello\r\n0\r\n\r\n");
+  for (const headers of [
+    { "content-encoding": "aws-chunked" },
+    { "content-encoding": "gzip" },
+    { "x-amz-content-sha256": "STREAMING-UNSIGNED-PAYLOAD-TRAILER" },
+  ] as readonly Record<string, string>[]) {
+    assert.equal((await send("PUT", DATA_KEY, { body: framed, headers })).status, 200);
+    // The service has taken the framing off.
+    s3.put(DATA_KEY, Buffer.from("hello"));
+    s3.take();
+    assert.equal((await send("GET", DATA_KEY)).bytes.toString(), "hello");
+    assert.notDeepEqual(s3.take(), []);
+  }
 });
 
 test("mutable names are read from the bucket each time", async (t) => {

@@ -6,6 +6,7 @@ import type { BlockCache } from "./block-cache.ts";
 import { cacheableKindOf } from "./cacheable.ts";
 import type { FillRequest } from "./control.ts";
 import type { CacheCounters } from "./counters.ts";
+import { hasCustomerKey } from "./customer-keys.ts";
 import { parseRange } from "./ranges.ts";
 import { type CachedRead, createReadThrough, RefusedError, UncacheableError } from "./read-through.ts";
 import type { ObjectFacts } from "./record.ts";
@@ -61,14 +62,16 @@ export async function startListener(options: ListenerOptions): Promise<CacheList
     const parsed = range === undefined ? undefined : parseRange(range);
     const isPlain = Object.keys(request.query).length === 0 && (range === undefined || parsed !== undefined);
     const isConditional = CONDITIONS.some((name) => name in request.headers);
-    if (kind === undefined || !isPlain || isConditional) return pass(upstream, request, incoming, response);
+    const isOpen = !isConditional && !hasCustomerKey(request.headers);
+    if (kind === undefined || !isPlain || !isOpen) return pass(upstream, request, incoming, response);
     const name = await nameIn(key);
     if (method === "HEAD") {
       const known = range === undefined ? cache.find(name) : undefined;
       if (known === undefined) return pass(upstream, request, incoming, response);
       return void response.writeHead(200, { ...headersOf(known), "content-length": known.size }).end();
     }
-    return read({ upstream, bucket, key, kind, name, range: parsed }, request, incoming, response);
+    const headers = protocolHeaders(request.headers);
+    return read({ upstream, bucket, key, kind, name, range: parsed, headers }, request, incoming, response);
   }
 
   async function read(
@@ -161,6 +164,7 @@ export async function startListener(options: ListenerOptions): Promise<CacheList
   });
   // The engine pools its connections, and a request fails if the server closes its connection at that moment.
   Object.assign(server, { keepAliveTimeout: 0, headersTimeout: 0, requestTimeout: 0 });
+  server.maxConnections = MAX_CONNECTIONS;
   server.listen(options.port ?? 0, "127.0.0.1");
   await once(server, "listening");
   server.on("error", onError);
@@ -184,6 +188,9 @@ function untilWritable(response: ServerResponse): Promise<void> {
     response.on("drain", done).on("close", done);
   });
 }
+
+/** Maximum number of connections: a bound for what other programs of the machine can take. */
+const MAX_CONNECTIONS = 8_192;
 
 /** Bytes after which a fill waits for the disk. */
 const FILL_PAUSE = 8 * 2 ** 20;
@@ -220,6 +227,11 @@ function parseRequest(incoming: IncomingMessage): EngineRequest | undefined {
 
 function endToEnd(headers: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !OWN_HEADERS.has(name)));
+}
+
+/** Returns the headers of the protocol, such as that of a requester who pays, which the service needs for each request. */
+function protocolHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => name.startsWith("x-amz-")));
 }
 
 function headersOf({ tag, modified }: ObjectFacts): Record<string, string> {

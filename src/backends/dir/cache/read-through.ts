@@ -2,6 +2,7 @@ import { pacedBody, readPaced } from "../stores/paced-body.ts";
 import type { BlockCache, CachedObject } from "./block-cache.ts";
 import type { CacheableKind } from "./cacheable.ts";
 import type { CacheCounters } from "./counters.ts";
+import { hasCustomerKey } from "./customer-keys.ts";
 import { type AskedRange, parseContentRange, rangeWithin } from "./ranges.ts";
 import { MAX_TAG_BYTES, type ObjectFacts } from "./record.ts";
 import type { Upstream, UpstreamAnswer } from "./upstream.ts";
@@ -16,6 +17,8 @@ export interface CachedRead {
   readonly name: string;
   /** Default: the whole object. */
   readonly range: AskedRange | undefined;
+  /** Headers of the protocol that go with each request to the service. Default: none. */
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** Bytes of an object. */
@@ -173,8 +176,9 @@ export function createReadThrough(cache: BlockCache, counters: CacheCounters): R
       throw error;
     }
   }
-  function get({ upstream, bucket, key }: CachedRead, range: string | undefined, signal: AbortSignal) {
-    const headers: Record<string, string> = range === undefined ? {} : { range };
+  function get(read: CachedRead, range: string | undefined, signal: AbortSignal) {
+    const { upstream, bucket, key } = read;
+    const headers = { ...read.headers, ...(range !== undefined && { range }) };
     return upstream.send({ method: "GET", bucket, key, headers }, signal, upstream.limits.small);
   }
 
@@ -313,6 +317,7 @@ async function* withFirst(first: Buffer, rest: AsyncGenerator<Buffer>): AsyncGen
 function partOf({ status, headers }: UpstreamAnswer) {
   const { etag: tag, "last-modified": modified = "", "content-encoding": encoding } = headers;
   if (tag === undefined || tag.startsWith("W/") || tag.length > MAX_TAG_BYTES || encoding) return undefined;
+  if (hasCustomerKey(headers)) return undefined;
   const facts = { tag, modified: Date.parse(modified) };
   if (Number.isNaN(facts.modified)) return undefined;
   if (status === 206) {

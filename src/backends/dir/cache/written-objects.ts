@@ -2,6 +2,7 @@ import type { IncomingMessage } from "node:http";
 import { PassThrough, type Readable } from "node:stream";
 import type { BlockCache } from "./block-cache.ts";
 import { cacheableKindOf } from "./cacheable.ts";
+import { hasCustomerKey } from "./customer-keys.ts";
 import { MAX_TAG_BYTES } from "./record.ts";
 import type { UpstreamAnswer, UpstreamRequest } from "./upstream.ts";
 
@@ -36,7 +37,11 @@ export function noteWrites(
   const length = Number(incoming.headers["content-length"] ?? Number.NaN);
   const isPlainPut =
     method === "PUT" && Object.keys(query ?? {}).length === 0 && !("x-amz-copy-source" in headers);
-  const isKept = isPlainPut && kind !== undefined && length > 0 && length <= MAX_KEPT_BYTES;
+  // The service takes the framing of pieces, with their checksums, off the body.
+  const isFramed =
+    "content-encoding" in headers || headers["x-amz-content-sha256"]?.startsWith("STREAMING-") === true;
+  const isWhole = isPlainPut && !isFramed && !hasCustomerKey(headers);
+  const isKept = isWhole && kind !== undefined && length > 0 && length <= MAX_KEPT_BYTES;
   const isDeletion =
     method === "POST" && query !== undefined && "delete" in query && length <= MAX_DELETION_BYTES;
   const pieces: Buffer[] = [];
