@@ -4,6 +4,7 @@ import { fileURLToPath } from "node:url";
 import { LanceError } from "../../namespace/errors.ts";
 import { type Identifier, joinIdentifier } from "../../namespace/identifier.ts";
 import { isInside } from "../dir/catalog/base/inside.ts";
+import type { ObjectStore } from "../dir/format/storage.ts";
 import { placeOf } from "../dir/stores/open-store.ts";
 
 /** A location of a table that the gateway may open. */
@@ -56,6 +57,19 @@ export function createLocationCheck(prefixes: readonly string[]): (named: NamedL
         ? "which no --allowed-location names; start the gateway with --allowed-location and a directory or bucket above it"
         : "which is outside every --allowed-location",
     );
+  };
+}
+
+/**
+ * Creates the check of directories outside of a table whose files a version of the table names, as that of a shallow clone does: what the gateway
+ * opens with its own rights must be allowed.
+ */
+export function createBaseCheck(store: ObjectStore, prefixes: readonly string[] = []) {
+  const check = createLocationCheck(prefixes);
+  return async (id: Identifier, location: string): Promise<void> => {
+    const { root, key } = check({ id, location, hasCredentials: false });
+    if (root === "/" && (await store.files?.leadsThroughLink(key)))
+      throw refused(id, "with files behind a symbolic link");
   };
 }
 

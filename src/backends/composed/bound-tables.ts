@@ -1,9 +1,10 @@
 import type { Call } from "../../namespace/call/call.ts";
 import { LanceError } from "../../namespace/errors.ts";
-import { joinIdentifier, sameIdentifier } from "../../namespace/identifier.ts";
+import { type Identifier, joinIdentifier, sameIdentifier } from "../../namespace/identifier.ts";
 import type { FoundTable, TableSource } from "../dir/data/table-source.ts";
+import { foreignBasePaths } from "../dir/format/files/base-paths.ts";
 import type { ObjectStore } from "../dir/format/storage.ts";
-import { latestVersion } from "../dir/format/versions/version-files.ts";
+import { latestVersion, readVersion } from "../dir/format/versions/version-files.ts";
 
 /** Mark by which implementations that list directories see that a directory is not a table. */
 const DEREGISTERED = ".lance-deregistered";
@@ -19,8 +20,18 @@ export interface BoundTables extends TableSource {
   bind(call: Pick<Call, "id">, table: FoundTable, isOwned: () => Promise<boolean>): () => void;
 }
 
-/** Creates the tables of a storage. */
-export function createBoundTables(store: ObjectStore): BoundTables {
+/**
+ * Creates the tables of a storage.
+ *
+ * @param checkBase checks a directory outside of a table whose files a version of the table names. Default: the credentials of the storage
+ *   decide
+ */
+export function createBoundTables(
+  store: ObjectStore,
+  checkBase?: (id: Identifier, location: string) => Promise<void>,
+): BoundTables {
+  /** The versions that have been checked last, by handles. */
+  const passed = new WeakMap<object, number>();
   const ofCalls = new WeakMap<object, FoundTable>();
   const owned = new WeakMap<FoundTable, () => Promise<boolean>>();
   /** The tables of the calls that run, by their locations. */
@@ -67,6 +78,16 @@ export function createBoundTables(store: ObjectStore): BoundTables {
       return (await latestVersion(dataset)) === undefined ? "declared" : "written";
     },
     checkNoEscape,
+    ...(checkBase !== undefined && {
+      async checkVersion(dataset, native) {
+        // Another call may move the handle meanwhile.
+        for (let at = await native.version(); passed.get(native) !== at; at = await native.version()) {
+          const { manifest } = await readVersion(dataset, BigInt(at));
+          for (const path of foreignBasePaths(dataset, manifest)) await checkBase(dataset.table ?? [], path);
+          passed.set(native, at);
+        }
+      },
+    }),
     // Credentials of an upstream open the directory of the table alone.
     stagingBaseOf(table) {
       if (table === undefined) throw new Error("rows are staged for a table that the upstream has");

@@ -1,13 +1,14 @@
 import assert from "node:assert/strict";
 import { readdir, rename, rm, symlink } from "node:fs/promises";
 import { join } from "node:path";
-import { create } from "@bufbuild/protobuf";
+import { clone, create } from "@bufbuild/protobuf";
 import { pino } from "pino";
 import { describe, type TestContext, test } from "vitest";
 import { people, personStream } from "../../../test/support/arrow.ts";
 import { beginCall, createCaller, createServiceCaller } from "../../../test/support/caller.ts";
 import { temporaryDirectory } from "../../../test/support/directory.ts";
 import { refused } from "../../../test/support/expect.ts";
+import { BasePathSchema, ManifestSchema } from "../../gen/lance/format/table_pb.ts";
 import { LanceDbService } from "../../gen/lance/gateway/v1/lancedb_pb.ts";
 import { CreateTableMode } from "../../gen/lance/namespace/v1/data_pb.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
@@ -22,6 +23,10 @@ import type { Call } from "../../namespace/call/call.ts";
 import { isLanceError, LanceError } from "../../namespace/errors.ts";
 import type { Backend, LanceNamespace } from "../../namespace/lance-namespace.ts";
 import { createService } from "../../pipeline/create-service.ts";
+import { manifestKey } from "../dir/format/dataset.ts";
+import { buildManifestFile, readInheritedPart } from "../dir/format/files/manifest-file.ts";
+import { createLocalStore } from "../dir/format/local/local-store.ts";
+import { readVersion } from "../dir/format/versions/version-files.ts";
 import { createDirectoryBackend } from "../dir/index.ts";
 import { createComposedBackend } from "./index.ts";
 
@@ -209,6 +214,29 @@ describe("rows of an upstream's tables", () => {
     await other.upstream.createTable({ id: ID }, personStream(people(2)));
     await refused("PermissionDenied", other.client.countTableRows({ id: ID }));
     await refused("PermissionDenied", other.client.createTable({ id: ["u"] }, personStream(people(2))));
+  });
+
+  test("are not read at a version that names files outside the allowed locations", async (t) => {
+    const { client, root, upstream } = await open(t);
+    await upstream.createTable({ id: ID }, personStream(people(2)));
+    assert.equal(await count(client), 2n);
+    const dataset = { store: createLocalStore(), root: join(root, "data", "t.lance").slice(1) };
+    const addBase = async (path: string) => {
+      const file = await readVersion(dataset);
+      const manifest = clone(ManifestSchema, file.manifest);
+      manifest.version += 1n;
+      manifest.basePaths = [create(BasePathSchema, { id: 1, path })];
+      const inherited = await readInheritedPart(file);
+      const next = { ...manifest, transactionSection: BigInt(inherited.byteLength), transactionFile: "" };
+      const bytes = buildManifestFile(inherited, new Uint8Array(), next, file.signature);
+      await dataset.store.put(manifestKey(dataset, manifest.version, "V2"), bytes);
+    };
+    await addBase(join(root, "data", "other.lance"));
+    assert.equal(await count(client), 2n);
+    await addBase("/elsewhere/other.lance");
+    await refused("PermissionDenied", client.countTableRows({ id: ID }));
+    await refused("PermissionDenied", client.countTableRows({ id: ID, version: 3n }));
+    assert.equal((await client.countTableRows({ id: ID, version: 2n })).count, 2n);
   });
 
   test("are the upstream's own where it commits the versions itself", async (t) => {

@@ -49,7 +49,7 @@ export function createComposedBackend(catalog: Backend, options: ComposedBackend
   const shared = createSharedParts(options, exclusion);
   const descriptions = createDescribedTables(catalog, options.maxStalenessMs ?? 0);
   const storages = createRowStorages(
-    (root, storageOptions) => openRowStorage(root, storageOptions, shared, options),
+    (wanted) => openRowStorage(wanted, shared, options),
     options.tableIdleMs ?? 600_000,
   );
   const opened = createOpenedTables(descriptions, storages, options);

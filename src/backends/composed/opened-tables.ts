@@ -52,7 +52,7 @@ export function createOpenedTables(
       // Credentials of the gateway go only where its own options say, and never to an address that the upstream chooses.
       const options: StorageOptions = root === "/" ? {} : (access ?? storageOptionsOf(root));
       const { storage, release } = await storages
-        .acquire({ root, key, options, caller: callerOf(call) })
+        .acquire({ root, key, options, isOwn: root === "/" || access === undefined, caller: callerOf(call) })
         .catch((error: unknown) => {
           if (error instanceof LanceError) throw error;
           throw new LanceError(

@@ -13,6 +13,7 @@ import { createMergeLocks, type MergeLocks } from "../dir/operations/rows/merge-
 import { createMultipartWrites } from "../dir/operations/rows/multipart.ts";
 import { openStore } from "../dir/stores/open-store.ts";
 import type { StorageOptions } from "../dir/stores/storage-options.ts";
+import { createBaseCheck } from "./allowed-locations.ts";
 import { type BoundTables, createBoundTables } from "./bound-tables.ts";
 import { NO_JOB_RECORDS } from "./no-job-records.ts";
 import type { ComposedBackendOptions } from "./options.ts";
@@ -22,6 +23,15 @@ export interface RowStorage extends ReturnType<typeof createDataOperations> {
   readonly context: RowsContext;
   readonly tables: BoundTables;
   close(): Promise<void>;
+}
+
+/** A storage, and what opens it. */
+export interface StorageAccess {
+  /** `/`, or a bucket such as `s3://bucket`. */
+  readonly root: string;
+  readonly options: StorageOptions;
+  /** Whether the gateway opens it with its own rights, and not with credentials of the upstream. */
+  readonly isOwn: boolean;
 }
 
 /** Parts that all storages of a backend share. */
@@ -55,19 +65,23 @@ export function createSharedParts(options: ComposedBackendOptions, exclusion: Ex
 /**
  * Opens a storage.
  *
- * @param root `/`, or a bucket such as `s3://bucket`
  * @throws Error with a single line for invalid options, or a missing package
  */
 export async function openRowStorage(
-  root: string,
-  storageOptions: StorageOptions,
+  { root, options: storageOptions, isOwn }: StorageAccess,
   shared: SharedParts,
-  { log, maxOpenTables: maxHandles, tableIdleMs: idleMs, workers = 1 }: ComposedBackendOptions,
+  {
+    log,
+    allowedLocations,
+    maxOpenTables: maxHandles,
+    tableIdleMs: idleMs,
+    workers = 1,
+  }: ComposedBackendOptions,
 ): Promise<RowStorage> {
   const { store, engineOptions } = await openStore(root, storageOptions);
   const sizes = defaultCacheSizes(store, workers * SHARES);
   const engine = createEngine({ log, store, storageOptions: engineOptions, maxHandles, idleMs, ...sizes });
-  const tables = createBoundTables(store);
+  const tables = createBoundTables(store, isOwn ? createBaseCheck(store, allowedLocations) : undefined);
   const context: RowsContext = {
     ...shared,
     engine,

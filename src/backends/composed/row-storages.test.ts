@@ -5,7 +5,7 @@ import { createRowStorages } from "./row-storages.ts";
 
 function world() {
   const opened: { readonly options: Readonly<Record<string, string>>; isClosed: boolean }[] = [];
-  const storages = createRowStorages(async (_root, options) => {
+  const storages = createRowStorages(async ({ options }) => {
     const entry = { options, isClosed: false };
     opened.push(entry);
     return {
@@ -27,33 +27,46 @@ describe("the open storages", () => {
   it("are the same for all callers with the same credentials", async () => {
     const { opened, storages } = world();
     const options = { aws_access_key_id: "a" };
-    const one = await storages.acquire({ root: "s3://lake", key: "t", options, caller: "one" });
-    const other = await storages.acquire({ root: "s3://lake", key: "u", options, caller: "other" });
+    const one = await storages.acquire({ root: "s3://lake", key: "t", options, isOwn: false, caller: "one" });
+    const other = await storages.acquire({
+      root: "s3://lake",
+      key: "u",
+      options,
+      isOwn: false,
+      caller: "other",
+    });
     assert.equal(one.storage, other.storage);
     await storages.acquire({
       root: "s3://lake",
       key: "t",
       options: { aws_access_key_id: "b" },
+      isOwn: false,
       caller: "one",
     });
-    await storages.acquire({ root: "s3://lake2", key: "t", options, caller: "one" });
+    await storages.acquire({ root: "s3://lake2", key: "t", options, isOwn: false, caller: "one" });
     assert.equal(opened.length, 3);
   });
 
   it("keep credentials that expire to their caller and their table", async () => {
     const { opened, storages } = world();
-    const wanted = { root: "s3://lake", key: "t", options: expiring("a", 3_600_000), caller: "one" };
+    const wanted = {
+      root: "s3://lake",
+      key: "t",
+      options: expiring("a", 3_600_000),
+      isOwn: false,
+      caller: "one",
+    };
     const first = await storages.acquire(wanted);
     const again = await storages.acquire({ ...wanted, options: expiring("b", 3_600_000) });
     assert.equal(first.storage, again.storage);
-    await storages.acquire({ ...wanted, caller: "other" });
+    await storages.acquire({ ...wanted, isOwn: false, caller: "other" });
     await storages.acquire({ ...wanted, key: "u" });
     assert.equal(opened.length, 3);
   });
 
   it("are opened with new credentials before the old ones expire, and closed when they are unused", async () => {
     const { opened, storages } = world();
-    const wanted = { root: "s3://lake", key: "t", options: expiring("a", 40), caller: "one" };
+    const wanted = { root: "s3://lake", key: "t", options: expiring("a", 40), isOwn: false, caller: "one" };
     const first = await storages.acquire(wanted);
     await new Promise((resolve) => setTimeout(resolve, 35));
     const renewed = await storages.acquire({ ...wanted, options: expiring("b", 3_600_000) });
@@ -71,7 +84,7 @@ describe("the open storages", () => {
       tries += 1;
       throw new Error("no such region");
     }, 60_000);
-    const wanted = { root: "s3://lake", key: "t", options: {}, caller: "one" };
+    const wanted = { root: "s3://lake", key: "t", options: {}, isOwn: false, caller: "one" };
     await assert.rejects(storages.acquire(wanted), /no such region/);
     await assert.rejects(storages.acquire(wanted), /no such region/);
     assert.equal(tries, 2);

@@ -1,16 +1,12 @@
 import { hash } from "node:crypto";
 import { SECRET_NAME } from "../../runtime/secret-name.ts";
-import type { StorageOptions } from "../dir/stores/storage-options.ts";
 import { expiryOf } from "./described-tables.ts";
-import type { RowStorage } from "./row-storage.ts";
+import type { RowStorage, StorageAccess } from "./row-storage.ts";
 
 /** Place of a table, and what opens it. */
-export interface WantedStorage {
-  /** `/`, or a bucket such as `s3://bucket`. */
-  readonly root: string;
+export interface WantedStorage extends StorageAccess {
   /** Key of the table's directory. */
   readonly key: string;
-  readonly options: StorageOptions;
   /** Text that is equal for the same caller alone. */
   readonly caller: string;
 }
@@ -42,7 +38,7 @@ const RENEW_SHARE = 0.2;
 
 /** Creates the open storages of a backend. */
 export function createRowStorages(
-  open: (root: string, options: StorageOptions) => Promise<RowStorage>,
+  open: (wanted: StorageAccess) => Promise<RowStorage>,
   idleMs: number,
 ): RowStorages {
   const entries = new Map<string, Entry>();
@@ -69,9 +65,9 @@ export function createRowStorages(
   }
   const timer = setInterval(tidy, Math.max(1_000, idleMs / 4)).unref();
 
-  function begin(key: string, { root, options }: WantedStorage): Entry {
-    const opening = open(root, options);
-    const expires = expiryOf(options);
+  function begin(key: string, wanted: WantedStorage): Entry {
+    const opening = open(wanted);
+    const expires = expiryOf(wanted.options);
     const left = expires === undefined ? Number.POSITIVE_INFINITY : expires - Date.now();
     const until = Date.now() + left - Math.min(RENEW_BEFORE_MS, left * RENEW_SHARE);
     const entry: Entry = { opening, users: 0, lastUsed: performance.now(), until, isGone: false };
@@ -124,11 +120,11 @@ export function createRowStorages(
  * Returns a text that is equal for the same storage and the same credentials. Credentials that expire are others for each description, so a
  * caller keeps those with which its table was opened until they are renewed.
  */
-function keyOf({ root, key, options, caller }: WantedStorage): string {
+function keyOf({ root, key, options, isOwn, caller }: WantedStorage): string {
   const expires = expiryOf(options) !== undefined;
   const names = Object.entries(options).filter(
     ([name]) => !expires || !(SECRET_NAME.test(name) || name === "expires_at_millis"),
   );
   const own = expires ? [caller, key] : [];
-  return hash("sha256", JSON.stringify([root, own, names.sort()]), "base64");
+  return hash("sha256", JSON.stringify([root, isOwn, own, names.sort()]), "base64");
 }

@@ -1,5 +1,7 @@
 import type { Call } from "../../../namespace/call/call.ts";
 import type { Identifier } from "../../../namespace/identifier.ts";
+import type { NativeTable } from "../engine/native/native.ts";
+import type { DatasetRef } from "../format/dataset.ts";
 
 /** A table as its catalog knows it. */
 export interface FoundTable {
@@ -49,6 +51,12 @@ export interface TableSource {
   dataState(table: FoundTable): Promise<DataState>;
   /** Checks that no symbolic link leads a table elsewhere. @throws LanceError InvalidInput */
   checkNoEscape(table: FoundTable): Promise<void>;
+  /**
+   * Checks the version at which a handle is, before its rows are read. Default: every version may be read.
+   *
+   * @throws LanceError PermissionDenied
+   */
+  checkVersion?(dataset: DatasetRef, native: Pick<NativeTable, "version">): Promise<void>;
   /**
    * Returns the key of the directory in which rows are staged.
    *

@@ -13,10 +13,10 @@ import { withoutEndSlashes } from "../end-slashes.ts";
  */
 export async function checkBasePaths(
   dataset: DatasetRef,
-  { basePaths }: Manifest,
+  manifest: Manifest,
   readPrevious: () => Promise<Manifest | undefined>,
 ): Promise<void> {
-  const foreign = basePaths.map(({ path }) => path).filter((path) => !isOwn(dataset, path));
+  const foreign = foreignBasePaths(dataset, manifest);
   if (foreign.length === 0) return;
   const known = new Set((await readPrevious())?.basePaths.map(({ path }) => path));
   const added = foreign.find((path) => !known.has(path));
@@ -25,6 +25,11 @@ export async function checkBasePaths(
     "PermissionDenied",
     `the staged manifest names ${JSON.stringify(added)}, which is outside of the table`,
   );
+}
+
+/** Returns the directories outside of its table that a manifest names. */
+export function foreignBasePaths(dataset: DatasetRef, { basePaths }: Manifest): string[] {
+  return basePaths.map(({ path }) => path).filter((path) => !isOwn(dataset, path));
 }
 
 /** Returns the key of a directory that a manifest names; undefined if it is in another storage. */

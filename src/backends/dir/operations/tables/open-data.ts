@@ -110,6 +110,7 @@ export async function openData(
       table = await engine.atVersion(lease.table, number);
     }
     await checked;
+    await tables.checkVersion?.(dataset, table ?? lease.table);
     if (table === undefined) return lease;
     const own = table;
     return {
