@@ -20,7 +20,11 @@ export async function* findGoneLeases({
   };
   for (const name of await listNames(store, directory)) {
     const location = isHashed(name) ? await noted(keyIn(directory, name)) : locationOf(name);
-    if (location === undefined) continue;
+    if (location === undefined) {
+      // An owner that gave its lease back after the deletion has made the directory again, without the location.
+      if (isHashed(name)) yield keyIn(directory, name);
+      continue;
+    }
     // A table that is being made has its row or its directory before anything works on it.
     if (await layout.exists(location)) continue;
     if ((await catalog.read()).ownerOf(location) === undefined) yield keyIn(directory, name);
