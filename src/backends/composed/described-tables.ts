@@ -6,6 +6,7 @@ import {
 } from "../../gen/lance/namespace/v1/table_pb.ts";
 import { type Call, copyCall } from "../../namespace/call/call.ts";
 import { demandsFreshness } from "../../namespace/call/freshness-headers.ts";
+import { expiryOf } from "../../namespace/credential-options.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import { type Identifier, joinIdentifier } from "../../namespace/identifier.ts";
 import type { Backend } from "../../namespace/lance-namespace.ts";
@@ -155,13 +156,6 @@ export function describedTable(
     isManaged: managedVersioning,
     response: response as DescribeTableResponse,
   };
-}
-
-/** Returns when credentials expire, in epoch milliseconds; undefined if they do not say. */
-export function expiryOf(options: StorageOptions): number | undefined {
-  const text = options["expires_at_millis"];
-  const time = text === undefined ? Number.NaN : Number(text);
-  return Number.isFinite(time) ? time : undefined;
 }
 
 /** Returns a text that is equal for calls of the same caller alone: it depends on everything that the upstream may ask for. */

@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
+import { EXPIRY_OPTION, expiryOf } from "../../namespace/credential-options.ts";
 import { SECRET_NAME } from "../../runtime/secret-name.ts";
-import { expiryOf } from "./described-tables.ts";
 import type { RowStorage, StorageAccess } from "./row-storage.ts";
 
 /** Place of a table, and what opens it. */
@@ -123,7 +123,7 @@ export function createRowStorages(
 function keyOf({ root, key, options, isOwn, caller }: WantedStorage): string {
   const expires = expiryOf(options) !== undefined;
   const names = Object.entries(options).filter(
-    ([name]) => !expires || !(SECRET_NAME.test(name) || name === "expires_at_millis"),
+    ([name]) => !expires || !(SECRET_NAME.test(name) || name === EXPIRY_OPTION),
   );
   const own = expires ? [caller, key] : [];
   return hash("sha256", JSON.stringify([root, isOwn, own, names.sort()]), "base64");

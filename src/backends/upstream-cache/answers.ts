@@ -1,4 +1,5 @@
 import { type DescMessage, type Message, toBinary } from "@bufbuild/protobuf";
+import { expiryOf } from "../../namespace/credential-options.ts";
 
 /** How long an answer may be used, in milliseconds since it was requested. */
 export interface Lifetime {
@@ -37,11 +38,8 @@ const TEMPORARY = /token|sas|signature|expir/i;
 
 /** Returns how long the credentials in an answer may be returned; 0 if they seem temporary but have no expiry. */
 function credentialsMs({ storageOptions = {} }: Answer): number {
-  const expiry = storageOptions["expires_at_millis"];
-  if (expiry !== undefined) {
-    const left = Number(expiry) - Date.now() - CREDENTIALS_MARGIN_MS;
-    return Math.max(left, 0);
-  }
+  const expiry = expiryOf(storageOptions);
+  if (expiry !== undefined) return Math.max(expiry - Date.now() - CREDENTIALS_MARGIN_MS, 0);
   return Object.keys(storageOptions).some((key) => TEMPORARY.test(key)) ? 0 : Number.POSITIVE_INFINITY;
 }
 

@@ -1,43 +1,26 @@
+import { EXPIRY_OPTION, inEverySpelling } from "../../../namespace/credential-options.ts";
 import type { Properties } from "./catalog.ts";
-
-/** Names of Lance's clients for a credential, the first by which the engine knows it. */
-const SPELLINGS: Readonly<Record<string, readonly string[]>> = {
-  aws_access_key_id: ["access_key_id"],
-  aws_secret_access_key: ["secret_access_key"],
-  aws_session_token: ["session_token"],
-  azure_storage_sas_token: ["azure_storage_sas_key", "sas_key", "sas_token"],
-};
-
-/** Name of the option with the end of credentials, in epoch milliseconds. */
-const EXPIRY = "expires_at_millis";
 
 /** Names of Iceberg's REST API, and the options that they become. */
 const ICEBERG: Readonly<Record<string, string>> = {
   "s3.access-key-id": "aws_access_key_id",
   "s3.secret-access-key": "aws_secret_access_key",
   "s3.session-token": "aws_session_token",
-  "s3.session-token-expires-at-ms": EXPIRY,
+  "s3.session-token-expires-at-ms": EXPIRY_OPTION,
   "s3.endpoint": "aws_endpoint",
   "s3.region": "aws_region",
   "s3.client.region": "aws_region",
   "client.region": "aws_region",
   "gcs.oauth2.token": "google_storage_token",
-  "gcs.oauth2.token-expires-at": EXPIRY,
+  "gcs.oauth2.token-expires-at": EXPIRY_OPTION,
   "adls.account-name": "azure_storage_account_name",
 };
 
 /** Options whose name ends with the host of the account. */
 const OF_HOST: readonly (readonly [prefix: string, name: string])[] = [
   ["adls.sas-token.", "azure_storage_sas_token"],
-  ["adls.sas-token-expires-at-ms.", EXPIRY],
+  ["adls.sas-token-expires-at-ms.", EXPIRY_OPTION],
 ];
-
-/** Returns options in which each credential has every name that clients know. */
-export function inEverySpelling(options: Properties): Properties {
-  const entries = Object.entries(options);
-  const others = entries.flatMap(([name, value]) => (SPELLINGS[name] ?? []).map((other) => [other, value]));
-  return Object.fromEntries([...others, ...entries]);
-}
 
 /** A part of the configuration that a catalog of Iceberg's family returns. */
 export interface PrefixedConfig {

@@ -1,10 +1,10 @@
 import type { Call } from "../../../namespace/call/call.ts";
+import { EXPIRY_OPTION, inEverySpelling } from "../../../namespace/credential-options.ts";
 import { isLanceError, LanceError } from "../../../namespace/errors.ts";
 import { type Identifier, sameIdentifier } from "../../../namespace/identifier.ts";
 import { objectIn, objectsIn, propertiesIn, textIn } from "../base/answers.ts";
 import type { Catalog, CatalogTable, NewTable, PageRequest, Properties } from "../base/catalog.ts";
 import { shown } from "../base/checks.ts";
-import { inEverySpelling } from "../base/credentials.ts";
 import { createFacts } from "../base/facts.ts";
 import type { Json, JsonClient, JsonRequest } from "../base/json-client.ts";
 
@@ -199,7 +199,7 @@ function optionsOf(answer: Json): Properties {
     aws_session_token: textIn(aws, "session_token"),
     azure_storage_sas_token: textIn(azure, "sas_token"),
     google_storage_token: textIn(gcp, "oauth_token"),
-    expires_at_millis: typeof expiry === "number" ? String(expiry) : undefined,
+    [EXPIRY_OPTION]: typeof expiry === "number" ? String(expiry) : undefined,
   };
   const given = Object.entries(options).filter((entry): entry is [string, string] => Boolean(entry[1]));
   return inEverySpelling(Object.fromEntries(given));

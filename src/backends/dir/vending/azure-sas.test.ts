@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { BlobServiceClient } from "@azure/storage-blob";
 import { afterEach, describe, it, vi } from "vitest";
+import { inEverySpelling } from "../../../namespace/credential-options.ts";
 import { isLanceError } from "../../../namespace/errors.ts";
 import { createSasSource } from "./azure-sas.ts";
-import { inEverySpelling } from "./spellings.ts";
 
 const DURATION_MS = 3_600_000;
 const SECRET = Buffer.from("not a real key");

@@ -1,9 +1,9 @@
 import type { Call } from "../../../namespace/call/call.ts";
+import { EXPIRY_OPTION, inEverySpelling } from "../../../namespace/credential-options.ts";
 import { createTokenCache, type Token } from "../../upstream-identity/token-cache.ts";
 import { boundedForAll } from "../stores/bounded-requests.ts";
 import { toStoreError } from "../stores/failure.ts";
 import type { StorageOptions } from "../stores/storage-options.ts";
-import { inEverySpelling } from "./spellings.ts";
 
 /** Kinds of permissions that credentials carry; each includes those before it. */
 export const PERMISSIONS = ["read", "write", "manage"] as const;
@@ -70,7 +70,7 @@ export function createVendor(options: VendorOptions): Vendor {
       const { value, expiresAt } = await issueInTime(() => source.issue(key, permission));
       const ends = Number.isFinite(expiresAt);
       const spelled = inEverySpelling(value);
-      return { value: ends ? { ...spelled, expires_at_millis: String(expiresAt) } : spelled, expiresAt };
+      return { value: ends ? { ...spelled, [EXPIRY_OPTION]: String(expiresAt) } : spelled, expiresAt };
     },
     renewBeforeMs: RENEW_BEFORE_MS,
     maxTokens,
