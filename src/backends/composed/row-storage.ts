@@ -1,6 +1,4 @@
-import { createPartBufferPool } from "../../arrow/ipc/part-buffer.ts";
 import type { Exclusion } from "../dir/concurrency/exclusion.ts";
-import { createEngineTurns } from "../dir/concurrency/turns.ts";
 import { defaultCacheSizes } from "../dir/engine/cache-sizes.ts";
 import { createEngine } from "../dir/engine/engine.ts";
 import type { ObjectStore } from "../dir/format/storage.ts";
@@ -8,9 +6,9 @@ import { createStorageClock, MACHINE_CLOCK } from "../dir/format/storage-clock.t
 import { createEmbeddedEngine } from "../dir/jobs/engine/embedded-engine.ts";
 import { createJobs, type Jobs } from "../dir/jobs/jobs.ts";
 import { createDataOperations, type RowsContext } from "../dir/operations/data-operations.ts";
-import { createReadAhead, DEFAULT_READ_AHEAD_BYTES } from "../dir/operations/read/read-ahead.ts";
 import { createMergeLocks, type MergeLocks } from "../dir/operations/rows/merge-locks.ts";
 import { createMultipartWrites } from "../dir/operations/rows/multipart.ts";
+import { workLimitsOf } from "../dir/operations/work-limits.ts";
 import { openStore } from "../dir/stores/open-store.ts";
 import type { StorageOptions } from "../dir/stores/storage-options.ts";
 import { createBaseCheck } from "./allowed-locations.ts";
@@ -44,19 +42,13 @@ const SHARES = 8;
 
 /** Creates the parts that all storages of a backend share. */
 export function createSharedParts(options: ComposedBackendOptions, exclusion: Exclusion): SharedParts {
-  const { log, maxUploadBytes = 1024 ** 3 } = options;
+  const { log } = options;
   return {
     ...exclusion,
     log,
     embedded: createEmbeddedEngine(),
     jobs: createJobs({ store: NO_JOB_RECORDS, clock: MACHINE_CLOCK, log }),
-    engineTurns: options.engineTurns ?? createEngineTurns(options.workers),
-    maxUploadBytes,
-    uploadPartBytes: options.uploadPartBytes ?? 32 * 1024 ** 2,
-    uploadBuffers: createPartBufferPool(maxUploadBytes),
-    readAhead: options.readAhead ?? createReadAhead({ maxBytes: DEFAULT_READ_AHEAD_BYTES }),
-    maxPageSize: options.maxPageSize ?? 10_000,
-    maxSearchExpansions: options.maxSearchExpansions ?? 500,
+    ...workLimitsOf(options, options.workers),
     managedVersioning: false,
     clientStorageOptions: {},
   };

@@ -1,4 +1,3 @@
-import { createPartBufferPool } from "../../arrow/ipc/part-buffer.ts";
 import type { ChangeContext } from "./batch/change-context.ts";
 import { createJournal } from "./batch/journal.ts";
 import { createWorkNotes } from "./batch/work-notes.ts";
@@ -10,7 +9,6 @@ import { createManifestTable } from "./catalog/manifest/manifest-table.ts";
 import { PROPERTY_LIMITS } from "./catalog/state/properties-size.ts";
 import { createStaleness } from "./concurrency/allow-staleness.ts";
 import { createExclusion } from "./concurrency/exclusion.ts";
-import { createEngineTurns } from "./concurrency/turns.ts";
 import { createEngine } from "./engine/engine.ts";
 import { checkTemporaryDirectory } from "./engine/temporary-directory.ts";
 import { keyIn, type ObjectStore } from "./format/storage.ts";
@@ -20,8 +18,8 @@ import { createJobs } from "./jobs/jobs.ts";
 import { MAX_RUNNING_JOBS } from "./jobs/running-jobs.ts";
 import { createJobStore, JOBS_DIRECTORY } from "./jobs/store.ts";
 import type { DirContext } from "./operations/context.ts";
-import { createReadAhead, DEFAULT_READ_AHEAD_BYTES } from "./operations/read/read-ahead.ts";
 import { createCatalogTables } from "./operations/tables/source/catalog-tables.ts";
+import { workLimitsOf } from "./operations/work-limits.ts";
 import type { DirectoryBackendOptions } from "./options.ts";
 import { openStore } from "./stores/open-store.ts";
 
@@ -59,7 +57,6 @@ export async function openDirectory(options: DirectoryBackendOptions): Promise<O
     tableIdleMs: idleMs,
     indexCacheBytes,
     metadataCacheBytes,
-    maxUploadBytes = 1024 ** 3,
     shared,
   } = options;
   await checkTemporaryDirectory();
@@ -103,6 +100,7 @@ export async function openDirectory(options: DirectoryBackendOptions): Promise<O
     log,
     maxRunning,
   });
+  const limits = workLimitsOf(options, shared?.workers);
   const changes: ChangeContext = {
     catalog,
     layout,
@@ -114,7 +112,7 @@ export async function openDirectory(options: DirectoryBackendOptions): Promise<O
     store,
     reindexed: new Set(),
     ...exclusion,
-    engineTurns: options.engineTurns ?? createEngineTurns(shared?.workers),
+    engineTurns: limits.engineTurns,
     clock,
     log,
   };
@@ -123,13 +121,8 @@ export async function openDirectory(options: DirectoryBackendOptions): Promise<O
     cluster: await openClusterOf(options, store, jobsDirectory),
     ...changes,
     tables: createCatalogTables(changes),
-    maxUploadBytes,
-    uploadPartBytes: options.uploadPartBytes ?? 32 * 1024 ** 2,
-    uploadBuffers: createPartBufferPool(maxUploadBytes),
+    ...limits,
     fillCache: fillingCache(options, opened.engineOptions),
-    readAhead: options.readAhead ?? createReadAhead({ maxBytes: DEFAULT_READ_AHEAD_BYTES }),
-    maxPageSize: options.maxPageSize ?? 10_000,
-    maxSearchExpansions: options.maxSearchExpansions ?? 500,
     managedVersioning: options.managedVersioning ?? false,
     clientStorageOptions: { ...clientOptions, ...options.clientStorageOptions },
     vendor: options.vendor,

@@ -2,17 +2,16 @@ import type { Logger } from "pino";
 import type { NameRule } from "../../namespace/identifier.ts";
 import type { SharedDatabase } from "../../runtime/threads/sharing.ts";
 import type { BucketCache } from "./cache/join-cache.ts";
-import type { Turns } from "./concurrency/turns.ts";
 import type { ClusterOptions } from "./jobs/ray/cluster.ts";
-import type { ReadAhead } from "./operations/read/read-ahead.ts";
 import type { AutoRefreshTimes } from "./operations/views/auto-refresh.ts";
+import type { WorkLimitOptions } from "./operations/work-limits.ts";
 import type { OpenedStore } from "./stores/open-store.ts";
 import type { StorageOptions } from "./stores/storage-options.ts";
 import type { UpkeepOptions } from "./upkeep/upkeep.ts";
 import type { Vendor } from "./vending/vendor.ts";
 
 /** Options of {@link createDirectoryBackend}. */
-export interface DirectoryBackendOptions {
+export interface DirectoryBackendOptions extends WorkLimitOptions {
   /**
    * Directory of the catalog: an absolute path, a path relative to the working directory, or a URI such as
    * `s3://bucket/prefix`, `gs://bucket/prefix` or `az://container/prefix`.
@@ -44,14 +43,6 @@ export interface DirectoryBackendOptions {
   /** Whether nothing may be written, not even by the upkeep of tables. Default: false. */
   readonly readOnly?: boolean | undefined;
   readonly log: Logger;
-  /** Largest upload, before and after it is unpacked, in bytes. Default: 1 GiB. */
-  readonly maxUploadBytes?: number | undefined;
-  /** Size of the parts in which a longer upload is written, in bytes. Default: 32 MiB. */
-  readonly uploadPartBytes?: number | undefined;
-  /** Memory for open query results, which several backends may share. Default: 128 MiB of its own. */
-  readonly readAhead?: ReadAhead | undefined;
-  /** The turns of work that may hold a thread of the engine for long. Default: the directory has its own. */
-  readonly engineTurns?: Turns | undefined;
   /** Size of the engine's cache of index data, in bytes. Default: {@link defaultCacheSizes} of a worker. */
   readonly indexCacheBytes?: number | undefined;
   /** Size of the engine's cache of file metadata, in bytes. Default: {@link defaultCacheSizes} of a worker. */
@@ -60,8 +51,6 @@ export interface DirectoryBackendOptions {
   readonly maxOpenTables?: number | undefined;
   /** How long an unused table stays open, in milliseconds. Default: 10 minutes. */
   readonly tableIdleMs?: number | undefined;
-  /** Maximum number of entries of a page of a listing. Default: 10,000. */
-  readonly maxPageSize?: number | undefined;
   /**
    * Whether clients are told to commit with CreateTableVersion. A table's property `table_version_tracking_enabled`
    * (`true` or anything else) overrides it. Default: false.
@@ -82,8 +71,6 @@ export interface DirectoryBackendOptions {
    * 64 MiB.
    */
   readonly maxCatalogPropertiesBytes?: number | undefined;
-  /** Maximum number of words to which the fuzzy conditions of a search may expand together. Default: 500. */
-  readonly maxSearchExpansions?: number | undefined;
   /** Whether the manifest of the catalog is compacted and pruned in the background. Default: true. */
   readonly maintenance?: boolean | undefined;
   /** How tables are looked after in the background, if the directory can be written. Default: they are not. */
