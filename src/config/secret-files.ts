@@ -1,4 +1,4 @@
-import { readText } from "../runtime/files/files-in-time.ts";
+import { readOptionFile } from "./option-file.ts";
 import { type OptionSpec, UsageError } from "./option-spec.ts";
 
 /** Texts for an option, and the name of their place in errors. */
@@ -42,9 +42,7 @@ function nameOf(text: string): string {
 }
 
 async function contentOf(path: string, source: string): Promise<string> {
-  const text = await readText(path).catch((cause: NodeJS.ErrnoException) => {
-    throw new UsageError(`${source} ${path} cannot be read: ${cause.code ?? cause.message}`, { cause });
-  });
+  const text = await readOptionFile(source, path);
   const content = text.replace(/\r?\n$/, "");
   if (content === "") throw new UsageError(`${source} ${path} is empty`);
   return content;

@@ -19,6 +19,7 @@ import type { UploadContext } from "../dir/operations/context.ts";
 import { acceptExisting } from "../dir/operations/rows/create-table.ts";
 import { writeFirst } from "../dir/operations/rows/first-version.ts";
 import { type ReceivedRows, receiveRows } from "../dir/operations/rows/received-rows.ts";
+import { tableExists } from "../dir/operations/tables/naming/object-names.ts";
 import { isWritten } from "../dir/operations/tables/table-data.ts";
 import {
   callOfGateway,
@@ -208,8 +209,4 @@ function placeTaken(id: Identifier): LanceError {
     "InvalidTableState",
     `the upstream catalog has given '${name}' a place that has the data of another table; register that data, or take another name`,
   );
-}
-
-function tableExists(id: Identifier): LanceError {
-  return new LanceError("TableAlreadyExists", `Table '${joinIdentifier(id)}' already exists`);
 }

@@ -138,14 +138,13 @@ async function reasonOfNoChanges(options: AccessOptions): Promise<string> {
   if (options.readOnly) return "the gateway is read-only";
   const file = requireFile(options);
   // The file is replaced by another one beside it, where its links lead to.
-  for (const pathOf of [async () => dirname(await targetOf(file)), async () => file])
-    try {
-      await access(await pathOf(), constants.W_OK);
-    } catch (error) {
-      const { code } = error as NodeJS.ErrnoException;
-      return `the gateway may not write the file of keys (${code}); lance-gateway keys changes it where it comes from`;
-    }
-  return "";
+  try {
+    for (const path of [dirname(await targetOf(file)), file]) await access(path, constants.W_OK);
+    return "";
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    return `the gateway may not write the file of keys (${code}); lance-gateway keys changes it where it comes from`;
+  }
 }
 
 async function requireWritable(options: AccessOptions): Promise<string> {

@@ -1,8 +1,7 @@
 import type { Logger } from "pino";
-import { UsageError } from "../../config/option-spec.ts";
+import { readOptionFile } from "../../config/option-file.ts";
 import type { ServeOptions } from "../../config/options/groups.ts";
 import type { Authorizer } from "../../namespace/authorizer.ts";
-import { readText } from "../../runtime/files/files-in-time.ts";
 import { openFollowed, stampOfFiles } from "../../runtime/files/follow.ts";
 
 /** Options about the server of Open Policy Agent, beside its address. */
@@ -20,7 +19,7 @@ export async function openOpa(address: string, options: OpaOptions, log: Logger)
   const { opaTokenFile, opaCaFile, opaTimeoutMs: timeoutMs, opaCacheMs: maxAgeMs } = options;
   const { origin, pathname } = new URL(address);
   const url = pathname === "/" ? `${origin}${DEFAULT_PATH}` : address;
-  const ca = opaCaFile === undefined ? undefined : await readOption("--opa-ca-file", opaCaFile);
+  const ca = opaCaFile === undefined ? undefined : await readOptionFile("--opa-ca-file", opaCaFile);
   const token = opaTokenFile === undefined ? undefined : await openToken(opaTokenFile, log);
   const { createOpaServer } = await import("../../auth/opa/server.ts");
   const { createOpaAuthorizer } = await import("../../auth/opa/opa.ts");
@@ -48,7 +47,7 @@ async function openToken(path: string, log: Logger) {
   let token: string;
   const { first, close } = await openFollowed({
     stamp: () => stampOfFiles([path]),
-    read: async () => (await readOption("--opa-token-file", path)).trim(),
+    read: async () => (await readOptionFile("--opa-token-file", path)).trim(),
     take(changed) {
       token = changed;
     },
@@ -56,10 +55,4 @@ async function openToken(path: string, log: Logger) {
   });
   token = first;
   return { read: () => token, close };
-}
-
-async function readOption(flag: string, path: string): Promise<string> {
-  return readText(path).catch((error: NodeJS.ErrnoException) => {
-    throw new UsageError(`${flag} ${path} cannot be read: ${error.code ?? error.message}`, { cause: error });
-  });
 }

@@ -1,9 +1,9 @@
 import type { ClusterOptions } from "../../backends/dir/jobs/ray/cluster.ts";
+import { readOptionFile } from "../../config/option-file.ts";
 import { UsageError } from "../../config/option-spec.ts";
 import type { ServeOptions } from "../../config/options/groups.ts";
 import { CLUSTER_KINDS } from "../../config/options/job-engine.ts";
 import type { ClusterRuns } from "../../namespace/figures/cluster-runs.ts";
-import { readText } from "../../runtime/files/files-in-time.ts";
 import { isJsonObject } from "../../runtime/json.ts";
 import { required } from "../access/upstream-identity.ts";
 
@@ -32,10 +32,7 @@ export async function clusterOf(
 }
 
 async function textOf(path: string, flag: string): Promise<string> {
-  const text = await readText(path).catch((error: NodeJS.ErrnoException) => {
-    throw new UsageError(`${flag} ${path} cannot be read: ${error.code ?? error.message}`);
-  });
-  const content = text.trim();
+  const content = (await readOptionFile(flag, path)).trim();
   if (content === "") throw new UsageError(`${flag} ${path} is empty`);
   return content;
 }

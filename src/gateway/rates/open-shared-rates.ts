@@ -1,10 +1,10 @@
 import type { Logger } from "pino";
+import { readOptionFile } from "../../config/option-file.ts";
 import { UsageError } from "../../config/option-spec.ts";
 import type { ServeOptions } from "../../config/options/groups.ts";
 import { guardServer } from "../../pipeline/limits/bucket-server.ts";
 import type { CallerCounters } from "../../pipeline/limits/caller-limits.ts";
 import { createSharedBuckets } from "../../pipeline/limits/shared-buckets.ts";
-import { readText } from "../../runtime/files/files-in-time.ts";
 
 /** Rates that a gateway shares with others. */
 export interface SharedRates {
@@ -45,8 +45,8 @@ export async function openSharedRates(
   if (rateLimits.length === 0) throw new UsageError("--rate-limit-redis requires --rate-limit");
   if (caFile !== undefined && !url.startsWith("rediss:"))
     throw new UsageError("--rate-limit-redis-ca requires --rate-limit-redis rediss://…");
-  if (passwordFile !== undefined) await readOption("--rate-limit-redis-password-file", passwordFile);
-  const ca = caFile === undefined ? undefined : await readOption("--rate-limit-redis-ca", caFile);
+  if (passwordFile !== undefined) await readOptionFile("--rate-limit-redis-password-file", passwordFile);
+  const ca = caFile === undefined ? undefined : await readOptionFile("--rate-limit-redis-ca", caFile);
   const { connectBuckets } = await import("./redis-buckets.ts");
   const buckets = await connectBuckets({ url, passwordFile, ca, prefix });
   const server = guardServer(buckets, { log, onFailure });
@@ -60,10 +60,4 @@ export async function openSharedRates(
     },
     close: buckets.close,
   };
-}
-
-async function readOption(flag: string, file: string): Promise<string> {
-  return readText(file).catch((error: NodeJS.ErrnoException) => {
-    throw new UsageError(`${flag} ${file} cannot be read: ${error.code ?? error.message}`);
-  });
 }
