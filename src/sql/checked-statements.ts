@@ -1,4 +1,5 @@
 import { LanceError } from "../namespace/errors.ts";
+import { putNewest } from "../runtime/put-newest.ts";
 import type { Conversation } from "./conversation.ts";
 import { checkTree } from "./tree/check.ts";
 import { type NamedTables, replaceTables } from "./tree/tables.ts";
@@ -37,10 +38,7 @@ export function createCheckedStatements(): CheckedStatements {
     JSON.stringify([namespacePath, statement]);
 
   function keep(key: string, checked: CheckedStatement): void {
-    kept.delete(key);
-    if (key.length <= MAX_KEPT_LENGTH) kept.set(key, checked);
-    const [oldest] = kept.keys();
-    if (kept.size > KEPT && oldest !== undefined) kept.delete(oldest);
+    if (key.length <= MAX_KEPT_LENGTH) putNewest(kept, key, checked, KEPT);
   }
   return {
     known(statement, namespacePath) {

@@ -1,3 +1,4 @@
+import { putNewest } from "../../runtime/put-newest.ts";
 import type { Exclusion } from "../dir/concurrency/exclusion.ts";
 import { defaultCacheSizes } from "../dir/engine/cache-sizes.ts";
 import { createEngine } from "../dir/engine/engine.ts";
@@ -106,13 +107,7 @@ function createTableLocks(store: ObjectStore): MergeLocks {
     async withLock(location, signal, work) {
       const locks =
         ofTables.get(location) ?? createMergeLocks(location, store, createStorageClock(store, location));
-      ofTables.delete(location);
-      ofTables.set(location, locks);
-      const [oldest] = ofTables;
-      if (ofTables.size > MAX_LOCKS && oldest !== undefined) {
-        ofTables.delete(oldest[0]);
-        void oldest[1].close();
-      }
+      void putNewest(ofTables, location, locks, MAX_LOCKS)?.close();
       return locks.withLock("table", signal, work);
     },
     async close() {

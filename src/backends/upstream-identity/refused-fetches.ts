@@ -1,4 +1,5 @@
 import { LanceError } from "../../namespace/errors.ts";
+import { putNewest } from "../../runtime/put-newest.ts";
 import { type CellShape, type KeyedCells, openCells } from "../../runtime/threads/keyed-cells.ts";
 import { backoffMs } from "../../runtime/time/backoff.ts";
 
@@ -83,10 +84,7 @@ export function createRefusedFetches({
         numbers[at + 1] = pauseMs;
         numbers[at + 2] = placeOf(error);
       });
-      errors.delete(key);
-      errors.set(key, error);
-      const [oldest] = errors.keys();
-      if (errors.size > MAX_SUBJECTS && oldest !== undefined) errors.delete(oldest);
+      putNewest(errors, key, error, MAX_SUBJECTS);
     },
     clear(subject) {
       end(PROVIDER);

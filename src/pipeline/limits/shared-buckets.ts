@@ -1,4 +1,5 @@
 import { hash } from "node:crypto";
+import { putNewest } from "../../runtime/put-newest.ts";
 import { monotonicNow } from "../../runtime/time/monotonic.ts";
 import type { GuardedServer } from "./bucket-server.ts";
 import type { Rate, TokenBuckets } from "./token-buckets.ts";
@@ -50,9 +51,7 @@ export function createSharedBuckets(options: SharedBucketsOptions): TokenBuckets
     const share = shares.get(key) ?? {
       ...{ tokens: 0, until: 0, goneAt: 0, emptyUntil: 0, size: 1, waiting: 0, flight: undefined },
     };
-    shares.delete(key);
-    shares.set(key, share);
-    if (shares.size > maxKeys) shares.delete(shares.keys().next().value as string);
+    putNewest(shares, key, share, maxKeys);
     return share;
   }
 

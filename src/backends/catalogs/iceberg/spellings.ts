@@ -1,4 +1,5 @@
 import type { Identifier } from "../../../namespace/identifier.ts";
+import { putNewest } from "../../../runtime/put-newest.ts";
 
 /** How long a spelling counts as the canonical one, in milliseconds. */
 const MEMORY_MS = 60_000;
@@ -15,13 +16,7 @@ export function createSpellings(now: () => number = Date.now): Spellings {
   const known = new Map<string, number>();
   const keyOf = (id: Identifier) => id.join("$");
   return {
-    confirm(id) {
-      const key = keyOf(id);
-      known.delete(key);
-      known.set(key, now() + MEMORY_MS);
-      const [oldest] = known.keys();
-      if (known.size > MAX_SPELLINGS && oldest !== undefined) known.delete(oldest);
-    },
+    confirm: (id) => void putNewest(known, keyOf(id), now() + MEMORY_MS, MAX_SPELLINGS),
     isConfirmed: (id) => (known.get(keyOf(id)) ?? 0) > now(),
   };
 }

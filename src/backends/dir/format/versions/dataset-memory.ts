@@ -1,3 +1,4 @@
+import { putNewest } from "../../../../runtime/put-newest.ts";
 import type { ObjectStore } from "../storage.ts";
 
 /** Default number of datasets of a store that are remembered. */
@@ -23,12 +24,7 @@ export function createDatasetMemory<T>(max = MAX_DATASETS): DatasetMemory<T> {
     set(store, directory, value) {
       const values = stores.get(store) ?? new Map<string, T>();
       stores.set(store, values);
-      values.delete(directory);
-      values.set(directory, value);
-      for (const oldest of values.keys()) {
-        if (values.size <= max) break;
-        values.delete(oldest);
-      }
+      putNewest(values, directory, value, max);
     },
     forget: (store, directory) => void stores.get(store)?.delete(directory),
   };
