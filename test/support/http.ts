@@ -9,7 +9,8 @@ export interface RawRequest {
   readonly headers?: Readonly<Record<string, string>>;
   /** Bytes are sent with their length, an iterable is sent chunked. */
   readonly body?: string | Uint8Array | AsyncIterable<Uint8Array>;
-  readonly agent?: Agent;
+  /** Default: connections are kept. */
+  readonly agent?: Agent | false;
 }
 
 /** An answer that was read to its end. */

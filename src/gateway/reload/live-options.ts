@@ -1,6 +1,6 @@
 import type { OptionSpec } from "../../config/option-spec.ts";
+import { TOKEN_OPTIONS } from "../../config/options/access/tokens.ts";
 import { SERVE_OPTIONS, type ServeOptions } from "../../config/options/groups.ts";
-import { TOKEN_OPTIONS } from "../../config/options/tokens.ts";
 
 type Name = keyof ServeOptions;
 

@@ -1,6 +1,6 @@
-import { parseGrant, parseIssuer, parseOpenIdScope, parseServerAddress } from "../issuers.ts";
-import type { OptionTable } from "../option-spec.ts";
-import { parseSwitch, parseText } from "../parsers.ts";
+import { parseGrant, parseIssuer, parseOpenIdScope, parseServerAddress } from "../../issuers.ts";
+import type { OptionTable } from "../../option-spec.ts";
+import { parseSwitch, parseText } from "../../parsers.ts";
 
 /** Options about tokens, and about the roles of callers whose credentials come from elsewhere (docs/security.md#tokens). */
 export const TOKEN_OPTIONS = {

@@ -1,6 +1,6 @@
-import { parseServerAddress } from "../issuers.ts";
-import { type OptionTable, UsageError } from "../option-spec.ts";
-import { parseChoice, parseDuration, parseSwitch, parseText } from "../parsers.ts";
+import { parseServerAddress } from "../../issuers.ts";
+import { type OptionTable, UsageError } from "../../option-spec.ts";
+import { parseChoice, parseDuration, parseSwitch, parseText } from "../../parsers.ts";
 
 /** Options that decide who may call, and what callers may do (docs/security.md). */
 export const SECURITY_OPTIONS = {

@@ -1,5 +1,5 @@
-import { type OptionTable, REMOTE_KINDS } from "../option-spec.ts";
-import { parseChoice, parseSwitch, parseText } from "../parsers.ts";
+import { type OptionTable, REMOTE_KINDS } from "../../option-spec.ts";
+import { parseChoice, parseSwitch, parseText } from "../../parsers.ts";
 
 /** Options for tokens of a provider. */
 const TOKEN_REQUEST = { flag: "upstream-identity", is: ["client-credentials", "token-exchange"] } as const;

@@ -1,5 +1,5 @@
-import type { OptionTable } from "../option-spec.ts";
-import { parseInteger, parseSize, parseSwitch, parseText } from "../parsers.ts";
+import type { OptionTable } from "../../option-spec.ts";
+import { parseInteger, parseSize, parseSwitch, parseText } from "../../parsers.ts";
 
 /** Options of the audit log (docs/audit.md). */
 export const AUDIT_OPTIONS = {

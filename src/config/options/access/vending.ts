@@ -1,5 +1,5 @@
-import { type OptionTable, UsageError } from "../option-spec.ts";
-import { parseAge, parseChoice, parseText } from "../parsers.ts";
+import { type OptionTable, UsageError } from "../../option-spec.ts";
+import { parseAge, parseChoice, parseText } from "../../parsers.ts";
 
 /** Shortest and longest life of a session of AWS, in milliseconds. */
 const DURATIONS = [15 * 60_000, 12 * 3_600_000] as const;

@@ -1,5 +1,5 @@
-import type { OptionTable } from "../option-spec.ts";
-import { parseCertificateRole, parseText } from "../parsers.ts";
+import type { OptionTable } from "../../option-spec.ts";
+import { parseCertificateRole, parseText } from "../../parsers.ts";
 
 /** Options of encryption on the gateway's port, and of callers with certificates (docs/security.md#tls). */
 export const TLS_OPTIONS = {
