@@ -7,7 +7,7 @@ import { DriverService } from "../gen/lance/gateway/v1/driver_pb.ts";
 import { LanceDbService } from "../gen/lance/gateway/v1/lancedb_pb.ts";
 import { SqlService } from "../gen/lance/gateway/v1/sql_pb.ts";
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
-import { type ByteBudget, createByteBudget } from "../namespace/byte-budget.ts";
+import { type ByteBudget, createByteBudget } from "../namespace/memory/byte-budget.ts";
 import type { Service } from "../namespace/service.ts";
 import type { Metrics } from "../observability/metrics/metrics.ts";
 import { createService, type ServiceOptions } from "../pipeline/create-service.ts";

@@ -46,7 +46,9 @@ it("serves the same at --sql-port, and names that port if it is in use", async (
   }
   await assert.rejects(startGateway(options, log), { code: "EADDRINUSE", port: sqlPort });
   await gateway.close("cut off");
-  await assert.rejects(sendHttp(sqlPort, { method: "GET", path: "/healthz", agent: false }), { code: "ECONNREFUSED" });
+  await assert.rejects(sendHttp(sqlPort, { method: "GET", path: "/healthz", agent: false }), {
+    code: "ECONNREFUSED",
+  });
 });
 
 describe("a changed configuration", () => {

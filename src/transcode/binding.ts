@@ -2,9 +2,9 @@ import { create, type DescField, type DescMessage, type DescMethod, type Message
 import type { Dialect } from "../dialects/dialect.ts";
 import type { HttpRule } from "../gen/google/api/http_pb.ts";
 import { rest_method } from "../gen/lance/namespace/v1/options_pb.ts";
+import { passedBody } from "../namespace/messages/passed-answer.ts";
 import { parseTemplate, type Template } from "../namespace/operations/template.ts";
 import { optionOf } from "../namespace/option.ts";
-import { passedBody } from "../namespace/passed-answer.ts";
 import type { Steps } from "../runtime/pace.ts";
 import { createBodyReader, type JsonBody } from "./body.ts";
 import { HTTP_BODY, type MessageRecord } from "./descriptors.ts";

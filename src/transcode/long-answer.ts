@@ -1,6 +1,6 @@
 import { create, type Message } from "@bufbuild/protobuf";
 import type { UpstreamForm } from "../dialects/upstream.ts";
-import { passedAnswer } from "../namespace/passed-answer.ts";
+import { passedAnswer } from "../namespace/messages/passed-answer.ts";
 import { type Steps, stepsOf } from "../runtime/pace.ts";
 import { isWrapped, notJson, unreadable } from "./answer.ts";
 import type { ClientBinding } from "./client-binding.ts";

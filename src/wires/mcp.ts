@@ -1,12 +1,12 @@
 import { create } from "@bufbuild/protobuf";
 import type { FastifyPluginCallback, FastifyReply, FastifyRequest } from "fastify";
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
-import { createByteBudget, DEFAULT_MAX_MESSAGE_BYTES } from "../namespace/byte-budget.ts";
 import { createCall } from "../namespace/call/call.ts";
 import { senderKey } from "../namespace/call/caller-key.ts";
 import type { AnswerMcp, McpCaller } from "../namespace/call/mcp-caller.ts";
 import { isRefused } from "../namespace/call/reception.ts";
 import { LanceError } from "../namespace/errors.ts";
+import { createByteBudget, DEFAULT_MAX_MESSAGE_BYTES } from "../namespace/memory/byte-budget.ts";
 import { signalOf } from "../runtime/time/late-signal.ts";
 import { parseJson } from "../transcode/json/text.ts";
 import { noteCall, originOf } from "./arrival.ts";

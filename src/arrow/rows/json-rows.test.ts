@@ -17,8 +17,8 @@ import {
   vectorFromArray,
 } from "apache-arrow";
 import { test } from "vitest";
-import { createByteBudget } from "../../namespace/byte-budget.ts";
 import { isLanceError } from "../../namespace/errors.ts";
+import { createByteBudget } from "../../namespace/memory/byte-budget.ts";
 import { toJsonRows } from "./json-rows.ts";
 import { shortest } from "./row-texts.ts";
 import { wholeMessages } from "./whole-messages.ts";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
 import { createQueryResult } from "../../client/rows/query-result.ts";
-import { createByteBudget } from "../../namespace/byte-budget.ts";
 import { isLanceError } from "../../namespace/errors.ts";
+import { createByteBudget } from "../../namespace/memory/byte-budget.ts";
 import { toCsv } from "./csv-rows.ts";
 import { toJsonRows } from "./json-rows.ts";
 import { wholeMessages } from "./whole-messages.ts";

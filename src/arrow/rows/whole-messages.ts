@@ -1,5 +1,5 @@
-import type { ByteHold } from "../../namespace/byte-budget.ts";
 import { LanceError } from "../../namespace/errors.ts";
+import type { ByteHold } from "../../namespace/memory/byte-budget.ts";
 import { createByteReader } from "../ipc/byte-reader.ts";
 import { readMetadata } from "../ipc/file.ts";
 import { malformed, parseMessageHead } from "../ipc/message.ts";

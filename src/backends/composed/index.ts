@@ -21,7 +21,11 @@ import {
 import { factsOf, isReadOperation, METHODS } from "../../namespace/operations/operations.ts";
 import { createExclusion } from "../dir/concurrency/exclusion.ts";
 import { findEngine } from "../dir/engine/native/load.ts";
-import { checkReference, describeData, describesData } from "../dir/operations/tables/describe-data.ts";
+import {
+  checkReference,
+  describeData,
+  describesData,
+} from "../dir/operations/tables/describe/describe-data.ts";
 import { withData } from "../dir/operations/tables/open-data.ts";
 import { createTableCreation } from "./create-table.ts";
 import { createDescribedTables } from "./described-tables.ts";

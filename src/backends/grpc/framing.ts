@@ -1,5 +1,5 @@
 import { createGunzip, createInflate } from "node:zlib";
-import type { ByteHold } from "../../namespace/byte-budget.ts";
+import type { ByteHold } from "../../namespace/memory/byte-budget.ts";
 
 /** Encodings of answers that an upstream may use. */
 export const ACCEPTED_ENCODINGS = "identity,deflate,gzip";

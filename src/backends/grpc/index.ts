@@ -1,8 +1,8 @@
 import type { Logger } from "pino";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
-import type { ByteBudget } from "../../namespace/byte-budget.ts";
 import type { NoteDecision } from "../../namespace/figures/decisions.ts";
 import type { Backend, LanceNamespace, StorageAccess } from "../../namespace/lance-namespace.ts";
+import type { ByteBudget } from "../../namespace/memory/byte-budget.ts";
 import type { AnyMethod } from "../../namespace/service.ts";
 import type { KeyedCells } from "../../runtime/threads/keyed-cells.ts";
 import { createAnswerBudget } from "../resilience/answer-budget.ts";

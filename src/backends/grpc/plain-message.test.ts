@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { describe, test } from "vitest";
 import { messages } from "../../../test/fixtures/transcode.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
-import { passedBody } from "../../namespace/passed-answer.ts";
+import { passedBody } from "../../namespace/messages/passed-answer.ts";
 import { createPassingReader } from "./plain-message.ts";
 
 const { methods, method } = LanceNamespaceService;

@@ -1,6 +1,6 @@
 import { type DescMethod, fromBinary, type Message } from "@bufbuild/protobuf";
 import { BinaryReader } from "@bufbuild/protobuf/wire";
-import { passedAnswer } from "../../namespace/passed-answer.ts";
+import { passedAnswer } from "../../namespace/messages/passed-answer.ts";
 import { hasNested } from "../upstream-identity/nested-context.ts";
 
 /** Reads the answer of an upstream. */

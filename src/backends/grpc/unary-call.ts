@@ -1,8 +1,8 @@
 import { constants } from "node:http2";
 import type { Message } from "@bufbuild/protobuf";
 import { type InterceptingListener, type Metadata, type StatusObject, status } from "@grpc/grpc-js";
-import type { ByteBudget } from "../../namespace/byte-budget.ts";
 import { LanceError } from "../../namespace/errors.ts";
+import type { ByteBudget } from "../../namespace/memory/byte-budget.ts";
 import {
   type Connection,
   type ConnectionCall,

@@ -1,6 +1,6 @@
 import type { DescMethodUnary, Message } from "@bufbuild/protobuf";
 import type { Call } from "../../namespace/call/call.ts";
-import { mayPass } from "../../namespace/passed-answer.ts";
+import { mayPass } from "../../namespace/messages/passed-answer.ts";
 import { repeatableOf } from "../resilience/resilience.ts";
 import { answerOf } from "./answer.ts";
 import { inTrace } from "./metadata.ts";

@@ -1,5 +1,5 @@
-import { type ByteBudget, createByteBudget } from "../../namespace/byte-budget.ts";
 import { LanceError } from "../../namespace/errors.ts";
+import { type ByteBudget, createByteBudget } from "../../namespace/memory/byte-budget.ts";
 import type { SharedQuantity } from "../../runtime/threads/sharing.ts";
 
 /** Bytes of an answer that are not counted, so that small answers arrive while large ones are refused. */

@@ -1,10 +1,10 @@
 import { create, type Message, type MessageInitShape } from "@bufbuild/protobuf";
 import { ARROW_FILE, ARROW_STREAM, acceptedArrow, isIpcFile } from "../../arrow/ipc/ipc-forms.ts";
 import { HttpBodySchema } from "../../gen/google/api/httpbody_pb.ts";
-import type { ByteBudget } from "../../namespace/byte-budget.ts";
 import type { Call } from "../../namespace/call/call.ts";
+import type { ByteBudget } from "../../namespace/memory/byte-budget.ts";
+import { mayPass, passedBody } from "../../namespace/messages/passed-answer.ts";
 import { isRead } from "../../namespace/operations/actions.ts";
-import { mayPass, passedBody } from "../../namespace/passed-answer.ts";
 import type { ClientBinding } from "../../transcode/client-binding.ts";
 import { FREE_ANSWER_BYTES } from "../resilience/answer-budget.ts";
 import { lostAnswer } from "../resilience/resilience.ts";

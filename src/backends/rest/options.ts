@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
-import type { ByteBudget } from "../../namespace/byte-budget.ts";
 import type { NoteDecision } from "../../namespace/figures/decisions.ts";
 import type { StorageAccess } from "../../namespace/lance-namespace.ts";
+import type { ByteBudget } from "../../namespace/memory/byte-budget.ts";
 import type { KeyedCells } from "../../runtime/threads/keyed-cells.ts";
 import type { ResolveHost } from "../resilience/host-addresses.ts";
 import type { ResiliencePolicy } from "../resilience/options.ts";

@@ -1,7 +1,7 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { UpstreamForm } from "../../dialects/upstream.ts";
-import type { ByteHold } from "../../namespace/byte-budget.ts";
 import { type Call, endingOf } from "../../namespace/call/call.ts";
+import type { ByteHold } from "../../namespace/memory/byte-budget.ts";
 import type { ClientBinding } from "../../transcode/client-binding.ts";
 import type { Resilience } from "../resilience/resilience.ts";
 import { repeatableOf } from "../resilience/resilience.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "vitest";
-import { createByteBudget } from "../../namespace/byte-budget.ts";
 import { isLanceError } from "../../namespace/errors.ts";
+import { createByteBudget } from "../../namespace/memory/byte-budget.ts";
 import { openSharedMemory } from "./shared-memory.ts";
 
 const SHAPE = { workers: 3, databases: 2 };

@@ -1,4 +1,4 @@
-import { DEFAULT_MAX_MESSAGE_BYTES } from "../../namespace/byte-budget.ts";
+import { DEFAULT_MAX_MESSAGE_BYTES } from "../../namespace/memory/byte-budget.ts";
 import { BACKEND_KINDS, type OptionTable } from "../option-spec.ts";
 import { parseDuration, parseInteger, parseSize } from "../parsers.ts";
 

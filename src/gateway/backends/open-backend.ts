@@ -13,11 +13,11 @@ import {
 } from "../../config/option-spec.ts";
 import type { ServeOptions } from "../../config/options/groups.ts";
 import { storageOptionsOf } from "../../config/options/storage.ts";
-import type { ByteBudget } from "../../namespace/byte-budget.ts";
 import type { ClusterRuns } from "../../namespace/figures/cluster-runs.ts";
 import type { NoteDecision } from "../../namespace/figures/decisions.ts";
 import type { UpkeepMetrics } from "../../namespace/figures/upkeep-runs.ts";
 import type { Backend } from "../../namespace/lance-namespace.ts";
+import type { ByteBudget } from "../../namespace/memory/byte-budget.ts";
 import { readText } from "../../runtime/files/files-in-time.ts";
 import { isJsonObject } from "../../runtime/json.ts";
 import type { KeyedCells } from "../../runtime/threads/keyed-cells.ts";

@@ -4,7 +4,7 @@ import { type Ending, type LateSignal, signalOf } from "../../runtime/time/late-
 import { type ErrorName, LanceError } from "../errors.ts";
 import type { UpstreamDecision } from "../figures/decisions.ts";
 import type { Identifier } from "../identifier.ts";
-import type { PassedBodies } from "../passed-answer.ts";
+import type { PassedBodies } from "../messages/passed-answer.ts";
 import type { Principal } from "./principal.ts";
 import type { Reception } from "./reception.ts";
 import type { Action } from "./roles.ts";

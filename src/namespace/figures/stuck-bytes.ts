@@ -1,5 +1,5 @@
 import { ITEMS_PER_STEP, inSlices, type Steps } from "../../runtime/pace.ts";
-import { type ByteBudget, type ByteHold, createByteBudget } from "../byte-budget.ts";
+import { type ByteBudget, type ByteHold, createByteBudget } from "../memory/byte-budget.ts";
 
 /** Time between two looks at what holds bytes, in milliseconds. */
 const CHECK_MS = 100;

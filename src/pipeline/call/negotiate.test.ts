@@ -5,8 +5,8 @@ import { people, personStream, rowsOf } from "../../../test/support/arrow.ts";
 import { beginCall } from "../../../test/support/caller.ts";
 import { ARROW_FILE, ARROW_STREAM } from "../../arrow/ipc/ipc-forms.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
-import { createByteBudget } from "../../namespace/byte-budget.ts";
 import { isLanceError, LanceError } from "../../namespace/errors.ts";
+import { createByteBudget } from "../../namespace/memory/byte-budget.ts";
 import { negotiateRows } from "./negotiate.ts";
 
 const { queryTable } = LanceNamespaceService.method;

@@ -1,8 +1,8 @@
 import { wholeBody } from "../../arrow/upload/whole-body.ts";
-import { type ByteBudget, type ByteHold, tooLargeAlone } from "../../namespace/byte-budget.ts";
 import type { Call } from "../../namespace/call/call.ts";
 import { callerKey } from "../../namespace/call/caller-key.ts";
 import { LanceError } from "../../namespace/errors.ts";
+import { type ByteBudget, type ByteHold, tooLargeAlone } from "../../namespace/memory/byte-budget.ts";
 import { type Databases, databaseOf } from "../call/databases.ts";
 import { type Interceptor, onlyFor } from "../call/interceptor.ts";
 import type { Quota } from "./quotas.ts";

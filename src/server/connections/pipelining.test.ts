@@ -3,7 +3,7 @@ import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import { expect, test } from "vitest";
 import { rawConnection, startServer } from "../../../test/fixtures/server/server.ts";
-import { createByteBudget } from "../../namespace/byte-budget.ts";
+import { createByteBudget } from "../../namespace/memory/byte-budget.ts";
 
 const MIB = 1024 * 1024;
 const COUNT = 20_000;

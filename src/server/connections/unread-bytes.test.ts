@@ -5,7 +5,7 @@ import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { rawConnection, startServer } from "../../../test/fixtures/server/server.ts";
 import { CreateTableResponseSchema } from "../../gen/lance/namespace/v1/data_pb.ts";
-import { createByteBudget } from "../../namespace/byte-budget.ts";
+import { createByteBudget } from "../../namespace/memory/byte-budget.ts";
 import { fakeService, METHODS, pathOfMethod } from "../../wires/grpc/fixture.ts";
 
 const MIB = 1024 * 1024;

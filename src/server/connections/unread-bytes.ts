@@ -1,9 +1,9 @@
 import type { IncomingMessage } from "node:http";
 import { constants, type ServerHttp2Stream } from "node:http2";
 import type { Readable } from "node:stream";
-import type { ByteBudget } from "../../namespace/byte-budget.ts";
 import { addressCaller } from "../../namespace/call/caller-key.ts";
 import { countStuck } from "../../namespace/figures/stuck-bytes.ts";
+import type { ByteBudget } from "../../namespace/memory/byte-budget.ts";
 import { waitingPieces } from "../../runtime/internals/readable-state.ts";
 import { clientAddress } from "./client-address.ts";
 

@@ -6,7 +6,7 @@ import { create } from "@bufbuild/protobuf";
 import { expect, type TestContext, test } from "vitest";
 import { rawConnection, startServer } from "../../../test/fixtures/server/server.ts";
 import { DescribeTableResponseSchema } from "../../gen/lance/namespace/v1/table_pb.ts";
-import { createByteBudget } from "../../namespace/byte-budget.ts";
+import { createByteBudget } from "../../namespace/memory/byte-budget.ts";
 import { fakeService, METHODS, pathOfMethod } from "../../wires/grpc/fixture.ts";
 
 const MIB = 1024 * 1024;

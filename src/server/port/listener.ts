@@ -8,9 +8,9 @@ import {
 } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
-import type { ByteBudget } from "../../namespace/byte-budget.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import type { ConnectionFigures } from "../../namespace/figures/connection-figures.ts";
+import type { ByteBudget } from "../../namespace/memory/byte-budget.ts";
 import type { NoteRefusal } from "../../pipeline/records/refusals.ts";
 import { carrierOf } from "../../runtime/internals/tls-carrier.ts";
 import type { GrpcHandler } from "../../wires/grpc/handler.ts";

@@ -5,7 +5,7 @@ import { describe, test } from "vitest";
 import { messages } from "../../../test/fixtures/transcode.ts";
 import { UPSTREAM_FORMS } from "../../dialects/upstream.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
-import { passedBody } from "../../namespace/passed-answer.ts";
+import { passedBody } from "../../namespace/messages/passed-answer.ts";
 import type { Binding } from "../binding.ts";
 import { type ClientBinding, createClientBindings } from "../client-binding.ts";
 import { createTranscoder } from "../transcoder.ts";

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import type { ConnectError } from "@connectrpc/connect";
-import type { ByteHold } from "../../namespace/byte-budget.ts";
 import { LanceError, toLanceError } from "../../namespace/errors.ts";
+import type { ByteHold } from "../../namespace/memory/byte-budget.ts";
 import { ArrivingBytes } from "../../runtime/arriving-bytes.ts";
 import { encodeFrame, encodeFramePieces, type Frame, FrameReader, tooLarge } from "../grpc/frame.ts";
 import { lateMessage, MESSAGE_MS } from "../limits.ts";

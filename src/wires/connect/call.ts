@@ -1,10 +1,10 @@
 import { create, type DescMethod, type Message, type Registry } from "@bufbuild/protobuf";
 import type { ConnectError, ConnectRouter, HandlerContext } from "@connectrpc/connect";
 import type { Logger } from "pino";
-import type { ByteHold } from "../../namespace/byte-budget.ts";
 import { type Call, createCall, type Protocol } from "../../namespace/call/call.ts";
 import { toLanceError } from "../../namespace/errors.ts";
-import { isLongMessage } from "../../namespace/message-steps.ts";
+import type { ByteHold } from "../../namespace/memory/byte-budget.ts";
+import { isLongMessage } from "../../namespace/messages/message-steps.ts";
 import type { NoteRefusal } from "../../pipeline/records/refusals.ts";
 import { noteCall, originOf } from "../arrival.ts";
 import { startDeadline, timeAllowed } from "../deadline.ts";

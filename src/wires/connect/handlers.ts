@@ -6,10 +6,10 @@ import type {
   UniversalServerResponse,
 } from "@connectrpc/connect/protocol";
 import { compressionGzip } from "@connectrpc/connect-node";
-import { type ByteHold, DEFAULT_MAX_MESSAGE_BYTES } from "../../namespace/byte-budget.ts";
 import { senderKey } from "../../namespace/call/caller-key.ts";
 import { isRefused, type Reception } from "../../namespace/call/reception.ts";
 import type { LanceError } from "../../namespace/errors.ts";
+import { type ByteHold, DEFAULT_MAX_MESSAGE_BYTES } from "../../namespace/memory/byte-budget.ts";
 import { originOf } from "../arrival.ts";
 import { binaryType, decodeText, inTextMode, isTextMode } from "../grpc/web-text.ts";
 import { createLoopPace, type LoopPace, UNPACED } from "../loop-pace.ts";

@@ -3,7 +3,7 @@ import { Readable } from "node:stream";
 import { createGzip } from "node:zlib";
 import type { DescMessage, JsonWriteOptions, Message } from "@bufbuild/protobuf";
 import type { UniversalServerResponse } from "@connectrpc/connect/protocol";
-import { encodeJsonSteps, encodeSteps } from "../../namespace/message-steps.ts";
+import { encodeJsonSteps, encodeSteps } from "../../namespace/messages/message-steps.ts";
 import { inSlices } from "../../runtime/pace.ts";
 import { encodeFramePieces } from "../grpc/frame.ts";
 import { acceptsGzip, packPieces } from "../grpc/gzip.ts";

@@ -4,7 +4,7 @@ import { create, toBinary } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { QueryTableResponseSchema } from "../../gen/lance/namespace/v1/query_pb.ts";
 import { DescribeTableRequestSchema } from "../../gen/lance/namespace/v1/table_pb.ts";
-import { createByteBudget } from "../../namespace/byte-budget.ts";
+import { createByteBudget } from "../../namespace/memory/byte-budget.ts";
 import { fakeService, pausedService } from "../grpc/fixture.ts";
 import { encodeFrame } from "../grpc/frame.ts";
 import { FREE_BYTES } from "../limits.ts";

@@ -2,8 +2,8 @@ import type { UniversalHandler, UniversalHandlerFn } from "@connectrpc/connect/p
 import { fastifyConnectPlugin } from "@connectrpc/connect-fastify";
 import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from "@connectrpc/connect-node";
 import type { FastifyPluginCallback, FastifyReply, FastifyRequest } from "fastify";
-import { type ByteBudget, createByteBudget } from "../../namespace/byte-budget.ts";
 import { LanceError } from "../../namespace/errors.ts";
+import { type ByteBudget, createByteBudget } from "../../namespace/memory/byte-budget.ts";
 import { FREE_BYTES } from "../limits.ts";
 import { withoutQuery } from "../rest/http.ts";
 import type { Rpc } from "../rpc.ts";

@@ -1,7 +1,7 @@
 import { Readable } from "node:stream";
 import { constants, createGunzip, createGzip, gzip, type InputType } from "node:zlib";
-import type { ByteHold } from "../../namespace/byte-budget.ts";
 import { LanceError } from "../../namespace/errors.ts";
+import type { ByteHold } from "../../namespace/memory/byte-budget.ts";
 import { tooLarge } from "./frame.ts";
 
 /** Supported message encodings, in the form of `grpc-accept-encoding`. */

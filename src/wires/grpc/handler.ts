@@ -1,9 +1,13 @@
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import type { Logger } from "pino";
-import { type ByteBudget, createByteBudget, DEFAULT_MAX_MESSAGE_BYTES } from "../../namespace/byte-budget.ts";
 import { type Call, createCall } from "../../namespace/call/call.ts";
 import type { Reception } from "../../namespace/call/reception.ts";
 import { type ErrorName, errorEntry, LanceError } from "../../namespace/errors.ts";
+import {
+  type ByteBudget,
+  createByteBudget,
+  DEFAULT_MAX_MESSAGE_BYTES,
+} from "../../namespace/memory/byte-budget.ts";
 import type { NoteRefusal } from "../../pipeline/records/refusals.ts";
 import { noteCall, originOf } from "../arrival.ts";
 import { timeAllowed } from "../deadline.ts";

@@ -1,7 +1,7 @@
 import { type DescMessage, fromBinary, type Message } from "@bufbuild/protobuf";
-import type { ByteHold } from "../../namespace/byte-budget.ts";
 import { LanceError } from "../../namespace/errors.ts";
-import { decodeSteps } from "../../namespace/message-steps.ts";
+import type { ByteHold } from "../../namespace/memory/byte-budget.ts";
+import { decodeSteps } from "../../namespace/messages/message-steps.ts";
 import { inSlices } from "../../runtime/pace.ts";
 import { SMALL_MESSAGE_BYTES, scanBinary } from "../binary-budget.ts";
 import type { Frame } from "./frame.ts";

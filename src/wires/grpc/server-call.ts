@@ -1,8 +1,8 @@
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2";
 import type { Logger } from "pino";
-import type { ByteHold } from "../../namespace/byte-budget.ts";
 import type { Call } from "../../namespace/call/call.ts";
 import { type ErrorName, LanceError, toLanceError } from "../../namespace/errors.ts";
+import type { ByteHold } from "../../namespace/memory/byte-budget.ts";
 import type { NoteRefusal } from "../../pipeline/records/refusals.ts";
 import { type Deadline, startDeadline } from "../deadline.ts";
 import { lateMessage, MESSAGE_MS } from "../limits.ts";

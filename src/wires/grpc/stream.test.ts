@@ -7,8 +7,8 @@ import { type ClientReadableStream, Metadata, type ServiceError, status } from "
 import { expect, test } from "vitest";
 import { steady } from "../../../test/support/steady.ts";
 import { QueryTableRequestSchema, QueryTableResponseSchema } from "../../gen/lance/namespace/v1/query_pb.ts";
-import { createByteBudget } from "../../namespace/byte-budget.ts";
 import { LanceError } from "../../namespace/errors.ts";
+import { createByteBudget } from "../../namespace/memory/byte-budget.ts";
 import { codecs, fakeService, METHODS, pathOfMethod, rawCall, startGrpc, statusOf } from "./fixture.ts";
 import { encodeFrame } from "./frame.ts";
 

@@ -12,9 +12,9 @@ import {
   DescribeTableResponseSchema,
   ListTablesResponseSchema,
 } from "../../gen/lance/namespace/v1/table_pb.ts";
-import { createByteBudget } from "../../namespace/byte-budget.ts";
 import type { Call } from "../../namespace/call/call.ts";
 import { LanceError } from "../../namespace/errors.ts";
+import { createByteBudget } from "../../namespace/memory/byte-budget.ts";
 import { FREE_BYTES } from "../limits.ts";
 import {
   callUnary,

@@ -1,8 +1,8 @@
 import { create, type Message, toBinary } from "@bufbuild/protobuf";
 import { senderKey } from "../../namespace/call/caller-key.ts";
 import { isRefused } from "../../namespace/call/reception.ts";
-import { encodeSteps, isLongMessage } from "../../namespace/message-steps.ts";
-import { passedBody } from "../../namespace/passed-answer.ts";
+import { encodeSteps, isLongMessage } from "../../namespace/messages/message-steps.ts";
+import { passedBody } from "../../namespace/messages/passed-answer.ts";
 import { inSlices } from "../../runtime/pace.ts";
 import { bytesIn } from "../pieces.ts";
 import { cardinalityError, type UnaryRpc } from "../rpc.ts";

@@ -5,8 +5,8 @@ import { Metadata, type ServiceError, status } from "@grpc/grpc-js";
 import { test } from "vitest";
 import { steady } from "../../../test/support/steady.ts";
 import { CreateTableRequestSchema, CreateTableResponseSchema } from "../../gen/lance/namespace/v1/data_pb.ts";
-import { createByteBudget } from "../../namespace/byte-budget.ts";
 import { LanceError } from "../../namespace/errors.ts";
+import { createByteBudget } from "../../namespace/memory/byte-budget.ts";
 import { codecs, fakeService, METHODS, pathOfMethod, startGrpc } from "./fixture.ts";
 import { encodeFrame } from "./frame.ts";
 

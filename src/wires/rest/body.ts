@@ -1,6 +1,6 @@
 import { isUtf8 } from "node:buffer";
-import type { ByteHold } from "../../namespace/byte-budget.ts";
 import { LanceError } from "../../namespace/errors.ts";
+import type { ByteHold } from "../../namespace/memory/byte-budget.ts";
 import { ArrivingBytes } from "../../runtime/arriving-bytes.ts";
 import { MAX_JSON_DEPTH } from "../../runtime/json.ts";
 import { inSlices } from "../../runtime/pace.ts";

@@ -6,8 +6,8 @@ import {
   createInflate,
   createZstdDecompress,
 } from "node:zlib";
-import type { ByteHold } from "../../namespace/byte-budget.ts";
 import { LanceError } from "../../namespace/errors.ts";
+import type { ByteHold } from "../../namespace/memory/byte-budget.ts";
 import type { Exchange } from "./exchange.ts";
 
 /**

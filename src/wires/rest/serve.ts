@@ -8,16 +8,16 @@ import {
 import type { Logger } from "pino";
 import type { Dialect } from "../../dialects/dialect.ts";
 import { type HttpBody, HttpBodySchema } from "../../gen/google/api/httpbody_pb.ts";
+import { type Call, createCall } from "../../namespace/call/call.ts";
+import { callerKey, senderKey } from "../../namespace/call/caller-key.ts";
+import { isRefused } from "../../namespace/call/reception.ts";
+import { LanceError } from "../../namespace/errors.ts";
 import {
   type ByteBudget,
   type ByteHold,
   createByteBudget,
   DEFAULT_MAX_MESSAGE_BYTES,
-} from "../../namespace/byte-budget.ts";
-import { type Call, createCall } from "../../namespace/call/call.ts";
-import { callerKey, senderKey } from "../../namespace/call/caller-key.ts";
-import { isRefused } from "../../namespace/call/reception.ts";
-import { LanceError } from "../../namespace/errors.ts";
+} from "../../namespace/memory/byte-budget.ts";
 import type { Service } from "../../namespace/service.ts";
 import type { NoteRefusal } from "../../pipeline/records/refusals.ts";
 import { inSlices, type Steps } from "../../runtime/pace.ts";

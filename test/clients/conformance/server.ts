@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import { create, createFileRegistry, type DescMessage, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import pino from "pino";
-import { DEFAULT_MAX_MESSAGE_BYTES } from "../../../src/namespace/byte-budget.ts";
+import { DEFAULT_MAX_MESSAGE_BYTES } from "../../../src/namespace/memory/byte-budget.ts";
 import { createApp } from "../../../src/server/app/app.ts";
 import { createHostCheck } from "../../../src/server/app/host-check.ts";
 import { createReadiness } from "../../../src/server/app/readiness.ts";

@@ -1,9 +1,9 @@
 import { create } from "@bufbuild/protobuf";
 import type { Logger } from "pino";
-import type { ByteBudget } from "../../../namespace/byte-budget.ts";
 import type { Call } from "../../../namespace/call/call.ts";
 import { LanceError } from "../../../namespace/errors.ts";
 import type { NoteDecision } from "../../../namespace/figures/decisions.ts";
+import type { ByteBudget } from "../../../namespace/memory/byte-budget.ts";
 import { isJsonObject } from "../../../runtime/json.ts";
 import type { KeyedCells } from "../../../runtime/threads/keyed-cells.ts";
 import { createAnswerBudget, FREE_ANSWER_BYTES } from "../../resilience/answer-budget.ts";

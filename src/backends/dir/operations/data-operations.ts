@@ -18,7 +18,7 @@ import { createInsertOperations } from "./rows/insert-into-table.ts";
 import { createMergeOperations } from "./rows/merge.ts";
 import type { MergeLocks } from "./rows/merge-locks.ts";
 import type { MultipartWrites } from "./rows/multipart.ts";
-import { createStatsOperations } from "./tables/stats.ts";
+import { createStatsOperations } from "./tables/describe/stats.ts";
 import { createBranchOperations } from "./versions/branches.ts";
 import { createTagOperations } from "./versions/tags.ts";
 import { createTransactionOperations } from "./versions/transactions.ts";

@@ -1,7 +1,7 @@
 import { LanceError } from "../../../namespace/errors.ts";
 import type { LanceDbExtensions } from "../../../namespace/lance-namespace.ts";
 import type { CatalogDataContext, JobContext, PageContext } from "./context.ts";
-import { createJobExtensions } from "./jobs.ts";
+import { createJobExtensions } from "./jobs/jobs.ts";
 import { createCloneOperations } from "./tables/clone.ts";
 
 /** Reasons why services of LanceDB are not served, by the operation. */

@@ -9,7 +9,7 @@ import {
   credentials,
 } from "@grpc/grpc-js";
 import { Health, HealthCheckRequestSchema } from "../../../gen/grpc/health/v1/health_pb.ts";
-import type { ByteBudget } from "../../../namespace/byte-budget.ts";
+import type { ByteBudget } from "../../../namespace/memory/byte-budget.ts";
 import { Gate, type GateLimits } from "../../resilience/gate.ts";
 import type { UpstreamTls } from "../../upstream-identity/tls.ts";
 import type { PendingAnswer, Running } from "../answer.ts";

@@ -1,6 +1,6 @@
 import { type InterceptingListener, Metadata, type StatusObject, status } from "@grpc/grpc-js";
-import type { ByteBudget, ByteHold } from "../../../namespace/byte-budget.ts";
 import { countStuck, type StuckBytes } from "../../../namespace/figures/stuck-bytes.ts";
+import type { ByteBudget, ByteHold } from "../../../namespace/memory/byte-budget.ts";
 import {
   type CallMaker,
   type Connection,

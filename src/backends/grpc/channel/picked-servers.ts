@@ -1,5 +1,5 @@
 import { type ChannelOptions, experimental, Metadata } from "@grpc/grpc-js";
-import type { ByteBudget } from "../../../namespace/byte-budget.ts";
+import type { ByteBudget } from "../../../namespace/memory/byte-budget.ts";
 import type { Connection } from "../../../runtime/internals/grpc-connection.ts";
 import type { Gate } from "../../resilience/gate.ts";
 import { paceResets } from "./paced-resets.ts";

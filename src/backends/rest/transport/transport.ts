@@ -1,5 +1,5 @@
-import type { ByteHold } from "../../../namespace/byte-budget.ts";
 import type { Call } from "../../../namespace/call/call.ts";
+import type { ByteHold } from "../../../namespace/memory/byte-budget.ts";
 import type { Ending } from "../../../runtime/time/late-signal.ts";
 
 /** A request to an upstream, in terms of HTTP, without its meaning. */

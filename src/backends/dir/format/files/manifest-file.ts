@@ -1,7 +1,7 @@
 import type { Manifest } from "../../../../gen/lance/format/table_pb.ts";
 import { ManifestSchema } from "../../../../gen/lance/format/table_pb.ts";
 import type { LanceError } from "../../../../namespace/errors.ts";
-import { decodeSteps, encodeSteps } from "../../../../namespace/message-steps.ts";
+import { decodeSteps, encodeSteps } from "../../../../namespace/messages/message-steps.ts";
 import { atOnce, inSlices, type Steps } from "../../../../runtime/pace.ts";
 import type { ObjectStore } from "../storage.ts";
 import { damagedFile } from "./damaged-file.ts";

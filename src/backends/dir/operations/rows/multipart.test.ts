@@ -9,8 +9,8 @@ import {
 } from "../../../../../test/fixtures/dir/directory-backend.ts";
 import { beginCall } from "../../../../../test/support/caller.ts";
 import { LanceNamespaceService } from "../../../../gen/lance/namespace/v1/service_pb.ts";
-import { createByteBudget } from "../../../../namespace/byte-budget.ts";
 import { copyCall } from "../../../../namespace/call/call.ts";
+import { createByteBudget } from "../../../../namespace/memory/byte-budget.ts";
 import type { ObjectStore } from "../../format/storage.ts";
 import { openDirectory } from "../../open-directory.ts";
 import { requireTable } from "../tables/find-table.ts";

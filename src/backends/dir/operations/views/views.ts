@@ -12,7 +12,7 @@ import { type Identifier, joinIdentifier, sameIdentifier } from "../../../../nam
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import { afterChange } from "../../format/changes/after-change.ts";
 import type { CatalogDataContext } from "../context.ts";
-import { tableOf } from "../jobs.ts";
+import { tableOf } from "../jobs/jobs.ts";
 import { checkProperties } from "../properties.ts";
 import { openGuarded } from "../tables/call-data.ts";
 import { requireTable } from "../tables/find-table.ts";

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { create } from "@bufbuild/protobuf";
 import { test } from "vitest";
-import { clientOf, silent, temporaryDirectory } from "../../../../test/fixtures/dir/directory-backend.ts";
-import { rows } from "../../../../test/fixtures/dir/rows.ts";
-import { ListJobsRequestSchema } from "../../../gen/lance/gateway/v1/job_pb.ts";
-import type { Call } from "../../../namespace/call/call.ts";
-import { createLocalStore } from "../format/local/local-store.ts";
-import { createDirectoryBackend } from "../index.ts";
-import { createJobStore, JOBS_DIRECTORY } from "../jobs/store.ts";
+import { clientOf, silent, temporaryDirectory } from "../../../../../test/fixtures/dir/directory-backend.ts";
+import { rows } from "../../../../../test/fixtures/dir/rows.ts";
+import { ListJobsRequestSchema } from "../../../../gen/lance/gateway/v1/job_pb.ts";
+import type { Call } from "../../../../namespace/call/call.ts";
+import { createLocalStore } from "../../format/local/local-store.ts";
+import { createDirectoryBackend } from "../../index.ts";
+import { createJobStore, JOBS_DIRECTORY } from "../../jobs/store.ts";
 
 test("a job belongs to its table under the present name, and not to a later table of the former one", async (t) => {
   const root = await temporaryDirectory(t);

@@ -1,10 +1,10 @@
-import type { ServeOptions } from "../config/options/groups.ts";
-import { senderKey } from "../namespace/call/caller-key.ts";
-import type { Service } from "../namespace/service.ts";
-import { once } from "../runtime/once.ts";
-import type { McpEndpoint } from "../wires/mcp.ts";
+import type { ServeOptions } from "../../config/options/groups.ts";
+import { senderKey } from "../../namespace/call/caller-key.ts";
+import type { Service } from "../../namespace/service.ts";
+import { once } from "../../runtime/once.ts";
+import type { McpEndpoint } from "../../wires/mcp.ts";
+import { packageVersion } from "../version.ts";
 import type { OpenSql } from "./open-sql.ts";
-import { packageVersion } from "./version.ts";
 
 /** Options that decide about MCP. */
 type McpOptions = Partial<Pick<ServeOptions, "noMcp" | "mcpWrites" | "readOnly" | "oidcIssuers">>;
@@ -26,7 +26,7 @@ export function openMcp(
     load: once(async () => {
       // Each is evaluated in a turn of its own.
       await import("zod");
-      const { createMcpHttp } = await import("../wires/mcp/http.ts");
+      const { createMcpHttp } = await import("../../wires/mcp/http.ts");
       return createMcpHttp({
         ...{ service, writes, version: packageVersion() },
         sqlOf: (caller) => sql.runAs(senderKey(caller)),

@@ -1,7 +1,7 @@
 import { Table, TimestampMillisecond, tableToIPC, Utf8, vectorFromArray } from "apache-arrow";
-import { LanceError } from "../../../namespace/errors.ts";
-import { tokenizeSql } from "../engine/sql/tokens.ts";
-import type { Job, JobEvent } from "../jobs/job.ts";
+import { LanceError } from "../../../../namespace/errors.ts";
+import { tokenizeSql } from "../../engine/sql/tokens.ts";
+import type { Job, JobEvent } from "../../jobs/job.ts";
 
 /** Default and maximum number of events of an answer, as LanceDB's clients document them. */
 const [DEFAULT_LIMIT, MAX_LIMIT] = [1_000, 10_000];

@@ -9,7 +9,7 @@ import {
   toJson,
 } from "@bufbuild/protobuf";
 import { BinaryReader } from "@bufbuild/protobuf/wire";
-import { ITEMS_PER_STEP, isLongMap, type Steps } from "../runtime/pace.ts";
+import { ITEMS_PER_STEP, isLongMap, type Steps } from "../../runtime/pace.ts";
 
 /** Bytes of a message that are decoded in a step: less than two milliseconds, if they are not a single field. */
 export const DECODED_PER_STEP = 32 * 1024;

@@ -1,9 +1,9 @@
 import { readFile } from "node:fs/promises";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { ServeOptions } from "../config/options/groups.ts";
-import { once } from "../runtime/once.ts";
-import type { ApiDocuments } from "../server/app/document-page.ts";
-import { packageVersion } from "./version.ts";
+import type { ServeOptions } from "../../config/options/groups.ts";
+import { once } from "../../runtime/once.ts";
+import type { ApiDocuments } from "../../server/app/document-page.ts";
+import { packageVersion } from "../version.ts";
 
 /** Returns the documents of the API, which are made when they are read first; undefined if they are turned off. */
 export function openDocument({
@@ -13,12 +13,12 @@ export function openDocument({
   if (noDocs) return undefined;
   // Each part takes tens of milliseconds when it is made first, so that it has a turn of the event loop of its own.
   const document = once(async () => {
-    const { createDocument } = await import("../server/openapi/document.ts");
+    const { createDocument } = await import("../../server/openapi/document.ts");
     await nextTurn();
     return createDocument({ version: packageVersion(), security });
   });
   const page = once(async () => {
-    const { renderPage } = await import("../server/openapi/page.ts");
+    const { renderPage } = await import("../../server/openapi/page.ts");
     const made = await document();
     await nextTurn();
     return renderPage(made);
@@ -27,7 +27,7 @@ export function openDocument({
     json: async () => JSON.stringify(await document()),
     async file(name) {
       if (name === "index.html") return page();
-      return readFile(new URL(`../server/openapi/page/${name}`, import.meta.url), "utf8");
+      return readFile(new URL(`../../server/openapi/page/${name}`, import.meta.url), "utf8");
     },
   };
 }

@@ -1,17 +1,17 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
-import { ARROW_STREAM } from "../../../arrow/ipc/ipc-forms.ts";
+import { ARROW_STREAM } from "../../../../arrow/ipc/ipc-forms.ts";
 import {
   CancelJobResponseSchema,
   DescribeJobResponseSchema,
   JobSummarySchema,
   ListJobsResponseSchema,
   QueryJobEventsResponseSchema,
-} from "../../../gen/lance/gateway/v1/job_pb.ts";
-import { LanceError } from "../../../namespace/errors.ts";
-import { type Identifier, joinIdentifier, parseIdentifier } from "../../../namespace/identifier.ts";
-import type { LanceDbExtensions } from "../../../namespace/lance-namespace.ts";
-import type { CatalogContext } from "../catalog/catalog-context.ts";
-import type { CatalogView } from "../catalog/state/view.ts";
+} from "../../../../gen/lance/gateway/v1/job_pb.ts";
+import { LanceError } from "../../../../namespace/errors.ts";
+import { type Identifier, joinIdentifier, parseIdentifier } from "../../../../namespace/identifier.ts";
+import type { LanceDbExtensions } from "../../../../namespace/lance-namespace.ts";
+import type { CatalogContext } from "../../catalog/catalog-context.ts";
+import type { CatalogView } from "../../catalog/state/view.ts";
 import {
   isForCluster,
   type Job,
@@ -19,11 +19,11 @@ import {
   type JobState,
   type JobSummary,
   mayPass,
-} from "../jobs/job.ts";
-import { BACKFILL_COLUMN } from "./columns/backfill.ts";
-import type { EngineContext, JobContext, PageContext } from "./context.ts";
-import { pageOfNames } from "./paging.ts";
-import { REFRESH_VIEW } from "./views/submit.ts";
+} from "../../jobs/job.ts";
+import { BACKFILL_COLUMN } from "../columns/backfill.ts";
+import type { EngineContext, JobContext, PageContext } from "../context.ts";
+import { pageOfNames } from "../paging.ts";
+import { REFRESH_VIEW } from "../views/submit.ts";
 
 /** The states of jobs in the words of LanceDB's clients. */
 const STATES: Readonly<Record<JobState, string>> = {

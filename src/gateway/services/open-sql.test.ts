@@ -4,14 +4,14 @@ import { create } from "@bufbuild/protobuf";
 import { tableFromIPC } from "apache-arrow";
 import { pino } from "pino";
 import { expect, onTestFinished, test } from "vitest";
-import { sourcesOf } from "../../test/support/command-line.ts";
-import { temporaryDirectory } from "../../test/support/directory.ts";
-import { issueKey } from "../auth/api-keys/issue-key.ts";
-import { createFetchTransport } from "../client/connections/connect.ts";
-import { connect } from "../client/index.ts";
-import { readServeOptions } from "../config/serve-options.ts";
-import { SqlService } from "../gen/lance/gateway/v1/sql_pb.ts";
-import { startGateway } from "./start-gateway.ts";
+import { sourcesOf } from "../../../test/support/command-line.ts";
+import { temporaryDirectory } from "../../../test/support/directory.ts";
+import { issueKey } from "../../auth/api-keys/issue-key.ts";
+import { createFetchTransport } from "../../client/connections/connect.ts";
+import { connect } from "../../client/index.ts";
+import { readServeOptions } from "../../config/serve-options.ts";
+import { SqlService } from "../../gen/lance/gateway/v1/sql_pb.ts";
+import { startGateway } from "../start-gateway.ts";
 
 const POLICIES = `
   permit (principal in Role::"owner", action, resource);

@@ -3,15 +3,15 @@ import {
   DescribeDriverTaskResponseSchema,
   FinishDriverTaskResponseSchema,
   ReportDriverProgressResponseSchema,
-} from "../../../gen/lance/gateway/v1/driver_pb.ts";
-import type { Call } from "../../../namespace/call/call.ts";
-import { LanceError } from "../../../namespace/errors.ts";
-import type { DriverOperations } from "../../../namespace/lance-namespace.ts";
-import { isForCluster, type Job } from "../jobs/job.ts";
-import type { Cluster } from "../jobs/ray/cluster.ts";
-import { MAX_RUNS } from "../jobs/ray/driver-records.ts";
-import type { CatalogDataContext, DirectAccessContext, JobContext } from "./context.ts";
-import { credentialsFor } from "./tables/direct-access.ts";
+} from "../../../../gen/lance/gateway/v1/driver_pb.ts";
+import type { Call } from "../../../../namespace/call/call.ts";
+import { LanceError } from "../../../../namespace/errors.ts";
+import type { DriverOperations } from "../../../../namespace/lance-namespace.ts";
+import { isForCluster, type Job } from "../../jobs/job.ts";
+import type { Cluster } from "../../jobs/ray/cluster.ts";
+import { MAX_RUNS } from "../../jobs/ray/driver-records.ts";
+import type { CatalogDataContext, DirectAccessContext, JobContext } from "../context.ts";
+import { credentialsFor } from "../tables/direct-access.ts";
 
 /** A run of a driver, as its calls name it. */
 interface RunOfJob {

@@ -1,9 +1,9 @@
 import { create } from "@bufbuild/protobuf";
-import { GetTableStatsResponseSchema } from "../../../../gen/lance/namespace/v1/table_pb.ts";
-import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
-import type { DataContext } from "../../data/data-context.ts";
-import { allIndices } from "../indices/all-indices.ts";
-import { withGuarded } from "./call-data.ts";
+import { GetTableStatsResponseSchema } from "../../../../../gen/lance/namespace/v1/table_pb.ts";
+import type { LanceNamespace } from "../../../../../namespace/lance-namespace.ts";
+import type { DataContext } from "../../../data/data-context.ts";
+import { allIndices } from "../../indices/all-indices.ts";
+import { withGuarded } from "../call-data.ts";
 
 /** The operation that returns the statistics of a table. */
 export function createStatsOperations(context: DataContext): Pick<LanceNamespace, "getTableStats"> {

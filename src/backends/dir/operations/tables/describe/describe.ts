@@ -3,13 +3,13 @@ import { create } from "@bufbuild/protobuf";
 import {
   DescribeTableResponseSchema,
   TableExistsResponseSchema,
-} from "../../../../gen/lance/namespace/v1/table_pb.ts";
-import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
-import type { CatalogDataContext, DirectAccessContext } from "../context.ts";
+} from "../../../../../gen/lance/namespace/v1/table_pb.ts";
+import type { LanceNamespace } from "../../../../../namespace/lance-namespace.ts";
+import type { CatalogDataContext, DirectAccessContext } from "../../context.ts";
+import { credentialsFor, directAccess } from "../direct-access.ts";
+import { requireTable } from "../find-table.ts";
+import { withData } from "../open-data.ts";
 import { checkReference, describeData } from "./describe-data.ts";
-import { credentialsFor, directAccess } from "./direct-access.ts";
-import { requireTable } from "./find-table.ts";
-import { withData } from "./open-data.ts";
 
 /** The operations that describe a table. */
 export function createDescribeOperations(

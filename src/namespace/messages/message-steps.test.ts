@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { create, fromBinary, toBinary, toJson } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { test } from "vitest";
-import { FieldSchema } from "../gen/lance/format/file_pb.ts";
-import { DataFragmentSchema, ManifestSchema } from "../gen/lance/format/table_pb.ts";
-import { atOnce, ITEMS_PER_STEP, type Steps } from "../runtime/pace.ts";
+import { FieldSchema } from "../../gen/lance/format/file_pb.ts";
+import { DataFragmentSchema, ManifestSchema } from "../../gen/lance/format/table_pb.ts";
+import { atOnce, ITEMS_PER_STEP, type Steps } from "../../runtime/pace.ts";
 import {
   DECODED_PER_STEP,
   decodeSteps,

@@ -1,13 +1,13 @@
-import { END_OF_STREAM } from "../arrow/ipc/stream.ts";
-import type { ServeOptions } from "../config/options/groups.ts";
-import { isLanceError } from "../namespace/errors.ts";
-import { once } from "../runtime/once.ts";
-import type { ReadableNamespace } from "../sql/namespace-tables.ts";
-import type { SqlCall, SqlEngine } from "../sql/sql-engine.ts";
-import type { FlightSqlOptions } from "../wires/flight/sql/flight-sql.ts";
-import type { SqlCaller } from "../wires/flight/sql/statements.ts";
-import type { Statement } from "../wires/flight/tickets.ts";
-import { packageVersion } from "./version.ts";
+import { END_OF_STREAM } from "../../arrow/ipc/stream.ts";
+import type { ServeOptions } from "../../config/options/groups.ts";
+import { isLanceError } from "../../namespace/errors.ts";
+import { once } from "../../runtime/once.ts";
+import type { ReadableNamespace } from "../../sql/namespace-tables.ts";
+import type { SqlCall, SqlEngine } from "../../sql/sql-engine.ts";
+import type { FlightSqlOptions } from "../../wires/flight/sql/flight-sql.ts";
+import type { SqlCaller } from "../../wires/flight/sql/statements.ts";
+import type { Statement } from "../../wires/flight/tickets.ts";
+import { packageVersion } from "../version.ts";
 
 /** SQL of a gateway. */
 export interface OpenSql extends FlightSqlOptions {
@@ -37,8 +37,8 @@ export function openSql(options: () => OpenSqlOptions): OpenSql {
   let engine: SqlEngine | undefined;
   const load = once(async () => {
     const [{ createSqlEngine }, { tablesOfNamespace }] = await Promise.all([
-      import("../sql/create-engine.ts"),
-      import("../sql/namespace-tables.ts"),
+      import("../../sql/create-engine.ts"),
+      import("../../sql/namespace-tables.ts"),
     ]);
     engine = createSqlEngine({
       memoryMib: sqlMemoryBytes && Math.max(1, Math.floor(sqlMemoryBytes / 2 ** 20)),

@@ -1,5 +1,5 @@
-import { type SharedQuantity, UNSHARED } from "../runtime/threads/sharing.ts";
-import { LanceError } from "./errors.ts";
+import { type SharedQuantity, UNSHARED } from "../../runtime/threads/sharing.ts";
+import { LanceError } from "../errors.ts";
 import { Senders, type Unfinished } from "./senders.ts";
 
 /** Default size limit of a JSON body and of a single message of the other protocols, in bytes: 16 MiB. */

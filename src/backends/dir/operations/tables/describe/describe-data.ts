@@ -1,23 +1,23 @@
 import { create } from "@bufbuild/protobuf";
-import { schemaTable } from "../../../../arrow/ipc/message.ts";
-import { splitIpcFile } from "../../../../arrow/ipc/stream.ts";
-import { jsonSchemaSteps } from "../../../../arrow/json-schema.ts";
-import { schemaSteps } from "../../../../arrow/schema.ts";
+import { schemaTable } from "../../../../../arrow/ipc/message.ts";
+import { splitIpcFile } from "../../../../../arrow/ipc/stream.ts";
+import { jsonSchemaSteps } from "../../../../../arrow/json-schema.ts";
+import { schemaSteps } from "../../../../../arrow/schema.ts";
 import {
   type DescribeTableRequest,
   type DescribeTableResponse,
   TableBasicStatsSchema,
-} from "../../../../gen/lance/namespace/v1/table_pb.ts";
-import { LanceError } from "../../../../namespace/errors.ts";
-import { inSlices } from "../../../../runtime/pace.ts";
-import type { DataContext } from "../../data/data-context.ts";
-import type { FoundTable } from "../../data/table-source.ts";
-import { engineCall } from "../../engine/failures/errors.ts";
-import type { NativeTable } from "../../engine/native/native.ts";
-import { readTag, tagNotFound } from "../../format/versions/refs/refs.ts";
-import { readVersion } from "../../format/versions/version-files.ts";
-import { datasetOf, isMain, type Reference, withData } from "./open-data.ts";
-import { isWritten } from "./table-data.ts";
+} from "../../../../../gen/lance/namespace/v1/table_pb.ts";
+import { LanceError } from "../../../../../namespace/errors.ts";
+import { inSlices } from "../../../../../runtime/pace.ts";
+import type { DataContext } from "../../../data/data-context.ts";
+import type { FoundTable } from "../../../data/table-source.ts";
+import { engineCall } from "../../../engine/failures/errors.ts";
+import type { NativeTable } from "../../../engine/native/native.ts";
+import { readTag, tagNotFound } from "../../../format/versions/refs/refs.ts";
+import { readVersion } from "../../../format/versions/version-files.ts";
+import { datasetOf, isMain, type Reference, withData } from "../open-data.ts";
+import { isWritten } from "../table-data.ts";
 
 /** Whether the answer to a request depends on the data, and not only on the catalog. A client that sets no flag gets the catalog's own answer. */
 export function describesData(request: DescribeTableRequest): boolean {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "vitest";
+import { isLanceError } from "../errors.ts";
 import { type ByteBudget, createByteBudget } from "./byte-budget.ts";
-import { isLanceError } from "./errors.ts";
 
 describe("createByteBudget", () => {
   it("throttles a hold when all holds together take too much, and recovers when one gives back", () => {
