@@ -3,7 +3,7 @@ import { chmod, mkdir, readdir, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import type { Worker } from "node:worker_threads";
-import { type TestContext, test, vi } from "vitest";
+import { afterAll, beforeAll, type TestContext, test, vi } from "vitest";
 import { silent, temporaryDirectory } from "../../../test/fixtures/dir/directory-backend.ts";
 import { sourcesOf } from "../../../test/support/command-line.ts";
 import { startS3Server } from "../../../test/support/s3-server.ts";
@@ -14,17 +14,11 @@ import { readServeOptions } from "../../config/serve-options.ts";
 import { listenOn } from "../../server/port/listen.ts";
 import { type RunningCache, startCache } from "./start-cache.ts";
 
-const threads = vi.hoisted((): Worker[] => []);
-vi.mock("node:worker_threads", async (original) => {
-  const actual = await original<typeof import("node:worker_threads")>();
-  class Watched extends actual.Worker {
-    constructor(...options: ConstructorParameters<typeof actual.Worker>) {
-      super(...options);
-      threads.push(this);
-    }
-  }
-  return { ...actual, Worker: Watched };
-});
+/** The threads that this process has started, the newest last. */
+const threads: Worker[] = [];
+const remember = (thread: Worker) => threads.push(thread);
+beforeAll(() => void process.on("worker", remember));
+afterAll(() => void process.off("worker", remember));
 
 const KEY = "t.lance/data/011111000100000110110111edf292453a86ed673ca9704444.lance";
 
