@@ -57,6 +57,16 @@ test("every form of a range has the bytes that the bucket would answer", async (
   }
 });
 
+test("the end of an unknown object is read whose first block begins behind several pieces of the answer", async (t) => {
+  const { s3, send, failures } = await startTestCache(t, { blockBytes: 2 ** 19 });
+  const bytes = randomBytes(3 * 2 ** 19);
+  s3.put(DATA_KEY, bytes);
+  const { status, bytes: end } = await send("GET", DATA_KEY, { headers: { range: "bytes=-600000" } });
+  assert.equal(status, 206);
+  assert.ok(end.equals(bytes.subarray(-600_000)));
+  assert.deepEqual(failures, []);
+});
+
 test("readers at the same time share requests, and neighbouring blocks are fetched together", async (t) => {
   const { s3, send } = await startTestCache(t);
   s3.put(DATA_KEY, BYTES);

@@ -123,6 +123,7 @@ export function createReadThrough(cache: BlockCache, counters: CacheCounters): R
         const skipped = Math.min(piece.length - at, Math.max(0, blockStart - position));
         at += skipped;
         position += skipped;
+        if (at === piece.length) break;
         block ??= Buffer.allocUnsafeSlow(blockEnd(object, expected.next) - blockStart);
         const taken = piece.copy(block, position - blockStart, at);
         at += taken;
