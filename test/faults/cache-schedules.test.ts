@@ -22,7 +22,7 @@ const SLOTS = 10;
 const MAX_BYTES = 4_096 + SLOTS * (BLOCK_BYTES + RECORD_BYTES) + 100;
 const FAR = "root/t.lance";
 
-/** What the schedules have seen, so that none of it can be missing unnoticed. */
+/** Counts of the events of schedules, none of which may be missing unnoticed. */
 interface Tally {
   reads: number;
   failed: number;

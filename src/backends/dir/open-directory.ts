@@ -1,3 +1,4 @@
+import { createChanges } from "../../runtime/threads/changes.ts";
 import type { ChangeContext } from "./batch/change-context.ts";
 import { createJournal } from "./batch/journal.ts";
 import { createWorkNotes } from "./batch/work-notes.ts";
@@ -21,6 +22,7 @@ import type { DirContext } from "./operations/context.ts";
 import { createCatalogTables } from "./operations/tables/source/catalog-tables.ts";
 import { workLimitsOf } from "./operations/work-limits.ts";
 import type { DirectoryBackendOptions } from "./options.ts";
+import { noteChanges } from "./stores/note-changes.ts";
 import { openStore } from "./stores/open-store.ts";
 
 /** An opened directory. */
@@ -61,11 +63,14 @@ export async function openDirectory(options: DirectoryBackendOptions): Promise<O
   } = options;
   await checkTemporaryDirectory();
   const opened = options.storage ?? (await openStore(root, options.storageOptions ?? {}));
-  const { store, clientOptions } = opened;
+  const { clientOptions } = opened;
+  const tableChanges = shared?.tableChanges ?? createChanges();
+  const store = opened.store.files === undefined ? noteChanges(opened.store, tableChanges) : opened.store;
   const storageOptions = await throughCache(options, opened.engineOptions);
-  const base = await openBase(opened, tableDirectory, options.readOnly);
+  const base = await openBase({ ...opened, store }, tableDirectory, options.readOnly);
   const layout = createLayout(store, base.key);
   const clock = base.readOnly === undefined ? createStorageClock(store, base.key) : MACHINE_CLOCK;
+  const staleness = createStaleness(options.maxStalenessMs ?? 0);
   const engine = createEngine({
     log,
     store,
@@ -75,11 +80,12 @@ export async function openDirectory(options: DirectoryBackendOptions): Promise<O
     indexCacheBytes,
     metadataCacheBytes,
     workers: shared?.workers,
+    staleness,
+    changes: tableChanges,
     useMs: shared?.tableUseMs,
   });
   const exclusion = createExclusion(shared === undefined ? undefined : store.uriOf(layout.baseKey));
   const commits = shared && exclusion.createLocks("commits");
-  const staleness = createStaleness(options.maxStalenessMs ?? 0);
   const catalog = createCatalog(createManifestTable(layout.base, engine, store, clock), log, {
     staleness,
     maxWaiting: options.maxWaitingMutations,

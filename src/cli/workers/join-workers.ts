@@ -94,6 +94,7 @@ export function joinWorkers(options: JoinOptions): JoinedWorkers {
         calls: own.databaseQuantity(worker, 0, "calls"),
         tableUseMs: own.databaseQuantity(worker, 0, "tableUseMs"),
         catalogVersion: own.counter(0, "catalogVersion"),
+        tableChanges: own.tableChanges(0),
         upstreamWrites: own.counter(0, "upstreamWrites"),
         commitPorts: (listener) => ports.take(slot, listener),
       };

@@ -40,6 +40,7 @@ describe("shared memory", () => {
     for (const [index, [own]] of quantities.entries()) own?.publish(index + 1);
     one.counter(0, "catalogVersion").raise(7);
     one.counter(1, "upstreamWrites").increment();
+    one.tableChanges(1).note("t");
     one.beat(0);
     assert.deepEqual(
       quantities.map(([, other]) => other?.others),
@@ -48,6 +49,7 @@ describe("shared memory", () => {
     assert.equal(two.counter(0, "catalogVersion").value, 7);
     assert.equal(two.counter(1, "catalogVersion").value, 0);
     assert.equal(two.counter(1, "upstreamWrites").value, 1);
+    assert.deepEqual([two.tableChanges(0).of("t"), two.tableChanges(1).of("t")], [0, 1]);
     assert.deepEqual([two.beatsOf(0), two.beatsOf(1)], [1, 0]);
   });
 

@@ -1,3 +1,4 @@
+import { CHANGES_BYTES, type Changes, createChanges } from "../../runtime/threads/changes.ts";
 import type { SharedCounter, SharedQuantity } from "../../runtime/threads/sharing.ts";
 import { hasThreadLeft } from "../../runtime/threads/unbroken-work.ts";
 
@@ -22,6 +23,8 @@ export interface SharedMemory {
   quantity(worker: number | undefined, name: Quantity): SharedQuantity;
   databaseQuantity(worker: number, database: number, name: DatabaseQuantity): SharedQuantity;
   counter(database: number, name: DatabaseCounter): SharedCounter;
+  /** Returns the counts of changes of a database's tables. */
+  tableChanges(database: number): Changes;
   /** Notes that the event loop of a worker turns. */
   beat(worker: number): void;
   /** Returns how often a worker's event loop has been seen to turn. */
@@ -56,7 +59,8 @@ export function openSharedMemory(shape: MemoryShape, buffer?: SharedArrayBuffer)
   const block = Math.ceil((FIRST_DATABASE + 2 * shape.databases) / LINE) * LINE;
   const bytes = block * shape.workers * Int32Array.BYTES_PER_ELEMENT;
   const numbers = 2 * shape.databases;
-  const memory = buffer ?? new SharedArrayBuffer(bytes + numbers * BigInt64Array.BYTES_PER_ELEMENT);
+  const changes = bytes + numbers * BigInt64Array.BYTES_PER_ELEMENT;
+  const memory = buffer ?? new SharedArrayBuffer(changes + shape.databases * CHANGES_BYTES);
   const cells = new Int32Array(memory, 0, block * shape.workers);
   // They count for as long as a catalog exists.
   const counters = new BigInt64Array(memory, bytes, numbers);
@@ -109,6 +113,10 @@ export function openSharedMemory(shape: MemoryShape, buffer?: SharedArrayBuffer)
         },
         increment: () => Number(Atomics.add(counters, at, 1n)),
       };
+    },
+    tableChanges(database) {
+      const length = CHANGES_BYTES / Int32Array.BYTES_PER_ELEMENT;
+      return createChanges(new Int32Array(memory, changes + database * CHANGES_BYTES, length));
     },
     beat(worker) {
       Atomics.add(cells, worker * block + BEAT, 1);

@@ -13,7 +13,7 @@ export const DIRECTORY_OPTIONS = {
   maxStalenessMs: {
     flag: "max-staleness",
     value: "MS",
-    help: "Maximum age of cached catalog state for reads, in milliseconds. With 0 a read sees every commit that finished before it. The gateway's own commits are always visible. A read whose headers demand a newer state (docs/storage.md) checks for it.",
+    help: "Maximum age of cached catalog state for reads, and in a bucket of the version that a query or count reads, in milliseconds. With 0 a read sees every commit that finished before it. The gateway's own commits are always visible. A read whose headers demand a newer state (docs/storage.md) checks for it.",
     fallback: "0",
     parse: parseInteger(0, 3_600_000),
     backends: ROW_KINDS,

@@ -1,4 +1,5 @@
 import type { MessagePort } from "node:worker_threads";
+import type { Changes } from "./changes.ts";
 
 /** A quantity of a process, to which each of its workers adds a part. */
 export interface SharedQuantity {
@@ -38,6 +39,8 @@ export interface SharedDatabase {
   readonly tableUseMs: SharedQuantity;
   /** Newest version of the catalog that a worker has committed or read. */
   readonly catalogVersion: SharedCounter;
+  /** Changes of tables by their paths. */
+  readonly tableChanges: Changes;
   /** Number of calls that wrote to an upstream. */
   readonly upstreamWrites: SharedCounter;
   /**

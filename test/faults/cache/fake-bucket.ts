@@ -12,7 +12,7 @@ export interface StoredBytes {
 /** A bucket in memory that answers reads as an S3 service does, and fails as one does. */
 export interface FakeBucket {
   readonly upstream: Upstream;
-  /** What a direct read returns, by key. */
+  /** The objects, by key. */
   readonly objects: Map<string, StoredBytes>;
   /** Share of the answers that fail, of 100. */
   faults: number;

@@ -4,6 +4,7 @@ import { type TestContext, test } from "vitest";
 import { startTestCache, type TestCache } from "../../../../test/fixtures/dir/cache.ts";
 import {
   clientOf,
+  failsWith,
   silent,
   type TestClient,
   temporaryDirectory,
@@ -13,7 +14,10 @@ import { beginCall } from "../../../../test/support/caller.ts";
 import type { S3Request } from "../../../../test/support/s3-server.ts";
 import { until } from "../../../../test/support/until.ts";
 import { LanceDbService } from "../../../gen/lance/gateway/v1/lancedb_pb.ts";
+import { LanceNamespaceService } from "../../../gen/lance/namespace/v1/service_pb.ts";
 import { parseIdentifier } from "../../../namespace/identifier.ts";
+import { createChanges } from "../../../runtime/threads/changes.ts";
+import { type SharedDatabase, UNSHARED } from "../../../runtime/threads/sharing.ts";
 import { createDirectoryBackend, type DirectoryBackend } from "../index.ts";
 import { cacheableKindOf } from "./cacheable.ts";
 
@@ -45,6 +49,26 @@ const SEARCHES = {
 async function searchAll(client: TestClient): Promise<void> {
   for (const [name, search] of Object.entries(SEARCHES))
     assert.ok(idsOf(await client.query("t", search)).includes(7), name);
+}
+
+/** Returns what two workers share, without the threads. */
+function shareAlone(): SharedDatabase {
+  let version = 0;
+  const catalogVersion = {
+    get value() {
+      return version;
+    },
+    raise(to: number) {
+      version = Math.max(version, to);
+    },
+    increment: () => version++,
+  };
+  return {
+    ...{ workers: 1, isFirst: true, catchesUp: false, calls: UNSHARED, tableUseMs: UNSHARED, catalogVersion },
+    tableChanges: createChanges(),
+    upstreamWrites: catalogVersion,
+    commitPorts: () => () => {},
+  };
 }
 
 /** Waits until the work after a call has ended, and forgets its requests. */
@@ -150,16 +174,91 @@ test("a prewarmed table is searched without reads of the bucket, by a gateway th
   await Promise.all([client.close(), reader.close()]);
 });
 
-test("within the staleness, a warm search asks for the table's newest version alone", async (t) => {
+test("within the staleness, warm searches and counts ask the bucket for nothing", async (t) => {
   const cached = await opened(t);
   const client = await openClient(cached, { maxStalenessMs: 60_000 });
   await createTable(client);
   await searchAll(client);
   await whenQuiet(cached);
-  await client.query("t", SEARCHES.filter);
-  assert.deepEqual(
-    cached.s3.take().map(({ kind, key }) => `${kind} ${key}`),
-    ["LIST root/data/t.lance/_versions/"],
-  );
+  await searchAll(client);
+  assert.equal((await client.call("countTableRows", "t")).count, BigInt(IDS.length));
+  assert.deepEqual(cached.s3.take(), []);
   await client.close();
+});
+
+test("within the staleness, a read sees what this process has changed before it, and what its headers demand", async (t) => {
+  const cached = await opened(t);
+  const shared = shareAlone();
+  const [backend, other] = [
+    await openBackend(cached, { maxStalenessMs: 60_000, shared }),
+    await openClient(cached, { maxStalenessMs: 60_000, shared }),
+  ];
+  const client = clientOf(backend);
+  const stranger = await openClient(cached);
+  await client.upload("createTable", "t", {}, rows([1]));
+  const idsIn = async (reader: TestClient) => idsOf(await reader.query("t", { k: 10n, vector: {} })).sort();
+  for (const reader of [client, other]) for (let read = 0; read < 3; read += 1) await idsIn(reader);
+  await other.upload("insertIntoTable", "t", {}, rows([2]));
+  assert.deepEqual(await idsIn(client), [1, 2]);
+  assert.deepEqual(await idsIn(other), [1, 2]);
+  await client.call("deleteFromTable", "t", { predicate: "id = 1" });
+  assert.deepEqual(await idsIn(other), [2]);
+  for (let read = 0; read < 3; read += 1) await idsIn(client);
+  await stranger.upload("insertIntoTable", "t", {}, rows([3]));
+  assert.deepEqual(await idsIn(client), [2]);
+  const { countTableRows: method } = LanceNamespaceService.method;
+  const headers = { "x-lancedb-min-timestamp": new Date().toISOString() };
+  const call = beginCall(method, { id: ["t"], headers });
+  assert.equal((await backend.operations.countTableRows?.(create(method.input, {}), call))?.count, 2n);
+  assert.deepEqual(await idsIn(client), [2, 3]);
+  await client.call("dropTable", "t");
+  await client.upload("createTable", "t", {}, rows([9]));
+  assert.deepEqual(await idsIn(other), [9]);
+  await Promise.all([client.close(), other.close(), stranger.close()]);
+});
+
+test("a search that begins before the newest version is known never answers from an older one", async (t) => {
+  const cached = await opened(t);
+  const [client, writer] = [await openClient(cached), await openClient(cached, { cache: undefined })];
+  await writer.upload("createTable", "t", {}, rows([0]));
+  for (let id = 1; id <= 5; id += 1) {
+    // The second one finds nothing new, so that the next one begins early.
+    for (let read = 0; read < 2; read += 1) await client.query("t", { k: 10n, vector: {} });
+    await writer.upload("insertIntoTable", "t", {}, rows([id]));
+    const [answer, count] = await Promise.all([
+      client.query("t", { k: 10n, vector: {} }),
+      client.call("countTableRows", "t"),
+    ]);
+    assert.equal(idsOf(answer).length, id + 1);
+    assert.equal(count.count, BigInt(id + 1));
+  }
+  await client.query("t", { k: 10n, vector: {} });
+  await writer.call("dropTable", "t");
+  await assert.rejects(client.query("t", { k: 10n, vector: {} }), failsWith("TableNotFound"));
+  await Promise.all([client.close(), writer.close()]);
+});
+
+test("the first search after a restart asks the bucket only for the newest version of the table", async (t) => {
+  const directory = await temporaryDirectory(t);
+  const first = await opened(t, { directory });
+  const client = await openClient(first);
+  await createTable(client);
+  await searchAll(client);
+  await client.close();
+  await first.close();
+  const again = await opened(t, { directory, s3: first.s3 });
+  const reader = await openClient(again);
+  await whenQuiet(again);
+  await reader.query("t", SEARCHES.filter);
+  const requests = again.s3.take().map(({ kind, key }) => `${kind} ${key.replace(/\d{20}/, "N")}`);
+  assert.deepEqual(requests.sort(), [
+    "GET root/data/t.lance/_versions/N.manifest",
+    "HEAD root/data/__manifest/_versions/N.manifest",
+    "HEAD root/data/__manifest/_versions/N.manifest",
+    "LIST root/data/t.lance/_deletions/",
+    // Of the gateway, and of the engine.
+    "LIST root/data/t.lance/_versions/",
+    "LIST root/data/t.lance/_versions/",
+  ]);
+  await reader.close();
 });

@@ -33,8 +33,8 @@ export type DataState = "written" | "declared" | "lost";
 export interface TableSource {
   /** Returns a table for a call, by default that of the call; undefined if there is none. */
   find(call: Pick<Call, "id">, id: Identifier): Promise<FoundTable | undefined>;
-  /** Returns the path at which a table was at the last look, so that it can be opened during a check. Default: no ahead opening. */
-  lastPath?(id: Identifier): string | undefined;
+  /** Returns a table as it was at the last look, so that it can be opened or read during a check. Default: nothing happens before a check. */
+  lastFound?(id: Identifier): FoundTable | undefined;
   /** Whether the catalog still lists a table at the location at which it was found. */
   isOwned(table: FoundTable): Promise<boolean>;
   /** Hides what a change has made again at the location of a table that was dropped meanwhile. */

@@ -1,5 +1,7 @@
 import type { Logger } from "pino";
+import { type Changes, createChanges } from "../../../runtime/threads/changes.ts";
 import type { SharedQuantity } from "../../../runtime/threads/sharing.ts";
+import type { Staleness } from "../concurrency/allow-staleness.ts";
 import { createLocalStore } from "../format/local/local-store.ts";
 import type { ObjectStore } from "../format/storage.ts";
 import { branchNotFound } from "../format/versions/refs/refs.ts";
@@ -30,12 +32,16 @@ export interface EngineOptions {
   readonly metadataCacheBytes?: number | undefined;
   /** Number of workers of the process, among which the default sizes are divided. Default: 1. */
   readonly workers?: number | undefined;
+  /** How old the versions of tables may be that reads see. Default: reads see the newest ones. */
+  readonly staleness?: Staleness | undefined;
+  /** Changes of tables by this process. Default: there is a single worker. */
+  readonly changes?: Changes | undefined;
   /** How long the longest use of a table takes already, in each worker. Default: there is a single worker. */
   readonly useMs?: SharedQuantity | undefined;
 }
 
 /** The Lance engine: datasets by their location. */
-export interface Engine extends Pick<Handles, "acquire" | "open" | "forget" | "longestUse"> {
+export interface Engine extends Pick<Handles, "acquire" | "acquireEarly" | "open" | "forget" | "longestUse"> {
   /**
    * Writes a new dataset, or with `overwrite` a new version that replaces everything.
    *
@@ -68,6 +74,7 @@ export function createEngine(options: EngineOptions): Engine {
     maxHandles = 256,
     idleMs = 600_000,
   } = options;
+  const changes = options.changes ?? createChanges();
   const sizes = defaultCacheSizes(store, options.workers);
   const { indexCacheBytes = sizes.indexCacheBytes, metadataCacheBytes = sizes.metadataCacheBytes } = options;
   let connecting: ReturnType<typeof connect> | undefined;
@@ -94,6 +101,9 @@ export function createEngine(options: EngineOptions): Engine {
       idleMs,
       watch: createWatcher(store),
       deletionsOf: (location) => createDeletionFiles({ store, root: store.keyOf(location) }),
+      // On a disk, a look takes less time than a comparison of times is worth.
+      staleness: store.files === undefined ? options.staleness : undefined,
+      changes,
       useMs: options.useMs,
     },
     async (location) => {
@@ -103,6 +113,7 @@ export function createEngine(options: EngineOptions): Engine {
   );
   return {
     acquire: handles.acquire,
+    acquireEarly: handles.acquireEarly,
     get open() {
       return handles.open;
     },
@@ -112,11 +123,15 @@ export function createEngine(options: EngineOptions): Engine {
     create(location, file, mode) {
       return engineCall(async () => {
         const { connection } = await connected();
-        const table = await connection.createTable(tableName(location), file, mode, []);
         try {
-          return await table.version();
+          const table = await connection.createTable(tableName(location), file, mode, []);
+          try {
+            return await table.version();
+          } finally {
+            table.close();
+          }
         } finally {
-          table.close();
+          changes.note(location);
         }
       });
     },

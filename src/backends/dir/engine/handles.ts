@@ -1,8 +1,10 @@
 import { LanceError } from "../../../namespace/errors.ts";
 import { once } from "../../../runtime/once.ts";
 import { createSharedCheck } from "../../../runtime/shared-check.ts";
+import { type Changes, createChanges } from "../../../runtime/threads/changes.ts";
 import { type SharedQuantity, UNSHARED } from "../../../runtime/threads/sharing.ts";
 import { traced } from "../../../runtime/tracing.ts";
+import { allowStaleness, createStaleness, type Staleness } from "../concurrency/allow-staleness.ts";
 import { toEngineError } from "./failures/errors.ts";
 import type { NativeTable } from "./native/native.ts";
 import { createRowWidths, type RowWidths } from "./row-widths.ts";
@@ -28,6 +30,15 @@ export interface Lease extends VersionAnswers {
   release(): void;
 }
 
+/** A handle that is used before it is known whether the table has a newer version. */
+export interface EarlyLease extends Lease {
+  /**
+   * Whether the table was at its newest version from the acquisition on, or at one that a read may see by the allowed staleness. If not,
+   * nothing that was read may be answered.
+   */
+  readonly isNewest: Promise<boolean>;
+}
+
 /** Open tables of an engine. */
 export interface Handles {
   /**
@@ -38,6 +49,12 @@ export interface Handles {
    * @throws LanceError TableNotFound, if the location has no data; the error of `check`
    */
   acquire(location: string, check?: () => Promise<void>): Promise<Lease>;
+  /**
+   * Takes the open handle of a table whose last look found nothing new, and looks again meanwhile.
+   *
+   * @returns undefined for all other tables
+   */
+  acquireEarly(location: string): EarlyLease | undefined;
   /** Number of open tables. */
   readonly open: number;
   /** Closes the handle of a dropped table as soon as it is unused. */
@@ -54,6 +71,12 @@ interface Handle {
   readonly table: NativeTable;
   /** Moves to the newest version; the answers are then about that one. */
   readonly refresh: () => Promise<Movement>;
+  /** Refreshes the handle, unless its last look is as young as a read demands. */
+  readonly refreshForRead: () => Promise<void>;
+  /** Whether the last look found nothing new, so that the next one is likely to find nothing either. */
+  isCalm: boolean;
+  /** Whether an opened table need not be moved to its newest version. */
+  readonly isAtFirst: () => Promise<boolean>;
   /** See {@link Lease.noteMade}. */
   readonly noteMade: Lease["noteMade"];
   answers: VersionAnswers;
@@ -75,6 +98,10 @@ export interface HandleOptions {
   readonly watch: Watcher;
   /** Finds the files of deleted rows of the table at a location. */
   readonly deletionsOf: (location: string) => DeletionFiles;
+  /** How old the versions may be that early leases read. Default: not at all. */
+  readonly staleness?: Staleness | undefined;
+  /** Changes of tables by this process, which every later read sees. */
+  readonly changes?: Changes | undefined;
   /** How long the longest use of a handle takes already, in each worker. Default: there is a single worker. */
   readonly useMs?: SharedQuantity | undefined;
 }
@@ -90,7 +117,15 @@ const PUBLISH_SLACK_MS = 15_000;
  * @param open opens the table at a location
  */
 export function createHandles(
-  { max, idleMs, watch, deletionsOf, useMs = UNSHARED }: HandleOptions,
+  {
+    max,
+    idleMs,
+    watch,
+    deletionsOf,
+    staleness = createStaleness(0),
+    changes = createChanges(),
+    useMs = UNSHARED,
+  }: HandleOptions,
   open: (location: string) => Promise<NativeTable>,
 ): Handles {
   const handles = new Map<string, Promise<Handle>>();
@@ -141,11 +176,19 @@ export function createHandles(
       if (movement === "moved") await deletions.look();
       if (movement === "moved" || movement === "made")
         handle.answers = createVersionAnswers(table, watched.at);
+      handle.isCalm = movement === "same";
       return movement;
+    }
+    let seen = 0;
+    async function look(): Promise<void> {
+      const count = changes.of(location);
+      if ((await shared()) === "replaced" && ready.get(location) === handle) forget(location);
+      seen = count;
     }
     function noteMade(version: number, begun: number, keepsSchema = false): void {
       // Changes that run at the same time may tell theirs in another order.
       if (version < (watched.at ?? 0)) return;
+      handle.isCalm = false;
       const isNext = keepsSchema && watched.at === version - 1;
       watched.noteMade(version, begun);
       const answers = createVersionAnswers(table, version);
@@ -153,9 +196,13 @@ export function createHandles(
       // An object of its own: what is known of a version is remembered by its schema.
       handle.answers = isNext ? { ...answers, schema: once(async () => ({ ...(await schema()) })) } : answers;
     }
+    const shared = createSharedCheck(refresh);
     const handle: Handle = {
       table,
-      refresh: createSharedCheck(refresh),
+      refresh: shared,
+      refreshForRead: allowStaleness(look, staleness, () => changes.of(location) !== seen),
+      isCalm: false,
+      isAtFirst: async () => watched.isAtFirst?.(table) ?? false,
       noteMade,
       answers: createVersionAnswers(table),
       widths: createRowWidths(),
@@ -186,22 +233,32 @@ export function createHandles(
     );
     return opening;
   }
-  async function use(location: string, check?: () => Promise<void>): Promise<Lease | undefined> {
-    const handle = await find(location, check);
-    if (handle.forgotten && handle.users.size === 0) return undefined;
+  /** @param onRelease called before the handle may be closed. Default: nothing */
+  function lend(location: string, handle: Handle, onRelease?: () => void): Lease {
     const user = Symbol();
     handle.lastUsed = performance.now();
     handle.users.add(user);
     uses.set(user, { location, since: handle.lastUsed });
     // Only after the new handle counts as used; otherwise it would be evicted first.
     evict();
-    const lease = createLease(handle, user, () => {
+    return createLease(handle, user, () => {
+      onRelease?.();
       uses.delete(user);
       closeIfUnused(handle);
       evict();
     });
+  }
+  async function use(location: string, check?: () => Promise<void>): Promise<Lease | undefined> {
+    const isOpen = handles.has(location);
+    const handle = await find(location, check);
+    if (handle.forgotten && handle.users.size === 0) return undefined;
+    // It may have been used for a change.
+    const lease = lend(location, handle, () => changes.note(location));
     try {
-      const movement = await handle.refresh();
+      // A handle that this call has opened is as new as the call.
+      const isNew = !isOpen && (await handle.isAtFirst());
+      if (isNew) handle.isCalm = true;
+      const movement = isNew ? "same" : await handle.refresh();
       if (movement !== "replaced") {
         if (ready.delete(location)) ready.set(location, handle);
         return lease;
@@ -227,10 +284,25 @@ export function createHandles(
       }
       throw new LanceError("ConcurrentModification", "the table was replaced while it was opened");
     },
+    acquireEarly(location) {
+      const handle = ready.get(location);
+      if (handle === undefined || !handle.isCalm) return undefined;
+      const { answers } = handle;
+      const lease = lend(location, handle);
+      if (ready.delete(location)) ready.set(location, handle);
+      const isNewest = handle.refreshForRead().then(
+        () => handle.answers === answers && !handle.forgotten,
+        () => false,
+      );
+      return { ...lease, ...answers, isNewest };
+    },
     get open() {
       return ready.size;
     },
-    forget,
+    forget(location) {
+      changes.note(location);
+      forget(location);
+    },
     longestUse(location) {
       const oldest = [...uses.values()].find((each) => each.location === location);
       const own = oldest === undefined ? 0 : performance.now() - oldest.since;

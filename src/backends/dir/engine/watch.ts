@@ -21,6 +21,11 @@ export type Movement = "same" | "made" | "moved" | "replaced";
 export interface Watch {
   /** Moves the table to its newest version. */
   moveOn(table: NativeTable): Promise<Movement>;
+  /**
+   * Whether a table that was opened after the watch began is at the version that was the newest one then. Default: a move, which waits for
+   * nothing, finds out.
+   */
+  isAtFirst?(table: NativeTable): Promise<boolean>;
   /** The version at which the table was when it was moved last, or that it has made since; undefined before the first move. */
   readonly at: number | undefined;
   /** Notes that the table's handle has made a version and is at it, so that the next move need not ask the engine; see {@link Lease.noteMade}. */
@@ -148,8 +153,10 @@ function watchVersions(store: ObjectStore): Watcher {
       own = Number(now.version);
       return at === now.version ? "made" : "moved";
     };
+    const first = known.version;
     return {
       moveOn,
+      isAtFirst: async (table) => BigInt(await table.version()) === first,
       get at() {
         return own;
       },

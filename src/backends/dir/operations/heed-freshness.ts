@@ -4,7 +4,7 @@ import type { Staleness } from "../concurrency/allow-staleness.ts";
 
 /**
  * Makes every operation see the state that the headers of its call demand ({@link demandedTime}), where reads may be
- * stale. Rows are read at their newest version in any case; it is the catalog that may be old.
+ * stale: the catalog, and in a bucket the versions of tables.
  */
 export function heedFreshness(staleness: Staleness, all: BackendOperations): BackendOperations {
   if (staleness.maxMs <= 0) return all;

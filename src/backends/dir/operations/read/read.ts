@@ -3,6 +3,7 @@ import {
   AnalyzeTableQueryPlanResponseSchema,
   CountTableRowsResponseSchema,
   ExplainTableQueryPlanResponseSchema,
+  type QueryTableResponse,
 } from "../../../../gen/lance/namespace/v1/query_pb.ts";
 import type { Call } from "../../../../namespace/call/call.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
@@ -18,6 +19,7 @@ import type { ReadContext } from "../context.ts";
 import { type BuiltQuery, buildQuery } from "../query/build.ts";
 import type { QueryFields } from "../query/fields.ts";
 import { atOneVersion, type Guarded, openGuarded, withGuarded } from "../tables/call-data.ts";
+import { openEarly, readEarly } from "../tables/early-data.ts";
 import { sizeOfConditions } from "./columns-size.ts";
 import { findRowsFirst, refuseLongPlan } from "./costly-filter.ts";
 import { countRows } from "./count-rows.ts";
@@ -72,36 +74,61 @@ export function createReadOperations(
     return count;
   }
 
+  async function* rowsOf(
+    opened: Guarded,
+    request: QueryFields,
+    call: Call,
+  ): AsyncGenerator<QueryTableResponse, void> {
+    let data = opened;
+    try {
+      const { readAhead } = context;
+      let built = await build(context, data, request, true);
+      if (looksRowsUp(built)) {
+        data = await atOneVersion(context, call, request, data);
+        built = await build(context, data, request, true);
+      }
+      if (built.isCostly) data.takeTurns();
+      await data.refuseMisread(built.reads);
+      yield* resultMessages(await findRowsFirst(built, data, call), { data, call, readAhead });
+    } finally {
+      data.release();
+    }
+  }
+
   return {
     async countTableRows({ version, branch, predicate }, call) {
       const filter = await inSlices(predicateSteps(predicate));
       const reference = { version, branch };
-      let data = await openGuarded(context, call, reference);
-      try {
-        if (filter !== undefined && (await areCostly([filter]))) {
-          data = await atOneVersion(context, call, reference, data);
-          data.takeTurns();
+      const isCostly = filter !== undefined && (await areCostly([filter]));
+      async function countIn(opened: Guarded): Promise<number> {
+        let data = opened;
+        try {
+          if (isCostly) {
+            data = await atOneVersion(context, call, reference, data);
+            data.takeTurns();
+          }
+          return filter === undefined ? await data.rowCount() : await countOf(data, filter, call);
+        } finally {
+          data.release();
         }
-        const count = filter === undefined ? await data.rowCount() : await countOf(data, filter, call);
-        return create(CountTableRowsResponseSchema, { count: BigInt(count) });
-      } finally {
-        data.release();
       }
+      const early = await openEarly(context, call, reference);
+      const count = await readEarly(early, () => openGuarded(context, call, reference), countIn);
+      return create(CountTableRowsResponseSchema, { count: BigInt(count) });
     },
     async *queryTable(request, call) {
-      let data = await openGuarded(context, call, request);
+      const early = await openEarly(context, call, request);
+      const open = () => openGuarded(context, call, request);
+      const { first, messages } = await readEarly(
+        early,
+        open,
+        (data) => begin(rowsOf(data, request, call)),
+        (begun) => void begun.messages.return(),
+      );
       try {
-        const { readAhead } = context;
-        let built = await build(context, data, request, true);
-        if (looksRowsUp(built)) {
-          data = await atOneVersion(context, call, request, data);
-          built = await build(context, data, request, true);
-        }
-        if (built.isCostly) data.takeTurns();
-        await data.refuseMisread(built.reads);
-        yield* resultMessages(await findRowsFirst(built, data, call), { data, call, readAhead });
+        for (let next = first; next.done !== true; next = await messages.next()) yield next.value;
       } finally {
-        data.release();
+        await messages.return();
       }
     },
     async explainTableQueryPlan({ query, branch, verbose = false }, call) {
@@ -126,6 +153,11 @@ export function createReadOperations(
       return create(AnalyzeTableQueryPlanResponseSchema, { analysis });
     },
   };
+}
+
+/** Waits for the first message, or the end. */
+async function begin<T>(messages: AsyncGenerator<T, void>) {
+  return { first: await messages.next(), messages };
 }
 
 /** Whether a query looks rows up by ids that another query has found. */

@@ -14,7 +14,14 @@ import { afterChange } from "../../format/changes/after-change.ts";
 import { syncVersion } from "../../format/versions/make-durable.ts";
 import { readVersion } from "../../format/versions/version-files.ts";
 import { startLongChange } from "./long-change.ts";
-import { datasetOf, isMain, openData, type Reference, requireOpenTable } from "./open-data.ts";
+import {
+  datasetOf,
+  isMain,
+  type OpenedTable,
+  openData,
+  type Reference,
+  requireOpenTable,
+} from "./open-data.ts";
 import { misreadOf, type Reads, refuseMisread } from "./refuse-misread.ts";
 import { safeFilter } from "./safe-filter.ts";
 import { versionWork } from "./version-work.ts";
@@ -97,8 +104,18 @@ export async function openGuarded(
   reference: Reference,
   known?: FoundTable,
 ): Promise<Guarded> {
-  const { table: found, lease: opened } =
+  const opened =
     known === undefined ? await requireOpenTable(context, call) : { table: known, lease: undefined };
+  return guardOpened(context, call, reference, opened);
+}
+
+/** Guards the data of a table that is found, and perhaps open already; see {@link openGuarded}. */
+export async function guardOpened(
+  context: DataContext,
+  call: Call,
+  reference: Reference,
+  { table: found, lease: opened }: OpenedTable,
+): Promise<Guarded> {
   const { orDropped, refuseDropped } = watchForDrop(context, found);
   const noteIfLong = startLongChange(context, found.location);
   const opening = openData(context, found, reference, opened).catch(orDropped);

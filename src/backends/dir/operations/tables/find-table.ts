@@ -3,11 +3,22 @@ import { LanceError } from "../../../../namespace/errors.ts";
 import type { Identifier } from "../../../../namespace/identifier.ts";
 import { rootLocation } from "../../catalog/base/location-names.ts";
 import type { CatalogContext } from "../../catalog/catalog-context.ts";
+import type { Row } from "../../catalog/state/row.ts";
 import type { CatalogView } from "../../catalog/state/view.ts";
 import type { DataContext } from "../../data/data-context.ts";
 import type { FoundTable } from "../../data/table-source.ts";
 import { objectIdOf, tableNotFound } from "./naming/object-names.ts";
 import { isUnlistedTable } from "./naming/unlisted-table.ts";
+
+/** Returns the table of a row of the catalog; undefined for another object. */
+export function listedTable(
+  { pathOf }: CatalogContext["layout"],
+  id: Identifier,
+  { objectType, location, properties }: Row,
+): FoundTable | undefined {
+  if (objectType !== "table" || location === undefined) return undefined;
+  return { id, location, path: pathOf(location), properties, listed: true };
+}
 
 /** Finds a table in a state, or in the root by its directory alone. */
 export async function findTable(
@@ -17,16 +28,7 @@ export async function findTable(
 ): Promise<FoundTable | undefined> {
   const { layout } = context;
   const row = state.get(objectIdOf(id));
-  if (row !== undefined) {
-    if (row.objectType !== "table" || row.location === undefined) return undefined;
-    return {
-      id,
-      location: row.location,
-      path: layout.pathOf(row.location),
-      properties: row.properties,
-      listed: true,
-    };
-  }
+  if (row !== undefined) return listedTable(layout, id, row);
   if (!(await isUnlistedTable(context, state, id))) return undefined;
   const location = rootLocation(id);
   return { id, location, path: layout.pathOf(location), properties: {}, listed: false };

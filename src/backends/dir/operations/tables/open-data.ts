@@ -27,7 +27,7 @@ export interface OpenedTable {
  */
 export async function requireOpenTable(context: DataContext, call: Pick<Call, "id">): Promise<OpenedTable> {
   const { engine, tables } = context;
-  const path = tables.lastPath?.(call.id);
+  const path = tables.lastFound?.(call.id)?.path;
   if (path === undefined) return { table: await requireTable(context, call), lease: undefined };
   // If it cannot be opened, the caller opens it again and gets the reason.
   const opening = engine.acquire(path).catch(() => undefined);

@@ -12,6 +12,7 @@ import {
 import { InsertMode } from "../../../../gen/lance/namespace/v1/data_pb.ts";
 import { MaterializedViewKind } from "../../../../gen/lance/namespace/v1/view_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
+import { createChanges } from "../../../../runtime/threads/changes.ts";
 import { type SharedDatabase, UNSHARED } from "../../../../runtime/threads/sharing.ts";
 import { createLocalStore } from "../../format/local/local-store.ts";
 import type { ObjectStore } from "../../format/storage.ts";
@@ -29,6 +30,7 @@ const ALONE: SharedDatabase = {
   calls: UNSHARED,
   tableUseMs: UNSHARED,
   catalogVersion: { value: 0, raise() {}, increment: () => 0 },
+  tableChanges: createChanges(),
   upstreamWrites: { value: 0, raise() {}, increment: () => 0 },
   commitPorts: () => () => {},
 };
