@@ -25,6 +25,7 @@ const READS: readonly (readonly string[])[] = [
   ["query", "t", "--vector", "[1,0]"],
   ["export", "t", "-", "--format", "csv"],
   ["stats", "t"],
+  ["prewarm", "t"],
   ["versions ls", "t"],
   ["versions describe", "t", "1"],
   ["tags ls", "t"],

@@ -44,6 +44,8 @@ describe("commands on a table", () => {
     assert.equal(await run("count", "t"), "300\n");
     assert.match(await run("stats", "t"), /^rows +300\nsize +\S+ KiB\n/);
     assert.equal((await json("stats", "t")).num_rows, 300);
+    assert.equal(await run("prewarm", "t"), "read t; the gateway has no cache on disk\n");
+    assert.deepEqual(await json("prewarm", "t", "--column", "id"), { table: "t", cache: null });
   });
 
   it("import refuses rows after the end of a stream", async () => {

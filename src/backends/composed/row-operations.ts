@@ -22,6 +22,7 @@ export const ROW_OPERATIONS: Readonly<Record<DataOperation, true>> = {
   deleteTableTag: true,
   describeTableIndexStats: true,
   describeTableVersion: true,
+  describePageCache: true,
   describeTransaction: true,
   diffBranch: true,
   dropTableIndex: true,

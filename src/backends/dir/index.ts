@@ -13,6 +13,7 @@ import { createLanceDbExtensions } from "./operations/lancedb.ts";
 import { hasDatabase } from "./operations/namespaces/databases.ts";
 import { createListOperations } from "./operations/namespaces/list.ts";
 import { createNamespaceOperations } from "./operations/namespaces/namespaces.ts";
+import { startKeepingPinned } from "./operations/read/keep-pinned.ts";
 import { onlyReads } from "./operations/read-only.ts";
 import { createCreateOperations } from "./operations/rows/create-table.ts";
 import { createMergeLocks } from "./operations/rows/merge-locks.ts";
@@ -73,9 +74,12 @@ export async function createDirectoryBackend(options: DirectoryBackendOptions): 
     upkeep?.note(id, by);
     autoRefresh?.note(id);
   };
+  const endKeeping =
+    (options.shared?.isFirst ?? true) ? startKeepingPinned(context, options.pinTimes) : undefined;
   const mergeLocks = createMergeLocks(context.layout.baseKey, context.store, context.clock);
   let endSweep = async () => {};
   const close = async () => {
+    await endKeeping?.();
     await endSweep();
     await mergeLocks.close();
     await reserve.close();

@@ -2,7 +2,7 @@ import { createChanges } from "../../runtime/threads/changes.ts";
 import type { ChangeContext } from "./batch/change-context.ts";
 import { createJournal } from "./batch/journal.ts";
 import { createWorkNotes } from "./batch/work-notes.ts";
-import { fillingCache, throughCache } from "./cache/join-cache.ts";
+import { cacheOfRoot, throughCache } from "./cache/join-cache.ts";
 import { openBase } from "./catalog/base/base.ts";
 import { createLayout } from "./catalog/base/base-layout.ts";
 import { createCatalog } from "./catalog/catalog.ts";
@@ -19,6 +19,7 @@ import { createJobs } from "./jobs/jobs.ts";
 import { MAX_RUNNING_JOBS } from "./jobs/running-jobs.ts";
 import { createJobStore, JOBS_DIRECTORY } from "./jobs/store.ts";
 import type { DirContext } from "./operations/context.ts";
+import { createCachePins } from "./operations/read/pins.ts";
 import { createCatalogTables } from "./operations/tables/source/catalog-tables.ts";
 import { workLimitsOf } from "./operations/work-limits.ts";
 import type { DirectoryBackendOptions } from "./options.ts";
@@ -128,7 +129,8 @@ export async function openDirectory(options: DirectoryBackendOptions): Promise<O
     ...changes,
     tables: createCatalogTables(changes),
     ...limits,
-    fillCache: fillingCache(options, opened.engineOptions),
+    pins: createCachePins(options.cachePins),
+    cache: cacheOfRoot(options, opened.engineOptions),
     managedVersioning: options.managedVersioning ?? false,
     clientStorageOptions: { ...clientOptions, ...options.clientStorageOptions },
     vendor: options.vendor,

@@ -3,6 +3,7 @@ import type { NameRule } from "../../namespace/identifier.ts";
 import type { SharedDatabase } from "../../runtime/threads/sharing.ts";
 import type { BucketCache } from "./cache/join-cache.ts";
 import type { ClusterOptions } from "./jobs/ray/cluster.ts";
+import type { PinTimes } from "./operations/read/keep-pinned.ts";
 import type { AutoRefreshTimes } from "./operations/views/auto-refresh.ts";
 import type { WorkLimitOptions } from "./operations/work-limits.ts";
 import type { OpenedStore } from "./stores/open-store.ts";
@@ -61,6 +62,8 @@ export interface DirectoryBackendOptions extends WorkLimitOptions {
    * are always visible. Default: 0, a read sees every commit that finished before it.
    */
   readonly maxStalenessMs?: number | undefined;
+  /** Tables that the cache keeps, by their names as `$` joins them. Default: those with the property. */
+  readonly cachePins?: readonly string[] | undefined;
   /**
    * Maximum size of the properties of an object or a transaction, in names and values together, in bytes; larger ones are
    * refused with InvalidInput. Default: 64 KiB.
@@ -81,6 +84,8 @@ export interface DirectoryBackendOptions extends WorkLimitOptions {
   readonly cluster?: ClusterOptions | undefined;
   /** When views with `auto_refresh` are refreshed. Default: {@link AUTO_REFRESH_TIMES}. */
   readonly autoRefresh?: Partial<AutoRefreshTimes> | undefined;
+  /** When pinned tables are looked at. Default: {@link PIN_TIMES}. */
+  readonly pinTimes?: PinTimes | undefined;
   /** Disk space that is reserved for drops on a full disk, in bytes. Default: 0, none. */
   readonly diskReserveBytes?: number | undefined;
   /**

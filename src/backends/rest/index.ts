@@ -81,7 +81,7 @@ export async function createRestBackend(options: RestBackendOptions): Promise<Ba
 const SHARED = new Set(["id", "identifier", "delimiter", "identity", "context"]);
 
 /** Methods whose requests need no fields of their own. */
-const COMPLETE = new Set(["describeMaterializedView", "dropMaterializedView"]);
+const COMPLETE = new Set(["describeMaterializedView", "describePageCache", "dropMaterializedView"]);
 
 /**
  * Whether a message determines the route of its request: it has fields of its own or needs none, and the last segments of its

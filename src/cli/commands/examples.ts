@@ -32,6 +32,7 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   ],
   export: ["team/people people.arrow", 'team/people - --format csv --filter "age > 30"'],
   stats: ["team/people"],
+  prewarm: ["team/people", "team/people --column vector"],
   "versions ls": ["team/people --limit 5"],
   "versions describe": ["team/people 3"],
   restore: ["team/people 3"],

@@ -95,6 +95,11 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     summary: "print the figures of a table: rows, bytes, fragments, indices",
     load: async () => (await import("./objects/stats.ts")).stats,
   },
+  prewarm: {
+    group: "Tables",
+    summary: "read a table into the gateway's cache on disk",
+    load: async () => (await import("./upkeep/prewarm.ts")).prewarm,
+  },
   versions: {
     group: "Tables",
     summary: "list and describe the versions of a table",

@@ -1,5 +1,5 @@
 import { type OptionTable, ROW_KINDS } from "../option-spec.ts";
-import { parseAge, parseChoice, parseInteger, parseSize, parseSwitch } from "../parsers.ts";
+import { parseAge, parseChoice, parseInteger, parseSize, parseSwitch, parseText } from "../parsers.ts";
 
 /** Options of a directory backend. */
 export const DIRECTORY_OPTIONS = {
@@ -17,6 +17,15 @@ export const DIRECTORY_OPTIONS = {
     fallback: "0",
     parse: parseInteger(0, 3_600_000),
     backends: ROW_KINDS,
+  },
+  cachePins: {
+    flag: "cache-pin",
+    value: "TABLE",
+    help: "Table whose files the cache on disk keeps, such as ns$table: they are read at start and after each change (docs/cache.md). The table property lance-gateway.cache overrides it (pin or off).",
+    parse: parseText,
+    repeatable: true,
+    backends: ["dir"],
+    needs: { flag: "cache-dir" },
   },
   noMaintenance: {
     flag: "no-maintenance",

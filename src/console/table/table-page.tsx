@@ -11,6 +11,7 @@ import { useCall } from "../shell/hooks.ts";
 import { late } from "../shell/late.tsx";
 import { ErrorNote, Waiting } from "../shell/notes.tsx";
 import { openRoute, type Params, type TableView } from "../shell/route.ts";
+import { describeCache } from "./describe-cache.ts";
 import { Indices } from "./indices.tsx";
 import { Refs } from "./refs.tsx";
 import { Schema } from "./schema.tsx";
@@ -161,6 +162,11 @@ interface FiguresProps {
 
 function Figures({ context: { connection, id, at }, version }: FiguresProps) {
   const { namespace } = connection;
+  // A gateway without a cache on disk refuses it.
+  const cache = useCall(
+    (signal) => describeCache(connection, id, signal),
+    [connection, id.join("/"), version],
+  );
   const stats = useCall(
     (signal) => namespace.getTableStats({ id, branch: at.branch }, { signal }),
     [namespace, id.join("/"), at.branch, version],
@@ -171,6 +177,7 @@ function Figures({ context: { connection, id, at }, version }: FiguresProps) {
     ["Size", stats.value && formatBytes(stats.value.totalBytes)],
     ["Fragments", stats.value?.fragmentStats && formatCount(stats.value.fragmentStats.numFragments)],
     ["Indices", stats.value && formatCount(stats.value.numIndices)],
+    ...(cache.value === undefined ? [] : ([["Cached", cache.value]] as const)),
   ];
   return (
     <dl class="figures">

@@ -48,7 +48,7 @@ const listener = await startListener({
   onError: ({ message }) => post({ type: "failed", what: "bucket", message }),
 });
 
-const control = answerControl(secret, { register: registry.register, fill: listener.fill });
+const control = answerControl(secret, { ...listener, register: registry.register });
 
 async function close(): Promise<void> {
   control.close();

@@ -26,6 +26,8 @@ export interface BlockCache {
   put(object: CachedObject, index: number, bytes: Buffer): void;
   /** Has all blocks of an object stay as long as blocks that are read often. */
   prefer(object: CachedObject): void;
+  /** Size of the blocks of an object that are here, in bytes. */
+  bytesOf(name: string): number;
   /** Room for blocks on the disk and in memory, in bytes. */
   readonly roomBytes: number;
   /** Drops an object that may have changed in the bucket. */
@@ -280,6 +282,13 @@ export function createBlockCache(options: BlockCacheOptions): BlockCache {
     },
     prefer(object) {
       (object as Kept).isPreferred = true;
+    },
+    bytesOf(name) {
+      const object = objects.get(name);
+      let bytes = 0;
+      for (const index of object?.blocks.keys() ?? [])
+        bytes += Math.min(blockBytes, (object as Kept).size - index * blockBytes);
+      return bytes;
     },
     get roomBytes() {
       return memoryBytes + (disk?.count ?? 0) * blockBytes;

@@ -24,7 +24,11 @@ import { cacheableKindOf } from "./cacheable.ts";
 const IDS = Array.from({ length: 3_000 }, (_, index) => index);
 
 function openBackend({ s3, joined }: TestCache, more = {}): Promise<DirectoryBackend> {
-  const options = { root: "s3://lance/root", storageOptions: s3.options, log: silent, maintenance: false };
+  const options = {
+    ...{ root: "s3://lance/root", storageOptions: s3.options, log: silent, maintenance: false },
+    // Their looks at the catalog count as requests.
+    autoRefresh: { settleMs: 1, waitMs: 1 },
+  };
   return createDirectoryBackend({ ...options, cache: joined, ...more });
 }
 
@@ -172,6 +176,55 @@ test("a prewarmed table is searched without reads of the bucket, by a gateway th
     .filter(({ kind, key }) => kind === "GET" && cacheableKindOf(key) !== undefined);
   assert.deepEqual(read, []);
   await Promise.all([client.close(), reader.close()]);
+});
+
+test("a pinned table is read into the cache at start and after a change", async (t) => {
+  const writer = await opened(t);
+  const client = await openClient(writer);
+  await createTable(client);
+  const cached = await opened(t, { s3: writer.s3, directory: await temporaryDirectory(t) });
+  const pinTimes = { lookMs: 20, searchMs: 20 };
+  const backend = await openBackend(cached, { cachePins: ["t"], pinTimes });
+  const reader = clientOf(backend);
+  const method = LanceDbService.method.describePageCache;
+  const describe = (name = "t") =>
+    backend.extensions?.describePageCache?.(create(method.input, {}), beginCall(method, { id: [name] }));
+  const isFull = async () => {
+    const found = await describe();
+    const { indexBytes = 1n, cachedIndexBytes = 0n, dataBytes = 1n, cachedDataBytes = 0n } = found ?? {};
+    return found?.isPinned === true && cachedIndexBytes >= indexBytes && cachedDataBytes >= dataBytes;
+  };
+  await until(isFull);
+  await client.upload("insertIntoTable", "t", {}, rows([5_000]));
+  await until(isFull);
+  // Other tables are not touched, and a property decides before the option.
+  await client.upload("createTable", "u", { properties: { "lance-gateway.cache": "pin" } }, rows([1]));
+  await until(async () => (await describe("u"))?.isPinned === true);
+  await until(async () => ((await describe("u"))?.cachedDataBytes ?? 0n) > 0n);
+  await client.upload("createTable", "v", {}, rows([1]));
+  assert.equal((await describe("v"))?.isPinned, false);
+  await assert.rejects(
+    client.upload("createTable", "w", { properties: { "lance-gateway.cache": "on" } }, rows([1])),
+    failsWith("InvalidInput"),
+  );
+  await Promise.all([client.close(), reader.close()]);
+});
+
+test("the cached part of a table is described, and Unsupported without a cache", async (t) => {
+  const cached = await opened(t);
+  const backend = await openBackend(cached);
+  const client = clientOf(backend);
+  const plain = await openBackend(cached, { cache: undefined });
+  await createTable(client);
+  const method = LanceDbService.method.describePageCache;
+  const describe = (of: DirectoryBackend) =>
+    of.extensions?.describePageCache?.(create(method.input, {}), beginCall(method, { id: ["t"] }));
+  await searchAll(client);
+  const found = await describe(backend);
+  assert.ok(found !== undefined && found.cachedDataBytes > 0n && found.cachedIndexBytes > 0n);
+  assert.equal(found.isPinned, false);
+  await assert.rejects(async () => describe(plain), failsWith("Unsupported"));
+  await Promise.all([client.close(), plain.close()]);
 });
 
 test("within the staleness, warm searches and counts ask the bucket for nothing", async (t) => {

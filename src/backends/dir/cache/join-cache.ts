@@ -21,6 +21,13 @@ export interface BucketCache {
    * @param options those with which the gateway itself reaches the bucket
    */
   fill(options: StorageOptions, bucket: string, keys: readonly string[], signal: AbortSignal): Promise<void>;
+  /** Returns the sizes of the blocks of some files that are in the cache, in bytes. */
+  measure(
+    options: StorageOptions,
+    bucket: string,
+    keys: readonly string[],
+    signal: AbortSignal,
+  ): Promise<readonly number[]>;
   /** Returns the options with which the engine reaches a bucket through the cache, of those with which it reaches the service itself. */
   engineOptions(options: StorageOptions): Promise<StorageOptions>;
 }
@@ -42,12 +49,14 @@ const TAKEN_OVER: ReadonlySet<string> = new Set([
 export function joinCache(access: CacheAccess): BucketCache {
   const { port, secret } = access;
   const counters = openCounters(access.counters);
-  const { register, fill } = askControl(secret);
+  const { register, fill, measure } = askControl(secret);
   return {
     figures: () => figuresOf(counters),
     async fill(options, bucket, keys, signal) {
       await fill({ accessKeyId: await register(options), bucket, keys }, signal);
     },
+    measure: async (options, bucket, keys, signal) =>
+      measure({ accessKeyId: await register(options), bucket, keys }, signal),
     async engineOptions(options) {
       const accessKeyId = await register(options);
       const kept = Object.entries(options).filter(
@@ -77,15 +86,16 @@ export async function throughCache(
   return cache !== undefined && placeOf(root)?.scheme === "s3" ? cache.engineOptions(options) : options;
 }
 
-/** Reads files of a directory into its cache, those of the first keys first. */
-type FillCache = (keys: readonly string[], signal: AbortSignal) => Promise<void>;
-
-/** Returns the function that fills the cache of a root; undefined without a cache. */
-export function fillingCache(
+/** Returns the cache of a root; undefined without one. */
+export function cacheOfRoot(
   { root, cache }: { readonly root: string; readonly cache?: BucketCache | undefined },
   options: StorageOptions,
-): FillCache | undefined {
+) {
   const place = placeOf(root);
   if (cache === undefined || place?.scheme !== "s3") return undefined;
-  return (keys, signal) => cache.fill(options, place.bucket, keys, signal);
+  const { bucket } = place;
+  return {
+    fill: (keys: readonly string[], signal: AbortSignal) => cache.fill(options, bucket, keys, signal),
+    measure: (keys: readonly string[], signal: AbortSignal) => cache.measure(options, bucket, keys, signal),
+  };
 }

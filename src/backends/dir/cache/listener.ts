@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { pipeline } from "node:stream/promises";
 import type { BlockCache } from "./block-cache.ts";
 import { cacheableKindOf } from "./cacheable.ts";
-import type { FillRequest } from "./control.ts";
+import type { CacheControl, CachedFiles } from "./control.ts";
 import type { CacheCounters } from "./counters.ts";
 import { hasCustomerKey } from "./customer-keys.ts";
 import { parseRange } from "./ranges.ts";
@@ -14,10 +14,8 @@ import type { Upstream, UpstreamRequest } from "./upstream.ts";
 import { noteWrites } from "./written-objects.ts";
 
 /** A listener on loopback that the engine takes for an S3 service. */
-export interface CacheListener {
+export interface CacheListener extends Pick<CacheControl, "fill" | "measure"> {
   readonly port: number;
-  /** Reads files into the cache, in their order, until it has no more room. */
-  fill(request: FillRequest, signal: AbortSignal): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -130,14 +128,28 @@ export async function startListener(options: ListenerOptions): Promise<CacheList
     } else await pipeline(found.body, response);
   }
 
-  async function fill({ accessKeyId, bucket, keys }: FillRequest, signal: AbortSignal): Promise<void> {
+  function requireUpstream(accessKeyId: string): Upstream {
     const upstream = upstreamOf(accessKeyId);
     if (upstream === undefined) throw new Error("the store is not registered");
+    return upstream;
+  }
+  async function measure({ accessKeyId, bucket, keys }: CachedFiles): Promise<number[]> {
+    const address = await requireUpstream(accessKeyId).addressOf(bucket);
+    return keys.map((key) => cache.bytesOf(nameOf(`${address} ${key}`)));
+  }
+  async function fill({ accessKeyId, bucket, keys }: CachedFiles, signal: AbortSignal): Promise<void> {
+    const upstream = requireUpstream(accessKeyId);
     let bytes = 0;
     for (const key of keys) {
       const kind = cacheableKindOf(key);
       if (kind === undefined) continue;
       const name = nameOf(`${await upstream.addressOf(bucket)} ${key}`);
+      const known = cache.find(name);
+      if (known !== undefined && cache.bytesOf(name) >= known.size) {
+        cache.prefer(known);
+        bytes += known.size;
+        continue;
+      }
       const found = await readThrough({ upstream, bucket, key, kind, name, range: undefined });
       if (found === undefined) continue;
       cache.prefer(found.facts);
@@ -171,6 +183,7 @@ export async function startListener(options: ListenerOptions): Promise<CacheList
   return {
     port: (server.address() as AddressInfo).port,
     fill,
+    measure,
     async close() {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));

@@ -6,6 +6,7 @@ import type { JobEngine } from "../jobs/engine/job-engine.ts";
 import type { Jobs } from "../jobs/jobs.ts";
 import type { Cluster } from "../jobs/ray/cluster.ts";
 import type { Permission, Vendor } from "../vending/vendor.ts";
+import type { CachePins } from "./read/pins.ts";
 import type { ReadAhead } from "./read/read-ahead.ts";
 
 /** Limits and memory of uploads. */
@@ -30,13 +31,23 @@ export interface EngineContext {
   readonly cluster?: Cluster | undefined;
 }
 
+/** The cache on disk, as far as the files of a directory are concerned. */
+export interface FileCache {
+  /** Reads files into it, those of the first keys first, until it has no more room. */
+  fill(keys: readonly string[], signal: AbortSignal): Promise<void>;
+  /** Returns the sizes of the blocks of some files that are in it, in bytes. */
+  measure(keys: readonly string[], signal: AbortSignal): Promise<readonly number[]>;
+}
+
 /** Memory of open query results. */
 export interface ReadContext {
   readonly readAhead: ReadAhead;
   /** Maximum number of words to which the fuzzy conditions of a search may expand together. */
   readonly maxSearchExpansions: number;
-  /** Reads files into the cache on disk, those of the first keys first. Default: none. */
-  readonly fillCache?: ((keys: readonly string[], signal: AbortSignal) => Promise<void>) | undefined;
+  /** The cache on disk. Default: none. */
+  readonly cache?: FileCache | undefined;
+  /** Tables that it keeps. Default: none. */
+  readonly pins?: CachePins | undefined;
 }
 
 /** The limit of listings. */

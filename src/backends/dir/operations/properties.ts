@@ -4,6 +4,7 @@ import type { CatalogContext } from "../catalog/catalog-context.ts";
 import { checkSize } from "../catalog/state/properties-size.ts";
 import { checkEngineProperty } from "../jobs/engine/choose-engine.ts";
 import { checkUpkeepProperties } from "../upkeep/policy.ts";
+import { checkCacheProperty } from "./read/pins.ts";
 import { checkDefinesNoView } from "./views/definition.ts";
 
 /** Maximum number of properties of an object. */
@@ -40,6 +41,7 @@ export function checkTableProperties(
 ): void {
   checkProperties(catalog.limits.objectBytes, id, { ...before, ...properties });
   checkUpkeepProperties(properties);
+  checkCacheProperty(properties);
   checkEngineProperty(properties);
   checkDefinesNoView(properties);
 }

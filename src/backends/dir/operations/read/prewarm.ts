@@ -2,6 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { formatFieldPath, resolveField } from "../../../../arrow/field-path.ts";
 import { freeAtOnce } from "../../../../arrow/memory.ts";
 import {
+  DescribePageCacheResponseSchema,
   PrewarmDataResponseSchema,
   PrewarmIndexResponseSchema,
 } from "../../../../gen/lance/gateway/v1/lancedb_pb.ts";
@@ -15,28 +16,45 @@ import { latestVersion } from "../../format/versions/version-files.ts";
 import { readParts } from "../../format/versions/version-parts.ts";
 import type { ReadContext } from "../context.ts";
 import { withGuarded } from "../tables/call-data.ts";
+import { requireTable } from "../tables/find-table.ts";
 import { datasetOf } from "../tables/open-data.ts";
 import { COLUMN_BYTES, sizeOfColumns } from "./columns-size.ts";
 import { inRoom } from "./in-room.ts";
 
-/** Returns the keys of the files that the newest version of a table reads: those of its indices first, then the others if they are asked for. */
-async function cacheableKeys(dataset: DatasetRef, isWhole: boolean): Promise<readonly string[]> {
+/** Files that a version of a table reads. */
+interface CacheableFiles {
+  readonly keys: readonly string[];
+  /** In bytes, as far as the version records it. */
+  readonly bytes: number;
+}
+
+/** Returns the files that the newest version of a table reads: those of its indices, and the others. */
+export async function cacheableFiles(
+  dataset: DatasetRef,
+): Promise<Readonly<Record<"indices" | "data", CacheableFiles>>> {
   const newest = await latestVersion(dataset);
   const parts = newest && (await readParts(dataset, newest));
-  if (parts === undefined) return [];
-  const ofDirectories: string[] = [];
-  for (const directory of parts.directories.keys()) {
-    if (!isWhole && !directory.includes("/_indices/")) continue;
-    for (const name of await listTree(dataset.store, directory)) ofDirectories.push(`${directory}/${name}`);
+  const [indices, data] = [
+    { keys: [] as string[], bytes: 0 },
+    { keys: [] as string[], bytes: 0 },
+  ];
+  for (const [directory, bytes] of parts?.directories ?? []) {
+    const target = directory.includes("/_indices/") ? indices : data;
+    for (const name of await listTree(dataset.store, directory)) target.keys.push(`${directory}/${name}`);
+    target.bytes += bytes;
   }
-  return isWhole ? [...ofDirectories, ...parts.files.keys()] : ofDirectories;
+  for (const [key, bytes] of parts?.files ?? []) {
+    data.keys.push(key);
+    data.bytes += bytes;
+  }
+  return { indices, data };
 }
 
 /** The calls that load indices and columns before they are needed. */
 export function createPrewarmOperations(
   context: DataContext & ReadContext,
-): Pick<LanceDbExtensions, "prewarmIndex" | "prewarmData"> {
-  const { readAhead, fillCache } = context;
+): Pick<LanceDbExtensions, "prewarmIndex" | "prewarmData" | "describePageCache"> {
+  const { readAhead, cache, pins } = context;
   return {
     async prewarmIndex({ indexName }, call) {
       await withGuarded(context, call, {}, async ({ table, wait }) => {
@@ -55,10 +73,12 @@ export function createPrewarmOperations(
         const current = await schema();
         const found = columns.map((column) => resolveField(current, column));
         const names = found.map((field) => formatFieldPath(field.names));
-        if (fillCache !== undefined) {
-          const keys = await cacheableKeys(datasetOf(context, data.found), names.length === 0);
-          await wait(() => fillCache(keys, call.signal));
-          if (names.length === 0) return;
+        if (cache !== undefined) {
+          const files = await cacheableFiles(datasetOf(context, data.found));
+          const isWhole = names.length === 0;
+          const keys = isWhole ? [...files.indices.keys, ...files.data.keys] : files.indices.keys;
+          await wait(() => cache.fill(keys, call.signal));
+          if (isWhole) return;
         }
         const fields = current.fields.filter(({ name }) => found.some((field) => field.names[0] === name));
         const query = table.query();
@@ -73,6 +93,21 @@ export function createPrewarmOperations(
         });
       });
       return create(PrewarmDataResponseSchema);
+    },
+    async describePageCache(_, call) {
+      const table = await requireTable(context, call);
+      if (cache === undefined)
+        throw new LanceError("Unsupported", "the gateway has no cache on disk for this table (--cache-dir)");
+      const { indices, data } = await cacheableFiles(datasetOf(context, table));
+      const cachedOf = async ({ keys }: CacheableFiles) =>
+        BigInt((await cache.measure(keys, call.signal)).reduce((sum, bytes) => sum + bytes, 0));
+      return create(DescribePageCacheResponseSchema, {
+        indexBytes: BigInt(indices.bytes),
+        cachedIndexBytes: await cachedOf(indices),
+        dataBytes: BigInt(data.bytes),
+        cachedDataBytes: await cachedOf(data),
+        isPinned: pins?.isPinned(table) ?? false,
+      });
     },
   };
 }
