@@ -34,10 +34,21 @@ export function wrongImports(file: string, text: string, rules: Rules): string[]
     const target = join(dirname(file), name);
     return mayImport(place, target, rules) ? [] : [`${file} must not import ${target}`];
   });
-  return isIn(file, INTERNALS)
-    ? imports
-    : [...imports, ...(text.match(PRIVATE_MEMBER) ?? []).map((member) => onlyIn(file, member))];
+  if (isIn(file, INTERNALS)) return imports;
+  const members = (text.match(PRIVATE_MEMBER) ?? []).map((member) => onlyIn(file, member));
+  const places = file === PLACES ? [] : (text.match(OWN_PLACE) ?? []);
+  return [
+    ...imports,
+    ...members,
+    ...places.map((place) => `${file} has ${place}; files are found by ${PLACES}`),
+  ];
 }
+
+/** The file that knows where the files of the package are; the build puts others elsewhere. */
+const PLACES = "runtime/package-files.ts";
+
+/** A use of the place of a module, other than to find another package. */
+const OWN_PLACE = /(?<!createRequire\()import\.meta\.(?:url|dirname)\b/g;
 
 /** A use of a member whose name says that it is private: `_readableState`, `_handle`. */
 const PRIVATE_MEMBER = /(?<=[\w)\]]\??\.)_[a-zA-Z]\w*/g;

@@ -1,7 +1,5 @@
 import { existsSync, readFileSync } from "node:fs";
-
-/** Two folders above this file, in the sources and in the built package. */
-const ROOT = new URL("../../", import.meta.url);
+import { packageFile } from "../runtime/package-files.ts";
 
 const NOT_FOUND: ReadonlySet<unknown> = new Set(["ERR_MODULE_NOT_FOUND", "MODULE_NOT_FOUND"]);
 
@@ -29,12 +27,12 @@ export function explainMissing(user: string, name: string, error: unknown): unkn
 
 /** The command that installs a package, with its version if this package works with a single one. */
 function installing(name: string): string {
-  const text = readFileSync(new URL("package.json", ROOT), "utf8");
+  const text = readFileSync(packageFile("package.json"), "utf8");
   const { optionalDependencies = {}, devDependencies = {} } = JSON.parse(text) as Partial<
     Record<string, Readonly<Record<string, string>>>
   >;
   // The lock of a clone has it, but its first start installs only what most gateways need.
-  if (devDependencies[name] !== undefined && existsSync(new URL("scripts/run.mjs", ROOT))) return "npm ci";
+  if (devDependencies[name] !== undefined && existsSync(packageFile("scripts/run.mjs"))) return "npm ci";
   const version = optionalDependencies[name];
   return `npm install ${version === undefined ? name : `${name}@${version}`}`;
 }

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { AddressInfo } from "node:net";
-import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
 import type { Logger } from "pino";
 import type { Authenticator } from "../auth/authenticator.ts";
 import type { Databases } from "../config/configuration.ts";
@@ -12,6 +12,7 @@ import type { Backend } from "../namespace/lance-namespace.ts";
 import type { Metrics } from "../observability/metrics/metrics.ts";
 import type { Database } from "../pipeline/call/databases.ts";
 import type { CallerLimits } from "../pipeline/limits/caller-limits.ts";
+import { packageFile } from "../runtime/package-files.ts";
 import { ownProfiles, type Profiles } from "../server/admin/profiles.ts";
 import type { MetricsPage } from "../server/app/metrics-page.ts";
 import { createReadiness } from "../server/app/readiness.ts";
@@ -287,7 +288,7 @@ function callerLimitsOf(options: CallerLimits): CallerLimits {
 }
 
 /** Where the build writes the console; the sources and the package have it in the same place. */
-const CONSOLE_DIRECTORY = join(import.meta.dirname, "..", "..", "dist", "console");
+const CONSOLE_DIRECTORY = fileURLToPath(packageFile("dist/console"));
 
 /** Only the owner of the file of a socket may connect. */
 const DEFAULT_SOCKET_MODE = 0o600;

@@ -1,15 +1,13 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { readFile } from "node:fs/promises";
-import { extname } from "node:path";
 import type { Duplex } from "node:stream";
 import { fileURLToPath } from "node:url";
+import { programFile } from "../runtime/package-files.ts";
 import { decodeFrame, encodeFrame, type Frame, LENGTHS_BYTES } from "./process/frames.ts";
 import type { ProcessBounds } from "./process/messages.ts";
 
-/** The program of the process, in the sources and in the built package. */
-const PROGRAM = fileURLToPath(
-  new URL(`../sql/process/main${extname(import.meta.filename)}`, import.meta.url),
-);
+/** The program of the process. */
+const PROGRAM = fileURLToPath(programFile("sql/process/main"));
 
 /** Size of the process's JavaScript heap, in MiB: it holds a batch of each table and one of the result. */
 const HEAP_MIB = 256;

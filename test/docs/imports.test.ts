@@ -74,6 +74,14 @@ test("modules that a package exports are no internals", () => {
   expect(wrongImports("inner/a.ts", text, rules)).toEqual([]);
 });
 
+test("a single file finds files of the package by its own place", () => {
+  const text = 'new URL("../a", import.meta.url); createRequire(import.meta.url);';
+  expect(wrongImports("inner/a.ts", text, rules)).toEqual([
+    "inner/a.ts has import.meta.url; files are found by runtime/package-files.ts",
+  ]);
+  expect(wrongImports("runtime/package-files.ts", text, rules)).toEqual([]);
+});
+
 test("a file in a folder without a rule is refused", () => {
   expect(wrongImports("new/a.ts", "", rules)).toEqual(["new/a.ts is in a folder without a rule"]);
 });

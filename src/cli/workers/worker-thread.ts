@@ -5,8 +5,8 @@ import type { Gateway } from "../../gateway/compose.ts";
 import type { ChangeEvent } from "../../namespace/change-event.ts";
 import type { Snapshot } from "../../observability/metrics/aggregate.ts";
 import { interruptThread, startInterruptible } from "../../runtime/internals/interrupt-thread.ts";
+import { programFile } from "../../runtime/package-files.ts";
 import { countUnbroken } from "../../runtime/threads/unbroken-work.ts";
-import { WORKER_PROGRAM } from "../worker-program.ts";
 import type { ChangeForWorker, StartFailure, ToSupervisor, ToWorker, WorkerStart } from "./messages.ts";
 
 /** The thread of a worker, which may not listen yet. */
@@ -66,7 +66,7 @@ export function startWorker(
   start: WorkerStart,
   events: (thread: WorkerThread) => WorkerEvents,
 ): StartedThread {
-  const { worker, isInterruptible } = startInterruptible(WORKER_PROGRAM, {
+  const { worker, isInterruptible } = startInterruptible(programFile("cli/workers/worker-main"), {
     workerData: start,
     transferList: start.commitPorts.map(({ port }) => port),
     name: `worker ${start.worker + 1}`,

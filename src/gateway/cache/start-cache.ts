@@ -12,9 +12,9 @@ import type { RegisteredStore } from "../../backends/dir/cache/store-registry.ts
 import type { Databases } from "../../config/configuration.ts";
 import { backendKindOf, UsageError } from "../../config/option-spec.ts";
 import type { ServeOptions } from "../../config/options/groups.ts";
+import { programFile } from "../../runtime/package-files.ts";
 import { backoffMs } from "../../runtime/time/backoff.ts";
 import { listenOn } from "../../server/port/listen.ts";
-import { CACHE_PROGRAM } from "../cache-program.ts";
 import type { CacheStart, FromCache, ToCache } from "./messages.ts";
 
 /** The cache of a process, in a thread of its own. */
@@ -77,7 +77,10 @@ export async function startCache(
 
   /** Starts a thread; resolves to its port. */
   async function start(port: number): Promise<number> {
-    const thread = new Worker(CACHE_PROGRAM, { workerData: begin(port), name: "cache" });
+    const thread = new Worker(programFile("gateway/cache/cache-thread"), {
+      workerData: begin(port),
+      name: "cache",
+    });
     current = thread;
     const listening = Promise.withResolvers<number>();
     let isListening = false;

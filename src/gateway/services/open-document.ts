@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { ServeOptions } from "../../config/options/groups.ts";
 import { once } from "../../runtime/once.ts";
+import { codeFile } from "../../runtime/package-files.ts";
 import type { ApiDocuments } from "../../server/app/document-page.ts";
 import { packageVersion } from "../version.ts";
 
@@ -27,7 +28,7 @@ export function openDocument({
     json: async () => JSON.stringify(await document()),
     async file(name) {
       if (name === "index.html") return page();
-      return readFile(new URL(`../../server/openapi/page/${name}`, import.meta.url), "utf8");
+      return readFile(codeFile(`server/openapi/page/${name}`), "utf8");
     },
   };
 }
