@@ -1,6 +1,7 @@
 import { LanceError } from "../namespace/errors.ts";
 import { putNewest } from "../runtime/put-newest.ts";
 import type { Conversation } from "./conversation.ts";
+import type { Reshape } from "./sql-engine.ts";
 import { checkTree } from "./tree/check.ts";
 import { type NamedTables, replaceTables } from "./tree/tables.ts";
 import { readTree, type TreeNode, writeTree } from "./tree/tree.ts";
@@ -19,37 +20,43 @@ const MAX_STATEMENT_BYTES = 256 * 1024;
 const KEPT = 256;
 const MAX_KEPT_LENGTH = 16 * 1024;
 
+/** A statement as it was sent, with what decides about its meaning. */
+export interface StatementText {
+  readonly statement: string;
+  readonly namespacePath: readonly string[];
+  readonly reshape: Reshape | undefined;
+}
+
 /** Checks statements, and keeps the results of the last ones. */
 export interface CheckedStatements {
   /** Returns the result of an earlier check; undefined if it is not kept. */
-  known(statement: string, namespacePath: readonly string[]): CheckedStatement | undefined;
+  known(text: StatementText): CheckedStatement | undefined;
   /** @throws LanceError InvalidInput, Unsupported */
-  check(
-    statement: string,
-    namespacePath: readonly string[],
-    conversation: Conversation,
-  ): Promise<CheckedStatement>;
+  check(text: StatementText, conversation: Conversation): Promise<CheckedStatement>;
 }
 
 export function createCheckedStatements(): CheckedStatements {
   /** The one that is used least recently first. */
   const kept = new Map<string, CheckedStatement>();
-  const keyOf = (statement: string, namespacePath: readonly string[]) =>
-    JSON.stringify([namespacePath, statement]);
-
-  function keep(key: string, checked: CheckedStatement): void {
-    if (key.length <= MAX_KEPT_LENGTH) putNewest(kept, key, checked, KEPT);
+  /** Returns the key of a statement; undefined for one that is not kept. */
+  function keyOf({ statement, namespacePath, reshape }: StatementText): string | undefined {
+    if (reshape?.isPure === false) return undefined;
+    const key = JSON.stringify([namespacePath, statement, reshape?.text]);
+    return key.length <= MAX_KEPT_LENGTH ? key : undefined;
+  }
+  function keep(key: string | undefined, checked: CheckedStatement): void {
+    if (key !== undefined) putNewest(kept, key, checked, KEPT);
   }
   return {
-    known(statement, namespacePath) {
-      const key = keyOf(statement, namespacePath);
-      const known = kept.get(key);
+    known(text) {
+      const key = keyOf(text);
+      const known = key === undefined ? undefined : kept.get(key);
       if (known !== undefined) keep(key, known);
       return known;
     },
-    async check(statement, namespacePath, conversation) {
-      const checked = await checkStatement(statement, namespacePath, conversation);
-      keep(keyOf(statement, namespacePath), checked);
+    async check(text, conversation) {
+      const checked = await checkStatement(text, conversation);
+      keep(keyOf(text), checked);
       return checked;
     },
   };
@@ -64,12 +71,14 @@ export function checkText(statement: string): void {
 }
 
 async function checkStatement(
-  statement: string,
-  namespacePath: readonly string[],
+  { statement, namespacePath, reshape }: StatementText,
   conversation: Conversation,
 ): Promise<CheckedStatement> {
-  const parsed = await conversation.ask({ kind: "parse" }, Buffer.from(statement));
-  const tree = readTree(parsed.body);
+  const parse = async (text: string) =>
+    readTree((await conversation.ask({ kind: "parse" }, Buffer.from(text))).body);
+  const sent = await parse(statement);
+  const tree = reshape === undefined ? sent : await parse(reshape.text);
+  reshape?.apply(tree, sent);
   const named = replaceTables(tree, namespacePath);
   const { body, firstBytes } = await conversation.ask({ kind: "write" }, writeTree(tree));
   checkTree(readTree(body.subarray(firstBytes)));

@@ -1,4 +1,4 @@
-import type { ArrowField } from "../arrow/schema.ts";
+import { type ArrowField, decodeSchema } from "../arrow/schema.ts";
 
 /** Type of a column in DuckDB: a name of its types, and what belongs to it. It is sent to the process as JSON. */
 export type SqlType =
@@ -47,6 +47,12 @@ const MAX_ARRAY = 100_000;
 
 /** Stands for the type of a column that is refused. */
 const PLACEHOLDER: SqlType = { id: "VARCHAR" };
+
+/** Returns the columns of an open table. @param schema an IPC stream without rows */
+export function fieldsOf({ schema }: { readonly schema: Uint8Array }): readonly ArrowField[] {
+  const view = new DataView(schema.buffer, schema.byteOffset);
+  return decodeSchema(schema.subarray(8, 8 + view.getUint32(4, true))).fields;
+}
 
 /** Returns the column of DuckDB for a field of Arrow. */
 export function columnOf(field: ArrowField): SqlColumn {

@@ -1,9 +1,9 @@
 import { createRequire } from "node:module";
-import { type ArrowField, decodeSchema } from "../arrow/schema.ts";
+import type { ArrowField } from "../arrow/schema.ts";
 import { explainMissing } from "../backends/load-library.ts";
 import { LanceError } from "../namespace/errors.ts";
 import { type CheckedStatement, checkText, createCheckedStatements } from "./checked-statements.ts";
-import { columnOf } from "./column-types.ts";
+import { columnOf, fieldsOf } from "./column-types.ts";
 import { type Conversation, createConversation, type ScanPlace } from "./conversation.ts";
 import type { EngineProcess } from "./engine-process.ts";
 import { boundsOf, type SqlOptions } from "./options.ts";
@@ -11,6 +11,8 @@ import type { ScannedTable } from "./process/messages.ts";
 import { createProcessPool } from "./process-pool.ts";
 import type { SqlCall, SqlEngine, SqlStatement, SqlTable, SqlTables } from "./sql-engine.ts";
 import { type Pushed, pushedInto } from "./tree/pushdown.ts";
+import { parseWrite } from "./writes/parse-write.ts";
+import { prepareWrite } from "./writes/prepare-write.ts";
 
 /** The package of DuckDB, which is installed only where SQL is used. */
 const PACKAGE = "@duckdb/node-bindings";
@@ -107,17 +109,23 @@ export function createSqlEngine(options: SqlOptions = {}): SqlEngine {
   async function prepare(statement: string, call: SqlCall): Promise<SqlStatement> {
     checkInstalled();
     checkText(statement);
-    const { tables, namespacePath = [], caller = "", signal: outer } = call;
+    const write = parseWrite(statement);
+    return write === undefined ? prepareQuery(statement, call) : prepareWrite(write, prepareQuery, call);
+  }
+
+  async function prepareQuery(statement: string, call: SqlCall): Promise<SqlStatement> {
+    const { tables, namespacePath = [], caller = "", signal: outer, reshape } = call;
+    const text = { statement, namespacePath, reshape };
     const openAll = (checked: CheckedStatement, signal: AbortSignal) =>
       Promise.all(checked.tables.map((table) => tables.open(table, signal)));
-    const known = statements.known(statement, namespacePath);
+    const known = statements.known(text);
     const opened = known && (await inTime(outer, (signal) => openAll(known, signal)));
     const bound = known && lastBound.get(known);
     if (opened !== undefined && bound !== undefined && fits(bound.plan, opened))
       return statementOf(bound, opened, call);
 
     async function* describe(conversation: Conversation, process: EngineProcess, signal: AbortSignal) {
-      const checked = known ?? (await statements.check(statement, namespacePath, conversation));
+      const checked = known ?? (await statements.check(text, conversation));
       const open = opened ?? (await openAll(checked, signal));
       const own = await bind(planOf(checked, open, count++), conversation, process);
       lastBound.set(checked, own);
@@ -131,7 +139,7 @@ export function createSqlEngine(options: SqlOptions = {}): SqlEngine {
   function statementOf(bound: Bound, open: readonly SqlTable[], call: SqlCall): SqlStatement {
     const { schema, parameters } = bound;
     return {
-      ...{ schema, parameters, readsTables: open.length > 0 },
+      ...{ schema, parameters, readsTables: open.length > 0, isUpdate: false },
       run: (row = new Uint8Array(), signal = call.signal, tables = call.tables) =>
         run(bound, open, row, tables, call.caller ?? "", signal),
       explain: (signal) => explain(bound, call.caller ?? "", signal),
@@ -182,7 +190,7 @@ function fits({ schemas, scanned }: Plan, open: readonly SqlTable[]): boolean {
 }
 
 function planOf({ tree, ...checked }: CheckedStatement, open: readonly SqlTable[], id: number): Plan {
-  const fields = open.map(({ schema }) => decodeSchema(metadataOf(schema)).fields);
+  const fields = open.map(fieldsOf);
   return {
     ...checked,
     id,
@@ -211,12 +219,6 @@ function scannedTable(name: string, fields: readonly ArrowField[], rows: number 
   }
   if (fields.length === 0) throw new LanceError("Unsupported", `table "${name}" has no columns`);
   return { name, columns: fields.map(columnOf), rows };
-}
-
-/** Returns the metadata of the first message of an IPC stream. */
-function metadataOf(stream: Uint8Array): Uint8Array {
-  const view = new DataView(stream.buffer, stream.byteOffset);
-  return stream.subarray(8, 8 + view.getUint32(4, true));
 }
 
 function reasonOf(timeout: AbortSignal, signal: AbortSignal, timeoutMs: number): unknown {

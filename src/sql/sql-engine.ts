@@ -1,3 +1,5 @@
+import type { TreeNode } from "./tree/tree.ts";
+
 /** The table that a statement names. */
 export interface SqlTableName {
   /** Database that the name begins with. Default: the database of the call. */
@@ -40,23 +42,69 @@ export interface SqlTables {
   scan(table: SqlTable, what: SqlScan, signal: AbortSignal): AsyncIterable<Uint8Array>;
 }
 
+/** Outcome of a CREATE whose name exists: an error, another object in its place, or nothing. */
+export type Existing = "refuse" | "replace" | "keep";
+
+/** Changes of rows, in the language of UpdateTable. */
+export interface RowChanges {
+  readonly predicate: string;
+  readonly assignments: readonly { readonly column: string; readonly expression: string }[];
+}
+
+/**
+ * Changes to a catalog, each as the caller of a statement may make it. Rows are an Arrow IPC stream, of which either all or none are written. Each
+ * throws the errors of its operation.
+ */
+export interface SqlWrites {
+  /** Database that names may begin with. Default: none. */
+  readonly database: string | undefined;
+  create(
+    path: readonly string[],
+    existing: Existing,
+    rows: AsyncIterable<Uint8Array>,
+    signal: AbortSignal,
+  ): Promise<void>;
+  insert(path: readonly string[], rows: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<void>;
+  /** Returns the number of changed rows. */
+  update(path: readonly string[], changes: RowChanges, signal: AbortSignal): Promise<bigint>;
+  /** Returns the number of deleted rows; undefined if the catalog does not tell. */
+  delete(path: readonly string[], predicate: string, signal: AbortSignal): Promise<bigint | undefined>;
+  drop(path: readonly string[], signal: AbortSignal): Promise<void>;
+}
+
 /** The caller of a statement, and what it may read. */
 export interface SqlCall {
   readonly tables: SqlTables;
+  /** Makes the changes of statements that write. Default: they are refused. */
+  readonly writes?: SqlWrites | undefined;
   /** Namespace of names that name none. Default: the root. */
   readonly namespacePath?: readonly string[] | undefined;
   /** Key of the caller, for the statements that one caller may run at a time. Default: the callers without a key are one. */
   readonly caller?: string | undefined;
+  /** Changes the statement before it is checked. Default: it stays as it is. */
+  readonly reshape?: Reshape | undefined;
   /** Ends the call. */
   readonly signal: AbortSignal;
+}
+
+/** A statement that runs in place of another one, and is checked as that one would be. */
+export interface Reshape {
+  /** Statement in place of the other one. */
+  readonly text: string;
+  /** Puts parts of the other statement's tree, which is not checked, into the tree of this one. */
+  apply(own: TreeNode, statement: TreeNode): void;
+  /** Whether the outcome depends on both texts alone, so that it can be kept. */
+  readonly isPure: boolean;
 }
 
 /** A checked statement. Its tables are those that it named when it was prepared, at their versions then; each run authorizes its reads. */
 export interface SqlStatement {
   /** Columns of the result, as far as the statement tells them without its parameters: one encapsulated IPC message, a schema. */
   readonly schema: Uint8Array;
-  /** Whether it reads tables. */
+  /** Whether it reads or changes tables. */
   readonly readsTables: boolean;
+  /** Whether it changes something when it runs. Its result is the number of rows that it has changed, in a column `Count`. */
+  readonly isUpdate: boolean;
   /** Parameters in order, with the types as far as the statement tells them: one encapsulated IPC message, a schema. */
   readonly parameters: Uint8Array;
   /**
@@ -66,15 +114,21 @@ export interface SqlStatement {
    *
    * @param parameters an IPC stream with a single row, a column for each parameter in order. Default: none.
    * @param tables read the rows. Default: those by which the statement was prepared.
+   * @param writes make its changes. Default: those by which the statement was prepared.
    * @throws LanceError InvalidInput for a failure of the statement or its parameters, PayloadTooLarge past a bound, Throttling if too many
    *   statements wait
    */
-  run(parameters: Uint8Array | undefined, signal: AbortSignal, tables?: SqlTables): AsyncIterable<Uint8Array>;
+  run(
+    parameters: Uint8Array | undefined,
+    signal: AbortSignal,
+    tables?: SqlTables,
+    writes?: SqlWrites,
+  ): AsyncIterable<Uint8Array>;
   /** Yields the plan as {@link run} yields rows: a row with `explain_key`, and the plan as JSON in `explain_value`. No table is read. */
   explain(signal: AbortSignal): AsyncIterable<Uint8Array>;
 }
 
-/** Runs SQL over the tables of catalogs. It reads, and changes nothing. */
+/** Runs SQL over the tables of catalogs. */
 export interface SqlEngine {
   /**
    * Parses and checks a statement, and resolves its tables.

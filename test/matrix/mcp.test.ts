@@ -108,7 +108,7 @@ describe.each(MCP_ERAS)("an agent of the %s protocol at a directory", (era) => {
     });
   });
 
-  test("runs queries in SQL, whose rows it bounds, and changes nothing by them", async () => {
+  test("runs statements in SQL, whose rows it bounds", async () => {
     const grouped =
       "SELECT split_part(text, ' ', 1) AS colour, sum(price) AS price FROM shop.notes GROUP BY colour ORDER BY colour";
     expect(await agent.json("run_sql", { statement: grouped })).toEqual({
@@ -127,7 +127,13 @@ describe.each(MCP_ERAS)("an agent of the %s protocol at a directory", (era) => {
     expect(wide["note"]).toMatch(
       /^cut after 6\d rows, because a result has at most 65536 bytes; ask for fewer columns or rows$/,
     );
-    for (const statement of ["DROP TABLE shop.notes", "SELECT * FROM read_csv('/etc/passwd')"])
+    const written = "CREATE TABLE shop.cheap AS SELECT id FROM shop.notes WHERE price < 3";
+    expect(await agent.json("run_sql", { statement: written })).toMatchObject({ row_count: 1 });
+    await agent.json("run_sql", { statement: "DROP TABLE shop.cheap" });
+    for (const statement of [
+      "ALTER TABLE shop.notes DROP COLUMN id",
+      "SELECT * FROM read_csv('/etc/passwd')",
+    ])
       expect(await failureOf(agent.call("run_sql", { statement }))).toMatch(/^Unsupported/);
     expect(await failureOf(agent.call("run_sql", { statement: "SELECT * FROM shop.missing" }))).toMatch(
       /^TableNotFound/,
@@ -218,6 +224,8 @@ describe("an agent at a gateway that offers no writes", () => {
     const { tools } = await agent.client.listTools();
     expect(tools.map(({ name }) => name)).toEqual(READS);
     await assert.rejects(agent.call("drop_table", { table: "x" }), /drop_table/);
+    const statement = "CREATE TABLE x AS SELECT 1 AS one";
+    expect(await failureOf(agent.call("run_sql", { statement }))).toMatch(/^Unsupported/);
     await server.close();
   });
 

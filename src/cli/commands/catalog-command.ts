@@ -33,7 +33,9 @@ export interface CatalogCommandOptions<T extends OptionTable> {
   /** The command's own options, in addition to `--json` and those of the connection. */
   readonly options: T;
   /** Access to the catalog. Default: the command changes one that exists. */
-  readonly access?: CatalogAccess | ((options: OptionValues<WithJson<T>>) => CatalogAccess);
+  readonly access?:
+    | CatalogAccess
+    | ((options: OptionValues<WithJson<T>>, operands: readonly string[]) => CatalogAccess);
   /**
    * Returns what is lost for good, for the question that a terminal is asked; undefined for nothing. The command then has
    * `--yes`. Default: the command removes nothing.
@@ -69,7 +71,7 @@ export function catalogCommand<const T extends OptionTable>(
     async run({ operands, layers }, environment) {
       const options = readTable(own, layers);
       const { access: given = "change" } = command;
-      const access = typeof given === "function" ? given(options) : given;
+      const access = typeof given === "function" ? given(options, operands) : given;
       const connection = await readConnection(layers, environment);
       using interruption = watchForSignals();
       const { signal } = interruption;

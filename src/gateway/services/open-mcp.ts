@@ -29,7 +29,7 @@ export function openMcp(
       const { createMcpHttp } = await import("../../wires/mcp/http.ts");
       return createMcpHttp({
         ...{ service, writes, version: packageVersion() },
-        sqlOf: (caller) => sql.runAs(senderKey(caller)),
+        sqlOf: (caller) => sql.runAs(senderKey(caller), writes()),
       });
     }),
     issuers: () => (options().oidcIssuers ?? []).map(({ issuer }) => issuer),

@@ -3,6 +3,7 @@ import type { ServeOptions } from "../../config/options/groups.ts";
 import { isLanceError } from "../../namespace/errors.ts";
 import { once } from "../../runtime/once.ts";
 import type { ReadableNamespace } from "../../sql/namespace-tables.ts";
+import type { WritableNamespace } from "../../sql/namespace-writes.ts";
 import type { SqlCall, SqlEngine } from "../../sql/sql-engine.ts";
 import type { FlightSqlOptions } from "../../wires/flight/sql/flight-sql.ts";
 import type { SqlCaller } from "../../wires/flight/sql/statements.ts";
@@ -11,10 +12,19 @@ import { packageVersion } from "../version.ts";
 
 /** SQL of a gateway. */
 export interface OpenSql extends FlightSqlOptions {
-  /** Returns what runs the statements of a caller, by its key, over the tables of a namespace. */
+  /**
+   * Returns what runs the statements of a caller, by its key, over the tables of a namespace.
+   *
+   * @param writes whether statements may change tables
+   */
   runAs(
     caller: string,
-  ): (statement: string, namespace: ReadableNamespace, signal: AbortSignal) => AsyncIterable<Uint8Array>;
+    writes: boolean,
+  ): (
+    statement: string,
+    namespace: ReadableNamespace & WritableNamespace,
+    signal: AbortSignal,
+  ) => AsyncIterable<Uint8Array>;
   /** Ends the running statements. */
   close(): Promise<void>;
 }
@@ -36,9 +46,10 @@ export function openSql(options: () => OpenSqlOptions): OpenSql {
   const { sqlMemoryBytes, sqlThreads, sqlTimeoutMs, sqlMaxRows, sqlMaxStatements } = options();
   let engine: SqlEngine | undefined;
   const load = once(async () => {
-    const [{ createSqlEngine }, { tablesOfNamespace }] = await Promise.all([
+    const [{ createSqlEngine }, { tablesOfNamespace }, { writesToNamespace }] = await Promise.all([
       import("../../sql/create-engine.ts"),
       import("../../sql/namespace-tables.ts"),
+      import("../../sql/namespace-writes.ts"),
     ]);
     engine = createSqlEngine({
       memoryMib: sqlMemoryBytes && Math.max(1, Math.floor(sqlMemoryBytes / 2 ** 20)),
@@ -48,34 +59,37 @@ export function openSql(options: () => OpenSqlOptions): OpenSql {
       maxRunning: sqlMaxStatements,
     });
     const tablesOf = ({ tables, database }: SqlCaller) => tablesOfNamespace(tables, database);
+    const writesOf = ({ writes, database, idempotencyKey }: SqlCaller) =>
+      writesToNamespace(writes, { database, idempotencyKey });
     const callOf = ({ namespacePath }: Statement, caller: SqlCaller): SqlCall => ({
-      tables: tablesOf(caller),
+      ...{ tables: tablesOf(caller), writes: writesOf(caller) },
       ...{ namespacePath, caller: caller.key, signal: caller.signal },
     });
-    return { engine, callOf, tablesOf, tablesOfNamespace };
+    return { engine, callOf, tablesOf, writesOf, tablesOfNamespace, writesToNamespace };
   });
   return {
     facts: () => ({ version: packageVersion(), isReadOnly: options().readOnly === true }),
     runner: {
       async describe(statement, caller) {
-        const { engine, callOf, tablesOf } = await load();
+        const { engine, callOf, tablesOf, writesOf } = await load();
         const { run, explain, ...facts } = await engine.prepare(statement.text, callOf(statement, caller));
         await passWithoutTables(facts, caller.tables, caller.signal);
         return {
           ...facts,
           async *run(reader, parameters) {
             await passWithoutTables(facts, reader.tables, reader.signal);
-            yield* run(parameters, reader.signal, tablesOf(reader));
+            yield* run(parameters, reader.signal, tablesOf(reader), writesOf(reader));
           },
           explain: (reader) => explain(reader.signal),
         };
       },
     },
-    runAs: (caller) =>
+    runAs: (caller, writes) =>
       async function* (statement, namespace, signal) {
-        const { engine, tablesOfNamespace } = await load();
+        const { engine, tablesOfNamespace, writesToNamespace } = await load();
         const prepared = await engine.prepare(statement, {
           tables: tablesOfNamespace(namespace),
+          ...(writes && { writes: writesToNamespace(namespace) }),
           caller,
           signal,
         });

@@ -63,14 +63,18 @@ export function placeOf(node: TreeNode): number | undefined {
 
 function namedTable(node: TreeNode, namespacePath: readonly string[]): NamedTable {
   const { catalog_name: catalog, schema_name: schema, table_name: name } = node as Record<string, string>;
-  const path =
-    schema === "" ? namespacePath : schema === ROOT_SCHEMA ? [] : (schema as string).split(DELIMITER);
   return {
     database: catalog === "" ? undefined : catalog,
-    path: [...path, name as string],
+    path: pathOf(schema as string, name as string, namespacePath),
     text: [catalog, schema, name].filter((part) => part !== "").join("."),
     ...stateOf(node),
   };
+}
+
+/** Returns the path that a name means. @param schema "" for a name without one, which is in the namespace of the call */
+export function pathOf(schema: string, name: string, namespacePath: readonly string[]): string[] {
+  const path = schema === "" ? namespacePath : schema === ROOT_SCHEMA ? [] : schema.split(DELIMITER);
+  return [...path, name];
 }
 
 /** Returns the version and the branch that `AT` asks for. */

@@ -15,6 +15,7 @@ import { type FlightJson, parseFlightJson, placeBelow, requestFromJson } from ".
 import type { PipelineCalls } from "./pipeline-calls.ts";
 import { readStart, streamOf, type Write } from "./put-stream.ts";
 import { isSqlCommand } from "./sql/commands.ts";
+import type { FlightSqlOptions } from "./sql/flight-sql.ts";
 import { putSql } from "./sql/put-sql.ts";
 import type { Tickets } from "./tickets.ts";
 
@@ -42,10 +43,11 @@ export async function putFlight(
   calls: PipelineCalls,
   signal: AbortSignal,
   tickets: Tickets,
+  sql: FlightSqlOptions | undefined,
 ): Promise<PutResult> {
   const start = await readStart(requests);
   const { descriptor, options } = start;
-  if (isSqlCommand(descriptor)) return putSql(start, calls, signal, tickets);
+  if (isSqlCommand(descriptor)) return putSql(start, calls, signal, tickets, sql);
   const request = requestOf(descriptor, options, calls);
   const { method } = request;
   const response = await calls.upload(method, request.message as never, streamOf(start, signal));

@@ -104,7 +104,7 @@ export function flightRpcs(service: Service, { secret, sql }: FlightOptions): Rp
       }
     }),
     streamed(method.doPut, async function* (requests, calls, { signal }) {
-      yield await putFlight(requests, calls, signal, tickets);
+      yield await putFlight(requests, calls, signal, tickets, sql);
     }),
     // biome-ignore lint/correctness/useYield: it has no answer but an error.
     streamed(method.doExchange, async function* () {

@@ -22,6 +22,8 @@ export interface Presented {
   readonly heldBy?: string | undefined;
   /** Headers that name the database, in place of the caller's. Default: the caller's. */
   readonly database?: Readonly<Record<string, string>> | undefined;
+  /** Key by which the call, sent again, changes nothing more. Default: none. */
+  readonly idempotencyKey?: string | undefined;
   /** Ends the call, as the end of the Flight call does. Default: nothing else ends it. */
   readonly signal?: AbortSignal | undefined;
   /** Whether chunks of a download are kept while others are asked for. Default: false. */
@@ -34,6 +36,8 @@ export interface PipelineCalls {
   readonly namespacePath: Identifier;
   /** Headers by which the caller names its database. */
   readonly headers: Readonly<Record<string, string>>;
+  /** Key that the client chose for its call, which may become several of the pipeline. Default: none. */
+  readonly idempotencyKey: string | undefined;
   /** Ends with the Flight call. */
   readonly signal: AbortSignal;
   /**
@@ -57,6 +61,7 @@ export interface PipelineCalls {
     method: DescMethodClientStreaming<I, O>,
     request: MessageShape<I>,
     data: AsyncIterable<Uint8Array>,
+    presented?: Presented,
   ): Promise<MessageShape<O>>;
   /** @param begun gets the call, which the pipeline completes before the first message. */
   download<I extends DescMessage, O extends DescMessage>(
@@ -100,10 +105,12 @@ export async function beginPipelineCalls(
   const unread: FlightHeaders = { headers: Object.create(null), namespacePath: [] };
   const read = isRefused(reception) ? unread : readFlightHeaders(outer.headers);
 
-  function begin(method: AnyMethod, { heldBy, database, signal: own, keepsChunks }: Presented): Call {
+  function begin(method: AnyMethod, presented: Presented): Call {
+    const { heldBy, database, signal: own, keepsChunks, idempotencyKey } = presented;
     const { address, peer, certificate, requestId, deadline, log, cutOff } = outer;
     const signal = own === undefined ? outer.signal : AbortSignal.any([outer.signal, own]);
     const headers: Record<string, string> = Object.assign(Object.create(null), read.headers, database);
+    if (idempotencyKey !== undefined) headers["idempotency-key"] = idempotencyKey;
     const call = createCall({
       ...{ method, headers, address, peer, certificate, requestId, deadline, log, signal },
       ...(cutOff && { cutOff }),
@@ -147,6 +154,7 @@ export async function beginPipelineCalls(
   }
   const calls: PipelineCalls = {
     ...read,
+    idempotencyKey: outer.headers["idempotency-key"],
     get signal() {
       return outer.signal;
     },
@@ -162,8 +170,8 @@ export async function beginPipelineCalls(
         note(call);
       }
     },
-    async upload(method, request, data) {
-      const call = begin(method, {});
+    async upload(method, request, data, presented = {}) {
+      const call = begin(method, presented);
       try {
         return (await service.upload(method, request, data, call)) as never;
       } finally {

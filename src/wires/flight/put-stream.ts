@@ -28,7 +28,7 @@ export interface PutStart {
 /**
  * Reads a stream to its first rows. Clients send the schema first, and options beside it, beside the first rows or between them.
  *
- * @throws LanceError InvalidInput for a stream without a descriptor or a schema, and for options in two places
+ * @throws LanceError InvalidInput for a stream without a descriptor, and for options in two places
  */
 export async function readStart(requests: AsyncIterable<Message>): Promise<PutStart> {
   const rest = requests[Symbol.asyncIterator]();
@@ -48,8 +48,7 @@ export async function readStart(requests: AsyncIterable<Message>): Promise<PutSt
     head.push(message);
     if (parseMessageHead(message.dataHeader, 0).kind !== "schema") break;
   }
-  if (descriptor === undefined || head.length === 0)
-    throw new LanceError("InvalidInput", "the stream has no schema");
+  if (descriptor === undefined) throw new LanceError("InvalidInput", "the stream has no message");
   return { descriptor, options, head, rest };
 }
 
@@ -67,6 +66,7 @@ export async function* streamOf(
   signal: AbortSignal,
   passed: (message: FlightData) => void = () => {},
 ): AsyncIterable<Uint8Array> {
+  if (head.length === 0) throw new LanceError("InvalidInput", "the stream has no schema");
   for (const message of head) {
     passed(message);
     yield* ipcMessage(message);

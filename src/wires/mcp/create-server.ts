@@ -1,7 +1,7 @@
 import { McpServer } from "@modelcontextprotocol/server";
 import type { Namespace } from "../../client/namespace.ts";
 import { CATALOG_TOOLS } from "./catalog-tools.ts";
-import { ROW_TOOLS, SQL_TOOL } from "./row-tools.ts";
+import { ROW_TOOLS, sqlTool } from "./row-tools.ts";
 import type { RunSql, Tool } from "./tool.ts";
 import { errorForModel, toolError } from "./tool-errors.ts";
 import { WRITE_TOOLS } from "./write-tools.ts";
@@ -36,7 +36,12 @@ export function createMcpServer(options: McpServerOptions): McpServer {
       instructions: writes ? `${READING} ${WRITING}` : READING,
     },
   );
-  const tools = [...CATALOG_TOOLS, ...ROW_TOOLS, ...(sql ? [SQL_TOOL] : []), ...(writes ? WRITE_TOOLS : [])];
+  const tools = [
+    ...CATALOG_TOOLS,
+    ...ROW_TOOLS,
+    ...(sql ? [sqlTool(writes)] : []),
+    ...(writes ? WRITE_TOOLS : []),
+  ];
   for (const tool of tools) addTool(server, tool, options);
   return server;
 }

@@ -4,7 +4,7 @@ import { createQueryResult } from "../../client/rows/query-result.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import { objectText, rowsText } from "./bounded-text.ts";
 import { INPUTS, MAX_ROWS } from "./inputs.ts";
-import { defineTool } from "./tool.ts";
+import { defineTool, type Tool } from "./tool.ts";
 
 const { table, columns, filter, version, branch } = INPUTS;
 
@@ -109,28 +109,34 @@ const countRows = defineTool({
   },
 });
 
-/** The tool for SQL, where there is SQL. */
-export const SQL_TOOL = defineTool({
-  name: "run_sql",
-  title: "Run a query in SQL",
-  description: `Runs a query in the SQL of DuckDB over tables: joins, groups, aggregates and windows. It reads only: SELECT, WITH, VALUES, DESCRIBE and SUMMARIZE. A table is named by its namespace: people in the root, team.people, or "team$eu".people for the namespace eu in team. ${VALUES} For searches by vector or text, and for lookups by a filter, query_table is faster.`,
-  input: z.strictObject({
-    statement: z.string().min(1).describe("One statement."),
-    limit: z.int().min(1).max(MAX_ROWS).default(100).describe("Maximum number of rows that are returned."),
-  }),
-  effect: "reads",
-  async run({ statement, limit }, { namespace, sql, signal }) {
-    if (sql === undefined) throw new LanceError("Unsupported", "there is no SQL here");
-    const ending = new AbortController();
-    const either = AbortSignal.any([signal, ending.signal]);
-    try {
-      const result = createQueryResult(() => sql(statement, namespace, either));
-      return await rowsText(result, { columns: undefined, limit, offset: 0, isCut: true });
-    } finally {
-      ending.abort();
-    }
-  },
-});
+const QUERIES = "It reads only: SELECT, WITH, VALUES, DESCRIBE and SUMMARIZE.";
+const STATEMENTS =
+  "SELECT, WITH, VALUES, DESCRIBE and SUMMARIZE read; INSERT, CREATE TABLE and DROP TABLE write, and return the number of rows as Count.";
+
+/** Returns the tool for SQL. @param writes whether its statements may change tables */
+export function sqlTool(writes: boolean): Tool {
+  return defineTool({
+    name: "run_sql",
+    title: writes ? "Run a statement in SQL" : "Run a query in SQL",
+    description: `Runs a statement in the SQL of DuckDB over tables: joins, groups, aggregates and windows. ${writes ? STATEMENTS : QUERIES} A table is named by its namespace: people in the root, team.people, or "team$eu".people for the namespace eu in team. ${VALUES} For searches by vector or text, and for lookups by a filter, query_table is faster.`,
+    input: z.strictObject({
+      statement: z.string().min(1).describe("One statement."),
+      limit: z.int().min(1).max(MAX_ROWS).default(100).describe("Maximum number of rows that are returned."),
+    }),
+    effect: writes ? "changes" : "reads",
+    async run({ statement, limit }, { namespace, sql, signal }) {
+      if (sql === undefined) throw new LanceError("Unsupported", "there is no SQL here");
+      const ending = new AbortController();
+      const either = AbortSignal.any([signal, ending.signal]);
+      try {
+        const result = createQueryResult(() => sql(statement, namespace, either));
+        return await rowsText(result, { columns: undefined, limit, offset: 0, isCut: true });
+      } finally {
+        ending.abort();
+      }
+    },
+  });
+}
 
 /** Tools that read rows. */
 export const ROW_TOOLS = [sampleRows, queryTable, countRows];

@@ -58,8 +58,31 @@ assert cursor.fetchone() == (0,) and cursor.fetchmany(3) == [(0,), (1,), (1,)], 
 
 refused(lambda: fetch("SELEC 1"), "syntax error")
 refused(lambda: fetch("SELECT * FROM missing"), "not found")
-refused(lambda: fetch("DELETE FROM sql_rows"), "no query")
 refused(lambda: fetch("SELECT * FROM read_csv('/etc/passwd')"), "read_csv")
+
+
+
+# Statements that write, with and without parameters, one by one and many at a time.
+def change(statement, parameters=None):
+    with connection.cursor() as own:
+        own.execute(statement, parameters)
+        return own.rowcount
+
+
+assert change("CREATE TABLE sql_made AS SELECT id, name FROM sql_rows WHERE id < 3") == 6
+assert change("INSERT INTO sql_made VALUES (10, 'ten')") == 1
+assert change("INSERT INTO sql_made (name, id) VALUES (?, ?)", ["eleven", 11]) == 1
+with connection.cursor() as many:
+    many.executemany("INSERT INTO sql_made VALUES (?, ?)", [(20 + i, f"many {i}") for i in range(50)])
+    assert many.rowcount == 50, many.rowcount
+with connection.cursor() as script:
+    script.executescript("INSERT INTO sql_made VALUES (100, 'hundred')")
+assert fetch("SELECT count(*) AS n FROM sql_made WHERE id >= 10").to_pydict() == {"n": [53]}
+refused(lambda: change("INSERT INTO sql_made SELECT 'x', 'y'"), "Could not convert")
+refused(lambda: change("CREATE TABLE sql_made AS SELECT 1 AS one"), "already exists")
+change("DROP TABLE sql_made")
+change("DROP TABLE IF EXISTS sql_made")
+refused(lambda: fetch("FROM sql_made"), "not found")
 
 info = connection.adbc_get_info()
 assert info["vendor_name"] == "Lance Gateway", info

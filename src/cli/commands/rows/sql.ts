@@ -5,7 +5,9 @@ import type { OptionTable } from "../../../config/option-spec.ts";
 import { parseText } from "../../../config/parsers.ts";
 import { createSqlEngine } from "../../../sql/create-engine.ts";
 import { tablesOfNamespace } from "../../../sql/namespace-tables.ts";
+import { writesToNamespace } from "../../../sql/namespace-writes.ts";
 import type { SqlEngine } from "../../../sql/sql-engine.ts";
+import { parseWrite } from "../../../sql/writes/parse-write.ts";
 import { createLineReader } from "../../shell/line-reader.ts";
 import { historyPath, readHistory, writeHistory } from "../../shell/shell-history.ts";
 import { runShell } from "../../shell/sql-shell.ts";
@@ -27,12 +29,14 @@ const OPTIONS = {
 } as const satisfies OptionTable;
 
 /**
- * `lance-gateway sql`: runs a query in SQL over tables of the catalog, in this process, and prints the rows. Without a statement it reads
+ * `lance-gateway sql`: runs a statement in SQL over tables of the catalog, in this process, and prints the rows. Without a statement it reads
  * statements: from a terminal as a shell, and from other inputs one after the other.
  */
 export const sql = catalogCommand({
   operands: "[STATEMENT]",
-  access: "read",
+  // The shell may be asked for a change at any time.
+  access: (_options, [statement]) =>
+    statement !== undefined && parseWrite(statement) === undefined ? "read" : "change",
   options: OPTIONS,
   async run(work) {
     const { operands, options, signal } = work;
@@ -59,7 +63,11 @@ async function runStatement(
   output: Output,
 ): Promise<void> {
   async function* rows(): AsyncIterable<Uint8Array> {
-    const prepared = await engine.prepare(statement, { tables: tablesOfNamespace(namespace), signal });
+    const prepared = await engine.prepare(statement, {
+      tables: tablesOfNamespace(namespace),
+      writes: writesToNamespace(namespace),
+      signal,
+    });
     yield* prepared.run(undefined, signal);
     yield END_OF_STREAM;
   }
@@ -81,7 +89,7 @@ async function readStatements(work: SqlWork, run: Run): Promise<void> {
       lines = next;
     },
   });
-  if (isTerminal) say("Queries in SQL, each with a semicolon at its end. \\? lists commands.");
+  if (isTerminal) say("Statements in SQL, each with a semicolon at its end. \\? lists commands.");
   try {
     await runShell({
       ...{ reader, isTerminal, output: options, run, say, signal },

@@ -4,6 +4,7 @@ import { SERVER_OPTIONS } from "../../../config/options/server.ts";
 import { packageVersion } from "../../../gateway/version.ts";
 import { createSqlEngine } from "../../../sql/create-engine.ts";
 import { tablesOfNamespace } from "../../../sql/namespace-tables.ts";
+import { writesToNamespace } from "../../../sql/namespace-writes.ts";
 import type { RunSql } from "../../../wires/mcp/tool.ts";
 import { catalogCommand } from "../catalog-command.ts";
 
@@ -17,7 +18,11 @@ export const mcp = catalogCommand({
     const { serveMcpStdio } = await import("../../../wires/mcp/stdio.ts");
     const engine = createSqlEngine();
     const sql: RunSql = async function* (statement, tables, stop) {
-      const prepared = await engine.prepare(statement, { tables: tablesOfNamespace(tables), signal: stop });
+      const prepared = await engine.prepare(statement, {
+        tables: tablesOfNamespace(tables),
+        ...(writes && { writes: writesToNamespace(tables) }),
+        signal: stop,
+      });
       yield* prepared.run(undefined, stop);
       yield END_OF_STREAM;
     };

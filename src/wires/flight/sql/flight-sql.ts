@@ -129,7 +129,8 @@ export async function* readSql(
   const presented = { heldBy, database };
   switch (rows.kind) {
     case "statement": {
-      const caller = await sqlCallerOf(calls, presented);
+      // A ticket that is read twice, by a client that tries again, changes the tables once.
+      const caller = await sqlCallerOf(calls, { ...presented, idempotencyKey: id });
       const statement = kept.take(id, caller.key) ?? (await runner.describe(rows.statement, caller));
       yield* flightData(statement.run(caller, rows.statement.parameters));
       return;

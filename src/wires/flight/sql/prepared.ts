@@ -24,14 +24,15 @@ export async function createPrepared(
   refuseTransaction(request);
   const statement: Statement = { text: request.query, namespacePath: calls.namespacePath };
   const caller = await sqlCallerOf(calls);
-  const { schema, parameters } = await runner.describe(statement, caller);
+  const { schema, parameters, isUpdate } = await runner.describe(statement, caller);
   const rows = { kind: "prepared", statement } as const;
   const { ticket } = tickets.issue(rows, caller.key, databaseIn(calls.headers));
   const result = create(ActionCreatePreparedStatementResultSchema, {
     preparedStatementHandle: ticket.ticket,
-    datasetSchema: schema,
+    // JDBC tells an update by a result without columns.
+    datasetSchema: isUpdate ? new Uint8Array() : schema,
     parameterSchema: parameters,
-    isUpdate: false,
+    isUpdate,
   });
   return toBinary(AnySchema, anyPack(ActionCreatePreparedStatementResultSchema, result));
 }

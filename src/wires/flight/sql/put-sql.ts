@@ -1,5 +1,6 @@
 import { create, type Message, toBinary } from "@bufbuild/protobuf";
 import { ARROW_STREAM } from "../../../arrow/ipc/ipc-forms.ts";
+import { decodeSchema } from "../../../arrow/schema.ts";
 import {
   type FlightData,
   type PutResult,
@@ -16,18 +17,22 @@ import { HttpBodySchema } from "../../../gen/google/api/httpbody_pb.ts";
 import { CreateTableMode, InsertMode } from "../../../gen/lance/namespace/v1/data_pb.ts";
 import { LanceNamespaceService } from "../../../gen/lance/namespace/v1/service_pb.ts";
 import { isLanceError, LanceError } from "../../../namespace/errors.ts";
-import type { PipelineCalls } from "../pipeline-calls.ts";
+import type { PipelineCalls, Presented } from "../pipeline-calls.ts";
 import { type PutStart, rowsIn, streamOf, type Write } from "../put-stream.ts";
-import type { Tickets } from "../tickets.ts";
+import type { Statement, Tickets } from "../tickets.ts";
 import { namespaceOf } from "./catalog-answers.ts";
 import { parseSqlCommand, refuseTransaction } from "./commands.ts";
+import { type FlightSqlOptions, servedSql } from "./flight-sql.ts";
 import { openHandle } from "./prepared.ts";
-import { catalogOf, requireOwner } from "./statements.ts";
+import { catalogOf, requireOwner, sqlCallerOf } from "./statements.ts";
 
 const { createTable, describeTable, insertIntoTable } = LanceNamespaceService.method;
 
 /** Largest stream of parameters, in bytes. They travel in the handle of the statement. */
 const MAX_PARAMETER_BYTES = 256 * 1024;
+
+/** Largest stream of parameters for an update, which runs for each of its rows, in bytes. */
+const MAX_UPDATE_BYTES = 4 * 1024 * 1024;
 
 /** Serves a DoPut whose descriptor is a command of Flight SQL. */
 export async function putSql(
@@ -35,31 +40,43 @@ export async function putSql(
   calls: PipelineCalls,
   signal: AbortSignal,
   tickets: Tickets,
+  sql: FlightSqlOptions | undefined,
 ): Promise<PutResult> {
   if (start.options !== undefined)
     throw new LanceError("InvalidInput", "a command of Flight SQL must not have app_metadata");
   const command = parseSqlCommand(start.descriptor.cmd);
   switch (command.$typeName) {
     case "arrow.flight.protocol.sql.CommandStatementIngest": {
-      const recordCount = await ingest(command, start, calls, signal);
-      const result = create(DoPutUpdateResultSchema, { recordCount });
-      return create(PutResultSchema, { appMetadata: toBinary(DoPutUpdateResultSchema, result) });
+      return countOf(await ingest(command, start, calls, signal));
     }
     case "arrow.flight.protocol.sql.CommandPreparedStatementQuery": {
       const content = openHandle(command.preparedStatementHandle, tickets);
       const owner = await requireOwner(calls, { heldBy: content.owner });
-      const parameters = await parametersIn(start, signal);
-      const rows = { kind: "prepared", statement: { ...content.statement, parameters } } as const;
+      const parameters = await readParameters(start, signal, MAX_PARAMETER_BYTES);
+      if (parameters.rows !== 1)
+        throw new LanceError(
+          "Unsupported",
+          `a prepared query runs with one row of parameters, not with ${parameters.rows}`,
+        );
+      const rows = {
+        kind: "prepared",
+        statement: { ...content.statement, parameters: parameters.stream },
+      } as const;
       const { ticket } = tickets.issue(rows, owner, content.database);
       const result = create(DoPutPreparedStatementResultSchema, { preparedStatementHandle: ticket.ticket });
       return create(PutResultSchema, { appMetadata: toBinary(DoPutPreparedStatementResultSchema, result) });
     }
-    case "arrow.flight.protocol.sql.CommandStatementUpdate":
-    case "arrow.flight.protocol.sql.CommandPreparedStatementUpdate":
-      throw new LanceError(
-        "Unsupported",
-        "statements in SQL read and change nothing; write rows by an ingest, or by DoPut to a path",
-      );
+    case "arrow.flight.protocol.sql.CommandStatementUpdate": {
+      refuseTransaction(command);
+      const statement = { text: command.query, namespacePath: calls.namespacePath };
+      return countOf(await update(statement, calls, {}, sql));
+    }
+    case "arrow.flight.protocol.sql.CommandPreparedStatementUpdate": {
+      const { statement, owner: heldBy, database } = openHandle(command.preparedStatementHandle, tickets);
+      const { columns, stream } = await readParameters(start, signal, MAX_UPDATE_BYTES);
+      const parameters = columns === 0 ? statement.parameters : stream;
+      return countOf(await update({ ...statement, parameters }, calls, { heldBy, database }, sql));
+    }
     default:
       throw new LanceError("InvalidInput", `DoPut does not take the command ${command.$typeName}`);
   }
@@ -126,8 +143,42 @@ async function exists(id: string[], calls: PipelineCalls): Promise<boolean> {
   }
 }
 
+/** Runs a statement that changes rows, and returns their number. */
+async function update(
+  statement: Statement,
+  calls: PipelineCalls,
+  presented: Presented,
+  sql: FlightSqlOptions | undefined,
+): Promise<bigint> {
+  const caller = await sqlCallerOf(calls, presented);
+  const described = await servedSql(sql).runner.describe(statement, caller);
+  if (!described.isUpdate)
+    throw new LanceError(
+      "InvalidInput",
+      "the statement changes nothing; a query is read by GetFlightInfo and DoGet",
+    );
+  const messages: Uint8Array[] = [];
+  for await (const message of described.run(caller, statement.parameters)) messages.push(message);
+  const { tableFromIPC } = await import("apache-arrow");
+  return tableFromIPC(Buffer.concat(messages)).get(0)?.["Count"] as bigint;
+}
+
+function countOf(recordCount: bigint): PutResult {
+  const result = create(DoPutUpdateResultSchema, { recordCount });
+  return create(PutResultSchema, { appMetadata: toBinary(DoPutUpdateResultSchema, result) });
+}
+
+/** Parameters of a statement. */
+interface Parameters {
+  readonly columns: number;
+  readonly rows: number;
+  readonly stream: Uint8Array;
+}
+
 /** Reads the stream of a statement's parameters. */
-async function parametersIn(start: PutStart, signal: AbortSignal): Promise<Uint8Array> {
+async function readParameters(start: PutStart, signal: AbortSignal, maxBytes: number): Promise<Parameters> {
+  const [schema] = start.head;
+  if (schema === undefined) return { columns: 0, rows: 0, stream: new Uint8Array() };
   const parts: Uint8Array[] = [];
   let [rows, length] = [0, 0];
   const passed = (message: FlightData) => {
@@ -135,14 +186,10 @@ async function parametersIn(start: PutStart, signal: AbortSignal): Promise<Uint8
   };
   for await (const part of streamOf(start, signal, passed)) {
     length += part.byteLength;
-    if (length > MAX_PARAMETER_BYTES)
-      throw new LanceError("PayloadTooLarge", `parameters have more than ${MAX_PARAMETER_BYTES} bytes`);
+    if (length > maxBytes)
+      throw new LanceError("PayloadTooLarge", `parameters have more than ${maxBytes} bytes`);
     parts.push(part);
   }
-  if (rows !== 1)
-    throw new LanceError(
-      "Unsupported",
-      `a prepared statement runs with one row of parameters, not with ${rows}`,
-    );
-  return Buffer.concat(parts);
+  const columns = decodeSchema(schema.dataHeader).fields.length;
+  return { columns, rows, stream: Buffer.concat(parts) };
 }

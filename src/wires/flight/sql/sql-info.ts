@@ -34,7 +34,7 @@ function factsOf({
     // Statements that create or drop catalogs, schemas and tables.
     [500, false],
     [501, false],
-    [502, false],
+    [502, !isReadOnly],
     [504, '"'],
     // Whether all tables are readable: some types have no type in SQL.
     [506, false],

@@ -1,14 +1,25 @@
 import { create } from "@bufbuild/protobuf";
+import { ARROW_STREAM } from "../../../arrow/ipc/ipc-forms.ts";
+import { HttpBodySchema } from "../../../gen/google/api/httpbody_pb.ts";
 import { QueryTableRequestSchema } from "../../../gen/lance/namespace/v1/query_pb.ts";
 import { LanceNamespaceService } from "../../../gen/lance/namespace/v1/service_pb.ts";
 import { DATABASE_HEADERS } from "../../../namespace/call/header-names.ts";
 import { LanceError } from "../../../namespace/errors.ts";
 import type { ReadableNamespace } from "../../../sql/namespace-tables.ts";
+import type { WritableNamespace } from "../../../sql/namespace-writes.ts";
 import type { PipelineCalls, Presented } from "../pipeline-calls.ts";
 import { rowsOf } from "../read-flights.ts";
 import type { Statement } from "../tickets.ts";
 
-const { describeTable, countTableRows } = LanceNamespaceService.method;
+const {
+  describeTable,
+  countTableRows,
+  createTable,
+  insertIntoTable,
+  updateTable,
+  deleteFromTable,
+  dropTable,
+} = LanceNamespaceService.method;
 
 /** Runs statements in SQL. */
 export interface SqlRunner {
@@ -18,7 +29,9 @@ export interface SqlRunner {
 
 /** A statement with its tables at the versions that they had when it was described. */
 export interface DescribedStatement extends StatementSchemas {
-  /** Whether it reads tables. The pipeline knows nothing of a statement that reads none. */
+  /** Whether it changes something when it runs. */
+  readonly isUpdate: boolean;
+  /** Whether it reads or changes tables. The pipeline knows nothing of a statement that reads none. */
   readonly readsTables: boolean;
   /** Yields the result, as whole IPC messages. @param caller may be another call of the caller for whom it was described */
   run(caller: SqlCaller, parameters: Uint8Array | undefined): AsyncIterable<Uint8Array>;
@@ -36,6 +49,10 @@ export interface StatementSchemas {
 export interface SqlCaller {
   /** Reads tables as the caller. */
   readonly tables: ReadableNamespace;
+  /** Changes tables as the caller. */
+  readonly writes: WritableNamespace;
+  /** Key by which a statement that is sent again changes nothing more. Default: it changes the tables again. */
+  readonly idempotencyKey: string | undefined;
   /** Name of the database in statements. */
   readonly database: string;
   /** Key of the caller. */
@@ -53,20 +70,23 @@ export function catalogOf(headers: Readonly<Record<string, string>>): string {
 }
 
 /**
- * Returns the caller of a statement. The pipeline authorizes every table that the statement reads.
+ * Returns the caller of a statement. The pipeline authorizes every table that the statement reads or changes.
  *
- * @param presented the ticket. Default: there is none.
+ * @param presented the ticket. Default: there is none, and the client may have chosen a key.
  * @throws LanceError PermissionDenied for a ticket of another caller
  */
 export async function sqlCallerOf(calls: PipelineCalls, presented: Presented = {}): Promise<SqlCaller> {
   const key = await requireOwner(calls, presented);
   const of = ({ signal }: { readonly signal?: AbortSignal | undefined }): Presented => ({
     ...presented,
+    idempotencyKey: undefined,
     signal,
     keepsChunks: true,
   });
   return {
     key,
+    writes: writesOf(calls, presented),
+    idempotencyKey: presented.idempotencyKey ?? calls.idempotencyKey,
     database: catalogOf({ ...calls.headers, ...presented.database }),
     signal: calls.signal,
     tables: {
@@ -88,4 +108,29 @@ export async function requireOwner(calls: PipelineCalls, { heldBy }: Presented):
   if (heldBy !== undefined && heldBy !== key)
     throw new LanceError("PermissionDenied", "the ticket belongs to another caller");
   return key;
+}
+
+function writesOf(calls: PipelineCalls, presented: Presented): WritableNamespace {
+  type Options = Parameters<WritableNamespace["dropTable"]>[1];
+  const of = ({ signal, headers = {} }: Options): Presented => ({
+    ...presented,
+    idempotencyKey: headers["idempotency-key"],
+    signal,
+  });
+  const data = () => create(HttpBodySchema, { contentType: ARROW_STREAM });
+  return {
+    createTable: (request, rows, options) =>
+      calls.upload(createTable, create(createTable.input, { ...request, data: data() }), rows, of(options)),
+    insertIntoTable: (request, rows, options) =>
+      calls.upload(
+        insertIntoTable,
+        create(insertIntoTable.input, { ...request, data: data() }),
+        rows,
+        of(options),
+      ),
+    updateTable: async (request, options) => (await calls.unary(updateTable, request, of(options))).response,
+    deleteFromTable: async (request, options) =>
+      (await calls.unary(deleteFromTable, request, of(options))).response,
+    dropTable: async (request, options) => (await calls.unary(dropTable, request, of(options))).response,
+  };
 }

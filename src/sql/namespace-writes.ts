@@ -1,0 +1,81 @@
+import { CreateTableMode, InsertMode } from "../gen/lance/namespace/v1/data_pb.ts";
+import type { SqlWrites } from "./sql-engine.ts";
+
+interface WriteOptions {
+  readonly signal?: AbortSignal | undefined;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+}
+
+/** An object that a call changes. */
+interface Named {
+  readonly id: string[];
+}
+
+/** What statements change tables by: a part of a namespace, of which each operation writes as its caller. */
+export interface WritableNamespace {
+  createTable(
+    request: Named & { readonly mode: CreateTableMode },
+    rows: AsyncIterable<Uint8Array>,
+    options: WriteOptions,
+  ): Promise<unknown>;
+  insertIntoTable(
+    request: Named & { readonly mode: InsertMode },
+    rows: AsyncIterable<Uint8Array>,
+    options: WriteOptions,
+  ): Promise<unknown>;
+  updateTable(
+    request: Named & {
+      readonly predicate: string;
+      readonly updates: { readonly column: string; readonly expression: string }[];
+    },
+    options: WriteOptions,
+  ): Promise<{ readonly updatedRows: bigint }>;
+  deleteFromTable(
+    request: Named & { readonly predicate: string },
+    options: WriteOptions,
+  ): Promise<{ readonly numDeletedRows?: bigint | undefined }>;
+  dropTable(request: Named, options: WriteOptions): Promise<unknown>;
+}
+
+const MODES = {
+  refuse: CreateTableMode.CREATE,
+  replace: CreateTableMode.OVERWRITE,
+  keep: CreateTableMode.EXIST_OK,
+} as const;
+
+/** Options of {@link writesToNamespace}. */
+export interface WritesOptions {
+  /** Name of the database that the namespace is of. Default: names have no database. */
+  readonly database?: string | undefined;
+  /** Key by which a statement that is sent again changes nothing more. Default: it changes the tables again. */
+  readonly idempotencyKey?: string | undefined;
+}
+
+/** Returns the changes to a namespace that statements make. */
+export function writesToNamespace(
+  namespace: WritableNamespace,
+  { database, idempotencyKey }: WritesOptions = {},
+): SqlWrites {
+  const headers: Record<string, string> =
+    idempotencyKey === undefined ? {} : { "idempotency-key": idempotencyKey };
+  return {
+    database,
+    async create(path, existing, rows, signal) {
+      await namespace.createTable({ id: [...path], mode: MODES[existing] }, rows, { signal, headers });
+    },
+    async insert(path, rows, signal) {
+      await namespace.insertIntoTable({ id: [...path], mode: InsertMode.APPEND }, rows, { signal, headers });
+    },
+    async update(path, { predicate, assignments }, signal) {
+      const request = { id: [...path], predicate, updates: [...assignments] };
+      return (await namespace.updateTable(request, { signal, headers })).updatedRows;
+    },
+    async delete(path, predicate, signal) {
+      const response = await namespace.deleteFromTable({ id: [...path], predicate }, { signal, headers });
+      return response.numDeletedRows;
+    },
+    async drop(path, signal) {
+      await namespace.dropTable({ id: [...path] }, { signal, headers });
+    },
+  };
+}

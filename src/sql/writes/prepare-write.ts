@@ -1,0 +1,201 @@
+import type { ArrowField } from "../../arrow/schema.ts";
+import { isLanceError, LanceError } from "../../namespace/errors.ts";
+import { columnOf, fieldsOf } from "../column-types.ts";
+import type { SqlCall, SqlEngine, SqlStatement, SqlTableName, SqlWrites } from "../sql-engine.ts";
+import { fittingText, nullsText, putQuery, requireNulls } from "../tree/fit-columns.ts";
+import { pathOf } from "../tree/tables.ts";
+import { typeText } from "../type-text.ts";
+import { rowsOf } from "./parameter-rows.ts";
+import {
+  countedStream,
+  countResult,
+  countSchema,
+  emptyStream,
+  joined,
+  parameterSchema,
+} from "./write-result.ts";
+import type { Target, WriteStatement } from "./write-statement.ts";
+
+/** A change that is checked. */
+interface PreparedWrite {
+  /** Parameters, as {@link SqlStatement.parameters}. */
+  readonly parameters: Uint8Array;
+  /**
+   * Makes the change, and returns the number of rows.
+   *
+   * @param parameters may have several rows: an insert adds the rows of all, and another change is made for each
+   */
+  run(
+    parameters: Uint8Array | undefined,
+    writes: SqlWrites,
+    call: Pick<SqlCall, "tables" | "signal">,
+  ): Promise<bigint>;
+}
+
+/** Prepares a query, as {@link SqlEngine.prepare} does. */
+type PrepareQuery = SqlEngine["prepare"];
+
+/** Prepares a statement that changes something: it is checked, and its tables are opened. */
+export async function prepareWrite(
+  statement: WriteStatement,
+  prepareQuery: PrepareQuery,
+  call: SqlCall,
+): Promise<SqlStatement> {
+  if (call.writes === undefined)
+    throw new LanceError("Unsupported", "statements that write are not served here; queries are");
+  const { parameters, run } = await prepare(statement, prepareQuery, call);
+  return {
+    ...{ schema: await countSchema(), parameters, readsTables: true, isUpdate: true },
+    async *run(row, signal, tables = call.tables, writes = call.writes as SqlWrites) {
+      yield* countResult(await run(row, writes, { tables, signal }));
+    },
+    async *explain() {
+      yield* [];
+      throw new LanceError("Unsupported", "a statement that writes has no plan");
+    },
+  };
+}
+
+function prepare(
+  statement: WriteStatement,
+  prepareQuery: PrepareQuery,
+  call: SqlCall,
+): Promise<PreparedWrite> {
+  switch (statement.kind) {
+    case "insert":
+      return prepareInsert(statement, prepareQuery, call);
+    case "createTableAs":
+      return prepareCreateAs(statement, prepareQuery, call);
+    case "createTable":
+      return prepareCreate(statement, prepareQuery, call);
+    case "dropTable":
+      return prepareDrop(statement, call);
+    default:
+      throw new LanceError("Unsupported", "not served");
+  }
+}
+
+type Of<K extends WriteStatement["kind"]> = Extract<WriteStatement, { kind: K }>;
+
+async function prepareInsert(
+  { target, columns, query }: Of<"insert">,
+  prepareQuery: PrepareQuery,
+  call: SqlCall,
+): Promise<PreparedWrite> {
+  const name = nameOf(target, call);
+  const fields = fieldsOf(await call.tables.open(name, call.signal));
+  const text = fittingText(insertedFields(target, fields, columns).map(resultColumn));
+  const rows = await prepareQuery(query, { ...call, reshape: { text, apply: putQuery, isPure: true } });
+  return {
+    parameters: rows.parameters,
+    async run(parameters, writes, { tables, signal }) {
+      let count = 0;
+      const each = (await rowsOf(parameters)).map((row) => rows.run(row, signal, tables));
+      const stream = countedStream(joined(each), (added) => {
+        count += added;
+      });
+      await writes.insert(name.path, stream, signal);
+      return BigInt(count);
+    },
+  };
+}
+
+/** Returns the columns that get values, in the order of the values. */
+function insertedFields(
+  { text }: Target,
+  fields: readonly ArrowField[],
+  names: readonly string[] = fields.map(({ name }) => name),
+): readonly ArrowField[] {
+  return names.map((name) => {
+    const field = fields.find((each) => each.name.toLowerCase() === name.toLowerCase());
+    if (field === undefined) throw new LanceError("InvalidInput", `table "${text}" has no column "${name}"`);
+    return field;
+  });
+}
+
+function resultColumn(field: ArrowField): { readonly name: string; readonly type: string } {
+  const { name, type, refused } = columnOf(field);
+  if (refused !== undefined)
+    throw new LanceError("Unsupported", `column "${name}" has the type ${refused}, which SQL does not write`);
+  return { name, type: typeText(type) };
+}
+
+async function prepareCreateAs(
+  { target, existing, query }: Of<"createTableAs">,
+  prepareQuery: PrepareQuery,
+  call: SqlCall,
+): Promise<PreparedWrite> {
+  const name = nameOf(target, call);
+  const rows = await prepareQuery(query, call);
+  return {
+    parameters: rows.parameters,
+    async run(row, writes, { tables, signal }) {
+      if (existing === "keep" && (await exists(name, { tables, signal }))) return 0n;
+      let count = 0;
+      const stream = countedStream(rows.run(row, signal, tables), (added) => {
+        count += added;
+      });
+      await writes.create(name.path, existing, stream, signal);
+      return BigInt(count);
+    },
+  };
+}
+
+async function prepareCreate(
+  { target, existing, columns }: Of<"createTable">,
+  prepareQuery: PrepareQuery,
+  call: SqlCall,
+): Promise<PreparedWrite> {
+  const name = nameOf(target, call);
+  const reshape = { text: nullsText(columns), apply: requireNulls, isPure: true };
+  const { schema, parameters } = await prepareQuery("SELECT 1", { ...call, reshape });
+  const stream = await emptyStream(schema, (at) => columns[at]?.isNullable !== false);
+  return {
+    parameters,
+    async run(_row, writes, { signal }) {
+      async function* rows() {
+        yield stream;
+      }
+      await writes.create(name.path, existing, rows(), signal);
+      return 0n;
+    },
+  };
+}
+
+async function prepareDrop({ target, isOptional }: Of<"dropTable">, call: SqlCall): Promise<PreparedWrite> {
+  const name = nameOf(target, call);
+  return {
+    parameters: await parameterSchema(0),
+    async run(_row, writes, { signal }) {
+      try {
+        await writes.drop(name.path, signal);
+      } catch (thrown) {
+        if (!isOptional || !isLanceError(thrown, "TableNotFound")) throw thrown;
+      }
+      return 0n;
+    },
+  };
+}
+
+/** @throws LanceError Unsupported for the name of another database */
+function nameOf(
+  { database, schema = "", name }: Target,
+  { namespacePath = [], writes }: SqlCall,
+): SqlTableName {
+  if (database !== undefined && database !== writes?.database)
+    throw new LanceError("Unsupported", `the database "${database}" cannot be named here`);
+  return { database, path: pathOf(schema, name, namespacePath), version: undefined, branch: undefined };
+}
+
+async function exists(
+  name: SqlTableName,
+  { tables, signal }: Pick<SqlCall, "tables" | "signal">,
+): Promise<boolean> {
+  try {
+    await tables.open(name, signal);
+    return true;
+  } catch (thrown) {
+    if (isLanceError(thrown, "TableNotFound")) return false;
+    throw thrown;
+  }
+}

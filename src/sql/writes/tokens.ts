@@ -1,0 +1,140 @@
+import { LanceError } from "../../namespace/errors.ts";
+
+/** A part of a statement's head. */
+export interface Token {
+  /** A word is a name without quotes, or a keyword. */
+  readonly kind: "word" | "quoted" | "number" | "mark" | "end";
+  /** The word, the quoted name without its quotes, the number or the mark. */
+  readonly text: string;
+  /** Place of the first character, and of the one behind the last. */
+  readonly start: number;
+  readonly end: number;
+}
+
+const SPACE = /[ \t\n\r\f\v]+|--[^\n\r]*/y;
+const WORD = /[A-Za-z_\u0080-\u{10ffff}][\w$\u0080-\u{10ffff}]*/uy;
+const QUOTED = /"(?:[^"]|"")+"/y;
+const NUMBER = /\d+/y;
+const MARK = /[().,;[\]=<>*]/y;
+
+/** Reads the tokens of a statement from its begin on, one by one. What follows the head is read by DuckDB alone. */
+export class TokenReader {
+  readonly #statement: string;
+  #next: Token;
+
+  constructor(statement: string) {
+    this.#statement = statement;
+    this.#next = this.#read(0);
+  }
+
+  /** The next token, which stays the next one. */
+  get next(): Token {
+    return this.#next;
+  }
+
+  /** Returns the next token, and passes it. */
+  take(): Token {
+    const taken = this.#next;
+    if (taken.kind !== "end") this.#next = this.#read(taken.end);
+    return taken;
+  }
+
+  /** Whether words or marks are next, in any case of letters. */
+  isNext(...texts: readonly string[]): boolean {
+    const first = this.#next;
+    const isNext = texts.every((text) => isWord(this.take(), text));
+    this.#next = first;
+    return isNext;
+  }
+
+  /** Passes words or marks if they are next. */
+  accept(...texts: readonly string[]): boolean {
+    if (!this.isNext(...texts)) return false;
+    for (const _ of texts) this.take();
+    return true;
+  }
+
+  /** @throws LanceError InvalidInput if other words or marks are next */
+  expect(...texts: readonly string[]): void {
+    for (const text of texts) if (!this.accept(text)) throw this.unexpected(text);
+  }
+
+  /** Passes a name. @throws LanceError InvalidInput if something else is next */
+  name(what: string): string {
+    const { kind, text } = this.#next;
+    if (kind !== "word" && kind !== "quoted") throw this.unexpected(what);
+    this.take();
+    return text;
+  }
+
+  /** Passes the semicolon that may end a statement. @throws LanceError if more follows */
+  end(): void {
+    this.accept(";");
+    if (this.#next.kind !== "end") throw this.unexpected("the end of the statement");
+  }
+
+  unexpected(wanted: string): LanceError {
+    const { kind, text, start } = this.#next;
+    const found = kind === "end" ? "the end" : `"${text}"`;
+    return new LanceError(
+      "InvalidInput",
+      `the statement does not parse at position ${positionAt(this.#statement, start)}: ${wanted} is expected, and ${found} is there`,
+    );
+  }
+
+  #read(from: number): Token {
+    const start = this.#skipped(from);
+    const rest = (pattern: RegExp) => {
+      pattern.lastIndex = start;
+      return pattern.exec(this.#statement)?.[0];
+    };
+    const kinds = { word: WORD, quoted: QUOTED, number: NUMBER, mark: MARK } as const;
+    for (const [kind, pattern] of Object.entries(kinds) as [keyof typeof kinds, RegExp][]) {
+      const found = rest(pattern);
+      if (found === undefined) continue;
+      const text = kind === "quoted" ? found.slice(1, -1).replaceAll('""', '"') : found;
+      return { kind, text, start, end: start + found.length };
+    }
+    if (start >= this.#statement.length) return { kind: "end", text: "", start, end: start };
+    // A mark that no head has; the parser of the head refuses it, or leaves it to DuckDB.
+    return { kind: "mark", text: this.#statement[start] as string, start, end: start + 1 };
+  }
+
+  /** Returns the place behind spaces and comments. */
+  #skipped(from: number): number {
+    for (let at = from; ; ) {
+      SPACE.lastIndex = at;
+      const length = SPACE.exec(this.#statement)?.[0].length ?? 0;
+      const behind = this.#statement.startsWith("/*", at + length)
+        ? endOfComment(this.#statement, at + length)
+        : at + length;
+      if (behind === at) return at;
+      at = behind;
+    }
+  }
+}
+
+/** Whether a token is a keyword or a mark. A quoted name is neither. */
+export function isWord({ kind, text }: Token, word: string): boolean {
+  return (kind === "word" || kind === "mark") && text.toUpperCase() === word.toUpperCase();
+}
+
+/** Returns the position of a place as errors of DuckDB tell it: in bytes, from 1 on. */
+export function positionAt(statement: string, place: number): number {
+  return Buffer.byteLength(statement.slice(0, place)) + 1;
+}
+
+/** Returns the place behind a comment, which may have others in it. */
+function endOfComment(statement: string, start: number): number {
+  const marks = /\/\*|\*\//g;
+  marks.lastIndex = start;
+  let depth = 0;
+  for (let found = marks.exec(statement); found !== null; found = marks.exec(statement)) {
+    depth += found[0] === "/*" ? 1 : -1;
+    if (depth === 0) return marks.lastIndex;
+  }
+  throw new LanceError(
+    "InvalidInput",
+    `the statement does not parse at position ${positionAt(statement, start)}: the comment has no end`,
+  );
+}

@@ -1,0 +1,50 @@
+import type { Existing } from "../sql-engine.ts";
+
+/** What a statement changes, by its name in the statement. */
+export interface Target {
+  /** Database that the name begins with. Default: the database of the call. */
+  readonly database: string | undefined;
+  /** Names of the schema; undefined for a name without one. */
+  readonly schema: string | undefined;
+  readonly name: string;
+  /** The name as the statement writes it, for errors. */
+  readonly text: string;
+}
+
+/** A column of CREATE TABLE. */
+export interface NewColumn {
+  readonly name: string;
+  /** Type in SQL. */
+  readonly type: string;
+  readonly isNullable: boolean;
+}
+
+/**
+ * A statement that changes something, by its head. What follows the head is a query, whose parts stand at the places that they have in the
+ * statement, for positions in errors.
+ */
+export type WriteStatement =
+  /** @param columns Default: all columns of the table, in their order. */
+  | {
+      readonly kind: "insert";
+      readonly target: Target;
+      readonly columns?: readonly string[];
+      readonly query: string;
+    }
+  /** The query selects the assignments as comparisons, and has the condition. */
+  | { readonly kind: "update"; readonly target: Target; readonly alias: string; readonly query: string }
+  /** The query has the condition. */
+  | { readonly kind: "delete"; readonly target: Target; readonly alias: string; readonly query: string }
+  | {
+      readonly kind: "createTableAs";
+      readonly target: Target;
+      readonly existing: Existing;
+      readonly query: string;
+    }
+  | {
+      readonly kind: "createTable";
+      readonly target: Target;
+      readonly existing: Existing;
+      readonly columns: readonly NewColumn[];
+    }
+  | { readonly kind: "dropTable"; readonly target: Target; readonly isOptional: boolean };
