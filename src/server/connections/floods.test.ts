@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { once } from "node:events";
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { startServer } from "../../../test/fixtures/server/server.ts";
@@ -66,6 +66,41 @@ for (const [when, isOpen] of [
   });
 }
 
+/** Counts the messages of a channel of node in each turn of the event loop; returns the most. */
+function mostInTurn(channel: string) {
+  const counts = new Map<number, number>();
+  const count = () => {
+    const turn = performance.nodeTiming.uvMetricsInfo.loopCount;
+    counts.set(turn, (counts.get(turn) ?? 0) + 1);
+  };
+  subscribe(channel, count);
+  return {
+    all: () => [...counts.values()].reduce((sum, each) => sum + each, 0),
+    end() {
+      unsubscribe(channel, count);
+      return Math.max(...counts.values());
+    },
+  };
+}
+
+test("streams of many connections begin and end in several turns of the event loop", async () => {
+  await using server = await startServer({});
+  const [connections, calls] = [20, 100];
+  const watch = call("/grpc.health.v1.Health/Watch");
+  const opened = await Promise.all(Array.from({ length: connections }, () => openFlood(server.port)));
+  for (const each of opened) each.send(watch, 1);
+  await expect.poll(() => opened.every(({ answered }) => answered === 1)).toBe(true);
+  const created = mostInTurn("http2.server.stream.created");
+  for (const each of opened) each.send(watch, calls - 1);
+  await expect.poll(created.all).toBe(connections * (calls - 1));
+  assert.ok(created.end() < (connections * calls) / 2);
+  await expect.poll(() => opened.every(({ answered }) => answered === calls), { timeout: 60_000 }).toBe(true);
+  const closed = mostInTurn("http2.server.stream.close");
+  for (const { socket } of opened) socket.destroy();
+  await expect.poll(closed.all).toBe(connections * calls);
+  assert.ok(closed.end() < (connections * calls) / 2);
+});
+
 test("requests that are reset with their first bytes never begin, and their connection ends", async () => {
   let begun = 0;
   const service = fakeService({
@@ -86,7 +121,8 @@ test("requests that are reset with their first bytes never begin, and their conn
   for (const request of [get("/metrics"), describe]) {
     const flood = await openFlood(server.port);
     flood.send({ ...request, isReset: true }, COUNT);
-    await once(flood.socket, "close");
+    // The server closes it with bytes that it has not read, so that the client may meet an error first.
+    await new Promise((resolve) => flood.socket.on("close", resolve));
   }
   assert.equal((await fetch(`${server.url}/healthz`)).status, 200);
   assert.equal(server.figures().open, 1);

@@ -17,6 +17,7 @@ import {
   type SessionIdleness,
 } from "./client-silence.ts";
 import { drainSession, LONGEST_ROUND_TRIP_MS } from "./drain-session.ts";
+import { createReadingTurns } from "./reading-turns.ts";
 import type { ResetAllowances } from "./reset-allowance.ts";
 import type { UnreadBytes } from "./unread-bytes.ts";
 import type { UnsentBytes } from "./unsent-bytes.ts";
@@ -55,6 +56,8 @@ export interface Http2SessionsOptions {
 
 /** The open HTTP/2 connections of a port. */
 export interface Http2Sessions {
+  /** Notes that a connection of any protocol was accepted. */
+  noteConnection(): void;
   /** Speaks HTTP/2 on a connection. */
   serve(socket: Socket): void;
   /**
@@ -97,6 +100,9 @@ const MAX_RESET_AT_ONCE = 50;
  */
 const SUSPECTS = { pauseMs: 100, most: 16 } as const;
 
+/** Time to end a stream of a connection that has ended, in milliseconds. */
+const STREAM_END_MS = 0.05;
+
 interface OpenSession {
   readonly session: ServerHttp2Session;
   readonly calls: SessionCalls;
@@ -125,6 +131,7 @@ export function createHttp2Sessions(options: Http2SessionsOptions): Http2Session
   };
 
   const beginnings = createLoopPace();
+  const readingTurns = createReadingTurns();
   /** Connections from addresses with a broken connection, the first to come first. */
   const suspects: Socket[] = [];
 
@@ -145,6 +152,10 @@ export function createHttp2Sessions(options: Http2SessionsOptions): Http2Session
     const calls = limitIdleness(session, idleness, all);
     const carrier = carrierOf(socket);
     sessions.set(carrier, { session, calls });
+    readingTurns.add(socket);
+    const noteEnd = () => readingTurns.noteRead(socket, calls.open * STREAM_END_MS);
+    socket.on("end", noteEnd);
+    socket.on("error", noteEnd);
     let resetAtOnce = 0;
     session.on("close", () => sessions.delete(carrier));
     session.on("error", (error: NodeJS.ErrnoException) => {
@@ -152,6 +163,7 @@ export function createHttp2Sessions(options: Http2SessionsOptions): Http2Session
       onBroken(error);
     });
     session.on("stream", (stream, headers, flags, rawHeaders) => {
+      readingTurns.noteRead(socket);
       // A stream that was reset with its first bytes needs no answer, and has no reader for it.
       if (stream.destroyed || stream.aborted) {
         if (++resetAtOnce === MAX_RESET_AT_ONCE) resets.noteBroken(peer);
@@ -186,15 +198,20 @@ export function createHttp2Sessions(options: Http2SessionsOptions): Http2Session
 
   /** Begins a session in its turn of the event loop, because Node hands over all requests of a connection's first bytes at once. */
   async function beginInTurn(socket: Socket): Promise<void> {
-    if (!beginnings.enter()) {
-      await beginnings.turn({ connection: socket, done: false });
-      if (socket.destroyed) return;
-      joinPieces(socket);
-    }
+    if (!readingTurns.isOver && beginnings.enter()) return begin(socket);
+    do await beginnings.turn({ connection: socket, done: false });
+    while (readingTurns.isOver);
+    if (socket.destroyed) return;
+    joinPieces(socket);
     begin(socket);
   }
 
   return {
+    noteConnection() {
+      beginnings.noteConnection();
+      readingTurns.noteConnection();
+    },
+
     serve(socket) {
       const { peer } = peerOf(socket);
       if (!resets.hasBroken(peer)) return void beginInTurn(socket);

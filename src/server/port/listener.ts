@@ -175,6 +175,7 @@ export function createListener(options: ListenerOptions): Listener {
     // Its client has reset it already. It has no address, by which limits and logs would know who calls.
     if (peer === undefined && !isOnPath) return void socket.destroy();
     accepted?.();
+    sessions.noteConnection();
     sockets.set(socket, undefined);
     connections.publish(sockets.size);
     const isFull = sockets.size + connections.others > maxConnections;
