@@ -75,6 +75,14 @@ describe("createReadingTurns", () => {
     assert.deepEqual(order, [[0], [2], [1], [0]]);
   });
 
+  it("counts the time in which Node creates the streams of a connection", () => {
+    const { turns, sockets } = fixture(3);
+    for (let streams = 0; streams < 100; streams++) turns.noteRead(sockets[0] as Socket);
+    assert.equal(turns.isOver, false);
+    for (let streams = 0; streams < 5; streams++) turns.noteRead(sockets[1] as Socket);
+    assert.equal(turns.isOver, true);
+  });
+
   it("stops at once for work that has yet to come", () => {
     const { turns, sockets, reads, endTurn } = fixture(3);
     turns.noteRead(sockets[1] as Socket, LONG_MS);

@@ -14,7 +14,7 @@ export interface ReadingTurns {
   /** Adds a connection, until it closes. */
   add(socket: Socket): void;
   /**
-   * Notes that Node has read from a connection. Once reading has taken its share of the turn, it goes on in the next one, where this
+   * Notes a stream of a connection that Node has read, or its end. Once reading has taken its share of the turn, it goes on in the next one, where this
    * connection comes last.
    *
    * @param more work that has yet to come of what was read, in milliseconds. Default: none
@@ -35,6 +35,9 @@ export interface Reading {
 /** Time of a turn after its first read until no more is read, in milliseconds. */
 export const READING_MS = 3;
 
+/** Time in which Node has created a stream before it can be noted, in milliseconds. */
+const CREATION_MS = 0.03;
+
 /** Time that is added for each connection, in milliseconds: to stop and start one takes about 2 µs, at most a tenth of it. */
 const CONNECTION_MS = 0.02;
 
@@ -49,8 +52,8 @@ export function createReadingTurns(
   /** The connection whose turn it is comes first. */
   const sockets = new Set<Socket>();
   const stopped = new Set<Socket>();
-  /** When this share began, and in which turn. */
-  let [began, beganIn] = [Number.NEGATIVE_INFINITY, -1];
+  /** When this share began and in which turn, and the time that Node has taken in it before it could be noted. */
+  let [began, beganIn, created] = [Number.NEGATIVE_INFINITY, -1, 0];
   /** When reading may go on in spite of new connections. */
   let resumes: number | undefined;
   /** Whether connections were accepted in this turn, and in the one before. */
@@ -76,7 +79,7 @@ export function createReadingTurns(
   function goOn(time: number): void {
     resumes ??= time + (time - began);
     if (crowded && time < resumes) return;
-    [isOver, began, beganIn, resumes] = [false, time, turnOfLoop() + 1, undefined];
+    [isOver, began, beganIn, created, resumes] = [false, time, turnOfLoop() + 1, 0, undefined];
     startAll();
   }
 
@@ -99,13 +102,14 @@ export function createReadingTurns(
     },
     noteRead(socket, more = 0) {
       if (isOver) return;
-      const time = now() + more;
+      created += CREATION_MS;
+      const time = now() + created + more;
       if (time - began < share()) return;
       if (!(connected || crowded)) {
         // Asking for the turn costs more than asking for the time.
         const turn = turnOfLoop();
         if (turn !== beganIn) {
-          [began, beganIn] = [time - more, turn];
+          [began, beganIn, created] = [time - more, turn, 0];
           if (more < share()) return;
         }
       }
@@ -115,7 +119,7 @@ export function createReadingTurns(
       watch();
     },
     noteConnection() {
-      if (!(connected || crowded)) began = now();
+      if (!(connected || crowded)) [began, created] = [now(), 0];
       connected = true;
       watch();
     },
