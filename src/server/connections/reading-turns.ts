@@ -38,7 +38,7 @@ export const READING_MS = 3;
 /** Time in which Node has created a stream before it can be noted, in milliseconds. */
 const CREATION_MS = 0.03;
 
-/** Time that is added for each connection, in milliseconds: to stop and start one takes about 2 µs, at most a tenth of it. */
+/** Time that is added for each connection, in milliseconds: to stop and start one takes a twentieth of it. */
 const CONNECTION_MS = 0.02;
 
 /** Pause before another attempt to read from connections that have been sending, in milliseconds. */
