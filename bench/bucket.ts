@@ -4,6 +4,7 @@
 import { parseArgs } from "node:util";
 import { startS3 } from "../test/clients/support/store-servers.ts";
 import { runCached } from "./bucket/cached.ts";
+import { loadOf } from "./bucket/load.ts";
 import { OPERATIONS, type Operation, prepareTables } from "./bucket/operations.ts";
 import { SIDES, type Side, startBase, startSide } from "./bucket/sides.ts";
 import { depthOf, kindsOf, type Trace, takeRequests, traceCall } from "./bucket/trace.ts";
@@ -14,7 +15,6 @@ const TRACED = 3;
 /** Number of calls, one after the other, whose median time is reported, and maximum duration in milliseconds. */
 const ALONE = 20;
 const ALONE_MS = 1_000;
-const LOAD_MS = 1_500;
 /** Fewest rounds of figures for the documentation. */
 const KEPT_ROUNDS = 5;
 
@@ -54,7 +54,7 @@ const USAGE = {
   delay: { type: "string", default: "20" },
   rounds: { type: "string", default: "5" },
   connections: { type: "string", default: "64" },
-  only: { type: "string", default: Object.keys(OPERATIONS).join(",") },
+  only: { type: "string" },
   base: { type: "string" },
   sides: { type: "string", default: SIDES.map((_, index) => index).join(",") },
   cache: { type: "boolean", default: false },
@@ -65,7 +65,7 @@ const USAGE = {
  * Runs the comparison. A run of five rounds without another checkout is kept for the documentation.
  *
  * Options: `--tables N,N`, `--delay MS`, `--rounds N` (0 counts requests alone), `--connections N`, `--only NAME,NAME`
- * of the operations, `--sides N,N` of the servers, and `--base DIR`, a checkout whose gateway is measured, too. `--cache`
+ * of the operations or searches, `--sides N,N` of the servers, and `--base DIR`, a checkout whose gateway is measured, too. `--cache`
  * measures warm searches of a table of `--rows N` with and without the cache on disk instead.
  */
 export async function run(args: readonly string[]): Promise<void> {
@@ -77,9 +77,11 @@ export async function run(args: readonly string[]): Promise<void> {
     number,
     number,
   ];
+  const kinds = values.only === undefined ? undefined : listed(values.only);
   const store = await startS3();
   try {
-    if (values.cache) return await runCached(store, Number(values.rows), delayMs, rounds);
+    if (values.cache)
+      return await runCached(store, { rows: Number(values.rows), kinds, delayMs, rounds, connections });
     for (const tables of listed(values.tables).map(Number)) {
       const sides: Side[] = [];
       try {
@@ -89,7 +91,7 @@ export async function run(args: readonly string[]): Promise<void> {
         for (const { server } of sides) await prepareTables(server.port, connections);
         const results: Record<string, Record<string, Measured>> = {};
         const result: BucketResult = { tables, delayMs, connections, results };
-        for (const operation of listed(values.only)) {
+        for (const operation of listed(values.only ?? Object.keys(OPERATIONS).join(","))) {
           const measured = await measure(sides, tables, OPERATIONS[operation] as Operation, {
             rounds,
             connections,
@@ -171,22 +173,6 @@ async function timeAlone(call: () => Promise<unknown>): Promise<number> {
     times.push(performance.now() - started);
   }
   return roundsOf(times).median;
-}
-
-/** Calls over many connections; a refused call does not count for the rate. */
-async function loadOf(connections: number, call: (connection: number) => Promise<unknown>) {
-  const started = performance.now();
-  let [calls, refused] = [0, 0];
-  const worker = async (_: unknown, connection: number) => {
-    while (performance.now() - started < LOAD_MS) {
-      calls += 1;
-      await call(connection).catch(() => {
-        refused += 1;
-      });
-    }
-  };
-  await Promise.all(Array.from({ length: connections }, worker));
-  return { calls, refused, perSecond: ((calls - refused) * 1000) / (performance.now() - started) };
 }
 
 function print(title: string, measured: Readonly<Record<string, Measured>>): void {

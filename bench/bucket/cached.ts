@@ -2,20 +2,19 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { Field, FixedSizeList, Float32, Int32, Table, tableToIPC, Utf8, vectorFromArray } from "apache-arrow";
 import { BUCKET, type StoreServer } from "../../test/clients/support/store-servers.ts";
-import { createRandom } from "../../test/support/random.ts";
 import { send } from "../data/client.ts";
 import { type ServerProcess, startGateway, startServer } from "../support/process.ts";
 import { type Rounds, roundsOf, writeResults } from "../support/results.ts";
+import { loadOf } from "./load.ts";
+import { prepare, SEARCH_KINDS } from "./searched-table.ts";
 import { kindsOf, takeRequests } from "./trace.ts";
-
-const DIMENSIONS = 128;
-const ROWS_OF_A_WRITE = 10_000;
-const WORDS = 2_000;
 
 /** Number of different searches of a kind; each is warm when it is measured. */
 const SEARCHES = 20;
+
+/** Time after a restart from which on the searches must be as fast as before, in milliseconds. */
+const SETTLED_MS = 10_000;
 
 /** Names of the servers that are compared, and their options. */
 const SIDES: Readonly<Record<string, readonly string[]>> = {
@@ -25,160 +24,147 @@ const SIDES: Readonly<Record<string, readonly string[]>> = {
   "bucket, cache, staleness 60 s": ["--cache-size", "2GiB", "--max-staleness", "60000"],
 };
 
+/** Options of {@link runCached}. */
+export interface CachedOptions {
+  readonly rows: number;
+  /** Default: all kinds of searches. */
+  readonly kinds?: readonly string[] | undefined;
+  readonly delayMs: number;
+  readonly rounds: number;
+  readonly connections: number;
+}
+
 interface CachedMeasured {
   readonly p50Ms: Rounds;
+  readonly perSecond: Rounds;
   /** Requests of a warm search to the bucket; empty on a disk. */
   readonly kinds: string;
 }
 
+/** The first search after a kill, and the median of those within ten seconds. */
+interface Restarted {
+  readonly firstMs: number;
+  readonly p50Ms: number;
+}
+
 interface Side {
   readonly name: string;
-  readonly server: ServerProcess;
   readonly link: ServerProcess | undefined;
+  server: ServerProcess;
+  start(): Promise<ServerProcess>;
 }
 
-const random = createRandom(1);
-const drawVector = () => Array.from({ length: DIMENSIONS }, () => random.below(1_000) / 1_000);
-const drawWord = () => `w${random.below(WORDS)}`;
-
-/** The searches by their names; the numbers say which one of a kind. */
-const KINDS: Readonly<Record<string, (rows: number) => Record<string, unknown>>> = {
-  vector: () => ({
-    k: 10,
-    vector: { single_vector: drawVector() },
-    columns: { column_names: ["id", "text"] },
-  }),
-  "full text": () => ({ k: 10, vector: {}, full_text_query: { string_query: { query: drawWord() } } }),
-  filter: (rows) => ({ k: 10, vector: {}, filter: `id = ${random.below(rows)}` }),
-  "take of 10 rows": (rows) => ({
-    ...{ k: 10, vector: {} },
-    filter: `id IN (${Array.from({ length: 10 }, () => random.below(rows)).join(", ")})`,
-  }),
-};
-
-function streamOf(first: number, count: number): Buffer {
-  const ids = Array.from({ length: count }, (_, index) => first + index);
-  const vector = new FixedSizeList(DIMENSIONS, new Field("item", new Float32(), true));
-  const table = new Table({
-    id: vectorFromArray(ids, new Int32()),
-    text: vectorFromArray(
-      ids.map(() => Array.from({ length: 8 }, drawWord).join(" ")),
-      new Utf8(),
-    ),
-    vector: vectorFromArray(ids.map(drawVector), vector),
-  });
-  return Buffer.from(tableToIPC(table, "stream"));
-}
-
-/** Makes the table `t` with its three indices. */
-async function prepare(port: number, rows: number): Promise<void> {
-  for (let first = 0; first < rows; first += ROWS_OF_A_WRITE)
-    await send(port, `table/t/${first === 0 ? "create" : "insert"}`, streamOf(first, ROWS_OF_A_WRITE));
-  const indices = [
-    { column: "vector", index_type: "IVF_PQ", distance_type: "l2" },
-    { column: "text", index_type: "FTS" },
-    { column: "id", index_type: "BTREE" },
-  ];
-  for (const [at, index] of indices.entries()) {
-    await send(
-      port,
-      `table/t/${index.index_type === "IVF_PQ" ? "create_index" : "create_scalar_index"}`,
-      index,
-    );
-    while ((await indexCount(port)) <= at) await sleep(500);
-  }
-}
-
-async function indexCount(port: number): Promise<number> {
-  const answer = await fetch(`http://127.0.0.1:${port}/v1/table/t/index/list`, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: "{}",
-  });
-  return ((await answer.json()) as { indexes?: unknown[] }).indexes?.length ?? 0;
-}
+type Search = Record<string, unknown>;
 
 /** Measures warm searches on a disk and in a bucket, with and without the cache. */
-export async function runCached(
-  store: StoreServer,
-  rows: number,
-  delayMs: number,
-  rounds: number,
-): Promise<void> {
+export async function runCached(store: StoreServer, options: CachedOptions): Promise<void> {
+  const { rows, delayMs, kinds = Object.keys(SEARCH_KINDS) } = options;
   const scratch = await mkdtemp(join(tmpdir(), "lance-gateway-bench-"));
-  const root = `s3://${BUCKET}/cached`;
-  const flagsOf = (options: Readonly<Record<string, string>>) =>
-    Object.entries(options).map(([key, value]) => `--storage-option=${key}=${value}`);
   const sides: Side[] = [];
   try {
-    for (const place of [
-      ["--root", root, ...flagsOf(store.options)],
-      ["--root", join(scratch, "disk")],
-    ]) {
-      const server = await startGateway(...place, "--table-upkeep=off");
+    for (const root of [rootInBucket(store.options), ["--root", join(scratch, "disk")]]) {
+      const server = await startGateway(...root, "--table-upkeep=off");
       await prepare(server.port, rows).finally(() => server.stop());
     }
-    for (const [name, flags] of Object.entries(SIDES)) {
-      if (name === "disk") {
-        const server = await startGateway("--root", join(scratch, "disk"), "--table-upkeep=off");
-        sides.push({ name, server, link: undefined });
-        continue;
-      }
-      const link = await startServer("bucket/link.ts", String(store.port), String(delayMs));
-      const options = { ...store.options, aws_endpoint: `http://127.0.0.1:${link.port}` };
-      const cache = flags.length === 0 ? [] : ["--cache-dir", join(scratch, `cache ${sides.length}`)];
-      const server = await startGateway(
-        "--root",
-        root,
-        ...flagsOf(options),
-        ...cache,
-        ...flags,
-        "--table-upkeep=off",
-      );
-      sides.push({ name, server, link });
-    }
+    for (const [name, flags] of Object.entries(SIDES))
+      sides.push(await openSide(name, flags, { store, delayMs, scratch }));
+    const searches = kinds.map(
+      (kind) => [kind, Array.from({ length: SEARCHES }, () => SEARCH_KINDS[kind]?.(rows) ?? {})] as const,
+    );
     const results: Record<string, Record<string, CachedMeasured>> = {};
-    for (const [kind, make] of Object.entries(KINDS)) {
-      const searches = Array.from({ length: SEARCHES }, () => make(rows));
-      results[kind] = await measureKind(kind, searches, sides, rounds);
-    }
-    console.log(`\nwritten to ${writeResults("bucket-cached", { rows, delayMs, results })}`);
+    for (const [kind, each] of searches) results[kind] = await measureKind(kind, each, sides, options);
+    const restarts: Record<string, Record<string, Restarted>> = {};
+    for (const side of sides) restarts[side.name] = await restart(side, searches);
+    console.log(`\nwritten to ${writeResults("bucket-cached", { ...options, results, restarts })}`);
   } finally {
     await Promise.all(sides.flatMap(({ server, link }) => [server.stop(), link?.stop()]));
     await rm(scratch, { recursive: true, force: true });
   }
 }
 
+function rootInBucket(options: Readonly<Record<string, string>>): string[] {
+  const flags = Object.entries(options).map(([key, value]) => `--storage-option=${key}=${value}`);
+  return ["--root", `s3://${BUCKET}/cached`, ...flags];
+}
+
+async function openSide(
+  name: string,
+  flags: readonly string[],
+  { store, delayMs, scratch }: { store: StoreServer; delayMs: number; scratch: string },
+): Promise<Side> {
+  const isDisk = name === "disk";
+  const link = isDisk ? undefined : await startServer("bucket/link.ts", String(store.port), String(delayMs));
+  const address = { aws_endpoint: `http://127.0.0.1:${link?.port}` };
+  const root = isDisk ? ["--root", join(scratch, "disk")] : rootInBucket({ ...store.options, ...address });
+  const cache = flags.length === 0 ? [] : ["--cache-dir", join(scratch, `cache of ${name}`)];
+  const start = () => startGateway(...root, ...cache, ...flags, "--table-upkeep=off");
+  return { name, link, start, server: await start() };
+}
+
+const ask = ({ server }: Side, search: Search | undefined) => send(server.port, "table/t/query", search);
+
 async function measureKind(
   kind: string,
-  searches: readonly Record<string, unknown>[],
+  searches: readonly Search[],
   sides: readonly Side[],
-  rounds: number,
+  { rounds, connections }: CachedOptions,
 ): Promise<Record<string, CachedMeasured>> {
-  const times = new Map<string, number[]>(sides.map(({ name }) => [name, []]));
-  const kinds = new Map<string, string>();
-  for (const { server, link, name } of sides) {
-    for (let pass = 0; pass < 2; pass += 1)
-      for (const search of searches) await send(server.port, "table/t/query", search);
-    if (link === undefined) continue;
+  const times = new Map<Side, number[]>(sides.map((side) => [side, []]));
+  const rates = new Map<Side, number[]>(sides.map((side) => [side, []]));
+  const kinds = new Map<Side, string>();
+  for (const side of sides) {
+    for (let pass = 0; pass < 2; pass += 1) for (const search of searches) await ask(side, search);
+    if (side.link === undefined) continue;
     await sleep(500);
-    await takeRequests(link.port);
-    await send(server.port, "table/t/query", searches[0]);
-    kinds.set(name, kindsOf(await takeRequests(link.port)));
+    await takeRequests(side.link.port);
+    await ask(side, searches[0]);
+    kinds.set(side, kindsOf(await takeRequests(side.link.port)));
   }
   for (let round = 0; round < rounds; round += 1)
-    for (const { name, server } of sides) {
+    for (const side of sides) {
       const found: number[] = [];
-      for (const search of searches) found.push((await send(server.port, "table/t/query", search)).ms);
-      times.get(name)?.push(roundsOf(found).median);
+      for (const search of searches) found.push((await ask(side, search)).ms);
+      times.get(side)?.push(roundsOf(found).median);
+      let next = 0;
+      const load = await loadOf(connections, () => ask(side, searches[next++ % SEARCHES]));
+      rates.get(side)?.push(load.perSecond);
     }
   const measured: Record<string, CachedMeasured> = {};
   console.log(`\n${kind}`);
-  for (const { name } of sides) {
-    const p50Ms = roundsOf(times.get(name) ?? []);
-    measured[name] = { p50Ms, kinds: kinds.get(name) ?? "" };
-    const [median, min, max] = [p50Ms.median, p50Ms.min, p50Ms.max].map((value) => value.toFixed(1));
-    console.log(`  ${name}: p50 ${median} (${min} to ${max}) ms; ${kinds.get(name) || "no requests"}`);
+  for (const side of sides) {
+    const [p50Ms, perSecond] = [roundsOf(times.get(side) ?? []), roundsOf(rates.get(side) ?? [])];
+    measured[side.name] = { p50Ms, perSecond, kinds: kinds.get(side) ?? "" };
+    const rate = `${textOf(perSecond)} /s of ${connections} clients`;
+    console.log(`  ${side.name}: p50 ${textOf(p50Ms)} ms; ${rate}; ${kinds.get(side) || "no requests"}`);
   }
   return measured;
+}
+
+function textOf({ median, min, max }: Rounds): string {
+  const [middle, low, high] = [median, min, max].map((value) => value.toFixed(1));
+  return `${middle} (${low} to ${high})`;
+}
+
+/** Kills a server, starts it again, and measures the first search of each kind and those within ten seconds. */
+async function restart(
+  side: Side,
+  searches: readonly (readonly [kind: string, searches: readonly Search[]])[],
+): Promise<Record<string, Restarted>> {
+  await side.server.stop();
+  side.server = await side.start();
+  const started = performance.now();
+  const firsts = new Map<string, number>();
+  for (const [kind, each] of searches) firsts.set(kind, (await ask(side, each[0])).ms);
+  const restarted: Record<string, Restarted> = {};
+  for (const [kind, each] of searches) {
+    const times: number[] = [];
+    for (const search of each) times.push((await ask(side, search)).ms);
+    restarted[kind] = { firstMs: firsts.get(kind) ?? Number.NaN, p50Ms: roundsOf(times).median };
+  }
+  const seconds = (performance.now() - started) / 1_000;
+  console.log(`\n${side.name}, after a kill (${seconds.toFixed(1)} s)`);
+  if (seconds * 1_000 > SETTLED_MS) console.log("  longer than the time within which it has to be warm");
+  for (const [kind, { firstMs, p50Ms }] of Object.entries(restarted))
+    console.log(`  ${kind}: first ${firstMs.toFixed(1)} ms, p50 ${p50Ms.toFixed(1)} ms`);
+  return restarted;
 }

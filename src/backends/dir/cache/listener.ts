@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { pipeline } from "node:stream/promises";
+import { putNewest } from "../../../runtime/put-newest.ts";
 import type { BlockCache } from "./block-cache.ts";
 import { cacheableKindOf } from "./cacheable.ts";
 import type { CacheControl, CachedFiles } from "./control.ts";
@@ -39,7 +40,16 @@ interface EngineRequest extends Omit<UpstreamRequest, "body" | "query"> {
 
 /** Starts the listener. It answers reads of immutable objects from the cache, and signs everything else and passes it on. */
 export async function startListener(options: ListenerOptions): Promise<CacheListener> {
-  const { cache, counters, upstreamOf, nameOf, onError } = options;
+  const { cache, counters, upstreamOf, onError } = options;
+  // A hash for each read would take as long as the rest of it.
+  const names = new Map<string, string>();
+  function nameOf(object: string): string {
+    const known = names.get(object);
+    if (known !== undefined) return known;
+    const name = options.nameOf(object);
+    putNewest(names, object, name, MAX_NAMES);
+    return name;
+  }
   const readThrough = createReadThrough(cache, counters);
 
   async function answer(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -175,7 +185,7 @@ export async function startListener(options: ListenerOptions): Promise<CacheList
     });
   });
   // The engine pools its connections, and a request fails if the server closes its connection at that moment.
-  Object.assign(server, { keepAliveTimeout: 0, headersTimeout: 0, requestTimeout: 0 });
+  Object.assign(server, { sendDate: false, keepAliveTimeout: 0, headersTimeout: 0, requestTimeout: 0 });
   server.maxConnections = MAX_CONNECTIONS;
   server.listen(options.port ?? 0, "127.0.0.1");
   await once(server, "listening");
@@ -201,6 +211,9 @@ function untilWritable(response: ServerResponse): Promise<void> {
     response.on("drain", done).on("close", done);
   });
 }
+
+/** Maximum number of names of objects that are remembered. */
+const MAX_NAMES = 10_000;
 
 /** Maximum number of connections: a bound for what other programs of the machine can take. */
 const MAX_CONNECTIONS = 8_192;
@@ -247,13 +260,20 @@ function protocolHeaders(headers: Readonly<Record<string, string>>): Record<stri
   return Object.fromEntries(Object.entries(headers).filter(([name]) => name.startsWith("x-amz-")));
 }
 
-function headersOf({ tag, modified }: ObjectFacts): Record<string, string> {
-  return {
-    etag: tag,
-    "last-modified": new Date(modified).toUTCString(),
+/** Headers of the objects that are known. */
+const headersOfObjects = new WeakMap<ObjectFacts, Readonly<Record<string, string>>>();
+
+function headersOf(object: ObjectFacts): Readonly<Record<string, string>> {
+  const known = headersOfObjects.get(object);
+  if (known !== undefined) return known;
+  const headers = {
+    etag: object.tag,
+    "last-modified": new Date(object.modified).toUTCString(),
     "accept-ranges": "bytes",
     "content-type": "application/octet-stream",
   };
+  headersOfObjects.set(object, headers);
+  return headers;
 }
 
 function refuse(response: ServerResponse, status: number, code: string): void {
