@@ -11,7 +11,6 @@ import { useCall } from "../shell/hooks.ts";
 import { late } from "../shell/late.tsx";
 import { ErrorNote, Waiting } from "../shell/notes.tsx";
 import { openRoute, type Params, type TableView } from "../shell/route.ts";
-import { describeCache } from "./describe-cache.ts";
 import { Indices } from "./indices.tsx";
 import { Refs } from "./refs.tsx";
 import { Schema } from "./schema.tsx";
@@ -164,7 +163,7 @@ function Figures({ context: { connection, id, at }, version }: FiguresProps) {
   const { namespace } = connection;
   // A gateway without a cache on disk refuses it.
   const cache = useCall(
-    (signal) => describeCache(connection, id, signal),
+    async (signal) => (await import("./describe-cache.ts")).describeCache(connection, id, signal),
     [connection, id.join("/"), version],
   );
   const stats = useCall(
