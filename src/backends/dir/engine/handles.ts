@@ -5,6 +5,7 @@ import { type Changes, createChanges } from "../../../runtime/threads/changes.ts
 import { type SharedQuantity, UNSHARED } from "../../../runtime/threads/sharing.ts";
 import { traced } from "../../../runtime/tracing.ts";
 import { allowStaleness, createStaleness, type Staleness } from "../concurrency/allow-staleness.ts";
+import { createOverlappingCheck } from "../concurrency/overlapping-check.ts";
 import { toEngineError } from "./failures/errors.ts";
 import type { NativeTable } from "./native/native.ts";
 import { createRowWidths, type RowWidths } from "./row-widths.ts";
@@ -179,10 +180,19 @@ export function createHandles(
       handle.isCalm = movement === "same";
       return movement;
     }
+    const isNewest = createOverlappingCheck(
+      async () => (await watched.isNewest?.()) ?? (await shared()) === "same",
+    );
     let seen = 0;
+    /** @throws Error if the table has moved */
     async function look(): Promise<void> {
       const count = changes.of(location);
-      if ((await shared()) === "replaced" && ready.get(location) === handle) forget(location);
+      if (!(await isNewest())) {
+        // Reads that may be stale wait for nothing that would move it.
+        const movement = staleness.maxMs > 0 ? await shared() : undefined;
+        if (movement === "replaced" && ready.get(location) === handle) forget(location);
+        throw new Error("the table has another version");
+      }
       seen = count;
     }
     function noteMade(version: number, begun: number, keepsSchema = false): void {

@@ -26,6 +26,11 @@ export interface Watch {
    * nothing, finds out.
    */
   isAtFirst?(table: NativeTable): Promise<boolean>;
+  /**
+   * Whether the version that was known when the call began is the newest one still; it moves nothing, so that calls may overlap. Default: a
+   * move, which waits for nothing, finds out.
+   */
+  isNewest?(): Promise<boolean>;
   /** The version at which the table was when it was moved last, or that it has made since; undefined before the first move. */
   readonly at: number | undefined;
   /** Notes that the table's handle has made a version and is at it, so that the next move need not ask the engine; see {@link Lease.noteMade}. */
@@ -156,6 +161,12 @@ function watchVersions(store: ObjectStore): Watcher {
     const first = known.version;
     return {
       moveOn,
+      async isNewest() {
+        const at = known;
+        const { newest } = await latestVersionAnd(dataset, at);
+        const now = newest && (await withTag(dataset, newest));
+        return known === at && now?.version === at.version && now.eTag === at.eTag;
+      },
       isAtFirst: async (table) => BigInt(await table.version()) === first,
       get at() {
         return own;
