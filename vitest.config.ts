@@ -63,7 +63,7 @@ const FEWER_COLLECTIONS = "--external-memory-accounted-in-global-limit";
 const SHARED: ProjectOptions = { isolate: false, env: { TMPDIR: scratchDirectory() } };
 const CLIENTS: ProjectOptions = { limit: CLIENT_TIME_LIMIT_MS };
 /** Cut everything off at moments that a seed draws: the more schedules, the more they find. `.ci/run` has many. */
-const CUTS = ["power", "disk-faults", "store-cuts", "aborted-data", "aborted-streams"].map(
+const CUTS = ["power", "disk-faults", "store-cuts", "foreign-cuts", "aborted-data", "aborted-streams"].map(
   (name) => `test/faults/${name}.test.ts`,
 );
 

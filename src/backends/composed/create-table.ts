@@ -167,6 +167,7 @@ export function createTableCreation({
       if (since !== undefined) await checkFresh(call, place, since);
       return { storage: place.storage.context, table: place.table };
     };
+    let failure: unknown;
     try {
       const existing = found === undefined ? undefined : await makePlace();
       return await receiveRows(
@@ -176,8 +177,11 @@ export function createTableCreation({
         { place: existing ?? makePlace, overwrite: true },
         (rows) => fill(place as OpenedTable, rows, mode, properties),
       );
+    } catch (error) {
+      failure = error;
+      throw error;
     } finally {
-      place?.release();
+      place?.release(failure);
       descriptions.forget(call.id);
     }
   };

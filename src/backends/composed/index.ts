@@ -83,10 +83,14 @@ export function createComposedBackend(catalog: Backend, options: ComposedBackend
         const call = callIn(args);
         check(call);
         const table = await openTable(call, tableOf(name, call));
+        let failure: unknown;
         try {
           yield* handlerFor(table, call)(...args) as AsyncIterable<unknown>;
+        } catch (error) {
+          failure = error;
+          throw error;
         } finally {
-          table?.release();
+          table?.release(failure);
         }
       };
     }
@@ -94,11 +98,7 @@ export function createComposedBackend(catalog: Backend, options: ComposedBackend
       const call = callIn(args);
       check(call);
       const table = await openTable(call, tableOf(name, call));
-      try {
-        return await handlerFor(table, call)(...args);
-      } finally {
-        table?.release();
-      }
+      return using(table, () => handlerFor(table, call)(...args) as Promise<unknown>);
     };
   }
   function rowHandlers(kind: keyof BackendOperations, methods: object): Record<string, AnyHandler> {
@@ -115,17 +115,13 @@ export function createComposedBackend(catalog: Backend, options: ComposedBackend
     const described = await descriptions.describe(call, call.id);
     if (described.isManaged) return handler(request, call);
     const table = await opened.open(call, described);
-    try {
-      const { storageOptions, ...response } = described.response;
-      const given = request.vendCredentials === false ? {} : storageOptions;
-      return Object.assign(
-        create(DescribeTableResponseSchema, { ...response, storageOptions: given }),
-        { table: call.id.at(-1) ?? "", namespace: call.id.slice(0, -1) },
-        await describeData(table.storage.context, table.table, request),
-      );
-    } finally {
-      table.release();
-    }
+    const { storageOptions, ...response } = described.response;
+    const given = request.vendCredentials === false ? {} : storageOptions;
+    return Object.assign(
+      create(DescribeTableResponseSchema, { ...response, storageOptions: given }),
+      { table: call.id.at(-1) ?? "", namespace: call.id.slice(0, -1) },
+      await using(table, () => describeData(table.storage.context, table.table, request)),
+    );
   }
   const createFromRows = createTableCreation({ catalog, descriptions, opened, uploads: shared });
   const createTable: LanceNamespace["createTable"] = async (request, data, call) => {
@@ -139,12 +135,8 @@ export function createComposedBackend(catalog: Backend, options: ComposedBackend
       const table = await openTable(call, call.id);
       if (table === undefined && handler !== undefined) return handler(request, call);
       if (table === undefined) throw refuseManaged(call.id);
-      try {
-        const reference = { version: request.version, readsNoRows: true };
-        await withData(table.storage.context, table.table, reference, async () => {});
-      } finally {
-        table.release();
-      }
+      const reference = { version: request.version, readsNoRows: true };
+      await using(table, () => withData(table.storage.context, table.table, reference, async () => {}));
       return create(TableExistsResponseSchema);
     }
     if (handler !== undefined && !lacksExists.learned) {
@@ -183,6 +175,19 @@ export function createComposedBackend(catalog: Backend, options: ComposedBackend
       await catalog.close();
     },
   };
+}
+
+/** Runs work on a table of a call, and ends the use of the table. */
+async function using<T>(table: OpenedTable | undefined, work: () => Promise<T>): Promise<T> {
+  let failure: unknown;
+  try {
+    return await work();
+  } catch (error) {
+    failure = error;
+    throw error;
+  } finally {
+    table?.release(failure);
+  }
 }
 
 /** @throws LanceError Unsupported for a change whose answer a client expects to be kept */

@@ -14,8 +14,12 @@ import { vendedAccess } from "./vended-access.ts";
 export interface OpenedTable {
   readonly storage: RowStorage;
   readonly table: FoundTable;
-  /** Ends the use by the call. */
-  release(): void;
+  /**
+   * Ends the use by the call.
+   *
+   * @param failure why the call failed. Default: it did not
+   */
+  release(failure?: unknown): void;
 }
 
 /** Opens the tables that the upstream describes. */
@@ -45,14 +49,23 @@ export function createOpenedTables(
       throw error;
     }
   }
+  /** Returns the options with which the upstream lets the caller of a call open a table, which must still be there. */
+  async function renewed(call: Call, { id, location }: Pick<DescribedTable, "id" | "location">) {
+    const described = await descriptions.describe(call, id, true);
+    const access = vendedAccess(described.location, described.storageOptions, environment);
+    if (access !== undefined && described.location === location) return access;
+    throw new LanceError("ConcurrentModification", `${joinIdentifier(id)} was replaced in the meantime`);
+  }
   return {
     async open(call, { id, location, properties, storageOptions: vended }) {
       const access = vendedAccess(location, vended, environment);
       const { root, key } = check({ id, location, hasCredentials: access !== undefined });
       // Credentials of the gateway go only where its own options say, and never to an address that the upstream chooses.
       const options: StorageOptions = root === "/" ? {} : (access ?? storageOptionsOf(root));
+      const isOwn = root === "/" || access === undefined;
+      const renew = isOwn ? undefined : () => renewed(call, { id, location });
       const { storage, release } = await storages
-        .acquire({ root, key, options, isOwn: root === "/" || access === undefined, caller: callerOf(call) })
+        .acquire({ root, key, options, isOwn, caller: callerOf(call), renew })
         .catch((error: unknown) => {
           if (error instanceof LanceError) throw error;
           throw new LanceError(
@@ -66,18 +79,25 @@ export function createOpenedTables(
       const { store } = storage.context;
       const table: FoundTable = { id, location: key, path: store.uriOf(key), properties, listed: true };
       const unbind = storage.tables.bind(call, table, () => isStillThere(call, id, location));
-      const end = () => {
+      const end = (failure?: unknown) => {
         unbind();
-        release();
+        release(failure !== undefined && mayBeOfCredentials(failure));
       };
       try {
         // Staged rows and locks are written there before any data of the table.
         await storage.tables.checkNoEscape(table);
       } catch (error) {
-        end();
+        end(error);
         throw error;
       }
       return { storage, table, release: end };
     },
   };
+}
+
+/** Kinds of errors by which a storage may say that it refuses credentials, for the gateway's library and for the engine. */
+const OF_CREDENTIALS = ["ServiceUnavailable", "PermissionDenied", "Internal", "OutcomeUnknown"] as const;
+
+function mayBeOfCredentials(failure: unknown): boolean {
+  return !(failure instanceof LanceError) || OF_CREDENTIALS.some((kind) => isLanceError(failure, kind));
 }

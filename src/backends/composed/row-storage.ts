@@ -11,7 +11,7 @@ import { createMergeLocks, type MergeLocks } from "../dir/operations/rows/merge-
 import { createMultipartWrites } from "../dir/operations/rows/multipart.ts";
 import { workLimitsOf } from "../dir/operations/work-limits.ts";
 import { openStore } from "../dir/stores/open-store.ts";
-import type { StorageOptions } from "../dir/stores/storage-options.ts";
+import type { RenewOptions, StorageOptions } from "../dir/stores/storage-options.ts";
 import { createBaseCheck } from "./allowed-locations.ts";
 import { type BoundTables, createBoundTables } from "./bound-tables.ts";
 import { NO_JOB_RECORDS } from "./no-job-records.ts";
@@ -31,6 +31,8 @@ export interface StorageAccess {
   readonly options: StorageOptions;
   /** Whether the gateway opens it with its own rights, and not with credentials of the upstream. */
   readonly isOwn: boolean;
+  /** Returns the options of the moment, if their credentials are renewed. Default: they stay */
+  readonly renew?: RenewOptions | undefined;
 }
 
 /** Parts that all storages of a backend share. */
@@ -61,7 +63,7 @@ export function createSharedParts(options: ComposedBackendOptions, exclusion: Ex
  * @throws Error with a single line for invalid options, or a missing package
  */
 export async function openRowStorage(
-  { root, options: storageOptions, isOwn }: StorageAccess,
+  { root, options, isOwn, renew }: StorageAccess,
   shared: SharedParts,
   {
     log,
@@ -71,9 +73,11 @@ export async function openRowStorage(
     workers = 1,
   }: ComposedBackendOptions,
 ): Promise<RowStorage> {
-  const { store, engineOptions } = await openStore(root, storageOptions);
+  const { store, engineOptions } = await openStore(root, options, renew);
+  const storageOptions =
+    renew === undefined ? engineOptions : async () => ({ ...engineOptions, ...(await renew()) });
   const sizes = defaultCacheSizes(store, workers * SHARES);
-  const engine = createEngine({ log, store, storageOptions: engineOptions, maxHandles, idleMs, ...sizes });
+  const engine = createEngine({ log, store, storageOptions, maxHandles, idleMs, ...sizes });
   const tables = createBoundTables(store, isOwn ? createBaseCheck(store, allowedLocations) : undefined);
   const context: RowsContext = {
     ...shared,

@@ -1,12 +1,16 @@
 import assert from "node:assert/strict";
 import { describe, it } from "vitest";
-import type { RowStorage } from "./row-storage.ts";
+import type { RowStorage, StorageAccess } from "./row-storage.ts";
 import { createRowStorages } from "./row-storages.ts";
 
 function world() {
-  const opened: { readonly options: Readonly<Record<string, string>>; isClosed: boolean }[] = [];
-  const storages = createRowStorages(async ({ options }) => {
-    const entry = { options, isClosed: false };
+  const opened: {
+    readonly options: Readonly<Record<string, string>>;
+    readonly renew: StorageAccess["renew"];
+    isClosed: boolean;
+  }[] = [];
+  const storages = createRowStorages(async ({ options, renew }) => {
+    const entry = { options, renew, isClosed: false };
     opened.push(entry);
     return {
       async close() {
@@ -64,9 +68,9 @@ describe("the open storages", () => {
     assert.equal(opened.length, 3);
   });
 
-  it("are opened with new credentials before the old ones expire, and closed when they are unused", async () => {
+  it("of Google are opened with new credentials before the old ones expire, and closed when they are unused", async () => {
     const { opened, storages } = world();
-    const wanted = { root: "s3://lake", key: "t", options: expiring("a", 40), isOwn: false, caller: "one" };
+    const wanted = { root: "gs://lake", key: "t", options: expiring("a", 40), isOwn: false, caller: "one" };
     const first = await storages.acquire(wanted);
     await new Promise((resolve) => setTimeout(resolve, 35));
     const renewed = await storages.acquire({ ...wanted, options: expiring("b", 3_600_000) });
@@ -76,6 +80,38 @@ describe("the open storages", () => {
     first.release();
     await storages.close();
     assert.equal(opened[0]?.isClosed, true);
+  });
+
+  it("of S3 take new credentials while they are open", async () => {
+    const { opened, storages } = world();
+    const wanted = { root: "s3://lake", key: "t", options: expiring("a", 40), isOwn: false, caller: "one" };
+    const first = await storages.acquire(wanted);
+    await new Promise((resolve) => setTimeout(resolve, 35));
+    const again = await storages.acquire({ ...wanted, options: expiring("b", 3_600_000) });
+    assert.equal(first.storage, again.storage);
+    assert.equal((await opened[0]?.renew?.())?.["aws_access_key_id"], "b");
+  });
+
+  it("are opened again for their caller after they may have refused credentials that expire", async () => {
+    const { opened, storages } = world();
+    const wanted = {
+      root: "s3://lake",
+      key: "t",
+      options: expiring("a", 3_600_000),
+      isOwn: false,
+      caller: "one",
+    };
+    const first = await storages.acquire(wanted);
+    first.release(true);
+    const again = await storages.acquire({ ...wanted, options: expiring("b", 3_600_000) });
+    assert.notEqual(first.storage, again.storage);
+    assert.equal(opened[1]?.options["aws_access_key_id"], "b");
+    const { release, storage } = await storages.acquire({ ...wanted, options: { aws_access_key_id: "c" } });
+    release(true);
+    assert.equal(
+      (await storages.acquire({ ...wanted, options: { aws_access_key_id: "c" } })).storage,
+      storage,
+    );
   });
 
   it("are opened again after a failure", async () => {

@@ -1,6 +1,8 @@
 import { hash } from "node:crypto";
 import { EXPIRY_OPTION, expiryOf } from "../../namespace/credential-options.ts";
 import { SECRET_NAME } from "../../runtime/secret-name.ts";
+import type { StorageOptions } from "../dir/stores/storage-options.ts";
+import { createRenewedOptions, lifeOf, type RenewedOptions } from "./renewed-options.ts";
 import type { RowStorage, StorageAccess } from "./row-storage.ts";
 
 /** Place of a table, and what opens it. */
@@ -9,12 +11,26 @@ export interface WantedStorage extends StorageAccess {
   readonly key: string;
   /** Text that is equal for the same caller alone. */
   readonly caller: string;
+  /** Returns newer options, as the caller of the call. Default: there are none */
+  readonly renew?: (() => Promise<StorageOptions>) | undefined;
+}
+
+/** An opened storage in use by a call. */
+export interface AcquiredStorage {
+  readonly storage: RowStorage;
+  /**
+   * Ends the use.
+   *
+   * @param isDoubtful whether the storage may have refused its credentials, so that later calls get those of their own descriptions. Default:
+   *   false
+   */
+  release(isDoubtful?: boolean): void;
 }
 
 /** Storages that are open, each for those whose credentials open it. */
 export interface RowStorages {
   /** Takes an opened storage, or opens it; the caller releases it. */
-  acquire(wanted: WantedStorage): Promise<{ readonly storage: RowStorage; release(): void }>;
+  acquire(wanted: WantedStorage): Promise<AcquiredStorage>;
   close(): Promise<void>;
 }
 
@@ -22,6 +38,10 @@ interface Entry {
   readonly opening: Promise<RowStorage>;
   users: number;
   lastUsed: number;
+  /** Whether its credentials expire. */
+  readonly expires: boolean;
+  /** Options whose credentials are renewed while it is open. Default: the storage keeps those with which it was opened. */
+  readonly renewed: RenewedOptions | undefined;
   /** When it is not given to new calls any more, in epoch milliseconds. */
   readonly until: number;
   isGone: boolean;
@@ -30,15 +50,12 @@ interface Entry {
 /** Maximum number of unused storages that stay open. */
 const MAX_STORAGES = 64;
 
-/** Longest time before the end of credentials at which newer ones are used, in milliseconds. */
-const RENEW_BEFORE_MS = 5 * 60_000;
-
-/** Share of their lifetime after which credentials that live for less are renewed. */
-const RENEW_SHARE = 0.2;
+/** Storages that take newer credentials while they are open. */
+const RENEWABLE = /^s3:/;
 
 /** Creates the open storages of a backend. */
 export function createRowStorages(
-  open: (wanted: StorageAccess) => Promise<RowStorage>,
+  open: (access: StorageAccess) => Promise<RowStorage>,
   idleMs: number,
 ): RowStorages {
   const entries = new Map<string, Entry>();
@@ -66,11 +83,13 @@ export function createRowStorages(
   const timer = setInterval(tidy, Math.max(1_000, idleMs / 4)).unref();
 
   function begin(key: string, wanted: WantedStorage): Entry {
-    const opening = open(wanted);
-    const expires = expiryOf(wanted.options);
-    const left = expires === undefined ? Number.POSITIVE_INFINITY : expires - Date.now();
-    const until = Date.now() + left - Math.min(RENEW_BEFORE_MS, left * RENEW_SHARE);
-    const entry: Entry = { opening, users: 0, lastUsed: performance.now(), until, isGone: false };
+    const { root, options, isOwn } = wanted;
+    const expires = expiryOf(options) !== undefined;
+    const renewed = expires && RENEWABLE.test(root) ? createRenewedOptions(options) : undefined;
+    const until = expires && renewed === undefined ? lifeOf(options).renewAt : Number.POSITIVE_INFINITY;
+    const opening = open({ root, options, isOwn, renew: renewed?.current });
+    const lastUsed = performance.now();
+    const entry: Entry = { opening, users: 0, lastUsed, expires, renewed, until, isGone: false };
     opening.catch(() => drop(key, entry));
     entries.set(key, entry);
     return entry;
@@ -95,9 +114,13 @@ export function createRowStorages(
         entries.delete(key);
         entries.set(key, taken);
       }
-      const release = () => {
+      taken.renewed?.offer(wanted.options);
+      const endSource = wanted.renew && taken.renewed?.addSource(wanted.renew);
+      const release = (isDoubtful = false) => {
+        endSource?.();
         taken.users -= 1;
         taken.lastUsed = performance.now();
+        if (isDoubtful && taken.expires) drop(key, taken);
         closeIfUnused(taken);
       };
       try {

@@ -2,7 +2,7 @@ import type { OpenedDirectory } from "../../backends/dir/open-directory.ts";
 import { environmentLayer, type Layer } from "../../config/layers.ts";
 import { type Environment, type OptionSpec, type OptionTable, UsageError } from "../../config/option-spec.ts";
 import { CLIENT_OPTIONS } from "../../config/options/client.ts";
-import { SERVE_OPTIONS } from "../../config/options/groups.ts";
+import { SERVE_OPTIONS, type ServeOptions } from "../../config/options/groups.ts";
 import { storageOptionsOf } from "../../config/options/storage.ts";
 import { parseSwitch } from "../../config/parsers.ts";
 import { storageSecrets } from "../../config/secrets.ts";
@@ -41,13 +41,18 @@ export interface CatalogChoice {
  * @throws UsageError if the saved connection, or a variable that other commands obey, is to a server.
  */
 export async function readRoot(layers: readonly Layer[], environment: Environment): Promise<CatalogChoice> {
-  const variables = environmentLayer(environment);
-  const places: Layer = (spec) => (spec.place ? variables(spec) : undefined);
-  const options = await readConnection([...layers, places], environment);
+  const options = await readPlace(layers, environment);
   if (options.backend === "dir") return options;
   throw new UsageError(
     `this command works on a directory, and the connection is to ${placeOf(options)}; --root or --context names a directory`,
   );
+}
+
+/** Reads which catalog of any kind a command works on: that of its options, or that of the saved connection. */
+export function readPlace(layers: readonly Layer[], environment: Environment): Promise<ServeOptions> {
+  const variables = environmentLayer(environment);
+  const places: Layer = (spec) => (spec.place ? variables(spec) : undefined);
+  return readConnection([...layers, places], environment);
 }
 
 /**

@@ -20,6 +20,8 @@ export interface IcebergServer extends CatalogServer {
   readonly purged: string[];
   /** Adds an entry of any format. */
   addTable(namespace: readonly string[], name: string, format: string): void;
+  /** Returns the locations of all tables by their names; those of namespaces with equal names of tables would hide each other. */
+  locations(): ReadonlyMap<string, string>;
 }
 
 const PREFIXES = { polaris: "lake", lakekeeper: "7c9d4f8e-0000-4000-8000-000000000001" } as const;
@@ -167,6 +169,10 @@ export async function startIcebergServer(kind: IcebergKind): Promise<IcebergServ
     addTable(namespace: readonly string[], name: string, format: string) {
       const table = { name, format, "base-location": `s3://lake/${name}`, properties: {} };
       tables.get(namespace.join("\u001f"))?.set(name, table);
+    },
+    locations() {
+      const all = [...tables.values()].flatMap((each) => [...each.values()]);
+      return new Map(all.map((table) => [table.name, table["base-location"]]));
     },
   });
   return server;

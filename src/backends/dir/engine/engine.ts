@@ -11,7 +11,7 @@ import { createHandles, type Handles } from "./handles.ts";
 import { loadNative } from "./native/load.ts";
 import type { NativeTable } from "./native/native.ts";
 import { createReadVersions, type ReadVersions } from "./read-versions.ts";
-import { createResolver, tableName } from "./resolver.ts";
+import { createResolver, type EngineOptionsSource, tableName } from "./resolver.ts";
 import { createWatcher } from "./watch.ts";
 import { createDeletionFiles } from "./workarounds/deletion-lengths/deletion-files.ts";
 
@@ -21,7 +21,7 @@ export interface EngineOptions {
   /** Storage of the datasets. Default: the local disk. */
   readonly store?: ObjectStore | undefined;
   /** Options with which the engine opens that storage, in its own words; they contain secrets. Default: none. */
-  readonly storageOptions?: Readonly<Record<string, string>> | undefined;
+  readonly storageOptions?: EngineOptionsSource | undefined;
   /** Maximum number of unused tables that stay open. Default: 256. */
   readonly maxHandles?: number | undefined;
   /** How long an unused table stays open, in milliseconds. Default: 10 minutes. */

@@ -15,6 +15,11 @@ export interface Resolver {
 
 const SECRET_HEADER = "x-lance-gateway-secret";
 
+/** Options with which the engine opens a storage; a function returns those of the moment, such as credentials that are renewed. */
+export type EngineOptionsSource =
+  | Readonly<Record<string, string>>
+  | (() => Promise<Readonly<Record<string, string>>>);
+
 /** Returns the engine's name for the table at a location. */
 export function tableName(location: string): string {
   return Buffer.from(location).toString("base64url");
@@ -23,23 +28,27 @@ export function tableName(location: string): string {
 /**
  * Starts a resolver on a free port.
  *
+ * The engine asks again for options with an end, `expires_at_millis`, before that end.
+ *
  * @param storageOptions options with which the engine opens the storage of the locations
  */
-export async function createResolver(
-  storageOptions: Readonly<Record<string, string>> = {},
-): Promise<Resolver> {
+export async function createResolver(storageOptions: EngineOptionsSource = {}): Promise<Resolver> {
   const secret = randomBytes(32).toString("hex");
   const server = createServer((request, response) => {
     request.resume();
+    const answer = (status: number, body: object) => {
+      response.writeHead(status, { "content-type": "application/json" });
+      response.end(JSON.stringify(body));
+    };
     const name = /^\/v1\/table\/([\w-]+)\/(?:describe|declare)(?:\?|$)/.exec(request.url ?? "")?.[1];
-    const known = name !== undefined && hasSecret(request, secret);
-    response.writeHead(known ? 200 : 404, { "content-type": "application/json" });
-    response.end(
-      JSON.stringify(
-        known
-          ? { location: Buffer.from(name, "base64url").toString(), storage_options: storageOptions }
-          : { code: 4, error: "not found" },
-      ),
+    if (name === undefined || !hasSecret(request, secret))
+      return answer(404, { code: 4, error: "not found" });
+    const location = Buffer.from(name, "base64url").toString();
+    if (typeof storageOptions !== "function")
+      return answer(200, { location, storage_options: storageOptions });
+    storageOptions().then(
+      (options) => answer(200, { location, storage_options: options }),
+      () => answer(503, { code: 17, error: "the credentials of the storage cannot be renewed" }),
     );
   });
   // The engine pools its connections, and a request fails if the server closes its connection at that moment. So only

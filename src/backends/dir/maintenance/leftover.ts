@@ -19,6 +19,11 @@ export const LEFTOVER_KINDS = {
   probe: "an object that a gateway wrote to try the storage or to ask it for the time",
 } as const;
 
+/** A storage, and the directory in it to which the paths of leftovers are relative. */
+export interface LeftoverPlace extends Pick<TableContext, "store"> {
+  readonly layout: Pick<TableContext["layout"], "baseKey">;
+}
+
 /** A kind of leftover. */
 export type LeftoverKind = keyof typeof LEFTOVER_KINDS;
 
@@ -46,7 +51,7 @@ export function isOld(modifiedMillis: number | undefined, before: number): boole
 
 /** Yields a file as a leftover, if it exists and is old enough. */
 export async function* fileLeftover(
-  { store, layout }: Pick<TableContext, "store" | "layout">,
+  { store, layout }: LeftoverPlace,
   kind: LeftoverKind,
   key: string,
   before: number,
@@ -69,7 +74,7 @@ export async function* fileLeftover(
  * @param mayGo checks once more, before the directory is removed
  */
 export async function* directoryLeftover(
-  { store, layout }: Pick<TableContext, "store" | "layout">,
+  { store, layout }: LeftoverPlace,
   kind: LeftoverKind,
   key: string,
   before: number,

@@ -2,7 +2,7 @@ import { fileURLToPath } from "node:url";
 import { isRoot } from "../../../namespace/root.ts";
 import { createLocalStore } from "../format/local/local-store.ts";
 import type { RemoteStorage } from "./remote-store.ts";
-import type { StorageOptions } from "./storage-options.ts";
+import type { RenewOptions, StorageOptions } from "./storage-options.ts";
 
 /** A root as a user names it: a directory in a store. */
 export interface OpenedStore extends RemoteStorage {
@@ -10,29 +10,34 @@ export interface OpenedStore extends RemoteStorage {
   readonly root: string;
 }
 
-type Opener = (bucket: string, options: StorageOptions) => Promise<RemoteStorage>;
+type Opener = (bucket: string, options: StorageOptions, renew?: RenewOptions) => Promise<RemoteStorage>;
 
 /** The stores by the scheme of their URIs; their libraries are loaded on first use. */
 const SCHEMES: ReadonlyMap<string, Opener> = new Map<string, Opener>([
   ["s3", async (...place) => (await import("./s3/s3.ts")).createS3Store(...place)],
-  ["gs", async (...place) => (await import("./gcs/gcs.ts")).createGcsStore(...place)],
-  ["az", async (...place) => (await import("./azure/azure.ts")).createAzureStore(...place)],
+  ["gs", async (bucket, options) => (await import("./gcs/gcs.ts")).createGcsStore(bucket, options)],
+  ["az", async (bucket, options) => (await import("./azure/azure.ts")).createAzureStore(bucket, options)],
 ]);
 
 /**
  * Opens the store of a root: a path, `file://…`, `s3://bucket/prefix`, `gs://bucket/prefix` or
  * `az://container/prefix`. It reads and writes nothing yet.
  *
+ * @param renew returns the options of the moment, whose credentials replace those of `options` (S3). Default: they stay
  * @throws Error with a single line for an invalid root or option, or a missing package
  */
-export async function openStore(root: string, options: StorageOptions): Promise<OpenedStore> {
+export async function openStore(
+  root: string,
+  options: StorageOptions,
+  renew?: RenewOptions,
+): Promise<OpenedStore> {
   if (!isRoot(root))
     throw new Error(`the root must be a path, or a URI such as s3://bucket/prefix, not ${root}`);
   const place = placeOf(root);
   if (place === undefined) return openDisk(root);
   if (place.scheme === "file") return openDisk(fileURLToPath(root));
   const open = SCHEMES.get(place.scheme) as Opener;
-  return { ...(await open(place.bucket, options)), root: place.key };
+  return { ...(await open(place.bucket, options, renew)), root: place.key };
 }
 
 /** A directory of a bucket, or the bucket itself. */

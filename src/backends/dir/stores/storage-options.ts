@@ -1,6 +1,9 @@
 /** Options of a storage by name, in the words of Lance and of the `object_store` crate. They contain secrets. */
 export type StorageOptions = Readonly<Record<string, string>>;
 
+/** Returns the options of the moment, whose credentials are renewed before they expire. */
+export type RenewOptions = () => Promise<StorageOptions>;
+
 /** Reads storage options, whose names ignore case and may omit the name of their service. */
 export interface OptionReader {
   /** Returns the value of the first of some names, each with or without the prefix. */

@@ -1,11 +1,23 @@
-import { LEFTOVER_KINDS, type Leftover } from "../../../backends/dir/maintenance/leftover.ts";
+import {
+  LEFTOVER_KINDS,
+  type Leftover,
+  type LeftoverKind,
+} from "../../../backends/dir/maintenance/leftover.ts";
+import type { Namespace } from "../../../client/namespace.ts";
 import { readTable } from "../../../config/layers.ts";
 import { type OptionTable, type OptionValues, UsageError } from "../../../config/option-spec.ts";
+import type { ServeOptions } from "../../../config/options/groups.ts";
+import { ROWS_OPTIONS } from "../../../config/options/rows.ts";
+import { storageOptionsOf } from "../../../config/options/storage.ts";
 import { parseAge, parseSwitch } from "../../../config/parsers.ts";
+import { isLanceError } from "../../../namespace/errors.ts";
+import type { Identifier } from "../../../namespace/identifier.ts";
+import { placeOf } from "../../place.ts";
 import { confirm, YES_OPTION } from "../../terminal/confirm.ts";
 import { jsonText } from "../../terminal/json-text.ts";
-import { JSON_OPTION, ROOT_OPTIONS, readRoot, withCatalog } from "../catalog.ts";
+import { type CatalogChoice, JSON_OPTION, ROOT_OPTIONS, readPlace, withCatalog } from "../catalog.ts";
 import type { CommandDefinition } from "../command.ts";
+import { PLACE_OPTIONS, withNamespace } from "../connection.ts";
 import { sizeText, textTable } from "../text-table.ts";
 
 const OPTIONS = {
@@ -62,30 +74,84 @@ interface Line extends Omit<Leftover, "remove"> {
 export const gc: CommandDefinition = {
   groups: [
     { heading: "Options", options: OPTIONS, environment: false },
-    { heading: "Catalog", options: ROOT_OPTIONS, environment: true },
+    {
+      heading: "Catalog",
+      options: { ...ROOT_OPTIONS, ...PLACE_OPTIONS, ...ROWS_OPTIONS },
+      environment: true,
+    },
   ],
   async run({ layers }, environment) {
     const options = readTable(OPTIONS, layers);
     checkAge(options);
-    const root = await readRoot(layers, environment);
+    const connection = await readPlace(layers, environment);
+    const { backend, root, allowedLocations } = connection;
+    const isDirectory = backend === "dir";
+    if (!isDirectory && options.unlisted)
+      throw new UsageError("--unlisted is for directories; data without an entry in another catalog stays");
     if (options.delete && !options.yes)
       await confirm(
-        `Remove what crashes left in ${root.root}${options.unlisted ? ", and all datasets without a row," : ""} for good`,
+        `Remove what crashes left in ${isDirectory ? root : allowedLocations.join(", ")}${options.unlisted ? ", and all datasets without a row," : ""} for good`,
       );
-    const { findLeftovers } = await import("../../../backends/dir/maintenance/find-leftovers.ts");
-    const lines = await withCatalog(root, options.delete, async ({ context }) => {
-      const before = (await context.clock.now()) - options.olderThan;
-      const found: Line[] = [];
-      for await (const leftover of findLeftovers(context, before)) {
-        const wanted = leftover.kind !== "unlisted data" || options.unlisted;
-        found.push(await treat(leftover, wanted ? (options.delete ? "remove" : "tell") : "keep"));
-      }
-      return found;
-    });
+    const lines = await (isDirectory ? leftoversIn(connection, options) : orphansOf(connection, options));
     process.stdout.write(options.json ? jsonOf(lines) : tableOf(lines, options.delete));
     return lines.some(({ action }) => action === "failed") ? 1 : 0;
   },
 };
+
+/** Kinds of leftovers that are removed from the places of a foreign catalog. */
+const STAGED: ReadonlySet<LeftoverKind> = new Set(["staged data", "upload"]);
+
+type Options = OptionValues<typeof OPTIONS>;
+
+async function leftoversIn(root: CatalogChoice, options: Options): Promise<Line[]> {
+  const { findLeftovers } = await import("../../../backends/dir/maintenance/find-leftovers.ts");
+  return withCatalog(root, options.delete, async ({ context }) => {
+    const before = (await context.clock.now()) - options.olderThan;
+    const lines: Line[] = [];
+    for await (const leftover of findLeftovers(context, before)) {
+      const wanted = leftover.kind !== "unlisted data" || options.unlisted;
+      lines.push(await treat(leftover, wanted ? (options.delete ? "remove" : "tell") : "keep"));
+    }
+    return lines;
+  });
+}
+
+/** Finds what crashes left in the places of another catalog, whose tables this gateway serves. */
+async function orphansOf(connection: ServeOptions, options: Options): Promise<Line[]> {
+  const { allowedLocations: places, storageOptions } = connection;
+  if (places.length === 0)
+    throw new UsageError(
+      `${placeOf(connection)} does not say where its tables may be; --rows here and --allowed-location do`,
+    );
+  const { findOrphans } = await import("../../../backends/composed/find-orphans.ts");
+  return withNamespace(connection, "read", async ({ namespace }) => {
+    const lines: Line[] = [];
+    const orphans = findOrphans({
+      places,
+      storageOptionsOf: (root) => storageOptionsOf(root, storageOptions, process.env),
+      locations: () => locationsIn(namespace, []),
+      before: Date.now() - options.olderThan,
+    });
+    for await (const leftover of orphans) {
+      const wanted = STAGED.has(leftover.kind);
+      lines.push(await treat(leftover, wanted ? (options.delete ? "remove" : "tell") : "keep"));
+    }
+    return lines;
+  });
+}
+
+/** Yields the locations of all tables in a namespace and those below it. */
+async function* locationsIn(namespace: Namespace, id: Identifier): AsyncGenerator<string> {
+  for await (const name of namespace.listNamespaces({ id })) yield* locationsIn(namespace, [...id, name]);
+  for await (const name of namespace.listTables({ id })) {
+    const table = [...id, name];
+    const described = await namespace.describeTable({ id: table }).catch((error: unknown) => {
+      if (isLanceError(error, "TableNotFound")) return undefined;
+      throw error;
+    });
+    if (described?.location) yield described.location;
+  }
+}
 
 async function treat({ remove, ...facts }: Leftover, how: "remove" | "tell" | "keep"): Promise<Line> {
   if (how !== "remove") return { ...facts, action: how === "tell" ? "would remove" : "kept" };

@@ -1,9 +1,10 @@
 import type { S3Client, S3ClientConfig } from "@aws-sdk/client-s3";
+import { expiryOf } from "../../../../namespace/credential-options.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import { loadLibrary } from "../../../load-library.ts";
 import { clientOptionsOf } from "../client-options.ts";
 import { isTransient, type StoreFailure, toStoreError } from "../failure.ts";
-import { createOptionReader, type StorageOptions } from "../storage-options.ts";
+import { createOptionReader, type RenewOptions, type StorageOptions } from "../storage-options.ts";
 import { createTimeLimits, type TimeLimits } from "../time-limits.ts";
 import { limitAnswers } from "./answers.ts";
 
@@ -42,11 +43,15 @@ const quiet = { trace() {}, debug() {}, info() {}, warn() {}, error() {} };
  * Credentials that are not options come from where the AWS tools find them: environment, profile, web identity,
  * container role, instance metadata.
  *
+ * @param renew returns the options of the moment, whose credentials replace those of `options`. Default: they stay
  * @throws Error with a single line for a missing package or an invalid option
  */
-export async function openS3(options: StorageOptions): Promise<S3Access> {
+export async function openS3(options: StorageOptions, renew?: RenewOptions): Promise<S3Access> {
   const sdk = await loadLibrary("s3://", "@aws-sdk/client-s3", () => import("@aws-sdk/client-s3"));
-  const config = toConfig(options);
+  const config: S3ClientConfig = {
+    ...toConfig(options),
+    ...(renew !== undefined && { credentials: () => renewedBy(renew) }),
+  };
   const limits = createTimeLimits(requestTimeoutOf(options));
   const client = limitAnswers(new sdk.S3Client(config), limits);
   const { requestHandler, credentials } = client.config;
@@ -91,22 +96,13 @@ export function toConfig(options: StorageOptions): S3ClientConfig {
   if (endpoint?.startsWith("http://") && read.flag("allow_http") !== true) {
     throw new Error("an endpoint without TLS needs the storage option allow_http=true");
   }
-  const accessKeyId = read.text("access_key_id");
-  const secretAccessKey = read.text("secret_access_key");
-  const sessionToken = read.text("session_token", "token");
-  if ((accessKeyId === undefined) !== (secretAccessKey === undefined)) {
-    throw new Error("the storage options need both aws_access_key_id and aws_secret_access_key, or neither");
-  }
   return {
     // The engine's default region, for example for an endpoint without one.
     region: read.text("region", "default_region") ?? (endpoint === undefined ? undefined : "us-east-1"),
     endpoint,
     // As in the engine: the path names the bucket, unless the options say that the host does.
     forcePathStyle: !(read.flag("virtual_hosted_style_request") ?? endpoint === undefined),
-    credentials:
-      accessKeyId === undefined || secretAccessKey === undefined
-        ? undefined
-        : { accessKeyId, secretAccessKey, ...(sessionToken !== undefined && { sessionToken }) },
+    credentials: credentialsIn(options),
     maxAttempts: (read.integer("client_max_retries") ?? MAX_ATTEMPTS - 1) + 1,
     // Many compatible services do not know checksums beyond those that S3 requires.
     requestChecksumCalculation: "WHEN_REQUIRED",
@@ -126,6 +122,28 @@ export function toConfig(options: StorageOptions): S3ClientConfig {
     }),
     logger: quiet,
   };
+}
+
+/** Returns the credentials among options; undefined if there are none. */
+function credentialsIn(options: StorageOptions) {
+  const read = createOptionReader(options, OPTION_PREFIXES);
+  const accessKeyId = read.text("access_key_id");
+  const secretAccessKey = read.text("secret_access_key");
+  const sessionToken = read.text("session_token", "token");
+  if ((accessKeyId === undefined) !== (secretAccessKey === undefined)) {
+    throw new Error("the storage options need both aws_access_key_id and aws_secret_access_key, or neither");
+  }
+  if (accessKeyId === undefined || secretAccessKey === undefined) return undefined;
+  return { accessKeyId, secretAccessKey, ...(sessionToken !== undefined && { sessionToken }) };
+}
+
+/** Returns credentials with their end, before which the library asks again. */
+async function renewedBy(renew: RenewOptions) {
+  const options = await renew();
+  const credentials = credentialsIn(options);
+  if (credentials === undefined) throw new Error("the renewed storage options have no credentials");
+  const ends = expiryOf(options);
+  return { ...credentials, ...(ends !== undefined && { expiration: new Date(ends) }) };
 }
 
 interface SdkError {

@@ -4,7 +4,7 @@ import type { Bucket, BucketPage } from "../bucket.ts";
 import { withErrors } from "../failure.ts";
 import { pacedBody } from "../paced-body.ts";
 import { createRemoteStore, type RemoteStorage } from "../remote-store.ts";
-import type { StorageOptions } from "../storage-options.ts";
+import type { RenewOptions, StorageOptions } from "../storage-options.ts";
 import { isListing, noResult } from "./answers.ts";
 import { isMissing, known, openS3, type S3Access, toS3Error } from "./client.ts";
 import { createSmallRequests, infoOf } from "./small.ts";
@@ -18,8 +18,12 @@ const DELETE_BATCH = 1000;
  *
  * @throws Error with a single line for a missing package or an invalid option
  */
-export async function createS3Store(bucket: string, options: StorageOptions): Promise<RemoteStorage> {
-  const access = await openS3(options);
+export async function createS3Store(
+  bucket: string,
+  options: StorageOptions,
+  renew?: RenewOptions,
+): Promise<RemoteStorage> {
+  const access = await openS3(options, renew);
   const { engineOptions, clientOptions } = access;
   return { store: createRemoteStore(s3Bucket(bucket, access)), engineOptions, clientOptions };
 }

@@ -1,0 +1,61 @@
+import assert from "node:assert/strict";
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, it, type TestContext } from "vitest";
+import { temporaryDirectory } from "../../../test/support/directory.ts";
+import { findOrphans } from "./find-orphans.ts";
+
+const MINUTE = 60_000;
+
+/** Makes files in a directory of tables, and returns what is found there. */
+async function find(t: TestContext, paths: readonly string[], listed: readonly string[], before: number) {
+  const { path: root, remove } = await temporaryDirectory();
+  t.onTestFinished(remove);
+  for (const path of paths) {
+    await mkdir(join(root, path, ".."), { recursive: true });
+    await writeFile(join(root, path), "x");
+  }
+  const orphans = findOrphans({
+    places: [root],
+    storageOptionsOf: () => ({}),
+    async *locations() {
+      for (const name of listed) yield join(root, name);
+    },
+    before,
+  });
+  const found: Record<string, string> = {};
+  for await (const { kind, path, remove: removeIt } of orphans) {
+    found[path.slice(root.length + 1)] = kind;
+    if (kind === "unlisted data") assert.equal(await removeIt(), false);
+  }
+  return found;
+}
+
+const PATHS = [
+  "n/listed.lance/_versions/1.manifest",
+  "n/listed.lance/data/a.lance",
+  "n/listed.lance/.staging-0a1b/data/a.lance",
+  "n/listed.lance/.staging-upload-0a1b/data/a.lance",
+  "n/dropped.lance/_versions/1.manifest",
+  "n/dropped.lance/data/a.lance",
+  "n/killed.lance/data/a.lance",
+  "n/killed.lance/.staging-0c/data/a.lance",
+  "n/iceberg/data/a.parquet",
+  "n/notes/readme.txt",
+];
+
+describe("the search for what crashes left beside a catalog's tables", () => {
+  it("finds staged rows, and tables that the catalog does not have", async (t) => {
+    assert.deepEqual(await find(t, PATHS, ["n/listed.lance"], Date.now() + MINUTE), {
+      "n/listed.lance/.staging-0a1b": "staged data",
+      "n/listed.lance/.staging-upload-0a1b": "upload",
+      "n/dropped.lance": "unlisted data",
+      "n/killed.lance/.staging-0c": "staged data",
+      "n/killed.lance": "unfinished table",
+    });
+  });
+
+  it("finds nothing that was written since", async (t) => {
+    assert.deepEqual(await find(t, PATHS, [], Date.now() - MINUTE), {});
+  });
+});

@@ -1,0 +1,97 @@
+import { resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { keyIn, type ObjectEntry, type ObjectStore } from "../dir/format/storage.ts";
+import { otherFiles } from "../dir/format/table-files.ts";
+import { latestVersion } from "../dir/format/versions/version-files.ts";
+import { directoryLeftover, type Leftover, type LeftoverKind } from "../dir/maintenance/leftover.ts";
+import { openStore, placeOf } from "../dir/stores/open-store.ts";
+import type { StorageOptions } from "../dir/stores/storage-options.ts";
+
+/** Options of {@link findOrphans}. */
+export interface OrphanOptions {
+  /** Directories and places in buckets below which the tables of the catalog are. */
+  readonly places: readonly string[];
+  readonly storageOptionsOf: (root: string) => StorageOptions;
+  /** Yields the locations of all tables of the catalog. */
+  locations(): AsyncIterable<string>;
+  /** Nothing in a leftover was written since, in milliseconds since 1970. */
+  readonly before: number;
+}
+
+/** Deepest directory below a place that is looked at. */
+const MAX_DEPTH = 32;
+
+const STAGED: readonly (readonly [RegExp, LeftoverKind])[] = [
+  [/^\.staging-upload-[0-9a-f]+(?:-taken)?$/, "upload"],
+  [/^\.staging-[0-9a-f]+$/, "staged data"],
+];
+
+/**
+ * Finds what crashes left in the places of a foreign catalog's tables: staged rows, and directories of the table format that no table of the
+ * catalog has.
+ *
+ * Only staged rows can be removed. A catalog may list tables late or not to everybody, and another catalog may have tables in the same places,
+ * so data without an entry is only shown.
+ */
+export async function* findOrphans(options: OrphanOptions): AsyncGenerator<Leftover> {
+  const { places, storageOptionsOf, locations, before } = options;
+  const found = new Map<string, Leftover>();
+  for (const place of places) {
+    const { root, key } = spotOf(place);
+    const { store } = await openStore(root, root === "/" ? {} : storageOptionsOf(root));
+    for await (const leftover of walk(store, key, before, 0))
+      found.set(`${root} ${leftover.path}`, { ...leftover, path: store.uriOf(leftover.path) });
+  }
+  // The catalog is read after the storage, so it has the tables that came in between.
+  for await (const location of locations()) {
+    const { root, key } = spotOf(location);
+    found.delete(`${root} ${key}`);
+  }
+  yield* found.values();
+}
+
+/** Returns the storage of a location, and the key in it. */
+function spotOf(location: string): { readonly root: string; readonly key: string } {
+  const place = placeOf(location);
+  if (place !== undefined && place.scheme !== "file")
+    return { root: `${place.scheme}://${place.bucket}`, key: place.key };
+  return { root: "/", key: resolve(place === undefined ? location : fileURLToPath(location)).slice(1) };
+}
+
+async function* walk(
+  store: ObjectStore,
+  directory: string,
+  before: number,
+  depth: number,
+): AsyncGenerator<Leftover> {
+  const entries: ObjectEntry[] = [];
+  for await (const page of store.list(directory)) entries.push(...page);
+  const directories = entries.filter(({ isDirectory }) => isDirectory);
+  const context = { store, layout: { baseKey: "" } };
+  for (const { name } of directories) {
+    const kind = STAGED.find(([pattern]) => pattern.test(name))?.[1];
+    if (kind !== undefined) yield* directoryLeftover(context, kind, keyIn(directory, name), before);
+  }
+  if (await isTable(store, directory, directories)) {
+    const hasVersion = (await latestVersion({ store, root: directory })) !== undefined;
+    const kind = hasVersion ? "unlisted data" : "unfinished table";
+    const keep = async () => false;
+    yield* directoryLeftover(context, kind, directory, before, keep);
+  } else if (depth < MAX_DEPTH)
+    for (const { name } of directories)
+      if (!name.startsWith(".")) yield* walk(store, keyIn(directory, name), before, depth + 1);
+}
+
+/** Directories of which a table has at least one. */
+const OF_TABLES: ReadonlySet<string> = new Set(["_versions", "_transactions", "data"]);
+
+/** Whether a directory is that of a table: it has directories of the format, and nothing else than the format and the gateway put there. */
+async function isTable(
+  store: ObjectStore,
+  directory: string,
+  directories: readonly ObjectEntry[],
+): Promise<boolean> {
+  if (!directories.some(({ name }) => OF_TABLES.has(name))) return false;
+  for await (const path of otherFiles(store, directory)) if (!path.startsWith(".staging-")) return false;
+  return true;
+}
