@@ -56,26 +56,32 @@ export function writesToNamespace(
   namespace: WritableNamespace,
   { database, idempotencyKey }: WritesOptions = {},
 ): SqlWrites {
-  const headers: Record<string, string> =
-    idempotencyKey === undefined ? {} : { "idempotency-key": idempotencyKey };
+  let calls = 0;
+  /** Each call of a statement has a key of its own. */
+  const options = (signal: AbortSignal): WriteOptions => {
+    if (idempotencyKey === undefined) return { signal };
+    const key = calls === 0 ? idempotencyKey : `${idempotencyKey}.${calls}`;
+    calls++;
+    return { signal, headers: { "idempotency-key": key } };
+  };
   return {
     database,
     async create(path, existing, rows, signal) {
-      await namespace.createTable({ id: [...path], mode: MODES[existing] }, rows, { signal, headers });
+      await namespace.createTable({ id: [...path], mode: MODES[existing] }, rows, options(signal));
     },
     async insert(path, rows, signal) {
-      await namespace.insertIntoTable({ id: [...path], mode: InsertMode.APPEND }, rows, { signal, headers });
+      await namespace.insertIntoTable({ id: [...path], mode: InsertMode.APPEND }, rows, options(signal));
     },
     async update(path, { predicate, assignments }, signal) {
       const request = { id: [...path], predicate, updates: [...assignments] };
-      return (await namespace.updateTable(request, { signal, headers })).updatedRows;
+      return (await namespace.updateTable(request, options(signal))).updatedRows;
     },
     async delete(path, predicate, signal) {
-      const response = await namespace.deleteFromTable({ id: [...path], predicate }, { signal, headers });
+      const response = await namespace.deleteFromTable({ id: [...path], predicate }, options(signal));
       return response.numDeletedRows;
     },
     async drop(path, signal) {
-      await namespace.dropTable({ id: [...path] }, { signal, headers });
+      await namespace.dropTable({ id: [...path] }, options(signal));
     },
   };
 }

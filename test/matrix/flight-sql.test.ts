@@ -346,8 +346,12 @@ describe("Flight SQL", () => {
       2n,
     );
     assert.equal((await rows("owner", query("FROM team.made"))).length, 7);
+    assert.equal(await update("owner", "UPDATE team.made SET id = 100 WHERE id > 15"), 2n);
+    assert.equal(await update("owner", "DELETE FROM team.made WHERE id = 10 OR id = 11"), 2n);
     const statements = [
       "INSERT INTO team.made VALUES (1)",
+      "UPDATE team.made SET id = 1",
+      "DELETE FROM team.made",
       "CREATE TABLE team.own AS SELECT 1 AS one",
       "CREATE OR REPLACE TABLE team.made AS SELECT 1 AS one",
       "DROP TABLE team.made",
@@ -357,12 +361,17 @@ describe("Flight SQL", () => {
       const { code } = await failureOf(rows("reader", query(text)));
       assert.equal(code, status.PERMISSION_DENIED, text);
     }
-    for (const text of ["INSERT INTO top SELECT 1", "CREATE TABLE own AS SELECT 1 AS one", "DROP TABLE top"])
+    for (const text of [
+      "INSERT INTO top SELECT 1",
+      "CREATE TABLE own AS SELECT 1 AS one",
+      "DELETE FROM top",
+      "DROP TABLE top",
+    ])
       assert.equal((await failureOf(update("scoped", text))).code, status.PERMISSION_DENIED, text);
     // A policy keeps the table from everybody but an owner.
     const copy = "INSERT INTO team.made SELECT id FROM team.salaries";
     assert.equal((await failureOf(update("reader", copy))).code, status.PERMISSION_DENIED);
-    assert.equal((await rows("owner", query("FROM team.made"))).length, 7);
+    assert.equal((await rows("owner", query("FROM team.made"))).length, 5);
     assert.equal((await failureOf(update("owner", "SELECT 1"))).code, status.INVALID_ARGUMENT);
     assert.equal(await update("owner", "DROP TABLE team.made"), 0n);
   });

@@ -1,6 +1,7 @@
 import type { ArrowField } from "../../arrow/schema.ts";
+import { LanceError } from "../../namespace/errors.ts";
 import { literalOf } from "./literals.ts";
-import type { TreeNode } from "./tree.ts";
+import { positionOf, type TreeNode } from "./tree.ts";
 
 /** Returns the column of the table that a name means; undefined for a name that means something else. */
 export type ColumnNamed = (names: readonly string[]) => ArrowField | undefined;
@@ -9,6 +10,29 @@ export type ColumnNamed = (names: readonly string[]) => ArrowField | undefined;
 const MAX_LENGTH = 16 * 1024;
 const MAX_DEPTH = 16;
 const MAX_VALUES = 1_000;
+
+/**
+ * Returns a condition that holds for the same rows as that of a statement, in the language of QueryTable.
+ *
+ * @throws LanceError Unsupported for a part that does not translate, with its position
+ */
+export function exactFilterOf(condition: TreeNode, columnNamed: ColumnNamed): string {
+  const filter = translate(condition, columnNamed, 0, true);
+  if (filter !== undefined && filter.length <= MAX_LENGTH) return filter;
+  throw new LanceError(
+    "Unsupported",
+    `a condition for changed rows compares columns with values${positionOf(untranslated(condition, columnNamed))}`,
+  );
+}
+
+/** Returns the first part of a condition that does not translate. */
+function untranslated(node: TreeNode, columnNamed: ColumnNamed): TreeNode {
+  const parts = JOINING.has(node["type"]) ? (node["children"] as readonly TreeNode[]) : [];
+  const part = parts.find((child) => translate(child, columnNamed, 1, true) === undefined);
+  return part === undefined ? node : untranslated(part, columnNamed);
+}
+
+const JOINING: ReadonlySet<unknown> = new Set(["CONJUNCTION_AND", "CONJUNCTION_OR", "OPERATOR_NOT"]);
 
 /**
  * Returns a filter of QueryTable that keeps every row for which all conditions hold, and possibly others; undefined if there is nothing to leave out.
@@ -20,7 +44,7 @@ export function filterOf(conditions: readonly TreeNode[], columnNamed: ColumnNam
   const parts: string[] = [];
   let length = 0;
   for (const condition of conditions) {
-    const part = translate(condition, columnNamed, 0);
+    const part = translate(condition, columnNamed, 0, false);
     if (part === undefined || length + part.length > MAX_LENGTH) continue;
     length += part.length;
     parts.push(part);
@@ -28,16 +52,26 @@ export function filterOf(conditions: readonly TreeNode[], columnNamed: ColumnNam
   return parts.length === 0 ? undefined : parts.join(" AND ");
 }
 
-function translate(node: TreeNode, columnNamed: ColumnNamed, depth: number): string | undefined {
+/** @param isExact whether the filter must leave out every other row */
+function translate(
+  node: TreeNode,
+  columnNamed: ColumnNamed,
+  depth: number,
+  isExact: boolean,
+): string | undefined {
   if (depth > MAX_DEPTH) return undefined;
   const children = () => node["children"] as readonly TreeNode[];
-  const each = () => children().map((child) => translate(child, columnNamed, depth + 1));
+  const each = () => children().map((child) => translate(child, columnNamed, depth + 1, isExact));
+  const all = (parts: readonly (string | undefined)[]) =>
+    isExact && parts.includes(undefined)
+      ? undefined
+      : joined(
+          parts.filter((part) => part !== undefined),
+          "AND",
+        );
   switch (node["type"]) {
     case "CONJUNCTION_AND":
-      return joined(
-        each().filter((part) => part !== undefined),
-        "AND",
-      );
+      return all(each());
     case "CONJUNCTION_OR": {
       const parts = each();
       return parts.includes(undefined) ? undefined : joined(parts as string[], "OR");
@@ -53,10 +87,7 @@ function translate(node: TreeNode, columnNamed: ColumnNamed, depth: number): str
       const { input, lower, upper } = node as Record<string, TreeNode>;
       const from = compared(input, ">=", lower, columnNamed);
       const to = compared(input, "<=", upper, columnNamed);
-      return joined(
-        [from, to].filter((part) => part !== undefined),
-        "AND",
-      );
+      return all([from, to]);
     }
     case "COMPARE_IN":
     case "COMPARE_NOT_IN":
@@ -71,8 +102,14 @@ function translate(node: TreeNode, columnNamed: ColumnNamed, depth: number): str
       return translateLike(node, columnNamed);
     case "COLUMN_REF":
       return translateFlag(node, true, columnNamed);
-    case "OPERATOR_NOT":
-      return translateFlag(children()[0], false, columnNamed);
+    case "OPERATOR_NOT": {
+      const flag = translateFlag(children()[0], false, columnNamed);
+      if (flag !== undefined || !isExact) return flag;
+      const [negated] = each();
+      return negated === undefined ? undefined : `(NOT ${negated})`;
+    }
+    case "VALUE_CONSTANT":
+      return isExact ? truth(node) : undefined;
     default:
       return undefined;
   }
@@ -127,19 +164,22 @@ function compared(
  */
 function comparedFloat(column: string, operator: Operator, value: string): string {
   const isZero = Number(value) === 0;
+  const [low, high] = isZero ? ["-0.0", "0.0"] : [value, value];
   switch (operator) {
     case "=":
       return isZero ? `(${column} >= -0.0 AND ${column} <= 0.0)` : `${column} = ${value}`;
     case "<=":
-      return `${column} <= ${isZero ? "0.0" : value}`;
+      return `(${column} <= ${high} AND NOT isnan(${column}))`;
     case "<":
-      return `${column} < ${isZero ? "0.0" : value}`;
+      return `(${column} < ${low} AND NOT isnan(${column}))`;
     case ">":
-      return `(${column} > ${isZero ? "-0.0" : value} OR isnan(${column}))`;
+      return `(${column} > ${high} OR isnan(${column}))`;
     case ">=":
-      return `(${column} >= ${isZero ? "-0.0" : value} OR isnan(${column}))`;
-    case "<>":
-      return `(${column} <> ${isZero ? "0.0" : value} OR isnan(${column}))`;
+      return `(${column} >= ${low} OR isnan(${column}))`;
+    case "<>": {
+      const differs = isZero ? `${column} < -0.0 OR ${column} > 0.0` : `${column} <> ${value}`;
+      return `(${differs} OR isnan(${column}))`;
+    }
   }
 }
 
@@ -154,6 +194,12 @@ function translateIn(
   const literals = values.map((value) => literalOf(value, column.field));
   if (literals.includes(undefined)) return undefined;
   return `${column.text} ${isIn ? "" : "NOT "}IN (${literals.join(", ")})`;
+}
+
+/** Translates a condition that is the same for all rows. */
+function truth({ value: constant }: TreeNode): string | undefined {
+  const { type, value } = constant as TreeNode;
+  return (type as TreeNode)["id"] === "BOOLEAN" ? String(value === "t") : undefined;
 }
 
 function translateFlag(
@@ -188,7 +234,8 @@ const TYPES: ReadonlySet<string> = new Set([
   ...["bool", "int", "float", "decimal", "date", "timestamp"],
 ]);
 
-function columnIn(node: TreeNode | undefined, columnNamed: ColumnNamed): Column | undefined {
+/** Returns the column that an expression is; undefined for another expression, and for a column of a type that both languages may treat differently. */
+export function columnIn(node: TreeNode | undefined, columnNamed: ColumnNamed): Column | undefined {
   if (node?.["class"] !== "COLUMN_REF") return undefined;
   const field = columnNamed(node["column_names"] as readonly string[]);
   if (field === undefined || !NAME.test(field.name) || !TYPES.has(field.type.name)) return undefined;

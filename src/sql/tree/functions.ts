@@ -74,10 +74,8 @@ const JSON_AND_OTHERS = words(`
 `);
 
 /** Functions that statements may call, in lower case. */
-export const FUNCTIONS: ReadonlySet<string> = new Set(
-  [OPERATORS, AGGREGATES, WINDOWS, NUMBERS, STRINGS, TIMES, NESTED, JSON_AND_OTHERS]
-    .flat()
-    .map((name) => name.toLowerCase()),
+export const FUNCTIONS: ReadonlySet<string> = keySet(
+  [OPERATORS, AGGREGATES, WINDOWS, NUMBERS, STRINGS, TIMES, NESTED, JSON_AND_OTHERS].flat(),
 );
 
 /** Functions that stand for a table in a statement. */
@@ -85,3 +83,14 @@ export const TABLE_FUNCTIONS: ReadonlySet<string> = new Set(["range", "generate_
 
 /** Collations, which a statement writes as `COLLATE name`. */
 export const COLLATIONS: ReadonlySet<string> = new Set(["nocase", "noaccent", "nfc", "binary"]);
+
+/** Functions whose value may differ from row to row without a column among their arguments, or that need many rows. */
+export const ROW_FUNCTIONS: ReadonlySet<string> = keySet([
+  ...AGGREGATES,
+  ...WINDOWS,
+  ...["random", "uuid", "gen_random_uuid", "uuidv4", "uuidv7", "unnest", "generate_subscripts"],
+]);
+
+function keySet(names: readonly string[]): ReadonlySet<string> {
+  return new Set(names.map((name) => name.toLowerCase()));
+}

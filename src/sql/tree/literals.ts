@@ -79,6 +79,11 @@ function bigOf(value: unknown): bigint | undefined {
 }
 
 function floatLiteral(id: string, value: unknown, scale: number, bits: 32 | 64): string | undefined {
+  if (id === (bits === 64 ? "DOUBLE" : "FLOAT")) {
+    if (typeof value !== "number" || !Number.isFinite(value)) return undefined;
+    const text = String(value);
+    return /[.e]/.test(text) ? text : `${text}.0`;
+  }
   const number = bigOf(value);
   if (number === undefined) return undefined;
   if (INTEGERS.has(id)) return Math.abs(Number(number)) <= MAX_WHOLE[bits] ? `${number}.0` : undefined;

@@ -6,7 +6,7 @@ import { createSqlEngine } from "../create-engine.ts";
 import { runSql, tablesInMemory } from "../engine-fixture.ts";
 import type { SqlWrites } from "../sql-engine.ts";
 
-const engine = createSqlEngine({ memoryMib: 128, timeoutMs: 5_000 });
+const engine = createSqlEngine({ memoryMib: 128, timeoutMs: 15_000 });
 afterAll(() => engine.close());
 
 const t = tableFromArrays({ id: Int32Array.of(1, 2, 3), s: ["a", "b", "c"] });
@@ -58,6 +58,39 @@ const REFUSED: readonly string[] = [
   "MERGE INTO t USING t AS u ON true WHEN MATCHED THEN DELETE",
   "TRUNCATE t",
   "ALTER TABLE t DROP COLUMN s",
+  "UPDATE t SET id = 1; DROP TABLE t",
+  "UPDATE t SET id = 1 WHERE true; SELECT 1",
+  "UPDATE t SET id = 1 RETURNING *",
+  "UPDATE t SET id = (SELECT max(id) FROM secret)",
+  "UPDATE t SET id = 1 FROM secret WHERE t.id = secret.id",
+  "UPDATE t SET s = (SELECT content FROM read_text('/etc/passwd'))",
+  "UPDATE t SET s = getenv('HOME')",
+  "UPDATE t SET s = current_setting('temp_directory')",
+  "UPDATE t SET s = main.read_text('x')",
+  "UPDATE t SET id = 1 WHERE EXISTS (FROM secret)",
+  "UPDATE t SET id = 1 WHERE id IN (SELECT id FROM secret)",
+  "UPDATE t SET id = 1 WHERE s = getvariable('x')",
+  "UPDATE t SET id = 1 GROUP BY 1",
+  "UPDATE t SET id = 1 FROM t",
+  "UPDATE t SET id = unnest([1, 2])",
+  "UPDATE t SET id = count(*)",
+  "UPDATE t SET id = 1, *",
+  "UPDATE t SET t = 1",
+  "UPDATE t SET x.id = 1",
+  "DELETE FROM t WHERE s = (SELECT max(s) FROM secret)",
+  "DELETE FROM t WHERE s = getenv('HOME')",
+  "DELETE FROM t USING secret",
+  "DELETE FROM t, secret",
+  "DELETE FROM t WHERE true; DROP TABLE t",
+  "DELETE FROM t RETURNING *",
+  "DELETE FROM t UNION FROM secret",
+  "DELETE FROM t WHERE true UNION FROM secret",
+  "DELETE FROM t WHERE id = 1 OR lower(s) = 'a'",
+  "DELETE FROM t WHERE NOT lower(s) = 'a'",
+  "DELETE FROM t WHERE id BETWEEN 1 AND length(s)",
+  "DELETE FROM t WHERE id = 1 LIMIT 1",
+  "DELETE FROM t WHERE count(*) > 0",
+  "DELETE FROM t WHERE random() < 0.5",
   // What queries must not read either.
   "INSERT INTO t SELECT 1, content FROM read_text('/etc/passwd')",
   "INSERT INTO t SELECT 1, current_setting('temp_directory')",
@@ -126,6 +159,9 @@ const OTHER_TABLES: readonly string[] = [
   "CREATE OR REPLACE TABLE t AS FROM secret",
   "CREATE TABLE IF NOT EXISTS t2 AS FROM secret",
   "CREATE OR REPLACE TABLE secret (a INTEGER)",
+  "UPDATE secret SET id = 1",
+  'DELETE FROM "secret"',
+  "DELETE FROM ns.t WHERE true",
   "DROP TABLE secret",
   "DROP TABLE IF EXISTS ns.t",
   'DROP TABLE "/etc/passwd"',

@@ -1,11 +1,13 @@
 import type { ArrowField } from "../../arrow/schema.ts";
 import { isLanceError, LanceError } from "../../namespace/errors.ts";
 import { columnOf, fieldsOf } from "../column-types.ts";
-import type { SqlCall, SqlEngine, SqlStatement, SqlTableName, SqlWrites } from "../sql-engine.ts";
+import type { SqlCall, SqlStatement, SqlTableName, SqlWrites } from "../sql-engine.ts";
 import { fittingText, nullsText, putQuery, requireNulls } from "../tree/fit-columns.ts";
 import { pathOf } from "../tree/tables.ts";
 import { typeText } from "../type-text.ts";
 import { rowsOf } from "./parameter-rows.ts";
+import { prepareChange } from "./prepare-change.ts";
+import type { PreparedWrite, PrepareQuery } from "./prepared-write.ts";
 import {
   countedStream,
   countResult,
@@ -15,25 +17,6 @@ import {
   parameterSchema,
 } from "./write-result.ts";
 import type { Target, WriteStatement } from "./write-statement.ts";
-
-/** A change that is checked. */
-interface PreparedWrite {
-  /** Parameters, as {@link SqlStatement.parameters}. */
-  readonly parameters: Uint8Array;
-  /**
-   * Makes the change, and returns the number of rows.
-   *
-   * @param parameters may have several rows: an insert adds the rows of all, and another change is made for each
-   */
-  run(
-    parameters: Uint8Array | undefined,
-    writes: SqlWrites,
-    call: Pick<SqlCall, "tables" | "signal">,
-  ): Promise<bigint>;
-}
-
-/** Prepares a query, as {@link SqlEngine.prepare} does. */
-type PrepareQuery = SqlEngine["prepare"];
 
 /** Prepares a statement that changes something: it is checked, and its tables are opened. */
 export async function prepareWrite(
@@ -70,8 +53,9 @@ function prepare(
       return prepareCreate(statement, prepareQuery, call);
     case "dropTable":
       return prepareDrop(statement, call);
-    default:
-      throw new LanceError("Unsupported", "not served");
+    case "update":
+    case "delete":
+      return prepareChange(statement, nameOf(statement.target, call), prepareQuery, call);
   }
 }
 

@@ -152,6 +152,85 @@ test.each([
   assert.deepEqual(await rowsOf("FROM people ORDER BY id"), before);
 });
 
+test("updates and deletes rows", async () => {
+  assert.equal(
+    await sql("UPDATE people SET name = 'x', HALF = NULL WHERE id IN (1, 2) AND name LIKE 'name%'"),
+    2n,
+  );
+  assert.equal(
+    await sql("update public.people as p set half = p.half * 2 where p.id > 2 and not (p.id = 4)"),
+    1n,
+  );
+  assert.deepEqual(await rowsOf("FROM people ORDER BY id"), [
+    [1, "x", null],
+    [2, "x", null],
+    [3, "name 3", 3],
+    [4, "name 4", 2],
+  ]);
+  assert.equal(await sql("DELETE FROM people WHERE id = 1 OR half = 2"), 2n);
+  assert.equal(await sql("DELETE FROM people WHERE id = 99"), 0n);
+  assert.deepEqual(await rowsOf("SELECT id FROM people ORDER BY id"), [[2], [3]]);
+  assert.equal(await sql("UPDATE people SET id = id + 1, name = name || '!'"), 2n);
+  assert.deepEqual(await rowsOf("SELECT id, name FROM people ORDER BY id"), [
+    [3, "x!"],
+    [4, "name 3!"],
+  ]);
+  assert.equal(await sql("DELETE FROM people;"), 2n);
+});
+
+test("computes values without columns, and those of parameters, before it changes rows", async () => {
+  assert.equal(
+    await sql("UPDATE people SET name = upper('a') || ?, half = 1 / 4 WHERE id = 2 * ?", ["b", 1n]),
+    1n,
+  );
+  assert.equal(await sql("UPDATE people SET half = $1 WHERE name = $2", [0.1, "name 3"]), 1n);
+  assert.equal(await sql("DELETE FROM people WHERE half > ? AND id <> greatest(1, 4)", [0.15]), 2n);
+  assert.deepEqual(await rowsOf("FROM people ORDER BY id"), [
+    [3, "name 3", 0.1],
+    [4, "name 4", 2],
+  ]);
+});
+
+test("changes rows for each row of parameters", async () => {
+  const parameters = arrow.tableToIPC(
+    new arrow.Table({ id: arrow.vectorFromArray([1, 2], new arrow.Int32()) }),
+    "stream",
+  );
+  const call = { tables: tablesOfNamespace(namespace), writes: writesToNamespace(namespace), parameters };
+  assert.equal((await runSql(engine, "DELETE FROM people WHERE id = ?", call)).get(0)?.["Count"], 2n);
+});
+
+test.each([
+  ["UPDATE people SET id = 1.5 + 'x'", "InvalidInput", /Could not convert/],
+  ["UPDATE people SET id = 3000000000", "InvalidInput", /out of range/],
+  ["UPDATE people SET id = id * 2000000000", "TableSchemaValidationError", /out of range/],
+  ["UPDATE people SET age = 1", "InvalidInput", /no column "age" at position 19/],
+  ["UPDATE people SET id = 1, ID = 2", "InvalidInput", /two values/],
+  ["UPDATE people SET id = 1 AND true", "InvalidInput", /in parentheses/],
+  ["UPDATE people SET id = lower(name)", "Unsupported", /"id".*position 24/],
+  ["UPDATE people SET id = (SELECT 1)", "Unsupported", /"id"/],
+  ["UPDATE people SET half = random()", "Unsupported", /"half"/],
+  ["UPDATE people SET id = p.id FROM people AS p", "Unsupported", /no other table/],
+  ["UPDATE people SET id = 1 WHERE lower(name) = 'x'", "Unsupported", /position 44/],
+  ["UPDATE people SET id = 1 LIMIT 1", "Unsupported", /a condition alone/],
+  ["UPDATE people SET id = 1 UNION SELECT 1", "Unsupported", /a condition alone/],
+  ["UPDATE people SET id = 1 RETURNING id", "InvalidInput", /RETURNING/],
+  ["UPDATE people SET *", "InvalidInput", /an assignment is/],
+  ["UPDATE people SET", "InvalidInput", /does not parse/],
+  ["UPDATE missing SET id = 1", "TableNotFound", /missing/],
+  ["DELETE FROM people WHERE id IN (SELECT id FROM people)", "Unsupported", /position/],
+  ["DELETE FROM people WHERE half = id", "Unsupported", /compares columns with values at position 31/],
+  ["DELETE FROM people WHERE id = 1 AND name = 2", "Unsupported", /position 42/],
+  ["DELETE FROM people WHERE id = 1 ORDER BY id", "Unsupported", /a condition alone/],
+  ["DELETE FROM people USING people AS p WHERE true", "InvalidInput", /position/],
+  ["DELETE FROM people; DELETE FROM people", "InvalidInput", /the end of the statement/],
+  ["DELETE people", "InvalidInput", /FROM is expected/],
+] as const)("changes nothing by %s", async (statement, kind, text) => {
+  const before = await rowsOf("FROM people ORDER BY id");
+  await assert.rejects(sql(statement), refused(kind, text));
+  assert.deepEqual(await rowsOf("FROM people ORDER BY id"), before);
+});
+
 test("creates tables from queries, keeps or replaces those that exist, and drops them", async () => {
   assert.equal(await sql("CREATE TABLE team.old AS (SELECT id, half FROM people WHERE id < 3)"), 2n);
   assert.equal(await sql("CREATE TABLE IF NOT EXISTS team.old AS SELECT 1 AS other"), 0n);

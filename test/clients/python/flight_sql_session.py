@@ -78,6 +78,13 @@ with connection.cursor() as many:
 with connection.cursor() as script:
     script.executescript("INSERT INTO sql_made VALUES (100, 'hundred')")
 assert fetch("SELECT count(*) AS n FROM sql_made WHERE id >= 10").to_pydict() == {"n": [53]}
+assert change("UPDATE sql_made SET name = name || ?, id = id + 1000 WHERE id >= ? AND id < 70", ["!", 20]) == 50
+assert change("DELETE FROM sql_made WHERE name LIKE 'many%' AND id <> 1020") == 49
+with connection.cursor() as many:
+    many.executemany("DELETE FROM sql_made WHERE id = ?", [(10,), (11,), (12,)])
+    assert many.rowcount == 2, many.rowcount
+assert fetch("SELECT name FROM sql_made WHERE id > 3 ORDER BY id").to_pydict() == {"name": ["hundred", "many 0!"]}
+refused(lambda: change("DELETE FROM sql_made WHERE lower(name) = 'x'"), "position 40")
 refused(lambda: change("INSERT INTO sql_made SELECT 'x', 'y'"), "Could not convert")
 refused(lambda: change("CREATE TABLE sql_made AS SELECT 1 AS one"), "already exists")
 change("DROP TABLE sql_made")

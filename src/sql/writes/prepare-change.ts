@@ -1,0 +1,147 @@
+import { formatFieldPath } from "../../arrow/field-path.ts";
+import type { ArrowField } from "../../arrow/schema.ts";
+import { LanceError } from "../../namespace/errors.ts";
+import { columnOf, fieldsOf } from "../column-types.ts";
+import type { RowChanges, SqlCall, SqlStatement, SqlTableName } from "../sql-engine.ts";
+import { type ColumnNamed, exactFilterOf } from "../tree/filters.ts";
+import { nullsText } from "../tree/fit-columns.ts";
+import { positionOf, type TreeNode } from "../tree/tree.ts";
+import { typeText } from "../type-text.ts";
+import { expressionOf } from "./expressions.ts";
+import { constantParts, isConstant, substitute } from "./fold.ts";
+import { rowsOf } from "./parameter-rows.ts";
+import type { PreparedWrite, PrepareQuery } from "./prepared-write.ts";
+import { type Change, readChange } from "./read-change.ts";
+import { constantsOf, typeOf } from "./values.ts";
+import type { WriteStatement } from "./write-statement.ts";
+
+/** UPDATE or DELETE. */
+type ChangeStatement = Extract<WriteStatement, { kind: "update" | "delete" }>;
+
+/** The parts of a change that DuckDB computes, once for all rows. */
+interface Computed {
+  readonly change: Change;
+  /** Each has two columns of the result, in their order: its value, and the name of its type. */
+  readonly parts: readonly TreeNode[];
+  readonly hasParameters: boolean;
+}
+
+/**
+ * Prepares UPDATE or DELETE: DuckDB computes what is the same for all rows, and the rest is printed in the language of UpdateTable, where it has the
+ * same meaning there.
+ *
+ * @throws LanceError Unsupported, when it runs, for a condition or a value that may have another one, with its position
+ */
+export async function prepareChange(
+  { kind, alias, query }: ChangeStatement,
+  name: SqlTableName,
+  prepareQuery: PrepareQuery,
+  call: SqlCall,
+): Promise<PreparedWrite> {
+  const columns = new Map(
+    fieldsOf(await call.tables.open(name, call.signal)).map((field) => [field.name.toLowerCase(), field]),
+  );
+  const columnNamed: ColumnNamed = (names) => {
+    const [column = "", table = alias, ...others] = names.map((each) => each.toLowerCase()).reverse();
+    return others.length === 0 && table.toLowerCase() === alias.toLowerCase()
+      ? columns.get(column)
+      : undefined;
+  };
+  const typed = [...columns.values()].map(columnOf).filter(({ refused }) => refused === undefined);
+  const text = nullsText(typed.map(({ name: column, type }) => ({ name: column, type: typeText(type) })));
+  let computed: Computed | undefined;
+  const apply = (own: TreeNode, sent: TreeNode) => {
+    const { node } = own as { readonly node: TreeNode };
+    const casts = new Map(
+      (node["select_list"] as readonly TreeNode[]).map((cast, at) => [typed[at]?.name, cast]),
+    );
+    const change = readChange(sent, kind);
+    const parts = constantParts(change.condition);
+    const selected = [...parts];
+    const assigned = new Set<string>();
+    for (const { column, value } of change.assignments) {
+      const target = targetOf(column, columnNamed).name;
+      if (assigned.size === assigned.add(target).size)
+        throw new LanceError("InvalidInput", `column "${target}" gets two values${positionOf(column)}`);
+      const cast = casts.get(target);
+      const isWhole = isConstant(value) && cast !== undefined;
+      const computedParts = isWhole ? [value] : constantParts(value);
+      parts.push(...computedParts);
+      selected.push(...(isWhole ? [{ ...cast, alias: "", child: value }] : computedParts));
+    }
+    // A statement has all its parameters.
+    const parameters = (sent["named_param_map"] as readonly TreeNode[]).map(({ key }) => ({
+      ...{ class: "PARAMETER", type: "VALUE_PARAMETER", alias: "", query_location: -1 },
+      identifier: key,
+    }));
+    const pairs = selected.flatMap((part) => [part, typeOf(part)]);
+    node["select_list"] = [
+      ...pairs,
+      ...parameters,
+      ...(node["select_list"] as readonly TreeNode[]).slice(0, 1),
+    ];
+    own["named_param_map"] = sent["named_param_map"];
+    computed = { change, parts, hasParameters: parameters.length > 0 };
+  };
+  const values = await prepareQuery(query, { ...call, reshape: { text, apply, isPure: false } });
+  const changes = (row: Uint8Array | undefined, signal: AbortSignal) =>
+    changesOf(computed as Computed, row, signal, values, columnNamed);
+  // A statement without parameters is refused before it runs.
+  if (computed?.hasParameters === false) await changes(undefined, call.signal);
+  return {
+    parameters: values.parameters,
+    async run(given, writes, { signal }) {
+      let count = 0n;
+      for (const row of await rowsOf(given)) {
+        const change = await changes(row, signal);
+        const changed =
+          kind === "update"
+            ? await writes.update(name.path, change, signal)
+            : await writes.delete(name.path, change.predicate, signal);
+        count = changed === undefined || count === UNKNOWN ? UNKNOWN : count + changed;
+      }
+      return count;
+    },
+  };
+}
+
+/** Number of rows where the catalog does not tell it. */
+const UNKNOWN = -1n;
+
+/** Computes what is the same for all rows, and prints the change. */
+async function changesOf(
+  { change, parts }: Computed,
+  row: Uint8Array | undefined,
+  signal: AbortSignal,
+  values: SqlStatement,
+  columnNamed: ColumnNamed,
+): Promise<RowChanges> {
+  const messages: Uint8Array[] = [];
+  for await (const message of values.run(row, signal)) messages.push(message);
+  const constants = await constantsOf(Buffer.concat(messages), parts.length);
+  if (constants === undefined) throw new LanceError("Unsupported", "a value of the statement has many rows");
+  const computed = new Map(
+    parts.flatMap((part, at) => (constants[at] === undefined ? [] : [[part, constants[at]] as const])),
+  );
+  const { condition } = change;
+  return {
+    predicate: condition === undefined ? "true" : exactFilterOf(substitute(condition, computed), columnNamed),
+    assignments: change.assignments.map(({ column, value }) => {
+      const field = targetOf(column, columnNamed);
+      const expression = expressionOf(substitute(value, computed), field, columnNamed);
+      if (expression !== undefined) return { column: formatFieldPath([field.name]), expression };
+      throw new LanceError(
+        "Unsupported",
+        `the value of column "${field.name}" is not one that an update computes${positionOf(value)}`,
+      );
+    }),
+  };
+}
+
+/** @throws LanceError InvalidInput for a column that the table has not */
+function targetOf(column: TreeNode, columnNamed: ColumnNamed): ArrowField {
+  const names = column["column_names"] as readonly string[];
+  const field = columnNamed(names);
+  if (field !== undefined) return field;
+  throw new LanceError("InvalidInput", `the table has no column "${names.join(".")}"${positionOf(column)}`);
+}
