@@ -12,6 +12,7 @@ import { completionNames, tablesIn } from "./completion-names.ts";
 import { Editor } from "./editor.tsx";
 import { addToHistory, clearHistory, readHistory } from "./history.ts";
 import { stepsOf } from "./plan-steps.ts";
+import { effectOf } from "./statement-effect.ts";
 import { type FirstRows, firstRows, planOf, rowsForFile } from "./statements.ts";
 
 /** Most rows that are shown of a result. */
@@ -23,6 +24,8 @@ const MOST_DESCRIBED = 8;
 type Result =
   | { readonly kind: "nothing" }
   | { readonly kind: "waiting"; cancel(): void }
+  /** The statement waits for a decision. */
+  | { readonly kind: "question"; readonly statement: string; confirm(): void; cancel(): void }
   | { readonly kind: "error"; readonly error: LanceError }
   | ({ readonly kind: "rows"; readonly seconds: number; readonly statement: string } & FirstRows)
   | { readonly kind: "plan"; readonly json: string };
@@ -32,7 +35,7 @@ interface SqlPageProps {
   readonly params: Params;
 }
 
-/** An editor for queries in SQL, and their results. The address has the statement, which runs only when someone asks for it here. */
+/** An editor for statements in SQL, and their results. One that changes or removes data asks first. The address has the statement, which runs only when someone asks for it here. */
 export function SqlPage({ connection, params }: SqlPageProps) {
   const [opened, setOpened] = useState({ text: params["statement"] ?? "" });
   const [text, setText] = useState(opened.text);
@@ -69,6 +72,12 @@ export function SqlPage({ connection, params }: SqlPageProps) {
     if (statement === "") return;
     setHistory(addToHistory(sessionStorage, text));
     location.hash = hrefOf({ page: "sql", params: { statement: text } });
+    const cancel = () => setResult({ kind: "nothing" });
+    if (effectOf(statement) === "changes")
+      setResult({ kind: "question", statement, confirm: runNow, cancel });
+    else runNow();
+  };
+  const runNow = () => {
     void show(async (signal) => {
       const started = performance.now();
       const found = await firstRows(connection, statement, MOST_ROWS, signal);
@@ -193,12 +202,30 @@ function Shown({ result, connection }: { readonly result: Result; readonly conne
           </div>
         </>
       );
+    case "question":
+      return (
+        <div class="stack" role="alert">
+          <p>This statement changes or removes data:</p>
+          <code>{result.statement}</code>
+          <div class="buttons">
+            <button type="button" class="danger" onClick={result.confirm}>
+              Run it
+            </button>
+            <button type="button" onClick={result.cancel}>
+              Cancel
+            </button>
+          </div>
+        </div>
+      );
     case "error":
       return <ErrorNote error={result.error} />;
     case "plan":
       return <PlanTree steps={stepsOf(result.json)} />;
     case "rows": {
       const { rows, hasMore, seconds, statement } = result;
+      const readAll = (limit: number) => rowsForFile(connection, statement, limit);
+      // An export runs the statement again.
+      const source = effectOf(statement) === "reads" ? { name: "result", readAll } : undefined;
       const count = `${formatCount(rows.numRows)} ${rows.numRows === 1 ? "row" : "rows"}`;
       return (
         <>
@@ -206,13 +233,7 @@ function Shown({ result, connection }: { readonly result: Result; readonly conne
             {hasMore ? `The first ${count}` : count} in {formatSeconds(seconds)}
             {hasMore && "; the result has more"}
           </p>
-          <Grid
-            rows={rows}
-            offset={0}
-            caption="Rows of the result"
-            hasTypes
-            source={{ name: "result", readAll: (limit) => rowsForFile(connection, statement, limit) }}
-          />
+          <Grid rows={rows} offset={0} caption="Rows of the result" hasTypes source={source} />
         </>
       );
     }

@@ -1,0 +1,19 @@
+import assert from "node:assert/strict";
+import { test } from "vitest";
+import { effectOf } from "./statement-effect.ts";
+
+test.each([
+  ["SELECT 1", "reads"],
+  ["FROM updates", "reads"],
+  ["WITH x AS (SELECT 1) FROM x", "reads"],
+  ["insert into t values (1)", "adds"],
+  ["CREATE TABLE t AS SELECT 1", "adds"],
+  ["create or  replace table t as select 1", "changes"],
+  ["UPDATE t SET a = 1", "changes"],
+  ["-- all of them\n/* really * */ DELETE FROM t", "changes"],
+  ["\n drop table t", "changes"],
+  ["DROPS", "reads"],
+  ["", "reads"],
+] as const)("%s: %s", (statement, effect) => {
+  assert.equal(effectOf(statement), effect);
+});
