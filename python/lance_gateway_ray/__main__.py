@@ -49,7 +49,7 @@ def perform(gateway: Gateway, task: Task) -> Result:
     if work is None:
         raise ValueError(f"this driver cannot do {task.kind}; it has {', '.join(sorted(KINDS))}")
     with reporting_progress(gateway):
-        return work(task)
+        return work(task, gateway)
 
 
 def is_passing(error: Exception) -> bool:

@@ -22,6 +22,14 @@ class GoneError(Exception):
     """The gateway takes nothing from this run any more: its job has ended, or another run does it."""
 
 
+class RefusedError(ValueError):
+    """The gateway refuses a call, and would refuse it again."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
 @dataclass(frozen=True)
 class Task:
     """What a driver has to do."""
@@ -66,6 +74,19 @@ class Gateway:
             storage_options=answer.get("storage_options", {}),
         )
 
+    def describe_version(self, version: int | None = None) -> Json | None:
+        """Returns a version of the table, by default the newest one; None if there is none."""
+        body = {} if version is None else {"version": version}
+        found = self._send("describe_version", body, self._patience).get("version")
+        return found if isinstance(found, dict) else None
+
+    def commit(self, version: int, manifest_path: str, manifest_size: int | None) -> Json:
+        """Has the gateway publish a staged manifest as the next version, which it returns."""
+        body = {"version": version, "manifest_path": manifest_path}
+        size = {} if manifest_size is None else {"manifest_size": manifest_size}
+        made: Json = self._send("commit", {**body, **size}, self._patience)["version"]
+        return made
+
     def progress(self, step: str, done: int = 0, total: int = 0) -> None:
         """Reports how far the run is; a report that is lost costs nothing."""
         try:
@@ -92,7 +113,7 @@ class Gateway:
                 if error.code in (401, 403, 404):
                     raise GoneError(text) from None
                 if error.code < 500 and error.code != 429:
-                    raise ValueError(f"the gateway refuses {call}: {text}") from None
+                    raise RefusedError(error.code, f"the gateway refuses {call}: {text}") from None
                 reason: Exception = OSError(f"{error.code}: {text}")
             except OSError as error:
                 reason = error

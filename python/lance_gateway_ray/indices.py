@@ -8,14 +8,15 @@ import lance_ray
 import ray
 from lance.dataset import Index, LanceDataset
 
-from .gateway import Json, Task
+from .gateway import Gateway, Json, Task
 from .segments import collecting_segments, segment_json
+from .spread import spread
 
 SPREAD = frozenset({"BTREE", "BITMAP", "INVERTED", "ZONEMAP"})
 """Types of scalar indices that lance-ray spreads over workers itself."""
 
 
-def create_index(task: Task) -> Json:
+def create_index(task: Task, gateway: Gateway) -> Json:
     """Builds the segments of an index."""
     details = task.details
     index_type = details["index_type"]
@@ -29,14 +30,14 @@ def create_index(task: Task) -> Json:
         **details.get("parameters", {}),
     }
     if not details["is_vector"] and index_type not in SPREAD:
-        return {"segments": [segment_json(index) for index in build_segments(task, common)]}
+        return {"segments": [segment_json(index) for index in build_segments(task, gateway, common)]}
     build = lance_ray.create_index if details["is_vector"] else lance_ray.create_scalar_index
     with collecting_segments() as segments:
         build(task.uri, **common)
     return {"segments": [segment_json(index) for index in segments]}
 
 
-def build_segments(task: Task, options: Json) -> list[Index]:
+def build_segments(task: Task, gateway: Gateway, options: Json) -> list[Index]:
     """Builds segments of the types that lance-ray does not spread, one on each worker."""
     options = {key: value for key, value in options.items() if key != "num_workers"}
     dataset = LanceDataset(task.uri, storage_options=task.storage_options)
@@ -45,11 +46,10 @@ def build_segments(task: Task, options: Json) -> list[Index]:
         raise ValueError("the table has no rows")
     count = min(task.workers, len(fragments))
     parts = [fragments[part::count] for part in range(count)]
-    building = [_build_segment.remote(task.uri, part, options) for part in parts]
-    return list(ray.get(building))
+    return spread(gateway, "building segments", _build_segment, parts, count, task.uri, options)
 
 
 @ray.remote
-def _build_segment(uri: str, fragment_ids: list[int], options: dict[str, Any]) -> Index:
+def _build_segment(fragment_ids: list[int], uri: str, options: dict[str, Any]) -> Index:
     dataset = LanceDataset(uri, storage_options=options["storage_options"])
     return dataset.create_index_uncommitted(fragment_ids=fragment_ids, **options)

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .gateway import Json, Task
+from .compaction import compact_table
+from .gateway import Gateway, Json, Task
 from .indices import create_index
 
 Result = Json
 
-KINDS: dict[str, Callable[[Task], Result]] = {"create_index": create_index}
+KINDS: dict[str, Callable[[Task, Gateway], Result]] = {
+    "compact_table": compact_table,
+    "create_index": create_index,
+}

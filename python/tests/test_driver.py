@@ -80,12 +80,12 @@ class DriverTest(unittest.TestCase):
 
     def test_the_result_is_reported(self):
         task = {"kind": "k", "uri": "/t", "task": {}}
-        code, calls, _ = self.run_program((200, task), (200, {}), work=lambda _: {"made": 1})
+        code, calls, _ = self.run_program((200, task), (200, {}), work=lambda *_: {"made": 1})
         self.assertEqual((code, calls[-1][0]), (0, "/v1/drivers/finish"))
         self.assertEqual(calls[-1][1]["result"], {"made": 1})
 
     def test_a_failure_is_reported_without_the_key(self):
-        def fail(_: Task):
+        def fail(_: Task, __: Gateway):
             raise ValueError("no such column")
 
         task = {"kind": "k", "uri": "/t", "task": {}}
@@ -96,7 +96,7 @@ class DriverTest(unittest.TestCase):
 
     def test_an_unknown_kind_is_a_failure(self):
         task = {"kind": "later", "uri": "/t", "task": {}}
-        code, calls, _ = self.run_program((200, task), (200, {}), work=lambda _: {})
+        code, calls, _ = self.run_program((200, task), (200, {}), work=lambda *_: {})
         self.assertEqual(code, 1)
         self.assertIn("cannot do later", calls[-1][1]["failure"]["message"])
 

@@ -32,6 +32,7 @@ import { createViewExtensions } from "./operations/views/extensions.ts";
 import { parseViewQuery, withoutSourceIn, withSourceIn } from "./operations/views/query-text.ts";
 import { createViewOperations } from "./operations/views/views.ts";
 import type { DirectoryBackendOptions } from "./options.ts";
+import { defineClusterCompaction } from "./upkeep/cluster-compaction.ts";
 import { type NoteWrite, noteWrites } from "./upkeep/note-writes.ts";
 import { startUpkeep } from "./upkeep/upkeep.ts";
 
@@ -101,6 +102,7 @@ export async function createDirectoryBackend(options: DirectoryBackendOptions): 
   const data = createDataOperations(context, { writes, mergeLocks });
   const namespaces = createNamespaceOperations(context);
   const drops = createDropOperations(context);
+  const managedVersions = createManagedVersionOperations(context);
   const operations: Backend["operations"] = {
     ...namespaces,
     dropNamespace: (request, call) => reserve.spend(() => namespaces.dropNamespace(request, call)),
@@ -111,16 +113,19 @@ export async function createDirectoryBackend(options: DirectoryBackendOptions): 
     dropTable: (request, call) => reserve.spend(() => drops.dropTable(request, call)),
     ...creations,
     ...data.operations,
-    ...createManagedVersionOperations(context),
+    ...managedVersions,
     ...createRenameOperations(context),
     ...createBackfillOperations(context),
     ...createViewOperations(context, createOwnTable, note),
   };
+  defineClusterCompaction(context);
   // The operations have registered how jobs run.
   if (readOnly === undefined) jobs.start(takesOver);
   const extensions = {
     ...createLanceDbExtensions(context),
-    ...(context.cluster === undefined ? {} : createDriverOperations(context, context.cluster)),
+    ...(context.cluster === undefined
+      ? {}
+      : createDriverOperations(context, context.cluster, managedVersions.createTableVersion)),
     ...data.extensions,
     ...createViewExtensions(context, (request, call) => reserve.spend(() => drops.dropTable(request, call))),
   };

@@ -26,6 +26,12 @@ export interface Jobs {
    * @throws LanceError InvalidInput if its parameters are too long; Throttling if too many jobs wait, or of the caller's more than the others leave free
    */
   submit(request: JobRequest, caller?: string): Promise<Job>;
+  /**
+   * Stores a job for another process of the catalog.
+   *
+   * @throws LanceError InvalidInput if its parameters are too long
+   */
+  leave(request: JobRequest): Promise<Job>;
   /** Runs work that shares the bound on running jobs, and the turns of their callers, without a record. */
   runUnrecorded<T>(signal: AbortSignal, caller: string, work: () => Promise<T>): Promise<T>;
   get(id: string): Promise<Job | undefined>;
@@ -111,6 +117,18 @@ export function createJobs(options: JobsOptions): Jobs {
   }
   const prune = async () => store.prune((await clock.now()) - keepMs, MAX_FINISHED);
 
+  async function record(
+    { kind, table, spec }: JobRequest,
+    leaseAt: (now: number) => Job["lease"],
+  ): Promise<Job> {
+    checkSpec(spec);
+    const createdAt = await clock.now();
+    const facts = { kind, table, spec, state: "queued", createdAt, attempts: 1 } as const;
+    const job = withEvent({ id: randomUUID(), ...facts, lease: leaseAt(createdAt) }, createdAt, lessee.owner);
+    await store.put(job);
+    return job;
+  }
+
   async function cancel(id: string): Promise<void> {
     await store.requestCancel(id);
     running.cancel(id);
@@ -134,31 +152,17 @@ export function createJobs(options: JobsOptions): Jobs {
       every(leaseMs / 3, "the lease of a job cannot be renewed", () => running.renew());
       every(60 * 60 * 1000, CANNOT_PRUNE, prune);
     },
-    async submit({ kind, table, spec }, caller = NOBODY) {
-      if (!kinds.has(kind)) throw new Error(`there is no work of the kind ${kind}`);
+    async submit(request, caller = NOBODY) {
+      if (!kinds.has(request.kind)) throw new Error(`there is no work of the kind ${request.kind}`);
       if (closing) throw CLOSING;
-      checkSpec(spec);
       // A later caller finds room, too.
       if (running.countOf(caller) >= maxWaiting - running.size) throw tooMany();
-      const id = randomUUID();
-      const state = "queued";
-      const createdAt = await clock.now();
-      const facts: Job = {
-        id,
-        kind,
-        table,
-        spec,
-        state,
-        createdAt,
-        attempts: 1,
-        lease: lessee.lease(createdAt),
-      };
-      const job = withEvent(facts, createdAt, lessee.owner);
-      await store.put(job);
+      const job = await record(request, (now) => lessee.lease(now));
       if (closing) await store.put({ ...job, lease: undefined });
       else running.takeUp(job, caller);
       return job;
     },
+    leave: (request) => record(request, () => undefined),
     runUnrecorded: running.runUnrecorded,
     get: store.get,
     async ended(id, milliseconds) {

@@ -80,6 +80,8 @@ export interface ActiveTable {
   finishedAt: bigint | undefined;
   /** Whether the last joining of fragments found none to join, so that other work has to precede it. */
   joinsNothing: boolean;
+  /** The version that a cluster has left, whose fragments it does not join any further; undefined without one. */
+  compactedAt: bigint | undefined;
   /** When its versions were pruned. */
   prunedAt: number;
   /** Whether versions were left then that others had just replaced. */
@@ -186,6 +188,7 @@ function newTable(id: Identifier): ActiveTable {
     isRunning: false,
     finishedAt: undefined,
     joinsNothing: false,
+    compactedAt: undefined,
     prunedAt: Number.NEGATIVE_INFINITY,
     leftReplaced: false,
     known: new Map(),

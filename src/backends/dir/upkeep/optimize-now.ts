@@ -9,6 +9,7 @@ import { duringWork } from "../operations/tables/long-work.ts";
 import { datasetOf } from "../operations/tables/open-data.ts";
 import type { FencedLease } from "../ownership/fenced-lease.ts";
 import { UPKEEP_TIMES } from "./activity.ts";
+import { compactElsewhere, isJoinable } from "./cluster-compaction.ts";
 import { inspectTable, type TableFacts } from "./inspect.ts";
 import type { UpkeepLeases } from "./lease.ts";
 import { type Compacted, optimizeTable, type UpkeepContext } from "./optimize.ts";
@@ -23,6 +24,8 @@ export interface OptimizeOptions {
   readonly retentionMs?: number | undefined;
   /** Whether to report what there is to do, without writing. Default: false. */
   readonly dryRun?: boolean;
+  /** Whether a gateway of the catalog has its cluster join fragments. Default: false. */
+  readonly onCluster?: boolean;
   /** Longest wait for a table on which another process works, in milliseconds. */
   readonly waitMs: number;
   readonly leases: UpkeepLeases;
@@ -100,9 +103,7 @@ async function optimizeNow(
   const started = performance.now();
   const result = dryRun
     ? await plan(context, table, policy)
-    : await withLease(options, table, (lease) =>
-        duringWork(context, { id, location: table.location }, () => work(context, table, policy, lease)),
-      );
+    : await withLease(options, table, (lease) => work(context, options, { ...table, id }, policy, lease));
   return { ...result, milliseconds: Math.round(performance.now() - started) };
 }
 
@@ -113,15 +114,25 @@ async function plan(context: UpkeepContext, table: FoundTable, policy: UpkeepPol
   return { outcome: outcomeOf(isWork || figures.versionsRemoved > 0), before, ...figures };
 }
 
-async function work(context: UpkeepContext, table: FoundTable, policy: UpkeepPolicy, lease: FencedLease) {
+async function work(
+  context: UpkeepContext,
+  { onCluster = false, waitMs }: OptimizeOptions,
+  table: FoundTable & { readonly id: Identifier },
+  policy: UpkeepPolicy,
+  lease: FencedLease,
+) {
+  const { id, location } = table;
   const dataset = datasetOf(context, table);
   const before = await inspectTable(dataset);
-  await optimizeFully(context, table, before);
-  if (!(await lease.isHeld())) throw new Error("another process has taken the table over");
-  const { figures } = await pruneTable(context, table, policy, TIMES, new Map(), NO_SIGNAL);
-  const after = await inspectTable(dataset);
-  const isChanged = after.version !== before.version || figures.versionsRemoved > 0;
-  return { outcome: outcomeOf(isChanged), before, after, ...figures };
+  if (onCluster && isJoinable(before)) await compactElsewhere(context, { id, location }, waitMs);
+  return duringWork(context, { id, location }, async () => {
+    await optimizeFully(context, table, await inspectTable(dataset));
+    if (!(await lease.isHeld())) throw new Error("another process has taken the table over");
+    const { figures } = await pruneTable(context, table, policy, TIMES, new Map(), NO_SIGNAL);
+    const after = await inspectTable(dataset);
+    const isChanged = after.version !== before.version || figures.versionsRemoved > 0;
+    return { outcome: outcomeOf(isChanged), before, after, ...figures };
+  });
 }
 
 const outcomeOf = (isChanged: boolean) => (isChanged ? ("optimized" as const) : ("unchanged" as const));

@@ -10,7 +10,7 @@ import type { ManifestFile } from "../format/files/manifest-file.ts";
 import { syncVersions } from "../format/versions/make-durable.ts";
 import { readTransactionMessage } from "../format/versions/transaction-records.ts";
 import { latestVersion, readVersion } from "../format/versions/version-files.ts";
-import type { CatalogDataContext } from "../operations/context.ts";
+import type { CatalogDataContext, EngineContext, JobContext } from "../operations/context.ts";
 import type { ReadAhead } from "../operations/read/read-ahead.ts";
 import { datasetOf, withData } from "../operations/tables/open-data.ts";
 import type { Work } from "./inspect.ts";
@@ -27,7 +27,7 @@ export interface UpkeepFigures {
 }
 
 /** The storage of tables, and the memory for work on them. */
-export interface UpkeepContext extends CatalogDataContext {
+export interface UpkeepContext extends CatalogDataContext, JobContext, Pick<EngineContext, "cluster"> {
   /** The memory of large results, of which compactions take a part. */
   readonly readAhead: ReadAhead;
 }

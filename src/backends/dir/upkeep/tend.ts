@@ -3,11 +3,13 @@ import { isLanceError } from "../../../namespace/errors.ts";
 import { joinIdentifier } from "../../../namespace/identifier.ts";
 import { untilAborted } from "../concurrency/wait.ts";
 import type { FoundTable } from "../data/table-source.ts";
+import { latestVersion } from "../format/versions/version-files.ts";
 import { findTable } from "../operations/tables/find-table.ts";
 import { duringWork } from "../operations/tables/long-work.ts";
 import { datasetOf } from "../operations/tables/open-data.ts";
 import type { FencedLease } from "../ownership/fenced-lease.ts";
 import type { ActiveTable, Tended, UpkeepTimes } from "./activity.ts";
+import { compactOnCluster, compactsOnCluster, isCompacting } from "./cluster-compaction.ts";
 import { inspectTable, isCheap, memoryOf, type Need, needOf, type TableFacts, type Work } from "./inspect.ts";
 import type { UpkeepLeases } from "./lease.ts";
 import { type Compacted, optimizeTable, type UpkeepContext, type UpkeepFigures } from "./optimize.ts";
@@ -95,12 +97,18 @@ async function tendFound(
   if (work === undefined && !prunes) return { restMs: 0, againMs: waitMs };
   // Long changes would lose to a compaction, and start again.
   if (await context.gate.isBusy(table.path)) return missed("busy", times.busyMs);
-  const place = context.readAhead.tryEnter(work === undefined ? 0 : memoryOf(facts));
+  const onCluster =
+    work !== undefined && facts.version !== active.compactedAt && compactsOnCluster(context, table, facts);
+  const place = context.readAhead.tryEnter(work === undefined || onCluster ? 0 : memoryOf(facts));
   if (place === undefined) return missed("busy", times.busyMs);
   try {
     const lease = await leases.acquire(table.location);
     if (lease === undefined) return missed("leased", LEASED_MS);
     try {
+      if (onCluster) {
+        if (await isCompacting(context, table.location)) return missed("leased", LEASED_MS);
+        return await untilAborted(handOver(tending, active, table), tending.signal);
+      }
       const plan = { active, table, policy, facts, work, waitMs, prunes };
       const place = { id: active.id, location: table.location };
       const done = duringWork(context, place, () => carryOut(tending, plan, lease));
@@ -175,6 +183,21 @@ async function carryOut(
     restMs: optimizeMs * (isCheap(facts) ? times.cheapRest : times.rest),
     againMs: again.length === 0 ? undefined : Math.min(...again),
   };
+}
+
+/** Has the cluster join the fragments of a table. What else the table needs follows in this process. */
+async function handOver(
+  { context, times, leases, signal, onRun }: TendContext,
+  active: ActiveTable,
+  table: FoundTable,
+): Promise<Tended> {
+  const started = performance.now();
+  const joined = await compactOnCluster(context, { id: active.id, location: table.location }, signal);
+  const milliseconds = performance.now() - started;
+  if (joined.fragmentsRemoved > 0) await leases.noteOptimized(table.location, true);
+  active.compactedAt = (await latestVersion(datasetOf(context, table)))?.version;
+  onRun({ ...joined, versionsRemoved: 0, filesRemoved: 0, bytesRemoved: 0 }, milliseconds);
+  return { restMs: milliseconds * times.cheapRest, againMs: times.settleMs };
 }
 
 /** Optimizes a table; if it lost to a writer before, later writers wait for it for a moment. */

@@ -3,7 +3,7 @@ import type { Optimized, OptimizedState } from "../../../backends/dir/upkeep/opt
 import { parsePath, pathText } from "../../../client/object-path.ts";
 import { readTable } from "../../../config/layers.ts";
 import type { OptionTable, OptionValues } from "../../../config/option-spec.ts";
-import { parseAge, parseDuration, parseSwitch } from "../../../config/parsers.ts";
+import { parseAge, parseChoice, parseDuration, parseSwitch } from "../../../config/parsers.ts";
 import { confirm, YES_OPTION } from "../../terminal/confirm.ts";
 import { jsonText } from "../../terminal/json-text.ts";
 import { JSON_OPTION, ROOT_OPTIONS, readRoot, withCatalog } from "../catalog.ts";
@@ -29,6 +29,13 @@ const OPTIONS = {
     help: "Longest wait for a table on which another process works, such as 30s or 5m.",
     fallback: "2m",
     parse: parseDuration,
+  },
+  engine: {
+    flag: "engine",
+    value: "embedded|ray",
+    help: "Who joins fragments: this process, or the Ray cluster of a gateway of the catalog that runs (docs/how-to/jobs-on-ray.md).",
+    fallback: "embedded",
+    parse: parseChoice(["embedded", "ray"]),
   },
   yes: { ...YES_OPTION, needs: { flag: "retention" } },
   json: JSON_OPTION,
@@ -57,14 +64,14 @@ export const optimize: CommandDefinition = {
 
 async function optimizeIn(
   { context }: OpenedDirectory,
-  { retention: retentionMs, dryRun, wait: waitMs }: OptionValues<typeof OPTIONS>,
+  { retention: retentionMs, dryRun, wait: waitMs, engine }: OptionValues<typeof OPTIONS>,
   tables: readonly ReturnType<typeof parsePath>[] | undefined,
 ): Promise<Optimized[]> {
   const { optimizeTables } = await import("../../../backends/dir/upkeep/optimize-now.ts");
   const { createUpkeepLeases } = await import("../../../backends/dir/upkeep/lease.ts");
   const leases = createUpkeepLeases(context.layout.baseKey, context.store, context.clock);
   const results: Optimized[] = [];
-  const options = { tables, retentionMs, dryRun, waitMs, leases };
+  const options = { tables, retentionMs, dryRun, waitMs, leases, onCluster: engine === "ray" };
   for await (const result of optimizeTables(context, options)) results.push(result);
   return results;
 }

@@ -86,15 +86,26 @@ export async function prepareVersion(
     return { dataset, version, scheme, key, stagedKey, bytes: existing, exists: true };
   }
   await checkIsNext(dataset, latest, version);
-  if (!bytes) throw new LanceError("InvalidInput", `there is no staged manifest ${stagedKey}`);
-  const file = checkContent(staged, bytes);
+  const content = requireStaged(stagedKey, bytes);
+  const file = checkContent(staged, content);
   if (latest && latest.scheme !== scheme) {
     throw new LanceError("InvalidInput", `the table's manifests are named by scheme ${latest.scheme}`);
   }
   const readPrevious = async () => latest && readPredecessor(dataset, latest);
   if (latest) await checkChangedFragments(dataset, file, readPrevious);
   await checkBasePaths(dataset, file.manifest, readPrevious);
-  return { dataset, version, scheme, key, stagedKey, bytes, exists: false };
+  return { dataset, version, scheme, key, stagedKey, bytes: content, exists: false };
+}
+
+/** Reads a staged manifest; publishes nothing. @throws LanceError InvalidInput if it does not exist or is unsuitable */
+export async function readStaged(dataset: DatasetRef, staged: StagedVersion): Promise<ManifestFile> {
+  const key = checkStagedKey(dataset, staged.stagedKey);
+  return checkContent(staged, requireStaged(key, await dataset.store.get(key)));
+}
+
+function requireStaged(key: string, bytes: Uint8Array | undefined): Uint8Array {
+  if (bytes) return bytes;
+  throw new LanceError("InvalidInput", `there is no staged manifest ${key}`);
 }
 
 /** Removes the staged file of a published version and describes the version. */

@@ -1,5 +1,7 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import type { Logger } from "pino";
+import type { Manifest } from "../../../../gen/lance/format/table_pb.ts";
+import type { Transaction } from "../../../../gen/lance/format/transaction_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { ClusterRuns } from "../../../../namespace/figures/cluster-runs.ts";
 import type { DatasetRef } from "../../format/dataset.ts";
@@ -33,13 +35,28 @@ export interface Cluster extends Pick<ClusterOptions, "minRows" | "kinds" | "wor
   readonly records: DriverRecords;
   /** Defines how the jobs of a kind are described to their drivers. */
   describe(kind: string, task: DescribeTask): void;
+  /** Defines which versions the drivers of the jobs of a kind may commit. Default: none. */
+  allowCommits(kind: string, check: CheckCommit): void;
   /** Returns what the driver of a job has to do. @throws LanceError Unsupported for a kind that has no drivers */
   taskOf(job: Job, dataset: DatasetRef): Promise<JsonObject>;
+  /** @throws LanceError InvalidInput for a version that is not what the job is for */
+  checkCommit(job: Job, commit: DriverCommit): void;
   close(): Promise<void>;
 }
 
 /** Describes the work of a job as lance-ray's functions take it. */
 export type DescribeTask = (job: Job, dataset: DatasetRef) => Promise<JsonObject>;
+
+/** A version that a driver wants to commit. */
+export interface DriverCommit {
+  /** The version before; undefined for a table without data. */
+  readonly before: Manifest | undefined;
+  readonly next: Manifest;
+  readonly operation: Transaction["operation"];
+}
+
+/** Returns why a driver may not commit a version; undefined if it may. */
+export type CheckCommit = (commit: DriverCommit, job: Job) => string | undefined;
 
 /** @throws LanceError ServiceUnavailable without a cluster, for a job of a time with one */
 export function requireCluster(cluster: Cluster | undefined): Cluster {
@@ -60,10 +77,18 @@ export function openCluster(
   const records = createDriverRecords(store, directory);
   const { minRows, kinds, workers } = options;
   const tasks = new Map<string, DescribeTask>();
+  const checks = new Map<string, CheckCommit>();
   return {
     ...{ minRows, kinds, workers, records },
     engine: createRayEngine({ ...options, client, records, log }),
     describe: (kind, task) => void tasks.set(kind, task),
+    allowCommits: (kind, check) => void checks.set(kind, check),
+    checkCommit(job, commit) {
+      const check = checks.get(job.kind) ?? (() => `jobs of the kind ${job.kind} commit nothing themselves`);
+      const reason = check(commit, job);
+      if (reason !== undefined)
+        throw new LanceError("InvalidInput", `the driver's version is refused: ${reason}`);
+    },
     async taskOf(job, dataset) {
       const task = tasks.get(job.kind);
       if (task === undefined)

@@ -1,17 +1,29 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
 import {
+  type CommitDriverVersionRequest,
+  CommitDriverVersionResponseSchema,
   DescribeDriverTaskResponseSchema,
+  DescribeDriverVersionResponseSchema,
   FinishDriverTaskResponseSchema,
   ReportDriverProgressResponseSchema,
 } from "../../../../gen/lance/gateway/v1/driver_pb.ts";
+import { CreateTableVersionRequestSchema } from "../../../../gen/lance/namespace/v1/version_pb.ts";
 import type { Call } from "../../../../namespace/call/call.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
-import type { DriverOperations } from "../../../../namespace/lance-namespace.ts";
+import type { DriverOperations, LanceNamespace } from "../../../../namespace/lance-namespace.ts";
+import { readStaged } from "../../format/changes/staged-version.ts";
+import type { DatasetRef } from "../../format/dataset.ts";
+import { readTransactionMessage } from "../../format/versions/transaction-records.ts";
+import { describeVersion, latestVersion, readVersion } from "../../format/versions/version-files.ts";
 import { isForCluster, type Job } from "../../jobs/job.ts";
 import type { Cluster } from "../../jobs/ray/cluster.ts";
 import { MAX_RUNS } from "../../jobs/ray/driver-records.ts";
 import type { CatalogDataContext, DirectAccessContext, JobContext } from "../context.ts";
 import { credentialsFor } from "../tables/direct-access.ts";
+import { findTable } from "../tables/find-table.ts";
+import { datasetOf } from "../tables/open-data.ts";
+import { toTableVersion } from "../versions/versions.ts";
+import { tableOf } from "./jobs.ts";
 
 /** A run of a driver, as its calls name it. */
 interface RunOfJob {
@@ -22,12 +34,13 @@ interface RunOfJob {
 /** Most characters of a report about progress; the record is read with each look at the job. */
 const MAX_STEP_LENGTH = 500;
 
-/** The calls by which the drivers on a cluster get their tasks and report; each is for the job of its key alone. */
+/** The calls by which the drivers on a cluster get their tasks, commit and report; each is for the job of its key alone. */
 export function createDriverOperations(
   context: CatalogDataContext & JobContext & DirectAccessContext,
   cluster: Cluster,
+  createTableVersion: LanceNamespace["createTableVersion"],
 ): DriverOperations {
-  const { jobs, layout, store, clientStorageOptions } = context;
+  const { catalog, jobs, layout, store, clientStorageOptions } = context;
   const { records } = cluster;
 
   /** Returns the job whose driver calls. @throws LanceError Unauthenticated, for anybody else */
@@ -45,7 +58,60 @@ export function createDriverOperations(
     return job;
   }
 
+  /** Returns the table of a job. @throws LanceError TableNotFound, also for another table of the same name */
+  async function tableOfJob(job: Job) {
+    const tables = await catalog.read();
+    const id = tableOf(tables, job);
+    const table = await findTable(context, tables, id);
+    if (table === undefined || table.location !== job.spec["location"])
+      throw new LanceError("TableNotFound", `the table of the job ${job.id} is gone`);
+    return { id, dataset: datasetOf(context, table) };
+  }
+
+  /** @throws LanceError InvalidInput for a version that is not what a job is for, ConcurrentModification if it is not the next */
+  async function checkCommit(
+    job: Job,
+    dataset: DatasetRef,
+    {
+      version,
+      manifestPath,
+      manifestSize,
+    }: Pick<CommitDriverVersionRequest, "version" | "manifestPath" | "manifestSize">,
+  ): Promise<void> {
+    const latest = await latestVersion(dataset);
+    const next = (latest?.version ?? 0n) + 1n;
+    if (version !== next)
+      throw new LanceError("ConcurrentModification", `the next version is ${next}, not ${version}`);
+    const size = manifestSize === undefined ? undefined : Number(manifestSize);
+    const staged = await readStaged(dataset, { version, stagedKey: manifestPath, manifestSize: size });
+    const transaction = await readTransactionMessage(dataset, staged);
+    cluster.checkCommit(job, {
+      before: latest && (await readVersion(dataset, latest.version)).manifest,
+      next: staged.manifest,
+      operation: transaction?.operation ?? { case: undefined },
+    });
+  }
+
   return {
+    async describeDriverVersion({ version, ...run }, call) {
+      const { dataset } = await tableOfJob(await jobOf(run, call));
+      if (version === undefined && (await latestVersion(dataset)) === undefined)
+        return create(DescribeDriverVersionResponseSchema);
+      const entry = await describeVersion(dataset, version);
+      return create(DescribeDriverVersionResponseSchema, { version: toTableVersion(entry) });
+    },
+    async commitDriverVersion({ jobId, run, ...staged }, call) {
+      const job = await jobOf({ jobId, run }, call);
+      const { id, dataset } = await tableOfJob(job);
+      await checkCommit(job, dataset, staged);
+      const { version, manifestPath, manifestSize } = staged;
+      const request = create(CreateTableVersionRequestSchema, {
+        ...{ id: [...id], version, manifestPath },
+        ...(manifestSize !== undefined && { manifestSize }),
+      });
+      const { version: made } = await createTableVersion(request, { ...call, id });
+      return create(CommitDriverVersionResponseSchema, made && { version: made });
+    },
     async describeDriverTask(request, call) {
       const job = await jobOf(request, call);
       const uri = layout.pathOf(String(job.spec["location"]));

@@ -10,13 +10,15 @@ import { file_google_protobuf_struct } from "@bufbuild/protobuf/wkt";
 import type { JobFailure, JobProgress } from "./job_pb.ts";
 import { file_lance_gateway_v1_job } from "./job_pb.ts";
 import { file_lance_namespace_v1_options } from "../../namespace/v1/options_pb.ts";
+import type { TableVersion } from "../../namespace/v1/version_pb.ts";
+import { file_lance_namespace_v1_version } from "../../namespace/v1/version_pb.ts";
 import type { JsonObject, Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file lance/gateway/v1/driver.proto.
  */
 export const file_lance_gateway_v1_driver: GenFile = /*@__PURE__*/
-  fileDesc("Ch1sYW5jZS9nYXRld2F5L3YxL2RyaXZlci5wcm90bxIQbGFuY2UuZ2F0ZXdheS52MSJCChlEZXNjcmliZURyaXZlclRhc2tSZXF1ZXN0EhMKBmpvYl9pZBgBIAEoCUID4EECEhAKA3J1bhgCIAEoBUID4EECIv8BChpEZXNjcmliZURyaXZlclRhc2tSZXNwb25zZRIRCgRraW5kGAEgASgJQgPgQQISEAoDdXJpGAIgASgJQgPgQQISWQoPc3RvcmFnZV9vcHRpb25zGAMgAygLMkAubGFuY2UuZ2F0ZXdheS52MS5EZXNjcmliZURyaXZlclRhc2tSZXNwb25zZS5TdG9yYWdlT3B0aW9uc0VudHJ5EioKBHRhc2sYBCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0QgPgQQIaNQoTU3RvcmFnZU9wdGlvbnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBInoKG1JlcG9ydERyaXZlclByb2dyZXNzUmVxdWVzdBITCgZqb2JfaWQYASABKAlCA+BBAhIQCgNydW4YAiABKAVCA+BBAhI0Cghwcm9ncmVzcxgDIAEoCzIdLmxhbmNlLmdhdGV3YXkudjEuSm9iUHJvZ3Jlc3NCA+BBAiIeChxSZXBvcnREcml2ZXJQcm9ncmVzc1Jlc3BvbnNlIpgBChdGaW5pc2hEcml2ZXJUYXNrUmVxdWVzdBITCgZqb2JfaWQYASABKAlCA+BBAhIQCgNydW4YAiABKAVCA+BBAhInCgZyZXN1bHQYAyABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0Ei0KB2ZhaWx1cmUYBCABKAsyHC5sYW5jZS5nYXRld2F5LnYxLkpvYkZhaWx1cmUiGgoYRmluaXNoRHJpdmVyVGFza1Jlc3BvbnNlMuQDCg1Ecml2ZXJTZXJ2aWNlEpoBChJEZXNjcmliZURyaXZlclRhc2sSKy5sYW5jZS5nYXRld2F5LnYxLkRlc2NyaWJlRHJpdmVyVGFza1JlcXVlc3QaLC5sYW5jZS5nYXRld2F5LnYxLkRlc2NyaWJlRHJpdmVyVGFza1Jlc3BvbnNlIiny2hgGCAIQB0ABgtPkkwIZOgEqIhQvdjEvZHJpdmVycy9kZXNjcmliZRKgAQoUUmVwb3J0RHJpdmVyUHJvZ3Jlc3MSLS5sYW5jZS5nYXRld2F5LnYxLlJlcG9ydERyaXZlclByb2dyZXNzUmVxdWVzdBouLmxhbmNlLmdhdGV3YXkudjEuUmVwb3J0RHJpdmVyUHJvZ3Jlc3NSZXNwb25zZSIp8toYBggEEAdAAYLT5JMCGToBKiIUL3YxL2RyaXZlcnMvcHJvZ3Jlc3MSkgEKEEZpbmlzaERyaXZlclRhc2sSKS5sYW5jZS5nYXRld2F5LnYxLkZpbmlzaERyaXZlclRhc2tSZXF1ZXN0GioubGFuY2UuZ2F0ZXdheS52MS5GaW5pc2hEcml2ZXJUYXNrUmVzcG9uc2UiJ/LaGAYIBBAHQAGC0+STAhc6ASoiEi92MS9kcml2ZXJzL2ZpbmlzaGIGcHJvdG8z", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_struct, file_lance_gateway_v1_job, file_lance_namespace_v1_options]);
+  fileDesc("Ch1sYW5jZS9nYXRld2F5L3YxL2RyaXZlci5wcm90bxIQbGFuY2UuZ2F0ZXdheS52MSJCChlEZXNjcmliZURyaXZlclRhc2tSZXF1ZXN0EhMKBmpvYl9pZBgBIAEoCUID4EECEhAKA3J1bhgCIAEoBUID4EECIv8BChpEZXNjcmliZURyaXZlclRhc2tSZXNwb25zZRIRCgRraW5kGAEgASgJQgPgQQISEAoDdXJpGAIgASgJQgPgQQISWQoPc3RvcmFnZV9vcHRpb25zGAMgAygLMkAubGFuY2UuZ2F0ZXdheS52MS5EZXNjcmliZURyaXZlclRhc2tSZXNwb25zZS5TdG9yYWdlT3B0aW9uc0VudHJ5EioKBHRhc2sYBCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0QgPgQQIaNQoTU3RvcmFnZU9wdGlvbnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBInoKG1JlcG9ydERyaXZlclByb2dyZXNzUmVxdWVzdBITCgZqb2JfaWQYASABKAlCA+BBAhIQCgNydW4YAiABKAVCA+BBAhI0Cghwcm9ncmVzcxgDIAEoCzIdLmxhbmNlLmdhdGV3YXkudjEuSm9iUHJvZ3Jlc3NCA+BBAiIeChxSZXBvcnREcml2ZXJQcm9ncmVzc1Jlc3BvbnNlImcKHERlc2NyaWJlRHJpdmVyVmVyc2lvblJlcXVlc3QSEwoGam9iX2lkGAEgASgJQgPgQQISEAoDcnVuGAIgASgFQgPgQQISFAoHdmVyc2lvbhgDIAEoA0gAiAEBQgoKCF92ZXJzaW9uIlIKHURlc2NyaWJlRHJpdmVyVmVyc2lvblJlc3BvbnNlEjEKB3ZlcnNpb24YASABKAsyIC5sYW5jZS5uYW1lc3BhY2UudjEuVGFibGVWZXJzaW9uIqMBChpDb21taXREcml2ZXJWZXJzaW9uUmVxdWVzdBITCgZqb2JfaWQYASABKAlCA+BBAhIQCgNydW4YAiABKAVCA+BBAhIUCgd2ZXJzaW9uGAMgASgDQgPgQQISGgoNbWFuaWZlc3RfcGF0aBgEIAEoCUID4EECEhoKDW1hbmlmZXN0X3NpemUYBSABKANIAIgBAUIQCg5fbWFuaWZlc3Rfc2l6ZSJVChtDb21taXREcml2ZXJWZXJzaW9uUmVzcG9uc2USNgoHdmVyc2lvbhgBIAEoCzIgLmxhbmNlLm5hbWVzcGFjZS52MS5UYWJsZVZlcnNpb25CA+BBAiKYAQoXRmluaXNoRHJpdmVyVGFza1JlcXVlc3QSEwoGam9iX2lkGAEgASgJQgPgQQISEAoDcnVuGAIgASgFQgPgQQISJwoGcmVzdWx0GAMgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBItCgdmYWlsdXJlGAQgASgLMhwubGFuY2UuZ2F0ZXdheS52MS5Kb2JGYWlsdXJlIhoKGEZpbmlzaERyaXZlclRhc2tSZXNwb25zZTKwBgoNRHJpdmVyU2VydmljZRKaAQoSRGVzY3JpYmVEcml2ZXJUYXNrEisubGFuY2UuZ2F0ZXdheS52MS5EZXNjcmliZURyaXZlclRhc2tSZXF1ZXN0GiwubGFuY2UuZ2F0ZXdheS52MS5EZXNjcmliZURyaXZlclRhc2tSZXNwb25zZSIp8toYBggCEAdAAYLT5JMCGToBKiIUL3YxL2RyaXZlcnMvZGVzY3JpYmUSoAEKFFJlcG9ydERyaXZlclByb2dyZXNzEi0ubGFuY2UuZ2F0ZXdheS52MS5SZXBvcnREcml2ZXJQcm9ncmVzc1JlcXVlc3QaLi5sYW5jZS5nYXRld2F5LnYxLlJlcG9ydERyaXZlclByb2dyZXNzUmVzcG9uc2UiKfLaGAYIBBAHQAGC0+STAhk6ASoiFC92MS9kcml2ZXJzL3Byb2dyZXNzEqsBChVEZXNjcmliZURyaXZlclZlcnNpb24SLi5sYW5jZS5nYXRld2F5LnYxLkRlc2NyaWJlRHJpdmVyVmVyc2lvblJlcXVlc3QaLy5sYW5jZS5nYXRld2F5LnYxLkRlc2NyaWJlRHJpdmVyVmVyc2lvblJlc3BvbnNlIjHy2hgGCAIQB0ABgtPkkwIhOgEqIhwvdjEvZHJpdmVycy9kZXNjcmliZV92ZXJzaW9uEpsBChNDb21taXREcml2ZXJWZXJzaW9uEiwubGFuY2UuZ2F0ZXdheS52MS5Db21taXREcml2ZXJWZXJzaW9uUmVxdWVzdBotLmxhbmNlLmdhdGV3YXkudjEuQ29tbWl0RHJpdmVyVmVyc2lvblJlc3BvbnNlIify2hgGCAQQB0ABgtPkkwIXOgEqIhIvdjEvZHJpdmVycy9jb21taXQSkgEKEEZpbmlzaERyaXZlclRhc2sSKS5sYW5jZS5nYXRld2F5LnYxLkZpbmlzaERyaXZlclRhc2tSZXF1ZXN0GioubGFuY2UuZ2F0ZXdheS52MS5GaW5pc2hEcml2ZXJUYXNrUmVzcG9uc2UiJ/LaGAYIBBAHQAGC0+STAhc6ASoiEi92MS9kcml2ZXJzL2ZpbmlzaGIGcHJvdG8z", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_struct, file_lance_gateway_v1_job, file_lance_namespace_v1_options, file_lance_namespace_v1_version]);
 
 /**
  * The parameters of DescribeDriverTask.
@@ -139,6 +141,132 @@ export const ReportDriverProgressResponseSchema: GenMessage<ReportDriverProgress
   messageDesc(file_lance_gateway_v1_driver, 3);
 
 /**
+ * The parameters of DescribeDriverVersion.
+ *
+ * @generated from message lance.gateway.v1.DescribeDriverVersionRequest
+ */
+export type DescribeDriverVersionRequest = Message<"lance.gateway.v1.DescribeDriverVersionRequest"> & {
+  /**
+   * The id of the job.
+   *
+   * @generated from field: string job_id = 1;
+   */
+  jobId: string;
+
+  /**
+   * The number of the run, from 1.
+   *
+   * @generated from field: int32 run = 2;
+   */
+  run: number;
+
+  /**
+   * The number of the version. Default: the newest one.
+   *
+   * @generated from field: optional int64 version = 3;
+   */
+  version?: bigint | undefined;
+};
+
+/**
+ * Describes the message lance.gateway.v1.DescribeDriverVersionRequest.
+ * Use `create(DescribeDriverVersionRequestSchema)` to create a new message.
+ */
+export const DescribeDriverVersionRequestSchema: GenMessage<DescribeDriverVersionRequest> = /*@__PURE__*/
+  messageDesc(file_lance_gateway_v1_driver, 4);
+
+/**
+ * The answer to DescribeDriverVersion.
+ *
+ * @generated from message lance.gateway.v1.DescribeDriverVersionResponse
+ */
+export type DescribeDriverVersionResponse = Message<"lance.gateway.v1.DescribeDriverVersionResponse"> & {
+  /**
+   * The version; absent for the newest one of a table without data.
+   *
+   * @generated from field: lance.namespace.v1.TableVersion version = 1;
+   */
+  version?: TableVersion | undefined;
+};
+
+/**
+ * Describes the message lance.gateway.v1.DescribeDriverVersionResponse.
+ * Use `create(DescribeDriverVersionResponseSchema)` to create a new message.
+ */
+export const DescribeDriverVersionResponseSchema: GenMessage<DescribeDriverVersionResponse> = /*@__PURE__*/
+  messageDesc(file_lance_gateway_v1_driver, 5);
+
+/**
+ * The parameters of CommitDriverVersion.
+ *
+ * @generated from message lance.gateway.v1.CommitDriverVersionRequest
+ */
+export type CommitDriverVersionRequest = Message<"lance.gateway.v1.CommitDriverVersionRequest"> & {
+  /**
+   * The id of the job.
+   *
+   * @generated from field: string job_id = 1;
+   */
+  jobId: string;
+
+  /**
+   * The number of the run, from 1.
+   *
+   * @generated from field: int32 run = 2;
+   */
+  run: number;
+
+  /**
+   * The number of the new version.
+   *
+   * @generated from field: int64 version = 3;
+   */
+  version: bigint;
+
+  /**
+   * Where the staged manifest is, as a path in the storage.
+   *
+   * @generated from field: string manifest_path = 4;
+   */
+  manifestPath: string;
+
+  /**
+   * The size of the staged manifest, in bytes.
+   *
+   * @generated from field: optional int64 manifest_size = 5;
+   */
+  manifestSize?: bigint | undefined;
+};
+
+/**
+ * Describes the message lance.gateway.v1.CommitDriverVersionRequest.
+ * Use `create(CommitDriverVersionRequestSchema)` to create a new message.
+ */
+export const CommitDriverVersionRequestSchema: GenMessage<CommitDriverVersionRequest> = /*@__PURE__*/
+  messageDesc(file_lance_gateway_v1_driver, 6);
+
+/**
+ * The answer to CommitDriverVersion.
+ *
+ * @generated from message lance.gateway.v1.CommitDriverVersionResponse
+ */
+export type CommitDriverVersionResponse = Message<"lance.gateway.v1.CommitDriverVersionResponse"> & {
+  /**
+   * The new version.
+   *
+   * @generated from field: lance.namespace.v1.TableVersion version = 1;
+   */
+  version?: TableVersion | undefined;
+};
+
+/**
+ * Describes the message lance.gateway.v1.CommitDriverVersionResponse.
+ * Use `create(CommitDriverVersionResponseSchema)` to create a new message.
+ */
+export const CommitDriverVersionResponseSchema: GenMessage<CommitDriverVersionResponse> = /*@__PURE__*/
+  messageDesc(file_lance_gateway_v1_driver, 7);
+
+/**
  * The parameters of FinishDriverTask.
  *
  * @generated from message lance.gateway.v1.FinishDriverTaskRequest
@@ -178,7 +306,7 @@ export type FinishDriverTaskRequest = Message<"lance.gateway.v1.FinishDriverTask
  * Use `create(FinishDriverTaskRequestSchema)` to create a new message.
  */
 export const FinishDriverTaskRequestSchema: GenMessage<FinishDriverTaskRequest> = /*@__PURE__*/
-  messageDesc(file_lance_gateway_v1_driver, 4);
+  messageDesc(file_lance_gateway_v1_driver, 8);
 
 /**
  * The answer to FinishDriverTask.
@@ -193,7 +321,7 @@ export type FinishDriverTaskResponse = Message<"lance.gateway.v1.FinishDriverTas
  * Use `create(FinishDriverTaskResponseSchema)` to create a new message.
  */
 export const FinishDriverTaskResponseSchema: GenMessage<FinishDriverTaskResponse> = /*@__PURE__*/
-  messageDesc(file_lance_gateway_v1_driver, 5);
+  messageDesc(file_lance_gateway_v1_driver, 9);
 
 /**
  * What the driver of a job on a cluster asks of the gateway. Each call brings the key of the driver's run as a bearer token, which is
@@ -223,6 +351,28 @@ export const DriverService: GenService<{
     methodKind: "unary";
     input: typeof ReportDriverProgressRequestSchema;
     output: typeof ReportDriverProgressResponseSchema;
+  },
+  /**
+   * Describes a version of the table of a driver's task, so that the driver can build on it. Fails with Unauthenticated and
+   * TableVersionNotFound.
+   *
+   * @generated from rpc lance.gateway.v1.DriverService.DescribeDriverVersion
+   */
+  describeDriverVersion: {
+    methodKind: "unary";
+    input: typeof DescribeDriverVersionRequestSchema;
+    output: typeof DescribeDriverVersionResponseSchema;
+  },
+  /**
+   * Commits what a driver has written to the table of its task: it publishes the staged manifest as the next version, if that changes
+   * the table as the task asks for. Fails with Unauthenticated, InvalidInput for any other change, and ConcurrentModification.
+   *
+   * @generated from rpc lance.gateway.v1.DriverService.CommitDriverVersion
+   */
+  commitDriverVersion: {
+    methodKind: "unary";
+    input: typeof CommitDriverVersionRequestSchema;
+    output: typeof CommitDriverVersionResponseSchema;
   },
   /**
    * Records the result of a driver, or why it has none; the first record counts. Fails with Unauthenticated.

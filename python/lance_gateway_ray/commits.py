@@ -1,0 +1,77 @@
+"""Commits of pylance through the gateway, which checks and publishes each version itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lance_namespace import (
+    CreateTableVersionResponse,
+    DescribeTableResponse,
+    DescribeTableVersionResponse,
+    LanceNamespace,
+    ListTableVersionsResponse,
+    TableVersion,
+)
+from lance_namespace.errors import ConcurrentModificationError, TableVersionNotFoundError
+
+from .gateway import Gateway, GoneError, Json, RefusedError, Task
+
+CONFLICT = 409
+
+
+class GatewayCommits(LanceNamespace):
+    """A catalog of the one table of a task, as far as pylance needs one in order to commit."""
+
+    def __init__(self, gateway: Gateway, task: Task) -> None:
+        self._gateway = gateway
+        self._task = task
+
+    def namespace_id(self) -> str:
+        return "lance-gateway-driver"
+
+    def describe_table(self, request: Any) -> DescribeTableResponse:
+        options = self._task.storage_options
+        return DescribeTableResponse(location=self._task.uri, storage_options=options, managed_versioning=True)
+
+    def list_table_versions(self, request: Any) -> ListTableVersionsResponse:
+        newest = self._gateway.describe_version()
+        return ListTableVersionsResponse(versions=[] if newest is None else [table_version(newest)])
+
+    def describe_table_version(self, request: Any) -> DescribeTableVersionResponse:
+        try:
+            found = self._gateway.describe_version(request.get("version"))
+        except GoneError as error:
+            raise TableVersionNotFoundError(str(error)) from None
+        if found is None:
+            raise TableVersionNotFoundError("the table has no version")
+        return DescribeTableVersionResponse(version=table_version(found))
+
+    def create_table_version(self, request: Any) -> CreateTableVersionResponse:
+        try:
+            made = self._gateway.commit(
+                int(request["version"]), request["manifest_path"], request.get("manifest_size")
+            )
+        except RefusedError as error:
+            if error.status == CONFLICT:
+                raise ConcurrentModificationError(str(error)) from None
+            raise
+        return CreateTableVersionResponse(version=table_version(made))
+
+
+def table_version(found: Json) -> TableVersion:
+    """Returns a version as the gateway describes it."""
+    return TableVersion(
+        version=int(found["version"]),
+        manifest_path=found["manifest_path"],
+        manifest_size=found.get("manifest_size"),
+        e_tag=found.get("e_tag"),
+    )
+
+
+def through(gateway: Gateway, task: Task) -> Json:
+    """Returns the options with which pylance opens the table of a task so that the gateway commits."""
+    return {
+        "namespace_client": GatewayCommits(gateway, task),
+        "table_id": ["table"],
+        "namespace_client_managed_versioning": True,
+    }

@@ -1,0 +1,30 @@
+"""Work in equal parts on the workers of the cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import ray
+
+from .gateway import Gateway
+
+
+def spread(gateway: Gateway, step: str, remote: Any, parts: Sequence[Any], workers: int, *common: Any) -> list[Any]:
+    """Calls a remote function with each part, at most as many at a time as there are workers; returns the results in order."""
+    results: dict[int, Any] = {}
+    running: dict[Any, int] = {}
+    waiting = list(enumerate(parts))
+    try:
+        while waiting or running:
+            while waiting and len(running) < workers:
+                number, part = waiting.pop(0)
+                running[remote.remote(part, *common)] = number
+            [done], _ = ray.wait(list(running), num_returns=1)
+            results[running.pop(done)] = ray.get(done)
+            gateway.progress(step, len(results), len(parts))
+    except BaseException:
+        for task in running:
+            ray.cancel(task, force=True)
+        raise
+    return [results[number] for number in range(len(parts))]

@@ -1,0 +1,123 @@
+import assert from "node:assert/strict";
+import { cp } from "node:fs/promises";
+import { type TestContext, test } from "vitest";
+import {
+  clientOf,
+  failsWith,
+  silent,
+  temporaryDirectory,
+} from "../../../../test/fixtures/dir/directory-backend.ts";
+import { idsOf, rows } from "../../../../test/fixtures/dir/rows.ts";
+import { startRayStandIn } from "../../../../test/fixtures/ray/ray-stand-in.ts";
+import { type SimulatedDriver, simulateDriver } from "../../../../test/fixtures/ray/simulated-driver.ts";
+import { until } from "../../../../test/support/until.ts";
+import { manifestName } from "../format/dataset.ts";
+import { createLocalStore } from "../format/local/local-store.ts";
+import { latestVersion } from "../format/versions/version-files.ts";
+import { createDirectoryBackend, type DirectoryBackend } from "../index.ts";
+import { openDirectory } from "../open-directory.ts";
+import { requireTable } from "../operations/tables/find-table.ts";
+import { UPKEEP_TIMES } from "./activity.ts";
+import { compactElsewhere } from "./cluster-compaction.ts";
+import { optimizeTable } from "./optimize.ts";
+
+const QUICK = { times: { ...UPKEEP_TIMES, settleMs: 20, waitMs: 100, quietMs: 50, busyMs: 20, retryMs: 20 } };
+
+const TABLE = { id: ["t"], location: "t.lance" };
+
+/** Opens a directory with a table `t` of several fragments, and with a cluster whose drivers do what `drive` says. */
+async function openOnCluster(
+  t: TestContext,
+  drive: (driver: SimulatedDriver, root: string) => unknown,
+  upkeep: typeof QUICK | undefined = undefined,
+) {
+  const root = await temporaryDirectory(t);
+  let backend: DirectoryBackend | undefined;
+  const ray = await startRayStandIn(t, (job) =>
+    drive(simulateDriver(backend as DirectoryBackend, job), root),
+  );
+  const own = { minRows: 0, workers: 2, kinds: ["compact_table"], pollMs: [5, 20] as const };
+  const cluster = { addresses: [ray.url], gatewayUrl: "http://127.0.0.1:1", ...own };
+  backend = await createDirectoryBackend({ root, log: silent, cluster, upkeep });
+  const client = clientOf(backend);
+  t.onTestFinished(client.close);
+  await client.upload("createTable", "t", {}, rows([0]));
+  for (let id = 1; id <= 5; id++) await client.upload("insertIntoTable", "t", {}, rows([id]));
+  const ids = async () => idsOf(await client.query("t", { k: 100 })).sort();
+  const fragments = async () => (await client.call("getTableStats", "t")).fragmentStats?.numFragments;
+  return { root, cluster, ids, fragments };
+}
+
+/** Changes a copy of the directory, and brings the new versions of the table to it as staged ones, as a driver does. */
+async function changeAside(
+  t: TestContext,
+  driver: SimulatedDriver,
+  root: string,
+  change: (copy: string) => Promise<unknown>,
+): Promise<void> {
+  const copy = await temporaryDirectory(t);
+  await cp(root, copy, { recursive: true });
+  const [from, to] = [copy, root].map((each) => `${each}/data/t.lance`) as [string, string];
+  const store = createLocalStore();
+  const aside = { store, root: store.keyOf(from) };
+  const newest = async () => (await latestVersion(aside))?.version ?? 0n;
+  const before = await newest();
+  await change(copy);
+  const after = await newest();
+  for (const part of ["data", "_transactions"])
+    await cp(`${from}/${part}`, `${to}/${part}`, { recursive: true });
+  for (let version = before + 1n; version <= after; version++) {
+    const name = manifestName(version, "V2");
+    await cp(`${from}/_versions/${name}`, `${to}/_versions/${name}-staged`);
+    await driver.commit(version, `${to}/_versions/${name}-staged`);
+  }
+}
+
+async function compact(root: string): Promise<void> {
+  const { context, close } = await openDirectory({ root, log: silent });
+  await optimizeTable(context, await requireTable(context, TABLE), "join", new AbortController().signal);
+  await close();
+}
+
+async function append(root: string): Promise<void> {
+  const client = clientOf(await createDirectoryBackend({ root, log: silent }));
+  await client.upload("insertIntoTable", "t", {}, rows([7]));
+  await client.close();
+}
+
+const IDS = [0, 1, 2, 3, 4, 5];
+
+test("upkeep has a cluster join fragments, and publishes the versions of its driver", async (t) => {
+  const { ids, fragments } = await openOnCluster(
+    t,
+    async (driver, root) => {
+      assert.equal((await driver.task()).kind, "compact_table");
+      await changeAside(t, driver, root, compact);
+      await driver.finish({ result: { fragments_removed: 6, fragments_added: 1 } });
+    },
+    QUICK,
+  );
+  await until(async () => (await fragments()) === 1n);
+  assert.deepEqual(await ids(), IDS);
+}, 60_000);
+
+test("a command leaves a compaction to a gateway, whose driver commits nothing else", async (t) => {
+  const refusals: unknown[] = [];
+  const { root, ids, fragments, cluster } = await openOnCluster(t, async (driver, place) => {
+    await driver.task();
+    await changeAside(t, driver, place, append).catch((error: unknown) => refusals.push(error));
+    await changeAside(t, driver, place, compact);
+    await driver.finish({ result: { fragments_removed: 6, fragments_added: 1 } });
+  });
+  const { context, close } = await openDirectory({ root, log: silent });
+  t.onTestFinished(close);
+  await assert.rejects(compactElsewhere(context, TABLE, 0), failsWith("ServiceUnavailable"));
+  const compacting = compactElsewhere(context, TABLE, 60_000);
+  await until(async () => (await context.jobs.open()).length > 0);
+  // A gateway looks for such jobs when it starts, and then every 15 seconds.
+  const next = await createDirectoryBackend({ root, log: silent, cluster });
+  t.onTestFinished(next.close);
+  assert.deepEqual(await compacting, { fragmentsRemoved: 6, fragmentsAdded: 1 });
+  assert.deepEqual(refusals.map(failsWith("InvalidInput")), [true]);
+  assert.deepEqual([await ids(), await fragments()], [IDS, 1n]);
+}, 60_000);

@@ -1,0 +1,142 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { type ErrorName, LanceError } from "../../../namespace/errors.ts";
+import type { FoundTable, WorkPlace } from "../data/table-source.ts";
+import { findUnsafe } from "../engine/workarounds/misread-lists/misread-pages.ts";
+import { dropOrphanIndices } from "../format/changes/orphan-indices.ts";
+import { countRows } from "../format/files/manifest.ts";
+import { syncVersion } from "../format/versions/make-durable.ts";
+import { readVersion } from "../format/versions/version-files.ts";
+import { chooseEngine } from "../jobs/engine/choose-engine.ts";
+import { runOn } from "../jobs/engine/job-engine.ts";
+import type { Job, JobFacts } from "../jobs/job.ts";
+import { type CheckCommit, requireCluster } from "../jobs/ray/cluster.ts";
+import { duringWork } from "../operations/tables/long-work.ts";
+import { datasetOf } from "../operations/tables/open-data.ts";
+import type { TableFacts } from "./inspect.ts";
+import type { UpkeepContext } from "./optimize.ts";
+
+/** The kind of the jobs that join the fragments of a table on a cluster. */
+export const COMPACT_TABLE = "compact_table";
+
+/** Result of a compaction on a cluster. */
+export interface ClusterCompaction {
+  readonly fragmentsRemoved: number;
+  readonly fragmentsAdded: number;
+}
+
+/** Defines how compactions run on a cluster. The driver commits through the gateway, which remaps no indices itself. */
+export function defineClusterCompaction(context: Omit<UpkeepContext, "readAhead">): void {
+  const { cluster, gate, jobs } = context;
+  cluster?.describe(COMPACT_TABLE, async () => ({}));
+  cluster?.allowCommits(COMPACT_TABLE, whyNoCompaction);
+  jobs.define(COMPACT_TABLE, (job, signal) =>
+    duringWork(context, placeOf(job), (table) =>
+      gate.passSlowly(table.path, async () => {
+        const dataset = datasetOf(context, table);
+        const { manifest } = await readVersion(dataset);
+        if ((await findUnsafe(dataset, manifest)) !== undefined)
+          throw new LanceError("Unsupported", "the table has lists that a compaction would misread");
+        await dropOrphanIndices(dataset);
+        const inProcess = () => Promise.reject(new Error("the work is on a cluster"));
+        const made = await runOn(requireCluster(cluster).engine, { jobId: job.id, inProcess }, signal);
+        await dropOrphanIndices(dataset);
+        await syncVersion(dataset);
+        const [fragmentsRemoved, fragmentsAdded] = [made["fragments_removed"], made["fragments_added"]].map(
+          (count) => Number(count ?? 0),
+        );
+        return { fragmentsRemoved, fragmentsAdded };
+      }),
+    ),
+  );
+}
+
+/** The operations of which a compaction consists. */
+const OPERATIONS: ReadonlySet<string | undefined> = new Set(["reserveFragments", "rewrite"]);
+
+const whyNoCompaction: CheckCommit = ({ before, next, operation }) => {
+  if (!OPERATIONS.has(operation.case)) return `a compaction makes no ${operation.case ?? "unknown change"}`;
+  const [old, own] = [before, next].map((manifest) => (manifest ? countRows(manifest).rows : 0n));
+  return old === own ? undefined : `a compaction keeps ${old} rows, and it has ${own}`;
+};
+
+function placeOf({ table, spec }: Job): WorkPlace {
+  return { id: table, location: String(spec["location"]) };
+}
+
+/** Whether a table has fragments to join, or deleted rows to remove from the files. */
+export function isJoinable({ small, deletedRows }: Pick<TableFacts, "small" | "deletedRows">): boolean {
+  return small.fragments > 1 || deletedRows > 0;
+}
+
+/** Whether a cluster compacts a table. */
+export function compactsOnCluster(
+  { cluster }: Pick<UpkeepContext, "cluster">,
+  { properties }: Pick<FoundTable, "properties">,
+  facts: TableFacts,
+): boolean {
+  const { rows } = facts;
+  return isJoinable(facts) && chooseEngine(cluster, { kind: COMPACT_TABLE, rows, properties }) === "ray";
+}
+
+/** Whether a job of any process has to compact a table. */
+export async function isCompacting(
+  { jobs }: Pick<UpkeepContext, "jobs">,
+  location: string,
+): Promise<boolean> {
+  return (await jobs.open()).some(
+    ({ kind, spec }) => kind === COMPACT_TABLE && spec["location"] === location,
+  );
+}
+
+/** Interval between looks at a job, in milliseconds. */
+const LOOK_MS = 500;
+
+/** Has this process follow the compaction of a table on its cluster. @throws LanceError the error of the job */
+export async function compactOnCluster(
+  { jobs }: Pick<UpkeepContext, "jobs">,
+  place: WorkPlace,
+  signal: AbortSignal,
+): Promise<ClusterCompaction> {
+  const { id } = await jobs.submit(requestOf(place));
+  for (;;) {
+    const job = await jobs.ended(id, LOOK_MS);
+    if (job !== undefined) return resultOf(job);
+    signal.throwIfAborted();
+  }
+}
+
+/**
+ * Has a gateway of the catalog with a cluster compact a table.
+ *
+ * @param waitMs how long no gateway may begin, in milliseconds
+ * @throws LanceError ServiceUnavailable if none begins; the error of the job
+ */
+export async function compactElsewhere(
+  { jobs }: Pick<UpkeepContext, "jobs">,
+  place: WorkPlace,
+  waitMs: number,
+): Promise<ClusterCompaction> {
+  const { id } = await jobs.leave(requestOf(place));
+  const until = performance.now() + waitMs;
+  for (;;) {
+    const job = await jobs.get(id);
+    if (job?.finishedAt !== undefined) return resultOf(job);
+    if (job?.state === "queued" && performance.now() >= until) {
+      await jobs.cancel(id);
+      const text = "no gateway of the catalog has begun the compaction; one with --job-engine ray has to run";
+      throw new LanceError("ServiceUnavailable", text);
+    }
+    await sleep(LOOK_MS);
+  }
+}
+
+function requestOf({ id, location }: WorkPlace) {
+  return { kind: COMPACT_TABLE, table: id, spec: { location, engine: "ray" } };
+}
+
+function resultOf({ state, error, result = {} }: Job): ClusterCompaction {
+  if (state === "cancelled") throw new LanceError("Cancelled", "the compaction was cancelled");
+  if (error !== undefined) throw new LanceError(error.name as ErrorName, error.message);
+  const { fragmentsRemoved, fragmentsAdded }: JobFacts = result;
+  return { fragmentsRemoved: Number(fragmentsRemoved), fragmentsAdded: Number(fragmentsAdded) };
+}
