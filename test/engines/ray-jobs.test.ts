@@ -42,8 +42,11 @@ async function submissions(): Promise<readonly { submission_id: string; status: 
 const [node, ...flags] = NODE;
 const cli = (...args: readonly string[]) => runTool(node, [...flags, MAIN, ...args, "--uri", gateway.uri]);
 
+const session = (name: string, ...args: readonly string[]) =>
+  runTool(python, [join(import.meta.dirname, "ray", name), gateway.uri, ...args]);
+
 it("builds IVF_PQ and IVF_SQ for LanceDB's client with the answers of an embedded index", async () => {
-  const output = await runTool(python, [join(import.meta.dirname, "ray", "session.py"), gateway.uri]);
+  const output = await session("session.py");
   const { recall, jobs } = JSON.parse(output.trim().split("\n").at(-1) as string);
   process.stderr.write(`recall ${JSON.stringify(recall)}\n`);
   assert.equal(jobs, 3);
@@ -78,4 +81,11 @@ it("builds BTREE for the CLI, also if the driver is killed, and shows no secret"
   // A driver that is killed may not have come so far.
   for (const [place, { status }] of all.entries())
     if (status === "SUCCEEDED") assert.match(logs[place] ?? "", /lance-gateway-driver-key sha256:/);
+}, 600_000);
+
+it("joins fragments for upkeep and for the CLI, and keeps rows and indices", async () => {
+  const made = Number((await session("compaction.py", "make")).trim().split("\n").at(-1));
+  const own = ["optimize", "left", "--engine", "ray", "--root", gateway.root];
+  assert.match(await runTool(node, [...flags, MAIN, ...own]), /optimized +left +6 -> [12] /);
+  assert.equal(Number((await session("compaction.py", "check")).trim().split("\n").at(-1)), made + 1);
 }, 600_000);

@@ -10,6 +10,7 @@ import { createManifestTable } from "./catalog/manifest/manifest-table.ts";
 import { PROPERTY_LIMITS } from "./catalog/state/properties-size.ts";
 import { createStaleness } from "./concurrency/allow-staleness.ts";
 import { createExclusion } from "./concurrency/exclusion.ts";
+import type { KeyedLocks } from "./concurrency/keyed-locks.ts";
 import { createEngine } from "./engine/engine.ts";
 import { checkTemporaryDirectory } from "./engine/temporary-directory.ts";
 import { keyIn, type ObjectStore } from "./format/storage.ts";
@@ -39,10 +40,11 @@ async function openClusterOf(
   { cluster, log }: DirectoryBackendOptions,
   store: ObjectStore,
   directory: string,
+  locks: KeyedLocks,
 ) {
   if (cluster === undefined) return undefined;
   const { openCluster } = await import("./jobs/ray/cluster.ts");
-  return openCluster(cluster, { store, directory, log });
+  return openCluster(cluster, { store, directory, locks, log });
 }
 
 /**
@@ -125,7 +127,7 @@ export async function openDirectory(options: DirectoryBackendOptions): Promise<O
   };
   const context: DirContext = {
     embedded: createEmbeddedEngine(),
-    cluster: await openClusterOf(options, store, jobsDirectory),
+    cluster: await openClusterOf(options, store, jobsDirectory, exclusion.createLocks("cluster")),
     ...changes,
     tables: createCatalogTables(changes),
     ...limits,

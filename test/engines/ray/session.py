@@ -1,40 +1,20 @@
 """Builds indices on Ray through LanceDB's client, and compares them with embedded ones. Argument: the address of a gateway."""
 
-import io
 import json
-import sys
-import urllib.request
 from datetime import timedelta
 
 import lancedb
 import numpy as np
 import pyarrow as pa
+from support import call, insert, jobs, uri
 
 ROWS, WIDTH, QUERIES, NEIGHBORS = 20_000, 32, 50, 10
 # A client stops waiting for a build after a minute, unless it asks for more.
 VECTOR = {"vector_column_name": "vector", "num_partitions": 64, "wait_timeout": timedelta(minutes=6)}
-uri = sys.argv[1]
 db = lancedb.connect("db://any", api_key="unused", host_override=uri)
 random = np.random.default_rng(7)
 vectors = random.standard_normal((ROWS, WIDTH)).astype("float32")
 queries = random.standard_normal((QUERIES, WIDTH)).astype("float32")
-
-
-def send(path, body, content_type):
-    request = urllib.request.Request(f"{uri}/v1/{path}", body, {"content-type": content_type})
-    with urllib.request.urlopen(request) as answer:
-        return json.loads(answer.read())
-
-
-def call(path, body):
-    return send(path, json.dumps(body).encode(), "application/json")
-
-
-def insert(name, table):
-    stream = io.BytesIO()
-    with pa.ipc.new_stream(stream, table.schema) as writer:
-        writer.write_table(table)
-    send(f"table/{name}/insert", stream.getvalue(), "application/vnd.apache.arrow.stream")
 
 
 def rows():
@@ -62,10 +42,6 @@ def neighbors(table, exact):
 def recall(table, truth):
     hits = sum(len(own & right) for own, right in zip(neighbors(table, False), truth))
     return hits / (QUERIES * NEIGHBORS)
-
-
-def jobs():
-    return call("jobs/list", {})["jobs"]
 
 
 here, on_ray = make("here", "embedded"), make("on_ray", "ray")

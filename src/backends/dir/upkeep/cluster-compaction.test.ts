@@ -43,7 +43,7 @@ async function openOnCluster(
   t.onTestFinished(client.close);
   await client.upload("createTable", "t", {}, rows([0]));
   for (let id = 1; id <= 5; id++) await client.upload("insertIntoTable", "t", {}, rows([id]));
-  const ids = async () => idsOf(await client.query("t", { k: 100 })).sort();
+  const ids = async () => idsOf(await client.query("t", { k: 100n })).sort();
   const fragments = async () => (await client.call("getTableStats", "t")).fragmentStats?.numFragments;
   return { root, cluster, ids, fragments };
 }

@@ -29,25 +29,28 @@ export function defineClusterCompaction(context: Omit<UpkeepContext, "readAhead"
   const { cluster, gate, jobs } = context;
   cluster?.describe(COMPACT_TABLE, async () => ({}));
   cluster?.allowCommits(COMPACT_TABLE, whyNoCompaction);
-  jobs.define(COMPACT_TABLE, (job, signal) =>
-    duringWork(context, placeOf(job), (table) =>
-      gate.passSlowly(table.path, async () => {
-        const dataset = datasetOf(context, table);
-        const { manifest } = await readVersion(dataset);
-        if ((await findUnsafe(dataset, manifest)) !== undefined)
-          throw new LanceError("Unsupported", "the table has lists that a compaction would misread");
-        await dropOrphanIndices(dataset);
-        const inProcess = () => Promise.reject(new Error("the work is on a cluster"));
-        const made = await runOn(requireCluster(cluster).engine, { jobId: job.id, inProcess }, signal);
-        await dropOrphanIndices(dataset);
-        await syncVersion(dataset);
-        const [fragmentsRemoved, fragmentsAdded] = [made["fragments_removed"], made["fragments_added"]].map(
-          (count) => Number(count ?? 0),
-        );
-        return { fragmentsRemoved, fragmentsAdded };
-      }),
-    ),
-  );
+  jobs.define(COMPACT_TABLE, (job, signal) => {
+    const { engine, alone } = requireCluster(cluster);
+    const compact = async (table: FoundTable) => {
+      const dataset = datasetOf(context, table);
+      const { manifest } = await readVersion(dataset);
+      if ((await findUnsafe(dataset, manifest)) !== undefined)
+        throw new LanceError("Unsupported", "the table has lists that a compaction would misread");
+      await dropOrphanIndices(dataset);
+      const inProcess = () => Promise.reject(new Error("the work is on a cluster"));
+      const made = await runOn(engine, { jobId: job.id, inProcess }, signal);
+      await dropOrphanIndices(dataset);
+      await syncVersion(dataset);
+      const [fragmentsRemoved, fragmentsAdded] = [made["fragments_removed"], made["fragments_added"]].map(
+        (count) => Number(count ?? 0),
+      );
+      return { fragmentsRemoved, fragmentsAdded };
+    };
+    const place = placeOf(job);
+    const work = () =>
+      duringWork(context, place, (table) => gate.passSlowly(table.path, () => compact(table)));
+    return alone(place.location, work);
+  });
 }
 
 /** The operations of which a compaction consists. */

@@ -185,7 +185,7 @@ async function carryOut(
   };
 }
 
-/** Has the cluster join the fragments of a table. What else the table needs follows in this process. */
+/** Has the cluster join the fragments of a table. Other work on it follows in this process. */
 async function handOver(
   { context, times, leases, signal, onRun }: TendContext,
   active: ActiveTable,
@@ -197,7 +197,7 @@ async function handOver(
   if (joined.fragmentsRemoved > 0) await leases.noteOptimized(table.location, true);
   active.compactedAt = (await latestVersion(datasetOf(context, table)))?.version;
   onRun({ ...joined, versionsRemoved: 0, filesRemoved: 0, bytesRemoved: 0 }, milliseconds);
-  return { restMs: milliseconds * times.cheapRest, againMs: times.settleMs };
+  return { restMs: 0, againMs: times.settleMs };
 }
 
 /** Optimizes a table; if it lost to a writer before, later writers wait for it for a moment. */

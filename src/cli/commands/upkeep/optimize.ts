@@ -33,7 +33,7 @@ const OPTIONS = {
   engine: {
     flag: "engine",
     value: "embedded|ray",
-    help: "Who joins fragments: this process, or the Ray cluster of a gateway of the catalog that runs (docs/how-to/jobs-on-ray.md).",
+    help: "Place where fragments are joined: this process, or the Ray cluster of a running gateway of the catalog (docs/how-to/jobs-on-ray.md).",
     fallback: "embedded",
     parse: parseChoice(["embedded", "ray"]),
   },

@@ -4,6 +4,7 @@ import type { Manifest } from "../../../../gen/lance/format/table_pb.ts";
 import type { Transaction } from "../../../../gen/lance/format/transaction_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { ClusterRuns } from "../../../../namespace/figures/cluster-runs.ts";
+import type { KeyedLocks } from "../../concurrency/keyed-locks.ts";
 import type { DatasetRef } from "../../format/dataset.ts";
 import type { ObjectStore } from "../../format/storage.ts";
 import type { JobEngine } from "../engine/job-engine.ts";
@@ -33,6 +34,8 @@ export interface ClusterOptions
 export interface Cluster extends Pick<ClusterOptions, "minRows" | "kinds" | "workers"> {
   readonly engine: JobEngine;
   readonly records: DriverRecords;
+  /** Does work on a table after the other work of this process on it: an index does not survive a compaction that ends first. */
+  alone<T>(table: string, work: () => Promise<T>): Promise<T>;
   /** Defines how the jobs of a kind are described to their drivers. */
   describe(kind: string, task: DescribeTask): void;
   /** Defines which versions the drivers of the jobs of a kind may commit. Default: none. */
@@ -64,14 +67,19 @@ export function requireCluster(cluster: Cluster | undefined): Cluster {
   throw new LanceError("ServiceUnavailable", "the job is for a Ray cluster, and this gateway has none");
 }
 
-/** Opens a cluster without speaking to it. @param directory the directory of the jobs, as an object key */
+/** Parts of the catalog that a cluster uses. */
+export interface ClusterParts {
+  readonly store: ObjectStore;
+  /** The directory of the jobs, as an object key. */
+  readonly directory: string;
+  readonly locks: KeyedLocks;
+  readonly log: Logger;
+}
+
+/** Opens a cluster without speaking to it. */
 export function openCluster(
   options: ClusterOptions,
-  {
-    store,
-    directory,
-    log,
-  }: { readonly store: ObjectStore; readonly directory: string; readonly log: Logger },
+  { store, directory, locks, log }: ClusterParts,
 ): Cluster {
   const client = createRayClient(options);
   const records = createDriverRecords(store, directory);
@@ -80,6 +88,7 @@ export function openCluster(
   const checks = new Map<string, CheckCommit>();
   return {
     ...{ minRows, kinds, workers, records },
+    alone: (table, work) => locks.withLocks([table], work),
     engine: createRayEngine({ ...options, client, records, log }),
     describe: (kind, task) => void tasks.set(kind, task),
     allowCommits: (kind, check) => void checks.set(kind, check),

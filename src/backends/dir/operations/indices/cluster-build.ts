@@ -2,6 +2,7 @@ import type { JsonObject } from "@bufbuild/protobuf";
 import { LanceError } from "../../../../namespace/errors.ts";
 import { isJsonObject } from "../../../../runtime/json.ts";
 import type { DataContext } from "../../data/data-context.ts";
+import type { FoundTable } from "../../data/table-source.ts";
 import { engineCall } from "../../engine/failures/errors.ts";
 import type { NativeTable } from "../../engine/native/native.ts";
 import { findMisread } from "../../engine/workarounds/misread-lists/misread-pages.ts";
@@ -43,7 +44,8 @@ export function buildOnCluster(
   signal: AbortSignal,
 ): Promise<void> {
   const plan = planOf(job);
-  return duringWork(context, { id: job.table, location: plan.location }, (table) =>
+  const { location } = plan;
+  const work = (table: FoundTable) =>
     context.gate.passSlowly(table.path, async () => {
       const dataset = datasetOf(context, table);
       const { manifest } = await readVersion(dataset);
@@ -55,8 +57,8 @@ export function buildOnCluster(
           commitIndex(native, dataset, { plan, segments }, signal),
         );
       await syncVersion(dataset);
-    }),
-  );
+    });
+  return cluster.alone(location, () => duringWork(context, { id: job.table, location }, work));
 }
 
 /** Commits an index under a hidden name, and gives it its own once the engine has read it. */

@@ -8,7 +8,7 @@ import {
   ReportDriverProgressResponseSchema,
 } from "../../../../gen/lance/gateway/v1/driver_pb.ts";
 import { CreateTableVersionRequestSchema } from "../../../../gen/lance/namespace/v1/version_pb.ts";
-import type { Call } from "../../../../namespace/call/call.ts";
+import { type Call, copyCall } from "../../../../namespace/call/call.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { DriverOperations, LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import { readStaged } from "../../format/changes/staged-version.ts";
@@ -109,7 +109,7 @@ export function createDriverOperations(
         ...{ id: [...id], version, manifestPath },
         ...(manifestSize !== undefined && { manifestSize }),
       });
-      const { version: made } = await createTableVersion(request, { ...call, id });
+      const { version: made } = await createTableVersion(request, copyCall(call, { id }));
       return create(CommitDriverVersionResponseSchema, made && { version: made });
     },
     async describeDriverTask(request, call) {

@@ -1,0 +1,58 @@
+"""Has upkeep join fragments on Ray. Arguments: the address of a gateway; `make`, or `check` after a command has joined those of `left`."""
+
+import json
+import sys
+
+import lancedb
+import pyarrow as pa
+from lancedb.index import BTree
+from support import call, fragments, insert, jobs, until, uri
+
+PARTS, ROWS = 6, 400
+db = lancedb.connect("db://any", api_key="unused", host_override=uri)
+
+
+def part(number):
+    ids = range(number * ROWS, (number + 1) * ROWS)
+    return pa.table({"id": list(ids), "word": [f"word {at % 7}" for at in ids]})
+
+
+def make(name, upkeep, indexed):
+    """Makes a table with an index that the gateway builds over its first fragments; the others make it large enough for the cluster."""
+    call(f"table/{name}/declare", {"properties": {"lance-gateway.upkeep": upkeep}})
+    for number in range(PARTS):
+        insert(name, part(number))
+        if number == indexed:
+            db.open_table(name).create_index("id", config=BTree())
+    db.open_table(name).delete("id % 10 = 3")
+
+
+def check(name):
+    table = db.open_table(name)
+    assert table.count_rows() == PARTS * ROWS * 9 // 10
+    found = table.search().where("id in (7, 13, 2399)").select(["id"]).to_list()
+    assert sorted(row["id"] for row in found) == [7, 2399], found
+    [index] = table.list_indices()
+    stats = table.index_stats(index.name)
+    assert (stats.num_indexed_rows, stats.num_unindexed_rows) == (table.count_rows(), 0), stats
+
+
+def unindexed(name):
+    table = db.open_table(name)
+    return sum(table.index_stats(index.name).num_unindexed_rows for index in table.list_indices())
+
+
+def compacted():
+    return [job for job in jobs("compact_table") if job["state"] == "DONE"]
+
+
+if sys.argv[2] == "make":
+    make("left", "off", 1)
+    make("joined", "on", 0)
+    until(lambda: fragments("joined") <= 2 and len(compacted()) > 0 and unindexed("joined") == 0)
+    check("joined")
+    assert fragments("left") == PARTS
+else:
+    assert fragments("left") <= 2, fragments("left")
+    check("left")
+print(json.dumps(len(compacted())))
