@@ -14,7 +14,7 @@ const { method } = LanceNamespaceService;
 /** Operations that are writes by the rights that they need, and change nothing that others see. */
 const UNSEEN = [
   ...["createMultipartWrite", "abortMultipartWrite", "cancelJob"],
-  ...["reportDriverProgress", "finishDriverTask"],
+  ...["reportDriverProgress", "commitDriverVersion", "finishDriverTask"],
   ...["manageLsm", "manageFunctions", "manageViews", "manageSecrets", "manageAuthorization", "manageJobs"],
   ...["listKeys", "createKey", "revokeKey", "listRoles", "listPolicies", "tryAccess"],
 ];
