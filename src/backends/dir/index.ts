@@ -7,6 +7,7 @@ import { openDirectory } from "./open-directory.ts";
 import { createBackfillOperations } from "./operations/columns/backfill.ts";
 import { createDataOperations } from "./operations/data-operations.ts";
 import { heedFreshness } from "./operations/heed-freshness.ts";
+import { defineClusterCompaction } from "./operations/jobs/cluster-compaction.ts";
 import { createDriverOperations } from "./operations/jobs/drivers.ts";
 import { tableOf } from "./operations/jobs/jobs.ts";
 import { createLanceDbExtensions } from "./operations/lancedb.ts";
@@ -32,7 +33,6 @@ import { createViewExtensions } from "./operations/views/extensions.ts";
 import { parseViewQuery, withoutSourceIn, withSourceIn } from "./operations/views/query-text.ts";
 import { createViewOperations } from "./operations/views/views.ts";
 import type { DirectoryBackendOptions } from "./options.ts";
-import { defineClusterCompaction } from "./upkeep/cluster-compaction.ts";
 import { type NoteWrite, noteWrites } from "./upkeep/note-writes.ts";
 import { startUpkeep } from "./upkeep/upkeep.ts";
 

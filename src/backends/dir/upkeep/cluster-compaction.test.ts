@@ -16,9 +16,9 @@ import { createLocalStore } from "../format/local/local-store.ts";
 import { latestVersion } from "../format/versions/version-files.ts";
 import { createDirectoryBackend, type DirectoryBackend } from "../index.ts";
 import { openDirectory } from "../open-directory.ts";
+import { compactElsewhere } from "../operations/jobs/cluster-compaction.ts";
 import { requireTable } from "../operations/tables/find-table.ts";
 import { UPKEEP_TIMES } from "./activity.ts";
-import { compactElsewhere } from "./cluster-compaction.ts";
 import { optimizeTable } from "./optimize.ts";
 
 const QUICK = { times: { ...UPKEEP_TIMES, settleMs: 20, waitMs: 100, quietMs: 50, busyMs: 20, retryMs: 20 } };

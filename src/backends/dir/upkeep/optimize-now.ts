@@ -4,12 +4,12 @@ import { type Identifier, joinIdentifier } from "../../../namespace/identifier.t
 import { backoffMs } from "../../../runtime/time/backoff.ts";
 import { walkAllTables } from "../catalog/walk.ts";
 import type { FoundTable } from "../data/table-source.ts";
+import { compactElsewhere, isJoinable } from "../operations/jobs/cluster-compaction.ts";
 import { findTable } from "../operations/tables/find-table.ts";
 import { duringWork } from "../operations/tables/long-work.ts";
 import { datasetOf } from "../operations/tables/open-data.ts";
 import type { FencedLease } from "../ownership/fenced-lease.ts";
 import { UPKEEP_TIMES } from "./activity.ts";
-import { compactElsewhere, isJoinable } from "./cluster-compaction.ts";
 import { inspectTable, type TableFacts } from "./inspect.ts";
 import type { UpkeepLeases } from "./lease.ts";
 import { type Compacted, optimizeTable, type UpkeepContext } from "./optimize.ts";

@@ -1,22 +1,31 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { type ErrorName, LanceError } from "../../../namespace/errors.ts";
-import type { FoundTable, WorkPlace } from "../data/table-source.ts";
-import { findUnsafe } from "../engine/workarounds/misread-lists/misread-pages.ts";
-import { dropOrphanIndices } from "../format/changes/orphan-indices.ts";
-import { countRows } from "../format/files/manifest.ts";
-import { syncVersion } from "../format/versions/make-durable.ts";
-import { readVersion } from "../format/versions/version-files.ts";
-import { chooseEngine } from "../jobs/engine/choose-engine.ts";
-import { runOn } from "../jobs/engine/job-engine.ts";
-import type { Job, JobFacts } from "../jobs/job.ts";
-import { type CheckCommit, requireCluster } from "../jobs/ray/cluster.ts";
-import { duringWork } from "../operations/tables/long-work.ts";
-import { datasetOf } from "../operations/tables/open-data.ts";
-import type { TableFacts } from "./inspect.ts";
-import type { UpkeepContext } from "./optimize.ts";
+import { type ErrorName, LanceError } from "../../../../namespace/errors.ts";
+import type { FoundTable, WorkPlace } from "../../data/table-source.ts";
+import { findUnsafe } from "../../engine/workarounds/misread-lists/misread-pages.ts";
+import { dropOrphanIndices } from "../../format/changes/orphan-indices.ts";
+import { countRows } from "../../format/files/manifest.ts";
+import { syncVersion } from "../../format/versions/make-durable.ts";
+import { readVersion } from "../../format/versions/version-files.ts";
+import { chooseEngine } from "../../jobs/engine/choose-engine.ts";
+import { runOn } from "../../jobs/engine/job-engine.ts";
+import type { Job, JobFacts } from "../../jobs/job.ts";
+import { type CheckCommit, requireCluster } from "../../jobs/ray/cluster.ts";
+import type { CatalogDataContext, EngineContext, JobContext } from "../context.ts";
+import { duringWork } from "../tables/long-work.ts";
+import { datasetOf } from "../tables/open-data.ts";
 
 /** The kind of the jobs that join the fragments of a table on a cluster. */
 export const COMPACT_TABLE = "compact_table";
+
+type Context = CatalogDataContext & JobContext & Pick<EngineContext, "cluster">;
+
+/** The facts about a table that decide whether its fragments are joined. */
+interface FragmentFacts {
+  readonly rows: number;
+  readonly deletedRows: number;
+  /** Fragments that are joined with their neighbours. */
+  readonly small: { readonly fragments: number };
+}
 
 /** Result of a compaction on a cluster. */
 export interface ClusterCompaction {
@@ -25,7 +34,7 @@ export interface ClusterCompaction {
 }
 
 /** Defines how compactions run on a cluster. The driver commits through the gateway, which remaps no indices itself. */
-export function defineClusterCompaction(context: Omit<UpkeepContext, "readAhead">): void {
+export function defineClusterCompaction(context: Context): void {
   const { cluster, gate, jobs } = context;
   cluster?.describe(COMPACT_TABLE, async () => ({}));
   cluster?.allowCommits(COMPACT_TABLE, whyNoCompaction);
@@ -67,25 +76,22 @@ function placeOf({ table, spec }: Job): WorkPlace {
 }
 
 /** Whether a table has fragments to join, or deleted rows to remove from the files. */
-export function isJoinable({ small, deletedRows }: Pick<TableFacts, "small" | "deletedRows">): boolean {
+export function isJoinable({ small, deletedRows }: Omit<FragmentFacts, "rows">): boolean {
   return small.fragments > 1 || deletedRows > 0;
 }
 
 /** Whether a cluster compacts a table. */
 export function compactsOnCluster(
-  { cluster }: Pick<UpkeepContext, "cluster">,
+  { cluster }: Pick<Context, "cluster">,
   { properties }: Pick<FoundTable, "properties">,
-  facts: TableFacts,
+  facts: FragmentFacts,
 ): boolean {
   const { rows } = facts;
   return isJoinable(facts) && chooseEngine(cluster, { kind: COMPACT_TABLE, rows, properties }) === "ray";
 }
 
 /** Whether a job of any process has to compact a table. */
-export async function isCompacting(
-  { jobs }: Pick<UpkeepContext, "jobs">,
-  location: string,
-): Promise<boolean> {
+export async function isCompacting({ jobs }: Pick<Context, "jobs">, location: string): Promise<boolean> {
   return (await jobs.open()).some(
     ({ kind, spec }) => kind === COMPACT_TABLE && spec["location"] === location,
   );
@@ -96,7 +102,7 @@ const LOOK_MS = 500;
 
 /** Has this process follow the compaction of a table on its cluster. @throws LanceError the error of the job */
 export async function compactOnCluster(
-  { jobs }: Pick<UpkeepContext, "jobs">,
+  { jobs }: Pick<Context, "jobs">,
   place: WorkPlace,
   signal: AbortSignal,
 ): Promise<ClusterCompaction> {
@@ -115,7 +121,7 @@ export async function compactOnCluster(
  * @throws LanceError ServiceUnavailable if none begins; the error of the job
  */
 export async function compactElsewhere(
-  { jobs }: Pick<UpkeepContext, "jobs">,
+  { jobs }: Pick<Context, "jobs">,
   place: WorkPlace,
   waitMs: number,
 ): Promise<ClusterCompaction> {
