@@ -1,6 +1,6 @@
 // Measures the effect of attacks on a gateway: each attack runs in its own process against its own gateway, which a
 // probe watches. npm run bench -- attacks [NAME ...]
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -39,16 +39,19 @@ export async function run(names: readonly string[]): Promise<void> {
   const body = Buffer.from(noiseStream(60 * MIB));
   const bare = await startServer("attacks/bare.ts");
   console.log(
-    "| Attack | peak memory | probe p50 | p99 | longest | work | bare p99 | longest | loop's longest delay | CPU | without a core | no answer | another's read p50 | longest | no answer | busy after the end | computing after 2 s | alive |",
+    "| Attack | peak memory | probe p50 | p99 | longest | work | bare p99 | longest | attacked bare longest | loop's longest delay | CPU | without a core | no answer | another's read p50 | longest | no answer | busy after the end | computing after 2 s | alive |",
   );
-  console.log(`| --- ${"| --- ".repeat(17)}|`);
+  console.log(`| --- ${"| --- ".repeat(18)}|`);
   for (const name of names.length > 0 ? names : Object.keys(ATTACKS)) {
     const { peakBytes, probe, beside, read, loop, aftermath, alive } = await suffer(name, body, bare);
-    const times = [probe.p50, probe.p99, probe.max, probe.work, beside.p99, beside.max, loop.longestDelay];
+    const attackedBare = ATTACKS[name]?.isFlood === true ? await sufferBare(name) : undefined;
+    const times = [probe.p50, probe.p99, probe.max, probe.work, beside.p99, beside.max];
     const cells = [
       ATTACKS[name]?.title,
       `${Math.round(peakBytes / MIB)} MiB`,
       ...times.map((ms) => `${ms.toFixed(1)} ms`),
+      attackedBare === undefined ? "" : `${attackedBare.max.toFixed(1)} ms`,
+      `${loop.longestDelay.toFixed(1)} ms`,
       ...[loop.cpu, loop.withoutCore].map((ms) => `${(ms / 10).toFixed(0)} %`),
       probe.failed,
       ...[read.p50, read.max].map((ms) => `${ms.toFixed(1)} ms`),
@@ -73,6 +76,34 @@ interface Outcome {
   readonly alive: boolean;
 }
 
+/** Starts an attack, and resolves when it has lasted for the time that it is watched. */
+async function attack(name: string, { port }: ServerProcess): Promise<ChildProcess> {
+  const program = join(import.meta.dirname, "attacks", "attacker.ts");
+  const attacker = spawn(process.execPath, [program, name, String(port), TABLE], {
+    stdio: ["ignore", "pipe", "ignore"],
+  });
+  const underWay = new Promise((resolve) =>
+    createInterface({ input: attacker.stdout }).once("line", resolve),
+  );
+  await Promise.race([underWay, sleep(LAUNCH_MS)]);
+  await sleep(WATCH_MS);
+  return attacker;
+}
+
+/** Returns the response times of a server of node alone under the same attack: what of the gateway's is node's. */
+async function sufferBare(name: string): Promise<ProbeTimes> {
+  const server = await startServer("attacks/bare.ts");
+  try {
+    const probe = startProbe(server);
+    const attacker = await attack(name, server);
+    const times = await probe.end();
+    attacker.kill("SIGKILL");
+    return times;
+  } finally {
+    await server.stop();
+  }
+}
+
 async function suffer(name: string, body: Buffer, bare: ServerProcess): Promise<Outcome> {
   const root = await mkdtemp(join(tmpdir(), "lance-gateway-bench-"));
   const writer = await startGateway("--root", root);
@@ -87,15 +118,7 @@ async function suffer(name: string, body: Buffer, bare: ServerProcess): Promise<
     const memory = watchMemory(gateway.pid);
     const loop = await watchLoop(gateway);
     const [probe, beside, read] = [startProbe(gateway), startProbe(bare), startProbe(gateway, READ)];
-    const program = join(import.meta.dirname, "attacks", "attacker.ts");
-    const attacker = spawn(process.execPath, [program, name, String(gateway.port), TABLE], {
-      stdio: ["ignore", "pipe", "ignore"],
-    });
-    const underWay = new Promise((resolve) =>
-      createInterface({ input: attacker.stdout }).once("line", resolve),
-    );
-    await Promise.race([underWay, sleep(LAUNCH_MS)]);
-    await sleep(WATCH_MS);
+    const attacker = await attack(name, gateway);
     const peakBytes = memory.peak();
     const [times, besideTimes, readTimes, loopTimes] = await Promise.all([
       probe.end(),

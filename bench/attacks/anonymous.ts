@@ -29,6 +29,7 @@ function flood(title: string, connections: number, request: FloodRequest): Attac
   };
   return {
     title,
+    isFlood: true,
     async launch({ port }) {
       const opened = await Promise.all(Array.from({ length: connections }, () => openFlood(port)));
       for (const connection of opened) void repeat(connection);
@@ -52,6 +53,7 @@ export const unknownMethods = flood(
 /** Streams that stay open, so that their end is the work. */
 export const healthWatches: Attack = {
   title: "20,000 streams of grpc.health.v1.Health/Watch on 20 connections, which leave and come back",
+  isFlood: true,
   async launch({ port }) {
     const again = async () => {
       for (;;) {
@@ -69,6 +71,7 @@ export const healthWatches: Attack = {
 function resetFlood(what: string, request: FloodRequest): Attack {
   return {
     title: `resets of requests for ${what}, as many as a connection may make`,
+    isFlood: true,
     async launch({ port }) {
       const again = async () => {
         for (;;) {

@@ -14,6 +14,8 @@ export interface Attack {
   readonly title: string;
   /** Whether {@link WORDS} has a full-text index before the attack. Default: it has none */
   readonly searchesWords?: boolean;
+  /** Whether a server of node alone is attacked in the same way for comparison. Default: it is not */
+  readonly isFlood?: boolean;
   /** Resolves when the attack is in flight; it then lasts until its process ends. */
   launch(target: Target): Promise<void>;
 }

@@ -8,6 +8,7 @@ const DESCRIBE = "/lance.namespace.v1.LanceNamespaceService/DescribeTable";
 /** Resets calls as soon as they are made, as fast as possible, and reopens lost connections. */
 export const resets: Attack = {
   title: "a flood of resets",
+  isFlood: true,
   async launch({ port }) {
     const flood = async () => {
       const session = await openSession(port);
@@ -27,6 +28,7 @@ export const resets: Attack = {
 /** Opens connections that send nothing, or never complete a request. */
 export const idleConnections: Attack = {
   title: "6,000 connections that make no request",
+  isFlood: true,
   async launch({ port }) {
     const kinds = [
       () => openSession(port),
