@@ -129,6 +129,18 @@ test("requests that are reset with their first bytes never begin, and their conn
   assert.ok(begun < 50, `${begun} of them began`);
 });
 
+test("a connection whose first bytes begin more requests than one may have refused and reset creates no stream", async () => {
+  await using server = await startServer({});
+  const created = mostInTurn("http2.server.stream.created");
+  for (const isReset of [true, false]) {
+    const flood = await openFlood(server.port);
+    flood.send({ ...get("/healthz"), isReset }, 500);
+    await new Promise((resolve) => flood.socket.on("close", resolve));
+  }
+  created.end();
+  assert.equal(created.all(), 0);
+});
+
 test("requests that wait for their turn cost nothing once their client has left", async () => {
   let reads = 0;
   const counted = {
