@@ -98,7 +98,11 @@ describe("keys, roles and policies over the port", () => {
       credential: keys.owner.facts.id,
       action: "admin",
       outcome: "OK",
+      key: { id: key["id"], name: "nightly", role: "reader", scope: ["team"], expires: expect.any(String) },
     });
+    const revoked = lines.filter(({ operation }) => operation === "RevokeKey");
+    expect(revoked).toMatchObject([{ key: { ...created.key } }, { outcome: "InvalidInput" }]);
+    expect(revoked[1]).not.toHaveProperty("key");
     expect(JSON.stringify(lines)).not.toContain(secret);
   });
 
@@ -139,9 +143,20 @@ describe("keys, roles and policies over the port", () => {
   });
 
   test("leaves keys alone on a gateway that is for reading", async () => {
-    const { ask } = await start("--read-only");
+    const { ask, keys } = await start("--read-only");
     expect(await ask("ListKeys")).toMatchObject({ readOnlyReason: "the gateway is read-only" });
     expect(await ask("CreateKey", { name: "a", role: "none" })).toMatchObject({ code: "unimplemented" });
+    const tried = async (operation: string) => {
+      const { allowed = false, reason }: Record<string, unknown> = await ask("TryAccess", {
+        key: keys.owner.facts.id,
+        operation,
+      });
+      return [allowed, reason];
+    };
+    const readOnly = "the gateway is read-only";
+    expect(await tried("ListKeys")).toEqual([true, "the role owner without a scope allows it"]);
+    expect(await tried("CreateKey")).toEqual([false, readOnly]);
+    expect(await tried("CreateNamespace")).toEqual([false, readOnly]);
   });
 
   test("tells what a caller may do, and why, by roles and scopes", async () => {
@@ -177,6 +192,21 @@ describe("keys, roles and policies over the port", () => {
       expect(await ask("TryAccess", { principal: "oidc:a", ...wrong }), JSON.stringify(wrong)).toMatchObject({
         code: "invalid_argument",
       });
+    expect(await tried({ key: keys.owner.facts.id }, "CreateKey", [])).toEqual([
+      true,
+      "the role owner without a scope allows it",
+    ]);
+    const OWNERS = "only callers with the role owner and without a scope may do it";
+    expect(await tried(scoped, "CreateKey", [])).toEqual([false, OWNERS]);
+    expect(await tried({ key: keys.writer.facts.id }, "TryAccess", [])).toEqual([false, OWNERS]);
+    expect(await tried({ key: keys.owner.facts.id }, "DescribeDriverTask", [])).toEqual([
+      false,
+      "it checks a key of its own, and not who calls",
+    ]);
+    for (const wrong of [{ operation: "CreateKey", object: ["team"] }])
+      expect(await ask("TryAccess", { principal: "oidc:a", role: "owner", ...wrong })).toMatchObject({
+        code: "invalid_argument",
+      });
     expect(await ask("ListPolicies")).toEqual({ status: 200, decidedBy: "roles" });
     expect(await ask("ListRoles")).toMatchObject({ roles: { length: 4 } });
   });
@@ -194,6 +224,11 @@ describe("keys, roles and policies over the port", () => {
     });
     expect(await tried("CountTableRows")).toMatchObject({ allowed: true, policies: ["public"] });
     expect(await tried("DropTable")).toEqual({ status: 200, reason: "no policy permits it" });
+    const owner = (key: string) => ask("TryAccess", { key, operation: "RevokeKey" });
+    expect(await owner(keys.owner.facts.id)).toMatchObject({ allowed: true, policies: ["role-owner"] });
+    expect(await owner(keys.scoped.facts.id)).toMatchObject({
+      reason: "only callers with the role owner and without a scope may do it",
+    });
     const { policies } = (await ask("ListPolicies")) as unknown as {
       policies: { name: string; text: string }[];
     };

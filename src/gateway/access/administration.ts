@@ -45,7 +45,7 @@ export function createAdministration(
       });
     },
 
-    async createKey({ name, role, groups, scope, lifetimeSeconds }) {
+    async createKey({ name, role, groups, scope, lifetimeSeconds }, call) {
       const file = await requireWritable(options);
       checkName(name, "name");
       for (const group of groups) checkName(group, "groups");
@@ -60,13 +60,17 @@ export function createAdministration(
         throw new LanceError("InvalidInput", `the file of keys has ${MAX_KEYS} keys already; revoke some`);
       const lifetimeMs = seconds === undefined ? undefined : Number(seconds) * 1000;
       const choice = { name, role: roleOf(role), groups, scope, lifetimeMs };
+      // The line of an attempt that failed has them, too.
+      call.changedKey = { name, role, groups, scope };
       const { text: secret, facts } = await issueKey(file, choice).catch(unwritten);
+      call.changedKey = facts;
       return create(CreateKeyResponseSchema, { key: messageOf(facts), secret });
     },
 
-    async revokeKey({ id }) {
+    async revokeKey({ id }, call) {
       const file = await requireWritable(options);
-      if (!(await keys()).some((key) => key.id === id) || !(await revokeKey(file, id).catch(unwritten)))
+      call.changedKey = (await keys()).find((key) => key.id === id);
+      if (call.changedKey === undefined || !(await revokeKey(file, id).catch(unwritten)))
         throw new LanceError("InvalidInput", `there is no key ${JSON.stringify(id)}`);
       return create(RevokeKeyResponseSchema);
     },

@@ -1,9 +1,14 @@
-import { create } from "@bufbuild/protobuf";
+import { create, type DescMethod } from "@bufbuild/protobuf";
 import type { KeyRecord } from "../../auth/api-keys/key-file.ts";
 import { accessOf, type Question } from "../../auth/cedar/cases.ts";
 import { reasonOf } from "../../auth/cedar/evaluate.ts";
+import { BY_NAME } from "../../auth/cedar/schema.ts";
 import type { ServeOptions } from "../../config/options/groups.ts";
-import { type TryAccessRequest, TryAccessResponseSchema } from "../../gen/lance/gateway/v1/access_pb.ts";
+import {
+  AccessService,
+  type TryAccessRequest,
+  TryAccessResponseSchema,
+} from "../../gen/lance/gateway/v1/access_pb.ts";
 import type { AccessAdministration } from "../../namespace/access-administration.ts";
 import type { Access, Authorizer } from "../../namespace/authorizer.ts";
 import type { Call } from "../../namespace/call/call.ts";
@@ -11,8 +16,9 @@ import type { Principal } from "../../namespace/call/principal.ts";
 import { allows, isReadAction, ROLES } from "../../namespace/call/roles.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import { checkIdentifier, joinIdentifier, parseIdentifier } from "../../namespace/identifier.ts";
-import { OPERATION_NAMES, OPERATIONS } from "../../namespace/operations/operations.ts";
+import { OPERATION_NAMES, type OperationFacts } from "../../namespace/operations/operations.ts";
 import { isInScope } from "../../pipeline/access/keep-to-scope.ts";
+import { isOwnerOfAll, objectsOfOwners } from "../../pipeline/access/owners-only.ts";
 import { createPropertyLookup } from "../../pipeline/access/property-lookup.ts";
 import { type Databases, nameOfUnnamed } from "../../pipeline/call/databases.ts";
 
@@ -37,6 +43,12 @@ interface Answer {
 
 const YES = (reason: string): Answer => ({ allowed: true, reason });
 const NO = (reason: string): Answer => ({ allowed: false, reason });
+
+/** The operations of the gateway itself that change something. */
+const CHANGES_OF_KEYS: ReadonlySet<DescMethod> = new Set([
+  AccessService.method.createKey,
+  AccessService.method.revokeKey,
+]);
 
 /** Creates the operation that tells what a caller may do. It asks whatever decides about calls, and runs nothing. */
 export function createTryAccess(given: TryAccessOptions): AccessAdministration["tryAccess"] {
@@ -63,8 +75,13 @@ export function createTryAccess(given: TryAccessOptions): AccessAdministration["
 
   async function decide(principal: Principal, access: Access): Promise<Answer> {
     const { action } = access;
-    if (options.readOnly && !isReadAction(action)) return NO("the gateway is read-only");
+    const { method, checksKey } = BY_NAME.get(access.operation) as OperationFacts;
+    const isOfGateway = method.parent === AccessService;
+    const writes = isOfGateway ? CHANGES_OF_KEYS.has(method) : !isReadAction(action);
+    if (options.readOnly && writes) return NO("the gateway is read-only");
+    if (checksKey) return NO("it checks a key of its own, and not who calls");
     if ((options.auth ?? []).length === 0) return YES("the gateway does not ask who calls");
+    if (isOfGateway) return decideForOwners(principal, access);
     const beyond = beyondScope(principal, access);
     if (beyond !== undefined) return NO(beyond);
     if (authorizer === undefined) {
@@ -72,6 +89,24 @@ export function createTryAccess(given: TryAccessOptions): AccessAdministration["
       if (allows({ role }, action)) return YES(`the role ${role} allows ${action}`);
       return NO(`the role ${role} allows ${ROLES[role].join(", ") || "nothing"}, and not ${action}`);
     }
+    return ask(authorizer, principal, access);
+  }
+
+  /** Decides about an operation of the gateway itself, which is for its owners. */
+  async function decideForOwners(principal: Principal, access: Access): Promise<Answer> {
+    if (!isOwnerOfAll(principal)) return NO("only callers with the role owner and without a scope may do it");
+    if (authorizer === undefined) return YES("the role owner without a scope allows it");
+    const answers: Answer[] = [];
+    for (const object of objectsOfOwners(databases)) {
+      const answer = await ask(authorizer, principal, { ...access, object });
+      if (!answer.allowed) return answer;
+      answers.push(answer);
+    }
+    const policies = [...new Set(answers.flatMap((answer) => answer.policies ?? []))];
+    return { ...(answers[0] as Answer), policies };
+  }
+
+  async function ask(authorizer: Authorizer, principal: Principal, access: Access): Promise<Answer> {
     if (authorizer.explain === undefined)
       return (await authorizer.allows(principal, access))
         ? YES("permitted by the policy server")
@@ -102,9 +137,7 @@ export function createTryAccess(given: TryAccessOptions): AccessAdministration["
 /** Returns why an access is out of the scope of a key; undefined if it is not. */
 function beyondScope({ scope }: Principal, { operation, object }: Access): string | undefined {
   if (scope === undefined) return undefined;
-  const facts = OPERATION_NAMES.map((name) => OPERATIONS[name]).find(
-    ({ method }) => method.name === operation,
-  );
+  const facts = BY_NAME.get(operation);
   const restricted = `the key is restricted to ${scope.map((each) => joinIdentifier(each)).join(", ")}`;
   if (facts?.isConfined !== true) return `${restricted}, and ${operation} may reach other objects`;
   const names = [...(object.database ? [object.database] : []), ...object.id];
@@ -113,7 +146,11 @@ function beyondScope({ scope }: Principal, { operation, object }: Access): strin
 
 function readQuestion(question: Question) {
   try {
-    return accessOf(question);
+    const found = accessOf(question);
+    const isOfGateway = BY_NAME.get(question.action)?.method.parent === AccessService;
+    if (isOfGateway && found.access.object.id.length > 0)
+      throw new Error(`${question.action} is for the whole gateway, so that it has no object`);
+    return found;
   } catch (error) {
     if (error instanceof LanceError) throw error;
     throw new LanceError("InvalidInput", (error as Error).message, { cause: error });

@@ -110,6 +110,8 @@ export interface Call extends CallInit {
   reception?: Reception | undefined;
   /** The caller, as far as it has proved who it is. Default: the gateway asks nobody. */
   principal?: Principal | undefined;
+  /** API key that the call creates or revokes, for the audit log. Default: none. */
+  changedKey?: ChangedKey | undefined;
   /** Key of the caller to whom a ticket belongs that the call presents; any other is refused. Default: the call presents none. */
   heldBy?: string | undefined;
   /**
@@ -150,6 +152,18 @@ export interface Call extends CallInit {
    * list.
    */
   note(decision: UpstreamDecision): void;
+}
+
+/** Facts about an API key that a call creates or revokes; none of them proves an identity. */
+export interface ChangedKey {
+  /** Public part of the key. Default: the key has not been drawn. */
+  readonly id?: string;
+  readonly name: string;
+  readonly role: string;
+  readonly groups?: readonly string[];
+  readonly scope?: readonly string[];
+  /** When the gateway begins to refuse it. Default: never. */
+  readonly expires?: string;
 }
 
 /** How a cached answer is revalidated, and how long it may be cached; the rules are those of RFC 9111. */

@@ -1,4 +1,5 @@
-import type { Authorizer } from "../../namespace/authorizer.ts";
+import type { Authorizer, CatalogObject } from "../../namespace/authorizer.ts";
+import type { Principal } from "../../namespace/call/principal.ts";
 import { actionOf } from "../../namespace/operations/actions.ts";
 import type { Databases } from "../call/databases.ts";
 import type { Interceptor } from "../call/interceptor.ts";
@@ -9,19 +10,29 @@ import { refusal } from "./authorize.ts";
  * permission for each database. A caller that creates keys can give itself every role, so that a permission for one database does not suffice.
  */
 export function ownersOnly(authorizer: Authorizer | undefined, databases: Databases): Interceptor {
-  const named = [...databases.keys()].filter((name) => name !== undefined && name !== "");
-  const names = named.length === 0 ? [undefined] : named;
+  const objects = objectsOfOwners(databases);
   return async (call, request, next) => {
     const { principal, method } = call;
     const action = actionOf(method);
-    const isOwner = principal?.role === "owner" && principal.scope === undefined;
-    if (!isOwner) throw refusal({ database: undefined }, method.name, action, []);
-    for (const database of names) {
-      const object = { kind: "Database", database, id: [] } as const;
+    if (principal === undefined || !isOwnerOfAll(principal))
+      throw refusal({ database: undefined }, method.name, action, []);
+    for (const object of objects) {
       if (authorizer === undefined) break;
       if (!(await authorizer.allows(principal, { operation: method.name, action, object })))
-        throw refusal({ database }, method.name, action, []);
+        throw refusal(object, method.name, action, []);
     }
     return next(call, request);
   };
+}
+
+/** Whether a caller has the role of an owner for the whole gateway. */
+export function isOwnerOfAll({ role, scope }: Principal): boolean {
+  return role === "owner" && scope === undefined;
+}
+
+/** Returns the objects on each of which owners must have a permission, where something else decides than roles: all databases. */
+export function objectsOfOwners(databases: Databases): readonly CatalogObject[] {
+  const named = [...databases.keys()].filter((name) => name !== undefined && name !== "");
+  const names = named.length === 0 ? [undefined] : named;
+  return names.map((database) => ({ kind: "Database", database, id: [] }));
 }

@@ -1,4 +1,4 @@
-import type { Call } from "../../namespace/call/call.ts";
+import type { Call, ChangedKey } from "../../namespace/call/call.ts";
 import type { Principal } from "../../namespace/call/principal.ts";
 import { isRefused } from "../../namespace/call/reception.ts";
 import { errorEntry } from "../../namespace/errors.ts";
@@ -13,7 +13,7 @@ import { otherObjects } from "./other-objects.ts";
 /** Moment of a call that a line is about; only downloads have a line for their begin. */
 export type Stage = "begin" | "end";
 
-/** Most objects in a line, beside the object of the call. */
+/** Most objects in a line, beside the object of the call, and most groups and objects of a key. */
 const MAX_OBJECTS = 1_000;
 
 /**
@@ -45,12 +45,22 @@ export function auditEntry(
     member("object", isUnknown(call) ? undefined : clipped(joinIdentifier(call.id))),
     member("objects", named.length === 0 ? undefined : named),
     member("moreObjects", others.length > MAX_OBJECTS ? others.length - MAX_OBJECTS : undefined),
+    membersOfKey(call.changedKey),
     member("allowed", isAllowed(call, outcome)),
     member("outcome", outcome),
     member("code", outcome === "OK" ? undefined : errorEntry(outcome).code),
     member("ms", Math.round(ms * 1000) / 1000),
   ];
   return escapeInvisible(`{${members.join("")}}`);
+}
+
+/** Returns the member about a key that the call creates or revokes; nothing if it does neither. */
+function membersOfKey(key: ChangedKey | undefined): string {
+  if (key === undefined) return "";
+  const { id, name, role, groups = [], scope = [], expires } = key;
+  const bounded = (texts: readonly string[]) =>
+    texts.length === 0 ? undefined : texts.slice(0, MAX_OBJECTS).map(clipped);
+  return member("key", { id, name, role, groups: bounded(groups), scope: bounded(scope), expires });
 }
 
 /** Whether the gateway let a call through to its backend, or answered it itself. */
