@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { mkdir, readdir, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { create } from "@bufbuild/protobuf";
 import {
   Dictionary,
   Field,
@@ -20,14 +21,19 @@ import {
   silent,
   temporaryDirectory,
 } from "../../../../../test/fixtures/dir/directory-backend.ts";
+import { BasePathSchema } from "../../../../gen/lance/format/table_pb.ts";
 import { CreateTableMode, InsertMode } from "../../../../gen/lance/namespace/v1/data_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
+import { manifestKey } from "../../format/dataset.ts";
+import { copyMessage } from "../../format/files/copy-message.ts";
+import { buildManifestFile } from "../../format/files/manifest-file.ts";
 import { createLocalStore } from "../../format/local/local-store.ts";
 import { newStagingId } from "../../format/staging-key.ts";
 import type { ObjectStore } from "../../format/storage.ts";
 import { readTransaction } from "../../format/versions/transaction-records.ts";
 import { readVersion } from "../../format/versions/version-files.ts";
 import { createDirectoryBackend } from "../../index.ts";
+import { publishStaged } from "./staged-write.ts";
 
 const SCHEMA = new Schema([new Field("id", new Int32(), true), new Field("name", new Utf8(), true)]);
 
@@ -225,4 +231,23 @@ test("the files of a version stay where it names them when the catalog fails in 
   isDamaged = false;
   // Nobody has decided yet whether the version counts; until then it can be read.
   assert.deepEqual(idsOf(await client.query("t")), upTo(200));
+});
+
+test("staged rows do not become a table when their manifest names directories of others", async (t) => {
+  const root = await temporaryDirectory(t);
+  const client = await openClient(t, root);
+  await client.upload("createTable", "t", {}, rows(1));
+  const staging = datasetAt(root, "t");
+  await publishStaged(staging, datasetAt(root, "u"));
+  const { manifest, signature } = await readVersion(datasetAt(root, "u"));
+  // As a client with write access to the directory can change it.
+  const changed = Object.assign(copyMessage(manifest), {
+    ...{ version: manifest.version + 1n, transactionFile: "", transactionSection: 0n },
+    basePaths: [create(BasePathSchema, { id: 1, path: join(root, "data", "other.lance") })],
+  });
+  const forged = datasetAt(root, "u");
+  const bytes = buildManifestFile(new Uint8Array(), new Uint8Array(), changed, signature);
+  await forged.store.put(manifestKey(forged, changed.version, "V2"), bytes);
+  await assert.rejects(publishStaged(forged, datasetAt(root, "v")), failsWith("PermissionDenied"));
+  assert.deepEqual((await readdir(join(root, "data"))).includes("v.lance"), false);
 });

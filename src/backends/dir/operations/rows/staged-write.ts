@@ -9,6 +9,7 @@ import { engineCall } from "../../engine/failures/errors.ts";
 import { type ApplyChange, commitChange, commitFirst, prepareChange } from "../../format/changes/commit.ts";
 import { appendRows, putStagingBase, replaceRows } from "../../format/changes/staged-rows.ts";
 import { type DatasetRef, dataDirectory } from "../../format/dataset.ts";
+import { checkBasePaths } from "../../format/files/base-paths.ts";
 import type { ManifestFile } from "../../format/files/manifest-file.ts";
 import { isMissing } from "../../format/local/local-errors.ts";
 import { newStagingKey } from "../../format/staging-key.ts";
@@ -75,7 +76,7 @@ export async function withStagedRows<T>(
   try {
     if (base !== undefined) await putStagingBase(staging, base);
     const rows = await writeParts();
-    const staged = await readVersion(staging);
+    const staged = await readStaged(staging, base);
     const publish = (target: DatasetRef, commit: () => Promise<{ version: bigint }>) =>
       moveData(staging, target, async () => Number((await commit()).version));
     return await work({
@@ -142,7 +143,7 @@ export async function withStagedFile<T>(
   const path = store.uriOf(staging.root);
   try {
     await engine.create(path, file, "create");
-    const staged = await readVersion(staging);
+    const staged = await readStaged(staging);
     return await work({
       create: (target) => publishFirst(staging, staged, target),
       asNext: (target, publishNext) => publishAsNext(staging, staged, target, publishNext),
@@ -179,7 +180,19 @@ function publishAsNext(
 
 /** Makes a staged dataset the first version of another one. @throws LanceError TableAlreadyExists */
 export async function publishStaged(staging: DatasetRef, target: DatasetRef): Promise<number> {
-  return publishFirst(staging, await readVersion(staging), target);
+  return publishFirst(staging, await readStaged(staging), target);
+}
+
+/**
+ * Reads the final state of staged rows. A client with write access to the files of the table may have changed it, where
+ * the rows are staged among them.
+ *
+ * @throws LanceError PermissionDenied if it names directories of others
+ */
+async function readStaged(staging: DatasetRef, base?: ManifestFile): Promise<ManifestFile> {
+  const staged = await readVersion(staging);
+  await checkBasePaths(staging, staged.manifest, async () => base?.manifest);
+  return staged;
 }
 
 /** Makes staged rows the first version of a dataset. @throws LanceError TableAlreadyExists */
