@@ -6,6 +6,7 @@ import {
 } from "../../gen/lance/namespace/v1/data_pb.ts";
 import {
   DeclareTableRequestSchema,
+  type DeclareTableResponse,
   DeregisterTableRequestSchema,
 } from "../../gen/lance/namespace/v1/table_pb.ts";
 import type { Call } from "../../namespace/call/call.ts";
@@ -40,7 +41,8 @@ export interface CreationParts {
 }
 
 /**
- * Creates the operation that creates a table from rows: the upstream declares it, and this gateway writes its data.
+ * Creates the operations that add a table. One creates it from rows: the upstream declares it, and this gateway writes its data. The other has the
+ * upstream declare it, and refuses a place that has the data of another table.
  *
  * The first rows are checked before the declaration, and the answer follows the data. After a crash in between, the upstream has a declared
  * table, which the same call fills when it is repeated. Of several calls that fill one, exactly one succeeds.
@@ -50,7 +52,7 @@ export function createTableCreation({
   descriptions,
   opened,
   uploads,
-}: CreationParts): LanceNamespace["createTable"] {
+}: CreationParts): Pick<LanceNamespace, "createTable"> & Partial<Pick<LanceNamespace, "declareTable">> {
   const { declareTable, deregisterTable } = catalog.operations;
 
   /** Returns the table if the upstream has it. */
@@ -126,6 +128,29 @@ export function createTableCreation({
     throw await takeBack(call, placeTaken(table.id));
   }
 
+  /**
+   * Checks the place that the upstream has chosen for a declaration of a client. Where the gateway may not open the storage it serves no rows, so
+   * that nothing is to be shown.
+   *
+   * @throws LanceError, after which the upstream does not have the declaration any more
+   */
+  async function checkPlace(call: Call, answer: DeclareTableResponse, since: number): Promise<void> {
+    if (answer.location === undefined || answer.managedVersioning === true) return;
+    let place: OpenedTable | undefined;
+    let failure: unknown;
+    try {
+      place = await opened.open(call, await withAccess(call, describedTable(call.id, answer)));
+      await checkFresh(call, place, since);
+    } catch (error) {
+      failure = error;
+      if (isLanceError(error, "InvalidTableState")) throw error;
+      if (isLanceError(error, "PermissionDenied") || isLanceError(error, "Unsupported")) return;
+      throw error instanceof LanceError ? await takeBack(call, error) : error;
+    } finally {
+      place?.release(failure);
+    }
+  }
+
   /** Gives a table that the upstream has its data. */
   async function fill(
     { storage: { context }, table }: OpenedTable,
@@ -151,7 +176,7 @@ export function createTableCreation({
     });
   }
 
-  return async ({ mode, properties }, data, call) => {
+  const createTable: LanceNamespace["createTable"] = async ({ mode, properties }, data, call) => {
     const found = await find(call);
     let place: OpenedTable | undefined;
     const makePlace = async () => {
@@ -184,6 +209,20 @@ export function createTableCreation({
       place?.release(failure);
       descriptions.forget(call.id);
     }
+  };
+  if (declareTable === undefined) return { createTable };
+  return {
+    createTable,
+    async declareTable(request, call) {
+      // The upstream may repeat an earlier answer, and the table may have data by now.
+      const isRepeated = "idempotency-key" in call.headers && (await find(call)) !== undefined;
+      // An answer that passes through as the upstream wrote it does not show its location.
+      call.takes = undefined;
+      const since = performance.now();
+      const answer = await declareTable(request, call);
+      if (!request.location && !isRepeated) await checkPlace(call, answer, since);
+      return answer;
+    },
   };
 }
 

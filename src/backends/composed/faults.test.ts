@@ -321,7 +321,17 @@ describe("rows of an upstream's tables", () => {
       await refused("InvalidTableState", client.createTable({ id: ["x"], mode }, personStream(people(1))));
       await refused("TableNotFound", client.describeTable({ id: ["x"] }));
     }
+    await refused("InvalidTableState", client.declareTable({ id: ["x"] }));
+    await refused("TableNotFound", client.describeTable({ id: ["x"] }));
     assert.equal(await count(client, ["y"]), 7n);
+    // A caller who chooses the place itself, and one whose answer is repeated, know what is there.
+    await client.declareTable({ id: ["x"], location: join(path, "x.lance") });
+    assert.equal(await count(client, ["x"]), 7n);
+    const context = { "header.idempotency-key": "k1" };
+    await client.declareTable({ id: ["x"], context });
+    await client.declareTable({ id: ["z"] });
+    await client.createTable({ id: ["z"] }, personStream(people(2)));
+    assert.equal(await count(client, ["z"]), 2n);
   });
 
   test("are not reached by a writer who declares their location", async (t) => {

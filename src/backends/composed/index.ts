@@ -123,10 +123,10 @@ export function createComposedBackend(catalog: Backend, options: ComposedBackend
       await using(table, () => describeData(table.storage.context, table.table, request)),
     );
   }
-  const createFromRows = createTableCreation({ catalog, descriptions, opened, uploads: shared });
+  const creation = createTableCreation({ catalog, descriptions, opened, uploads: shared });
   const createTable: LanceNamespace["createTable"] = async (request, data, call) => {
     refuseKey(call);
-    return createFromRows(request, data, call);
+    return creation.createTable(request, data, call);
   };
   const lacksExists = { learned: false };
   const tableExists: LanceNamespace["tableExists"] = async (request, call) => {
@@ -159,7 +159,7 @@ export function createComposedBackend(catalog: Backend, options: ComposedBackend
     rootDatabases: catalog.rootDatabases,
     operations: {
       ...forgetting(
-        { ...catalog.operations, ...withCheckedLocations(catalog.operations) },
+        { ...catalog.operations, ...withCheckedLocations({ ...catalog.operations, ...creation }) },
         descriptions.forget,
       ),
       ...rowHandlers("operations", LanceNamespaceService.method),
