@@ -3,14 +3,14 @@ import type { AnyDesc } from "@bufbuild/protobuf";
 import { nestedTypes } from "@bufbuild/protobuf/reflect";
 import { createEcmaScriptPlugin, getComments, runNodeJs } from "@bufbuild/protoplugin";
 
-const PACKAGE = "lance.namespace.v1";
+const PACKAGES: ReadonlySet<string> = new Set(["lance.namespace.v1", "lance.gateway.v1"]);
 
 const plugin = createEcmaScriptPlugin({
   name: "protoc-gen-comments",
   version: "v1",
   generateTs(schema) {
     const comments = schema.files
-      .filter(({ proto }) => proto.package === PACKAGE)
+      .filter(({ proto }) => PACKAGES.has(proto.package))
       .flatMap((file) => [...nestedTypes(file)].flatMap(withMembers))
       .map((described) => [nameOf(described), textOf(described)] as const)
       .filter(([, text]) => text !== "");

@@ -9,6 +9,7 @@ import {
   type MessageInitShape,
 } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
+import { getComments } from "@bufbuild/protoplugin";
 import { Client, credentials, Metadata } from "@grpc/grpc-js";
 import { test } from "vitest";
 import { startServer } from "../../test/fixtures/server/server.ts";
@@ -19,6 +20,7 @@ import {
   type ServerReflectionResponse,
 } from "../gen/grpc/reflection/v1/reflection_pb.ts";
 import { ServerReflection as ServerReflectionAlpha } from "../gen/grpc/reflection/v1alpha/reflection_pb.ts";
+import { COMMENTS } from "../gen/lance/comments.ts";
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
 import { codecs } from "../wires/grpc/fixture.ts";
 import type { StreamRpc } from "../wires/rpc.ts";
@@ -73,6 +75,32 @@ test("both versions list the services and hand out files that make a complete re
     const registry = createFileRegistry(create(FileDescriptorSetSchema, { file: file.reverse() }));
     assert.equal(registry.getService(LANCE)?.methods.length, 54);
   }
+});
+
+test("files carry the comments of the contract, at the places where clients look for them", async () => {
+  await using server = await startServer();
+  const [answer] = await ask(server.address, [{ case: "fileContainingSymbol", value: LANCE }]);
+  assert.ok(answer?.case === "fileDescriptorResponse");
+  const files = answer.value.fileDescriptorProto.map((bytes) => fromBinary(FileDescriptorProtoSchema, bytes));
+  const registry = createFileRegistry(create(FileDescriptorSetSchema, { file: files.reverse() }));
+  const request = registry.getMessage("lance.namespace.v1.DescribeTableRequest");
+  const described = [
+    registry.getService(LANCE)?.method["describeTable"],
+    request,
+    request?.field["checkDeclared"],
+    registry.getEnum("lance.namespace.v1.Action"),
+    registry.getEnum("lance.namespace.v1.Action")?.values[1],
+  ];
+  for (const part of described) {
+    assert.ok(part !== undefined);
+    const name = "typeName" in part ? part.typeName : `${part.parent.typeName}.${part.name}`;
+    const { leading = "" } = getComments(part);
+    assert.equal(leading.replaceAll(/\s+/g, " ").trim(), COMMENTS[name]?.replaceAll(/\s+/g, " "), name);
+    for (const line of leading.trimEnd().split("\n")) assert.match(line, /^(?: \S.{0,119})?$/);
+  }
+  const own = Object.keys(COMMENTS).filter((name) => name.startsWith("lance.namespace.v1."));
+  const carried = files.flatMap(({ sourceCodeInfo }) => sourceCodeInfo?.location ?? []);
+  assert.equal(carried.length, own.length);
 });
 
 test("every kind of symbol leads to its file", async () => {
