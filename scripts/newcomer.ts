@@ -1,6 +1,7 @@
-// Does what a newcomer does in the first ten minutes, from a clone of this repository: npm start, a file dropped on the
-// console, a search, a call over gRPC, and charts that Prometheus answers. It needs git, Chromium, Go and Prometheus.
-import { execFileSync } from "node:child_process";
+// Does what a newcomer does in the first ten minutes, from a clone of this repository: npm start, a look around, a file
+// dropped on the console, a search, a call over gRPC, charts that Prometheus answers, and Ctrl-C. It checks how long a
+// start takes, how much it installs, and what it says. It needs git, Chromium, Go and Prometheus.
+import { type ExecFileSyncOptions, execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,9 +9,16 @@ import { grpcurlFolder } from "../test/clients/support/grpcurl.ts";
 import { freePort } from "../test/support/free-port.ts";
 import { importAndSearch, ROWS, TABLE } from "./newcomer/console.ts";
 import { answerQueries } from "./newcomer/prometheus.ts";
-import { startByNpm } from "./newcomer/server.ts";
+import { cleanEnvironment, startByNpm } from "./newcomer/server.ts";
 
 const LIMIT_MS = 10 * 60_000;
+/**
+ * Longest time from `npm start` to the console, in seconds, on a machine of two cores that does nothing else and has the
+ * packages in npm's cache.
+ */
+const START_SECONDS = Number(process.env["NEWCOMER_START_SECONDS"] ?? 25);
+/** Longest time from Ctrl-C to the end, in seconds, while nothing is in flight. */
+const END_SECONDS = 3;
 /** Maximum size of what a first start installs, in MiB. */
 const LIMIT_MIB = 450;
 const ROOT = join(import.meta.dirname, "..");
@@ -27,11 +35,27 @@ const address = `127.0.0.1:${await freePort()}`;
 {
   await using servers = new AsyncDisposableStack();
   const clone = join(folder, "lance-gateway");
-  await step("clone", () => run("git", "clone", "--quiet", ROOT, clone));
-  await step("npm start, until the console is there", async () => {
-    servers.use(await startByNpm(clone, address));
-  });
+  await step("clone", () => run("git", ["clone", "--quiet", ROOT, clone]));
+  const server = await step(
+    "npm start, until the console is there",
+    () => startByNpm(clone, address),
+    START_SECONDS,
+  );
+  servers.use(server);
   checkSize(join(clone, "node_modules"));
+  checkText("npm start", server.output(), [
+    /Installing what serving needs/,
+    /\d+ MB, \d+ s: installed/,
+    ...[`http://${address}/v1`, "everyone who reaches the port"],
+  ]);
+  await step("curl /", async () => {
+    const text = await (await fetch(`http://${address}/`)).text();
+    checkText("curl /", text, ["/v1", "/docs", "/console/", "/metrics"]);
+  });
+  await step("the command of the tutorials", () => {
+    const lg = ["run", "--silent", "lg", "--", "ls", "--uri", `http://${address}`];
+    run("npm", lg, { cwd: clone, env: cleanEnvironment() });
+  });
   await step("drop a file on the console, and search in its rows", () =>
     importAndSearch(`http://${address}`),
   );
@@ -41,26 +65,38 @@ const address = `127.0.0.1:${await freePort()}`;
     await answerQueries(address, folder, servers);
   });
   console.log(`a newcomer is there after ${secondsSince(started)} s`);
+  await step("Ctrl-C", () => server[Symbol.asyncDispose](), END_SECONDS);
 }
 rmSync(folder, { recursive: true });
 clearTimeout(limit);
 
-async function step(name: string, work: () => unknown): Promise<void> {
+/** Does a step, and fails if it takes longer than it may. */
+async function step<T>(name: string, work: () => T, seconds = LIMIT_MS / 1000): Promise<Awaited<T>> {
   const begun = performance.now();
-  await work();
-  console.log(`${secondsSince(begun).padStart(6)} s  ${name}`);
+  const result = await work();
+  const taken = secondsSince(begun);
+  console.log(`${taken.padStart(6)} s  ${name}`);
+  if (Number(taken) > seconds) throw new Error(`${name} took ${taken} s, more than ${seconds}`);
+  return result;
+}
+
+/** Fails when a program does not say something. */
+function checkText(name: string, text: string, expected: readonly (string | RegExp)[]): void {
+  for (const part of expected)
+    if (text.match(part instanceof RegExp ? part : RegExp.escape(part)) === null)
+      throw new Error(`${name} does not say ${part}:\n${text}`);
 }
 
 /** Fails when a first start installs more than what serving needs. */
 function checkSize(modules: string): void {
-  const mib = Number.parseInt(run("du", "--summarize", "--block-size=1M", modules), 10);
+  const mib = Number.parseInt(run("du", ["--summarize", "--block-size=1M", modules]), 10);
   console.log(`${String(mib).padStart(6)} MiB in node_modules`);
   if (mib > LIMIT_MIB) throw new Error(`a first start installs ${mib} MiB, more than ${LIMIT_MIB}`);
 }
 
 function countByGrpc(): void {
   const method = "lance.namespace.v1.LanceNamespaceService/CountTableRows";
-  const answer = run(grpcurl, "-plaintext", "-d", JSON.stringify({ id: [TABLE] }), address, method);
+  const answer = run(grpcurl, ["-plaintext", "-d", JSON.stringify({ id: [TABLE] }), address, method]);
   const { count } = JSON.parse(answer) as { count?: string };
   if (count !== String(ROWS)) throw new Error(`gRPC counts ${count} rows of ${ROWS}`);
 }
@@ -71,8 +107,12 @@ async function failOnce(): Promise<void> {
   await fetch(`http://${address}/v1/table/missing/describe`, { method: "POST", headers, body: "{}" });
 }
 
-function run(command: string, ...args: readonly string[]): string {
-  return execFileSync(command, args, { encoding: "utf8", stdio: ["ignore", "pipe", "inherit"] });
+function run(command: string, args: readonly string[], options: ExecFileSyncOptions = {}): string {
+  return execFileSync(command, args, {
+    ...options,
+    encoding: "utf8",
+    stdio: ["ignore", "pipe", "inherit"],
+  });
 }
 
 function secondsSince(moment: number): string {

@@ -5,24 +5,44 @@ import { setTimeout as sleep } from "node:timers/promises";
 /** Variables of this checkout and of npm, which a newcomer does not have. */
 const OURS = /^(npm_lifecycle|npm_package|LANCE_GATEWAY)_|^NODE_COMPILE_CACHE$/;
 
+/** Returns the environment of a newcomer. */
+export function cleanEnvironment(): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !OURS.test(name)));
+}
+
+/** A gateway that `npm start` runs. */
+export interface NpmServer extends AsyncDisposable {
+  /** Everything that it has written so far. */
+  output(): string;
+}
+
 /** Starts the gateway of a clone as the README says, and waits until it serves its console. */
-export async function startByNpm(clone: string, address: string): Promise<AsyncDisposable> {
-  const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !OURS.test(name)));
+export async function startByNpm(clone: string, address: string): Promise<NpmServer> {
   const port = new URL(`http://${address}`).port;
   const child = spawn("npm", ["start", "--", "--port", port], {
-    ...{ cwd: clone, env, stdio: ["ignore", "ignore", "inherit"] },
+    ...{ cwd: clone, env: cleanEnvironment(), stdio: ["ignore", "pipe", "pipe"] },
   });
+  let output = "";
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding("utf8").on("data", (text: string) => {
+      output += text;
+    });
   const hasConsole = async () => {
     const answer = await fetch(`http://${address}/console/`).catch(() => undefined);
     return answer?.ok === true && answer.headers.get("content-type")?.startsWith("text/html") === true;
   };
-  return runServer(child, hasConsole);
+  const server = await runServer(child, hasConsole, "SIGINT").catch((error: unknown) => {
+    process.stderr.write(output);
+    throw error;
+  });
+  return { ...server, output: () => output };
 }
 
-/** Waits until a program serves; it ends with the result, or with this process. @throws Error if it ends first */
+/** Waits until a program serves; a signal ends it with the result, or with this process. @throws Error if it ends first */
 export async function runServer(
   child: ChildProcess,
   isReady: () => Promise<boolean>,
+  signal: NodeJS.Signals = "SIGTERM",
 ): Promise<AsyncDisposable> {
   const ended = once(child, "exit");
   process.on("exit", () => child.kill());
@@ -32,7 +52,7 @@ export async function runServer(
   }
   return {
     async [Symbol.asyncDispose]() {
-      child.kill();
+      child.kill(signal);
       await ended;
     },
   };
