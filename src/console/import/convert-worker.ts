@@ -54,14 +54,29 @@ addEventListener("message", async ({ data }: MessageEvent<ConversionTask>) => {
   try {
     if (data.step === "look") tell({ kind: "seen", rows: tableToIPC(await firstRows(data), "stream") });
     else {
-      const pieces: Uint8Array<ArrayBuffer>[] = [];
-      for await (const piece of converted(data)) pieces.push(piece as Uint8Array<ArrayBuffer>);
-      tell({ kind: "done", rows: new Blob(pieces) });
+      tell({ kind: "done", rows: await collect(converted(data)) });
     }
   } catch (thrown) {
     tell({ kind: "failed", message: thrown instanceof Error ? thrown.message : String(thrown) });
   }
 });
+
+/** Bytes that the worker keeps before the browser takes them over, which may put them on a disk. */
+const KEPT_BYTES = 16 * 2 ** 20;
+
+/** Joins the pieces of a file, of which the memory of the worker has few at a time. */
+async function collect(pieces: AsyncIterable<Uint8Array>): Promise<Blob> {
+  const taken: Blob[] = [];
+  let [kept, bytes]: [Uint8Array<ArrayBuffer>[], number] = [[], 0];
+  for await (const piece of pieces) {
+    kept.push(piece as Uint8Array<ArrayBuffer>);
+    bytes += piece.byteLength;
+    if (bytes < KEPT_BYTES) continue;
+    taken.push(new Blob(kept));
+    [kept, bytes] = [[], 0];
+  }
+  return new Blob([...taken, ...kept]);
+}
 
 async function firstRows(task: ConversionTask): Promise<Table> {
   const { file, kind } = task;

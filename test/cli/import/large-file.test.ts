@@ -33,7 +33,11 @@ async function writeLarge(file: string, row: (id: number) => string, head = ""):
   return rows;
 }
 
-describe(`an import of a file of ${MEGABYTES} MB (IMPORT_MEGABYTES)`, { timeout: 600_000 }, () => {
+/** Milliseconds for each megabyte, to write, import, read and export it on a busy machine. */
+const PATIENCE_MS = 5_000;
+const timeout = Math.max(600_000, MEGABYTES * PATIENCE_MS);
+
+describe(`an import of a file of ${MEGABYTES} MB (IMPORT_MEGABYTES)`, { timeout }, () => {
   let server: DirectoryServer;
   beforeAll(async () => {
     server = await startDirectoryServer();
