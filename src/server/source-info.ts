@@ -61,7 +61,7 @@ export function sourceInfoOf(
   return create(SourceCodeInfoSchema, { location });
 }
 
-/** Breaks a paragraph into lines that begin with a space, as they stand behind the slashes of a file. */
+/** Breaks a paragraph into lines that begin with a space, as they are behind the slashes of a file. */
 function linesOf(paragraph: string): string[] {
   const lines: string[] = [];
   let line = "";

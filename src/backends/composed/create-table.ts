@@ -41,8 +41,8 @@ export interface CreationParts {
 }
 
 /**
- * Creates the operations that add a table. One creates it from rows: the upstream declares it, and this gateway writes its data. The other has the
- * upstream declare it, and refuses a place that has the data of another table.
+ * Creates the operations that add a table. CreateTable has the upstream declare it, and writes its data here. DeclareTable has the upstream declare
+ * it, and refuses a place that has the data of another table.
  *
  * The first rows are checked before the declaration, and the answer follows the data. After a crash in between, the upstream has a declared
  * table, which the same call fills when it is repeated. Of several calls that fill one, exactly one succeeds.
