@@ -96,6 +96,7 @@ export type WireOptions = Pick<
       | "consoleOidcScope"
       | "sqlPort"
       | "sqlMemoryBytes"
+      | "sqlKeptBytes"
       | "sqlThreads"
       | "sqlTimeoutMs"
       | "sqlMaxRows"

@@ -2,7 +2,7 @@ import { LanceError } from "../namespace/errors.ts";
 import { putNewest } from "../runtime/put-newest.ts";
 import type { Conversation } from "./conversation.ts";
 import type { Reshape } from "./sql-engine.ts";
-import { checkTree } from "./tree/check.ts";
+import { checkWritten } from "./tree/check.ts";
 import { type NamedTables, replaceTables } from "./tree/tables.ts";
 import { readTree, type TreeNode, writeTree } from "./tree/tree.ts";
 
@@ -80,7 +80,21 @@ async function checkStatement(
   const tree = reshape === undefined ? sent : await parse(reshape.text);
   reshape?.apply(tree, sent);
   const named = replaceTables(tree, namespacePath);
+  return { ...named, tree, text: await writeChecked(tree, conversation) };
+}
+
+/**
+ * Returns the text of a tree, which DuckDB has parsed again.
+ *
+ * @param kept names of the kept tables that the tree may have. Default: none.
+ * @throws LanceError Unsupported if the text says something else
+ */
+export async function writeChecked(
+  tree: TreeNode,
+  conversation: Conversation,
+  kept: ReadonlySet<string> = new Set(),
+): Promise<Uint8Array> {
   const { body, firstBytes } = await conversation.ask({ kind: "write" }, writeTree(tree));
-  checkTree(readTree(body.subarray(firstBytes)));
-  return { ...named, tree, text: body.slice(0, firstBytes) };
+  checkWritten(readTree(body.subarray(firstBytes)), kept);
+  return body.slice(0, firstBytes);
 }

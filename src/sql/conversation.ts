@@ -81,6 +81,7 @@ export function createConversation(
     },
     async ask(request, sent) {
       isIdle = false;
+      failure = undefined;
       await process.send(request, sent);
       const { header, body } = await replied(request);
       isIdle = true;

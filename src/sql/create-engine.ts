@@ -1,16 +1,20 @@
 import { createRequire } from "node:module";
-import type { ArrowField } from "../arrow/schema.ts";
 import { explainMissing } from "../backends/load-library.ts";
 import { LanceError } from "../namespace/errors.ts";
-import { type CheckedStatement, checkText, createCheckedStatements } from "./checked-statements.ts";
-import { columnOf, fieldsOf } from "./column-types.ts";
+import {
+  type CheckedStatement,
+  checkText,
+  createCheckedStatements,
+  writeChecked,
+} from "./checked-statements.ts";
 import { type Conversation, createConversation, type ScanPlace } from "./conversation.ts";
 import type { EngineProcess } from "./engine-process.ts";
+import { createKeptTables } from "./kept-tables.ts";
 import { boundsOf, type SqlOptions } from "./options.ts";
-import type { ScannedTable } from "./process/messages.ts";
+import { fits, type Plan, planOf } from "./plan.ts";
 import { createProcessPool } from "./process-pool.ts";
 import type { SqlCall, SqlEngine, SqlStatement, SqlTable, SqlTables } from "./sql-engine.ts";
-import { type Pushed, pushedInto } from "./tree/pushdown.ts";
+import { withKeptTables } from "./tree/kept.ts";
 import { parseWrite } from "./writes/parse-write.ts";
 import { prepareWrite } from "./writes/prepare-write.ts";
 
@@ -18,16 +22,7 @@ import { prepareWrite } from "./writes/prepare-write.ts";
 const PACKAGE = "@duckdb/node-bindings";
 
 /** Number of statements that a process keeps bound. */
-const BOUND = 16;
-
-/** A statement that processes bind under an id. It fits every call whose tables have these columns. */
-interface Plan extends Omit<CheckedStatement, "tree"> {
-  readonly id: number;
-  /** Schemas of its tables. */
-  readonly schemas: readonly Uint8Array[];
-  readonly scanned: readonly ScannedTable[];
-  readonly pushed: ReadonlyMap<number, Pushed>;
-}
+const BOUND = 64;
 
 /** A plan that a process has bound, with the schemas of its result and of its parameters. */
 interface Bound {
@@ -38,6 +33,9 @@ interface Bound {
   readonly process: EngineProcess;
 }
 
+/** Reason of reads that end with their statement. Without one, each would get an error with a stack. */
+const DONE = new LanceError("Cancelled", "the statement has ended");
+
 /** Stands before a statement whose plan is wanted. */
 const EXPLAIN = Buffer.from("EXPLAIN (FORMAT JSON) ");
 
@@ -46,6 +44,7 @@ export function createSqlEngine(options: SqlOptions = {}): SqlEngine {
   const bounds = boundsOf(options);
   const pool = createProcessPool(bounds);
   const statements = createCheckedStatements();
+  const kept = createKeptTables(bounds.keptMib * 2 ** 20);
   /** Ids of the statements that each process has bound, the oldest first. */
   const boundBy = new WeakMap<EngineProcess, number[]>();
   /** What was bound last for a statement. */
@@ -69,12 +68,13 @@ export function createSqlEngine(options: SqlOptions = {}): SqlEngine {
     const readSignal = AbortSignal.any([signal, reading.signal]);
     const conversation = createConversation(lease.process, scanPlace, readSignal, bounds.memoryMib);
     try {
+      await kept.enter(lease.process, caller, conversation);
       yield* work(conversation, lease.process, signal);
     } catch (thrown) {
       throw signal.aborted ? reasonOf(timeout, signal, bounds.timeoutMs) : thrown;
     } finally {
       signal.removeEventListener("abort", kill);
-      reading.abort();
+      reading.abort(DONE);
       lease.end(conversation.isIdle && !signal.aborted);
       await conversation.end();
     }
@@ -146,7 +146,7 @@ export function createSqlEngine(options: SqlOptions = {}): SqlEngine {
     };
   }
 
-  function run(
+  async function* run(
     { plan, process: preferred }: Bound,
     open: readonly SqlTable[],
     parameters: Uint8Array,
@@ -154,18 +154,51 @@ export function createSqlEngine(options: SqlOptions = {}): SqlEngine {
     caller: string,
     outer: AbortSignal,
   ): AsyncIterable<Uint8Array> {
-    const { id, places, pushed } = plan;
-    const scanPlace: ScanPlace = (place, columns, signal) =>
-      tables.scan(open[places[place] as number] as SqlTable, { columns, ...pushed.get(place) }, signal);
-    return withProcess(caller, outer, preferred, scanPlace, async function* (conversation, process) {
-      if (boundBy.get(process)?.includes(id) !== true) await bind(plan, conversation, process);
-      yield* conversation.run({ kind: "run", id, maxRows: bounds.maxRows }, parameters);
+    const { places, pushed, scanned } = plan;
+    const states = plan.namesRowId
+      ? []
+      : await inTime(outer, (signal) => kept.statesOf({ caller, tables, open, scanned, signal }));
+    let loading: SqlTable | undefined;
+    const scanPlace: ScanPlace = (place, columns, signal) => {
+      if (loading !== undefined) return kept.bounded(tables.scan(loading, { columns }, signal));
+      const table = open[places[place] as number] as SqlTable;
+      const rows = tables.scan(table, { columns, ...pushed.get(place) }, signal);
+      return counted(rows, (bytes) => kept.count(caller, table, bytes));
+    };
+    const whileLoading = async (table: SqlTable, load: () => Promise<number>) => {
+      loading = table;
+      try {
+        return await load();
+      } finally {
+        loading = undefined;
+      }
+    };
+    yield* withProcess(caller, outer, preferred, scanPlace, async function* (conversation, process) {
+      const reads = { caller, open, scanned };
+      const names = await kept.use(process, conversation, reads, states, whileLoading);
+      const own = names.size === 0 ? plan : await planWithKept(plan, names, conversation);
+      if (boundBy.get(process)?.includes(own.id) !== true) await bind(own, conversation, process);
+      yield* conversation.run({ kind: "run", id: own.id, maxRows: bounds.maxRows }, parameters);
     });
+  }
+
+  /** Returns the plan that reads kept tables. */
+  async function planWithKept(
+    plan: Plan,
+    names: ReadonlyMap<number, string>,
+    conversation: Conversation,
+  ): Promise<Plan> {
+    const key = JSON.stringify([...names]);
+    if (plan.kept?.names === key) return plan.kept.plan;
+    const tree = withKeptTables(plan.tree, (place) => names.get(plan.places[place] as number));
+    const text = await writeChecked(tree, conversation, new Set(names.values()));
+    plan.kept = { names: key, plan: { ...plan, id: count++, text } };
+    return plan.kept.plan;
   }
 
   /** Binds the plan of a statement as a statement of its own. Its tables are not read. */
   function explain({ plan, process }: Bound, caller: string, outer: AbortSignal): AsyncIterable<Uint8Array> {
-    const own = { ...plan, id: count++, text: Buffer.concat([EXPLAIN, plan.text]) };
+    const own: Plan = { ...plan, id: count++, text: Buffer.concat([EXPLAIN, plan.text]) };
     return withProcess(caller, outer, process, noScan, async function* (conversation, process) {
       await bind(own, conversation, process);
       yield* conversation.run({ kind: "run", id: own.id, maxRows: bounds.maxRows }, new Uint8Array());
@@ -180,46 +213,20 @@ export function createSqlEngine(options: SqlOptions = {}): SqlEngine {
   };
 }
 
-/** Whether a plan is right for tables: they have the columns that it was made for, and about as many rows. */
-function fits({ schemas, scanned }: Plan, open: readonly SqlTable[]): boolean {
-  return open.every(({ schema, rows = 0 }, i) => {
-    const { rows: planned = 0 } = scanned[i] as ScannedTable;
-    const isNear = rows <= 2 * planned && planned <= 2 * rows;
-    return isNear && Buffer.compare(schema, schemas[i] as Uint8Array) === 0;
-  });
-}
-
-function planOf({ tree, ...checked }: CheckedStatement, open: readonly SqlTable[], id: number): Plan {
-  const fields = open.map(fieldsOf);
-  return {
-    ...checked,
-    id,
-    schemas: open.map(({ schema }) => schema),
-    scanned: open.map(({ rows }, i) =>
-      scannedTable(checked.tables[i]?.text as string, fields[i] as readonly ArrowField[], rows),
-    ),
-    pushed: pushedInto(tree, (place) => fields[checked.places[place] as number] ?? []),
-  };
+/** Passes on pieces of rows, and reports their sizes. */
+async function* counted(
+  rows: AsyncIterable<Uint8Array>,
+  note: (bytes: number) => void,
+): AsyncIterable<Uint8Array> {
+  for await (const piece of rows) {
+    note(piece.byteLength);
+    yield piece;
+  }
 }
 
 const noScan: ScanPlace = () => {
   throw new LanceError("Internal", "a statement reads rows before it runs");
 };
-
-function scannedTable(name: string, fields: readonly ArrowField[], rows: number | undefined): ScannedTable {
-  const names = new Set<string>();
-  for (const field of fields) {
-    const key = field.name.toLowerCase();
-    if (names.has(key))
-      throw new LanceError(
-        "Unsupported",
-        `the columns "${field.name}" of table "${name}" differ only in case, which SQL does not tell apart`,
-      );
-    names.add(key);
-  }
-  if (fields.length === 0) throw new LanceError("Unsupported", `table "${name}" has no columns`);
-  return { name, columns: fields.map(columnOf), rows };
-}
 
 function reasonOf(timeout: AbortSignal, signal: AbortSignal, timeoutMs: number): unknown {
   if (timeout.aborted) return timedOut(timeoutMs);

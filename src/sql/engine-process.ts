@@ -46,7 +46,7 @@ export function startProcess(bounds: ProcessBounds): EngineProcess {
     ],
     { env: { TZ: "UTC" }, stdio: ["ignore", "ignore", "pipe", "pipe"], serialization: "json" },
   );
-  return new RunningProcess(child, bounds.memoryMib + OTHER_MIB);
+  return new RunningProcess(child, bounds.memoryMib + bounds.keptMib + OTHER_MIB);
 }
 
 class RunningProcess implements EngineProcess {

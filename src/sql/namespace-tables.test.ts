@@ -171,3 +171,26 @@ test.each([
     (thrown) => thrown instanceof LanceError && new RegExp(`^(?:${kind})$`).test(thrown.kind),
   );
 });
+
+test("a statement reads the version that a table had when it was prepared", async () => {
+  await namespace.createTable("grows", [{ id: 1 }]);
+  const tables = tablesOfNamespace(namespace);
+  const { signal } = new AbortController();
+  const prepared = await engine.prepare("SELECT count(*)::INTEGER AS n FROM grows", { tables, signal });
+  await namespace.insertIntoTable({ id: ["grows"] }, [{ id: 2 }]);
+  const messages: Uint8Array[] = [];
+  for await (const message of prepared.run(undefined, signal)) messages.push(message);
+  assert.equal(arrow.tableFromIPC(Buffer.concat(messages)).get(0)?.["n"], 1);
+});
+
+test("a table that takes the name of a dropped one is not read as that one, though it has its version", async () => {
+  const tables = tablesOfNamespace(namespace);
+  const sum = async () =>
+    (await runSql(engine, "SELECT sum(id)::INTEGER AS s FROM again", { tables })).get(0)?.["s"];
+  for (const id of [1, 2, 3]) {
+    await namespace.createTable("again", [{ id }]);
+    for (let i = 0; i < 4; i++) assert.equal(await sum(), id);
+    await namespace.dropTable("again");
+  }
+  await assert.rejects(sum(), { kind: "TableNotFound" });
+});

@@ -1,6 +1,6 @@
 import { formatFieldPath } from "../arrow/field-path.ts";
 import { END_OF_STREAM } from "../arrow/ipc/stream.ts";
-import { LanceError } from "../namespace/errors.ts";
+import { isLanceError, LanceError } from "../namespace/errors.ts";
 import type { SqlScan, SqlTable, SqlTableName, SqlTables } from "./sql-engine.ts";
 
 /** A table at a version or on a branch. */
@@ -8,6 +8,14 @@ interface TableState {
   readonly id: string[];
   readonly version?: bigint | undefined;
   readonly branch?: string | undefined;
+}
+
+/** Facts about a version that stays as it is. */
+interface VersionFacts {
+  readonly manifestPath: string;
+  readonly manifestSize?: bigint | undefined;
+  readonly timestampMillis?: bigint | undefined;
+  readonly eTag?: string | undefined;
 }
 
 /** Rows of a table. */
@@ -29,9 +37,13 @@ export interface ReadableNamespace {
     options: ReadOptions,
   ): Promise<unknown>;
   describeTable(
-    request: TableState,
+    request: TableState & { readonly loadDetailedMetadata: boolean },
     options: ReadOptions,
   ): Promise<{ readonly version?: bigint | undefined }>;
+  describeTableVersion(
+    request: TableState & { readonly version: bigint },
+    options: ReadOptions,
+  ): Promise<{ readonly version?: VersionFacts | undefined }>;
   countTableRows(request: TableState, options: ReadOptions): Promise<{ readonly count: bigint }>;
   queryTable(request: TableQuery, options: ReadOptions): { bytes(): AsyncIterable<Uint8Array> };
 }
@@ -60,7 +72,38 @@ export function tablesOfNamespace(namespace: ReadableNamespace, database?: strin
           { signal },
         )
         .bytes(),
+    stateOf: (table, signal) => stateOf(namespace, table, signal),
   };
+}
+
+/** Returns what tells a version of a table from that of a later one of its name, for a caller who may query it. */
+async function stateOf(
+  namespace: ReadableNamespace,
+  { path, version, branch }: SqlTable,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  if (version === undefined) return undefined;
+  const state = { id: [...path], version, branch };
+  const [facts] = await Promise.all([
+    versionFacts(namespace, state, signal),
+    readNothing(namespace, state, signal),
+  ]);
+  const { manifestPath, manifestSize, timestampMillis, eTag } = facts ?? {};
+  if (timestampMillis === undefined) return undefined;
+  return [manifestPath, manifestSize, timestampMillis, eTag].join("\n");
+}
+
+async function versionFacts(
+  namespace: ReadableNamespace,
+  state: TableState & { readonly version: bigint },
+  signal: AbortSignal,
+): Promise<VersionFacts | undefined> {
+  try {
+    return (await namespace.describeTableVersion(state, { signal })).version;
+  } catch (thrown) {
+    if (isLanceError(thrown, "Unsupported") || isLanceError(thrown, "PermissionDenied")) return undefined;
+    throw thrown;
+  }
 }
 
 async function openTable(
@@ -70,14 +113,21 @@ async function openTable(
 ): Promise<SqlTable> {
   const { version: asked, branch } = name;
   const id = [...name.path];
-  const described = await namespace.describeTable({ id, version: asked, branch }, { signal });
+  // Without the details, a description needs no version.
+  const request = { id, version: asked, branch, loadDetailedMetadata: true };
+  const described = await namespace.describeTable(request, { signal });
   const version = asked ?? described.version;
   const state = { id, version, branch };
   const [schema, rows] = await Promise.all([
-    allOf(namespace.queryTable({ ...state, filter: "false", k: 1n }, { signal }).bytes()),
+    readNothing(namespace, state, signal),
     namespace.countTableRows(state, { signal }),
   ]);
   return { ...name, version, schema: Buffer.concat([schema, END_OF_STREAM]), rows: Number(rows.count) };
+}
+
+/** Queries a table for none of its rows, and returns the stream. */
+function readNothing(namespace: ReadableNamespace, state: TableState, signal: AbortSignal) {
+  return allOf(namespace.queryTable({ ...state, filter: "false", k: 1n }, { signal }).bytes());
 }
 
 async function allOf(pieces: AsyncIterable<Uint8Array>): Promise<Uint8Array> {

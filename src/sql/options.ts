@@ -2,6 +2,8 @@
 export interface SqlOptions {
   /** Memory of a statement's engine, in MiB. It has no temporary files, so a statement that needs more is refused. Default: 512. */
   readonly memoryMib?: number | undefined;
+  /** Memory of the tables that an engine keeps between statements, in MiB, besides that of a statement; 0 keeps none. Default: 256. */
+  readonly keptMib?: number | undefined;
   /** Threads of a statement. Default: 2. */
   readonly threads?: number | undefined;
   /** How long a statement may take, its result included, in milliseconds; 0 for no limit. Default: 300,000. */
@@ -25,6 +27,7 @@ export type SqlBounds = { readonly [K in keyof Required<SqlOptions>]: number };
 export function boundsOf(options: SqlOptions): SqlBounds {
   const {
     memoryMib = 512,
+    keptMib = 256,
     threads = 2,
     timeoutMs = 300_000,
     maxRows = 10_000_000,
@@ -33,7 +36,7 @@ export function boundsOf(options: SqlOptions): SqlBounds {
     maxWaiting = 64,
   } = options;
   return {
-    ...{ memoryMib, threads, maxRows, maxRunning, maxCallerRunning, maxWaiting },
+    ...{ memoryMib, keptMib, threads, maxRows, maxRunning, maxCallerRunning, maxWaiting },
     timeoutMs: timeoutMs === 0 ? LONGEST_MS : timeoutMs,
   };
 }

@@ -26,12 +26,14 @@ const IDLE_MS = 60_000;
 /** Creates a pool whose processes start when they are needed. */
 export function createProcessPool({
   memoryMib,
+  keptMib,
   threads,
   maxRunning,
   maxCallerRunning,
   maxWaiting,
 }: SqlBounds): ProcessPool {
-  const idle: { readonly process: EngineProcess; readonly timer: NodeJS.Timeout }[] = [];
+  const idle: { readonly process: EngineProcess; readonly caller: string; readonly timer: NodeJS.Timeout }[] =
+    [];
   const leased = new Set<EngineProcess>();
   /** Begin the statements that wait. */
   const waiting = createCallerQueue<() => void>();
@@ -73,17 +75,19 @@ export function createProcessPool({
     await promise.finally(() => signal.removeEventListener("abort", abort));
   }
 
-  function processOf(preferred: EngineProcess | undefined): EngineProcess {
+  function processOf(preferred: EngineProcess | undefined, caller: string): EngineProcess {
     for (;;) {
-      const index = idle.findIndex(({ process }) => process === preferred);
+      const known = idle.findIndex(({ process }) => process === preferred);
+      // It may keep tables of the caller.
+      const index = known === -1 ? idle.findLastIndex((other) => other.caller === caller) : known;
       const [kept] = idle.splice(index === -1 ? idle.length - 1 : index, 1);
-      if (kept === undefined) return startProcess({ memoryMib, threads });
+      if (kept === undefined) return startProcess({ memoryMib, keptMib, threads });
       clearTimeout(kept.timer);
       if (!kept.process.hasEnded) return kept.process;
     }
   }
 
-  function keep(process: EngineProcess): void {
+  function keep(process: EngineProcess, caller: string): void {
     const timer = setTimeout(() => {
       idle.splice(
         idle.findIndex((other) => other.process === process),
@@ -91,7 +95,7 @@ export function createProcessPool({
       );
       process.kill();
     }, IDLE_MS).unref();
-    idle.push({ process, timer });
+    idle.push({ process, caller, timer });
   }
 
   return {
@@ -99,14 +103,14 @@ export function createProcessPool({
       signal.throwIfAborted();
       if (mayRun(caller)) enter(caller);
       else await wait(caller, signal);
-      const process = processOf(preferred);
+      const process = processOf(preferred, caller);
       leased.add(process);
       if (isClosed) process.kill();
       return {
         process,
         end(isClean) {
           if (!leased.delete(process)) return;
-          if (isClean && !process.hasEnded && !isClosed) keep(process);
+          if (isClean && !process.hasEnded && !isClosed) keep(process, caller);
           else process.kill();
           leave(caller);
         },

@@ -40,6 +40,13 @@ export interface SqlTables {
   open(name: SqlTableName, signal: AbortSignal): Promise<SqlTable>;
   /** Reads rows of an open table, as an Arrow IPC stream that is cut anywhere, and authorizes the read. */
   scan(table: SqlTable, what: SqlScan, signal: AbortSignal): AsyncIterable<Uint8Array>;
+  /**
+   * Authorizes a read of an open table, and returns what tells its rows from those of every other state of the table, and of another table that
+   * takes its name and its version. Default: nothing does, and no rows are kept.
+   *
+   * @returns undefined if nothing tells
+   */
+  stateOf?(table: SqlTable, signal: AbortSignal): Promise<string | undefined>;
 }
 
 /** Outcome of a CREATE whose name exists: an error, another object in its place, or nothing. */

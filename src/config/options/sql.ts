@@ -17,6 +17,13 @@ export const SQL_OPTIONS = {
     fallback: "512MiB",
     parse: parseSize,
   },
+  sqlKeptBytes: {
+    flag: "sql-kept-size",
+    value: "SIZE",
+    help: "Memory of the tables that an engine of SQL keeps between the statements of a caller; less than 1MiB keeps none.",
+    fallback: "256MiB",
+    parse: parseSize,
+  },
   sqlThreads: {
     flag: "sql-threads",
     value: "N",

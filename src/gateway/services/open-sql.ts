@@ -33,7 +33,13 @@ export interface OpenSql extends FlightSqlOptions {
 export type OpenSqlOptions = Partial<
   Pick<
     ServeOptions,
-    "readOnly" | "sqlMemoryBytes" | "sqlThreads" | "sqlTimeoutMs" | "sqlMaxRows" | "sqlMaxStatements"
+    | "readOnly"
+    | "sqlMemoryBytes"
+    | "sqlKeptBytes"
+    | "sqlThreads"
+    | "sqlTimeoutMs"
+    | "sqlMaxRows"
+    | "sqlMaxStatements"
   >
 >;
 
@@ -43,7 +49,7 @@ export type OpenSqlOptions = Partial<
  * @param options returns the options that hold now
  */
 export function openSql(options: () => OpenSqlOptions): OpenSql {
-  const { sqlMemoryBytes, sqlThreads, sqlTimeoutMs, sqlMaxRows, sqlMaxStatements } = options();
+  const { sqlMemoryBytes, sqlKeptBytes, sqlThreads, sqlTimeoutMs, sqlMaxRows, sqlMaxStatements } = options();
   let engine: SqlEngine | undefined;
   const load = once(async () => {
     const [{ createSqlEngine }, { tablesOfNamespace }, { writesToNamespace }] = await Promise.all([
@@ -53,6 +59,7 @@ export function openSql(options: () => OpenSqlOptions): OpenSql {
     ]);
     engine = createSqlEngine({
       memoryMib: sqlMemoryBytes && Math.max(1, Math.floor(sqlMemoryBytes / 2 ** 20)),
+      keptMib: sqlKeptBytes && Math.floor(sqlKeptBytes / 2 ** 20),
       threads: sqlThreads,
       timeoutMs: sqlTimeoutMs,
       maxRows: sqlMaxRows,

@@ -2,6 +2,7 @@
 // gateway alone. It has no credentials, no files and no network.
 import duckdb from "@duckdb/node-bindings";
 import * as arrow from "apache-arrow";
+import { KEPT_SCHEMA, SCAN_FUNCTION } from "../tree/own-names.ts";
 import type { ColumnReader } from "./column-reader.ts";
 import { readFrame, writeFrame } from "./frames.ts";
 import type { ProcessBounds, Reply, Request, StatementTables } from "./messages.ts";
@@ -16,7 +17,11 @@ const BATCH_BYTES = 4 * 1024 * 1024;
 /** Size of the mark at the end of an IPC stream. */
 const END_BYTES = 8;
 
-const { memoryMib, threads } = JSON.parse(process.argv[2] ?? "{}") as ProcessBounds;
+/** Asks for the memory of the tables that are kept, which are all that the database has. */
+const KEPT_BYTES =
+  "SELECT sum(memory_usage_bytes)::BIGINT::VARCHAR FROM duckdb_memory() WHERE tag = 'IN_MEMORY_TABLE'";
+
+const { memoryMib, keptMib, threads } = JSON.parse(process.argv[2] ?? "{}") as ProcessBounds;
 const connection = await openDatabase();
 /** Statements that are bound, by their ids. */
 const bound = new Map<number, { readonly statement: duckdb.PreparedStatement } & StatementTables>();
@@ -39,7 +44,7 @@ process.exit(0);
 async function openDatabase(): Promise<duckdb.Connection> {
   const config = duckdb.create_config();
   const settings = {
-    memory_limit: `${memoryMib}MiB`,
+    memory_limit: `${memoryMib + keptMib}MiB`,
     threads: String(threads),
     temp_directory: "",
     max_temp_directory_size: "0B",
@@ -54,6 +59,7 @@ async function openDatabase(): Promise<duckdb.Connection> {
   registerScans(opened);
   await duckdb.query(opened, "SET errors_as_json = true");
   await duckdb.query(opened, "SET TimeZone = 'UTC'");
+  await duckdb.query(opened, `CREATE SCHEMA ${KEPT_SCHEMA}`);
   await duckdb.query(opened, "SET lock_configuration = true");
   return opened;
 }
@@ -77,6 +83,17 @@ async function answer(request: Request, body: Uint8Array): Promise<void> {
       replyInParts(messageOf(resultSchema(statement)), messageOf(parameterSchema(statement)));
       break;
     }
+    case "keep": {
+      const { name, table } = request;
+      setTables({ tables: [table], places: [0] });
+      await duckdb.query(connection, `CREATE TABLE ${KEPT_SCHEMA}.${name} AS FROM ${SCAN_FUNCTION}(0)`);
+      reply({ kind: "done" }, await keptBytes());
+      break;
+    }
+    case "drop":
+      for (const name of request.names) await duckdb.query(connection, `DROP TABLE ${KEPT_SCHEMA}.${name}`);
+      reply({ kind: "done" }, await keptBytes());
+      break;
     case "run":
       await run(request.id, body, request.maxRows);
       break;
@@ -103,7 +120,16 @@ async function call(name: string, argument: Uint8Array): Promise<Uint8Array> {
     calls.get(name) ?? (await duckdb.prepare(connection, `SELECT ${name}($1::VARCHAR)::VARCHAR`));
   calls.set(name, statement);
   duckdb.bind_varchar(statement, 1, Buffer.from(argument).toString());
-  const result = await duckdb.execute_prepared(statement);
+  return textIn(await duckdb.execute_prepared(statement));
+}
+
+/** Returns the memory of the tables that are kept, in bytes as text. */
+async function keptBytes(): Promise<Uint8Array> {
+  return textIn(await duckdb.query(connection, KEPT_BYTES));
+}
+
+/** Returns the only text of a result. */
+async function textIn(result: duckdb.Result): Promise<Uint8Array> {
   const chunk = await duckdb.fetch_chunk(result);
   const reader = columnReader("text", duckdb.column_logical_type(result, 0));
   if (chunk !== null) reader.append(reader.open(duckdb.data_chunk_get_vector(chunk, 0), 1), 0, 1);

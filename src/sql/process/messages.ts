@@ -3,6 +3,8 @@ import type { SqlColumn } from "../column-types.ts";
 /** Bounds of a process, which hold for every statement that it runs. */
 export interface ProcessBounds {
   readonly memoryMib: number;
+  /** Memory of the tables that the process keeps, besides that of a statement. */
+  readonly keptMib: number;
   readonly threads: number;
 }
 
@@ -34,6 +36,10 @@ export type Request =
       /** Id of a statement that the process forgets. */
       readonly forgotten: number | undefined;
     } & StatementTables)
+  /** Keeps the rows of a table under a name; the reply's body is the memory of all tables that are kept, in bytes as text. */
+  | { readonly kind: "keep"; readonly name: string; readonly table: ScannedTable }
+  /** Drops tables that are kept; the reply is that of `keep`. */
+  | { readonly kind: "drop"; readonly names: readonly string[] }
   /** Runs what is bound under an id; the body is an IPC stream of the parameters, or empty. */
   | { readonly kind: "run"; readonly id: number; readonly maxRows: number | undefined };
 

@@ -1,7 +1,7 @@
 // The table function by which DuckDB reads the tables of a statement. Its functions run while a thread of DuckDB waits, so they wait themselves.
 import duckdb from "@duckdb/node-bindings";
 import { type RecordBatch, RecordBatchReader } from "apache-arrow";
-import { SCAN_FUNCTION } from "../tree/scan-function.ts";
+import { SCAN_FUNCTION } from "../tree/own-names.ts";
 import { readFrame, writeFrame } from "./frames.ts";
 import { logicalType } from "./logical-types.ts";
 import type { ScannedTable, ScanReply, ScanRequest, StatementTables } from "./messages.ts";

@@ -1,6 +1,6 @@
 import { LanceError } from "../../namespace/errors.ts";
 import { COLLATIONS, FUNCTIONS, TABLE_FUNCTIONS } from "./functions.ts";
-import { SCAN_FUNCTION } from "./scan-function.ts";
+import { KEPT_SCHEMA, SCAN_FUNCTION } from "./own-names.ts";
 import { isExactNumber, positionOf, type TreeNode } from "./tree.ts";
 
 /** Kinds of expressions that statements may have. */
@@ -54,18 +54,30 @@ export type ReplaceTable = (table: TreeNode) => TreeNode;
 /**
  * Checks that a statement has only what statements may have, and replaces its tables.
  *
- * @param replace Default: the tables of the statement are replaced already, and any other is refused.
  * @throws LanceError Unsupported for anything else, with its position
  */
-export function checkTree(statement: TreeNode, replace?: ReplaceTable): void {
-  new Checker(replace).visit(statement, new Set(), 0);
+export function checkTree(statement: TreeNode, replace: ReplaceTable): void {
+  new Checker(replace, new Set()).visit(statement, new Set(), 0);
+}
+
+/**
+ * Checks a statement whose tables are replaced by scans and kept tables.
+ *
+ * @param kept names of the kept tables that it may read
+ * @throws LanceError Unsupported for anything else
+ */
+export function checkWritten(statement: TreeNode, kept: ReadonlySet<string>): void {
+  new Checker(undefined, kept).visit(statement, new Set(), 0);
 }
 
 class Checker {
   readonly #replace: ReplaceTable | undefined;
+  readonly #kept: ReadonlySet<string>;
 
-  constructor(replace: ReplaceTable | undefined) {
+  /** @param replace undefined if the tables of the statement are replaced */
+  constructor(replace: ReplaceTable | undefined, kept: ReadonlySet<string>) {
     this.#replace = replace;
+    this.#kept = kept;
   }
 
   /** Checks a part, and returns what stands in its place. */
@@ -146,8 +158,10 @@ class Checker {
     const { catalog_name: catalog, schema_name: schema, table_name: name } = node;
     const isPlain = catalog === "" && schema === "" && node["at_clause"] === null;
     if (isPlain && scope.has(nameKey(String(name)))) return node;
-    if (this.#replace === undefined) throw refused("BASE_TABLE", node);
-    return this.#replace(node);
+    if (this.#replace !== undefined) return this.#replace(node);
+    const isKept = catalog === "" && schema === KEPT_SCHEMA && node["at_clause"] === null;
+    if (!isKept || !this.#kept.has(String(name))) throw refused("BASE_TABLE", node);
+    return node;
   }
 }
 

@@ -1,7 +1,7 @@
 import { LanceError } from "../../namespace/errors.ts";
 import type { SqlTableName } from "../sql-engine.ts";
 import { checkTree } from "./check.ts";
-import { SCAN_FUNCTION } from "./scan-function.ts";
+import { SCAN_FUNCTION } from "./own-names.ts";
 import { positionOf, type TreeNode } from "./tree.ts";
 
 /** A table that a statement names, once for each place that means the same table. */

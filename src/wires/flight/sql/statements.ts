@@ -13,6 +13,7 @@ import type { Statement } from "../tickets.ts";
 
 const {
   describeTable,
+  describeTableVersion,
   countTableRows,
   createTable,
   insertIntoTable,
@@ -93,6 +94,8 @@ export async function sqlCallerOf(calls: PipelineCalls, presented: Presented = {
       listNamespaces: () => calls.pass(),
       describeTable: async (request, options) =>
         (await calls.unary(describeTable, { ...request }, of(options))).response,
+      describeTableVersion: async (request, options) =>
+        (await calls.unary(describeTableVersion, { ...request }, of(options))).response,
       countTableRows: async (request, options) =>
         (await calls.unary(countTableRows, { ...request }, of(options))).response,
       queryTable: (request, options) => ({

@@ -67,3 +67,32 @@ test("a search with thousands of vectors is built a few at a time, when their tu
   await built.whole();
   assert.equal(count(), 4000);
 });
+
+test("a scan for no rows becomes one of a limit, because the engine would read the table for its condition", async () => {
+  const calls: string[] = [];
+  const query: object = new Proxy(
+    {},
+    {
+      get: (_, name) =>
+        name === "then"
+          ? undefined
+          : (...args: unknown[]) => {
+              calls.push(`${String(name)} ${args.join()}`);
+              return query;
+            },
+    },
+  );
+  const request = create(QueryTableRequestSchema, { filter: " FALSE ", k: 1n });
+  const { runs, maxRows } = await buildQuery(
+    { query: () => query } as unknown as NativeTable,
+    request,
+    SCHEMA,
+    {
+      ...{ textFields: noTextFields, maxExpansions: 0, safeFilter: async (filter) => filter },
+    },
+  );
+  for (const run of runs) await run.query();
+  assert.equal(maxRows, 0);
+  assert.ok(calls.includes("limit 0"));
+  assert.ok(!calls.some((call) => call.startsWith("onlyIf")));
+});

@@ -119,7 +119,7 @@ export interface BuiltQuery {
  */
 export async function buildQuery(
   table: NativeTable,
-  asked: QueryFields,
+  given: QueryFields,
   schema: ArrowSchema,
   {
     textFields,
@@ -133,7 +133,8 @@ export async function buildQuery(
     readonly safeFilter: (filter: string | undefined) => Promise<string | undefined>;
   },
 ): Promise<BuiltQuery> {
-  checkCounts(asked);
+  checkCounts(given);
+  const asked = matchesNothing(given) ? { ...given, filter: undefined, k: 0n } : given;
   const pace = createPace();
   // Each query of the request has the condition and the columns; they are checked once.
   const checked = { ...asked, filter: await safeFilter(await inSlices(predicateSteps(asked.filter))) };
@@ -195,6 +196,11 @@ export async function buildQuery(
     milestones: find,
   };
   return { ...built, costlyFilter };
+}
+
+/** Whether a query asks for the columns of its result alone. The engine would read the whole table for that condition. */
+function matchesNothing(request: QueryFields): boolean {
+  return !isSearch(request) && request.filter?.trim().toLowerCase() === "false";
 }
 
 function mostBatchRowsOf(steps: number): number {

@@ -32,6 +32,11 @@ export interface WideResult {
  */
 export async function smallResult(built: BuiltQuery, options: RunOptions): Promise<WholeResult> {
   const { data, call } = options;
+  if (built.maxRows === 0) {
+    // A result without rows needs no run.
+    await data.refuseMisread(built.reads);
+    return wholeOf([await emptySchema(built, data), END_OF_STREAM], ARROW_STREAM, []);
+  }
   const [run] = built.runs as readonly [Run];
   const { batches, ranked } = await data.wait(() => startRun(built, run, built.mostBatchRows, options));
   const { hidesRowId, filterAfter, skipRows, maxRows = 0 } = built;
