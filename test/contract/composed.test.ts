@@ -1,44 +1,38 @@
 import { pino } from "pino";
 import { createComposedBackend } from "../../src/backends/composed/index.ts";
-import { ROW_OPERATIONS } from "../../src/backends/composed/row-operations.ts";
-import { createDirectoryBackend } from "../../src/backends/dir/index.ts";
+import { createGrpcBackend } from "../../src/backends/grpc/index.ts";
 import { createRestBackend } from "../../src/backends/rest/index.ts";
 import type { Backend } from "../../src/namespace/lance-namespace.ts";
 import { createCaller } from "../support/caller.ts";
-import { temporaryDirectory } from "../support/directory.ts";
-import { startServer } from "../support/server.ts";
+import { startRowlessServer } from "../support/catalogs/rowless-directory.ts";
 import { contractSuite } from "./suite.ts";
 import type { Fixture } from "./world.ts";
 
 const limits = { maxUploadBytes: 2 ** 26 };
 const log = pino({ level: "silent" });
 
-/** Returns a backend without the operations on rows, and without creations. */
-function withoutRows(backend: Backend): Backend {
-  const operations = Object.fromEntries(
-    Object.entries(backend.operations).filter(
-      ([name]) => !Object.hasOwn(ROW_OPERATIONS, name) && name !== "createTable",
-    ),
-  );
-  return { ...backend, operations, extensions: {} };
-}
-
-async function open(): Promise<Fixture> {
-  const { path: root, remove } = await temporaryDirectory();
-  const upstream = await startServer(withoutRows(await createDirectoryBackend({ root, log })));
-  const rest = await createRestBackend({ uri: `http://127.0.0.1:${upstream.port}`, log });
-  const backend = createComposedBackend(rest, { log, allowedLocations: [root] });
+/** Opens a catalog without rows by a backend, and serves the rows here. */
+async function open(connect: (port: number) => Promise<Backend>): Promise<Fixture> {
+  const upstream = await startRowlessServer();
+  const catalog = await connect(upstream.port);
+  const backend = createComposedBackend(catalog, { log, allowedLocations: [upstream.root] });
   return {
     client: createCaller({ backend, limits }),
     async close() {
       await backend.close();
       await upstream.close();
-      await remove();
     },
   };
 }
 
+const capabilities = { changesProperties: false, recordsJobs: false };
+
 contractSuite("a REST catalog with rows served here", {
-  open,
-  capabilities: { changesProperties: false, recordsJobs: false },
+  open: () => open((port) => createRestBackend({ uri: `http://127.0.0.1:${port}`, log })),
+  capabilities,
+});
+
+contractSuite("a gRPC catalog with rows served here", {
+  open: () => open((port) => createGrpcBackend({ addresses: [`127.0.0.1:${port}`], log })),
+  capabilities,
 });
