@@ -10,7 +10,7 @@ import { runSql } from "./engine-fixture.ts";
 import { tablesOfNamespace } from "./namespace-tables.ts";
 import type { SqlScan, SqlTables } from "./sql-engine.ts";
 
-const engine = createSqlEngine();
+const engine = createSqlEngine({ keptMib: 0 });
 let namespace: Namespace;
 let remove: () => Promise<void>;
 let tables: SqlTables;
