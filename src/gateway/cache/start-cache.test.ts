@@ -34,8 +34,18 @@ async function start(t: TestContext, directory: string, ...flags: string[]): Pro
 /** Returns what reads an object through a cache, with a client as the engine is one. */
 async function readerThrough(cache: RunningCache, options: Readonly<Record<string, string>>) {
   const joined = joinCache(cache.access);
-  const { store } = await createS3Store("lance", await joined.engineOptions(options));
-  return { read: () => store.get(KEY), figures: joined.figures };
+  const engineOptions = await joined.engineOptions(options);
+  const { store } = await createS3Store("lance", engineOptions);
+  /** Returns the status of a read by a program that knows the access key id alone. */
+  async function readUnsigned(): Promise<number> {
+    const credential = `${engineOptions["aws_access_key_id"]}/20260101/us-east-1/s3/aws4_request`;
+    const authorization = `AWS4-HMAC-SHA256 Credential=${credential}`;
+    const url = `http://127.0.0.1:${cache.access.port}/lance/${KEY}`;
+    const answer = await fetch(url, { headers: { authorization } });
+    await answer.arrayBuffer();
+    return answer.status;
+  }
+  return { read: () => store.get(KEY), readUnsigned, figures: joined.figures };
 }
 
 test("a cache that would have no effect, or cannot be used, is refused at start", async (t) => {
@@ -75,13 +85,14 @@ test("a cache that would have no effect, or cannot be used, is refused at start"
   );
 });
 
-test("a thread that fails starts again on its port, with the ids that the engine knows", async (t) => {
+test("a thread that fails starts again on its port, for the engine and nobody else who knows its id", async (t) => {
   const s3 = await startS3Server();
   t.onTestFinished(() => s3.close());
   s3.put(KEY, Buffer.alloc(300_000, 7));
   const cache = await start(t, await temporaryDirectory(t));
-  const { read, figures } = await readerThrough(cache, s3.options);
+  const { read, readUnsigned, figures } = await readerThrough(cache, s3.options);
   assert.equal((await read())?.byteLength, 300_000);
+  assert.equal(await readUnsigned(), 200);
   await until(() => figures().bytes.written === 300_000);
   const before = threads.length;
   await threads.at(-1)?.terminate();
@@ -91,6 +102,7 @@ test("a thread that fails starts again on its port, with the ids that the engine
       () => false,
     ),
   );
+  assert.equal(await readUnsigned(), 403);
   assert.equal(threads.length, before + 1);
 });
 

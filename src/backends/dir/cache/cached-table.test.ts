@@ -125,7 +125,7 @@ test("a search after a restart reads rows and indices from the disk", async (t) 
 
 test("a table that is dropped and created again, and the rows of another writer, are read as they are", async (t) => {
   const directory = await temporaryDirectory(t);
-  const cached = await opened(t, { directory });
+  const cached = await opened(t, { checksSignatures: true, directory });
   const client = await openClient(cached);
   // It writes without the cache.
   const writer = await openClient(cached, { cache: undefined });

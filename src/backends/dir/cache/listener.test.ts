@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { request } from "node:http";
-import { test } from "vitest";
+import { test, vi } from "vitest";
 import { DATA_KEY, INDEX_KEY, startTestCache } from "../../../../test/fixtures/dir/cache.ts";
 import type { S3Request, StoredObject } from "../../../../test/support/s3-server.ts";
 import { until } from "../../../../test/support/until.ts";
@@ -114,6 +114,32 @@ test("a request without the id of this process is refused", async (t) => {
   assert.deepEqual(s3.take(), []);
 });
 
+test("a request that somebody without the secret has signed or changed is refused, also with the right id", async (t) => {
+  const { s3, send, sign } = await startTestCache(t, { checksSignatures: true });
+  s3.put(DATA_KEY, BYTES);
+  assert.equal((await send("GET", DATA_KEY, { secret: "guessed" })).status, 403);
+  const signed = await sign("GET", `${DATA_KEY}?a=1&b=%2F`);
+  const status = async (method: string, key: string, headers: Readonly<Record<string, string>>) =>
+    (await send(method, key, { signed: headers })).status;
+  assert.equal(await status("GET", `${DATA_KEY}?a=1&b=%2F`, signed), 200);
+  s3.take();
+  for (const [method, key, changed] of [
+    ["DELETE", `${DATA_KEY}?a=1&b=%2F`, {}],
+    ["GET", `${INDEX_KEY}?a=1&b=%2F`, {}],
+    ["GET", `${DATA_KEY}?a=2&b=%2F`, {}],
+    ["GET", `${DATA_KEY}?a=1&b=%2F`, { "x-amz-date": "20260101T000000Z" }],
+    ["GET", `${DATA_KEY}?a=1&b=%2F`, { host: "elsewhere" }],
+    ["GET", `${DATA_KEY}?a=1&b=%2F`, { "x-amz-content-sha256": "0" }],
+    ["GET", `${DATA_KEY}?a=1&b=%2F`, { authorization: `${signed["authorization"]}0` }],
+  ] as const)
+    assert.equal(await status(method, key, { ...signed, ...changed }), 403, JSON.stringify(changed));
+  const hour = 3_600_000;
+  vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + hour });
+  t.onTestFinished(() => void vi.useRealTimers());
+  assert.equal(await status("GET", `${DATA_KEY}?a=1&b=%2F`, signed), 403);
+  assert.deepEqual(s3.take(), []);
+});
+
 test("conditional writes, uploads in parts, copies and deletions reach the bucket, and the cache follows", async (t) => {
   const { s3, send } = await startTestCache(t, { blockBytes: 65_536 });
   const absent = { "if-none-match": "*" };
@@ -206,15 +232,14 @@ test("a read that began before a write does not bring the old bytes back", async
 });
 
 test("a reader that leaves keeps nobody else from the bytes", async (t) => {
-  const { s3, send, port, accessKeyId, failures } = await startTestCache(t);
+  const { s3, send, sign, port, failures } = await startTestCache(t);
   s3.put(DATA_KEY, BYTES);
   s3.delayMs = 50;
-  const authorization = `AWS4-HMAC-SHA256 Credential=${accessKeyId}/20260101/x/s3/aws4_request`;
   const leaving = request({
     host: "127.0.0.1",
     port,
     path: `/lance/${DATA_KEY}`,
-    headers: { authorization },
+    headers: await sign("GET", DATA_KEY),
   });
   leaving.on("error", () => {});
   leaving.end();
@@ -226,9 +251,8 @@ test("a reader that leaves keeps nobody else from the bytes", async (t) => {
 });
 
 test("an upload that breaks off makes no object", async (t) => {
-  const { s3, send, port, accessKeyId } = await startTestCache(t);
-  const authorization = `AWS4-HMAC-SHA256 Credential=${accessKeyId}/20260101/x/s3/aws4_request`;
-  const headers = { authorization, "content-length": "10000" };
+  const { s3, send, sign, port } = await startTestCache(t);
+  const headers = { ...(await sign("PUT", DATA_KEY)), "content-length": "10000" };
   const upload = request({ host: "127.0.0.1", port, method: "PUT", path: `/lance/${DATA_KEY}`, headers });
   upload.on("error", () => {});
   upload.write(BYTES.subarray(0, 5_000));

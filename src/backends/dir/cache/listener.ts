@@ -11,6 +11,7 @@ import { hasCustomerKey } from "./customer-keys.ts";
 import { parseRange } from "./ranges.ts";
 import { type CachedRead, createReadThrough, RefusedError, UncacheableError } from "./read-through.ts";
 import type { ObjectFacts } from "./record.ts";
+import { createSignatureCheck } from "./signature.ts";
 import type { Upstream, UpstreamRequest } from "./upstream.ts";
 import { noteWrites } from "./written-objects.ts";
 
@@ -24,6 +25,8 @@ export interface CacheListener extends Pick<CacheControl, "fill" | "measure"> {
 export interface ListenerOptions {
   readonly cache: BlockCache;
   readonly counters: CacheCounters;
+  /** Secret with which requests have to be signed. Default: the access key id is enough. */
+  readonly secret?: string | undefined;
   /** Returns the service of an access key id; undefined for one that this process has not drawn. */
   readonly upstreamOf: (accessKeyId: string) => Upstream | undefined;
   /** Returns the name of an object in the cache. */
@@ -50,10 +53,12 @@ export async function startListener(options: ListenerOptions): Promise<CacheList
     putNewest(names, object, name, MAX_NAMES);
     return name;
   }
+  const signerOf = options.secret === undefined ? accessKeyIdOf : createSignatureCheck(options.secret);
   const readThrough = createReadThrough(cache, counters);
 
   async function answer(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
-    const upstream = upstreamOf(accessKeyIdOf(incoming));
+    const accessKeyId = signerOf(incoming);
+    const upstream = accessKeyId === undefined ? undefined : upstreamOf(accessKeyId);
     const request = upstream && parseRequest(incoming);
     if (upstream === undefined || request === undefined) {
       incoming.resume();
@@ -224,9 +229,9 @@ const FILL_PAUSE = 8 * 2 ** 20;
 /** Conditions of reads, which the service decides. */
 const CONDITIONS = ["if-match", "if-none-match", "if-modified-since", "if-unmodified-since", "if-range"];
 
-/** Returns the access key id with which a request is signed; empty without one. */
-export function accessKeyIdOf({ headers }: IncomingMessage): string {
-  return /^AWS4-HMAC-SHA256 Credential=([^/,]+)\//.exec(headers.authorization ?? "")?.[1] ?? "";
+/** Returns the access key id with which a request is signed; undefined without one. */
+function accessKeyIdOf({ headers }: IncomingMessage): string | undefined {
+  return /^AWS4-HMAC-SHA256 Credential=([^/,]+)\//.exec(headers.authorization ?? "")?.[1];
 }
 
 /** Headers that belong to a connection or to the signature of the engine. */
