@@ -69,13 +69,14 @@ describe("signatures of Azure", () => {
 
   it("let nobody write who may not manage", async () => {
     answer(true);
-    const { issue } = await open();
+    const { issue, leastToAdd } = await open();
     const letters = async (permission: "read" | "write" | "manage") =>
       fieldsOf(await issue("t", permission))["sp"];
     assert.deepEqual(
       [await letters("read"), await letters("write"), await letters("manage")],
       ["rl", "rl", "racwdl"],
     );
+    assert.equal(leastToAdd?.("t"), "manage");
   });
 
   it("expire when they say", async () => {

@@ -79,6 +79,7 @@ export async function createSasSource(options: SasSourceOptions): Promise<Creden
   }
 
   return {
+    leastToAdd: () => "manage",
     async issue(key, permission) {
       if (key === "") throw new LanceError("InvalidInput", "a table has no directory of its own");
       const signing = await signingKey().catch((error: unknown) => {

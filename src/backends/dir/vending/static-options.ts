@@ -17,11 +17,15 @@ export interface StaticOptions {
 export function createStaticSource(all: readonly StaticOptions[]): CredentialSource {
   const rank = ({ permission }: StaticOptions) => PERMISSIONS.indexOf(permission);
   const inOrder = all.toSorted((a, b) => b.key.length - a.key.length || rank(b) - rank(a));
+  const around = (key: string) => inOrder.filter((each) => isWithin(key, each.key));
   return {
+    leastToAdd(key) {
+      const [closest, ...others] = around(key);
+      const isLeast = !others.some((each) => each.key === closest?.key && each.permission === "write");
+      return closest?.permission === "manage" && isLeast ? "manage" : "write";
+    },
     async issue(key, permission) {
-      const found = inOrder.find(
-        (each) => isWithin(key, each.key) && rank(each) <= PERMISSIONS.indexOf(permission),
-      );
+      const found = around(key).find((each) => rank(each) <= PERMISSIONS.indexOf(permission));
       return { value: found?.options ?? {}, expiresAt: Number.POSITIVE_INFINITY };
     },
   };

@@ -70,6 +70,21 @@ describe("what a vendor hands out", () => {
     assert.deepEqual(issued, ["write t", "read t"]);
   });
 
+  it("allows an external job to add files, and no more than the operator and the catalog do", async () => {
+    for (const [most, least, ofCatalog, expected] of [
+      ["manage", "write", undefined, "write t"],
+      ["manage", "manage", undefined, "manage t"],
+      ["write", "manage", undefined, "write t"],
+      ["read", "write", undefined, "read t"],
+      ["manage", "write", "read", "read t"],
+    ] as const) {
+      const { source, issued } = countingSource(() => 0);
+      const vendor = createVendor({ source: { ...source, leastToAdd: () => least }, most, now: () => 0 });
+      await vendor.vendForWork("t", ofCatalog);
+      assert.deepEqual(issued, [expected]);
+    }
+  });
+
   it("gives nothing to a caller about whom nothing has decided, unless everyone may do everything", async () => {
     assert.deepEqual(await open().vendor.vend({}, "t"), {});
     const { vendor, issued } = open({ isOpen: true, most: "write" });
@@ -173,6 +188,17 @@ describe("static options", () => {
   it("are none for a table outside of all directories, also if its name begins alike", async () => {
     for (const key of ["ab/t", "a.lance", "b"])
       assert.deepEqual((await source.issue(key, "manage")).value, {});
+  });
+
+  it("give an external job those of the closest directory that add files, with as few other permissions as there are", async () => {
+    const both = createStaticSource([entry("a", "write"), entry("a", "manage"), entry("", "manage")]);
+    const vendors = [both, source].map((each) => createVendor({ source: each, most: "manage" }));
+    const keys = ["a/t", "b/t", "a/b/t"];
+    const given = vendors.map((each) => Promise.all(keys.map((key) => each.vendForWork(key))));
+    assert.deepEqual(await Promise.all(given), [
+      [{ from: "a write" }, { from: " manage" }, { from: "a write" }],
+      [{ from: "a manage" }, {}, { from: "a/b write" }],
+    ]);
   });
 
   it("have no expiry", async () => {

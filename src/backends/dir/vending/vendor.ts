@@ -15,6 +15,8 @@ export type Permission = (typeof PERMISSIONS)[number];
 export interface CredentialSource {
   /** @throws LanceError if the credentials cannot be issued */
   issue(key: string, permission: Permission): Promise<Token<StorageOptions>>;
+  /** Returns the least permission with which credentials for a directory add files. Default: `write`. */
+  leastToAdd?(key: string): Permission;
 }
 
 /** Hands out credentials to the callers that may have them. */
@@ -27,6 +29,15 @@ export interface Vendor {
    * @throws LanceError if the credentials cannot be issued
    */
   vend(call: Pick<Call, "may">, key: string, most?: Permission): Promise<StorageOptions>;
+  /**
+   * Returns storage options with credentials for a job that runs outside of the gateway. They add files to a table, and
+   * allow more only if the source has no others.
+   *
+   * @param key key of the table's directory in its bucket
+   * @param most the most that the credentials may allow
+   * @throws LanceError if the credentials cannot be issued
+   */
+  vendForWork(key: string, most?: Permission): Promise<StorageOptions>;
 }
 
 /** Options of {@link createVendor}. */
@@ -76,16 +87,25 @@ export function createVendor(options: VendorOptions): Vendor {
     maxTokens,
     now,
   });
+  const credentials = (granted: Permission, key: string) => kept.get(JSON.stringify([granted, key]));
   return {
     async vend({ may }, key, most = "manage") {
-      const limits = [options.most, most].map((each) => PERMISSIONS.indexOf(each));
       let granted: Permission | undefined;
-      for (const permission of PERMISSIONS.slice(0, Math.min(...limits) + 1)) {
+      for (const permission of permissionsUpTo(options.most, most)) {
         const allowed = may === undefined ? isOpen : await may(permission);
         if (!allowed) break;
         granted = permission;
       }
-      return granted === undefined ? {} : kept.get(JSON.stringify([granted, key]));
+      return granted === undefined ? {} : credentials(granted, key);
+    },
+    async vendForWork(key, most = "manage") {
+      const needed = source.leastToAdd?.(key) ?? "write";
+      return credentials(permissionsUpTo(options.most, most, needed).at(-1) ?? "read", key);
     },
   };
+}
+
+/** Returns the permissions that none of some limits excludes. */
+function permissionsUpTo(...limits: readonly Permission[]): readonly Permission[] {
+  return PERMISSIONS.slice(0, Math.min(...limits.map((each) => PERMISSIONS.indexOf(each))) + 1);
 }

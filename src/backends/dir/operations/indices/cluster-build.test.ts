@@ -20,13 +20,14 @@ import { InsertMode } from "../../../../gen/lance/namespace/v1/data_pb.ts";
 import type { Call } from "../../../../namespace/call/call.ts";
 import { createDirectoryBackend, type DirectoryBackend } from "../../index.ts";
 import { openDirectory } from "../../open-directory.ts";
+import { createVendor, type Vendor } from "../../vending/vendor.ts";
 
 const IDS = Array.from({ length: 300 }, (_, id) => id);
 
 type Drive = (driver: SimulatedDriver, fixture: { backend: DirectoryBackend; job: StandInJob }) => unknown;
 
 /** Opens a directory with a table `t`, and with a cluster whose drivers do what `drive` says. */
-async function openOnCluster(t: TestContext, drive: Drive, minRows = 0) {
+async function openOnCluster(t: TestContext, drive: Drive, minRows = 0, vendor?: Vendor) {
   const root = await temporaryDirectory(t);
   let backend: DirectoryBackend | undefined;
   const ray = await startRayStandIn(t, (job) => {
@@ -37,7 +38,7 @@ async function openOnCluster(t: TestContext, drive: Drive, minRows = 0) {
     ...{ addresses: [ray.url], gatewayUrl: "http://127.0.0.1:1", minRows, workers: 2 },
     ...{ kinds: ["create_index"], pollMs: [5, 20] as const },
   };
-  const open = () => createDirectoryBackend({ root, log: silent, cluster });
+  const open = () => createDirectoryBackend({ root, log: silent, cluster, vendor });
   backend = await open();
   const client = clientOf(backend);
   t.onTestFinished(client.close);
@@ -70,6 +71,24 @@ async function madeIndex({ client, context }: Opened, column: string, indexType:
   await client.call("dropTableIndex", "t", { indexName: "made" });
   return segments;
 }
+
+test("a driver gets credentials that add files to the table, and no more", async (t) => {
+  const given: unknown[] = [];
+  const vendor = createVendor({
+    source: {
+      issue: async (key, permission) => ({ value: { key, permission }, expiresAt: Number.POSITIVE_INFINITY }),
+    },
+    most: "manage",
+  });
+  const drive: Drive = async (driver, { job }) => {
+    given.push((await driver.task()).storageOptions);
+    await driver.finish({ failure: { message: "enough", retryable: false } });
+    job.status = "FAILED";
+  };
+  const { build, root } = await openOnCluster(t, drive, 0, vendor);
+  await assert.rejects(build(), failsWith("InvalidInput"));
+  assert.deepEqual(given, [{ key: `${root}/data/t.lance`.slice(1), permission: "write" }]);
+});
 
 test("an index that a driver has built is committed by the gateway, with a job and its progress", async (t) => {
   let opened: Opened | undefined;
