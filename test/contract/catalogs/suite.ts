@@ -54,6 +54,7 @@ const OPERATIONS: readonly Operation[] = [
   "dropNamespace",
   "namespaceExists",
   "listTables",
+  "listAllTables",
   "declareTable",
   "registerTable",
   "describeTable",
@@ -279,6 +280,35 @@ export function catalogSuite(name: string, { open, capabilities }: CatalogSuiteO
       };
       const all = (await above({ limit: 0 })).names;
       assert.deepEqual((await pagesOf(above, 2, all.length + 2)).toSorted(), all.toSorted());
+    });
+
+    test("the tables of all namespaces are listed, once each, by their identifiers", async () => {
+      const first = await namespace();
+      const second = await namespace();
+      const inner = capabilities.nests ? [...first, "inner"] : await namespace();
+      if (capabilities.nests) await client().createNamespace({ id: inner });
+      const ids = [first, inner, second].flatMap((id) => [
+        [...id, "b"],
+        [...id, "a"],
+      ]);
+      for (const id of ids) await client().declareTable({ id, location: location(id) });
+      const own = (names: readonly string[], delimiter: string) =>
+        names.filter((name) =>
+          [first, second, inner].some((id) => name.startsWith(id.join(delimiter) + delimiter)),
+        );
+      const { tables: all, pageToken } = await client().listAllTables();
+      assert.ok(!pageToken);
+      assert.deepEqual(own(all, "$").toSorted(), ids.map((id) => id.join("$")).toSorted());
+      const { tables: spelled } = await client().listAllTables({ delimiter: "." });
+      assert.deepEqual(own(spelled, ".").toSorted(), ids.map((id) => id.join(".")).toSorted());
+      const pages = async (asked: { limit: number; pageToken?: string }) => {
+        const answer = await client().listAllTables(asked);
+        return { names: answer.tables, pageToken: answer.pageToken };
+      };
+      for (const limit of [1, 2, 3, all.length])
+        assert.deepEqual(await pagesOf(pages, limit, all.length + 1), all, `with pages of ${limit}`);
+      await checkForeignToken(all.length, pages);
+      await refused("Unsupported", client().listAllTables({ includeDeclared: false }));
     });
 
     test("names and locations that lead elsewhere are refused", async () => {

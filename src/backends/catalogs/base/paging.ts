@@ -1,5 +1,5 @@
 import { LanceError } from "../../../namespace/errors.ts";
-import { checkIdentifier } from "../../../namespace/identifier.ts";
+import { checkIdentifier, type Identifier } from "../../../namespace/identifier.ts";
 import { checkProgress } from "../../../namespace/page-progress.ts";
 import type { NamesPage, PageRequest } from "./catalog.ts";
 
@@ -13,10 +13,23 @@ export const MAX_NAMES = 100_000;
 const MAX_TOKEN_LENGTH = 8 * 1024;
 
 /** Place in a listing: a page of the catalog, and the last name of it that was returned. */
-interface Place {
-  readonly token: string | undefined;
-  readonly after: string | undefined;
+export interface Place {
+  readonly token?: string | undefined;
+  readonly after?: string | undefined;
 }
+
+/** A page of a catalog, without names that no identifier can have. */
+interface CatalogPage {
+  /** The catalog's token of this page. */
+  readonly token: string | undefined;
+  /** Names after the place that was asked for, in order and each once. */
+  readonly names: readonly string[];
+  /** The catalog's token of the next page. Default: there is none. */
+  readonly next: string | undefined;
+}
+
+/** Lists a page of a catalog. */
+type List = (page: PageRequest) => Promise<NamesPage>;
 
 /** A page as the contract has it. */
 export interface ListedPage {
@@ -38,40 +51,56 @@ export interface ListRequest {
  *
  * @throws LanceError InvalidInput for a token that no listing returned; ServiceUnavailable for a catalog whose pages do not end
  */
-export async function listNames(
-  list: (page: PageRequest) => Promise<NamesPage>,
-  { pageToken, limit = 0 }: ListRequest,
-): Promise<ListedPage> {
+export async function listNames(list: List, { pageToken, limit = 0 }: ListRequest): Promise<ListedPage> {
   const isLimited = limit > 0 && limit < MAX_NAMES;
   const most = isLimited ? limit : MAX_NAMES;
   const names = new Set<string>();
-  const seen = new Set<string>();
-  let { token, after } = placeOf(pageToken);
-  for (let page = 0; page < MAX_PAGES; page += 1) {
+  const size = () => (isLimited ? most - names.size : undefined);
+  for await (const { token, names: found, next } of readPages(list, placeOf(pageToken), size)) {
     const left = most - names.size;
-    const answer = await list({ token, size: isLimited ? left : undefined });
-    const rest = [...new Set(answer.names)].filter((name) => isReachable(name) && !names.has(name)).sort();
-    const start = after;
-    const fresh = start === undefined ? rest : rest.filter((name) => name > start);
-    after = undefined;
+    const fresh = found.filter((name) => !names.has(name));
     for (const name of fresh.slice(0, left)) names.add(name);
     if (fresh.length > left) return pageOf(names, { token, after: fresh[left - 1] });
-    const { next } = answer;
-    if (!next) return pageOf(names, undefined);
+    if (next !== undefined && names.size >= most) return pageOf(names, { token: next });
+  }
+  return pageOf(names, undefined);
+}
+
+/**
+ * Reads a listing from a place on, to its end.
+ *
+ * @param size number of names that the next page should have
+ * @throws LanceError ServiceUnavailable for a catalog whose pages do not end
+ */
+export async function* readPages(
+  list: List,
+  place: Place,
+  size: () => number | undefined,
+): AsyncGenerator<CatalogPage, void> {
+  const seen = new Set<string>();
+  let { token, after } = place;
+  for (let page = 0; page < MAX_PAGES; page += 1) {
+    const answer = await list({ token, size: size() });
+    const start = after;
+    const names = [...new Set(answer.names)]
+      .filter((name) => isReachable([name]) && (start === undefined || name > start))
+      .sort();
+    const next = answer.next || undefined;
     checkProgress(token, next);
-    if (seen.has(next) || next.length > MAX_TOKEN_LENGTH) throw endless();
+    if (next !== undefined && (seen.has(next) || next.length > MAX_TOKEN_LENGTH)) throw endless();
+    yield { token, names, next };
+    if (next === undefined) return;
     seen.add(next);
-    token = next;
-    if (names.size >= most) return pageOf(names, { token, after: undefined });
+    [token, after] = [next, undefined];
   }
   throw endless();
 }
 
-/** Whether an identifier can have a name, and a path can carry it. */
-function isReachable(name: string): boolean {
-  if (/[\p{Cc}/\\]/u.test(name)) return false;
+/** Whether a path can carry an identifier. */
+export function isReachable(id: Identifier): boolean {
+  if (id.some((name) => /[\p{Cc}/\\]/u.test(name))) return false;
   try {
-    checkIdentifier([name]);
+    checkIdentifier(id);
     return true;
   } catch {
     return false;
@@ -79,7 +108,7 @@ function isReachable(name: string): boolean {
 }
 
 function pageOf(names: ReadonlySet<string>, place: Place | undefined): ListedPage {
-  return { names: [...names], pageToken: place && tokenOf(place) };
+  return { names: [...names], pageToken: place && tokenOf([place]) };
 }
 
 function endless(): LanceError {
@@ -89,16 +118,29 @@ function endless(): LanceError {
   );
 }
 
-function tokenOf({ token, after }: Place): string {
-  return Buffer.from(JSON.stringify([token ?? null, after ?? null])).toString("base64url");
+/** Returns the token of a page that begins at a place, or at a path of them. */
+export function tokenOf(places: readonly Place[]): string {
+  const parts = places.flatMap(({ token, after }) => [token ?? null, after ?? null]);
+  return Buffer.from(JSON.stringify(parts)).toString("base64url");
 }
 
 function placeOf(text: string | undefined): Place {
-  if (!text) return { token: undefined, after: undefined };
-  const [token, after, ...more] = partsOf(text);
-  if (more.length > 0 || !isPart(token) || !isPart(after) || (token === null && after === null))
-    throw foreign();
-  return { token: token ?? undefined, after: after ?? undefined };
+  const [place = {}, ...more] = placesOf(text);
+  if (more.length > 0) throw foreign();
+  return place;
+}
+
+/**
+ * Returns the places of a token, none for the first page.
+ *
+ * @throws LanceError InvalidInput for a token that no listing returned
+ */
+export function placesOf(text: string | undefined): readonly Place[] {
+  if (!text) return [];
+  const parts = partsOf(text);
+  if (parts.length % 2 > 0 || parts.length === 0 || !parts.every(isPart)) throw foreign();
+  const all = parts.map((part) => part ?? undefined);
+  return all.flatMap((token, at) => (at % 2 === 0 ? { token, after: all[at + 1] } : []));
 }
 
 function partsOf(text: string): readonly unknown[] {
@@ -114,6 +156,7 @@ function isPart(value: unknown): value is string | null {
   return value === null || (typeof value === "string" && value.length <= MAX_TOKEN_LENGTH);
 }
 
-function foreign(): LanceError {
+/** Returns the error for a token that no listing returned. */
+export function foreign(): LanceError {
   return new LanceError("InvalidInput", "page_token is not the token of a page of this listing");
 }

@@ -5,6 +5,7 @@ import {
   type DescribeTableRequest,
   DescribeTableResponseSchema,
   DropTableResponseSchema,
+  ListAllTablesResponseSchema,
   ListTablesResponseSchema,
   RegisterTableMode,
   RegisterTableResponseSchema,
@@ -26,6 +27,7 @@ import type {
 import { type Checks, shown } from "./checks.ts";
 import { below, checkLocation, faultOf } from "./locations.ts";
 import { listNames } from "./paging.ts";
+import { createTableWalk } from "./walk-tables.ts";
 
 /** Context of the operations on tables. */
 export interface TableContext {
@@ -38,7 +40,13 @@ export interface TableContext {
 
 type TableOperations = Pick<
   LanceNamespace,
-  "listTables" | "describeTable" | "tableExists" | "declareTable" | "registerTable" | "deregisterTable"
+  | "listTables"
+  | "listAllTables"
+  | "describeTable"
+  | "tableExists"
+  | "declareTable"
+  | "registerTable"
+  | "deregisterTable"
 >;
 
 /** Properties and bytes that an object may have at most, because every description carries them. */
@@ -51,6 +59,7 @@ export function createTableOperations(
 ): TableOperations & Partial<Pick<LanceNamespace, "dropTable" | "renameTable">> {
   const { catalog, checks, options, describeNamespace } = context;
   const { full } = checks;
+  const walkTables = createTableWalk(catalog, options.within ?? []);
 
   /** Describes a table, whose location must be one that clients can open. */
   async function describe(call: Call, vends: boolean): Promise<CatalogTable & { readonly location: string }> {
@@ -124,6 +133,15 @@ export function createTableOperations(
         request,
       );
       return create(ListTablesResponseSchema, {
+        tables: names,
+        ...(pageToken !== undefined && { pageToken }),
+      });
+    },
+
+    async listAllTables(request, call) {
+      if (request.includeDeclared === false) throw needsRows(catalog, "which tables have data");
+      const { names, pageToken } = await walkTables(request, call);
+      return create(ListAllTablesResponseSchema, {
         tables: names,
         ...(pageToken !== undefined && { pageToken }),
       });
