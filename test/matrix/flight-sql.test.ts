@@ -181,17 +181,18 @@ describe("Flight SQL", () => {
   });
 
   test("opens the tables of a statement once for GetFlightInfo and DoGet", async () => {
-    const operations = (list: readonly string[]) => list.map((line) => JSON.parse(line)["operation"]);
+    const opens = () => lines.filter((line) => JSON.parse(line)["operation"] === "DescribeTable").length;
     lines.length = 0;
     const info = await infoOf("owner", query("SELECT max(id) FROM top"));
-    const opened = operations(lines).length;
+    assert.equal(opens(), 1);
     lines.length = 0;
     await read("owner", info);
-    assert.deepEqual(new Set(operations(lines)), new Set(["QueryTable"]));
+    assert.ok(lines.length > 0);
+    assert.equal(opens(), 0);
     lines.length = 0;
     // The ticket is enough to start over.
     await read("owner", info);
-    assert.ok(operations(lines).length > opened);
+    assert.equal(opens(), 1);
   });
 
   test("reads nothing for a caller whose rights have ended since GetFlightInfo", async () => {
