@@ -303,6 +303,16 @@ export function indexTests(world: World): void {
       await refused("InvalidInput", world.client.createTableIndex(tooFew));
     });
 
+    test("are built within the call by a gateway that keeps no jobs, whatever the client prefers", async (t) => {
+      if (world.capabilities.recordsJobs) return t.skip("a job builds them");
+      const id = await world.table();
+      const context = { "header.prefer": "respond-async" };
+      const answer = await world.client.createTableIndex({ id, context, column: "id", indexType: "BTREE" });
+      assert.equal(answer.context["header.preference-applied"], undefined);
+      assert.equal(answer.jobId, undefined);
+      assert.equal((await stats(id, "id_idx")).numIndexedRows, 5n);
+    });
+
     test("of a kind without a parameter are refused with it, so that no parameter is without effect", async () => {
       const id = await world.table();
       const others = [

@@ -3,11 +3,9 @@ import type { JobStore } from "../dir/jobs/store.ts";
 
 /** The records of jobs of a gateway that keeps none: long work runs within its call. */
 export const NO_JOB_RECORDS: JobStore = {
+  keepsJobs: false,
   async put() {
-    throw new LanceError(
-      "Unsupported",
-      "with --rows here the gateway keeps no records of jobs; leave out the header prefer, and the call waits for the work",
-    );
+    throw new LanceError("Unsupported", "with --rows here the gateway keeps no records of jobs");
   },
   finish: async () => {},
   get: async () => undefined,

@@ -10,6 +10,8 @@ import { createTakeover } from "./takeover.ts";
 
 /** Long work with ids that survive a restart. */
 export interface Jobs {
+  /** Whether work can outlive its call. Default: true. */
+  readonly keepsJobs?: boolean | undefined;
   /** Defines how jobs of a kind run; call it before {@link Jobs.start}. */
   define(kind: string, work: JobWork): void;
   /**
@@ -135,6 +137,7 @@ export function createJobs(options: JobsOptions): Jobs {
   }
 
   return {
+    keepsJobs: store.keepsJobs,
     define(kind, work) {
       kinds.set(kind, work);
     },

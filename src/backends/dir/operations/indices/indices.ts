@@ -102,7 +102,8 @@ export function createIndexOperations(
       data.release();
     }
     if ((await builds.find(plan.location, branch, plan.name)) !== undefined) throw indexExists(plan.name);
-    const patience = patienceOf(call);
+    // A preference may be ignored (RFC 7240), and LanceDB's clients get this one from the gateway.
+    const patience = jobs.keepsJobs === false ? undefined : patienceOf(call);
     if (patience === undefined && engine === "embedded") {
       await builds.reserve(plan, () =>
         jobs.runUnrecorded(call.signal, callerKey(call), () => builds.build(call.id, plan, call.signal)),
