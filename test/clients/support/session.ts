@@ -66,6 +66,8 @@ export function createSession(client: string, version: string, tell: (text: stri
 export interface WatchedClient {
   /** Returns the object, and counts calls that return a promise, also those on the objects that it hands out. */
   watch<T extends object>(target: T): T;
+  /** Number of calls so far. */
+  calls(): number;
   /** Records the result. The session calls it after its tests have passed, so that every counted call has passed. */
   end(): void;
 }
@@ -94,7 +96,7 @@ export function watchClient(client: string, version: string): WatchedClient {
     return isOwn ? watch(result) : result;
   }
 
-  return { watch, end: () => recordResult({ client, version, calls }, calls) };
+  return { watch, calls: () => calls, end: () => recordResult({ client, version, calls }, calls) };
 }
 
 /** Whether an object has methods of its own that answer with promises: data has none. */
