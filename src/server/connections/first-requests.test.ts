@@ -10,7 +10,7 @@ const PREFACE = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 function frame(type: number, length: number): Buffer {
   const bytes = Buffer.alloc(9 + length, "x");
   bytes.writeUIntBE(length, 0, 3);
-  bytes.writeUIntBE(type, 3, 2);
+  bytes.writeUInt16BE(type << 8, 3);
   bytes.writeUInt32BE(1, 5);
   return bytes;
 }
@@ -31,7 +31,12 @@ describe("countFirstRequests", () => {
 
 describe("FAREWELL", () => {
   it("tells a client to calm down", async () => {
-    await using port = createServer((socket) => void socket.on("error", () => {}).write(FAREWELL));
+    await using port = createServer((socket) => {
+      socket.on("error", () => {});
+      // The socket ends once what the client sends has been read.
+      socket.resume();
+      socket.write(FAREWELL);
+    });
     port.listen(0, "127.0.0.1");
     await once(port, "listening");
     const client = connect(`http://127.0.0.1:${(port.address() as AddressInfo).port}`);
