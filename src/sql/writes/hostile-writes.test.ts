@@ -6,7 +6,7 @@ import { createSqlEngine } from "../create-engine.ts";
 import { runSql, tablesInMemory } from "../engine-fixture.ts";
 import type { SqlWrites } from "../sql-engine.ts";
 
-const engine = createSqlEngine({ memoryMib: 128, timeoutMs: 15_000 });
+const engine = createSqlEngine({ memoryMib: 128, keptMib: 0, timeoutMs: 15_000 });
 afterAll(() => engine.close());
 
 const t = tableFromArrays({ id: Int32Array.of(1, 2, 3), s: ["a", "b", "c"] });

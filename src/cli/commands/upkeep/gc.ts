@@ -121,7 +121,7 @@ async function orphansOf(connection: ServeOptions, options: Options): Promise<Li
   const { allowedLocations: places, storageOptions } = connection;
   if (places.length === 0)
     throw new UsageError(
-      `${placeOf(connection)} does not say where its tables may be; --rows here and --allowed-location do`,
+      `this command works on a directory, and the connection is to ${placeOf(connection)}; --root or --context names a directory, or --rows here and --allowed-location say where the tables of that catalog may be`,
     );
   const { findOrphans } = await import("../../../backends/composed/find-orphans.ts");
   return withNamespace(connection, "read", async ({ namespace }) => {
