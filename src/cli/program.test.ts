@@ -22,7 +22,7 @@ describe("help", () => {
     const [help, command] = await Promise.all([printed("--help"), printed("help")]);
     assert.equal(help, command);
     assert.match(help, /\nExamples:\n {2}lance-gateway serve /);
-    assert.ok(help.split("\n").length <= 40, help);
+    assert.ok(help.trimEnd().split("\n").length <= 30, help);
     for (const name of Object.keys(COMMANDS)) assert.match(help, new RegExp(`\\b${name}\\b`));
   });
 
@@ -48,7 +48,7 @@ describe("help", () => {
   });
 
   it("names the documentation, which is there", async () => {
-    const [, path = ""] = /^Documentation:\n {2}(.+)$/m.exec(await printed("--help")) ?? [];
+    const [, path = ""] = /^Documentation: (.+)$/m.exec(await printed("--help")) ?? [];
     assert.match(await readFile(path, "utf8"), /^# Documentation$/m);
   });
 

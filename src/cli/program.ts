@@ -10,8 +10,7 @@ import { DOCUMENTATION } from "./documentation.ts";
 import { addOptions, type OptionGroup } from "./terminal/flags.ts";
 import { createHelpFormat } from "./terminal/help.ts";
 
-const DESCRIPTION =
-  "Serves the Lance Namespace API over REST, gRPC, Connect and gRPC-Web on one port, and works on its catalogs.";
+const DESCRIPTION = "Serves Lance catalogs over REST, gRPC, Connect and gRPC-Web, and works on them.";
 
 /**
  * Runs `lance-gateway` and returns its exit code. A gateway keeps serving after that, until a signal arrives.
@@ -78,7 +77,7 @@ function newProgram(): Command {
       .description(DESCRIPTION)
       .version(packageVersion(), "-v, --version", "print the version")
       .helpOption("-h, --help", "print help")
-      .addHelpText("after", `\nDocumentation:\n  ${DOCUMENTATION}`)
+      .addHelpText("after", `\nDocumentation: ${DOCUMENTATION}`)
       .commandsGroup("Shell:")
       .helpCommand("help [command]", "print help for a command")
       // Options after the name of a command are the command's: count has a --version of its own.

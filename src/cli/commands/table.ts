@@ -41,27 +41,27 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     load: async () => (await import("./server/mcp.ts")).mcp,
   },
   ls: {
-    group: "Catalog",
+    group: "Data",
     summary: "list the namespaces and tables of a namespace",
     load: async () => (await import("./objects/ls.ts")).ls,
   },
   describe: {
-    group: "Catalog",
+    group: "Data",
     summary: "describe a table or a namespace",
     load: async () => (await import("./objects/describe.ts")).describe,
   },
   create: {
-    group: "Catalog",
+    group: "Data",
     summary: "create a namespace (import creates tables)",
     load: async () => (await import("./objects/create.ts")).create,
   },
   drop: {
-    group: "Catalog",
+    group: "Data",
     summary: "remove a table with its data, or a namespace with --namespace",
     load: async () => (await import("./objects/drop.ts")).drop,
   },
   rename: {
-    group: "Catalog",
+    group: "Data",
     summary: "give a table another name, another namespace or both",
     load: async () => (await import("./objects/rename.ts")).rename,
   },
@@ -82,7 +82,7 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
   },
   import: {
     group: "Data",
-    summary: "put the rows of a file, or of standard input with -, into a table",
+    summary: "import the rows of a file, or of standard input with -",
     load: async () => (await import("./rows/import.ts")).importRows,
   },
   export: {
@@ -223,12 +223,12 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     load: async () => (await import("./server/bench.ts")).bench,
   },
   keys: {
-    group: "Security",
+    group: "Server",
     summary: "create, list and revoke API keys",
     load: async () => (await import("./server/keys.ts")).keys,
   },
   policy: {
-    group: "Security",
+    group: "Server",
     summary: "check, test and explain policies, and print those of the roles",
     load: async () => (await import("./server/policy.ts")).policy,
   },
