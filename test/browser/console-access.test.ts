@@ -1,6 +1,7 @@
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Locator } from "playwright-core";
 import { beforeAll, describe, expect, test } from "vitest";
 import { issueKey } from "../../src/auth/api-keys/issue-key.ts";
 import { rolePolicies } from "../../src/auth/cedar/roles-as-cedar.ts";
@@ -10,6 +11,12 @@ import { openPage } from "./chromium.ts";
 import { buildConsole, DESK, isTooWide, PHONE, TABLET, takePicture, violationsOf } from "./console-page.ts";
 
 beforeAll(buildConsole);
+
+/** Returns where an element ends, in pixels from the left of the page. */
+async function rightEdge(element: Locator): Promise<number> {
+  const { x, width } = (await element.boundingBox()) ?? { x: Number.NaN, width: 0 };
+  return x + width;
+}
 
 describe("keys, roles and policies in the console", () => {
   test("an owner creates and revokes keys, and asks what a caller may do; others do not see the page", async (t) => {
@@ -78,6 +85,11 @@ describe("keys, roles and policies in the console", () => {
       await page.emulateMedia({ colorScheme: scheme });
       expect(await violationsOf(page), scheme + size.width).toEqual([]);
       expect(await isTooWide(page), scheme + size.width).toBe(false);
+      const [table, button] = [
+        page.getByRole("region", { name: "API keys and their facts" }),
+        page.getByRole("button", { name: /^Revoke .* of dashboards/ }),
+      ];
+      expect(await rightEdge(button), scheme + size.width).toBeLessThanOrEqual(await rightEdge(table));
       await takePicture(page, `access-${scheme}-${size.width}`);
     }
     await page.setViewportSize(DESK);

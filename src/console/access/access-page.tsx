@@ -160,7 +160,7 @@ function KeyList({ keys, onRevoke }: KeyListProps) {
               <td>{key.role}</td>
               <td>{key.groups.join(", ") || "–"}</td>
               <td>{key.scope.join(", ") || "everything"}</td>
-              <td>{key.created && formatTime(timestampMs(key.created))}</td>
+              <td>{key.created && <Minute millis={timestampMs(key.created)} />}</td>
               <td>{key.expires === undefined ? "never" : <Expiry millis={timestampMs(key.expires)} />}</td>
               <td>
                 <code>{key.id}</code>
@@ -186,5 +186,15 @@ function KeyList({ keys, onRevoke }: KeyListProps) {
 }
 
 function Expiry({ millis }: { readonly millis: number }) {
-  return millis <= Date.now() ? <strong>expired</strong> : <span>{formatTime(millis)}</span>;
+  return millis <= Date.now() ? <strong>expired</strong> : <Minute millis={millis} />;
+}
+
+/** Shows a time to the minute, and all of it under the pointer. */
+function Minute({ millis }: { readonly millis: number }) {
+  const text = formatTime(millis);
+  return (
+    <time dateTime={new Date(millis).toISOString()} title={text}>
+      {text.replace(/:\d\d(?:\.\d+)? UTC$/, " UTC")}
+    </time>
+  );
 }

@@ -76,12 +76,12 @@ export function ActivityPage({ connection }: { connection: Connection }) {
             format={formatSeconds}
             lines={[
               {
-                name: "half take up to",
+                name: "p50",
                 values: activities.map(({ median }) => median ?? null),
                 colour: "--accent",
               },
               {
-                name: "99 % take up to",
+                name: "p99",
                 values: activities.map(({ slowest1Percent }) => slowest1Percent ?? null),
                 colour: "--second",
               },
