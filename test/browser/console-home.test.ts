@@ -24,6 +24,9 @@ describe("the first page of the console", () => {
     await ns.createNamespace({ id: ["shop"] });
     for (const name of ["orders", "order_lines", "people"])
       await ns.createTable({ id: ["shop", name] }, [{ id: 1 }]);
+    // The tree shows what another client has created once the window gets the focus.
+    await page.evaluate("dispatchEvent(new Event('focus'))");
+    await page.getByRole("treeitem", { name: "shop" }).waitFor();
     await page.getByRole("link", { name: "Tables" }).click();
     await page.getByRole("cell", { name: "300" }).waitFor();
     await page.getByText("just now").waitFor();

@@ -7,10 +7,10 @@ import { createTreeModel } from "./tree-model.ts";
 /** Names that the tree asks for at a time. */
 const PAGE_NAMES = 1000;
 
-/** Creates the model of the tree, which is drawn again when it changes. */
+/** Creates the model of the tree, which is drawn again when it changes, and read again when the window gets the focus. */
 export function useTree({ namespace }: Connection): TreeModel {
   const [, redraw] = useState(0);
-  return useMemo(() => {
+  const model = useMemo(() => {
     const lister: Lister = {
       async namespaces(id, pageToken) {
         const page = await namespace.listNamespaces({ id, pageToken, limit: PAGE_NAMES });
@@ -23,6 +23,11 @@ export function useTree({ namespace }: Connection): TreeModel {
     };
     return createTreeModel(lister, () => redraw((before) => before + 1));
   }, [namespace]);
+  useEffect(() => {
+    addEventListener("focus", model.refreshOpen);
+    return () => removeEventListener("focus", model.refreshOpen);
+  }, [model]);
+  return model;
 }
 
 interface SidebarProps {

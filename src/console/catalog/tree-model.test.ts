@@ -111,3 +111,22 @@ test("an object is revealed also before anything is loaded", async () => {
   model.reveal(["a", "b", "t"]);
   await expect.poll(() => model.rows().map(text)).toEqual(["+a", "  +b", "    t", "x"]);
 });
+
+test("what others create and drop appears when the open namespaces are read again, and the rest stays as it is", async () => {
+  const paths = ["a/b/t", "c/", "t1", "t2", "t3"];
+  const { model, calls } = catalogOf(paths);
+  await expect.poll(() => model.rows().length).toBe(5);
+  model.toggle(["a"]);
+  model.loadMore([]);
+  await expect.poll(() => model.rows().map(text)).toEqual(["+a", "  +b", "+c", "t1", "t2", "t3"]);
+  model.toggle(["a", "b"]);
+  await expect.poll(() => model.rows().map(text)).toContain("    t");
+  calls.length = 0;
+  paths.splice(0, paths.length, "a/b/t", "a/b/u", "d/", "t2", "t3", "t4", "t5");
+  model.refreshOpen();
+  expect(model.rows().map(text)).toContain("+c");
+  await expect
+    .poll(() => model.rows().map(text))
+    .toEqual(["+a", "  +b", "    t", "    u", "+d", "t2", "t3", "t4", "t5"]);
+  expect(calls.filter((call) => call.includes(" d "))).toEqual([]);
+});

@@ -52,6 +52,8 @@ export interface TreeModel {
   search(prefix: string): void;
   /** Reads a namespace again, after a change of what is in it. */
   refresh(id: Id): void;
+  /** Reads the open namespaces again, for changes that others have made. Lines stay until then, and after a failure. */
+  refreshOpen(): void;
 }
 
 /**
@@ -121,6 +123,22 @@ export function createTreeModel(lister: Lister, onChange: () => void): TreeModel
     if (!folder.isBegun) void load(folder);
   }
 
+  /** Lists a namespace again, as far as it is here; the namespaces in it keep their state. */
+  async function reread(folder: Folder): Promise<void> {
+    const { next, tables } = folder;
+    const fresh = folderOf(folder.id);
+    for (let part = fresh.next; part !== undefined; part = fresh.next) {
+      if (part.token !== undefined && part.of === "tables" && fresh.tables.length >= tables.length) break;
+      add(fresh, part.of, await lister[part.of](folder.id, part.token));
+    }
+    // It was loaded in between.
+    if (folder.next !== next) return;
+    const known = new Map(folder.folders.map((child) => [last(child.id), child]));
+    const folders = fresh.folders.map((child) => known.get(last(child.id)) ?? child);
+    Object.assign(folder, { folders, tables: fresh.tables, next: fresh.next });
+    changed();
+  }
+
   void load(root);
   return {
     rows() {
@@ -147,6 +165,12 @@ export function createTreeModel(lister: Lister, onChange: () => void): TreeModel
       prefix = text.trim().toLowerCase();
       for (const folder of openFolders(root)) if (isWanted(folder)) void load(folder);
       changed();
+    },
+    refreshOpen() {
+      const listed = [...openFolders(root)].filter(
+        ({ isLoading, error }) => !isLoading && error === undefined,
+      );
+      for (const folder of listed) void reread(folder).catch(() => {});
     },
     refresh(id) {
       const folder = find(id);
