@@ -90,6 +90,7 @@ export function createConversation(
     async *run(request, sent) {
       // A result that failed, or that nobody reads, leaves the engine in an unknown state.
       isIdle = false;
+      failure = undefined;
       await process.send(request, sent);
       for (;;) {
         const { header, body } = await replied(request);

@@ -135,6 +135,23 @@ test("drops the table that is used least recently when a further one does not fi
   }
 });
 
+test("a statement that fails beside a table that is too large to be kept fails with its own error", async () => {
+  const tight = createSqlEngine({ keptMib: 1 });
+  try {
+    const { tables } = watchedTable(
+      tableFromArrays({ id: Int32Array.of(1, 2), name: ["x".repeat(2 ** 20), "y".repeat(2 ** 20)] }),
+    );
+    const sql = "SELECT max(name)::INTEGER AS n FROM t";
+    for (let i = 0; i < 4; i++)
+      await assert.rejects(first(sql, tables, "ada", tight), {
+        kind: "InvalidInput",
+        message: /Could not convert/,
+      });
+  } finally {
+    await tight.close();
+  }
+});
+
 test("keeps no table that turns out to be too large, and reads it for each statement", async () => {
   const tight = createSqlEngine({ keptMib: 1 });
   try {
