@@ -1,4 +1,5 @@
 import { type ArrowField, decodeSchema } from "../arrow/schema.ts";
+import { LanceError } from "../namespace/errors.ts";
 
 /** Type of a column in DuckDB: a name of its types, and what belongs to it. It is sent to the process as JSON. */
 export type SqlType =
@@ -52,6 +53,23 @@ const PLACEHOLDER: SqlType = { id: "VARCHAR" };
 export function fieldsOf({ schema }: { readonly schema: Uint8Array }): readonly ArrowField[] {
   const view = new DataView(schema.buffer, schema.byteOffset);
   return decodeSchema(schema.subarray(8, 8 + view.getUint32(4, true))).fields;
+}
+
+/**
+ * Returns the fields of a table by their names in lower case.
+ *
+ * @param table name for errors
+ * @throws LanceError Unsupported for names that differ only in case
+ */
+export function fieldsByName(fields: readonly ArrowField[], table: string): ReadonlyMap<string, ArrowField> {
+  const byName = new Map<string, ArrowField>();
+  for (const field of fields)
+    if (byName.size === byName.set(field.name.toLowerCase(), field).size)
+      throw new LanceError(
+        "Unsupported",
+        `the columns "${field.name}" of table "${table}" differ only in case, which SQL does not tell apart`,
+      );
+  return byName;
 }
 
 /** Returns the column of DuckDB for a field of Arrow. */

@@ -1,7 +1,7 @@
 import type { ArrowField } from "../arrow/schema.ts";
 import { LanceError } from "../namespace/errors.ts";
 import type { CheckedStatement } from "./checked-statements.ts";
-import { columnOf, fieldsOf } from "./column-types.ts";
+import { columnOf, fieldsByName, fieldsOf } from "./column-types.ts";
 import type { ScannedTable } from "./process/messages.ts";
 import type { SqlTable } from "./sql-engine.ts";
 import { namesRowId } from "./tree/kept.ts";
@@ -45,16 +45,7 @@ export function planOf(checked: CheckedStatement, open: readonly SqlTable[], id:
 }
 
 function scannedTable(name: string, fields: readonly ArrowField[], rows: number | undefined): ScannedTable {
-  const names = new Set<string>();
-  for (const field of fields) {
-    const key = field.name.toLowerCase();
-    if (names.has(key))
-      throw new LanceError(
-        "Unsupported",
-        `the columns "${field.name}" of table "${name}" differ only in case, which SQL does not tell apart`,
-      );
-    names.add(key);
-  }
+  fieldsByName(fields, name);
   if (fields.length === 0) throw new LanceError("Unsupported", `table "${name}" has no columns`);
   return { name, columns: fields.map(columnOf), rows };
 }

@@ -40,7 +40,11 @@ function operandOf(
   if (operator === "||" && type.name === "utf8") return expressionOf(node, field, columnNamed);
   if (!ARITHMETIC.has(operator) || (type.name !== "int" && type.name !== "float")) return undefined;
   const column = columnIn(node, columnNamed);
-  if (column !== undefined) return isSameType(column.field, field) ? column.text : undefined;
+  if (column !== undefined) {
+    if (!isSameType(column.field, field)) return undefined;
+    // The engine's numbers of 64 bits and less would begin again past their range; these fail there.
+    return type.name === "int" ? `cast(${column.text} as decimal(38, 0))` : column.text;
+  }
   // A constant of a narrower type would make the operation one of that type in one language, and not in the other.
   if (type.name === "float" && type.bits !== 64) return undefined;
   const isValue = node["class"] === "CONSTANT" && (node["value"] as TreeNode)["is_null"] !== true;

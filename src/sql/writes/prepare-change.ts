@@ -1,7 +1,7 @@
 import { formatFieldPath } from "../../arrow/field-path.ts";
 import type { ArrowField } from "../../arrow/schema.ts";
 import { LanceError } from "../../namespace/errors.ts";
-import { columnOf, fieldsOf } from "../column-types.ts";
+import { columnOf, fieldsByName, fieldsOf } from "../column-types.ts";
 import type { RowChanges, SqlCall, SqlStatement, SqlTableName } from "../sql-engine.ts";
 import { type ColumnNamed, exactFilterOf } from "../tree/filters.ts";
 import { nullsText } from "../tree/fit-columns.ts";
@@ -33,14 +33,12 @@ interface Computed {
  * @throws LanceError Unsupported, when it runs, for a condition or a value that may have another one, with its position
  */
 export async function prepareChange(
-  { kind, alias, query }: ChangeStatement,
+  { kind, target, alias, query }: ChangeStatement,
   name: SqlTableName,
   prepareQuery: PrepareQuery,
   call: SqlCall,
 ): Promise<PreparedWrite> {
-  const columns = new Map(
-    fieldsOf(await call.tables.open(name, call.signal)).map((field) => [field.name.toLowerCase(), field]),
-  );
+  const columns = fieldsByName(fieldsOf(await call.tables.open(name, call.signal)), target.text);
   const columnNamed: ColumnNamed = (names) => {
     const [column = "", table = alias, ...others] = names.map((each) => each.toLowerCase()).reverse();
     return others.length === 0 && table.toLowerCase() === alias.toLowerCase()

@@ -1,6 +1,6 @@
 import type { ArrowField } from "../../arrow/schema.ts";
 import { isLanceError, LanceError } from "../../namespace/errors.ts";
-import { columnOf, fieldsOf } from "../column-types.ts";
+import { columnOf, fieldsByName, fieldsOf } from "../column-types.ts";
 import type { SqlCall, SqlStatement, SqlTableName, SqlWrites } from "../sql-engine.ts";
 import { fittingText, nullsText, putQuery, requireNulls } from "../tree/fit-columns.ts";
 import { pathOf } from "../tree/tables.ts";
@@ -90,8 +90,9 @@ function insertedFields(
   fields: readonly ArrowField[],
   names: readonly string[] = fields.map(({ name }) => name),
 ): readonly ArrowField[] {
+  const byName = fieldsByName(fields, text);
   return names.map((name) => {
-    const field = fields.find((each) => each.name.toLowerCase() === name.toLowerCase());
+    const field = byName.get(name.toLowerCase());
     if (field === undefined) throw new LanceError("InvalidInput", `table "${text}" has no column "${name}"`);
     return field;
   });

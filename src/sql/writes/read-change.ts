@@ -33,6 +33,10 @@ export function readChange({ node }: TreeNode, kind: "update" | "delete"): Chang
       "Unsupported",
       `${kind.toUpperCase()} reads no other table${positionOf(source as TreeNode)}`,
     );
+  const [only, ...others] = list as readonly TreeNode[];
+  // What follows the table is a condition or nothing.
+  if (kind === "delete" && (only?.["class"] !== "CONSTANT" || only["alias"] !== "" || others.length > 0))
+    throw new LanceError("InvalidInput", "DELETE has no WHERE behind its table, but something else");
   return {
     assignments: kind === "delete" ? [] : (list as readonly TreeNode[]).map(readAssignment),
     condition: condition === null ? undefined : (condition as TreeNode),

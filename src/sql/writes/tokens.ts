@@ -11,8 +11,14 @@ export interface Token {
   readonly end: number;
 }
 
-const SPACE = /[ \t\n\r\f\v]+|--[^\n\r]*/y;
-const WORD = /[A-Za-z_\u0080-\u{10ffff}][\w$\u0080-\u{10ffff}]*/uy;
+/** DuckDB takes some spaces of Unicode for spaces, and all other characters that are not of ASCII for letters. */
+const UNICODE_SPACES = "\\u00a0\\u2000-\\u200b\\u202f\\u205f\\u2060\\u3000\\ufeff";
+const SPACE = new RegExp(`[ \\t\\n\\r\\f\\v${UNICODE_SPACES}]+|--[^\\n\\r]*`, "y");
+const WORD = new RegExp(
+  `[[A-Za-z_\\u0080-\\u{10ffff}]--[${UNICODE_SPACES}]][[\\w$\\u0080-\\u{10ffff}]--[${UNICODE_SPACES}]]*`,
+  "vy",
+);
+const INVISIBLE = /[\p{White_Space}\p{Cc}\p{Cf}]/u;
 const QUOTED = /"(?:[^"]|"")+"/y;
 const NUMBER = /\d+/y;
 const MARK = /[().,;[\]=<>*]/y;
@@ -92,6 +98,12 @@ export class TokenReader {
     for (const [kind, pattern] of Object.entries(kinds) as [keyof typeof kinds, RegExp][]) {
       const found = rest(pattern);
       if (found === undefined) continue;
+      // It would make another word of a keyword without a trace, and so a condition of a name.
+      if (kind === "word" && INVISIBLE.test(found))
+        throw new LanceError(
+          "InvalidInput",
+          `the statement does not parse at position ${positionAt(this.#statement, start)}: a word without quotes has an invisible character`,
+        );
       const text = kind === "quoted" ? found.slice(1, -1).replaceAll('""', '"') : found;
       return { kind, text, start, end: start + found.length };
     }

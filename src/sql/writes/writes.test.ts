@@ -231,6 +231,55 @@ test.each([
   assert.deepEqual(await rowsOf("FROM people ORDER BY id"), before);
 });
 
+test.each([..."\u00a0\u2003\u200b\u3000\ufeff"])(
+  "takes the space %j of Unicode for a space, as DuckDB does",
+  async (space) => {
+    await sql("CREATE OR REPLACE TABLE flags AS SELECT 1 AS id, true AS flag UNION ALL SELECT 2, false");
+    assert.equal(await sql(`DELETE${space}FROM flags${space}WHERE${space}flag`), 1n);
+    assert.deepEqual(await rowsOf("SELECT id FROM flags"), [[2]]);
+  },
+);
+
+test.each([..."\u0085\u00ad\u200c\u200d\u200e\u2028"])(
+  "refuses the invisible character %j in a keyword",
+  async (character) => {
+    await sql("CREATE OR REPLACE TABLE flags AS SELECT true AS flag");
+    await assert.rejects(
+      sql(`DELETE FROM flags WHERE${character}flag`),
+      refused("InvalidInput", /at position 19: .*invisible character/),
+    );
+    assert.deepEqual(await rowsOf("FROM flags"), [[true]]);
+  },
+);
+
+test.each(["a + a", "a * a", "b + b", "b * b", "c + c", "c - d", "e * e"])(
+  "a value of columns past the range of its column changes nothing: %s",
+  async (value) => {
+    await sql(
+      `CREATE OR REPLACE TABLE numbers AS SELECT 2000000000::INTEGER AS a, 9223372036854775807::BIGINT AS b, 200::UTINYINT AS c,
+        201::UTINYINT AS d, 18446744073709551615::UBIGINT AS e`,
+    );
+    const before = await rowsOf("FROM numbers");
+    await assert.rejects(sql(`UPDATE numbers SET ${value[0]} = ${value}`), /out of range|overflow/i);
+    assert.deepEqual(await rowsOf("FROM numbers"), before);
+    assert.equal(await sql("UPDATE numbers SET d = d - c, b = b - b"), 1n);
+    assert.deepEqual(await rowsOf("SELECT b::INTEGER, d FROM numbers"), [[0, 1]]);
+  },
+);
+
+test("changes no table whose columns differ only in case", async () => {
+  const column = arrow.vectorFromArray([1, 2], new arrow.Int32());
+  await namespace.createTable({ id: ["cases"] }, new arrow.Table({ id: column, ID: column, x: column }));
+  const statements = [
+    "UPDATE cases SET x = 9 WHERE id = 1",
+    "DELETE FROM cases WHERE id = 1",
+    "INSERT INTO cases VALUES (1, 2, 3)",
+  ];
+  for (const statement of statements)
+    await assert.rejects(sql(statement), refused("Unsupported", /"ID" of table "cases" differ only in case/));
+  assert.equal((await namespace.countTableRows({ id: ["cases"] })).count, 2n);
+});
+
 test("creates tables from queries, keeps or replaces those that exist, and drops them", async () => {
   assert.equal(await sql("CREATE TABLE team.old AS (SELECT id, half FROM people WHERE id < 3)"), 2n);
   assert.equal(await sql("CREATE TABLE IF NOT EXISTS team.old AS SELECT 1 AS other"), 0n);
