@@ -112,12 +112,12 @@ export function createReadOperations(
           data.release();
         }
       }
-      const early = await openEarly(context, call, reference);
+      const early = openEarly(context, call, reference);
       const count = await readEarly(early, () => openGuarded(context, call, reference), countIn);
       return create(CountTableRowsResponseSchema, { count: BigInt(count) });
     },
     async *queryTable(request, call) {
-      const early = await openEarly(context, call, request);
+      const early = openEarly(context, call, request);
       const open = () => openGuarded(context, call, request);
       const { first, messages } = await readEarly(
         early,

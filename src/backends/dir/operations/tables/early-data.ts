@@ -6,7 +6,7 @@ import { isMain, type Reference } from "./open-data.ts";
 
 /** Data of a table at its last known place and version. */
 export interface EarlyData {
-  readonly data: Guarded;
+  readonly data: Promise<Guarded>;
   /**
    * Whether the place and the version are the newest ones; if not, nothing that was read may be answered.
    *
@@ -21,11 +21,7 @@ export interface EarlyData {
  *
  * @returns undefined for a table that is not open, has just changed, or is on a disk
  */
-export async function openEarly(
-  context: DataContext,
-  call: Call,
-  reference: Reference,
-): Promise<EarlyData | undefined> {
+export function openEarly(context: DataContext, call: Call, reference: Reference): EarlyData | undefined {
   const { engine, tables } = context;
   if (reference.version !== undefined || !isMain(reference.branch)) return undefined;
   const table = tables.lastFound?.(call.id);
@@ -36,7 +32,10 @@ export async function openEarly(
     ([{ path }, isSame]) => isSame && path === table.path,
   );
   isNewest.catch(() => {});
-  return { data: await guardOpened(context, call, reference, { table, lease }), isNewest };
+  const data = guardOpened(context, call, reference, { table, lease });
+  // It matters only if the place and the version are the newest ones: the table may have been dropped.
+  data.catch(() => {});
+  return { data, isNewest };
 }
 
 /**
@@ -53,7 +52,7 @@ export async function readEarly<T>(
   discard: (result: T) => void = () => {},
 ): Promise<T> {
   if (early !== undefined) {
-    const [result, isNewest] = await Promise.allSettled([read(early.data), early.isNewest]);
+    const [result, isNewest] = await Promise.allSettled([early.data.then(read), early.isNewest]);
     if (isNewest.status === "fulfilled" && isNewest.value) {
       if (result.status === "fulfilled") return result.value;
       throw result.reason;
