@@ -12,6 +12,11 @@ test.each([
   ["UPDATE t SET a = 1", "changes"],
   ["-- all of them\n/* really * */ DELETE FROM t", "changes"],
   ["\n drop table t", "changes"],
+  ["/* a /* b */ */ INSERT INTO t VALUES (1)", "adds"],
+  ["-- a\rDELETE FROM t", "changes"],
+  ["\u200bDROP\u00a0TABLE t", "changes"],
+  ["CREATE/* */OR -- \n REPLACE TABLE t AS SELECT 1", "changes"],
+  ["/* DROP TABLE t", "reads"],
   ["DROPS", "reads"],
   ["", "reads"],
 ] as const)("%s: %s", (statement, effect) => {
