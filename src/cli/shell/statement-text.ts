@@ -8,7 +8,7 @@ export interface Split {
 
 /** Starts of what may have a semicolon inside, each with its end. */
 const OPENERS =
-  /'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*(?:\n|$)|\$([A-Za-z_]\w*)?\$[\s\S]*?\$\1\$|\/\*[\s\S]*?\*\/|;|['"]|\/\*|\$(?:[A-Za-z_]\w*)?\$/g;
+  /(?<![\w$])[eE]'(?:[^'\\]|''|\\[\s\S])*'|(?<![\w$])[eE]'|'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n\r]*(?:[\n\r]|$)|\$([A-Za-z_]\w*)?\$[\s\S]*?\$\1\$|;|['"]|\/\*|\$(?:[A-Za-z_]\w*)?\$/g;
 
 /** Splits a text at the semicolons that end statements: those outside of texts, names in quotes and comments. */
 export function splitStatements(text: string): Split {
@@ -22,10 +22,25 @@ export function splitStatements(text: string): Split {
       if (statement !== "") statements.push(statement);
       from = OPENERS.lastIndex;
     }
-    // A quote or a comment that is not closed yet.
-    if (["'", '"', "/*"].includes(part) || /^\$\w*\$$/.test(part)) break;
+    if (part === "/*") {
+      const end = endOfComment(text, found.index);
+      if (end === undefined) break;
+      OPENERS.lastIndex = end;
+    }
+    // A quote that is not closed yet.
+    if (["'", '"', "E'"].includes(part.toUpperCase()) || /^\$\w*\$$/.test(part)) break;
   }
   return { statements, rest: text.slice(from) };
+}
+
+/** Returns the place behind a comment, which may have others in it; undefined if it is not closed yet. */
+function endOfComment(text: string, start: number): number | undefined {
+  let depth = 0;
+  for (const { 0: mark, index } of text.slice(start).matchAll(/\/\*|\*\//g)) {
+    depth += mark === "/*" ? 1 : -1;
+    if (depth === 0) return start + index + mark.length;
+  }
+  return undefined;
 }
 
 /** Whether a text has nothing but spaces and comments. */
