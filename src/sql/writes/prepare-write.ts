@@ -75,6 +75,7 @@ async function prepareInsert(
     async run(parameters, writes, { tables, signal }) {
       let count = 0;
       const each = (await rowsOf(parameters)).map((row) => rows.run(row, signal, tables));
+      if (each.length === 0) return 0n;
       const stream = countedStream(joined(each), (added) => {
         count += added;
       });

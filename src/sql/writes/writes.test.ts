@@ -85,23 +85,27 @@ test("inserts rows of parameters", async () => {
 
 test("inserts a row for each row of parameters, all or none", async () => {
   const statement = "INSERT INTO people (id, name) VALUES ($1, 'p' || $1)";
-  const insert = (ids: readonly unknown[]) =>
+  const insertRows = (parameters: Uint8Array) =>
     runSql(engine, statement, {
       tables: tablesOfNamespace(namespace),
       writes: writesToNamespace(namespace),
-      parameters: arrow.tableToIPC(
-        new arrow.Table({
-          id: arrow.vectorFromArray(ids, typeof ids[0] === "string" ? new arrow.Utf8() : new arrow.Int32()),
-        }),
-        "stream",
-      ),
+      parameters,
     });
+  const insert = (ids: readonly unknown[]) => {
+    const type = typeof ids[0] === "string" ? new arrow.Utf8() : new arrow.Int32();
+    return insertRows(arrow.tableToIPC(new arrow.Table({ id: arrow.vectorFromArray(ids, type) }), "stream"));
+  };
   assert.equal((await insert([7, 8, 9])).get(0)?.["Count"], 3n);
   assert.deepEqual(await rowsOf("SELECT name FROM people WHERE id > 6 ORDER BY id"), [
     ["p7"],
     ["p8"],
     ["p9"],
   ]);
+  const none = arrow.tableToIPC(
+    new arrow.Table({ id: arrow.vectorFromArray([], new arrow.Int32()) }),
+    "stream",
+  );
+  assert.equal((await insertRows(none)).get(0)?.["Count"], 0n);
   await assert.rejects(insert(["10", "x"]), refused("InvalidInput", /Could not convert/));
   assert.deepEqual(await rowsOf("SELECT count(*)::INTEGER FROM people"), [[7]]);
 });
