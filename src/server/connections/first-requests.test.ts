@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { connect } from "node:http2";
 import { type AddressInfo, createServer } from "node:net";
 import { describe, it } from "vitest";
-import { countFirstRequests, FAREWELL } from "./first-requests.ts";
+import { countFirstResets, FAREWELL } from "./first-requests.ts";
 
 const PREFACE = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /** Returns a frame on the first stream. */
@@ -16,16 +16,16 @@ function frame(type: number, length: number): Buffer {
 }
 const bytesOf = (...frames: Buffer[]) => Buffer.concat([Buffer.from(PREFACE), ...frames]);
 
-describe("countFirstRequests", () => {
-  it("counts frames of headers among others", () => {
-    const bytes = bytesOf(frame(4, 6), frame(1, 40), frame(0, 5), frame(1, 0), frame(3, 4));
-    assert.equal(countFirstRequests(bytes), 2);
+describe("countFirstResets", () => {
+  it("counts resets among other frames", () => {
+    const bytes = bytesOf(frame(4, 6), frame(1, 40), frame(3, 4), frame(1, 0), frame(0, 5), frame(3, 4));
+    assert.equal(countFirstResets(bytes), 2);
   });
 
   it("takes bytes that end within a frame, or are none", () => {
-    const bytes = bytesOf(frame(4, 0), frame(1, 40));
-    for (let end = 0; end < bytes.length; end++) assert.ok(countFirstRequests(bytes.subarray(0, end)) <= 1);
-    assert.equal(countFirstRequests(Buffer.alloc(0)), 0);
+    const bytes = bytesOf(frame(4, 0), frame(3, 4));
+    for (let end = 0; end < bytes.length; end++) assert.ok(countFirstResets(bytes.subarray(0, end)) <= 1);
+    assert.equal(countFirstResets(Buffer.alloc(0)), 0);
   });
 });
 

@@ -1,13 +1,16 @@
 const PREFACE_BYTES = 24;
 const FRAME_HEAD_BYTES = 9;
-/** Type of the frame with which a request begins. */
-const HEADERS = 1;
+/** Type of the frame that resets a request. */
+const RST_STREAM = 3;
 
-/** Returns how many requests the first bytes of an HTTP/2 connection begin. */
-export function countFirstRequests(bytes: Buffer): number {
+/**
+ * Returns how many requests the first bytes of an HTTP/2 connection reset. Those that are open are bounded, and Node refuses others without a
+ * stream, but each reset lets it create one more.
+ */
+export function countFirstResets(bytes: Buffer): number {
   let count = 0;
   for (let at = PREFACE_BYTES; at + FRAME_HEAD_BYTES <= bytes.length; ) {
-    if (bytes[at + 3] === HEADERS) count += 1;
+    if (bytes[at + 3] === RST_STREAM) count += 1;
     at += FRAME_HEAD_BYTES + bytes.readUIntBE(at, 3);
   }
   return count;

@@ -17,7 +17,7 @@ import {
   type SessionIdleness,
 } from "./client-silence.ts";
 import { drainSession, LONGEST_ROUND_TRIP_MS } from "./drain-session.ts";
-import { countFirstRequests, FAREWELL } from "./first-requests.ts";
+import { countFirstResets, FAREWELL } from "./first-requests.ts";
 import { createReadingTurns } from "./reading-turns.ts";
 import type { ResetAllowances } from "./reset-allowance.ts";
 import type { UnreadBytes } from "./unread-bytes.ts";
@@ -104,11 +104,8 @@ const SUSPECTS = { pauseMs: 100, most: 16 } as const;
 /** Time to end a stream of a connection that has ended, in milliseconds. */
 const STREAM_END_MS = 0.05;
 
-/** Number of streams beyond the maximum that node refuses before it ends a connection. */
-const MOST_REFUSED = 100;
-
-/** The first bytes of a connection begin more requests than node would take before it ended the connection. */
-class FirstRequestsFlood extends Error {
+/** The first bytes of a connection reset more requests than its client may reset at once. */
+class FirstResetsFlood extends Error {
   readonly code = "ERR_HTTP2_ERROR";
 }
 
@@ -147,10 +144,9 @@ export function createHttp2Sessions(options: Http2SessionsOptions): Http2Session
   function begin(socket: Socket): void {
     const { peer } = peerOf(socket);
     const allowance = resets.of(peer);
-    const most = maxConcurrentStreams + MOST_REFUSED + allowance.streamResetBurst;
-    if (countFirstRequests(joinPieces(socket)) > most) {
+    if (countFirstResets(joinPieces(socket)) > allowance.streamResetBurst) {
       resets.noteBroken(peer);
-      onBroken(new FirstRequestsFlood());
+      onBroken(new FirstResetsFlood());
       socket.end(FAREWELL, () => socket.destroy());
       return;
     }
