@@ -12,8 +12,12 @@ import { createTakeover } from "./takeover.ts";
 export interface Jobs {
   /** Whether work can outlive its call. Default: true. */
   readonly keepsJobs?: boolean | undefined;
-  /** Defines how jobs of a kind run; call it before {@link Jobs.start}. */
-  define(kind: string, work: JobWork): void;
+  /**
+   * Defines how jobs of a kind run; call it before {@link Jobs.start}.
+   *
+   * @param runsHere whether this process can run them; otherwise it takes over only those that were cancelled, to end them. Default: true
+   */
+  define(kind: string, work: JobWork, runsHere?: boolean): void;
   /**
    * Begins to renew the leases of the jobs that this process runs.
    *
@@ -83,6 +87,8 @@ export function createJobs(options: JobsOptions): Jobs {
   };
   const lessee = createLessee(leaseMs);
   const kinds = new Map<string, JobWork>();
+  /** Kinds of jobs that only other processes of the catalog can run. */
+  const elsewhere = new Set<string>();
   const running = createRunningJobs({ ...options, store, lessee, kinds });
   const timers: NodeJS.Timeout[] = [];
   const chores = new Set<Promise<unknown>>();
@@ -103,7 +109,8 @@ export function createJobs(options: JobsOptions): Jobs {
 
   const sweep = createTakeover({
     ...{ store, clock, lessee, leaseMs, retryMs, running },
-    isKnown: (kind) => kinds.has(kind),
+    mayTake: async ({ id, kind }) =>
+      kinds.has(kind) && (!elsewhere.has(kind) || (await store.isCancelRequested(id))),
     open: listOpen,
     isClosing: () => closing,
   });
@@ -138,8 +145,9 @@ export function createJobs(options: JobsOptions): Jobs {
 
   return {
     keepsJobs: store.keepsJobs,
-    define(kind, work) {
+    define(kind, work, runsHere = true) {
       kinds.set(kind, work);
+      if (!runsHere) elsewhere.add(kind);
     },
     start(takesOver = true) {
       const sweepNext = () => {

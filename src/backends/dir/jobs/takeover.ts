@@ -18,8 +18,8 @@ export interface TakeoverOptions extends Pick<JobsOptions, "store" | "clock"> {
   /** Pause since the last start of a job whose process has died, in milliseconds. */
   readonly retryMs: number;
   readonly running: RunningJobs;
-  /** Whether this process has the work of a kind. */
-  readonly isKnown: (kind: string) => boolean;
+  /** Whether this process has the work of a job. */
+  readonly mayTake: (job: Job) => Promise<boolean>;
   /** Returns the jobs that have not ended. */
   readonly open: () => Promise<readonly Job[]>;
   /** Whether the process ends, so that it takes nothing over. */
@@ -31,13 +31,14 @@ export interface TakeoverOptions extends Pick<JobsOptions, "store" | "clock"> {
  * looks must not overlap.
  */
 export function createTakeover(options: TakeoverOptions): () => Promise<void> {
-  const { store, clock, lessee, leaseMs, retryMs, running, isKnown, open, isClosing } = options;
+  const { store, clock, lessee, leaseMs, retryMs, running, mayTake, open, isClosing } = options;
   const silence = createSilence(clock);
 
   async function sweep(): Promise<void> {
     for (const job of await open()) {
       if (isClosing()) return;
-      if (running.has(job.id) || !isKnown(job.kind) || !(await isFree(job)) || (await rests(job))) continue;
+      if (running.has(job.id) || !(await mayTake(job)) || !(await isFree(job)) || (await rests(job)))
+        continue;
       const attempts = await claim(job);
       if (attempts === undefined) continue;
       // The job may have been finished, including its claims, since it was listed.

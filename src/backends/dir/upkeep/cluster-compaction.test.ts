@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { cp } from "node:fs/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { type TestContext, test } from "vitest";
 import {
   clientOf,
@@ -120,4 +121,33 @@ test("a command leaves a compaction to a gateway, whose driver commits nothing e
   assert.deepEqual(await compacting, { fragmentsRemoved: 6, fragmentsAdded: 1 });
   assert.deepEqual(refusals.map(failsWith("InvalidInput")), [true]);
   assert.deepEqual([await ids(), await fragments()], [IDS, 1n]);
+}, 60_000);
+
+test("a gateway without a cluster leaves a compaction to one that has it, and ends one that was cancelled", async (t) => {
+  const { root, cluster } = await openOnCluster(t, async (driver, place) => {
+    await driver.task();
+    await changeAside(t, driver, place, compact);
+    await driver.finish({ result: { fragments_removed: 6, fragments_added: 1 } });
+  });
+  const { context, close } = await openDirectory({ root, log: silent });
+  t.onTestFinished(close);
+  const open = async () => (await context.jobs.open()).length;
+  const without = async () => {
+    const gateway = await createDirectoryBackend({ root, log: silent });
+    t.onTestFinished(gateway.close);
+  };
+  await assert.rejects(compactElsewhere(context, TABLE, 0), failsWith("ServiceUnavailable"));
+  assert.equal(await open(), 1);
+  await without();
+  await until(async () => (await open()) === 0);
+  const compacting = compactElsewhere(context, TABLE, 60_000);
+  compacting.catch(() => {});
+  await until(async () => (await open()) === 1);
+  await without();
+  // It looks for such jobs at once.
+  await sleep(500);
+  assert.equal(await open(), 1);
+  const next = await createDirectoryBackend({ root, log: silent, cluster });
+  t.onTestFinished(next.close);
+  assert.deepEqual(await compacting, { fragmentsRemoved: 6, fragmentsAdded: 1 });
 }, 60_000);

@@ -10,6 +10,7 @@ import { chooseEngine } from "../../jobs/engine/choose-engine.ts";
 import { runOn } from "../../jobs/engine/job-engine.ts";
 import type { Job, JobFacts } from "../../jobs/job.ts";
 import { type CheckCommit, requireCluster } from "../../jobs/ray/cluster.ts";
+import type { JobWork } from "../../jobs/running-jobs.ts";
 import type { CatalogDataContext, EngineContext, JobContext } from "../context.ts";
 import { duringWork } from "../tables/long-work.ts";
 import { datasetOf } from "../tables/open-data.ts";
@@ -38,7 +39,7 @@ export function defineClusterCompaction(context: Context): void {
   const { cluster, gate, jobs } = context;
   cluster?.describe(COMPACT_TABLE, async () => ({}));
   cluster?.allowCommits(COMPACT_TABLE, whyNoCompaction);
-  jobs.define(COMPACT_TABLE, (job, signal) => {
+  const work: JobWork = (job, signal) => {
     const { engine, alone } = requireCluster(cluster);
     const compact = async (table: FoundTable) => {
       const dataset = datasetOf(context, table);
@@ -56,10 +57,12 @@ export function defineClusterCompaction(context: Context): void {
       return { fragmentsRemoved, fragmentsAdded };
     };
     const place = placeOf(job);
-    const work = () =>
-      duringWork(context, place, (table) => gate.passSlowly(table.path, () => compact(table)));
-    return alone(place.location, work);
-  });
+    return alone(place.location, () =>
+      duringWork(context, place, (table) => gate.passSlowly(table.path, () => compact(table))),
+    );
+  };
+  // A command leaves such jobs to whichever gateway of the catalog has a cluster.
+  jobs.define(COMPACT_TABLE, work, cluster !== undefined);
 }
 
 /** The operations of which a compaction consists. */
@@ -129,8 +132,9 @@ export async function compactElsewhere(
   const until = performance.now() + waitMs;
   for (;;) {
     const job = await jobs.get(id);
-    if (job?.finishedAt !== undefined) return resultOf(job);
-    if (job?.state === "queued" && performance.now() >= until) {
+    if (job === undefined) throw new LanceError("ServiceUnavailable", "the record of the compaction is gone");
+    if (job.finishedAt !== undefined) return resultOf(job);
+    if (job.state === "queued" && performance.now() >= until) {
       await jobs.cancel(id);
       const text = "no gateway of the catalog has begun the compaction; one with --job-engine ray has to run";
       throw new LanceError("ServiceUnavailable", text);
