@@ -12,9 +12,12 @@ import { idsOf, rows } from "../../../../test/fixtures/dir/rows.ts";
 import { startRayStandIn } from "../../../../test/fixtures/ray/ray-stand-in.ts";
 import { type SimulatedDriver, simulateDriver } from "../../../../test/fixtures/ray/simulated-driver.ts";
 import { until } from "../../../../test/support/until.ts";
+import type { Manifest } from "../../../gen/lance/format/table_pb.ts";
 import { manifestName } from "../format/dataset.ts";
+import { copyMessage } from "../format/files/copy-message.ts";
+import { buildManifestFile, readSection } from "../format/files/manifest-file.ts";
 import { createLocalStore } from "../format/local/local-store.ts";
-import { latestVersion } from "../format/versions/version-files.ts";
+import { latestVersion, readVersion } from "../format/versions/version-files.ts";
 import { createDirectoryBackend, type DirectoryBackend } from "../index.ts";
 import { openDirectory } from "../open-directory.ts";
 import { compactElsewhere } from "../operations/jobs/cluster-compaction.ts";
@@ -80,6 +83,33 @@ async function compact(root: string): Promise<void> {
   await close();
 }
 
+/** Returns a compaction whose last version has something else changed, too. */
+function forged(change: (manifest: Manifest) => void): (copy: string) => Promise<void> {
+  return async (copy) => {
+    await compact(copy);
+    const store = createLocalStore();
+    const dataset = { store, root: store.keyOf(`${copy}/data/t.lance`) };
+    const file = await readVersion(dataset);
+    const transaction = await readSection(file, file.manifest.transactionSection ?? 0n);
+    const changed = Object.assign(copyMessage(file.manifest), {
+      ...{ indexSection: undefined, transactionSection: 0n },
+    });
+    change(changed);
+    const bytes = buildManifestFile(new Uint8Array(), transaction, changed, file.signature);
+    await dataset.store.put(file.key, bytes);
+  };
+}
+
+const FORGERIES = [
+  append,
+  forged(({ fields }) => {
+    for (const field of fields) field.name += "2";
+  }),
+  forged(({ config }) => {
+    config["lance.auto_cleanup.interval"] = "1";
+  }),
+];
+
 async function append(root: string): Promise<void> {
   const client = clientOf(await createDirectoryBackend({ root, log: silent }));
   await client.upload("insertIntoTable", "t", {}, rows([7]));
@@ -106,7 +136,8 @@ test("a command leaves a compaction to a gateway, whose driver commits nothing e
   const refusals: unknown[] = [];
   const { root, ids, fragments, cluster } = await openOnCluster(t, async (driver, place) => {
     await driver.task();
-    await changeAside(t, driver, place, append).catch((error: unknown) => refusals.push(error));
+    for (const forge of FORGERIES)
+      await changeAside(t, driver, place, forge).catch((error: unknown) => refusals.push(error));
     await changeAside(t, driver, place, compact);
     await driver.finish({ result: { fragments_removed: 6, fragments_added: 1 } });
   });
@@ -119,7 +150,10 @@ test("a command leaves a compaction to a gateway, whose driver commits nothing e
   const next = await createDirectoryBackend({ root, log: silent, cluster });
   t.onTestFinished(next.close);
   assert.deepEqual(await compacting, { fragmentsRemoved: 6, fragmentsAdded: 1 });
-  assert.deepEqual(refusals.map(failsWith("InvalidInput")), [true]);
+  assert.deepEqual(
+    refusals.map(failsWith("InvalidInput")),
+    FORGERIES.map(() => true),
+  );
   assert.deepEqual([await ids(), await fragments()], [IDS, 1n]);
 }, 60_000);
 

@@ -1,4 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { isDeepStrictEqual } from "node:util";
+import type { Manifest } from "../../../../gen/lance/format/table_pb.ts";
 import { type ErrorName, LanceError } from "../../../../namespace/errors.ts";
 import type { FoundTable, WorkPlace } from "../../data/table-source.ts";
 import { findUnsafe } from "../../engine/workarounds/misread-lists/misread-pages.ts";
@@ -71,8 +73,34 @@ const OPERATIONS: ReadonlySet<string | undefined> = new Set(["reserveFragments",
 const whyNoCompaction: CheckCommit = ({ before, next, operation }) => {
   if (!OPERATIONS.has(operation.case)) return `a compaction makes no ${operation.case ?? "unknown change"}`;
   const [old, own] = [before, next].map((manifest) => (manifest ? countRows(manifest).rows : 0n));
-  return old === own ? undefined : `a compaction keeps ${old} rows, and it has ${own}`;
+  if (old !== own) return `a compaction keeps ${old} rows, and it has ${own}`;
+  const changed = Object.entries(KEPT).find(
+    ([, partOf]) => before !== undefined && !isDeepStrictEqual(partOf(before), partOf(next)),
+  );
+  return changed && `a compaction keeps the ${changed[0]} of the table`;
 };
+
+/** Parts of a version that a compaction leaves as they are. Versions of the format differ in what else they record about a field. */
+const KEPT: Readonly<Record<string, (manifest: Manifest) => unknown>> = {
+  fields: ({ fields }) =>
+    fields.map(({ id, parentId, name, logicalType, nullable }) => [
+      id,
+      parentId,
+      name,
+      logicalType,
+      nullable,
+    ]),
+  metadata: ({ schemaMetadata, tableMetadata }) => [textsOf(schemaMetadata), tableMetadata],
+  configuration: ({ config }) => config,
+  "directories outside": ({ basePaths }) => basePaths.map(({ id, path }) => [id, path]).sort(),
+  branch: ({ branch }) => branch,
+};
+
+function textsOf(bytes: Readonly<Record<string, Uint8Array>>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(bytes).map(([name, value]) => [name, Buffer.from(value).toString("hex")]),
+  );
+}
 
 function placeOf({ table, spec }: Job): WorkPlace {
   return { id: table, location: String(spec["location"]) };
