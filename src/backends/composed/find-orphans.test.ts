@@ -31,26 +31,31 @@ async function find(t: TestContext, paths: readonly string[], listed: readonly s
   return found;
 }
 
+const ID = "0a1b".repeat(8);
+
 const PATHS = [
   "n/listed.lance/_versions/1.manifest",
   "n/listed.lance/data/a.lance",
-  "n/listed.lance/.staging-0a1b/data/a.lance",
-  "n/listed.lance/.staging-upload-0a1b/data/a.lance",
+  `n/listed.lance/.staging-${ID}/data/a.lance`,
+  `n/listed.lance/.staging-upload-${ID}/data/a.lance`,
   "n/dropped.lance/_versions/1.manifest",
   "n/dropped.lance/data/a.lance",
   "n/killed.lance/data/a.lance",
-  "n/killed.lance/.staging-0c/data/a.lance",
+  `n/killed.lance/.staging-${ID}/data/a.lance`,
   "n/iceberg/data/a.parquet",
   "n/notes/readme.txt",
+  // Another program's.
+  "n/.staging-2024/pages/index.html",
+  "n/listed.lance/.staging-0a/pages/index.html",
 ];
 
 describe("the search for what crashes left beside a catalog's tables", () => {
   it("finds staged rows, and tables that the catalog does not have", async (t) => {
     assert.deepEqual(await find(t, PATHS, ["n/listed.lance"], Date.now() + MINUTE), {
-      "n/listed.lance/.staging-0a1b": "staged data",
-      "n/listed.lance/.staging-upload-0a1b": "upload",
+      [`n/listed.lance/.staging-${ID}`]: "staged data",
+      [`n/listed.lance/.staging-upload-${ID}`]: "upload",
       "n/dropped.lance": "unlisted data",
-      "n/killed.lance/.staging-0c": "staged data",
+      [`n/killed.lance/.staging-${ID}`]: "staged data",
       "n/killed.lance": "unfinished table",
     });
   });

@@ -21,9 +21,10 @@ export interface OrphanOptions {
 /** Deepest directory below a place that is looked at. */
 const MAX_DEPTH = 32;
 
+/** Names that the gateway gives to staged rows, with an id of 32 digits: other programs may have directories with similar names there. */
 const STAGED: readonly (readonly [RegExp, LeftoverKind])[] = [
-  [/^\.staging-upload-[0-9a-f]+(?:-taken)?$/, "upload"],
-  [/^\.staging-[0-9a-f]+$/, "staged data"],
+  [/^\.staging-upload-[0-9a-f]{32}(?:-taken)?$/, "upload"],
+  [/^\.staging-[0-9a-f]{32}$/, "staged data"],
 ];
 
 /**
@@ -57,6 +58,9 @@ function spotOf(location: string): { readonly root: string; readonly key: string
     return { root: `${place.scheme}://${place.bucket}`, key: place.key };
   return { root: "/", key: resolve(place === undefined ? location : fileURLToPath(location)).slice(1) };
 }
+
+/** Whether a name is one of a directory with staged rows, or a path in one. */
+const isStaged = (path: string) => STAGED.some(([pattern]) => pattern.test(path.split("/", 1)[0] ?? ""));
 
 async function* walk(
   store: ObjectStore,
@@ -92,6 +96,6 @@ async function isTable(
   directories: readonly ObjectEntry[],
 ): Promise<boolean> {
   if (!directories.some(({ name }) => OF_TABLES.has(name))) return false;
-  for await (const path of otherFiles(store, directory)) if (!path.startsWith(".staging-")) return false;
+  for await (const path of otherFiles(store, directory)) if (!isStaged(path)) return false;
   return true;
 }
