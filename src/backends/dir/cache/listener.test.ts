@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { request } from "node:http";
 import { test, vi } from "vitest";
 import { DATA_KEY, INDEX_KEY, startTestCache } from "../../../../test/fixtures/dir/cache.ts";
-import type { S3Request, StoredObject } from "../../../../test/support/s3-server.ts";
+import { S3_BUCKET, type S3Request, type StoredObject } from "../../../../test/support/s3-server.ts";
 import { until } from "../../../../test/support/until.ts";
 
 const BYTES = randomBytes(10_000);
@@ -383,4 +383,26 @@ test("mutable names are read from the bucket each time", async (t) => {
     s3.put(key, BYTES.subarray(0, 50));
     assert.deepEqual((await send("GET", key)).bytes, BYTES.subarray(0, 50), key);
   }
+});
+
+test("the files of a large table are measured while other requests are answered", async (t) => {
+  const { s3, joined } = await startTestCache(t);
+  const keys = Array.from(
+    { length: 200_000 },
+    (_, i) => `root/data/${i.toString(16).padStart(32, "0")}.lance`,
+  );
+  const began = performance.now();
+  let [last, longest, isOver] = [began, 0, false];
+  const turn = () => {
+    const now = performance.now();
+    [last, longest] = [now, Math.max(longest, now - last)];
+    if (!isOver) setImmediate(turn);
+  };
+  turn();
+  const sizes = await joined.measure(s3.options, S3_BUCKET, keys, new AbortController().signal);
+  isOver = true;
+  const took = performance.now() - began;
+  longest = Math.max(longest, performance.now() - last);
+  assert.equal(sizes.length, keys.length);
+  assert.ok(longest < took / 3, `${longest} of ${took} ms were without a pause`);
 });

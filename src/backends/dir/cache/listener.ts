@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { pipeline } from "node:stream/promises";
+import { createPace } from "../../../runtime/pace.ts";
 import { putNewest } from "../../../runtime/put-newest.ts";
 import type { BlockCache } from "./block-cache.ts";
 import { cacheableKindOf } from "./cacheable.ts";
@@ -148,9 +149,19 @@ export async function startListener(options: ListenerOptions): Promise<CacheList
     if (upstream === undefined) throw new Error("the store is not registered");
     return upstream;
   }
-  async function measure({ accessKeyId, bucket, keys }: CachedFiles): Promise<number[]> {
+  async function measure({ accessKeyId, bucket, keys }: CachedFiles, signal: AbortSignal): Promise<number[]> {
     const address = await requireUpstream(accessKeyId).addressOf(bucket);
-    return keys.map((key) => cache.bytesOf(nameOf(`${address} ${key}`)));
+    // A table may have a million files, and reads of other tables wait for this thread.
+    const pace = createPace();
+    const sizes: number[] = [];
+    for (const key of keys) {
+      // Their names would push out those of the files that are read.
+      sizes.push(cache.bytesOf(options.nameOf(`${address} ${key}`)));
+      if (!pace.isDue()) continue;
+      await pace.pause();
+      signal.throwIfAborted();
+    }
+    return sizes;
   }
   async function fill({ accessKeyId, bucket, keys }: CachedFiles, signal: AbortSignal): Promise<void> {
     const upstream = requireUpstream(accessKeyId);
