@@ -33,10 +33,7 @@ export interface FloodConnection {
   untilEnded(count: number): Promise<void>;
 }
 
-/**
- * Connects without TLS, with windows that hold any answer. It counts the frames that arrive, and keeps none. Requests that are sent at
- * once are in the first bytes of the connection.
- */
+/** Connects without TLS, with windows that hold any answer. It counts the frames that arrive, and keeps none. */
 export async function openFlood(port: number): Promise<FloodConnection> {
   const socket = connect({ host: "127.0.0.1", port, noDelay: true });
   socket.on("error", () => {});
@@ -46,8 +43,6 @@ export async function openFlood(port: number): Promise<FloodConnection> {
   settings.writeUInt32BE(LARGEST_WINDOW, 2);
   const window = Buffer.alloc(4);
   window.writeUInt32BE(LARGEST_WINDOW - DEFAULT_WINDOW);
-  socket.cork();
-  setImmediate(() => socket.uncork());
   socket.write("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
   socket.write(Buffer.concat([frame(SETTINGS, 0, 0, settings), frame(WINDOW_UPDATE, 0, 0, window)]));
 

@@ -129,32 +129,6 @@ test("requests that are reset with their first bytes never begin, and their conn
   assert.ok(begun < 50, `${begun} of them began`);
 });
 
-test("a connection whose first bytes reset more requests than its client may reset creates no stream", async () => {
-  await using server = await startServer({});
-  const created = mostInTurn("http2.server.stream.created");
-  const flood = await openFlood(server.port);
-  flood.send({ ...get("/healthz"), isReset: true }, 500);
-  await new Promise((resolve) => flood.socket.on("close", resolve));
-  created.end();
-  assert.equal(created.all(), 0);
-});
-
-test("a client that sends many requests before it knows how many may be open has the others refused, and stays", async () => {
-  await using server = await startServer({});
-  const client = await openFlood(server.port);
-  const [most, count] = [100, 600];
-  client.send(get("/healthz"), count);
-  await client.untilEnded(count);
-  assert.deepEqual([client.answered, client.ended], [most, count]);
-  // As a proxy repeats what was refused.
-  client.send(get("/healthz"), 1);
-  await client.untilEnded(count + 1);
-  assert.equal(client.answered, most + 1);
-  // Its address is not one of those whose connections begin one after the other.
-  assert.equal(client.socket.destroyed, false);
-  client.socket.destroy();
-});
-
 test("requests that wait for their turn cost nothing once their client has left", async () => {
   let reads = 0;
   const counted = {

@@ -17,7 +17,6 @@ import {
   type SessionIdleness,
 } from "./client-silence.ts";
 import { drainSession, LONGEST_ROUND_TRIP_MS } from "./drain-session.ts";
-import { countFirstResets, FAREWELL } from "./first-requests.ts";
 import { createReadingTurns } from "./reading-turns.ts";
 import type { ResetAllowances } from "./reset-allowance.ts";
 import type { UnreadBytes } from "./unread-bytes.ts";
@@ -104,11 +103,6 @@ const SUSPECTS = { pauseMs: 100, most: 16 } as const;
 /** Time to end a stream of a connection that has ended, in milliseconds. */
 const STREAM_END_MS = 0.05;
 
-/** The first bytes of a connection reset more requests than its client may reset at once. */
-class FirstResetsFlood extends Error {
-  readonly code = "ERR_HTTP2_ERROR";
-}
-
 interface OpenSession {
   readonly session: ServerHttp2Session;
   readonly calls: SessionCalls;
@@ -142,18 +136,11 @@ export function createHttp2Sessions(options: Http2SessionsOptions): Http2Session
   const suspects: Socket[] = [];
 
   function begin(socket: Socket): void {
-    const { peer } = peerOf(socket);
-    const allowance = resets.of(peer);
-    if (countFirstResets(joinPieces(socket)) > allowance.streamResetBurst) {
-      resets.noteBroken(peer);
-      onBroken(new FirstResetsFlood());
-      socket.end(FAREWELL, () => socket.destroy());
-      return;
-    }
     // Node's HTTP/2 expects a socket that ends when its peer does.
     socket.allowHalfOpen = false;
+    const { peer } = peerOf(socket);
     const session = performServerHandshake(socket, {
-      ...allowance,
+      ...resets.of(peer),
       maxSessionMemory: MAX_SESSION_MEMORY,
       settings: {
         initialWindowSize: options.streamWindowBytes,
@@ -202,7 +189,10 @@ export function createHttp2Sessions(options: Http2SessionsOptions): Http2Session
 
   function beginSuspect(): void {
     const socket = suspects.shift();
-    if (socket?.destroyed === false) begin(socket);
+    if (socket?.destroyed === false) {
+      joinPieces(socket);
+      begin(socket);
+    }
     if (suspects.length > 0) setTimeout(beginSuspect, SUSPECTS.pauseMs).unref();
   }
 
@@ -211,7 +201,9 @@ export function createHttp2Sessions(options: Http2SessionsOptions): Http2Session
     if (!readingTurns.isOver && beginnings.enter()) return begin(socket);
     do await beginnings.turn({ connection: socket, done: false });
     while (readingTurns.isOver);
-    if (!socket.destroyed) begin(socket);
+    if (socket.destroyed) return;
+    joinPieces(socket);
+    begin(socket);
   }
 
   return {
@@ -262,13 +254,11 @@ export function createHttp2Sessions(options: Http2SessionsOptions): Http2Session
   };
 }
 
-/** Makes one piece of what a socket has received, and returns it: node's session reads on after a piece that has ended it, and fails. */
-function joinPieces(socket: Socket): Buffer {
+/** Makes one piece of what a socket has received: node's session reads on after a piece that has ended it, and fails. */
+function joinPieces(socket: Socket): void {
   const pieces: Buffer[] = [];
   for (let piece = socket.read(); piece !== null; piece = socket.read()) pieces.push(piece);
-  const bytes = Buffer.concat(pieces);
-  if (bytes.length > 0) socket.unshift(bytes);
-  return bytes;
+  if (pieces.length > 0) socket.unshift(Buffer.concat(pieces));
 }
 
 /**
