@@ -26,6 +26,7 @@ const DEVIATIONS: Readonly<Record<string, string>> = {
   "http2/5.3.1 Sends PRIORITY frame that depend on itself": `${LENIENT}; RFC 9113 has no priorities`,
   "http2/6.3 Sends a PRIORITY frame with 0x0 stream identifier": `${LENIENT}; RFC 9113 has no priorities`,
   "http2/6.7 Sends a PING frame with ACK": STRICT,
+  "http2/6.9 Sends a WINDOW_UPDATE frame with a flow control window increment of 0 on a stream": ANSWERED,
   "http2/6.9.1 Sends multiple WINDOW_UPDATE frames increasing the flow control window to above 2^31-1 on a stream":
     STRICT,
 };
