@@ -207,7 +207,7 @@ test("leaves a table alone whose property says off", async (t) => {
 });
 
 test("leaves the fragments of a table alone for a while after a commit of a client", async (t) => {
-  // No inspection may be under way when the client commits.
+  // No inspection may be in flight when the client commits.
   const upkeep = { times: { ...QUICK.times, settleMs: 1_000, waitMs: 3_000 } };
   const { client, root } = await openTable(t, { upkeep, adds: 0 });
   await commitAsClient(client, await openClient(t, root, { maintenance: false }), 1);
