@@ -13,6 +13,7 @@ import { seedOf } from "../support/seed.ts";
 import { check } from "./power/check.ts";
 import type { Observation } from "./power/observe.ts";
 import { SCENARIOS } from "./power/scenarios.ts";
+import { DifferentOutcomes } from "./power/side-by-side.ts";
 import { createSteppingStore, type StepFault } from "./power/stepping-store.ts";
 import { observeWorld, openWorld, prepareAll, type Scenario } from "./power/world.ts";
 
@@ -65,14 +66,17 @@ async function playAll(scenario: Scenario, template: string): Promise<Played> {
   return { seen, moments };
 }
 
-/** Plays a change that meets a fault; returns its refusal. */
+/** Plays a change that meets a fault; returns its refusal, or the outcomes of changes that are made side by side. */
 async function play(scenario: Scenario, { change, fault }: Moment, root: string) {
   const { storage, arm } = createSteppingStore(root);
   const world = await openWorld(storage);
   arm(fault);
   const run = scenario.steps[change] as Scenario["steps"][number];
   try {
-    return await run(world).then(() => undefined, kindOf);
+    return await run(world).then(
+      () => undefined,
+      (error) => (error instanceof DifferentOutcomes ? error : kindOf(error)),
+    );
   } finally {
     await world.close();
     await leave(root);
@@ -136,13 +140,17 @@ describe("a bucket whose process ends at a step, or that does not answer one", (
         const endsAgain = random.below(3) === 0;
         const [earlier, later] = [seen[moment.change], seen[moment.change + 1]] as [Observation, Observation];
         await cp(`${template}-${moment.change}`, root, { recursive: true });
-        let refusal: ErrorName | undefined;
+        let refusal: ErrorName | DifferentOutcomes | undefined;
         try {
           refusal = await play(scenario, moment, root);
           if (endsAgain) await startAndEnd(root, again);
-          const open = [earlier, ...(scenario.between?.(earlier, later) ?? []), later];
+          const open =
+            refusal instanceof DifferentOutcomes
+              ? refusal.states(earlier)
+              : [earlier, ...(scenario.between?.(earlier, later) ?? []), later];
           // A client does not hear the refusals of a process that has ended, so the outcome of its last change is open.
           const isOpen =
+            refusal instanceof DifferentOutcomes ||
             refusal === "OutcomeUnknown" ||
             (refusal === "ServiceUnavailable" && scenario.repeatable?.includes(moment.change));
           const refused = isOpen || moment.fault.lasts ? open : [earlier];
