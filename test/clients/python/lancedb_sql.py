@@ -47,7 +47,13 @@ assert asyncio.run(of_async()).to_pydict() == {"id": [1, 2, 3]}
 
 refused(lambda: db.execute_query("SELECT * FROM nothing"), "not found")
 refused(lambda: db.execute_query("SELEC 1"), "position 1")
-refused(lambda: db.execute_query("DROP TABLE sql_rows"), "no query")
+refused(lambda: db.execute_query("ATTACH 'x.db'"), "no query")
+
+# Statements that write are read to their end, as queries are.
+db.execute_query("INSERT INTO sql_rows VALUES (4)").read_all()
+assert db.open_table("sql_rows").count_rows() == 4
+db.execute_query("DROP TABLE sql_rows").read_all()
+assert db.table_names() == [], db.table_names()
 
 endless = db.execute_query_async("SELECT count(*) FROM range(100000) a, range(100000) b, range(100000) c")
 reading = threading.Thread(target=lambda: refused(lambda: endless.reader().read_all(), "cancelled"))
