@@ -67,10 +67,12 @@ it("builds BTREE for the CLI, also if the driver is killed, and shows no secret"
   await building;
   const listed = await cli("index", "ls", "on_ray", "--json");
   assert.match(listed, /"by_id"/);
+  // The driver ends a moment after its job.
+  const isSecond = ({ submission_id: id }: { submission_id: string }) => id.endsWith("-2");
+  await until(async () => (await submissions()).some((run) => isSecond(run) && run.status !== "RUNNING"));
   const all = await submissions();
-  const runs = all.filter(({ submission_id }) => submission_id.endsWith("-2"));
   assert.deepEqual(
-    runs.map(({ status }) => status),
+    all.filter(isSecond).map(({ status }) => status),
     ["SUCCEEDED"],
   );
   const logs = await Promise.all(all.map(({ submission_id }) => head.ask(`jobs/${submission_id}/logs`)));
@@ -87,5 +89,6 @@ it("joins fragments for upkeep and for the CLI, and keeps rows and indices", asy
   const made = Number((await session("compaction.py", "make")).trim().split("\n").at(-1));
   const own = ["optimize", "left", "--engine", "ray", "--root", gateway.root];
   assert.match(await runTool(node, [...flags, MAIN, ...own]), /optimized +left +6 -> [12] /);
-  assert.equal(Number((await session("compaction.py", "check")).trim().split("\n").at(-1)), made + 1);
+  // Upkeep may have joined some more.
+  assert.ok(Number((await session("compaction.py", "check")).trim().split("\n").at(-1)) > made);
 }, 600_000);

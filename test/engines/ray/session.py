@@ -54,7 +54,8 @@ for table, engine in ((here, "embedded"), (on_ray, "ray")):
 [index] = on_ray.list_indices()
 assert index.index_type in ("IvfPq", "IVF_PQ"), index
 assert on_ray.index_stats(index.name).num_indexed_rows == ROWS
-assert abs(figures["ray"] - figures["embedded"]) <= 0.02, figures
+# Both draw their centres; a better recall is no fault.
+assert figures["ray"] >= figures["embedded"] - 0.02, figures
 
 on_ray.create_index("l2", index_type="IVF_SQ", name="by_sq", **VECTOR)
 on_ray.drop_index(index.name)
