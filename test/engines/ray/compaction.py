@@ -42,17 +42,17 @@ def unindexed(name):
     return sum(table.index_stats(index.name).num_unindexed_rows for index in table.list_indices())
 
 
-def compacted():
-    return [job for job in jobs("compact_table") if job["state"] == "DONE"]
+def compacted(name):
+    return [job for job in jobs("compact_table") if (job["table"], job["state"]) == (name, "DONE")]
 
 
 if sys.argv[2] == "make":
     make("left", "off", 1)
     make("joined", "on", 0)
-    until(lambda: fragments("joined") <= 2 and len(compacted()) > 0 and unindexed("joined") == 0)
+    until(lambda: fragments("joined") <= 2 and len(compacted("joined")) > 0 and unindexed("joined") == 0)
     check("joined")
     assert fragments("left") == PARTS
 else:
     assert fragments("left") <= 2, fragments("left")
     check("left")
-print(json.dumps(len(compacted())))
+print(json.dumps(len(compacted("left"))))
