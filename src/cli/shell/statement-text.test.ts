@@ -25,6 +25,9 @@ describe("the statements of a text", () => {
 
   test("comments alone are none", () => {
     expect(isBlank(" -- a\n/* b */ ")).toBe(true);
+    expect(isBlank("/* a /* b */ */")).toBe(true);
     expect(isBlank("-- a\n1")).toBe(false);
+    expect(isBlank("-- a\r1")).toBe(false);
+    expect(isBlank("/* a")).toBe(false);
   });
 });

@@ -1,3 +1,5 @@
+import { behindSpaces, endOfComment } from "../../sql/spaces.ts";
+
 /** Statements that a text has so far. */
 export interface Split {
   /** Complete statements, without their semicolons. */
@@ -33,17 +35,7 @@ export function splitStatements(text: string): Split {
   return { statements, rest: text.slice(from) };
 }
 
-/** Returns the place behind a comment, which may have others in it; undefined if it is not closed yet. */
-function endOfComment(text: string, start: number): number | undefined {
-  let depth = 0;
-  for (const { 0: mark, index } of text.slice(start).matchAll(/\/\*|\*\//g)) {
-    depth += mark === "/*" ? 1 : -1;
-    if (depth === 0) return start + index + mark.length;
-  }
-  return undefined;
-}
-
 /** Whether a text has nothing but spaces and comments. */
 export function isBlank(text: string): boolean {
-  return text.replaceAll(/--[^\n]*|\/\*[\s\S]*?\*\//g, "").trim() === "";
+  return behindSpaces(text, 0) === text.length;
 }

@@ -1,8 +1,7 @@
+import { behindSpaces } from "../../sql/spaces.ts";
+
 /** Effect of a statement on tables: none, an addition, or a change that loses something. */
 export type Effect = "reads" | "adds" | "changes";
-
-/** Spaces as the gateway reads them, and comments to the end of a line. */
-const SPACE = /^(?:[\s\u200b\u2060]+|--[^\n\r]*)+/;
 
 /** Tells the effect of a statement by its first words, for a question. The gateway decides what a statement does. */
 export function effectOf(statement: string): Effect {
@@ -15,28 +14,12 @@ export function effectOf(statement: string): Effect {
 /** Returns the words that a statement begins with, in upper case. */
 function firstWords(statement: string, count: number): readonly string[] {
   const words: string[] = [];
-  for (let rest = statement; words.length < count; ) {
-    rest = behindSpace(rest);
-    const word = /^\w+/.exec(rest)?.[0];
+  for (let at = 0; words.length < count; ) {
+    at = behindSpaces(statement, at);
+    const word = /^\w+/.exec(statement.slice(at))?.[0];
     if (word === undefined) break;
     words.push(word.toUpperCase());
-    rest = rest.slice(word.length);
+    at += word.length;
   }
   return words;
-}
-
-/** Returns what follows spaces and comments, which may have others in them. */
-function behindSpace(text: string): string {
-  let rest = text.replace(SPACE, "");
-  while (rest.startsWith("/*")) {
-    let depth = 0;
-    for (const { 0: mark, index } of rest.matchAll(/\/\*|\*\//g)) {
-      depth += mark === "/*" ? 1 : -1;
-      if (depth > 0) continue;
-      rest = rest.slice(index + mark.length).replace(SPACE, "");
-      break;
-    }
-    if (depth > 0) return "";
-  }
-  return rest;
 }

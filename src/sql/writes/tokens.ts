@@ -1,4 +1,5 @@
 import { LanceError } from "../../namespace/errors.ts";
+import { behindSpaces, UNICODE_SPACES } from "../spaces.ts";
 
 /** A part of a statement's head. */
 export interface Token {
@@ -11,9 +12,6 @@ export interface Token {
   readonly end: number;
 }
 
-/** DuckDB takes some spaces of Unicode for spaces, and all other characters that are not of ASCII for letters. */
-const UNICODE_SPACES = "\\u00a0\\u2000-\\u200b\\u202f\\u205f\\u2060\\u3000\\ufeff";
-const SPACE = new RegExp(`[ \\t\\n\\r\\f\\v${UNICODE_SPACES}]+|--[^\\n\\r]*`, "y");
 const WORD = new RegExp(
   `[[A-Za-z_\\u0080-\\u{10ffff}]--[${UNICODE_SPACES}]][[\\w$\\u0080-\\u{10ffff}]--[${UNICODE_SPACES}]]*`,
   "vy",
@@ -82,14 +80,17 @@ export class TokenReader {
   unexpected(wanted: string): LanceError {
     const { kind, text, start } = this.#next;
     const found = kind === "end" ? "the end" : `"${text}"`;
-    return new LanceError(
-      "InvalidInput",
-      `the statement does not parse at position ${positionAt(this.#statement, start)}: ${wanted} is expected, and ${found} is there`,
-    );
+    return this.#refused(start, `${wanted} is expected, and ${found} is there`);
+  }
+
+  #refused(place: number, reason: string): LanceError {
+    const at = positionAt(this.#statement, place);
+    return new LanceError("InvalidInput", `the statement does not parse at position ${at}: ${reason}`);
   }
 
   #read(from: number): Token {
-    const start = this.#skipped(from);
+    const start = behindSpaces(this.#statement, from);
+    if (this.#statement.startsWith("/*", start)) throw this.#refused(start, "the comment has no end");
     const rest = (pattern: RegExp) => {
       pattern.lastIndex = start;
       return pattern.exec(this.#statement)?.[0];
@@ -100,29 +101,13 @@ export class TokenReader {
       if (found === undefined) continue;
       // It would make another word of a keyword without a trace, and so a condition of a name.
       if (kind === "word" && INVISIBLE.test(found))
-        throw new LanceError(
-          "InvalidInput",
-          `the statement does not parse at position ${positionAt(this.#statement, start)}: a word without quotes has an invisible character`,
-        );
+        throw this.#refused(start, "a word without quotes has an invisible character");
       const text = kind === "quoted" ? found.slice(1, -1).replaceAll('""', '"') : found;
       return { kind, text, start, end: start + found.length };
     }
     if (start >= this.#statement.length) return { kind: "end", text: "", start, end: start };
     // A mark that no head has; the parser of the head refuses it, or leaves it to DuckDB.
     return { kind: "mark", text: this.#statement[start] as string, start, end: start + 1 };
-  }
-
-  /** Returns the place behind spaces and comments. */
-  #skipped(from: number): number {
-    for (let at = from; ; ) {
-      SPACE.lastIndex = at;
-      const length = SPACE.exec(this.#statement)?.[0].length ?? 0;
-      const behind = this.#statement.startsWith("/*", at + length)
-        ? endOfComment(this.#statement, at + length)
-        : at + length;
-      if (behind === at) return at;
-      at = behind;
-    }
   }
 }
 
@@ -134,19 +119,4 @@ export function isWord({ kind, text }: Token, word: string): boolean {
 /** Returns the position of a place as errors of DuckDB tell it: in bytes, from 1 on. */
 export function positionAt(statement: string, place: number): number {
   return Buffer.byteLength(statement.slice(0, place)) + 1;
-}
-
-/** Returns the place behind a comment, which may have others in it. */
-function endOfComment(statement: string, start: number): number {
-  const marks = /\/\*|\*\//g;
-  marks.lastIndex = start;
-  let depth = 0;
-  for (let found = marks.exec(statement); found !== null; found = marks.exec(statement)) {
-    depth += found[0] === "/*" ? 1 : -1;
-    if (depth === 0) return marks.lastIndex;
-  }
-  throw new LanceError(
-    "InvalidInput",
-    `the statement does not parse at position ${positionAt(statement, start)}: the comment has no end`,
-  );
 }
