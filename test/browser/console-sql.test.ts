@@ -1,4 +1,5 @@
 import { readFile } from "node:fs/promises";
+import type { Page } from "playwright-core";
 import { beforeAll, describe, expect, test } from "vitest";
 import { connect } from "../../src/client/index.ts";
 import { startGateway } from "../clients/support/gateway.ts";
@@ -6,6 +7,12 @@ import { openPage } from "./chromium.ts";
 import { buildConsole, DESK, isTooWide, PHONE, TABLET, takePicture, violationsOf } from "./console-page.ts";
 
 beforeAll(buildConsole);
+
+/** Waits until Enter accepts the name: for 75 ms after they show, the editor takes no key for its completions. */
+async function optionToAccept(page: Page, name: string): Promise<void> {
+  await page.getByRole("option", { name, exact: true }).waitFor();
+  await page.waitForTimeout(100);
+}
 
 describe("SQL in the console", () => {
   test("completes names, runs a statement, shows its plan, keeps it in the address and saves its rows", async (t) => {
@@ -25,13 +32,13 @@ describe("SQL in the console", () => {
     const editor = page.getByRole("textbox", { name: "Statement" });
     await editor.click();
     await page.keyboard.type("SELECT * FROM team.peo");
-    await page.getByRole("option", { name: "people" }).waitFor();
+    await optionToAccept(page, "people");
     await takePicture(page, "sql-completion-light-1440");
     const described = page.waitForResponse(/DescribeTable/);
     await page.keyboard.press("Enter");
     await described;
     await page.keyboard.type(" AS p WHERE p.na");
-    await page.getByRole("option", { name: "name", exact: true }).waitFor();
+    await optionToAccept(page, "name");
     await page.keyboard.press("Enter");
     await page.keyboard.type(" <> 'x' AND age < 200 -- all");
     await page.keyboard.press("Control+Enter");

@@ -80,6 +80,10 @@ function blockOf({ lang, value, position }: Code, before: Parents["children"]): 
       `line ${line}: a block of "${language}" is run if it is ${[...RUNNABLE].join(", ")}, a file if its first line names it, output if it follows a block; ` +
         'for any other, begin the paragraph or the comment in front of it with "Not run: " and the reason',
     );
-  if (CHECKED.test(comment)) return { ...block, kind: "check" };
+  if (CHECKED.test(comment)) {
+    if (/^(?!lance-gateway serve\b|[ #]|$)/m.test(value.replaceAll("\\\n", " ")))
+      throw new Error(`line ${line}: a block is checked if all of its commands are "lance-gateway serve"`);
+    return { ...block, kind: "check" };
+  }
   return { ...block, kind: KEEPS_RUNNING.test(value) ? "serve" : "run" };
 }
