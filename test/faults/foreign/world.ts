@@ -3,12 +3,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { pino } from "pino";
 import { createLakekeeperBackend } from "../../../src/backends/catalogs/iceberg/index.ts";
 import { createComposedBackend } from "../../../src/backends/composed/index.ts";
-import type { Backend } from "../../../src/namespace/lance-namespace.ts";
 import { createCaller } from "../../support/caller.ts";
 import type { CatalogAnswer, CatalogRequest } from "../../support/catalogs/catalog-server.ts";
 import { startIcebergServer } from "../../support/catalogs/iceberg-server.ts";
 import type { LanceClient } from "../../support/client.ts";
-import { S3_BUCKET, type S3Request, startS3Server } from "../../support/s3-server.ts";
+import { S3_BUCKET, startS3Server } from "../../support/s3-server.ts";
 
 /** Faults at a request of a gateway, to the catalog or to the bucket. */
 export const FAULTS = {
@@ -31,11 +30,8 @@ export interface Fault {
 /** A gateway in front of the catalog, with the rows of its tables in the bucket. */
 export interface Gateway {
   readonly client: LanceClient;
-  readonly backend: Backend;
   /** Arms a fault for the next requests. Default: none. */
   arm(fault?: Fault): void;
-  /** Number of requests since a fault was armed. */
-  requests(): number;
   /** Whether it has been killed. */
   isKilled(): boolean;
   close(): Promise<void>;
@@ -54,7 +50,6 @@ export interface World {
   /** Keys of the objects of the bucket. */
   keys(): string[];
   readonly storageOptions: Readonly<Record<string, string>>;
-  readonly catalog: { readonly uri: string; readonly warehouse: string };
   close(): Promise<void>;
 }
 
@@ -150,11 +145,10 @@ export async function startWorld(): Promise<World> {
       return true;
     }
     const kind = gateways.get(gateway)?.next();
-    return kind !== undefined && meet(kind, request, response, refuse);
+    return kind !== undefined && meet(kind, response, refuse);
   };
   function meet(
     kind: Fault["kind"],
-    _: S3Request,
     response: ServerResponse,
     refuse: (status: number, code: string) => void,
   ): boolean {
@@ -195,7 +189,6 @@ export async function startWorld(): Promise<World> {
     const backend = createComposedBackend(lakekeeper, { log });
     return {
       client: createCaller({ backend, limits: { maxUploadBytes: 2 ** 26 } }),
-      backend,
       ...plan,
       async close() {
         plan.kill();
@@ -216,7 +209,6 @@ export async function startWorld(): Promise<World> {
     locations: () => catalog.locations(),
     keys: () => [...bucket.objects.keys()],
     storageOptions: { ...bucket.options, aws_access_key_id: OWNER },
-    catalog: { uri, warehouse },
     async close() {
       await catalog.close();
       await bucket.close();
@@ -237,7 +229,6 @@ function createPlan() {
     kill() {
       killed = true;
     },
-    requests: () => count,
     isKilled: () => killed,
     /** Returns what happens to the next request. */
     next(): Fault["kind"] | undefined {
