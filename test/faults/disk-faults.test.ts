@@ -3,7 +3,6 @@ import { cp, mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, test } from "vitest";
 import { createLocalStore } from "../../src/backends/dir/format/local/local-store.ts";
-import { type ErrorName, LanceError } from "../../src/namespace/errors.ts";
 import { temporaryDirectory } from "../support/directory.ts";
 import { createRandom } from "../support/random.ts";
 import { repeats } from "../support/repeats.ts";
@@ -11,8 +10,8 @@ import { seedOf } from "../support/seed.ts";
 import { check, laidOut } from "./power/check.ts";
 import { createFaultyDisk, FAULTS, type Fault, type FaultCode } from "./power/faulty-disk.ts";
 import type { Observation } from "./power/observe.ts";
+import { outcomeOf, statesAfter } from "./power/outcome.ts";
 import { SCENARIOS } from "./power/scenarios.ts";
-import { DifferentOutcomes } from "./power/side-by-side.ts";
 import { observeWorld, openWorld, prepareAll, type Scenario } from "./power/world.ts";
 
 /** Number of faults in each scenario; `DISK_FAULTS=300` is the long run. */
@@ -23,9 +22,6 @@ const SEED = seedOf("DISK_SEED");
 
 /** Approximate number of calls in a step that can report a failure. */
 const CALLS = 16;
-
-/** The failure whose outcome is unknown. Any other failure is a refusal. */
-const OPEN_OUTCOME: ErrorName = "OutcomeUnknown";
 
 /** Opens a catalog on a disk that fails on request. */
 async function openFaulty(root: string) {
@@ -55,18 +51,15 @@ describe("a disk that fails", () => {
     await world.close();
     return seen;
   }
-  /** Plays the steps up to the one that meets a fault; returns its refusal. */
+  /** Plays the steps up to the one that meets a fault; returns its outcome. */
   async function play({ steps }: Scenario, last: number, fault: Fault, root: string) {
     const { world, faulty } = await openFaulty(root);
     for (const step of steps.slice(0, last)) await step(world).catch(() => {});
     faulty.arm(fault);
-    const refusal = await (steps[last] as Scenario["steps"][number])(world).then(
-      () => undefined,
-      (error: unknown) => (error instanceof DifferentOutcomes ? error : kindOf(error)),
-    );
+    const outcome = await outcomeOf(steps[last] as Scenario["steps"][number], world);
     faulty.disarm();
     await world.close();
-    return refusal;
+    return outcome;
   }
 
   for (const [name, scenario] of Object.entries(SCENARIOS)) {
@@ -84,11 +77,9 @@ describe("a disk that fails", () => {
         const [earlier, later] = [seen[step], seen[step + 1]] as [Observation, Observation];
         await cp(`${template}-begun`, root, { recursive: true });
         try {
-          const refusal = await play(scenario, step, fault, root);
-          await check(laidOut(root), name, {
-            allowed: allowedBy(refusal, scenario, earlier, later),
-            broken: new Map(),
-          });
+          const outcome = await play(scenario, step, fault, root);
+          const allowed = statesAfter(outcome, scenario, earlier, later);
+          await check(laidOut(root), name, { allowed, broken: new Map() });
         } catch (error) {
           const what = `fault ${i}, seed ${SEED}, step ${step}, ${JSON.stringify(fault)}`;
           assert.fail(`${what}: ${error instanceof Error ? error.stack : error}`);
@@ -98,24 +89,3 @@ describe("a disk that fails", () => {
     });
   }
 });
-
-/** Returns the states that the outcome of a step allows. */
-function allowedBy(
-  refusal: ErrorName | DifferentOutcomes | undefined,
-  { between }: Scenario,
-  earlier: Observation,
-  later: Observation,
-): readonly Observation[] {
-  if (refusal === undefined) return [later];
-  if (refusal instanceof DifferentOutcomes) return refusal.states(earlier);
-  return refusal === OPEN_OUTCOME ? [earlier, ...(between?.(earlier, later) ?? []), later] : [earlier];
-}
-
-/** Failures that a disk that reports its faults does not explain. */
-const UNEXPECTED: readonly ErrorName[] = ["Internal", "DataLoss"];
-
-/** Returns the row of a failure; an unknown failure fails the test. */
-function kindOf(error: unknown): ErrorName {
-  if (error instanceof LanceError && !UNEXPECTED.includes(error.kind)) return error.kind;
-  throw error;
-}

@@ -4,7 +4,6 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, test } from "vitest";
 import { INTENTS_DIRECTORY } from "../../src/backends/dir/batch/journal.ts";
 import type { LeftoverKind } from "../../src/backends/dir/maintenance/leftover.ts";
-import { type ErrorName, LanceError } from "../../src/namespace/errors.ts";
 import { ended } from "../fixtures/dir/batch.ts";
 import { temporaryDirectory } from "../support/directory.ts";
 import { createRandom } from "../support/random.ts";
@@ -12,8 +11,8 @@ import { repeats } from "../support/repeats.ts";
 import { seedOf } from "../support/seed.ts";
 import { check } from "./power/check.ts";
 import type { Observation } from "./power/observe.ts";
+import { type Outcome, outcomeOf, statesAfter } from "./power/outcome.ts";
 import { SCENARIOS } from "./power/scenarios.ts";
-import { DifferentOutcomes } from "./power/side-by-side.ts";
 import { createSteppingStore, type StepFault } from "./power/stepping-store.ts";
 import { observeWorld, openWorld, prepareAll, type Scenario } from "./power/world.ts";
 
@@ -66,17 +65,13 @@ async function playAll(scenario: Scenario, template: string): Promise<Played> {
   return { seen, moments };
 }
 
-/** Plays a change that meets a fault; returns its refusal, or the outcomes of changes that are made side by side. */
+/** Plays a change that meets a fault; returns its outcome. */
 async function play(scenario: Scenario, { change, fault }: Moment, root: string) {
   const { storage, arm } = createSteppingStore(root);
   const world = await openWorld(storage);
   arm(fault);
-  const run = scenario.steps[change] as Scenario["steps"][number];
   try {
-    return await run(world).then(
-      () => undefined,
-      (error) => (error instanceof DifferentOutcomes ? error : kindOf(error)),
-    );
+    return await outcomeOf(scenario.steps[change] as Scenario["steps"][number], world);
   } finally {
     await world.close();
     await leave(root);
@@ -102,15 +97,6 @@ async function leave(root: string): Promise<void> {
     if (note === "ended") continue;
     await writeFile(join(directory, name), JSON.stringify({ ...JSON.parse(note), owner: ended }));
   }
-}
-
-/** Failures that a bucket that reports its faults does not explain. */
-const UNEXPECTED: readonly ErrorName[] = ["Internal", "DataLoss"];
-
-/** Returns the row of a failure; an unknown failure fails the test. */
-function kindOf(error: unknown): ErrorName {
-  if (error instanceof LanceError && !UNEXPECTED.includes(error.kind)) return error.kind;
-  throw error;
 }
 
 describe("a bucket whose process ends at a step, or that does not answer one", () => {
@@ -140,26 +126,21 @@ describe("a bucket whose process ends at a step, or that does not answer one", (
         const endsAgain = random.below(3) === 0;
         const [earlier, later] = [seen[moment.change], seen[moment.change + 1]] as [Observation, Observation];
         await cp(`${template}-${moment.change}`, root, { recursive: true });
-        let refusal: ErrorName | DifferentOutcomes | undefined;
+        let outcome: Outcome;
         try {
-          refusal = await play(scenario, moment, root);
+          outcome = await play(scenario, moment, root);
           if (endsAgain) await startAndEnd(root, again);
-          const open =
-            refusal instanceof DifferentOutcomes
-              ? refusal.states(earlier)
-              : [earlier, ...(scenario.between?.(earlier, later) ?? []), later];
           // A client does not hear the refusals of a process that has ended, so the outcome of its last change is open.
           const isOpen =
-            refusal instanceof DifferentOutcomes ||
-            refusal === "OutcomeUnknown" ||
-            (refusal === "ServiceUnavailable" && scenario.repeatable?.includes(moment.change));
-          const refused = isOpen || moment.fault.lasts ? open : [earlier];
-          const allowed = refusal === undefined ? [later] : refused;
+            moment.fault.lasts ||
+            outcome === "OutcomeUnknown" ||
+            (outcome === "ServiceUnavailable" && scenario.repeatable?.includes(moment.change));
+          const allowed = statesAfter(outcome, scenario, earlier, later, isOpen);
           const leftovers: LeftoverKind[] = LEAVE_NOTES.has(name) ? ["note"] : [];
           const { storage } = createSteppingStore(root);
           await check(storage, name, { allowed, broken: new Map(), leftovers });
         } catch (error) {
-          const what = `fault ${i}, seed ${SEED}, ${JSON.stringify(moment)}, refused with ${refusal}, then ${endsAgain ? JSON.stringify(again) : "a start"}`;
+          const what = `fault ${i}, seed ${SEED}, ${JSON.stringify(moment)}, refused with ${outcome}, then ${endsAgain ? JSON.stringify(again) : "a start"}`;
           assert.fail(`${what}: ${error instanceof Error ? error.stack : error}`);
         }
         await rm(root, { recursive: true });

@@ -7,6 +7,7 @@ import { findLeftovers } from "../../../src/backends/dir/maintenance/find-leftov
 import type { LeftoverKind } from "../../../src/backends/dir/maintenance/leftover.ts";
 import type { OpenedStore } from "../../../src/backends/dir/stores/open-store.ts";
 import type { Observation } from "./observe.ts";
+import { statesAfter } from "./outcome.ts";
 import type { Recording } from "./record.ts";
 import type { Cut } from "./replay.ts";
 import { SCENARIOS } from "./scenarios.ts";
@@ -48,7 +49,8 @@ export function expectedAfter(name: string, { log, observations }: Recording, { 
   const begun = marks.filter(({ what }) => what === "begun").length;
   const [before, after] = [observations[done], observations[begun]] as [Observation, Observation];
   if (begun === done) return { allowed: [before], broken: new Map() };
-  return { allowed: eitherOf(name, before, after), broken: brokenBy(name, before, after) };
+  const allowed = statesAfter("OutcomeUnknown", SCENARIOS[name] as Scenario, before, after);
+  return { allowed, broken: brokenBy(name, before, after) };
 }
 
 /** Returns the states that a step with a failed sync may leave: an OutcomeUnknown says so itself. */
@@ -60,13 +62,10 @@ export function expectedAfterFailure(
   const step = refusals.length - 1;
   const [before, after] = [observations[step], clean.observations[step + 1]] as [Observation, Observation];
   const refusal = refusals[step];
-  if (refusal === undefined) return { allowed: [after], broken: new Map() };
-  if (refusal !== "OutcomeUnknown") return { allowed: [before], broken: new Map() };
-  return { allowed: eitherOf(name, before, after), broken: brokenBy(name, before, after) };
-}
-
-function eitherOf(name: string, before: Observation, after: Observation): readonly Observation[] {
-  return [before, ...(SCENARIOS[name]?.between?.(before, after) ?? []), after];
+  return {
+    allowed: statesAfter(refusal, SCENARIOS[name] as Scenario, before, after),
+    broken: refusal === "OutcomeUnknown" ? brokenBy(name, before, after) : new Map(),
+  };
 }
 
 function brokenBy(name: string, before: Observation, after: Observation): ReadonlyMap<string, VersionRange> {
