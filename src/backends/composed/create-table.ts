@@ -29,7 +29,7 @@ import {
   describedTable,
 } from "./described-tables.ts";
 import { refuseManaged } from "./managed-tables.ts";
-import type { OpenedTable, OpenedTables } from "./opened-tables.ts";
+import { type OpenedTable, type OpenedTables, using } from "./opened-tables.ts";
 import { vendedAccess } from "./vended-access.ts";
 
 /** Parts of {@link createTableCreation}. */
@@ -136,18 +136,13 @@ export function createTableCreation({
    */
   async function checkPlace(call: Call, answer: DeclareTableResponse, since: number): Promise<void> {
     if (answer.location === undefined || answer.managedVersioning === true) return;
-    let place: OpenedTable | undefined;
-    let failure: unknown;
     try {
-      place = await opened.open(call, await withAccess(call, describedTable(call.id, answer)));
-      await checkFresh(call, place, since);
+      const place = await opened.open(call, await withAccess(call, describedTable(call.id, answer)));
+      await using(place, () => checkFresh(call, place, since));
     } catch (error) {
-      failure = error;
       if (isLanceError(error, "InvalidTableState")) throw error;
       if (isLanceError(error, "PermissionDenied") || isLanceError(error, "Unsupported")) return;
       throw error instanceof LanceError ? await takeBack(call, error) : error;
-    } finally {
-      place?.release(failure);
     }
   }
 
@@ -192,23 +187,12 @@ export function createTableCreation({
       if (since !== undefined) await checkFresh(call, place, since);
       return { storage: place.storage.context, table: place.table };
     };
-    let failure: unknown;
-    try {
+    return using({ release: (failure) => place?.release(failure) }, async () => {
       const existing = found === undefined ? undefined : await makePlace();
-      return await receiveRows(
-        uploads,
-        data,
-        call,
-        { place: existing ?? makePlace, overwrite: true },
-        (rows) => fill(place as OpenedTable, rows, mode, properties),
+      return receiveRows(uploads, data, call, { place: existing ?? makePlace, overwrite: true }, (rows) =>
+        fill(place as OpenedTable, rows, mode, properties),
       );
-    } catch (error) {
-      failure = error;
-      throw error;
-    } finally {
-      place?.release(failure);
-      descriptions.forget(call.id);
-    }
+    });
   };
   if (declareTable === undefined) return { createTable };
   return {

@@ -30,7 +30,7 @@ import { withData } from "../dir/operations/tables/open-data.ts";
 import { createTableCreation } from "./create-table.ts";
 import { createDescribedTables } from "./described-tables.ts";
 import { refuseManaged } from "./managed-tables.ts";
-import { createOpenedTables, type OpenedTable } from "./opened-tables.ts";
+import { createOpenedTables, type OpenedTable, using } from "./opened-tables.ts";
 import type { ComposedBackendOptions } from "./options.ts";
 import { ROW_OPERATIONS } from "./row-operations.ts";
 import { createSharedParts, openRowStorage } from "./row-storage.ts";
@@ -124,9 +124,13 @@ export function createComposedBackend(catalog: Backend, options: ComposedBackend
     );
   }
   const creation = createTableCreation({ catalog, descriptions, opened, uploads: shared });
-  const createTable: LanceNamespace["createTable"] = async (request, data, call) => {
-    refuseKey(call);
-    return creation.createTable(request, data, call);
+  const ofCatalog: Partial<LanceNamespace> = {
+    ...catalog.operations,
+    ...creation,
+    async createTable(request, data, call) {
+      refuseKey(call);
+      return creation.createTable(request, data, call);
+    },
   };
   const lacksExists = { learned: false };
   const tableExists: LanceNamespace["tableExists"] = async (request, call) => {
@@ -158,14 +162,10 @@ export function createComposedBackend(catalog: Backend, options: ComposedBackend
     hasPlainPageTokens: catalog.hasPlainPageTokens,
     rootDatabases: catalog.rootDatabases,
     operations: {
-      ...forgetting(
-        { ...catalog.operations, ...withCheckedLocations({ ...catalog.operations, ...creation }) },
-        descriptions.forget,
-      ),
+      ...forgetting({ ...ofCatalog, ...withCheckedLocations(ofCatalog) }, descriptions.forget),
       ...rowHandlers("operations", LanceNamespaceService.method),
       describeTable,
       tableExists,
-      createTable,
     } as Partial<LanceNamespace>,
     extensions: { ...catalog.extensions, ...rowHandlers("extensions", LanceDbService.method) },
     ready: () => catalog.ready(),
@@ -175,19 +175,6 @@ export function createComposedBackend(catalog: Backend, options: ComposedBackend
       await catalog.close();
     },
   };
-}
-
-/** Runs work on a table of a call, and ends the use of the table. */
-async function using<T>(table: OpenedTable | undefined, work: () => Promise<T>): Promise<T> {
-  let failure: unknown;
-  try {
-    return await work();
-  } catch (error) {
-    failure = error;
-    throw error;
-  } finally {
-    table?.release(failure);
-  }
 }
 
 /** @throws LanceError Unsupported for a change whose answer a client expects to be kept */

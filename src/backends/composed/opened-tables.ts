@@ -95,6 +95,22 @@ export function createOpenedTables(
   };
 }
 
+/** Runs work on a table of a call, and ends the use of the table. */
+export async function using<T>(
+  table: Pick<OpenedTable, "release"> | undefined,
+  work: () => Promise<T>,
+): Promise<T> {
+  let failure: unknown;
+  try {
+    return await work();
+  } catch (error) {
+    failure = error;
+    throw error;
+  } finally {
+    table?.release(failure);
+  }
+}
+
 /** Kinds of errors by which a storage may say that it refuses credentials, for the gateway's library and for the engine. */
 const OF_CREDENTIALS = ["ServiceUnavailable", "PermissionDenied", "Internal", "OutcomeUnknown"] as const;
 
