@@ -11,6 +11,7 @@ import { LanceError } from "../../namespace/errors.ts";
 import { type Identifier, joinIdentifier } from "../../namespace/identifier.ts";
 import type { Backend } from "../../namespace/lance-namespace.ts";
 import { METHODS } from "../../namespace/operations/operations.ts";
+import { putNewest } from "../../runtime/put-newest.ts";
 import type { StorageOptions } from "../dir/stores/storage-options.ts";
 
 /** A table as the upstream catalog describes it to a caller. */
@@ -36,6 +37,17 @@ export interface DescribedTables {
   describe(call: Call, id: Identifier, isNew?: boolean): Promise<DescribedTable>;
   /** Forgets all descriptions of a table, because a call changes it. */
   forget(id: Identifier): void;
+}
+
+/** A description of a table to a caller. */
+interface Kept {
+  readonly key: string;
+  /** Name of the table. */
+  readonly name: string;
+  /** Default: it is on its way. */
+  table: DescribedTable | undefined;
+  /** When it is not used any more, by the process's monotonic clock. */
+  until: number;
 }
 
 /** Headers that belong to one message or one attempt, and on which a description does not depend. */
@@ -66,27 +78,29 @@ export function createDescribedTables(
   { operations: { describeTable } }: Backend,
   maxStalenessMs: number,
 ): DescribedTables {
-  const kept = new Map<string, { readonly table: DescribedTable; readonly until: number }>();
+  const kept = new Map<string, Kept>();
   const keysOf = new Map<string, Set<string>>();
-  /** Descriptions on their way by the names of their tables; those that `forget` takes out are not kept. */
-  const underWay = new Map<string, Set<object>>();
 
-  function forgetKey(key: string, name: string): void {
+  function drop({ key, name }: Kept): void {
     kept.delete(key);
     const keys = keysOf.get(name);
     keys?.delete(key);
     if (keys?.size === 0) keysOf.delete(name);
   }
-  function keep(key: string, table: DescribedTable, asked: number): void {
-    const expires = expiryOf(table.storageOptions);
-    const left = expires === undefined ? maxStalenessMs : expires - RENEW_BEFORE_MS - Date.now();
-    const until = asked + Math.min(maxStalenessMs, left);
-    const name = joinIdentifier(table.id);
-    const [oldest] = kept;
-    if (kept.size >= MAX_KEPT && oldest !== undefined)
-      forgetKey(oldest[0], joinIdentifier(oldest[1].table.id));
-    kept.set(key, { table, until });
+  /** Keeps a description that is on its way. `forget` takes it out, too, and it is never found then. */
+  function begin(key: string, name: string): Kept {
+    const entry: Kept = { key, name, table: undefined, until: 0 };
+    const oldest = putNewest(kept, key, entry, MAX_KEPT);
     keysOf.set(name, (keysOf.get(name) ?? new Set()).add(key));
+    if (oldest !== undefined) drop(oldest);
+    return entry;
+  }
+  /** Returns how long a description may be used, in milliseconds. */
+  function useOf({ storageOptions }: DescribedTable): number {
+    const expires = expiryOf(storageOptions);
+    return expires === undefined
+      ? maxStalenessMs
+      : Math.min(maxStalenessMs, expires - RENEW_BEFORE_MS - Date.now());
   }
   async function ask(call: Call, id: Identifier): Promise<DescribedTable> {
     if (describeTable === undefined)
@@ -102,26 +116,23 @@ export function createDescribedTables(
       const key = keyOf(call, name);
       const asked = performance.now();
       const found = kept.get(key);
-      if (!isNew && found !== undefined && asked < found.until && !demandsFreshness(call.headers))
+      if (!isNew && found?.table !== undefined && asked < found.until && !demandsFreshness(call.headers))
         return found.table;
-      forgetKey(key, name);
-      const asking = {};
-      const others = underWay.get(name) ?? new Set();
-      underWay.set(name, others.add(asking));
+      // Calls that come while a description is on its way share its entry, so that the first answer is found.
+      const entry = found !== undefined && found.table === undefined ? found : begin(key, name);
       try {
-        const table = await ask(call, id);
-        if (underWay.get(name)?.has(asking)) keep(key, table, asked);
-        return table;
-      } finally {
-        others.delete(asking);
-        if (others.size === 0 && underWay.get(name) === others) underWay.delete(name);
+        entry.table = await ask(call, id);
+        entry.until = asked + useOf(entry.table);
+        return entry.table;
+      } catch (error) {
+        if (entry.table === undefined && kept.get(key) === entry) drop(entry);
+        throw error;
       }
     },
     forget(id) {
       const name = joinIdentifier(id);
       for (const key of keysOf.get(name) ?? []) kept.delete(key);
       keysOf.delete(name);
-      underWay.delete(name);
     },
   };
 }
