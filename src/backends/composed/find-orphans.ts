@@ -59,8 +59,8 @@ function spotOf(location: string): { readonly root: string; readonly key: string
   return { root: "/", key: resolve(place === undefined ? location : fileURLToPath(location)).slice(1) };
 }
 
-/** Whether a name is one of a directory with staged rows, or a path in one. */
-const isStaged = (path: string) => STAGED.some(([pattern]) => pattern.test(path.split("/", 1)[0] ?? ""));
+/** Returns the kind of leftover of a directory with staged rows; undefined for a name that the gateway gives to no such directory. */
+const stagedKind = (name: string) => STAGED.find(([pattern]) => pattern.test(name))?.[1];
 
 async function* walk(
   store: ObjectStore,
@@ -73,7 +73,7 @@ async function* walk(
   const directories = entries.filter(({ isDirectory }) => isDirectory);
   const context = { store, layout: { baseKey: "" } };
   for (const { name } of directories) {
-    const kind = STAGED.find(([pattern]) => pattern.test(name))?.[1];
+    const kind = stagedKind(name);
     if (kind !== undefined) yield* directoryLeftover(context, kind, keyIn(directory, name), before);
   }
   if (await isTable(store, directory, directories)) {
@@ -96,6 +96,7 @@ async function isTable(
   directories: readonly ObjectEntry[],
 ): Promise<boolean> {
   if (!directories.some(({ name }) => OF_TABLES.has(name))) return false;
-  for await (const path of otherFiles(store, directory)) if (!isStaged(path)) return false;
+  for await (const path of otherFiles(store, directory))
+    if (stagedKind(path.split("/", 1)[0] ?? "") === undefined) return false;
   return true;
 }
