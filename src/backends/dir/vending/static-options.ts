@@ -20,9 +20,9 @@ export function createStaticSource(all: readonly StaticOptions[]): CredentialSou
   const around = (key: string) => inOrder.filter((each) => isWithin(key, each.key));
   return {
     leastToAdd(key) {
-      const [closest, ...others] = around(key);
-      const isLeast = !others.some((each) => each.key === closest?.key && each.permission === "write");
-      return closest?.permission === "manage" && isLeast ? "manage" : "write";
+      const found = around(key);
+      const adding = found.filter((each) => each.key === found[0]?.key && each.permission !== "read");
+      return adding.at(-1)?.permission ?? "write";
     },
     async issue(key, permission) {
       const found = around(key).find((each) => rank(each) <= PERMISSIONS.indexOf(permission));
