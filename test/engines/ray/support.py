@@ -4,6 +4,7 @@ import io
 import json
 import sys
 import time
+import urllib.error
 import urllib.request
 
 import pyarrow as pa
@@ -13,8 +14,11 @@ uri = sys.argv[1]
 
 def send(path, body, content_type):
     request = urllib.request.Request(f"{uri}/v1/{path}", body, {"content-type": content_type})
-    with urllib.request.urlopen(request) as answer:
-        return json.loads(answer.read())
+    try:
+        with urllib.request.urlopen(request) as answer:
+            return json.loads(answer.read())
+    except urllib.error.HTTPError as error:
+        raise AssertionError(f"{path}: {error.code} {error.read().decode()}") from None
 
 
 def call(path, body=None):
