@@ -10,6 +10,7 @@ import { keyIn, listNames, type ObjectEntry } from "../format/storage.ts";
 import { hasOtherFiles, isTableFile } from "../format/table-files.ts";
 import { fileLeftover, isOld, type Leftover, type LeftoverKind } from "./leftover.ts";
 import { findOwnFiles } from "./own-files.ts";
+import { findTableFiles } from "./unnamed-leftovers.ts";
 
 /**
  * Finds what crashes left in a base directory. It writes nothing.
@@ -22,8 +23,13 @@ import { findOwnFiles } from "./own-files.ts";
  * - when it contains anything that the table format does not define.
  *
  * @param before in milliseconds since 1970
+ * @param beforeInTables the same for the files in the directories of tables, where other programs may write for long before they commit
  */
-export async function* findLeftovers(context: ChangeContext, before: number): AsyncGenerator<Leftover> {
+export async function* findLeftovers(
+  context: ChangeContext,
+  before: number,
+  beforeInTables: number = before,
+): AsyncGenerator<Leftover> {
   const { store, layout } = context;
   yield* abandonedNotes(context);
   yield* brokenNotes(context, before);
@@ -39,6 +45,7 @@ export async function* findLeftovers(context: ChangeContext, before: number): As
     const kind = isDirectory ? await kindOf(context, state, name) : undefined;
     if (kind !== undefined) yield* directory(context, kind, name, before);
   }
+  yield* findTableFiles(context, beforeInTables);
 }
 
 const PROBE = /^\.probe-[0-9a-f]+$/;

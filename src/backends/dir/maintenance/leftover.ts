@@ -15,6 +15,7 @@ export const LEFTOVER_KINDS = {
   lease: "the lease by which gateways took turns with a table that is gone",
   "kept answer": "answers to calls with idempotency keys that nobody may repeat any more",
   "manifest file": "a file in the catalog's manifest that none of its versions has",
+  "table file": "a file in the directory of a table that none of its versions has",
   "temporary file": "what a process was writing when it ended",
   probe: "an object that a gateway wrote to try the storage or to ask it for the time",
 } as const;

@@ -1,8 +1,6 @@
-import { isLanceError } from "../../../namespace/errors.ts";
 import type { ChangeContext } from "../batch/change-context.ts";
 import { INTENTS_DIRECTORY } from "../batch/journal.ts";
 import { WORK_DIRECTORY } from "../batch/work-notes.ts";
-import type { TableContext } from "../catalog/catalog-context.ts";
 import { MANIFEST_NAME } from "../catalog/manifest/manifest-table.ts";
 import { keyIn, listNames } from "../format/storage.ts";
 import { findOldDays } from "../idempotency/record-days.ts";
@@ -10,7 +8,7 @@ import { findJobFiles, JOBS_DIRECTORY } from "../jobs/store.ts";
 import { findGoneLeases } from "../upkeep/gone-leases.ts";
 import { UPKEEP_DIRECTORY } from "../upkeep/lease.ts";
 import { directoryLeftover, fileLeftover, type Leftover } from "./leftover.ts";
-import { findUnnamedFiles, type UnnamedFile } from "./unnamed-files.ts";
+import { findUnnamed } from "./unnamed-leftovers.ts";
 
 /** Finds what crashes left among the files that the catalog keeps beside its tables; see `findLeftovers`. */
 export async function* findOwnFiles(context: ChangeContext, before: number): AsyncGenerator<Leftover> {
@@ -28,7 +26,8 @@ export async function* findOwnFiles(context: ChangeContext, before: number): Asy
     const found = (await store.files?.temporaries(keyIn(layout.baseKey, directory))) ?? [];
     for (const { key } of found) yield* fileLeftover(context, "temporary file", key, before);
   }
-  for (const file of await unnamedFiles(context)) yield* manifestFile(context, file, before);
+  const manifest = { store, root: keyIn(layout.baseKey, MANIFEST_NAME) };
+  yield* findUnnamed(context, "manifest file", manifest, before);
 }
 
 /** Directories of the catalog's own files. */
@@ -38,32 +37,3 @@ const DIRECTORIES = [
   INTENTS_DIRECTORY,
   WORK_DIRECTORY,
 ];
-
-/** Yields the files of interrupted commits of the manifest, and of its replaced indices. */
-async function unnamedFiles({
-  store,
-  layout,
-  log,
-}: Pick<ChangeContext, "layout" | "log" | "store">): Promise<readonly UnnamedFile[]> {
-  try {
-    return await findUnnamedFiles({ store, root: keyIn(layout.baseKey, MANIFEST_NAME) });
-  } catch (error) {
-    if (!isLanceError(error, "DataLoss") && !isLanceError(error, "Unsupported")) throw error;
-    log.warn({ err: error }, "the files of the manifest are passed over: one of its versions cannot be read");
-    return [];
-  }
-}
-
-async function* manifestFile(
-  context: TableContext,
-  { key, isDirectory, isNamedNow }: UnnamedFile,
-  before: number,
-): AsyncGenerator<Leftover> {
-  if (isDirectory) {
-    yield* directoryLeftover(context, "manifest file", key, before, async () => !(await isNamedNow()));
-    return;
-  }
-  for await (const leftover of fileLeftover(context, "manifest file", key, before)) {
-    yield { ...leftover, remove: async () => !(await isNamedNow()) && leftover.remove() };
-  }
-}

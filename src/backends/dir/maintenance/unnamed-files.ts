@@ -1,4 +1,5 @@
 import { type DatasetRef, dataDirectory, versionsDirectory } from "../format/dataset.ts";
+import { blobDirectories } from "../format/files/blob-files.ts";
 import { checkWritable } from "../format/files/manifest.ts";
 import { type ManifestFile, readManifestFile, readSection } from "../format/files/manifest-file.ts";
 import { keyIn, listNames } from "../format/storage.ts";
@@ -6,7 +7,7 @@ import { hasRefs } from "../format/versions/refs/version-refs.ts";
 import { readVersion } from "../format/versions/version-files.ts";
 import { filesOf } from "../format/versions/version-parts.ts";
 
-/** A file, or the directory of an index, to which no version of a dataset refers. */
+/** A file, or the directory of an index or of blobs, to which no version of a dataset refers. */
 export interface UnnamedFile {
   readonly key: string;
   readonly isDirectory: boolean;
@@ -14,8 +15,17 @@ export interface UnnamedFile {
   isNamedNow(): Promise<boolean>;
 }
 
-/** Directories of the files to which versions refer. */
-const DIRECTORIES = ["data", "_transactions", "_deletions", "_indices"];
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** Names in the directories of a dataset that its versions may refer to, and the manifests of commits that did not happen. */
+const NAMES: Readonly<Record<string, { readonly file?: RegExp; readonly directory?: RegExp }>> = {
+  // Blobs are in a directory with the name of their data file, which Lance draws.
+  data: { file: /\.lance$/, directory: /^[01]{24}[0-9a-f]{26}$/ },
+  _transactions: { file: /\.txn$/ },
+  _deletions: { file: /\.(?:arrow|bin)$/ },
+  _indices: { directory: UUID },
+  _versions: { file: /\.manifest-[0-9a-f-]{32,36}$/ },
+};
 
 /** Number of versions that are read at a time. */
 const READS = 16;
@@ -31,11 +41,10 @@ export async function findUnnamedFiles(dataset: DatasetRef): Promise<UnnamedFile
   const { store } = dataset;
   if (await hasRefs(dataset)) return [];
   const left = new Map<string, UnnamedFile>();
-  for (const directory of DIRECTORIES) {
+  for (const [directory, names] of Object.entries(NAMES)) {
     for await (const page of store.list(`${dataDirectory(dataset)}/${directory}`)) {
       for (const { name, isDirectory = false } of page) {
-        const isIndex = directory === "_indices";
-        if (isDirectory !== isIndex || (isIndex && !UUID.test(name))) continue;
+        if (!names[isDirectory ? "directory" : "file"]?.test(name)) continue;
         const key = keyIn(`${dataDirectory(dataset)}/${directory}`, name);
         const isNamedNow = async () => (await namedBy(dataset, await readVersion(dataset), [key])).length > 0;
         left.set(key, { key, isDirectory, isNamedNow });
@@ -61,18 +70,17 @@ export async function findUnnamedFiles(dataset: DatasetRef): Promise<UnnamedFile
   return [...left.values()];
 }
 
-const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
-
 /** Returns those of some keys to which a version refers. */
 async function namedBy(dataset: DatasetRef, file: ManifestFile, keys: Iterable<string>): Promise<string[]> {
   const { manifest } = file;
-  const files = new Set(filesOf(dataset, manifest));
+  const files = filesOf(dataset, manifest);
+  const named = new Set([...files, ...blobDirectories(manifest, files)]);
   const { indexSection } = manifest;
   const indices = indexSection === undefined ? NONE : Buffer.from(await readSection(file, indexSection));
   return [...keys].filter((key) => {
     const id = idOf(key);
     // A list of indices contains the 16 bytes of each index's id, whatever its format.
-    return id === undefined ? files.has(key) : indices.includes(id);
+    return id === undefined ? named.has(key) : indices.includes(id);
   });
 }
 

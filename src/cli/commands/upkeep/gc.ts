@@ -30,7 +30,7 @@ const OPTIONS = {
   olderThan: {
     flag: "older-than",
     value: "AGE",
-    help: "Minimum age of what is removed, such as 90m, 12h or 7d; a writer may still work on younger files. Less than 1h requires --exclusive.",
+    help: "Minimum age of what is removed, such as 90m, 12h or 7d; a writer may still work on younger files. Files in tables are at least 7d old. Less than 1h requires --exclusive.",
     fallback: "1d",
     parse: parseAge,
   },
@@ -52,6 +52,9 @@ const OPTIONS = {
 
 /** Age below which files may belong to writes that run, in milliseconds. */
 const WRITES_MS = 60 * 60_000;
+
+/** Age below which a file in a table may belong to a commit to come, in milliseconds; Lance's own cleanup has the same limit. */
+const TABLE_FILES_MS = 7 * 24 * 60 * 60_000;
 
 /** @throws UsageError if files of running writes might be removed */
 function checkAge({ delete: removes, olderThan, exclusive }: OptionValues<typeof OPTIONS>): void {
@@ -106,9 +109,11 @@ type Options = OptionValues<typeof OPTIONS>;
 async function leftoversIn(root: CatalogChoice, options: Options): Promise<Line[]> {
   const { findLeftovers } = await import("../../../backends/dir/maintenance/find-leftovers.ts");
   return withCatalog(root, options.delete, async ({ context }) => {
-    const before = (await context.clock.now()) - options.olderThan;
+    const now = await context.clock.now();
+    const before = now - options.olderThan;
+    const beforeInTables = options.exclusive ? before : Math.min(before, now - TABLE_FILES_MS);
     const lines: Line[] = [];
-    for await (const leftover of findLeftovers(context, before)) {
+    for await (const leftover of findLeftovers(context, before, beforeInTables)) {
       const wanted = leftover.kind !== "unlisted data" || options.unlisted;
       lines.push(await treat(leftover, wanted ? (options.delete ? "remove" : "tell") : "keep"));
     }

@@ -1,0 +1,98 @@
+import assert from "node:assert/strict";
+import { readdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { test } from "vitest";
+import { silent } from "../../../../test/fixtures/dir/directory-backend.ts";
+import {
+  collect,
+  openWorkshop,
+  putFile,
+  ROWS,
+  type Workshop,
+} from "../../../../test/fixtures/dir/maintenance.ts";
+
+import { openDirectory } from "../open-directory.ts";
+
+const everything = () => true;
+const INDEX = "11111111-2222-3333-4444-555555555555";
+const DATA = "0101010101010101010101011111111111111111111111111a";
+
+/** What failed work on a cluster, and commits that did not happen, leave in a table. */
+const LEFT = [
+  "_deletions/0-3-1234567890.arrow",
+  `_indices/${INDEX}/page_data.lance`,
+  "_transactions/3-0a1b2c3d-0000-4000-8000-000000000000.txn",
+  "_versions/18446744073709551600.manifest-0a1b2c3d-0000-4000-8000-000000000000",
+  `data/${DATA}/1.blob`,
+  `data/${DATA}.lance`,
+];
+
+/** Files of others, and those of which gc is not sure. */
+const KEPT = ["data/holiday.jpg", "data/photos/b.png", "_indices/notes/a.txt", "_versions/notes.txt"];
+
+const found = (directory: string) =>
+  LEFT.map(
+    (path) => `table file: ${directory}/${path.replace(/\/(?:page_data\.lance|1\.blob)$/, "")}`,
+  ).sort();
+
+async function makeTable({ client }: Workshop, id: string): Promise<void> {
+  await client.upload("createTable", id, {}, ROWS);
+  await client.call("createTableIndex", id, { column: "id", indexType: "BTREE" });
+  await client.upload("insertIntoTable", id, {}, ROWS);
+  await client.call("deleteFromTable", id, { predicate: "id = 2" });
+}
+
+const filesIn = async ({ base }: Workshop, directory: string) =>
+  (await readdir(join(base, directory), { recursive: true })).filter((name) => !name.includes("#")).sort();
+
+test("files of a table that no version has are found, those of every version and of others stay", async (t) => {
+  const workshop = await openWorkshop(t);
+  await makeTable(workshop, "t");
+  for (const path of KEPT) await putFile(workshop, `t.lance/${path}`);
+  const before = await filesIn(workshop, "t.lance");
+  for (const path of LEFT) await putFile(workshop, `t.lance/${path}`);
+  assert.deepEqual(
+    await collect(workshop, Date.now() - 3_600_000, everything),
+    [],
+    "a commit may have them yet",
+  );
+  assert.deepEqual(await collect(workshop), found("t.lance"), "a first look only tells");
+  assert.deepEqual(await collect(workshop, undefined, everything), found("t.lance"));
+  assert.deepEqual(await filesIn(workshop, "t.lance"), before);
+  assert.equal((await workshop.client.call("countTableRows", "t")).count, 4n);
+});
+
+test("a table of the root without a row is searched, and one in a namespace", async (t) => {
+  const workshop = await openWorkshop(t);
+  await workshop.client.call("createNamespace", "ns");
+  await makeTable(workshop, "ns$t");
+  const [directory = ""] = (await readdir(workshop.base)).filter((name) => name.endsWith("_ns$t"));
+  for (const path of LEFT) await putFile(workshop, `${directory}/${path}`);
+  assert.deepEqual(await collect(workshop, undefined, everything), found(directory));
+});
+
+test("nothing in a table is found beside tags, or where a version cannot be read", async (t) => {
+  const workshop = await openWorkshop(t);
+  await makeTable(workshop, "t");
+  await makeTable(workshop, "tagged");
+  await workshop.client.call("createTableTag", "tagged", { tag: "kept", version: 1n });
+  for (const path of LEFT) {
+    await putFile(workshop, `t.lance/${path}`);
+    await putFile(workshop, `tagged.lance/${path}`);
+  }
+  const damaged = join(workshop.base, "t.lance", "_versions", `${2n ** 64n - 1n - 1n}.manifest`);
+  await writeFile(damaged, "");
+  assert.deepEqual(await collect(workshop, undefined, everything), []);
+});
+
+test("a table on which a process works for long is passed over", async (t) => {
+  const workshop = await openWorkshop(t);
+  await makeTable(workshop, "t");
+  for (const path of LEFT) await putFile(workshop, `t.lance/${path}`);
+  const { context, close } = await openDirectory({ root: workshop.root, log: silent });
+  t.onTestFinished(close);
+  const end = await context.work.begin("t.lance");
+  assert.deepEqual(await collect(workshop), []);
+  await end();
+  assert.deepEqual(await collect(workshop), found("t.lance"));
+});
