@@ -9,6 +9,7 @@ import ray
 from lance.dataset import Index, LanceDataset
 
 from .gateway import Gateway, Json, Task
+from .sampling import sampling_existing_rows
 from .segments import collecting_segments, segment_json
 from .spread import spread
 
@@ -32,7 +33,7 @@ def create_index(task: Task, gateway: Gateway) -> Json:
     if not details["is_vector"] and index_type not in SPREAD:
         return {"segments": [segment_json(index) for index in build_segments(task, gateway, common)]}
     build = lance_ray.create_index if details["is_vector"] else lance_ray.create_scalar_index
-    with collecting_segments() as segments:
+    with collecting_segments() as segments, sampling_existing_rows():
         build(task.uri, **common)
     return {"segments": [segment_json(index) for index in segments]}
 

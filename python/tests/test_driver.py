@@ -7,13 +7,20 @@ import threading
 import unittest
 from contextlib import redirect_stderr, redirect_stdout
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from tempfile import TemporaryDirectory
 from unittest import mock
 
+import pyarrow as pa
+from lance import write_dataset
 from lance.dataset import Index, IndexFile, LanceDataset
+
+from lance_ray.field_path import resolve_arrow_field_path
+from lance_ray.index import _indices_builder_for_field_path
 
 from lance_gateway_ray import __main__ as program
 from lance_gateway_ray.gateway import Gateway, GoneError, Task
 from lance_gateway_ray.key import create_key, key_line
+from lance_gateway_ray.sampling import sampling_existing_rows
 from lance_gateway_ray.segments import collecting_segments, segment_json
 
 
@@ -129,6 +136,33 @@ class DriverTest(unittest.TestCase):
                 "files": [{"path": "index.idx", "size": 7}],
             },
         )
+
+    def test_each_training_samples_as_many_rows_as_there_are(self):
+        vectors = pa.FixedSizeListArray.from_arrays(pa.array([float(at % 97) for at in range(8 * 640)]), 8)
+        nested = pa.StructArray.from_arrays([vectors], ["vector"])
+        rates = []
+
+        def noting(train):
+            def noted(*args, **options):
+                rates.append(options["sample_rate"])
+                return train(*args, **options)
+
+            return noted
+
+        with TemporaryDirectory() as directory:
+            dataset = write_dataset(pa.table({"vector": vectors, "nested": nested}), f"{directory}/t")
+            for column in ("vector", "nested.vector"):
+                path = resolve_arrow_field_path(dataset.schema, column)
+                builder = _indices_builder_for_field_path(dataset, path.path, path.field)
+                kind = type(builder)
+                with mock.patch.object(kind, "train_ivf", noting(kind.train_ivf)):
+                    with mock.patch.object(kind, "train_pq", noting(kind.train_pq)), sampling_existing_rows():
+                        ivf = builder.train_ivf(4, distance_type="l2", sample_rate=256)
+                        builder.train_pq(ivf, num_subvectors=2, sample_rate=256)
+                        builder.train_ivf(2, distance_type="l2", sample_rate=256)
+                with self.assertRaisesRegex(ValueError, "not enough rows"):
+                    builder.train_ivf(4, distance_type="l2", sample_rate=256)
+        self.assertEqual(rates, [160, 2, 256] * 2)
 
 
 if __name__ == "__main__":

@@ -155,25 +155,20 @@ function parametersOf(kind: IndexKind, fields: IndexFields, rows: number): JsonO
   return { ...parameters, ...trainingOf(kind, fields, rows) };
 }
 
-/** Rows that are sampled for each centroid, as far as there are that many. */
+/** Rows that are sampled for each centroid. The driver samples fewer where there are not that many. */
 const SAMPLE_RATE = 256;
-
-/** Centroids of a product quantizer with codes of 8 bits, or fewer. */
-const PQ_CENTROIDS = 256;
 
 /** Bits for each dimension of a RaBitQ code, for which lance-ray and its workers have different defaults. */
 const RQ_BITS = 1;
 
-/** Returns partitions and samples for the rows that there are: lance-ray refuses to sample more. */
+/** Returns partitions for the rows that there are, and samples. */
 function trainingOf(kind: IndexKind, fields: IndexFields, rows: number): JsonObject {
   const { sampleRate = SAMPLE_RATE, targetPartitionSize } = fields;
   const usual = Math.min(Math.round(Math.sqrt(rows)), Math.floor(rows / sampleRate));
   const bySize = targetPartitionSize && Math.round(rows / targetPartitionSize);
   const partitions = Math.max(1, fields.numPartitions ?? bySize ?? usual);
-  const centroids = kind.takes.includes("numSubVectors") ? Math.max(partitions, PQ_CENTROIDS) : partitions;
-  const samples = Math.max(2, Math.min(sampleRate, Math.floor(rows / centroids)));
   const bits: JsonObject = kind.name === "IVF_RQ" ? { num_bits: fields.numBits ?? RQ_BITS } : {};
-  return { num_partitions: partitions, sample_rate: samples, ...bits };
+  return { num_partitions: partitions, sample_rate: sampleRate, ...bits };
 }
 
 function snakeCase(name: string): string {
