@@ -17,7 +17,7 @@ const everything = () => true;
 const INDEX = "11111111-2222-3333-4444-555555555555";
 const DATA = "0101010101010101010101011111111111111111111111111a";
 
-/** What failed work on a cluster, and commits that did not happen, leave in a table. */
+/** Files that failed work on a cluster, and commits that did not happen, leave in a table. */
 const LEFT = [
   "_deletions/0-3-1234567890.arrow",
   `_indices/${INDEX}/page_data.lance`,
