@@ -1,9 +1,9 @@
 import { isLanceError } from "../../../namespace/errors.ts";
+import { joinIdentifier } from "../../../namespace/identifier.ts";
 import type { ChangeContext } from "../batch/change-context.ts";
+import { rootLocation } from "../catalog/base/location-names.ts";
 import { walkAllTables } from "../catalog/walk.ts";
 import type { DatasetRef } from "../format/dataset.ts";
-import { findTable } from "../operations/tables/find-table.ts";
-import { datasetOf } from "../operations/tables/open-data.ts";
 import { directoryLeftover, fileLeftover, type Leftover, type LeftoverKind } from "./leftover.ts";
 import { findUnnamedFiles, type UnnamedFile } from "./unnamed-files.ts";
 
@@ -50,12 +50,15 @@ async function* leftoverOf(
  * tables with tags or branches, and those on which a process works for long.
  */
 export async function* findTableFiles(context: ChangeContext, before: number): AsyncGenerator<Leftover> {
-  const { catalog, work } = context;
+  const { catalog, layout, store, work } = context;
   for await (const id of walkAllTables(context)) {
-    const table = await findTable(context, await catalog.read(), id);
-    if (table === undefined || (await work.isAtWork(table.location))) continue;
-    for await (const leftover of findUnnamed(context, "table file", datasetOf(context, table), before)) {
-      const remove = async () => !(await work.isAtWork(table.location)) && leftover.remove();
+    const row = (await catalog.read()).get(joinIdentifier(id));
+    // A table without a row is a directory of the root.
+    const location = row === undefined ? rootLocation(id) : row.location;
+    if (location === undefined || (await work.isAtWork(location))) continue;
+    const dataset = { store, root: store.keyOf(layout.pathOf(location)) };
+    for await (const leftover of findUnnamed(context, "table file", dataset, before)) {
+      const remove = async () => !(await work.isAtWork(location)) && leftover.remove();
       yield { ...leftover, remove };
     }
   }
