@@ -7,16 +7,16 @@ import type { Random } from "../../support/random.ts";
 import { S3_BUCKET } from "../../support/s3-server.ts";
 import { FAULTS, type Fault, type Gateway, NAMESPACE, startWorld, TABLES, type World } from "./world.ts";
 
-/** Number of changes in a schedule, each of which meets a fault. */
-export const CHANGES = 5;
-
-/** Number of requests that most changes stay below. */
-const MAX_REQUESTS = 24;
+/** Number of changes in a schedule, each of which may meet a fault. */
+const CHANGES = 5;
 
 /** How long a gateway waits for the catalog, in milliseconds. */
 const PATIENCE_MS = 250;
 
 const NAMES = ["a", "b", "c"];
+
+/** Number of faults of each kind that came before the end of a change. */
+export type Faults = Map<Fault["kind"], number>;
 
 /** Ids of the rows of each table that has data, in order; `undefined` for a declared one. */
 type State = ReadonlyMap<string, readonly number[] | undefined>;
@@ -24,6 +24,8 @@ type State = ReadonlyMap<string, readonly number[] | undefined>;
 /** A change, and the states that it may leave when its outcome is open. */
 interface Change {
   readonly what: string;
+  /** Number of requests that most changes of its kind stay below. */
+  readonly requests: number;
   run(gateway: Gateway): Promise<unknown>;
   after(state: State): State;
   /** States besides the ones before and after. Default: none. */
@@ -52,6 +54,7 @@ function drawChange(random: Random, state: State): Change {
   if (!state.has(name) || rows === undefined) {
     return {
       what: `create ${name}`,
+      requests: 24,
       run: ({ client }) => client.createTable(ID(name), stream),
       after: (known) => withTable(known, name, ids),
       between: (known) => [withTable(known, name, undefined)],
@@ -62,6 +65,7 @@ function drawChange(random: Random, state: State): Change {
   if (kind < 2) {
     return {
       what: `insert into ${name}`,
+      requests: 16,
       run: ({ client }) => client.insertIntoTable(ID(name), stream),
       after: inserted,
     };
@@ -69,12 +73,14 @@ function drawChange(random: Random, state: State): Change {
   if (kind === 2) {
     return {
       what: `drop ${name}`,
+      requests: 3,
       run: ({ client }) => client.dropTable(ID(name)),
       after: (known) => without(known, name),
     };
   }
   return {
     what: `rename ${name} to ${free}`,
+    requests: 6,
     run: ({ client }) => client.renameTable({ ...ID(name), newTableName: free as string }),
     after: (known) => withTable(without(known, name), free as string, known.get(name)),
   };
@@ -167,9 +173,10 @@ async function checkOrphans(world: World): Promise<void> {
 /**
  * Plays a schedule of changes, some of which meet a fault.
  *
+ * @param met counts the faults
  * @throws Error for a state that the answers do not allow, with the changes so far
  */
-export async function play(random: Random): Promise<void> {
+export async function play(random: Random, met: Faults): Promise<void> {
   const world = await startWorld();
   const reader = await world.open();
   let writer = await world.open(PATIENCE_MS);
@@ -179,13 +186,14 @@ export async function play(random: Random): Promise<void> {
     for (let at = 0; at < CHANGES; at++) {
       const change = drawChange(random, state);
       const kinds = Object.keys(FAULTS) as Fault["kind"][];
-      const fault: Fault = { kind: random.pick(kinds), at: random.below(MAX_REQUESTS) };
+      const fault: Fault = { kind: random.pick(kinds), at: random.below(change.requests) };
       const [before, files] = [world.locations(), filesOf(world)];
       writer.arm(fault);
       const failure: unknown = await change.run(writer).then(
         () => undefined,
         (error: unknown) => error,
       );
+      if (writer.hasMet()) met.set(fault.kind, (met.get(fault.kind) ?? 0) + 1);
       const killed = writer.isKilled();
       said.push(
         `${change.what}, ${JSON.stringify(fault)}: ${killed ? "killed" : (kindOf(failure) ?? "done")}`,

@@ -32,6 +32,8 @@ export interface Gateway {
   readonly client: LanceClient;
   /** Arms a fault for the next requests. Default: none. */
   arm(fault?: Fault): void;
+  /** Whether the armed fault has come. */
+  hasMet(): boolean;
   /** Whether it has been killed. */
   isKilled(): boolean;
   close(): Promise<void>;
@@ -229,6 +231,7 @@ function createPlan() {
     kill() {
       killed = true;
     },
+    hasMet: () => fault !== undefined && fault.at < count,
     isKilled: () => killed,
     /** Returns what happens to the next request. */
     next(): Fault["kind"] | undefined {
