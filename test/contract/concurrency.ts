@@ -17,9 +17,14 @@ async function race(loss: ErrorName, call: (racer: number) => Promise<unknown>):
   }
 }
 
-/** Concurrent calls. */
+/** Concurrent calls on names, and on rows. */
 export function concurrencyTests(world: World): void {
-  describe("calls at the same time", () => {
+  nameConcurrencyTests(world);
+  rowConcurrencyTests(world);
+}
+
+function nameConcurrencyTests(world: World): void {
+  describe("calls on names at the same time", () => {
     test("exactly one of many creators of a namespace wins", async () => {
       const id = [await world.namespace(), "contested"];
       await race("NamespaceAlreadyExists", (racer) =>
@@ -32,16 +37,6 @@ export function concurrencyTests(world: World): void {
       const id = [await world.namespace(), "contested"];
       await race("TableAlreadyExists", () => world.client.declareTable({ id }));
       assert.deepEqual((await world.client.listTables({ id: id.slice(0, 1) })).tables, ["contested"]);
-    });
-
-    test("exactly one of many creators of a table wins, and the table has the winner's rows", async () => {
-      const id = [await world.namespace(), "contested"];
-      let winner = -1;
-      await race("TableAlreadyExists", async (racer) => {
-        await world.client.createTable({ id }, personStream(people(racer + 1)));
-        winner = racer;
-      });
-      assert.equal(await world.count(id), winner + 1);
     });
 
     test("exactly one of many droppers of a table and of a namespace wins", async () => {
@@ -76,6 +71,21 @@ export function concurrencyTests(world: World): void {
       await Promise.all(names.map((name) => world.client.declareTable({ id: [namespace, name] })));
       const { tables } = await world.client.listTables({ id: [namespace] });
       assert.deepEqual(tables.toSorted(), names.toSorted());
+    });
+  });
+}
+
+/** Concurrent calls on rows. */
+export function rowConcurrencyTests(world: World): void {
+  describe("calls on rows at the same time", () => {
+    test("exactly one of many creators of a table wins, and the table has the winner's rows", async () => {
+      const id = [await world.namespace(), "contested"];
+      let winner = -1;
+      await race("TableAlreadyExists", async (racer) => {
+        await world.client.createTable({ id }, personStream(people(racer + 1)));
+        winner = racer;
+      });
+      assert.equal(await world.count(id), winner + 1);
     });
 
     test("all rows of concurrent inserts arrive, each in the version that its answer names", async () => {

@@ -205,6 +205,10 @@ export function identifierTests(world: World): void {
       await world.client.tableExists({ id });
     });
 
+    test("a transaction is one of a table", async () => {
+      await refused("InvalidInput", world.client.describeTransaction({ id: ["2"] }));
+    });
+
     test("an identifier that is too long or too deep is refused", async () => {
       const deep = Array.from({ length: MAX_IDENTIFIER_DEPTH + 1 }, () => "a");
       await refused("InvalidInput", world.client.createNamespace({ id: deep }));

@@ -2,7 +2,7 @@ import { describe } from "vitest";
 import { blankTextTests } from "./blank-texts.ts";
 import { changeTests } from "./change.ts";
 import { columnTests } from "./columns.ts";
-import { concurrencyTests } from "./concurrency.ts";
+import { concurrencyTests, rowConcurrencyTests } from "./concurrency.ts";
 import { dataTests } from "./data.ts";
 import { describeTableTests } from "./describe-table.ts";
 import { versionTests } from "./history.ts";
@@ -22,7 +22,7 @@ import { tableTests } from "./tables.ts";
 import { textSearchTests } from "./text-search.ts";
 import { transactionTests } from "./transactions.ts";
 import { unsupportedTests } from "./unsupported.ts";
-import { ALL_CAPABILITIES, type Capabilities, createWorld, type Fixture } from "./world.ts";
+import { ALL_CAPABILITIES, type Capabilities, createWorld, type Fixture, type World } from "./world.ts";
 
 /** Options of {@link contractSuite}. */
 export interface ContractOptions {
@@ -40,24 +40,40 @@ export function contractSuite(name: string, { open, capabilities }: ContractOpti
     tableTests(world);
     registrationTests(world);
     describeTableTests(world);
-    dataTests(world);
-    queryTests(world);
-    searchTests(world);
-    textSearchTests(world);
-    mergeTests(world);
-    changeTests(world);
-    blankTextTests(world);
+    rowTests(world);
     identifierTests(world);
     concurrencyTests(world);
-    versionTests(world);
-    refTests(world);
     managedVersionTests(world);
-    transactionTests(world);
     renameTests(world);
-    columnTests(world);
-    metadataTests(world);
-    indexTests(world);
     jobTests(world);
     unsupportedTests(world);
   });
+}
+
+/**
+ * Runs the part of the contract that is about rows, for a gateway that serves the rows of a foreign catalog. Names are
+ * tested by the suite of catalogs.
+ */
+export function rowSuite(name: string, { open, capabilities }: ContractOptions): void {
+  describe(`the contract of rows, on ${name}`, () => {
+    const world = createWorld(open, { ...ALL_CAPABILITIES, ...capabilities });
+    rowTests(world);
+    rowConcurrencyTests(world);
+  });
+}
+
+function rowTests(world: World): void {
+  dataTests(world);
+  queryTests(world);
+  searchTests(world);
+  textSearchTests(world);
+  mergeTests(world);
+  changeTests(world);
+  blankTextTests(world);
+  versionTests(world);
+  refTests(world);
+  transactionTests(world);
+  columnTests(world);
+  metadataTests(world);
+  indexTests(world);
 }

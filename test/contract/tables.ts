@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "vitest";
+import { CreateTableMode } from "../../src/gen/lance/namespace/v1/data_pb.ts";
 import { personStream } from "../support/arrow.ts";
 import { refused } from "../support/expect.ts";
 import { checkForeignToken, checkPaging, type World } from "./world.ts";
@@ -25,6 +26,14 @@ export function tableTests(world: World): void {
       await refused("TableAlreadyExists", world.client.declareTable({ id }));
       await refused("TableAlreadyExists", world.client.declareTable({ id: await world.table() }));
       await refused("TableAlreadyExists", world.client.declareTable({ id: [await world.namespace()] }));
+    });
+
+    test("a namespace is not overwritten by a table", async () => {
+      const id = [await world.namespace()];
+      for (const mode of [CreateTableMode.CREATE, CreateTableMode.EXIST_OK, CreateTableMode.OVERWRITE]) {
+        await refused("TableAlreadyExists", world.client.createTable({ id, mode }, personStream([])));
+      }
+      await world.client.namespaceExists({ id });
     });
 
     test("a table needs an existing parent that is a namespace", async () => {

@@ -15,6 +15,8 @@ export interface Capabilities {
   readonly confinesLocations: boolean;
   /** Whether calls on rows change the properties of tables. */
   readonly changesProperties: boolean;
+  /** Whether the catalog adds properties of its own to those of tables. */
+  readonly addsProperties: boolean;
   /** Whether long work goes on after its call, with a record. */
   readonly recordsJobs: boolean;
 }
@@ -24,6 +26,7 @@ export const ALL_CAPABILITIES: Capabilities = {
   operations: FIRST_CUT,
   confinesLocations: true,
   changesProperties: true,
+  addsProperties: false,
   recordsJobs: true,
 };
 

@@ -1,16 +1,23 @@
 import { CreateTableCommand } from "@aws-sdk/client-glue";
 import { pino } from "pino";
 import { createGlueBackend } from "../../../src/backends/catalogs/glue/index.ts";
-import { type CatalogFixture, catalogSuite } from "../../contract/catalogs/suite.ts";
+import { suitesWithRows } from "../../contract/catalogs/rows-here.ts";
+import {
+  type CatalogCapabilities,
+  type CatalogFixture,
+  catalogSuite,
+} from "../../contract/catalogs/suite.ts";
 import { createCaller } from "../../support/caller.ts";
+import type { OpenCatalog } from "../../support/catalogs/rows-here.ts";
 import { startGlueAccount } from "../support/glue.ts";
 
 const log = pino({ level: "silent" });
 
-async function open(): Promise<CatalogFixture> {
+const open: OpenCatalog<CatalogFixture> = async (tableRoot, serve = (catalog) => catalog) => {
   const account = await startGlueAccount();
   const { endpoint, region, credentials } = account;
-  const backend = await createGlueBackend({ endpoint, region, credentials, resilience: { log } });
+  const own = { endpoint, region, credentials, resilience: { log } };
+  const backend = serve(await createGlueBackend({ ...own, tableRoot }));
   return {
     client: createCaller({ backend, limits: { maxUploadBytes: 2 ** 26 } }),
     parent: [],
@@ -23,16 +30,16 @@ async function open(): Promise<CatalogFixture> {
       await account.close();
     },
   };
-}
+};
 
-catalogSuite("AWS Glue (moto)", {
-  open,
-  capabilities: {
-    nests: false,
-    keepsNamespaceProperties: true,
-    replaces: true,
-    renames: false,
-    drops: false,
-    listsOtherFormats: false,
-  },
-});
+const capabilities: CatalogCapabilities = {
+  nests: false,
+  keepsNamespaceProperties: true,
+  replaces: true,
+  renames: false,
+  drops: false,
+  listsOtherFormats: false,
+};
+
+catalogSuite("AWS Glue (moto)", { open, capabilities });
+suitesWithRows("AWS Glue (moto)", { open, capabilities });

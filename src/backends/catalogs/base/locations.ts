@@ -1,5 +1,6 @@
 import { LanceError } from "../../../namespace/errors.ts";
 import { hasDotSegment } from "../../../namespace/operations/path-value.ts";
+import { drawCharacters } from "../../../runtime/draw-characters.ts";
 
 /** Longest location, in characters. */
 const MAX_LENGTH = 2_048;
@@ -26,6 +27,17 @@ export function checkLocation(location: string): void {
   const fault = faultOf(location);
   if (fault !== undefined)
     throw new LanceError("InvalidInput", `location ${JSON.stringify(location)} ${fault}`);
+}
+
+/** Number of random characters before the name of a table (docs/adr/0009). */
+const RANDOM_CHARACTERS = 14;
+
+/**
+ * Draws a location for a table in a folder that no other table has or has had: a table that was renamed or deregistered keeps its
+ * location, and an entry that pointed there by its name would show the rows of that table.
+ */
+export function drawLocation(folder: string, table: string): string {
+  return below(folder, `${drawCharacters(RANDOM_CHARACTERS)}_${table}`);
 }
 
 /** Returns the location of a name in a folder. */

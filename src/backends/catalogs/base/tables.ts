@@ -25,7 +25,7 @@ import type {
   Properties,
 } from "./catalog.ts";
 import { type Checks, shown } from "./checks.ts";
-import { below, checkLocation, faultOf } from "./locations.ts";
+import { below, checkLocation, drawLocation, faultOf } from "./locations.ts";
 import { listNames } from "./paging.ts";
 import { createTableWalk } from "./walk-tables.ts";
 
@@ -108,9 +108,10 @@ export function createTableOperations(
     const namespace = await describeNamespace(id.slice(0, -1), call);
     if (location !== undefined) return location;
     const folder = namespace.location;
-    if (folder !== undefined && faultOf(folder) === undefined) return below(folder, `${id.at(-1)}.lance`);
+    const name = id.at(-1) ?? "";
+    if (folder !== undefined && faultOf(folder) === undefined) return drawLocation(folder, name);
     if (options.tableRoot !== undefined)
-      return below(options.tableRoot, ...full(id).slice(0, -1), `${id.at(-1)}.lance`);
+      return drawLocation(below(options.tableRoot, ...full(id).slice(0, -1)), name);
     throw new LanceError(
       "InvalidInput",
       `${shown(id)} needs a location, because its namespace has none in ${catalog.name} and the gateway has no --table-root`,

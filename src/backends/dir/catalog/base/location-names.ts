@@ -1,5 +1,5 @@
-import { randomBytes } from "node:crypto";
 import { type Identifier, joinIdentifier } from "../../../../namespace/identifier.ts";
+import { drawCharacters } from "../../../../runtime/draw-characters.ts";
 
 /** Draws the name of a new table's directory: its own name in the root, a random prefix and the id elsewhere. */
 export function newLocation(id: Identifier): string {
@@ -22,7 +22,7 @@ export function isRootDirectory(location: string): boolean {
 }
 
 /**
- * Number of random characters before an identifier, of five bits each. More would not fit into the name of a directory
+ * Number of random characters before an identifier. More would not fit into the name of a directory
  * beside the longest identifier.
  */
 const RANDOM_CHARACTERS = 14;
@@ -37,6 +37,5 @@ export function recurs(location: string): boolean {
 
 /** Creates a location that no other table has or has had (docs/adr/0009). */
 export function uniqueLocation(id: Identifier): string {
-  const drawn = Array.from(randomBytes(RANDOM_CHARACTERS), (byte) => (byte & 31).toString(32));
-  return `${drawn.join("")}_${joinIdentifier(id)}`;
+  return `${drawCharacters(RANDOM_CHARACTERS)}_${joinIdentifier(id)}`;
 }
