@@ -97,7 +97,7 @@ export function createService(options: ServiceOptions): Service {
     ...(authenticator === undefined ? [] : [keepToScope(databases), ...decideBy(options)].map(exceptOwnKeys)),
     ...(authenticator === undefined ? [] : [withholdCredentials(databases)]),
     ...(options.readOnly ? [readOnly] : []),
-    tellPermissions(options.readOnly === true),
+    tellPermissions(options.readOnly === true, databases),
     refuseBlankTexts,
     limitConcurrency(databases),
     admitUploads(databases, budget, callerBytes(options)),

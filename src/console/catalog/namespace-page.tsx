@@ -1,4 +1,5 @@
 import { useState } from "preact/hooks";
+import { catalogOf, inabilitiesOf, supports } from "../session/backend-facts.ts";
 import type { Connection } from "../session/connection.ts";
 import { permissionsOf, principalOf, TELL_PERMISSIONS } from "../session/permissions.ts";
 import { ActionForm } from "../shell/action-form.tsx";
@@ -40,6 +41,7 @@ export function NamespacePage({ connection, id, onCreated, onDropped }: Namespac
   const name = id.at(-1) ?? "Catalog";
   const permissions = value && permissionsOf(value);
   const isRoot = id.length === 0;
+  const creates = permissions?.has("write") && value !== undefined && supports(value, "createTable");
   // Nothing is known of the tables before they are listed.
   const [tables, setTables] = useState<readonly (readonly string[])[]>();
   const close = () => setAction(undefined);
@@ -49,7 +51,7 @@ export function NamespacePage({ connection, id, onCreated, onDropped }: Namespac
         {id.length > 0 && <Crumbs id={id} />}
         <h1 title={name}>{name}</h1>
         <div class="actions">
-          {permissions?.has("write") && (
+          {creates && (
             <button type="button" onClick={() => setAction("table")}>
               New table
             </button>
@@ -78,17 +80,16 @@ export function NamespacePage({ connection, id, onCreated, onDropped }: Namespac
           ))}
         </dl>
       )}
+      {value !== undefined && <CatalogNote told={value} />}
       {isRoot && value !== undefined && (
         <HomeFacts connection={connection} principal={principalOf(value)} table={tables?.[0]} />
       )}
       {value !== undefined && <Folders connection={connection} id={id} />}
       {permissions?.has("list") && <TableList connection={connection} id={id} onFound={setTables} />}
-      {permissions?.has("write") &&
-        tables !== undefined &&
-        !tables.some((table) => table.at(-1) === SAMPLE) && (
-          <Sample connection={connection} parent={id} onDone={(table) => onCreated(table, true)} />
-        )}
-      {permissions?.has("write") && (
+      {creates && tables !== undefined && !tables.some((table) => table.at(-1) === SAMPLE) && (
+        <Sample connection={connection} parent={id} onDone={(table) => onCreated(table, true)} />
+      )}
+      {creates && (
         <section class="panel">
           <h2>Import a file</h2>
           <LateImportForm connection={connection} parent={id} onDone={(table) => onCreated(table, true)} />
@@ -131,6 +132,23 @@ export function NamespacePage({ connection, id, onCreated, onDropped }: Namespac
         </Dialog>
       )}
     </>
+  );
+}
+
+interface CatalogNoteProps {
+  readonly told: Parameters<typeof catalogOf>[0];
+}
+
+/** Says whose catalog a database is and what cannot be done there; nothing of the gateway's own. */
+function CatalogNote({ told }: CatalogNoteProps) {
+  const catalog = catalogOf(told);
+  if (catalog === undefined) return null;
+  const inabilities = inabilitiesOf(told);
+  return (
+    <p class="note">
+      The catalog is {catalog}.{" "}
+      {inabilities.length > 0 && `Through it, the gateway cannot: ${inabilities.join("; ")}.`}
+    </p>
   );
 }
 

@@ -21,7 +21,8 @@ type Action = "import" | "rename" | "drop" | "snippet";
 
 /** The buttons for what the caller may do to a table as a whole. */
 export function TableActions({ table, isEmpty, onMoved, onChanged }: TableActionsProps) {
-  const { connection, id, permissions } = table;
+  const { connection, id, permissions, supports } = table;
+  const isManaged = permissions.has("manage");
   const [action, setAction] = useState<Action>();
   const close = () => setAction(undefined);
   const name = id.at(-1) ?? "";
@@ -37,15 +38,15 @@ export function TableActions({ table, isEmpty, onMoved, onChanged }: TableAction
           Add rows
         </button>
       )}
-      {permissions.has("manage") && (
-        <>
-          <button type="button" onClick={() => setAction("rename")}>
-            Rename
-          </button>
-          <button type="button" class="danger" onClick={() => setAction("drop")}>
-            Drop
-          </button>
-        </>
+      {isManaged && supports("renameTable") && (
+        <button type="button" onClick={() => setAction("rename")}>
+          Rename
+        </button>
+      )}
+      {isManaged && supports("dropTable") && (
+        <button type="button" class="danger" onClick={() => setAction("drop")}>
+          Drop
+        </button>
       )}
       {action === "snippet" && <SnippetDialog table={table} onClose={close} />}
       {action === "import" && (

@@ -17,6 +17,8 @@ export interface TableContext {
   readonly at: Moment;
   /** What the caller may do to it. */
   readonly permissions: Permissions;
+  /** Whether its catalog supports an operation. */
+  supports(operation: string): boolean;
   /** Version that is shown, which is another one after a change. */
   readonly current: bigint | undefined;
   /** What the address says of the view. */

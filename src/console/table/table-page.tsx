@@ -3,6 +3,7 @@ import { EMPTY_FORM, paramsOf as formParams } from "../query/query-form.ts";
 import { QueryPage } from "../query/query-page.tsx";
 import { vectorText } from "../query/vector-text.ts";
 import { Preview } from "../rows/preview.tsx";
+import { supports } from "../session/backend-facts.ts";
 import type { Connection } from "../session/connection.ts";
 import { permissionsOf, TELL_PERMISSIONS } from "../session/permissions.ts";
 import { Crumbs } from "../shell/crumbs.tsx";
@@ -78,6 +79,7 @@ export function TablePage({ connection, id, view, params, onMoved }: TablePagePr
     ...{ connection, id, at, params },
     current: description.version,
     permissions: permissionsOf(description),
+    supports: (operation) => supports(description, operation),
     onParams: (change) => openRoute({ page: "table", id, view, params: changed(params, change) }),
   };
   const show = (moment: Moment, next: TableView) =>

@@ -4,6 +4,7 @@ import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.t
 import { createCall } from "../../namespace/call/call.ts";
 import type { Principal } from "../../namespace/call/principal.ts";
 import type { Action } from "../../namespace/call/roles.ts";
+import type { Backend, LanceNamespace } from "../../namespace/lance-namespace.ts";
 import type { OperationRequest } from "../call/interceptor.ts";
 import { tellPermissions } from "./tell-permissions.ts";
 
@@ -12,10 +13,18 @@ interface Caller {
   readonly may?: (action: Action) => boolean | Promise<boolean>;
   readonly isReadOnly?: boolean;
   readonly principal?: Principal;
+  /** Operations of the backend. Default: none. */
+  readonly operations?: Backend["operations"];
 }
 
 /** Returns the headers with which the step answers a caller. */
-async function headersFor({ asks = "permissions", may, isReadOnly = false, principal }: Caller) {
+async function headersFor({
+  asks = "permissions",
+  may,
+  isReadOnly = false,
+  principal,
+  operations = {},
+}: Caller) {
   const call = createCall({
     method: LanceNamespaceService.method.describeTable,
     ...{ protocol: "connect", requestId: "1", deadline: undefined, accept: undefined },
@@ -25,7 +34,14 @@ async function headersFor({ asks = "permissions", may, isReadOnly = false, princ
   });
   call.may = may;
   call.principal = principal;
-  await tellPermissions(isReadOnly)(call, {} as OperationRequest, async () => ({}) as never);
+  const backend: Backend = {
+    name: "glue",
+    operations,
+    ready: async () => true,
+    close: async () => {},
+  };
+  const databases = new Map([[undefined, { backend, limits: { maxUploadBytes: 1 } }]]);
+  await tellPermissions(isReadOnly, databases)(call, {} as OperationRequest, async () => ({}) as never);
   return call.responseHeaders;
 }
 
@@ -64,4 +80,17 @@ test("a caller learns the name by which policies know it, in characters that a h
     "x-lance-gateway-principal": "oidc%3AZo%C3%AB%2C%20sales",
   });
   expect(await headersFor({ principal, asks: "other" })).toEqual({});
+});
+
+test("a caller learns whose catalog it is, and which operations it does not support", async () => {
+  const missing = ["dropTable", "renameTable"];
+  const operations = Object.fromEntries(
+    Object.keys(LanceNamespaceService.method)
+      .filter((name) => !missing.includes(name))
+      .map((name) => [name, async () => ({})]),
+  ) as unknown as LanceNamespace;
+  expect(await headersFor({ operations })).toMatchObject({
+    "x-lance-gateway-backend": "glue",
+    "x-lance-gateway-unsupported": "dropTable, renameTable",
+  });
 });

@@ -1,5 +1,8 @@
+import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import type { Call } from "../../namespace/call/call.ts";
 import { type Action, isReadAction, ROLES } from "../../namespace/call/roles.ts";
+import type { Backend } from "../../namespace/lance-namespace.ts";
+import { type Databases, databaseOf } from "../call/databases.ts";
 import type { Interceptor } from "../call/interceptor.ts";
 
 /** Header of a request that asks what its caller may do to the object of the call; its value is {@link ASKS}. */
@@ -12,13 +15,19 @@ const PERMISSIONS_HEADER = "x-lance-gateway-permissions";
 /** Header of the answer: who the caller is, as policies name it, encoded as a part of an address. */
 const PRINCIPAL_HEADER = "x-lance-gateway-principal";
 
+/** Header of the answer: the name of the backend whose database has the object, for example `glue`. */
+const BACKEND_HEADER = "x-lance-gateway-backend";
+
+/** Header of the answer: the operations that the backend does not support, separated by commas. */
+const UNSUPPORTED_HEADER = "x-lance-gateway-unsupported";
+
 /**
- * Tells a caller that asks for it what it may do to the object of its call, and who it is, so that a user
- * interface can leave out the rest. Roles or policies decide; a kind is listed if every operation of it is allowed.
+ * Tells a caller that asks for it what it may do to the object of its call, who it is, and what the object's backend cannot do, so
+ * that a user interface can leave out the rest. Roles or policies decide; a kind is listed if every operation of it is allowed.
  *
  * @param isReadOnly whether the gateway refuses everything that writes.
  */
-export function tellPermissions(isReadOnly: boolean): Interceptor {
+export function tellPermissions(isReadOnly: boolean, databases: Databases): Interceptor {
   const possible = ROLES.owner.filter((action) => !isReadOnly || isReadAction(action));
 
   async function tell(call: Call): Promise<void> {
@@ -30,10 +39,17 @@ export function tellPermissions(isReadOnly: boolean): Interceptor {
     const { principal } = call;
     if (principal !== undefined)
       call.responseHeaders[PRINCIPAL_HEADER] = encodeURIComponent(`${principal.by}:${principal.name}`);
+    const { backend } = databaseOf(databases, call);
+    call.responseHeaders[BACKEND_HEADER] = backend.name;
+    call.responseHeaders[UNSUPPORTED_HEADER] = unsupportedBy(backend).join(", ");
     // The header is also an entry of the message.
     call.takes = undefined;
   }
 
   return (call, request, next) =>
     call.headers[ASKING_HEADER] === ASKS ? tell(call).then(() => next(call, request)) : next(call, request);
+}
+
+function unsupportedBy({ operations }: Backend): string[] {
+  return Object.keys(LanceNamespaceService.method).filter((name) => !Object.hasOwn(operations, name));
 }

@@ -1,0 +1,24 @@
+import { expect, test } from "vitest";
+import { catalogOf, inabilitiesOf, supports } from "./backend-facts.ts";
+
+const GLUE = {
+  context: {
+    "header.x-lance-gateway-backend": "glue",
+    "header.x-lance-gateway-unsupported": "dropTable, renameTable, batchCommitTables",
+  },
+};
+
+test("an answer tells whose catalog it comes from, and what that cannot do", () => {
+  expect(catalogOf(GLUE)).toBe("AWS Glue");
+  expect(inabilitiesOf(GLUE)).toEqual(["drop tables with their files", "rename tables"]);
+  expect([supports(GLUE, "renameTable"), supports(GLUE, "createTable")]).toEqual([false, true]);
+});
+
+test("the gateway's own catalog has no other name", () => {
+  expect(catalogOf({ context: { "header.x-lance-gateway-backend": "dir" } })).toBeUndefined();
+});
+
+test("an answer that tells nothing leaves refusals to the gateway", () => {
+  expect(catalogOf({ context: {} })).toBeUndefined();
+  expect(inabilitiesOf({ context: {} })).toEqual([]);
+});

@@ -1,0 +1,43 @@
+/** An answer to a call with `TELL_PERMISSIONS`. */
+interface Told {
+  readonly context: Readonly<Record<string, string>>;
+}
+
+const BACKEND = "header.x-lance-gateway-backend";
+const UNSUPPORTED = "header.x-lance-gateway-unsupported";
+
+/** What people call the catalogs of other services, by the backends' names. */
+const CATALOGS: ReadonlyMap<string, string> = new Map([
+  ["glue", "AWS Glue"],
+  ["polaris", "Apache Polaris"],
+  ["lakekeeper", "Lakekeeper"],
+  ["unity", "Unity Catalog"],
+  ["rest", "another service, over REST"],
+  ["grpc", "another service, over gRPC"],
+]);
+
+/** What people want to do, by the operation that it takes. */
+const ABILITIES: readonly (readonly [operation: string, ability: string])[] = [
+  ["queryTable", "read and write rows"],
+  ["createTable", "create tables from rows"],
+  ["dropTable", "drop tables with their files"],
+  ["renameTable", "rename tables"],
+  ["createMaterializedView", "create materialized views"],
+  ["alterTableBackfillColumns", "backfill columns"],
+  ["listTables", "list tables"],
+];
+
+/** Returns whose catalog an answer comes from; undefined if it is the gateway's own. */
+export function catalogOf({ context }: Told): string | undefined {
+  return CATALOGS.get(context[BACKEND] ?? "");
+}
+
+/** Returns what a user cannot do in the database of an answer, in words. */
+export function inabilitiesOf(told: Told): string[] {
+  return ABILITIES.flatMap(([operation, ability]) => (supports(told, operation) ? [] : [ability]));
+}
+
+/** Whether the backend of an answer supports an operation. A gateway that tells nothing refuses by itself what is not supported. */
+export function supports({ context }: Told, operation: string): boolean {
+  return !(context[UNSUPPORTED] ?? "").split(", ").includes(operation);
+}
