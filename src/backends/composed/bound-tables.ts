@@ -65,7 +65,11 @@ export function createBoundTables(
     },
     async confirmWritten(table) {
       if (await isOwned(table)) return;
-      throw new LanceError("ConcurrentModification", "the table was dropped while it was written");
+      // The table may as well have been dropped as be there: an upstream may answer from before its last change.
+      throw new LanceError(
+        "OutcomeUnknown",
+        "the upstream catalog does not have the table any more, to which rows were written; look before you repeat it",
+      );
     },
     async duringWork({ id, location }, work) {
       const table = (inUse.get(location) ?? []).find((each) => sameIdentifier(each.id, id));

@@ -123,7 +123,7 @@ describe("rows of an upstream's tables", () => {
     await refused("TableNotFound", upstream.describeTable({ id: ID }));
   });
 
-  test("are refused when the table is dropped before they are confirmed", async (t) => {
+  test("have an unknown outcome when the upstream lacks the table before they are confirmed", async (t) => {
     const isAsked = { times: 0 };
     const { client } = await open(t, (catalog) => ({
       async describeTable(request, call) {
@@ -139,7 +139,22 @@ describe("rows of an upstream's tables", () => {
     }));
     await client.declareTable({ id: ID });
     isAsked.times = 0;
-    await refused("ConcurrentModification", client.insertIntoTable({ id: ID }, personStream(people(1))));
+    await refused("OutcomeUnknown", client.insertIntoTable({ id: ID }, personStream(people(1))));
+  });
+
+  test("are not said to be refused when the upstream answers from before its last change", async (t) => {
+    const isAsked = { times: 0 };
+    const { client } = await open(t, (catalog) => ({
+      async describeTable(request, call) {
+        isAsked.times += 1;
+        if (isAsked.times === 2) throw new LanceError("TableNotFound", "the table is not there yet");
+        return catalog.describeTable(request, call);
+      },
+    }));
+    await client.declareTable({ id: ID });
+    isAsked.times = 0;
+    await refused("OutcomeUnknown", client.insertIntoTable({ id: ID }, personStream(people(1))));
+    assert.equal(await count(client), 1n);
   });
 
   test("are not served while the upstream fails, and are afterwards", async (t) => {
