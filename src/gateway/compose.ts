@@ -7,7 +7,6 @@ import type { Authenticator } from "../auth/authenticator.ts";
 import type { Databases } from "../config/configuration.ts";
 import type { ServeOptions } from "../config/options/groups.ts";
 import type { Authorizer } from "../namespace/authorizer.ts";
-import type { BackendFigures } from "../namespace/figures/backend-figures.ts";
 import type { Backend } from "../namespace/lance-namespace.ts";
 import type { Metrics } from "../observability/metrics/metrics.ts";
 import type { Database } from "../pipeline/call/databases.ts";
@@ -201,7 +200,7 @@ export async function serve(first: State): Promise<ReplaceableGateway> {
     tls,
   });
   metrics?.watchConnections(server.figures);
-  for (const [name, figures] of figuresOf(first)) metrics?.watchBackend(name, figures);
+  for (const [name, backend] of backendsByName(first)) metrics?.watchBackend(name, backend);
   const { socketPath: path, socketMode: mode = DEFAULT_SOCKET_MODE, host, port } = options;
   const address = await server.listen(
     path === undefined ? { host, port, reusePort: workers !== undefined } : { path, mode },
@@ -230,13 +229,13 @@ export async function serve(first: State): Promise<ReplaceableGateway> {
       log.level = level;
     },
     replace(next) {
-      const former = figuresOf(current);
+      const former = backendsByName(current);
       current = next;
       server.readdress(next.addressing);
       server.noteAccessBy(next.context.access?.noteBy(api.mask));
       const replaced = api.replace(callOptionsOf(next));
-      const now = figuresOf(next);
-      for (const [name, figures] of now) metrics?.watchBackend(name, figures);
+      const now = backendsByName(next);
+      for (const [name, backend] of now) metrics?.watchBackend(name, backend);
       for (const name of former.keys()) if (!now.has(name)) metrics?.forgetBackend(name);
       return replaced;
     },
@@ -271,13 +270,11 @@ function callOptionsOf({ databases, routes, options, context }: State): CallOpti
   };
 }
 
-/** Returns the figures of backends by the names of their databases; an only one has none. */
-function figuresOf({ databases }: Served): ReadonlyMap<string, () => BackendFigures> {
+/** Returns the backends by the names of their databases; an only one has none. */
+function backendsByName({ databases }: Served): ReadonlyMap<string, Backend> {
   const entries = [...databases].flatMap(([name = "", { backend }]) =>
     // The only database, or the default one, is also under no name.
-    backend.figures !== undefined && (name !== "" || databases.size === 1)
-      ? [[name, backend.figures] as const]
-      : [],
+    name !== "" || databases.size === 1 ? [[name, backend] as const] : [],
   );
   return new Map(entries);
 }

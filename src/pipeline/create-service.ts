@@ -107,7 +107,7 @@ export function createService(options: ServiceOptions): Service {
     ...(interceptors.length === 0 ? [] : [needMessages, ...interceptors]),
     // Behind every step that may answer by itself, which changes nothing.
     ...(announcements === undefined ? [] : [announceChanges(announcements)]),
-    ...(tracing === undefined ? [] : [traceBackend(tracing)]),
+    ...(tracing === undefined ? [] : [traceBackend(tracing, databases)]),
   ];
   const ofCatalogs = compose(chain, callBackend(databases));
   const ofGateway = compose([...arrivals, ...guardAccess(options)], callAdministration(options));

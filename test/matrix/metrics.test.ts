@@ -110,6 +110,16 @@ describe("metrics", () => {
     assert.ok((metrics.get("process_resident_memory_bytes") ?? 0) > 0);
   });
 
+  test("the backend of each database has a name", async () => {
+    for (const [gateway, database] of [
+      [routed, "red"],
+      [single, ""],
+    ] as const) {
+      const metrics = await metricsOf(gateway);
+      assert.equal(metrics.get(`lance_gateway_backend_info{database="${database}",backend="fake"}`), 1);
+    }
+  });
+
   test("bytes of Arrow bodies are counted in both directions", async () => {
     const byProtocol = createProtocolClients(single.address.port);
     const clients = Object.values(byProtocol);

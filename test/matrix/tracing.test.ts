@@ -59,6 +59,7 @@ describe("the trace of a call", () => {
           ({ parentSpanContext }) => parentSpanContext?.spanId === call?.spanContext().spanId,
         );
         assert.equal(backend?.attributes["lance.object"], id[0]);
+        assert.equal(backend?.attributes["lance.backend"], "dir");
       }
       const backends = only("backend").map((span) => span.spanContext().spanId);
       for (const name of ["catalog commit", "engine open"])

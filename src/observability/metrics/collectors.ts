@@ -44,6 +44,7 @@ export function registerTallies(
 ): void {
   const scalars: readonly (readonly [MetricDeclaration, () => Iterable<Sample>])[] = [
     [METRICS.buildInfo, () => [{ labels: [build.version, build.node], value: 1 }]],
+    [METRICS.backendInfo, () => sources.backendNames()],
     [METRICS.connections, () => sources.ofConnections(({ open }) => open)],
     [METRICS.accepted, () => sources.ofConnections(({ accepted }) => accepted)],
     [METRICS.traffic, () => sources.traffic()],

@@ -20,6 +20,13 @@ export const METRICS = {
     help: "Always 1; the labels are the version of the gateway and that of Node.",
     aggregator: "first",
   },
+  backendInfo: {
+    name: "lance_gateway_backend_info",
+    type: "gauge",
+    labels: ["database", "backend"],
+    help: "Always 1; the labels are a database, empty without a name, and the backend that serves it, such as glue.",
+    aggregator: "first",
+  },
   calls: {
     name: "lance_gateway_calls_total",
     type: "counter",

@@ -1,17 +1,20 @@
 import type { BackendFigures } from "../../namespace/figures/backend-figures.ts";
 import type { CacheFigures } from "../../namespace/figures/cache-figures.ts";
 import type { ConnectionFigures } from "../../namespace/figures/connection-figures.ts";
+import type { Backend } from "../../namespace/lance-namespace.ts";
 import type { HistogramSample, Sample } from "./tallies.ts";
 
 /** Parts of the gateway that keep their own figures, which are read with the metrics. */
 export interface Sources {
   /** Adds a backend; the empty text is an only database. */
-  watchBackend(database: string, figures: () => BackendFigures): void;
+  watchBackend(database: string, backend: Pick<Backend, "name" | "figures">): void;
   forgetBackend(database: string): void;
   watchConnections(figures: () => ConnectionFigures): void;
-  /** Returns a figure of each backend. */
+  /** Returns the names of the backends. */
+  backendNames(): Iterable<Sample>;
+  /** Returns a figure of each backend that has figures. */
   ofBackends(read: (figures: BackendFigures) => number): Iterable<Sample>;
-  /** Returns figures with names of each backend. */
+  /** Returns figures with names of each backend that has figures. */
   namedOfBackends(read: (figures: BackendFigures) => Readonly<Record<string, number>>): Iterable<Sample>;
   /** Returns a figure of the connections; nothing before the server listens. */
   ofConnections(read: (figures: ConnectionFigures) => number): Iterable<Sample>;
@@ -25,23 +28,26 @@ export interface Sources {
 
 /** Creates a set of sources, which is empty. */
 export function createSources(): Sources {
-  const backends = new Map<string, () => BackendFigures>();
+  const backends = new Map<string, Pick<Backend, "name" | "figures">>();
   let connections: (() => ConnectionFigures) | undefined;
   let cache: (() => CacheFigures) | undefined;
 
   return {
-    watchBackend: (database, figures) => void backends.set(database, figures),
+    watchBackend: (database, backend) => void backends.set(database, backend),
     forgetBackend: (database) => void backends.delete(database),
     watchConnections(figures) {
       connections = figures;
     },
+    *backendNames() {
+      for (const [database, { name }] of backends) yield { labels: [database, name], value: 1 };
+    },
     *ofBackends(read) {
-      for (const [database, figures] of backends) yield { labels: [database], value: read(figures()) };
+      for (const [database, figures] of figuresOf(backends))
+        yield { labels: [database], value: read(figures) };
     },
     *namedOfBackends(read) {
-      for (const [database, figures] of backends) {
-        for (const [name, value] of Object.entries(read(figures())))
-          yield { labels: [database, name], value };
+      for (const [database, figures] of figuresOf(backends)) {
+        for (const [name, value] of Object.entries(read(figures))) yield { labels: [database, name], value };
       }
     },
     *ofConnections(read) {
@@ -69,4 +75,10 @@ export function createSources(): Sources {
         yield { labels: [answer], counts, sum, exemplars: [] };
     },
   };
+}
+
+function* figuresOf(
+  backends: ReadonlyMap<string, Pick<Backend, "figures">>,
+): Iterable<readonly [database: string, figures: BackendFigures]> {
+  for (const [database, { figures }] of backends) if (figures !== undefined) yield [database, figures()];
 }

@@ -2,6 +2,7 @@ import type { Message } from "@bufbuild/protobuf";
 import type { Call } from "../../namespace/call/call.ts";
 import { joinIdentifier } from "../../namespace/identifier.ts";
 import type { Span, SpanInit, Tracing } from "../../runtime/tracing.ts";
+import { type Databases, databaseOf } from "../call/databases.ts";
 import { type Interceptor, isStream } from "../call/interceptor.ts";
 import { failureOf } from "./observe.ts";
 
@@ -22,11 +23,15 @@ export function traceCalls(tracing: Tracing): Interceptor {
 }
 
 /** Traces the work of the backend, which begins once the pipeline has admitted a call. */
-export function traceBackend(tracing: Tracing): Interceptor {
-  return inSpan(tracing, ({ database, id }) => ({
+export function traceBackend(tracing: Tracing, databases: Databases): Interceptor {
+  return inSpan(tracing, (call) => ({
     name: "backend",
     kind: "internal",
-    attributes: { "lance.database": database, "lance.object": joinIdentifier(id) },
+    attributes: {
+      "lance.database": call.database,
+      "lance.backend": databaseOf(databases, call).backend.name,
+      "lance.object": joinIdentifier(call.id),
+    },
   }));
 }
 
