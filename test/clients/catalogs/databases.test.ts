@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { connect } from "@lancedb/lancedb";
 import { pino } from "pino";
 import { describe, it } from "vitest";
 import { proveByKeys } from "../../../src/auth/api-keys/authenticate-by-key.ts";
@@ -37,7 +38,9 @@ const CALLERS = ["owner", "analyst"] as const;
 const ROWS = { glue: 2, polaris: 3, lake: 4 } as const;
 
 describe("a gateway whose databases are several catalogs", () => {
-  it("shows one tree with one set of policies over gRPC, REST and Flight", async ({ onTestFinished }) => {
+  it("shows one tree with one login, one set of policies and one audit log over gRPC, REST, Flight and LanceDB's client", async ({
+    onTestFinished,
+  }) => {
     const { path, remove } = await temporaryDirectory();
     onTestFinished(remove);
     const [account, server] = [await startGlueAccount(), await startIcebergServer("polaris")];
@@ -75,11 +78,17 @@ describe("a gateway whose databases are several catalogs", () => {
     await mkdir(directory);
     await writeFile(join(directory, "all.cedar"), POLICIES);
     const authorizer = await openPolicyFolder({ directory, log });
+    const lines: string[] = [];
+    const trail = {
+      requireWritable() {},
+      write: async (line: string) => void lines.push(line),
+      close: async () => {},
+    };
     const gateway = await serveDatabases(
       databases,
       { routes: [{ by: "namespace" }], pathPrefix: undefined, fallback: undefined },
       { ...LIMITS, host: "127.0.0.1", port: 0, maxMessageBytes: 2 ** 20, drainSeconds: 0 },
-      { log, authenticator, authorizer },
+      { log, authenticator, authorizer, trail },
     );
     onTestFinished(async () => void (await gateway.close()));
 
@@ -115,5 +124,18 @@ describe("a gateway whose databases are several catalogs", () => {
     assert.equal(await read("glue", "sales", "people"), ROWS.glue);
     assert.equal(await read("lake", "sales", "people"), ROWS.lake);
     await assert.rejects(read("polaris", "sales", "people"), /PERMISSION_DENIED/);
+    const apiKey = keys.get("analyst")?.text ?? "";
+    const lancedb = await connect("db://all", { apiKey, hostOverride: `http://127.0.0.1:${port}` });
+    for (const [name, count] of Object.entries(ROWS)) {
+      const table = lancedb.openTable("people", [name, "sales"]);
+      if (name === "polaris") await assert.rejects(table, /denied|not found|403|404/i);
+      else assert.equal(await (await table).countRows(), count);
+    }
+    const audited = lines.map((line) => JSON.parse(line));
+    for (const name of Object.keys(ROWS))
+      assert.ok(
+        audited.some((each) => JSON.stringify(each).includes(name)),
+        name,
+      );
   });
 });

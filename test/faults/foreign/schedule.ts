@@ -10,8 +10,8 @@ import { FAULTS, type Fault, type Gateway, NAMESPACE, startWorld, TABLES, type W
 /** Number of changes in a schedule, each of which may meet a fault. */
 const CHANGES = 5;
 
-/** How long a gateway waits for the catalog, in milliseconds. */
-const PATIENCE_MS = 250;
+/** How long a gateway waits for the catalog, in milliseconds: longer than a busy machine keeps an answer back. */
+const PATIENCE_MS = 2_000;
 
 const NAMES = ["a", "b", "c"];
 
