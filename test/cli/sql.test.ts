@@ -1,4 +1,4 @@
-import { execFileSync, spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
@@ -57,6 +57,17 @@ describe("lance-gateway sql", () => {
   afterAll(() => folder.remove());
   const run = (...args: readonly string[]) => runCommand(["sql", ...args, "--root", root]);
 
+  /** Types keys into the command on a terminal, and returns what it shows. */
+  const typed = (keys: readonly (readonly string[])[], ...args: readonly string[]) => {
+    const [node, ...flags] = NODE;
+    const command = [node, ...flags, PROGRAM, "sql", ...args, "--root", root];
+    const env = { ...process.env, XDG_STATE_HOME: folder.path, XDG_CONFIG_HOME: folder.path };
+    const { stdout } = spawnSync("python3", ["-c", TERMINAL, JSON.stringify(keys), ...command], {
+      ...{ env, encoding: "utf8" },
+    });
+    return stdout;
+  };
+
   it("writes rows to files of every format, and replaces none without being asked", async () => {
     for (const ending of ["arrow", "arrows", "parquet", "csv", "tsv", "jsonl"]) {
       const file = join(folder.path, `rows.${ending}`);
@@ -84,8 +95,23 @@ describe("lance-gateway sql", () => {
     expect(err).toMatch(/^lance-gateway: .*nothing/);
   });
 
+  it("asks on a terminal before a statement changes or removes data", async () => {
+    await run("CREATE TABLE asked AS SELECT 1 AS a");
+    const drop = "DROP TABLE asked";
+    const question = "DROP TABLE asked, which changes or removes data? [y/N]";
+    expect(typed([[question, "n\r"]], drop)).toContain("nothing was done; --yes does it without asking");
+    const shell = [
+      ["lance>", `${drop};\r`],
+      ["Run it? [y/N]", "\r"],
+      ["nothing was done", "\\q\r"],
+    ];
+    expect(typed(shell)).toContain("nothing was done");
+    expect(await run("SELECT a FROM asked", "--format", "csv")).toBe("a\n1\n");
+    expect(typed([], drop, "--yes")).not.toContain("[y/N]");
+    await expect(run("SELECT a FROM asked")).rejects.toThrow(/asked/);
+  });
+
   it("is a shell on a terminal, whose lines only their user can read", async () => {
-    const [node, ...flags] = NODE;
     const keys = [
       ["lance>", "\\d\r"],
       ["team.people", "SELECT name\r"],
@@ -95,15 +121,7 @@ describe("lance-gateway sql", () => {
       ["cancelled", "SELECT 41 + 1 AS answer;\r"],
       ["42", "\\q\r"],
     ];
-    const shown = execFileSync(
-      "python3",
-      ["-c", TERMINAL, JSON.stringify(keys), node, ...flags, PROGRAM, "sql", "--root", root],
-      {
-        env: { ...process.env, XDG_STATE_HOME: folder.path, XDG_CONFIG_HOME: folder.path },
-        encoding: "utf8",
-      },
-    );
-    expect(shown).toContain("42");
+    expect(typed(keys)).toContain("42");
     const file = join(folder.path, "lance-gateway", "sql-history");
     expect((await stat(file)).mode & 0o777).toBe(0o600);
     expect((await readFile(file, "utf8")).split("\n")).toContain("SELECT 41 + 1 AS answer;");

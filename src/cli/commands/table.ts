@@ -77,7 +77,7 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
   },
   sql: {
     group: "Data",
-    summary: "run a query in SQL over tables and print the rows",
+    summary: "run statements in SQL over tables and print their rows",
     load: async () => (await import("./rows/sql.ts")).sql,
   },
   import: {

@@ -19,7 +19,7 @@ async function shell(lines: readonly string[], more: Partial<ShellOptions> = {})
     close() {},
   };
   const work = runShell({
-    ...{ reader, isTerminal: true, output: {}, signal: new AbortController().signal },
+    ...{ reader, isTerminal: true, asks: true, output: {}, signal: new AbortController().signal },
     async run(statement, output, signal) {
       if (statement === "fail") throw new Error("no such table");
       if (statement === "wait") {
@@ -52,6 +52,16 @@ test("Ctrl-C gives up what is typed, and cancels what runs, but not the shell", 
     "cancelled",
     "run SELECT 2 {}",
   ]);
+});
+
+test("a statement that changes or removes data asks first, unless it need not", async () => {
+  const lines = ["DROP TABLE t;", "y", "DELETE FROM t;", "", "UPDATE t SET a = 1;", INTERRUPTED, "SELECT 1;"];
+  expect(await ran(lines)).toEqual([
+    ...["This statement changes or removes data. Run it? [y/N]", "run DROP TABLE t {}"],
+    ...["This statement changes or removes data. Run it? [y/N]", "nothing was done"],
+    ...["This statement changes or removes data. Run it? [y/N]", "nothing was done", "run SELECT 1 {}"],
+  ]);
+  expect((await shell(["DROP TABLE t;"], { asks: false })).notes).toContain("run DROP TABLE t {}");
 });
 
 test("a failure is told, and the shell goes on", async () => {

@@ -1,4 +1,6 @@
+import { effectOf } from "../../sql/statement-effect.ts";
 import type { Output } from "../commands/rows/row-output.ts";
+import { isYes } from "../terminal/confirm.ts";
 import { INTERRUPTED, type LineReader } from "./line-reader.ts";
 import { isBlank, splitStatements } from "./statement-text.ts";
 
@@ -8,6 +10,8 @@ export interface ShellOptions {
   /** Whether a person types the statements: a failure then ends the statement, and not the shell. */
   readonly isTerminal: boolean;
   readonly output: Output;
+  /** Whether a person is asked before a statement changes or removes data. */
+  readonly asks: boolean;
   /** Runs a statement and writes its rows. */
   run(statement: string, output: Output, signal: AbortSignal): Promise<void>;
   /** Yields the tables as statements name them. */
@@ -34,13 +38,14 @@ export const SHELL_HELP = `A statement ends with a semicolon, and may have sever
 
 const PROMPT = "lance> ";
 const GOING_ON = "   ... ";
+const QUESTION = "This statement changes or removes data. Run it? [y/N] ";
 
 /** Formats that a terminal shows. */
 const SHOWN = ["table", "csv", "tsv", "jsonl"] as const;
 
 /** Reads statements and commands, and runs them, until the input ends. */
 export async function runShell(options: ShellOptions): Promise<void> {
-  const { reader, isTerminal, signal, say, textOf } = options;
+  const { reader, isTerminal, asks, signal, say, textOf } = options;
   let output = options.output;
   let hasTiming = false;
   let text = "";
@@ -98,6 +103,15 @@ export async function runShell(options: ShellOptions): Promise<void> {
     }
   }
 
+  /** Asks before a statement loses something, and runs it. */
+  async function execute(statement: string): Promise<void> {
+    if (asks && effectOf(statement) === "changes") {
+      const answer = await reader.ask(QUESTION);
+      if (!isYes(answer ?? "")) return say("nothing was done");
+    }
+    await attempt((stop) => options.run(statement, output, stop));
+  }
+
   for (;;) {
     const line = await reader.ask(isBlank(text) ? PROMPT : GOING_ON);
     if (line === undefined) break;
@@ -111,8 +125,8 @@ export async function runShell(options: ShellOptions): Promise<void> {
     }
     const { statements, rest } = splitStatements(`${text}${line}\n`);
     text = rest;
-    for (const statement of statements) await attempt((stop) => options.run(statement, output, stop));
+    for (const statement of statements) await execute(statement);
   }
   // A script may leave out the last semicolon.
-  if (!isBlank(text) && !isTerminal) await attempt((stop) => options.run(text.trim(), output, stop));
+  if (!isBlank(text) && !isTerminal) await execute(text.trim());
 }

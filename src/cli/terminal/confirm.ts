@@ -39,7 +39,7 @@ export async function confirm(
     const answer = await asking.question(`${forTerminal(question)}? [y/N] `, {
       signal: AbortSignal.any(signals),
     });
-    if (/^y(es)?$/i.test(answer.trim())) return;
+    if (isYes(answer)) return;
   } catch (error) {
     if (!stopped.signal.aborted) throw error;
     output.write("\n");
@@ -47,4 +47,9 @@ export async function confirm(
     asking.close();
   }
   throw new Error("nothing was done; --yes does it without asking");
+}
+
+/** Whether an answer to a question is yes. */
+export function isYes(answer: string): boolean {
+  return /^y(es)?$/i.test(answer.trim());
 }

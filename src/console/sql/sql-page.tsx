@@ -12,7 +12,7 @@ import { completionNames, tablesIn } from "./completion-names.ts";
 import { Editor } from "./editor.tsx";
 import { addToHistory, clearHistory, readHistory } from "./history.ts";
 import { stepsOf } from "./plan-steps.ts";
-import { effectOf } from "./statement-effect.ts";
+import { effectOf } from "../../sql/statement-effect.ts";
 import { type FirstRows, firstRows, planOf, rowsForFile } from "./statements.ts";
 
 /** Most rows that are shown of a result. */

@@ -7,10 +7,12 @@ import { createSqlEngine } from "../../../sql/create-engine.ts";
 import { tablesOfNamespace } from "../../../sql/namespace-tables.ts";
 import { writesToNamespace } from "../../../sql/namespace-writes.ts";
 import type { SqlEngine } from "../../../sql/sql-engine.ts";
+import { effectOf } from "../../../sql/statement-effect.ts";
 import { parseWrite } from "../../../sql/writes/parse-write.ts";
 import { createLineReader } from "../../shell/line-reader.ts";
 import { historyPath, readHistory, writeHistory } from "../../shell/shell-history.ts";
 import { runShell } from "../../shell/sql-shell.ts";
+import { YES_OPTION } from "../../terminal/confirm.ts";
 import { forTerminal } from "../../terminal/terminal-text.ts";
 import { catalogCommand, type Work } from "../catalog-command.ts";
 import { walk } from "../objects/ls.ts";
@@ -26,6 +28,7 @@ const OPTIONS = {
     parse: parseText,
   },
   force: FORCE_OPTION,
+  yes: YES_OPTION,
 } as const satisfies OptionTable;
 
 /**
@@ -38,6 +41,8 @@ export const sql = catalogCommand({
   access: (_options, [statement]) =>
     statement !== undefined && parseWrite(statement) === undefined ? "read" : "change",
   options: OPTIONS,
+  question: ({ operands: [statement = ""] }) =>
+    effectOf(statement) === "changes" ? `Run ${statement}, which changes or removes data` : undefined,
   async run(work) {
     const { operands, options, signal } = work;
     const engine = createSqlEngine();
@@ -92,7 +97,7 @@ async function readStatements(work: SqlWork, run: Run): Promise<void> {
   if (isTerminal) say("Statements in SQL, each with a semicolon at its end. \\? lists commands.");
   try {
     await runShell({
-      ...{ reader, isTerminal, output: options, run, say, signal },
+      ...{ reader, isTerminal, asks: isTerminal && !options.yes, output: options, run, say, signal },
       tables: (stop) => tablesIn(namespace, stop),
       textOf: (thrown) => `error: ${thrown instanceof Error ? thrown.message : String(thrown)}`,
     });

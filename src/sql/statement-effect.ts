@@ -1,4 +1,4 @@
-import { behindSpaces } from "../../sql/spaces.ts";
+import { behindSpaces } from "./spaces.ts";
 
 /** Effect of a statement on tables: none, an addition, or a change that loses something. */
 export type Effect = "reads" | "adds" | "changes";
