@@ -1,4 +1,4 @@
-import { spawn, spawnSync } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
@@ -7,39 +7,9 @@ import { connect } from "../../src/client/index.ts";
 import { temporaryDirectory } from "../support/directory.ts";
 import { NODE } from "../support/node-command.ts";
 import { runCommand } from "../support/run-command.ts";
+import { runInTerminal, type Typed } from "../support/terminal.ts";
 
 const PROGRAM = join(import.meta.dirname, "..", "..", "src", "cli", "main.ts");
-
-/** Types keys into a terminal that runs the command, each once a text has appeared, and returns what the terminal shows. */
-const TERMINAL = `
-import json, os, pty, select, sys, time
-keys, command = json.loads(sys.argv[1]), sys.argv[2:]
-pid, terminal = pty.fork()
-if pid == 0:
-    os.execvp(command[0], command)
-shown, seen = b"", 0
-def read(limit):
-    global shown
-    if not select.select([terminal], [], [], limit)[0]:
-        return False
-    try:
-        piece = os.read(terminal, 65536)
-    except OSError:
-        return None
-    shown += piece
-    return None if piece == b"" else True
-for text, typed in keys:
-    end = time.time() + 60
-    while shown.find(text.encode(), seen) < 0 and time.time() < end:
-        if read(1) is None:
-            break
-    seen = max(shown.find(text.encode(), seen), 0) + len(text)
-    os.write(terminal, typed.encode())
-while read(30):
-    pass
-sys.stdout.buffer.write(shown)
-sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
-`;
 
 describe("lance-gateway sql", () => {
   let folder: Awaited<ReturnType<typeof temporaryDirectory>>;
@@ -57,15 +27,10 @@ describe("lance-gateway sql", () => {
   afterAll(() => folder.remove());
   const run = (...args: readonly string[]) => runCommand(["sql", ...args, "--root", root]);
 
-  /** Types keys into the command on a terminal, and returns what it shows. */
-  const typed = (keys: readonly (readonly string[])[], ...args: readonly string[]) => {
-    const [node, ...flags] = NODE;
-    const command = [node, ...flags, PROGRAM, "sql", ...args, "--root", root];
-    const env = { ...process.env, XDG_STATE_HOME: folder.path, XDG_CONFIG_HOME: folder.path };
-    const { stdout } = spawnSync("python3", ["-c", TERMINAL, JSON.stringify(keys), ...command], {
-      ...{ env, encoding: "utf8" },
-    });
-    return stdout;
+  /** Types keys into the command in a terminal, and returns what it shows. */
+  const typed = (keys: Typed, ...args: readonly string[]) => {
+    const environment = { XDG_STATE_HOME: folder.path, XDG_CONFIG_HOME: folder.path };
+    return runInTerminal(["sql", ...args, "--root", root], keys, environment).shown;
   };
 
   it("writes rows to files of every format, and replaces none without being asked", async () => {
@@ -100,7 +65,7 @@ describe("lance-gateway sql", () => {
     const drop = "DROP TABLE asked";
     const question = "DROP TABLE asked, which changes or removes data? [y/N]";
     expect(typed([[question, "n\r"]], drop)).toContain("nothing was done; --yes does it without asking");
-    const shell = [
+    const shell: Typed = [
       ["lance>", `${drop};\r`],
       ["Run it? [y/N]", "\r"],
       ["nothing was done", "\\q\r"],
@@ -112,7 +77,7 @@ describe("lance-gateway sql", () => {
   });
 
   it("is a shell on a terminal, whose lines only their user can read", async () => {
-    const keys = [
+    const keys: Typed = [
       ["lance>", "\\d\r"],
       ["team.people", "SELECT name\r"],
       ["...", "FROM team.people WHERE id = 2;\r"],

@@ -40,6 +40,8 @@ export const tagsCreate = catalogCommand({
 export const tagsUpdate = catalogCommand({
   operands: OPERANDS,
   options: OPTIONS,
+  question: ({ operands: [path = "", tag = "", version = ""] }) =>
+    `Move the tag ${tag} of ${path}, which keeps its version from being pruned, to version ${version}`,
   async run({ namespace, operands: [path = "", tag = "", text = ""], options: { branch }, signal, answer }) {
     const version = parseVersion(text);
     await namespace.updateTableTag({ id: parsePath(path), tag, version, branch }, { signal });

@@ -37,7 +37,7 @@ const OPTIONS = {
     fallback: "embedded",
     parse: parseChoice(["embedded", "ray"]),
   },
-  yes: { ...YES_OPTION, needs: { flag: "retention" } },
+  yes: { ...YES_OPTION, needs: { flag: "dry-run", isNot: ["true"] } },
   json: JSON_OPTION,
 } as const satisfies OptionTable;
 
@@ -51,8 +51,10 @@ export const optimize: CommandDefinition = {
   async run({ operands, layers }, environment) {
     const options = readTable(OPTIONS, layers);
     const root = await readRoot(layers, environment);
-    if (options.retention !== undefined && !options.dryRun && !options.yes)
-      await confirm(`Remove the versions of tables in ${root.root} that are older than --retention for good`);
+    if (!options.dryRun && !options.yes) {
+      const age = options.retention === undefined ? "their retention, 7 days by default," : "--retention";
+      await confirm(`Remove the versions of tables in ${root.root} that are older than ${age} for good`);
+    }
     const tables = operands.length === 0 ? undefined : operands.map(parsePath);
     const results = await withCatalog(root, !options.dryRun, (directory) =>
       optimizeIn(directory, options, tables),
