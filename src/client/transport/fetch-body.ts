@@ -1,3 +1,5 @@
+import { LanceError } from "../../namespace/errors.ts";
+
 /** Sends an HTTP request; the platform's own function, unless a program provides another. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
@@ -10,12 +12,39 @@ export async function fetchBody(
   signal: AbortSignal,
 ): Promise<Pick<RequestInit, "body" | "duplex">> {
   if (STREAMS_UPLOADS) return { body: toStream(body), duplex: "half" };
-  const pieces: Uint8Array<ArrayBuffer>[] = [];
+  return { body: await collectBody(body, signal) };
+}
+
+/** Bytes of a body that the memory of the page has, before the browser keeps them, which may put them on a disk. */
+const JOINED_BYTES = 16 * 2 ** 20;
+
+/**
+ * Collects a body, of which the memory of the page has little at a time.
+ *
+ * @throws LanceError InvalidInput, if the browser has no room for it: a request would fail without a reason.
+ */
+export async function collectBody(body: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<Blob> {
+  const kept: Blob[] = [];
+  let [joined, bytes]: [Uint8Array<ArrayBuffer>[], number] = [[], 0];
   for await (const piece of body) {
     signal.throwIfAborted();
-    pieces.push(piece as Uint8Array<ArrayBuffer>);
+    joined.push(piece as Uint8Array<ArrayBuffer>);
+    bytes += piece.byteLength;
+    if (bytes < JOINED_BYTES) continue;
+    kept.push(new Blob(joined));
+    [joined, bytes] = [[], 0];
   }
-  return { body: new Blob(pieces) };
+  const whole = new Blob([...kept, ...joined]);
+  // The browser reports a lack of room only when the bytes are read.
+  await whole
+    .slice(-1)
+    .arrayBuffer()
+    .catch((cause: unknown) => {
+      const size = `${Math.ceil(whole.size / 1e6)} MB`;
+      const message = `the browser has no room for the ${size} of this upload; “lance-gateway import” needs none`;
+      throw new LanceError("InvalidInput", message, { cause });
+    });
+  return whole;
 }
 
 /** A body of a request, and what its source has thrown. */

@@ -11,6 +11,7 @@ import {
 } from "apache-arrow";
 import { schemaOfText, type TextOptions, textBatches, textToArrow } from "../../client/text/text-to-arrow.ts";
 import { typeOfName } from "../../client/text/type-names.ts";
+import { NEXT, type PieceNews } from "../shell/worker.ts";
 import type { FileKind } from "./file-kinds.ts";
 import { openParquet } from "./parquet.ts";
 
@@ -36,46 +37,35 @@ export interface ConversionTask {
   readonly isForTable: boolean;
 }
 
-/** What the worker reports. */
+/** What the worker reports beside the pieces of the rows. */
 export type ConversionNews =
   | { readonly kind: "progress"; readonly part: number }
   /** @property rows the first rows, as an Arrow IPC stream. */
-  | { readonly kind: "seen"; readonly rows: Uint8Array }
-  | { readonly kind: "done"; readonly rows: Blob }
-  | { readonly kind: "failed"; readonly message: string };
+  | { readonly kind: "seen"; readonly rows: Uint8Array };
 
 /** Rows that are shown before an import. */
 const SEEN_ROWS = 10;
 
-const tell = (news: ConversionNews) => postMessage(news);
+const tell = (news: ConversionNews | PieceNews) => postMessage(news);
 const tellPart = (part: number) => tell({ kind: "progress", part });
 
-addEventListener("message", async ({ data }: MessageEvent<ConversionTask>) => {
+/** The rows of the task, until the page has taken them. */
+let pieces: AsyncIterator<Uint8Array> | undefined;
+
+addEventListener("message", async ({ data }: MessageEvent<ConversionTask | typeof NEXT>) => {
   try {
-    if (data.step === "look") tell({ kind: "seen", rows: tableToIPC(await firstRows(data), "stream") });
-    else {
-      tell({ kind: "done", rows: await collect(converted(data)) });
-    }
+    if (data === NEXT) await tellNext();
+    else if (data.step === "look") tell({ kind: "seen", rows: tableToIPC(await firstRows(data), "stream") });
+    else pieces = converted(data)[Symbol.asyncIterator]();
   } catch (thrown) {
     tell({ kind: "failed", message: thrown instanceof Error ? thrown.message : String(thrown) });
   }
 });
 
-/** Bytes that the worker keeps before the browser takes them over, which may put them on a disk. */
-const KEPT_BYTES = 16 * 2 ** 20;
-
-/** Joins the pieces of a file, of which the memory of the worker has few at a time. */
-async function collect(pieces: AsyncIterable<Uint8Array>): Promise<Blob> {
-  const taken: Blob[] = [];
-  let [kept, bytes]: [Uint8Array<ArrayBuffer>[], number] = [[], 0];
-  for await (const piece of pieces) {
-    kept.push(piece as Uint8Array<ArrayBuffer>);
-    bytes += piece.byteLength;
-    if (bytes < KEPT_BYTES) continue;
-    taken.push(new Blob(kept));
-    [kept, bytes] = [[], 0];
-  }
-  return new Blob([...taken, ...kept]);
+async function tellNext(): Promise<void> {
+  const next = await pieces?.next();
+  // A view takes the whole memory behind it along, so that a part of it is copied.
+  tell(next === undefined || next.done ? { kind: "end" } : { kind: "piece", bytes: next.value.slice() });
 }
 
 async function firstRows(task: ConversionTask): Promise<Table> {

@@ -1,9 +1,13 @@
 import { type Schema, Table, tableFromIPC, tableToIPC } from "apache-arrow";
+import type { ArrowBytes } from "../../client/rows/arrow-input.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import type { Connection } from "../session/connection.ts";
-import { runInWorker } from "../shell/worker.ts";
+import { readFromWorker, runInWorker } from "../shell/worker.ts";
 import type { ConversionNews, ConversionTask, TextChoices } from "./convert-worker.ts";
 import { kindOfName } from "./file-kinds.ts";
+
+/** The script of the worker that reads files. */
+const WORKER = "convert.js";
 
 /** How far an import is. */
 export interface Progress {
@@ -33,15 +37,16 @@ interface ImportTask extends Source {
 
 /** Reads the first rows of a file; of a text all values are read, because they decide about its types. */
 export async function lookAt(source: Source, signal: AbortSignal): Promise<Table> {
-  const news = await converting({ ...taskOf(source), step: "look" }, signal);
-  return tableFromIPC(news.rows as Uint8Array);
+  const task: ConversionTask = { ...taskOf(source), step: "look" };
+  const news = await runInWorker(WORKER, task, (each: ConversionNews) => each.kind === "seen", { signal });
+  return tableFromIPC(news.rows);
 }
 
 /** Imports a file as a single upload: all of its rows are stored, or none. */
 export async function importFile(connection: Connection, task: ImportTask): Promise<void> {
   const { id, mode, onProgress } = task;
-  const converted = (part: number) => onProgress({ step: "converting", part });
-  const { rows } = await converting({ ...taskOf(task), step: "convert" }, undefined, converted);
+  const onPart = (part: number) => onProgress({ step: "converting", part });
+  const rows = convertedRows({ ...taskOf(task), step: "convert" }, onPart);
   const namespace = connection.uploading((part) =>
     onProgress({ step: part < 1 ? "sending" : "storing", part }),
   );
@@ -74,14 +79,12 @@ function taskOf({ file, choices, schema, isForTable }: Source): Omit<ConversionT
   return { file, kind, choices, schema: bytes, isForTable };
 }
 
-type Rows = Extract<ConversionNews, { readonly rows: unknown }>;
-
-/** Lets the worker read a file. */
-function converting(
-  task: ConversionTask,
-  signal?: AbortSignal,
-  onPart: (part: number) => void = () => {},
-): Promise<Rows> {
-  const onNews = (news: ConversionNews) => news.kind === "progress" && onPart(news.part);
-  return runInWorker("convert.js", task, (news: ConversionNews) => "rows" in news, { signal, onNews });
+/** Returns the rows of a file as an Arrow IPC stream; a worker converts those that are in another format. */
+function convertedRows(task: ConversionTask, onPart: (part: number) => void): ArrowBytes {
+  if (task.kind === "arrow") return task.file;
+  return readFromWorker(
+    WORKER,
+    task,
+    (news: ConversionNews) => news.kind === "progress" && onPart(news.part),
+  );
 }

@@ -1,5 +1,6 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { LanceError } from "../../namespace/errors.ts";
+import { effectOf } from "../../sql/statement-effect.ts";
 import { allTables, type Id } from "../catalog/list-tables.ts";
 import { PlanTree } from "../query/plan-tree.tsx";
 import { Grid } from "../rows/grid.tsx";
@@ -12,7 +13,6 @@ import { completionNames, tablesIn } from "./completion-names.ts";
 import { Editor } from "./editor.tsx";
 import { addToHistory, clearHistory, readHistory } from "./history.ts";
 import { stepsOf } from "./plan-steps.ts";
-import { effectOf } from "../../sql/statement-effect.ts";
 import { type FirstRows, firstRows, planOf, rowsForFile } from "./statements.ts";
 
 /** Most rows that are shown of a result. */
