@@ -1,3 +1,4 @@
+import { tableFromArrays, tableToIPC } from "apache-arrow";
 import { beforeAll, describe, expect, test } from "vitest";
 import { connect } from "../../src/client/index.ts";
 import { startGateway } from "../clients/support/gateway.ts";
@@ -70,6 +71,30 @@ describe("an import in the console", () => {
     await page.getByRole("dialog").getByRole("button", { name: "Import", exact: true }).click();
     await page.getByRole("dialog").waitFor({ state: "detached" });
     expect((await ns.countTableRows({ id: ["prices"] })).count).toBe(3n);
+  });
+
+  test("of more rows than the gateway takes is refused before they are sent", async (t) => {
+    const gateway = await startGateway("--max-upload-size", "1MiB");
+    t.onTestFinished(() => gateway.close());
+    const page = await openPage(t);
+    const sent: string[] = [];
+    page.on("request", (request) => sent.push(request.url().split("/").at(-1) ?? ""));
+    const refused = page
+      .getByRole("alert")
+      .getByText(/more than 1\.0 MB, which the gateway takes in an upload/);
+    const numbers = Int32Array.from({ length: 300_000 }, (_, at) => at);
+    for (const [name, content] of [
+      ["numbers.csv", `n\n${numbers.join("\n")}`],
+      ["numbers.arrow", tableToIPC(tableFromArrays({ n: numbers }), "file")],
+    ] as const) {
+      await page.goto(`${gateway.uri}/console/?${name}#/`);
+      await page.getByText("Import a file").waitFor();
+      await dropFile(page, name, content);
+      await page.getByRole("button", { name: "Import", exact: true }).click();
+      await refused.waitFor();
+      await takePicture(page, `import-too-large-${name}`);
+    }
+    expect(sent).not.toContain("CreateTable");
   });
 
   test("is followed by queries whose limit is told, and a restore that asks first", async (t) => {

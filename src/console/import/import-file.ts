@@ -2,6 +2,8 @@ import { type Schema, Table, tableFromIPC, tableToIPC } from "apache-arrow";
 import type { ArrowBytes } from "../../client/rows/arrow-input.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import type { Connection } from "../session/connection.ts";
+import { mostUploadBytes, TELL_PERMISSIONS } from "../session/permissions.ts";
+import { formatBytes } from "../shell/format.ts";
 import { readFromWorker, runInWorker } from "../shell/worker.ts";
 import type { ConversionNews, ConversionTask, TextChoices } from "./convert-worker.ts";
 import { kindOfName } from "./file-kinds.ts";
@@ -46,12 +48,48 @@ export async function lookAt(source: Source, signal: AbortSignal): Promise<Table
 export async function importFile(connection: Connection, task: ImportTask): Promise<void> {
   const { id, mode, onProgress } = task;
   const onPart = (part: number) => onProgress({ step: "converting", part });
-  const rows = convertedRows({ ...taskOf(task), step: "convert" }, onPart);
+  const rows = bounded(
+    convertedRows({ ...taskOf(task), step: "convert" }, onPart),
+    await mostBytes(connection, id),
+  );
   const namespace = connection.uploading((part) =>
     onProgress({ step: part < 1 ? "sending" : "storing", part }),
   );
   if (mode === "append") await namespace.insertIntoTable({ id, mode: "append" }, rows);
   else await namespace.createTable({ id, mode }, rows);
+}
+
+/** Asks how much an upload may have. Without an answer, the gateway says it when it refuses the upload. */
+async function mostBytes({ namespace }: Connection, id: readonly string[]): Promise<number> {
+  const told = await namespace
+    .describeNamespace({ id: id.slice(0, -1) }, TELL_PERMISSIONS)
+    .catch(() => undefined);
+  return (told && mostUploadBytes(told)) ?? Number.POSITIVE_INFINITY;
+}
+
+/** Refuses rows that the gateway would refuse: a browser sends all of them before it reads the answer. */
+function bounded(rows: ArrowBytes, most: number): ArrowBytes {
+  if (rows instanceof Blob) {
+    if (rows.size > most) throw tooLarge(most);
+    return rows;
+  }
+  return boundedPieces(rows as AsyncIterable<Uint8Array>, most);
+}
+
+async function* boundedPieces(pieces: AsyncIterable<Uint8Array>, most: number): AsyncIterable<Uint8Array> {
+  let bytes = 0;
+  for await (const piece of pieces) {
+    bytes += piece.byteLength;
+    if (bytes > most) throw tooLarge(most);
+    yield piece;
+  }
+}
+
+function tooLarge(most: number): LanceError {
+  return new LanceError(
+    "PayloadTooLarge",
+    `the rows have more than ${formatBytes(most)}, which the gateway takes in an upload: split the file, or raise --max-upload-size`,
+  );
 }
 
 /** Returns the schema of a table; undefined for one without rows so far, which gets its columns with them. */

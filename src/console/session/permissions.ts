@@ -32,3 +32,15 @@ export function principalOf({
   const told = context[PRINCIPAL];
   return told === undefined ? undefined : decodeURIComponent(told);
 }
+
+const UPLOAD = "header.x-lance-gateway-max-upload-bytes";
+
+/** Returns the most bytes of rows that the gateway takes in an upload; undefined where it does not tell. */
+export function mostUploadBytes({
+  context,
+}: {
+  readonly context: Readonly<Record<string, string>>;
+}): number | undefined {
+  const told = context[UPLOAD];
+  return told === undefined ? undefined : Number(told);
+}

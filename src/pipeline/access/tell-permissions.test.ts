@@ -40,7 +40,7 @@ async function headersFor({
     ready: async () => true,
     close: async () => {},
   };
-  const databases = new Map([[undefined, { backend, limits: { maxUploadBytes: 1 } }]]);
+  const databases = new Map([[undefined, { backend, limits: { maxUploadBytes: 7 } }]]);
   await tellPermissions(isReadOnly, databases)(call, {} as OperationRequest, async () => ({}) as never);
   return call.responseHeaders;
 }
@@ -61,6 +61,10 @@ test("a caller learns what its role or its policies allow", async () => {
 
 test("a gateway for reading only names no writes, whatever the role is", async () => {
   expect(await told({ may: () => true, isReadOnly: true })).toBe("list, describe, read");
+});
+
+test("a caller learns how much its database takes in an upload", async () => {
+  expect(await headersFor({})).toMatchObject({ "x-lance-gateway-max-upload-bytes": "7" });
 });
 
 test("a caller that does not ask is told nothing", async () => {

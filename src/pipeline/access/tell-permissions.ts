@@ -21,9 +21,12 @@ const BACKEND_HEADER = "x-lance-gateway-backend";
 /** Header of the answer: the operations that the backend does not support, separated by commas. */
 const UNSUPPORTED_HEADER = "x-lance-gateway-unsupported";
 
+/** Header of the answer: the largest Arrow body of an upload to the database, in bytes. */
+const UPLOAD_HEADER = "x-lance-gateway-max-upload-bytes";
+
 /**
- * Tells a caller that asks for it what it may do to the object of its call, who it is, and what the object's backend cannot do, so
- * that a user interface can leave out the rest. Roles or policies decide; a kind is listed if every operation of it is allowed.
+ * Tells a caller that asks for it what it may do to the object of its call, who it is, what the object's backend cannot do, and
+ * how much its database takes in an upload, so that a user interface can leave out the rest. Roles or policies decide; a kind is listed if every operation of it is allowed.
  *
  * @param isReadOnly whether the gateway refuses everything that writes.
  */
@@ -39,9 +42,10 @@ export function tellPermissions(isReadOnly: boolean, databases: Databases): Inte
     const { principal } = call;
     if (principal !== undefined)
       call.responseHeaders[PRINCIPAL_HEADER] = encodeURIComponent(`${principal.by}:${principal.name}`);
-    const { backend } = databaseOf(databases, call);
+    const { backend, limits } = databaseOf(databases, call);
     call.responseHeaders[BACKEND_HEADER] = backend.name;
     call.responseHeaders[UNSUPPORTED_HEADER] = unsupportedBy(backend).join(", ");
+    call.responseHeaders[UPLOAD_HEADER] = String(limits.maxUploadBytes);
     // The header is also an entry of the message.
     call.takes = undefined;
   }
