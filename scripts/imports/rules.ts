@@ -95,7 +95,7 @@ export const IMPORT_RULES: Readonly<Record<string, FolderRule>> = {
   "observability/metrics": { may: [...CORE, "pipeline"] },
   config: { may: [...CORE, "pipeline"] },
   client: { may: [...CORE, "arrow", "backends", "dialects", "pipeline", "transcode"] },
-  console: { may: [...CORE, "arrow/rows", "client", "sql/spaces.ts"], isForBrowsers: true },
+  console: { may: [...CORE, "arrow/rows", "client", "sql/statement-effect.ts"], isForBrowsers: true },
   "wires/mcp": { may: [...CORE, "arrow/rows", "client"] },
   sql: { may: [...CORE, "arrow", "client", "backends/*"] },
   gateway: {
