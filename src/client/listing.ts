@@ -1,4 +1,4 @@
-import { checkProgress } from "../namespace/page-progress.ts";
+import { pagesOf } from "../namespace/page-progress.ts";
 
 /** Answer of a listing: a promise of the first page, and an iterable of the entries of all pages. */
 export interface Listing<Page, Item> extends Promise<Page>, AsyncIterable<Item> {
@@ -24,17 +24,8 @@ export function createListing<Page extends object, Item>(
   // The iteration reports the failure; until then it must not count as unhandled.
   first.catch(() => {});
 
-  async function* pages(): AsyncIterable<Page> {
-    let page = await first;
-    for (let asked: string | undefined; ; ) {
-      yield page;
-      const { pageToken } = page as Paged;
-      if (!pageToken) return;
-      checkProgress(asked, pageToken);
-      page = await fetchPage(pageToken);
-      asked = pageToken;
-    }
-  }
+  const pages = () =>
+    pagesOf<Page & Paged>((pageToken) => (pageToken === undefined ? first : fetchPage(pageToken)));
 
   async function* entries(): AsyncIterator<Item> {
     for await (const page of pages()) {

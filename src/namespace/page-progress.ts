@@ -14,3 +14,25 @@ export function checkProgress(asked: string | undefined, next: string | undefine
     "the listing does not go on: a page has its own token for the next one",
   );
 }
+
+interface Page {
+  readonly pageToken?: string | undefined;
+}
+
+/**
+ * Yields the pages of a listing.
+ *
+ * @param read returns the page of a token. Default: the first one
+ * @throws LanceError as {@link checkProgress} does
+ */
+export async function* pagesOf<P extends Page>(
+  read: (pageToken: string | undefined) => Promise<P>,
+): AsyncGenerator<P, void> {
+  for (let asked: string | undefined; ; ) {
+    const page = await read(asked);
+    yield page;
+    if (!page.pageToken) return;
+    checkProgress(asked, page.pageToken);
+    asked = page.pageToken;
+  }
+}

@@ -6,7 +6,7 @@ import { isLanceError, LanceError } from "../../namespace/errors.ts";
 import { type Identifier, MAX_IDENTIFIER_DEPTH, parseIdentifier } from "../../namespace/identifier.ts";
 import type { Backend } from "../../namespace/lance-namespace.ts";
 import type { Lookups, Touch } from "../../namespace/operations/touch.ts";
-import { checkProgress } from "../../namespace/page-progress.ts";
+import { pagesOf } from "../../namespace/page-progress.ts";
 import { type Databases, databaseOf } from "../call/databases.ts";
 import type { OperationRequest, Others } from "../call/interceptor.ts";
 import type { Permissions } from "./permissions.ts";
@@ -35,7 +35,7 @@ export function createLookups(
     const known = tablesOfJobs.get(key);
     if (known !== undefined && performance.now() < known.until) return known.table;
     if (await isUnknownJob(call, others, jobId)) return undefined;
-    for await (const { jobs } of pagesOf(call, others, LanceDbService.method.listJobs, [])) {
+    for await (const { jobs } of listed(call, others, LanceDbService.method.listJobs, [])) {
       const job = jobs.find((each) => each.jobId === jobId);
       if (job === undefined) continue;
       const table = parseIdentifier(job.table);
@@ -98,12 +98,12 @@ async function contentsOf(call: Call, others: Others, namespace: Identifier): Pr
     throw new LanceError("ServiceUnavailable", "namespaces exceed the maximum nesting depth");
   const { listTables, listNamespaces } = LanceNamespaceService.method;
   const found: Touch[] = [];
-  for await (const { tables } of pagesOf(call, others, listTables, namespace)) {
+  for await (const { tables } of listed(call, others, listTables, namespace)) {
     for (const name of tables) {
       found.push({ operation: "dropTable", kind: "Table", id: [...namespace, name], unnamed: true });
     }
   }
-  for await (const { namespaces } of pagesOf(call, others, listNamespaces, namespace)) {
+  for await (const { namespaces } of listed(call, others, listNamespaces, namespace)) {
     for (const name of namespaces) {
       const id = [...namespace, name];
       found.push({ operation: "dropNamespace", kind: "Namespace", id, unnamed: true });
@@ -128,20 +128,10 @@ async function ask<M extends DescMethodUnary>(
 }
 
 /** Calls a list for all of its pages. */
-async function* pagesOf<M extends DescMethodUnary>(
-  call: Call,
-  others: Others,
-  method: M,
-  id: Identifier,
-): AsyncGenerator<MessageShape<M["output"]>> {
-  for (let pageToken: string | undefined; ; ) {
+function listed<M extends DescMethodUnary>(call: Call, others: Others, method: M, id: Identifier) {
+  return pagesOf(async (pageToken) => {
     const message = create(method.input, { id: [...id], limit: PAGE, pageToken } as never);
-    const page = (await ask(call, others, method, message, id)) as MessageShape<M["output"]> & {
-      readonly pageToken?: string;
-    };
-    yield page;
-    if (!page.pageToken) return;
-    checkProgress(pageToken, page.pageToken);
-    pageToken = page.pageToken;
-  }
+    const page = await ask(call, others, method, message, id);
+    return page as MessageShape<M["output"]> & { readonly pageToken?: string };
+  });
 }

@@ -2,6 +2,7 @@ import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.t
 import type { Call } from "../../namespace/call/call.ts";
 import { isLanceError } from "../../namespace/errors.ts";
 import type { Identifier } from "../../namespace/identifier.ts";
+import { pagesOf } from "../../namespace/page-progress.ts";
 import type { PipelineCalls, Presented } from "./pipeline-calls.ts";
 
 const { listNamespaces, listTables } = LanceNamespaceService.method;
@@ -41,8 +42,8 @@ export async function* tablePages(
   presented: Presented = {},
 ): AsyncIterable<{ readonly tables: readonly string[]; readonly call: Call }> {
   const request = { limit: PAGE_NAMES, includeDeclared: false, id: [...namespace] };
-  yield* pages(async (pageToken) => {
-    const { response, call } = await calls.unary(listTables, { ...request, ...pageToken }, presented);
+  yield* pagesOf(async (pageToken) => {
+    const { response, call } = await calls.unary(listTables, { ...request, pageToken }, presented);
     return { tables: response.tables, call, pageToken: response.pageToken };
   });
 }
@@ -53,23 +54,7 @@ async function* namesIn(
   presented: Presented,
 ): AsyncIterable<string> {
   const request = { limit: PAGE_NAMES, id: [...namespace] };
-  const read = async (pageToken: NextPage) =>
-    (await calls.unary(listNamespaces, { ...request, ...pageToken }, presented)).response;
-  for await (const { namespaces } of pages(read)) yield* namespaces;
-}
-
-/** The part of a request that says where its page begins. */
-interface NextPage {
-  readonly pageToken?: string;
-}
-
-/** Yields the pages of a listing. */
-async function* pages<P extends { readonly pageToken?: string | undefined }>(
-  read: (next: NextPage) => Promise<P>,
-): AsyncIterable<P> {
-  let page: P | undefined;
-  do {
-    page = await read(page?.pageToken ? { pageToken: page.pageToken } : {});
-    yield page;
-  } while (page.pageToken);
+  const read = async (pageToken: string | undefined) =>
+    (await calls.unary(listNamespaces, { ...request, pageToken }, presented)).response;
+  for await (const { namespaces } of pagesOf(read)) yield* namespaces;
 }

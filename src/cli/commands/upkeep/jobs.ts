@@ -9,6 +9,7 @@ import { type DescribeJobResponse, DescribeJobResponseSchema } from "../../../ge
 import { LanceDbService } from "../../../gen/lance/gateway/v1/lancedb_pb.ts";
 import { LanceError } from "../../../namespace/errors.ts";
 import type { Backend } from "../../../namespace/lance-namespace.ts";
+import { pagesOf } from "../../../namespace/page-progress.ts";
 import { catalogCommand } from "../catalog-command.ts";
 import { jsonOf } from "../message-json.ts";
 import { factTable, isoTime, textTable, timeText } from "../text-table.ts";
@@ -45,12 +46,8 @@ export const jobsLs = catalogCommand({
   async run({ backend, operands: [path = ""], options: { limit }, signal, answer }) {
     const table = pathText(parsePath(path));
     const found = [];
-    let pageToken: string | undefined;
-    do {
-      const page = await call(backend, listJobs, { pageToken }, signal);
-      found.push(...page.jobs);
-      pageToken = page.pageToken;
-    } while (pageToken);
+    const pages = pagesOf((pageToken) => call(backend, listJobs, { pageToken }, signal));
+    for await (const { jobs } of pages) found.push(...jobs);
     const wanted = found
       .map((job) => ({ ...job, table: pathText(parsePath(job.table)) }))
       .filter((job) => path === "" || job.table === table)
