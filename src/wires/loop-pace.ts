@@ -66,13 +66,11 @@ export function createLoopPace({ now, turn: turnOfLoop, atEndOfTurn }: LoopClock
   let [began, beganIn] = [Number.NEGATIVE_INFINITY, -1];
   /** Whether work has started since the last watched turn, and when the last one with work was over. */
   let [worked, ended] = [false, Number.NEGATIVE_INFINITY];
-  /** Whether connections were accepted in this turn, and in the one before. */
-  let [connected, crowded] = [false, false];
-  let watching = false;
+  const turns = watchTurns(atEndOfTurn, endTurn);
 
   function isFree(): boolean {
     const time = now();
-    if (connected || crowded) {
+    if (turns.isCrowded) {
       if (worked || time - ended < TURN_MS) return false;
     } else if (time - began >= TURN_MS) {
       // Watching every turn would cost a short call more than asking for its number once in a while.
@@ -84,21 +82,12 @@ export function createLoopPace({ now, turn: turnOfLoop, atEndOfTurn }: LoopClock
     return true;
   }
 
-  function watch(): void {
-    if (watching) return;
-    watching = true;
-    atEndOfTurn(endTurn);
-  }
-
-  function endTurn(): void {
+  function endTurn(): boolean {
     if (worked) ended = now();
     worked = false;
-    [connected, crowded] = [false, connected];
-    watching = waiting.size > 0 || crowded;
-    if (!watching) return;
     // Each callback is followed by the microtasks of the work that it starts, which then counts for the next.
     for (let starts = Math.min(waiting.size, TURN_STARTS); starts > 0; starts--) atEndOfTurn(start);
-    atEndOfTurn(endTurn);
+    return waiting.size > 0;
   }
 
   function start(): void {
@@ -109,16 +98,55 @@ export function createLoopPace({ now, turn: turnOfLoop, atEndOfTurn }: LoopClock
   return {
     enter: () => waiting.size === 0 && isFree(),
     turn(exchange) {
-      watch();
+      turns.watch();
       return new Promise<void>((go) => {
         waiting.add({ exchange, go });
       });
     },
-    noteConnection() {
-      connected = true;
-      watch();
-    },
+    noteConnection: turns.noteConnection,
   };
+}
+
+/** The ends of turns, which cost something only while there is a reason to watch them. */
+export interface WatchedTurns {
+  /** Whether connections were accepted in this turn or in the one before. */
+  readonly isCrowded: boolean;
+  /** Watches from the end of this turn on. */
+  watch(): void;
+  /** Notes that a connection was accepted, and watches until a turn brings none. */
+  noteConnection(): void;
+}
+
+/**
+ * Watches the ends of turns.
+ *
+ * @param onEnd is called at the end of each watched turn, and returns whether to watch the next one in any case
+ */
+export function watchTurns(atEndOfTurn: LoopClock["atEndOfTurn"], onEnd: () => boolean): WatchedTurns {
+  // A plain field: each piece of work asks for it, and a getter costs twice as much.
+  const turns = { isCrowded: false, watch, noteConnection };
+  /** Whether connections were accepted in this turn. */
+  let connected = false;
+  let watching = false;
+
+  function watch(): void {
+    if (watching) return;
+    watching = true;
+    atEndOfTurn(endTurn);
+  }
+
+  function endTurn(): void {
+    [connected, turns.isCrowded] = [false, connected];
+    watching = onEnd() || turns.isCrowded;
+    if (watching) atEndOfTurn(endTurn);
+  }
+
+  function noteConnection(): void {
+    [connected, turns.isCrowded] = [true, true];
+    watch();
+  }
+
+  return turns;
 }
 
 /** Identity of the connection for work without one. */

@@ -187,12 +187,16 @@ export function createHttp2Sessions(options: Http2SessionsOptions): Http2Session
     });
   }
 
+  /** Begins a session on a connection that has waited. */
+  function beginLate(socket: Socket): void {
+    if (socket.destroyed) return;
+    joinPieces(socket);
+    begin(socket);
+  }
+
   function beginSuspect(): void {
     const socket = suspects.shift();
-    if (socket?.destroyed === false) {
-      joinPieces(socket);
-      begin(socket);
-    }
+    if (socket !== undefined) beginLate(socket);
     if (suspects.length > 0) setTimeout(beginSuspect, SUSPECTS.pauseMs).unref();
   }
 
@@ -201,9 +205,7 @@ export function createHttp2Sessions(options: Http2SessionsOptions): Http2Session
     if (!readingTurns.isOver && beginnings.enter()) return begin(socket);
     do await beginnings.turn({ connection: socket, done: false });
     while (readingTurns.isOver);
-    if (socket.destroyed) return;
-    joinPieces(socket);
-    begin(socket);
+    beginLate(socket);
   }
 
   return {

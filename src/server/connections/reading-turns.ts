@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import { startReading, stopReading } from "../../runtime/internals/socket-reading.ts";
-import { LOOP, type LoopClock } from "../../wires/loop-pace.ts";
+import { LOOP, type LoopClock, watchTurns } from "../../wires/loop-pace.ts";
 
 /**
  * Shares the turns of the event loop among connections of HTTP/2.
@@ -56,29 +56,20 @@ export function createReadingTurns(
   let [began, beganIn, created] = [Number.NEGATIVE_INFINITY, -1, 0];
   /** When reading may go on in spite of new connections. */
   let resumes: number | undefined;
-  /** Whether connections were accepted in this turn, and in the one before. */
-  let [connected, crowded] = [false, false];
-  let [isOver, watching] = [false, false];
+  let isOver = false;
+  const turns = watchTurns(atEndOfTurn, endTurn);
 
   const share = () => READING_MS + sockets.size * CONNECTION_MS;
 
-  function watch(): void {
-    if (watching) return;
-    watching = true;
-    atEndOfTurn(endTurn);
-  }
-
-  function endTurn(): void {
-    [connected, crowded] = [false, connected];
+  function endTurn(): boolean {
     if (isOver) goOn(now());
-    watching = isOver || crowded;
-    if (watching) atEndOfTurn(endTurn);
+    return isOver;
   }
 
   /** Reads on, but after a share as long as accepting has lasted meanwhile while there are new connections. */
   function goOn(time: number): void {
     resumes ??= time + (time - began);
-    if (crowded && time < resumes) return;
+    if (turns.isCrowded && time < resumes) return;
     [isOver, began, beganIn, created, resumes] = [false, time, turnOfLoop() + 1, 0, undefined];
     startAll();
   }
@@ -105,7 +96,7 @@ export function createReadingTurns(
       created += CREATION_MS;
       const time = now() + created + more;
       if (time - began < share()) return;
-      if (!(connected || crowded)) {
+      if (!turns.isCrowded) {
         // Asking for the turn costs more than asking for the time.
         const turn = turnOfLoop();
         if (turn !== beganIn) {
@@ -116,12 +107,11 @@ export function createReadingTurns(
       isOver = true;
       if (sockets.delete(socket)) sockets.add(socket);
       for (const each of sockets) if (reading.stop(each)) stopped.add(each);
-      watch();
+      turns.watch();
     },
     noteConnection() {
-      if (!(connected || crowded)) [began, created] = [now(), 0];
-      connected = true;
-      watch();
+      if (!turns.isCrowded) [began, created] = [now(), 0];
+      turns.noteConnection();
     },
   };
 }
