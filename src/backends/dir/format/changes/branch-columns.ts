@@ -4,7 +4,7 @@ import type { DataFile, DataFragment, Manifest } from "../../../../gen/lance/for
 import { Transaction_MergeSchema } from "../../../../gen/lance/format/transaction_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import { copyMessage } from "../files/copy-message.ts";
-import { countRows } from "../files/manifest.ts";
+import { columnFacts, countRows } from "../files/manifest.ts";
 import type { Change } from "./next-version.ts";
 
 /** The versions that tell what has become of a branch and of the branch that it came from. */
@@ -127,15 +127,7 @@ function columnsOf({ fields }: Manifest): Map<string, Column> {
 
 /** A column as data: equal for two columns that a data file knows by the same fields and that have the same types. */
 function formOf({ fields }: Column): string {
-  return JSON.stringify(
-    fields.map(({ id, parentId, name, logicalType, nullable }) => [
-      id,
-      parentId,
-      name,
-      logicalType,
-      nullable,
-    ]),
-  );
+  return JSON.stringify(columnFacts(fields));
 }
 
 /** Whether two versions have the same columns and the same rows with the same values. */

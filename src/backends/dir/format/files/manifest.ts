@@ -28,6 +28,20 @@ export function countRows({ fragments }: Pick<Manifest, "fragments">): RowCounts
 }
 
 /**
+ * Returns what identifies some fields and their types; equal for columns that a data file knows by the same fields. Versions of
+ * the format differ in what else they record about a field.
+ */
+export function columnFacts(fields: readonly Field[]) {
+  return fields.map(({ id, parentId, name, logicalType, nullable }) => [
+    id,
+    parentId,
+    name,
+    logicalType,
+    nullable,
+  ]);
+}
+
+/**
  * Returns the largest fragment id that a table has had; undefined for a table without fragments so far.
  *
  * Writers up to 0.38 omit the number if it is 0, so the existing fragments raise it.

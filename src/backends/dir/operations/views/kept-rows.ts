@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { Manifest } from "../../../../gen/lance/format/table_pb.ts";
 import type { Transaction } from "../../../../gen/lance/format/transaction_pb.ts";
 import type { DatasetRef } from "../../format/dataset.ts";
+import { columnFacts } from "../../format/files/manifest.ts";
 import { readTransactionMessage } from "../../format/versions/transaction-records.ts";
 import { readVersionIfThere } from "../../format/versions/version-files.ts";
 
@@ -46,15 +47,8 @@ export async function keepsRows(dataset: DatasetRef, older: bigint, newer: bigin
 async function changesOnlyMetadata(dataset: DatasetRef, { manifest, operation }: Step): Promise<boolean> {
   if (operation.case !== "project") return false;
   const before = await readStep(dataset, manifest.version - 1n);
-  return before !== undefined && isDeepStrictEqual(columnsOf(before.manifest), columnsOf(manifest));
-}
-
-function columnsOf({ fields }: Manifest) {
-  return fields.map(({ id, parentId, name, logicalType, nullable }) => [
-    id,
-    parentId,
-    name,
-    logicalType,
-    nullable,
-  ]);
+  return (
+    before !== undefined &&
+    isDeepStrictEqual(columnFacts(before.manifest.fields), columnFacts(manifest.fields))
+  );
 }
