@@ -1,4 +1,4 @@
-import type { ErrorName } from "../../../namespace/errors.ts";
+import { type ErrorName, LanceError } from "../../../namespace/errors.ts";
 import type { Identifier } from "../../../namespace/identifier.ts";
 
 /** State of a job; the last three are final. */
@@ -70,6 +70,13 @@ const PASSING: ReadonlySet<string> = new Set(["ConcurrentModification", "Service
 /** Whether a job failed for a reason that may pass. */
 export function mayPass({ error }: Pick<Job, "error">): boolean {
   return error !== undefined && PASSING.has(error.name);
+}
+
+/** Returns the result of a job that has ended. @throws LanceError its error; Cancelled */
+export function requireSuccess({ state, error, result = {} }: Job): JobFacts {
+  if (state === "cancelled") throw new LanceError("Cancelled", "the job was cancelled");
+  if (error !== undefined) throw new LanceError(error.name as ErrorName, error.message);
+  return result;
 }
 
 /** Maximum number of events that a job keeps; the newest take the place of the oldest after the first. */

@@ -13,11 +13,10 @@ export interface Jobs {
   /** Whether work can outlive its call. Default: true. */
   readonly keepsJobs?: boolean | undefined;
   /**
-   * Defines how jobs of a kind run; call it before {@link Jobs.start}.
-   *
-   * @param runsHere whether this process can run them; otherwise it takes over only those that were cancelled, to end them. Default: true
+   * Defines how jobs of a kind run in this process; call it before {@link Jobs.start}. Jobs of other kinds are left to other
+   * processes of the catalog, except for those that were cancelled.
    */
-  define(kind: string, work: JobWork, runsHere?: boolean): void;
+  define(kind: string, work: JobWork): void;
   /**
    * Begins to renew the leases of the jobs that this process runs.
    *
@@ -70,6 +69,9 @@ const PRUNE_AFTER = 1_000;
 /** Maximum length of the parameters of a job, in characters: a thousand that wait are in memory, and are read again and again. */
 const MAX_SPEC_LENGTH = 64 * 1024;
 
+/** Longest time of a timer of Node, in milliseconds. */
+const LONGEST_WAIT_MS = 0x7fff_ffff;
+
 const CANNOT_PRUNE = "old jobs cannot be removed";
 
 /** Creates the jobs of a catalog. */
@@ -87,8 +89,6 @@ export function createJobs(options: JobsOptions): Jobs {
   };
   const lessee = createLessee(leaseMs);
   const kinds = new Map<string, JobWork>();
-  /** Kinds of jobs that only other processes of the catalog can run. */
-  const elsewhere = new Set<string>();
   const running = createRunningJobs({ ...options, store, lessee, kinds });
   const timers: NodeJS.Timeout[] = [];
   const chores = new Set<Promise<unknown>>();
@@ -109,8 +109,8 @@ export function createJobs(options: JobsOptions): Jobs {
 
   const sweep = createTakeover({
     ...{ store, clock, lessee, leaseMs, retryMs, running },
-    mayTake: async ({ id, kind }) =>
-      kinds.has(kind) && (!elsewhere.has(kind) || (await store.isCancelRequested(id))),
+    // Without its work, a job that was cancelled can only be ended.
+    mayTake: async ({ id, kind }) => kinds.has(kind) || store.isCancelRequested(id),
     open: listOpen,
     isClosing: () => closing,
   });
@@ -145,10 +145,7 @@ export function createJobs(options: JobsOptions): Jobs {
 
   return {
     keepsJobs: store.keepsJobs,
-    define(kind, work, runsHere = true) {
-      kinds.set(kind, work);
-      if (!runsHere) elsewhere.add(kind);
-    },
+    define: (kind, work) => void kinds.set(kind, work),
     start(takesOver = true) {
       const sweepNext = () => {
         sweeping = sweeping
@@ -164,7 +161,8 @@ export function createJobs(options: JobsOptions): Jobs {
       every(60 * 60 * 1000, CANNOT_PRUNE, prune);
     },
     async submit(request, caller = NOBODY) {
-      if (!kinds.has(request.kind)) throw new Error(`there is no work of the kind ${request.kind}`);
+      if (!kinds.has(request.kind))
+        throw new Error(`job kind ${request.kind} is not defined in this process`);
       if (closing) throw CLOSING;
       // A later caller finds room, too.
       if (running.countOf(caller) >= maxWaiting - running.size) throw tooMany();
@@ -205,6 +203,16 @@ export function createJobs(options: JobsOptions): Jobs {
       await running.drained();
     },
   };
+}
+
+/** Waits until a job of this process has ended. @throws LanceError ServiceUnavailable if another process continues it */
+export async function untilEnded(jobs: Pick<Jobs, "ended">, id: string): Promise<Job> {
+  const job = await jobs.ended(id, LONGEST_WAIT_MS);
+  if (job !== undefined) return job;
+  throw new LanceError(
+    "ServiceUnavailable",
+    `this process has left the job ${id}, which another one continues`,
+  );
 }
 
 function checkSpec(spec: JobFacts): void {

@@ -110,7 +110,7 @@ export function createRunningJobs(options: RunningJobsOptions): RunningJobs {
   }
   async function perform(entry: Active): Promise<void> {
     const { signal } = entry.controller;
-    const work = kinds.get(entry.job.kind) as JobWork;
+    const work = kinds.get(entry.job.kind);
     const begun = begunOf(entry.job);
     let result: JobFacts;
     try {
@@ -122,8 +122,10 @@ export function createRunningJobs(options: RunningJobsOptions): RunningJobs {
         await write(entry, { state: "running", startedAt: now, begun: begun + 1, lease: lease(now) });
         if (await untilAborted(store.isCancelRequested(entry.job.id), signal))
           entry.controller.abort(CANCELLED);
+        // The process that has removed the request to cancel it has ended it.
+        else if (work === undefined) entry.controller.abort(LOST);
         signal.throwIfAborted();
-        return work(entry.job, signal);
+        return (work as JobWork)(entry.job, signal);
       });
     } catch (thrown) {
       await entry.writing;

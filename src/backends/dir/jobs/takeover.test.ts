@@ -256,3 +256,29 @@ test("a process that closes waits for the renewal of a lease that is on its way"
   release();
   await closed;
 });
+
+test("a process ends the cancelled jobs of a kind that it does not run, and leaves the others", async (t) => {
+  const { store, looks } = counted(storeIn(await temporaryDirectory(t)));
+  const facts = { ...request("elsewhere"), state: "queued", attempts: 1 } as const;
+  const [cancelled, open]: [Job, Job] = [
+    { ...facts, createdAt: 1, id: "00000000-0000-4000-8000-000000000011" },
+    { ...facts, createdAt: 2, id: "00000000-0000-4000-8000-000000000012" },
+  ];
+  for (const job of [cancelled, open]) await store.put(job);
+  await store.requestCancel(cancelled.id);
+  const jobs = jobsOn(t, store, {}, 30);
+  assert.equal((await ended(jobs, cancelled.id)).state, "cancelled");
+  await looks(3);
+  assert.deepEqual(await store.get(open.id), open);
+});
+
+test("a process does not fail a job that it cannot run and whose request to cancel it is gone", async (t) => {
+  const inner = storeIn(await temporaryDirectory(t));
+  let asked = 0;
+  const store = { ...inner, isCancelRequested: async () => ++asked === 1 };
+  const id = "00000000-0000-4000-8000-000000000013";
+  await store.put({ ...request("elsewhere"), id, state: "queued", createdAt: 1, attempts: 1 });
+  const jobs = jobsOn(t, store, {}, 30);
+  while (asked < 2 || jobs.active().length > 0) await sleep(5);
+  assert.equal((await store.get(id))?.finishedAt, undefined);
+});

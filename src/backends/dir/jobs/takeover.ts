@@ -18,7 +18,7 @@ export interface TakeoverOptions extends Pick<JobsOptions, "store" | "clock"> {
   /** Pause since the last start of a job whose process has died, in milliseconds. */
   readonly retryMs: number;
   readonly running: RunningJobs;
-  /** Whether this process has the work of a job. */
+  /** Whether this process can run a job, or end it. */
   readonly mayTake: (job: Job) => Promise<boolean>;
   /** Returns the jobs that have not ended. */
   readonly open: () => Promise<readonly Job[]>;

@@ -95,6 +95,11 @@ export interface Need {
   readonly when: "now" | "when quiet";
 }
 
+/** Whether a table has fragments to join, or deleted rows to remove from the files. */
+export function isJoinable({ small, deletedRows }: Pick<TableFacts, "small" | "deletedRows">): boolean {
+  return small.fragments > 1 || deletedRows > 0;
+}
+
 /** Sizes of small fragments whose rewrite is cheap, and hardly costs anything, in bytes. */
 const CHEAP_BYTES = 64 * 1024 * 1024;
 const TRIVIAL_BYTES = 16 * 1024 * 1024;

@@ -4,13 +4,13 @@ import { type Identifier, joinIdentifier } from "../../../namespace/identifier.t
 import { backoffMs } from "../../../runtime/time/backoff.ts";
 import { walkAllTables } from "../catalog/walk.ts";
 import type { FoundTable } from "../data/table-source.ts";
-import { compactElsewhere, isJoinable } from "../operations/jobs/cluster-compaction.ts";
+import { compactElsewhere } from "../operations/jobs/cluster-compaction.ts";
 import { findTable } from "../operations/tables/find-table.ts";
 import { duringWork } from "../operations/tables/long-work.ts";
 import { datasetOf } from "../operations/tables/open-data.ts";
 import type { FencedLease } from "../ownership/fenced-lease.ts";
 import { UPKEEP_TIMES } from "./activity.ts";
-import { inspectTable, type TableFacts } from "./inspect.ts";
+import { inspectTable, isJoinable, type TableFacts } from "./inspect.ts";
 import type { UpkeepLeases } from "./lease.ts";
 import { type Compacted, optimizeTable, type UpkeepContext } from "./optimize.ts";
 import { DEFAULT_POLICY, policyOf, type UpkeepPolicy } from "./policy.ts";
@@ -110,8 +110,8 @@ async function optimizeNow(
 async function plan(context: UpkeepContext, table: FoundTable, policy: UpkeepPolicy) {
   const before = await inspectTable(datasetOf(context, table));
   const { figures } = await pruneTable(context, table, policy, TIMES, new Map(), NO_SIGNAL, true);
-  const isWork = before.small.fragments > 1 || before.deletedRows > 0 || before.unindexedRows > 0;
-  return { outcome: outcomeOf(isWork || figures.versionsRemoved > 0), before, ...figures };
+  const isWork = isJoinable(before) || before.unindexedRows > 0 || figures.versionsRemoved > 0;
+  return { outcome: outcomeOf(isWork), before, ...figures };
 }
 
 async function work(
@@ -124,9 +124,10 @@ async function work(
   const { id, location } = table;
   const dataset = datasetOf(context, table);
   const before = await inspectTable(dataset);
-  if (onCluster && isJoinable(before)) await compactElsewhere(context, { id, location }, waitMs);
+  const isHandedOver = onCluster && isJoinable(before);
+  if (isHandedOver) await compactElsewhere(context, { id, location }, waitMs);
   return duringWork(context, { id, location }, async () => {
-    await optimizeFully(context, table, await inspectTable(dataset));
+    await optimizeFully(context, table, isHandedOver ? await inspectTable(dataset) : before);
     if (!(await lease.isHeld())) throw new Error("another process has taken the table over");
     const { figures } = await pruneTable(context, table, policy, TIMES, new Map(), NO_SIGNAL);
     const after = await inspectTable(dataset);

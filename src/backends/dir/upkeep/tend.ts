@@ -10,7 +10,16 @@ import { duringWork } from "../operations/tables/long-work.ts";
 import { datasetOf } from "../operations/tables/open-data.ts";
 import type { FencedLease } from "../ownership/fenced-lease.ts";
 import type { ActiveTable, Tended, UpkeepTimes } from "./activity.ts";
-import { inspectTable, isCheap, memoryOf, type Need, needOf, type TableFacts, type Work } from "./inspect.ts";
+import {
+  inspectTable,
+  isCheap,
+  isJoinable,
+  memoryOf,
+  type Need,
+  needOf,
+  type TableFacts,
+  type Work,
+} from "./inspect.ts";
 import type { UpkeepLeases } from "./lease.ts";
 import { type Compacted, optimizeTable, type UpkeepContext, type UpkeepFigures } from "./optimize.ts";
 import { policyOf, type UpkeepPolicy } from "./policy.ts";
@@ -98,7 +107,10 @@ async function tendFound(
   // Long changes would lose to a compaction, and start again.
   if (await context.gate.isBusy(table.path)) return missed("busy", times.busyMs);
   const onCluster =
-    work !== undefined && facts.version !== active.compactedAt && compactsOnCluster(context, table, facts);
+    work !== undefined &&
+    facts.version !== active.compactedAt &&
+    isJoinable(facts) &&
+    compactsOnCluster(context, table, facts.rows);
   const place = context.readAhead.tryEnter(work === undefined || onCluster ? 0 : memoryOf(facts));
   if (place === undefined) return missed("busy", times.busyMs);
   try {
@@ -187,12 +199,12 @@ async function carryOut(
 
 /** Has the cluster join the fragments of a table. Other work on it follows in this process. */
 async function handOver(
-  { context, times, leases, signal, onRun }: TendContext,
+  { context, times, leases, onRun }: TendContext,
   active: ActiveTable,
   table: FoundTable,
 ): Promise<Tended> {
   const started = performance.now();
-  const joined = await compactOnCluster(context, { id: active.id, location: table.location }, signal);
+  const joined = await compactOnCluster(context, { id: active.id, location: table.location });
   const milliseconds = performance.now() - started;
   if (joined.fragmentsRemoved > 0) await leases.noteOptimized(table.location, true);
   active.compactedAt = (await latestVersion(datasetOf(context, table)))?.version;

@@ -2,7 +2,6 @@ import type { JsonObject } from "@bufbuild/protobuf";
 import { LanceError } from "../../../../namespace/errors.ts";
 import { isJsonObject } from "../../../../runtime/json.ts";
 import type { DataContext } from "../../data/data-context.ts";
-import type { FoundTable } from "../../data/table-source.ts";
 import { engineCall } from "../../engine/failures/errors.ts";
 import type { NativeTable } from "../../engine/native/native.ts";
 import { findMisread } from "../../engine/workarounds/misread-lists/misread-pages.ts";
@@ -10,18 +9,18 @@ import { commitSegments, hasSegments, type WrittenSegment } from "../../format/c
 import { renameIndex } from "../../format/changes/rename-index.ts";
 import { type DatasetRef, dataDirectory } from "../../format/dataset.ts";
 import { countRows } from "../../format/files/manifest.ts";
-import { syncVersion } from "../../format/versions/make-durable.ts";
 import { readVersion } from "../../format/versions/version-files.ts";
-import { runOn } from "../../jobs/engine/job-engine.ts";
 import type { Job } from "../../jobs/job.ts";
-import type { Cluster } from "../../jobs/ray/cluster.ts";
-import { duringWork } from "../tables/long-work.ts";
-import { datasetOf, withData } from "../tables/open-data.ts";
+import type { EngineContext } from "../context.ts";
+import { workOnCluster } from "../jobs/work-on-cluster.ts";
+import { withData } from "../tables/open-data.ts";
 import { refuseMisread } from "../tables/refuse-misread.ts";
 import { nameWhileGrowing } from "./grow-index.ts";
 import { type IndexPlan, planOf } from "./index-build.ts";
 import { distanceOf, type IndexFields } from "./index-fields.ts";
 import { type IndexKind, indexKind } from "./index-kinds.ts";
+
+type Context = DataContext & Pick<EngineContext, "cluster">;
 
 /** Kinds that the builders of a cluster do not have. */
 const NOT_THERE: ReadonlySet<string> = new Set(["FM"]);
@@ -37,28 +36,20 @@ export function whyNotOnCluster({ branch, type }: Pick<IndexPlan, "branch" | "ty
  * Has a cluster build an index, and commits what its workers have written. It may run again at any point: the table has the former
  * index or the new one.
  */
-export function buildOnCluster(
-  context: DataContext,
-  cluster: Cluster,
-  job: Job,
-  signal: AbortSignal,
-): Promise<void> {
+export function buildOnCluster(context: Context, job: Job, signal: AbortSignal): Promise<void> {
   const plan = planOf(job);
-  const { location } = plan;
-  const work = (table: FoundTable) =>
-    context.gate.passSlowly(table.path, async () => {
-      const dataset = datasetOf(context, table);
-      const { manifest } = await readVersion(dataset);
+  return workOnCluster(context, job, signal, {
+    async prepare(dataset, manifest) {
       refuseMisread(await findMisread(dataset, manifest), { expressions: [plan.column] });
-      const inProcess = () => Promise.reject(new Error("the work is on a cluster"));
-      const segments = readSegments(await runOn(cluster.engine, { jobId: job.id, inProcess }, signal));
-      if (!(await hasSegments(dataset, { name: plan.name, segments })))
-        await withData(context, table, {}, (native) =>
-          commitIndex(native, dataset, { plan, segments }, signal),
-        );
-      await syncVersion(dataset);
-    });
-  return cluster.alone(location, () => duringWork(context, { id: job.table, location }, work));
+    },
+    async finish(report, { table, dataset }) {
+      const segments = readSegments(report);
+      if (await hasSegments(dataset, { name: plan.name, segments })) return;
+      await withData(context, table, {}, (native) =>
+        commitIndex(native, dataset, { plan, segments }, signal),
+      );
+    },
+  });
 }
 
 /** Commits an index under a hidden name, and gives it its own once the engine has read it. */

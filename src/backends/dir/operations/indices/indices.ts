@@ -14,7 +14,7 @@ import {
 } from "../../../../gen/lance/namespace/v1/index_pb.ts";
 import type { Call } from "../../../../namespace/call/call.ts";
 import { callerKey } from "../../../../namespace/call/caller-key.ts";
-import { type ErrorName, LanceError } from "../../../../namespace/errors.ts";
+import { LanceError } from "../../../../namespace/errors.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import { untilAborted } from "../../concurrency/wait.ts";
 import type { DataContext } from "../../data/data-context.ts";
@@ -22,8 +22,8 @@ import type { NativeIndex } from "../../engine/native/index.ts";
 import { dropIndex, indexNotFound } from "../../format/changes/drop-index.ts";
 import { chooseEngine, type HeavyWork } from "../../jobs/engine/choose-engine.ts";
 import { type JobEngineName, runOn } from "../../jobs/engine/job-engine.ts";
-import { isForCluster } from "../../jobs/job.ts";
-import { requireCluster } from "../../jobs/ray/cluster.ts";
+import { isForCluster, requireSuccess } from "../../jobs/job.ts";
+import { untilEnded } from "../../jobs/jobs.ts";
 import type { EngineContext, JobContext, PageContext } from "../context.ts";
 import { pageOfNames } from "../paging.ts";
 import { openGuarded, withGuarded } from "../tables/call-data.ts";
@@ -41,9 +41,6 @@ import {
 } from "./index-build.ts";
 import { checkIndexFields, type IndexFields } from "./index-fields.ts";
 import { indexKind, indexTypeName } from "./index-kinds.ts";
-
-/** How long a call waits for a build on a cluster, unless it prefers otherwise: as long as it lasts. */
-const LONGEST_WAIT_MS = 0x7fff_ffff;
 
 /** The response header that carries the id of a job. */
 const JOB_HEADER = "x-lance-job-id";
@@ -74,7 +71,7 @@ export function createIndexOperations(
     };
     await builds.reserve(plan, async () => {
       if (!isForCluster(job)) await runOn(embedded, { jobId: job.id, inProcess }, signal);
-      else await buildOnCluster(context, requireCluster(cluster), job, signal);
+      else await buildOnCluster(context, job, signal);
     });
     return { index: plan.name };
   });
@@ -123,7 +120,7 @@ export function createIndexOperations(
     const { id } = await jobs.submit({ kind: CREATE_INDEX, table: call.id, spec }, callerKey(call));
     call.responseHeaders[JOB_HEADER] = id;
     if (patience !== undefined) call.responseHeaders["preference-applied"] = "respond-async";
-    if (patience !== 0) await finishedInTime(id, patience ?? LONGEST_WAIT_MS, call.signal);
+    if (patience !== 0) await finishedInTime(id, patience, call.signal);
     return id;
   }
 
@@ -161,13 +158,21 @@ export function createIndexOperations(
     });
   }
 
-  /** Waits for a job. @throws LanceError the error of a job that fails; Cancelled, and the job is cancelled */
-  async function finishedInTime(id: string, milliseconds: number, signal: AbortSignal): Promise<void> {
+  /**
+   * Waits for a job.
+   *
+   * @param milliseconds how long at most. Default: until it ends
+   * @throws LanceError the error of a job that fails; Cancelled, and the job is cancelled
+   */
+  async function finishedInTime(
+    id: string,
+    milliseconds: number | undefined,
+    signal: AbortSignal,
+  ): Promise<void> {
     try {
-      const job = await untilAborted(jobs.ended(id, milliseconds), signal);
-      if (job === undefined && milliseconds === LONGEST_WAIT_MS) throw leftJob(id);
-      if (job?.state === "cancelled") throw new LanceError("Cancelled", "the job was cancelled");
-      if (job?.error !== undefined) throw new LanceError(job.error.name as ErrorName, job.error.message);
+      const ended = milliseconds === undefined ? untilEnded(jobs, id) : jobs.ended(id, milliseconds);
+      const job = await untilAborted(ended, signal);
+      if (job !== undefined) requireSuccess(job);
     } catch (error) {
       if (signal.aborted) await jobs.cancel(id);
       throw error;
@@ -266,11 +271,4 @@ function patienceOf({ headers }: Call): number | undefined {
   const { prefer = "" } = headers;
   if (!/(?:^|,)\s*respond-async\s*(?:[,;]|$)/i.test(prefer)) return undefined;
   return Number(/(?:^|,)\s*wait\s*=\s*(\d{1,4})\s*(?:[,;]|$)/i.exec(prefer)?.[1] ?? 0) * 1000;
-}
-
-function leftJob(id: string): LanceError {
-  return new LanceError(
-    "ServiceUnavailable",
-    `this process has left the job ${id}, which another one continues`,
-  );
 }
