@@ -93,7 +93,7 @@ export function openCluster(
     describe: (kind, task) => void tasks.set(kind, task),
     allowCommits: (kind, check) => void checks.set(kind, check),
     checkCommit(job, commit) {
-      const check = checks.get(job.kind) ?? (() => `jobs of the kind ${job.kind} commit nothing themselves`);
+      const check = checks.get(job.kind) ?? (() => `drivers of job kind ${job.kind} must not commit`);
       const reason = check(commit, job);
       if (reason !== undefined)
         throw new LanceError("InvalidInput", `the driver's version is refused: ${reason}`);
@@ -101,7 +101,7 @@ export function openCluster(
     async taskOf(job, dataset) {
       const task = tasks.get(job.kind);
       if (task === undefined)
-        throw new LanceError("Unsupported", `jobs of the kind ${job.kind} have no drivers`);
+        throw new LanceError("Unsupported", `job kind ${job.kind} does not run on a cluster`);
       return { ...(await task(job, dataset)), workers: Number(job.spec["workers"] ?? workers) };
     },
     close: client.close,

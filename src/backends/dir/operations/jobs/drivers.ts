@@ -1,6 +1,5 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
 import {
-  type CommitDriverVersionRequest,
   CommitDriverVersionResponseSchema,
   DescribeDriverTaskResponseSchema,
   DescribeDriverVersionResponseSchema,
@@ -11,7 +10,7 @@ import { CreateTableVersionRequestSchema } from "../../../../gen/lance/namespace
 import { type Call, copyCall } from "../../../../namespace/call/call.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { DriverOperations, LanceNamespace } from "../../../../namespace/lance-namespace.ts";
-import { readStaged } from "../../format/changes/staged-version.ts";
+import { readStaged, type StagedVersion } from "../../format/changes/staged-version.ts";
 import type { DatasetRef } from "../../format/dataset.ts";
 import { readTransactionMessage } from "../../format/versions/transaction-records.ts";
 import { describeVersion, latestVersion, readVersion } from "../../format/versions/version-files.ts";
@@ -68,25 +67,17 @@ export function createDriverOperations(
   }
 
   /** @throws LanceError InvalidInput for a version that is not what a job is for, ConcurrentModification if it is not the next */
-  async function checkCommit(
-    job: Job,
-    dataset: DatasetRef,
-    {
-      version,
-      manifestPath,
-      manifestSize,
-    }: Pick<CommitDriverVersionRequest, "version" | "manifestPath" | "manifestSize">,
-  ): Promise<void> {
+  async function checkCommit(job: Job, dataset: DatasetRef, staged: StagedVersion): Promise<void> {
+    const { version } = staged;
     const latest = await latestVersion(dataset);
     const next = (latest?.version ?? 0n) + 1n;
     if (version !== next)
       throw new LanceError("ConcurrentModification", `the next version is ${next}, not ${version}`);
-    const size = manifestSize === undefined ? undefined : Number(manifestSize);
-    const staged = await readStaged(dataset, { version, stagedKey: manifestPath, manifestSize: size });
-    const transaction = await readTransactionMessage(dataset, staged);
+    const file = await readStaged(dataset, staged);
+    const transaction = await readTransactionMessage(dataset, file);
     cluster.checkCommit(job, {
       before: latest && (await readVersion(dataset, latest.version)).manifest,
-      next: staged.manifest,
+      next: file.manifest,
       operation: transaction?.operation ?? { case: undefined },
     });
   }
@@ -99,11 +90,11 @@ export function createDriverOperations(
       const entry = await describeVersion(dataset, version);
       return create(DescribeDriverVersionResponseSchema, { version: toTableVersion(entry) });
     },
-    async commitDriverVersion({ jobId, run, ...staged }, call) {
-      const job = await jobOf({ jobId, run }, call);
+    async commitDriverVersion({ version, manifestPath, manifestSize, ...run }, call) {
+      const job = await jobOf(run, call);
       const { id, dataset } = await tableOfJob(job);
-      await checkCommit(job, dataset, staged);
-      const { version, manifestPath, manifestSize } = staged;
+      const size = manifestSize === undefined ? undefined : Number(manifestSize);
+      await checkCommit(job, dataset, { version, stagedKey: manifestPath, manifestSize: size });
       const request = create(CreateTableVersionRequestSchema, {
         ...{ id: [...id], version, manifestPath },
         ...(manifestSize !== undefined && { manifestSize }),
