@@ -99,3 +99,35 @@ test("work that goes on after its job was cancelled keeps its turn, because it t
   release();
   assert.equal((await ended(jobs, second.id)).state, "succeeded");
 });
+
+test("jobs that wait for a cluster keep no work of this process and no other kind of job waiting", async (t) => {
+  const [held, release] = gate();
+  const begun: string[] = [];
+  const wait = async ({ kind, spec: { column } }: Job) => {
+    begun.push(`${kind} ${column}`);
+    await held;
+    return {};
+  };
+  const store = storeIn(await temporaryDirectory(t));
+  const facts = { state: "queued", table: ["t"], createdAt: 1, attempts: 1 } as const;
+  const dead = (digit: number, kind: string, engine: string) =>
+    store.put({
+      ...{ ...facts, kind, begun: 1, startedAt: 1 },
+      ...{ id: `00000000-0000-4000-8000-00000000000${digit}`, spec: { column: `dead ${engine}`, engine } },
+    });
+  await dead(1, "compaction", "ray");
+  await dead(2, "build", "embedded");
+  const jobs = jobsOn(t, store, { compaction: wait, build: wait });
+  const submit = (kind: string, column: string, engine: string) =>
+    jobs.submit({ ...request(kind), spec: { column, engine } });
+  await submit("compaction", "1", "ray");
+  const next = await submit("compaction", "2", "ray");
+  await submit("build", "1", "ray");
+  await submit("build", "1 here", "embedded");
+  const first = ["build 1", "build 1 here", "build dead embedded", "compaction 1", "compaction dead ray"];
+  while (begun.length < first.length) await sleep(5);
+  await sleep(50);
+  assert.deepEqual([...begun].sort(), first);
+  release();
+  assert.equal((await ended(jobs, next.id)).state, "succeeded");
+});

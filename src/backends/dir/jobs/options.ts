@@ -8,7 +8,7 @@ export interface JobsOptions {
   /** Provides all times of jobs, so that processes with different clocks agree on leases. */
   readonly clock: StorageClock;
   readonly log: Logger;
-  /** Maximum number of jobs that run concurrently in this process. Default: 2. */
+  /** Maximum number of jobs that run concurrently in this process, and of each kind for which it waits on a cluster. Default: 2. */
   readonly maxRunning?: number | undefined;
   /**
    * Maximum number of jobs that run and wait in this process; each costs requests while it waits. A caller has at most as many as are

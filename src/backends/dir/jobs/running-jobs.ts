@@ -2,7 +2,7 @@ import { LanceError, toLanceError } from "../../../namespace/errors.ts";
 import { isThreadEnding } from "../../../runtime/threads/unbroken-work.ts";
 import { createTurns, type Turns } from "../concurrency/turns.ts";
 import { untilAborted } from "../concurrency/wait.ts";
-import { begunOf, type Job, type JobFacts, type JobState, withEvent } from "./job.ts";
+import { begunOf, isForCluster, type Job, type JobFacts, type JobState, withEvent } from "./job.ts";
 import type { Lessee } from "./lessee.ts";
 import type { JobsOptions } from "./options.ts";
 
@@ -62,12 +62,29 @@ export interface RunningJobsOptions extends Pick<JobsOptions, "store" | "clock" 
   readonly kinds: ReadonlyMap<string, JobWork>;
 }
 
+/** Turns of jobs, and those of jobs whose processes died. */
+interface Places {
+  readonly turns: Turns;
+  readonly alone: Turns;
+}
+
+const createPlaces = (maxRunning: number): Places => ({
+  turns: createTurns(maxRunning),
+  alone: createTurns(1),
+});
+
 /** Creates the jobs that a process runs; none at first. */
 export function createRunningJobs(options: RunningJobsOptions): RunningJobs {
   const { store, clock, log, lessee, kinds, maxRunning = MAX_RUNNING_JOBS } = options;
   const { owner, lease } = lessee;
-  const [turns, alone] = [createTurns(maxRunning), createTurns(1)];
+  const here = createPlaces(maxRunning);
+  /** The places of each kind of job on a cluster: a job waits there for hours, and keeps none of another kind waiting. */
+  const onCluster = new Map<string, Places>();
   const active = new Map<string, Active>();
+
+  function placesOf(job: Job): Places {
+    return isForCluster(job) ? onCluster.getOrInsertComputed(job.kind, () => createPlaces(maxRunning)) : here;
+  }
 
   /**
    * Waits for a turn and the work, but not beyond the signal. Work that began keeps its turn until it ends: the engine
@@ -111,6 +128,7 @@ export function createRunningJobs(options: RunningJobsOptions): RunningJobs {
   async function perform(entry: Active): Promise<void> {
     const { signal } = entry.controller;
     const work = kinds.get(entry.job.kind);
+    const { turns, alone } = placesOf(entry.job);
     const begun = begunOf(entry.job);
     let result: JobFacts;
     try {
@@ -186,7 +204,7 @@ export function createRunningJobs(options: RunningJobsOptions): RunningJobs {
         .catch((error) => log.error({ err: error, job: job.id }, "the state of a job cannot be written"))
         .finally(() => active.delete(job.id));
     },
-    runUnrecorded: (signal, caller, work) => inTurn(signal, turns, caller, work),
+    runUnrecorded: (signal, caller, work) => inTurn(signal, here.turns, caller, work),
     ended: async (id) => active.get(id)?.finished,
     cancel: (id) => active.get(id)?.controller.abort(CANCELLED),
     async renew() {
