@@ -1,14 +1,20 @@
 import assert from "node:assert/strict";
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { describe, it, type TestContext } from "vitest";
+import { describe, it, type TestContext, vi } from "vitest";
 import { temporaryDirectory } from "../../../test/support/directory.ts";
 import { findOrphans } from "./find-orphans.ts";
 
 const MINUTE = 60_000;
 
 /** Makes files in a directory of tables, and returns what is found there. */
-async function find(t: TestContext, paths: readonly string[], listed: readonly string[], before: number) {
+async function find(
+  t: TestContext,
+  paths: readonly string[],
+  listed: readonly string[],
+  olderThan: number,
+  removes = false,
+) {
   const { path: root, remove } = await temporaryDirectory();
   t.onTestFinished(remove);
   for (const path of paths) {
@@ -21,13 +27,17 @@ async function find(t: TestContext, paths: readonly string[], listed: readonly s
     async *locations() {
       for (const name of listed) yield join(root, name);
     },
-    before,
+    ...{ olderThan, removes },
   });
   const found: Record<string, string> = {};
   for await (const { kind, path, remove: removeIt } of orphans) {
     found[path.slice(root.length + 1)] = kind;
     if (kind === "unlisted data") assert.equal(await removeIt(), false);
   }
+  assert.deepEqual(
+    (await readdir(root)).sort(),
+    [...new Set(paths.map((path) => path.split("/")[0]))].sort(),
+  );
   return found;
 }
 
@@ -47,11 +57,12 @@ const PATHS = [
   // Another program's.
   "n/.staging-2024/pages/index.html",
   "n/listed.lance/.staging-0a/pages/index.html",
+  ".probe-0a/index.html",
 ];
 
 describe("the search for what crashes left beside a catalog's tables", () => {
   it("finds staged rows, and tables that the catalog does not have", async (t) => {
-    assert.deepEqual(await find(t, PATHS, ["n/listed.lance"], Date.now() + MINUTE), {
+    assert.deepEqual(await find(t, PATHS, ["n/listed.lance"], -MINUTE), {
       [`n/listed.lance/.staging-${ID}`]: "staged data",
       [`n/listed.lance/.staging-upload-${ID}`]: "upload",
       "n/dropped.lance": "unlisted data",
@@ -61,6 +72,18 @@ describe("the search for what crashes left beside a catalog's tables", () => {
   });
 
   it("finds nothing that was written since", async (t) => {
-    assert.deepEqual(await find(t, PATHS, [], Date.now() - MINUTE), {});
+    assert.deepEqual(await find(t, PATHS, [], MINUTE), {});
+  });
+
+  it("finds nothing to remove that was written since, though the clock of the machine is ahead", async (t) => {
+    const time = Date.now() + 60 * MINUTE;
+    vi.spyOn(Date, "now").mockReturnValue(time);
+    t.onTestFinished(() => void vi.restoreAllMocks());
+    assert.deepEqual(await find(t, PATHS, [], 30 * MINUTE, true), {});
+  });
+
+  it("finds the probes that asked the storage for the time", async (t) => {
+    const paths = [".probe-0a1b0a1b0a1b0a1b", ".probe-of-another", "n/.probe-0a1b0a1b0a1b0a1b"];
+    assert.deepEqual(await find(t, paths, [], -MINUTE, true), { ".probe-0a1b0a1b0a1b0a1b": "probe" });
   });
 });

@@ -1,9 +1,15 @@
 import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { keyIn, type ObjectEntry, type ObjectStore } from "../dir/format/storage.ts";
+import { createStorageClock, MACHINE_CLOCK } from "../dir/format/storage-clock.ts";
 import { otherFiles } from "../dir/format/table-files.ts";
 import { latestVersion } from "../dir/format/versions/version-files.ts";
-import { directoryLeftover, type Leftover, type LeftoverKind } from "../dir/maintenance/leftover.ts";
+import {
+  directoryLeftover,
+  fileLeftover,
+  type Leftover,
+  type LeftoverKind,
+} from "../dir/maintenance/leftover.ts";
 import { openStore, placeOf } from "../dir/stores/open-store.ts";
 import type { StorageOptions } from "../dir/stores/storage-options.ts";
 
@@ -14,8 +20,10 @@ export interface OrphanOptions {
   readonly storageOptionsOf: (root: string) => StorageOptions;
   /** Yields the locations of all tables of the catalog. */
   locations(): AsyncIterable<string>;
-  /** Nothing in a leftover was written since, in milliseconds since 1970. */
-  readonly before: number;
+  /** Minimum age of everything in a leftover, in milliseconds. */
+  readonly olderThan: number;
+  /** Whether leftovers are to be removed. Ages are then measured by the clock of each storage, which takes a probe in each place. */
+  readonly removes: boolean;
 }
 
 /** Deepest directory below a place that is looked at. */
@@ -27,19 +35,24 @@ const STAGED: readonly (readonly [RegExp, LeftoverKind])[] = [
   [/^\.staging-[0-9a-f]{32}$/, "staged data"],
 ];
 
+/** Name of an object that asked the storage for the time. */
+const PROBE = /^\.probe-[0-9a-f]{16}$/;
+
 /**
- * Finds what crashes left in the places of a foreign catalog's tables: staged rows, and directories of the table format that no table of the
- * catalog has.
+ * Finds what crashes left in the places of a foreign catalog's tables: staged rows, probes, and directories of the table format that no
+ * table of the catalog has.
  *
- * Only staged rows can be removed. A catalog may list tables late or not to everybody, and another catalog may have tables in the same places,
+ * Only staged rows and probes can be removed. A catalog may list tables late or not to everybody, and another catalog may have tables in the same places,
  * so data without an entry is only shown.
  */
 export async function* findOrphans(options: OrphanOptions): AsyncGenerator<Leftover> {
-  const { places, storageOptionsOf, locations, before } = options;
+  const { places, storageOptionsOf, locations, olderThan, removes } = options;
   const found = new Map<string, Leftover>();
   for (const place of places) {
     const { root, key } = spotOf(place);
     const { store } = await openStore(root, root === "/" ? {} : storageOptionsOf(root));
+    const clock = removes ? createStorageClock(store, key) : MACHINE_CLOCK;
+    const before = async () => (await clock.now()) - olderThan;
     for await (const leftover of walk(store, key, before, 0))
       found.set(`${root} ${leftover.path}`, { ...leftover, path: store.uriOf(leftover.path) });
   }
@@ -65,7 +78,7 @@ const stagedKind = (name: string) => STAGED.find(([pattern]) => pattern.test(nam
 async function* walk(
   store: ObjectStore,
   directory: string,
-  before: number,
+  before: () => Promise<number>,
   depth: number,
 ): AsyncGenerator<Leftover> {
   const entries: ObjectEntry[] = [];
@@ -74,13 +87,16 @@ async function* walk(
   const context = { store, layout: { baseKey: "" } };
   for (const { name } of directories) {
     const kind = stagedKind(name);
-    if (kind !== undefined) yield* directoryLeftover(context, kind, keyIn(directory, name), before);
+    if (kind !== undefined) yield* directoryLeftover(context, kind, keyIn(directory, name), await before());
   }
+  for (const { name, isDirectory } of depth === 0 ? entries : [])
+    if (!isDirectory && PROBE.test(name))
+      yield* fileLeftover(context, "probe", keyIn(directory, name), await before());
   if (await isTable(store, directory, directories)) {
     const hasVersion = (await latestVersion({ store, root: directory })) !== undefined;
     const kind = hasVersion ? "unlisted data" : "unfinished table";
     const keep = async () => false;
-    yield* directoryLeftover(context, kind, directory, before, keep);
+    yield* directoryLeftover(context, kind, directory, await before(), keep);
   } else if (depth < MAX_DEPTH)
     for (const { name } of directories)
       if (!name.startsWith(".")) yield* walk(store, keyIn(directory, name), before, depth + 1);

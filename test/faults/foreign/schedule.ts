@@ -157,7 +157,8 @@ async function checkOrphans(world: World): Promise<void> {
     locations: async function* locations() {
       yield* owners;
     },
-    before: Date.now() + 60_000,
+    olderThan: -60_000,
+    removes: false,
   });
   for await (const { path } of orphans) found.push(path);
   const missed = world.keys().filter((key) => {

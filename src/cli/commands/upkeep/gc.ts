@@ -102,7 +102,7 @@ export const gc: CommandDefinition = {
 };
 
 /** Kinds of leftovers that are removed from the places of a foreign catalog. */
-const STAGED: ReadonlySet<LeftoverKind> = new Set(["staged data", "upload"]);
+const REMOVABLE: ReadonlySet<LeftoverKind> = new Set(["staged data", "upload", "probe"]);
 
 type Options = OptionValues<typeof OPTIONS>;
 
@@ -135,10 +135,10 @@ async function orphansOf(connection: ServeOptions, options: Options): Promise<Li
       places,
       storageOptionsOf: (root) => storageOptionsOf(root, storageOptions, process.env),
       locations: () => locationsIn(namespace, []),
-      before: Date.now() - options.olderThan,
+      ...{ olderThan: options.olderThan, removes: options.delete },
     });
     for await (const leftover of orphans) {
-      const wanted = STAGED.has(leftover.kind);
+      const wanted = REMOVABLE.has(leftover.kind);
       lines.push(await treat(leftover, wanted ? (options.delete ? "remove" : "tell") : "keep"));
     }
     return lines;
