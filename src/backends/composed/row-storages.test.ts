@@ -27,50 +27,35 @@ const expiring = (key: string, inMs: number) => ({
   expires_at_millis: String(Date.now() + inMs),
 });
 
+/** A table whose storage a caller wants. */
+const WANTED = { root: "s3://lake", key: "t", options: {}, isOwn: false, caller: "one" };
+
 describe("the open storages", () => {
   it("are the same for all callers with the same credentials", async () => {
     const { opened, storages } = world();
     const options = { aws_access_key_id: "a" };
-    const one = await storages.acquire({ root: "s3://lake", key: "t", options, isOwn: false, caller: "one" });
-    const other = await storages.acquire({
-      root: "s3://lake",
-      key: "u",
-      options,
-      isOwn: false,
-      caller: "other",
-    });
+    const one = await storages.acquire({ ...WANTED, options });
+    const other = await storages.acquire({ ...WANTED, key: "u", options, caller: "other" });
     assert.equal(one.storage, other.storage);
-    await storages.acquire({
-      root: "s3://lake",
-      key: "t",
-      options: { aws_access_key_id: "b" },
-      isOwn: false,
-      caller: "one",
-    });
-    await storages.acquire({ root: "s3://lake2", key: "t", options, isOwn: false, caller: "one" });
+    await storages.acquire({ ...WANTED, options: { aws_access_key_id: "b" } });
+    await storages.acquire({ ...WANTED, root: "s3://lake2", options });
     assert.equal(opened.length, 3);
   });
 
   it("keep credentials that expire to their caller and their table", async () => {
     const { opened, storages } = world();
-    const wanted = {
-      root: "s3://lake",
-      key: "t",
-      options: expiring("a", 3_600_000),
-      isOwn: false,
-      caller: "one",
-    };
+    const wanted = { ...WANTED, options: expiring("a", 3_600_000) };
     const first = await storages.acquire(wanted);
     const again = await storages.acquire({ ...wanted, options: expiring("b", 3_600_000) });
     assert.equal(first.storage, again.storage);
-    await storages.acquire({ ...wanted, isOwn: false, caller: "other" });
+    await storages.acquire({ ...wanted, caller: "other" });
     await storages.acquire({ ...wanted, key: "u" });
     assert.equal(opened.length, 3);
   });
 
   it("of Google are opened with new credentials before the old ones expire, and closed when they are unused", async () => {
     const { opened, storages } = world();
-    const wanted = { root: "gs://lake", key: "t", options: expiring("a", 40), isOwn: false, caller: "one" };
+    const wanted = { ...WANTED, root: "gs://lake", options: expiring("a", 40) };
     const first = await storages.acquire(wanted);
     await new Promise((resolve) => setTimeout(resolve, 35));
     const renewed = await storages.acquire({ ...wanted, options: expiring("b", 3_600_000) });
@@ -84,7 +69,7 @@ describe("the open storages", () => {
 
   it("of S3 take new credentials while they are open", async () => {
     const { opened, storages } = world();
-    const wanted = { root: "s3://lake", key: "t", options: expiring("a", 40), isOwn: false, caller: "one" };
+    const wanted = { ...WANTED, options: expiring("a", 40) };
     const first = await storages.acquire(wanted);
     await new Promise((resolve) => setTimeout(resolve, 35));
     const again = await storages.acquire({ ...wanted, options: expiring("b", 3_600_000) });
@@ -94,13 +79,7 @@ describe("the open storages", () => {
 
   it("are opened again for their caller after they may have refused credentials that expire", async () => {
     const { opened, storages } = world();
-    const wanted = {
-      root: "s3://lake",
-      key: "t",
-      options: expiring("a", 3_600_000),
-      isOwn: false,
-      caller: "one",
-    };
+    const wanted = { ...WANTED, options: expiring("a", 3_600_000) };
     const first = await storages.acquire(wanted);
     first.release(true);
     const again = await storages.acquire({ ...wanted, options: expiring("b", 3_600_000) });
@@ -120,9 +99,8 @@ describe("the open storages", () => {
       tries += 1;
       throw new Error("no such region");
     }, 60_000);
-    const wanted = { root: "s3://lake", key: "t", options: {}, isOwn: false, caller: "one" };
-    await assert.rejects(storages.acquire(wanted), /no such region/);
-    await assert.rejects(storages.acquire(wanted), /no such region/);
+    await assert.rejects(storages.acquire(WANTED), /no such region/);
+    await assert.rejects(storages.acquire(WANTED), /no such region/);
     assert.equal(tries, 2);
   });
 });
