@@ -6,6 +6,7 @@ import { AccessService } from "../gen/lance/gateway/v1/access_pb.ts";
 import { DriverService } from "../gen/lance/gateway/v1/driver_pb.ts";
 import { LanceDbService } from "../gen/lance/gateway/v1/lancedb_pb.ts";
 import { SqlService } from "../gen/lance/gateway/v1/sql_pb.ts";
+import { ViewService } from "../gen/lance/gateway/v1/sql_view_pb.ts";
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
 import { type ByteBudget, createByteBudget } from "../namespace/memory/byte-budget.ts";
 import type { Service } from "../namespace/service.ts";
@@ -90,7 +91,7 @@ export function createApi({ bufferedBytes, workerCount = 1, log, metrics, ...opt
   const unsentBudget = createByteBudget(unsentBytesOf(options));
   const serviceOf = (calls: CallOptions) => createService({ ...calls, metrics: metrics?.calls, budget });
   const calls = createServiceSwitch(serviceOf(options));
-  const services = [LanceNamespaceService, LanceDbService, DriverService];
+  const services = [LanceNamespaceService, LanceDbService, ViewService, DriverService];
   const transcoders = DIALECTS.map((dialect) => createTranscoder(services, dialect));
   const mask = createMaskPath(
     knownSegments([...services, AccessService, SqlService, FlightService], transcoders),

@@ -31,6 +31,7 @@ import type { SharedRates } from "./rates/open-shared-rates.ts";
 import { openDocument } from "./services/open-document.ts";
 import { openMcp } from "./services/open-mcp.ts";
 import { openSql } from "./services/open-sql.ts";
+import { planViews } from "./services/plan-views.ts";
 import type { OpenTracing } from "./tracing/open-tracing.ts";
 import { packageVersion } from "./version.ts";
 import { RESETS, type Workers } from "./workers.ts";
@@ -177,9 +178,11 @@ export async function serve(first: State): Promise<ReplaceableGateway> {
   const own = workers === undefined ? readiness : joinReadiness(readiness, workers);
   own.subscribe(() => log.info(own.closed ? "draining" : own.ready ? "ready" : "not ready"));
   const sql = openSql(() => current.options);
+  const service = planViews(api.service, sql.runner);
   const server = createServer({
     ...options,
     ...api,
+    service,
     connections: workers?.connections,
     resetCells: workers?.openCells(RESETS, RESETS_SHAPE),
     plugins: plugins.flatMap(({ fastify }) => fastify ?? []),
@@ -194,7 +197,7 @@ export async function serve(first: State): Promise<ReplaceableGateway> {
           signIn: () => consoleSignInOf(current.options, current.databases.keys()),
         },
     flight: { secret: () => current.options.pageTokenSecret ?? ownSecret, sql },
-    mcp: openMcp(() => current.options, api.service, sql),
+    mcp: openMcp(() => current.options, service, sql),
     log,
     addressing: first.addressing,
     tls,

@@ -6,6 +6,7 @@ import type {
 } from "@bufbuild/protobuf";
 import type { DriverService } from "../gen/lance/gateway/v1/driver_pb.ts";
 import type { LanceDbService } from "../gen/lance/gateway/v1/lancedb_pb.ts";
+import type { ViewService } from "../gen/lance/gateway/v1/sql_view_pb.ts";
 import type { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
 import type { CreateMaterializedViewRequest } from "../gen/lance/namespace/v1/view_pb.ts";
 import type { Call } from "./call/call.ts";
@@ -43,6 +44,11 @@ export type LanceDbExtensions = {
   readonly [K in keyof (typeof LanceDbService)["method"]]: Handler<(typeof LanceDbService)["method"][K]>;
 };
 
+/** Operations on views, in the same form. */
+export type ViewOperations = {
+  readonly [K in keyof (typeof ViewService)["method"]]: Handler<(typeof ViewService)["method"][K]>;
+};
+
 /** Operations of the drivers of jobs on a cluster, in the same form. */
 export type DriverOperations = {
   readonly [K in keyof (typeof DriverService)["method"]]: Handler<(typeof DriverService)["method"][K]>;
@@ -57,7 +63,7 @@ export interface Backend {
   readonly name: string;
   readonly operations: Partial<LanceNamespace>;
   /** Operations beyond the contract. Default: none. */
-  readonly extensions?: Partial<LanceDbExtensions & DriverOperations>;
+  readonly extensions?: Partial<LanceDbExtensions & ViewOperations & DriverOperations>;
   /** Reason, for people, why operations are missing, which their refusal adds. Default: the refusal names the backend alone. */
   readonly missing?: string | undefined;
   /** Calls by the keys that clients chose. Default: keys are the upstream's matter. */

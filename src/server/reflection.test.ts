@@ -62,6 +62,7 @@ test("both versions list the services and hand out files that make a complete re
       list.value.service.map(({ name }) => name),
       [
         LANCE,
+        "lance.gateway.v1.ViewService",
         "lance.gateway.v1.AccessService",
         "grpc.health.v1.Health",
         "grpc.reflection.v1.ServerReflection",

@@ -4,6 +4,7 @@ import type { Logger } from "pino";
 import { FlightService } from "../gen/arrow/flight/protocol/Flight_pb.ts";
 import { AccessService } from "../gen/lance/gateway/v1/access_pb.ts";
 import { SqlService } from "../gen/lance/gateway/v1/sql_pb.ts";
+import { ViewService } from "../gen/lance/gateway/v1/sql_view_pb.ts";
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
 import { LanceError } from "../namespace/errors.ts";
 import type { ConnectionFigures } from "../namespace/figures/connection-figures.ts";
@@ -117,7 +118,7 @@ export function createServer(given: ServerOptions): GatewayServer {
   const { service, readiness, transcoders = [], corsOrigins: origins = [], allowedHosts = [] } = options;
   const [pace, probePace] = [options.pace ?? createLoopPace(), createLoopPace()];
   const services = [
-    ...[LanceNamespaceService, AccessService],
+    ...[LanceNamespaceService, ViewService, AccessService],
     ...(options.flight === undefined ? [] : [FlightService]),
     ...(options.flight?.sql === undefined ? [] : [SqlService]),
   ];
@@ -128,6 +129,7 @@ export function createServer(given: ServerOptions): GatewayServer {
   const files = [...services, ...health.map(({ method }) => method.parent)].map(({ file }) => file);
   const rpcs = [
     ...serviceRpcs(LanceNamespaceService, service),
+    ...serviceRpcs(ViewService, service),
     ...serviceRpcs(AccessService, service),
     ...(options.flight?.sql === undefined ? [] : sqlRpcs(service, options.flight.sql)),
     ...health,

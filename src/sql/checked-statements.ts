@@ -1,12 +1,12 @@
 import { LanceError } from "../namespace/errors.ts";
 import { putNewest } from "../runtime/put-newest.ts";
 import type { Conversation } from "./conversation.ts";
-import type { Reshape } from "./sql-engine.ts";
+import type { Reshape, SqlView } from "./sql-engine.ts";
 import { checkWritten } from "./tree/check.ts";
-import { type NamedTables, replaceTables } from "./tree/tables.ts";
+import { type NamedTables, type ParsedView, replaceTables, tableKey } from "./tree/tables.ts";
 import { readTree, type TreeNode, writeTree } from "./tree/tree.ts";
 
-/** A statement whose tree has passed the check, with scans in place of its tables. It depends on its text alone, not on tables or rights. */
+/** A statement whose tree has passed the check, with scans in place of its tables. It depends on its text and on the views that it reads, not on tables or rights. */
 export interface CheckedStatement extends NamedTables {
   readonly tree: TreeNode;
   /** The statement that DuckDB runs. */
@@ -25,6 +25,8 @@ export interface StatementText {
   readonly statement: string;
   readonly namespacePath: readonly string[];
   readonly reshape: Reshape | undefined;
+  /** The views among the tables that it names, and those that these name. */
+  readonly views: readonly SqlView[];
 }
 
 /** Checks statements, and keeps the results of the last ones. */
@@ -39,9 +41,12 @@ export function createCheckedStatements(): CheckedStatements {
   /** The one that is used least recently first. */
   const kept = new Map<string, CheckedStatement>();
   /** Returns the key of a statement; undefined for one that is not kept. */
-  function keyOf({ statement, namespacePath, reshape }: StatementText): string | undefined {
+  function keyOf({ statement, namespacePath, reshape, views }: StatementText): string | undefined {
     if (reshape?.isPure === false) return undefined;
-    const key = JSON.stringify([namespacePath, statement, reshape?.text]);
+    const key = JSON.stringify([
+      ...[namespacePath, statement, reshape?.text],
+      ...views.map(({ path, query, namespacePath: own }) => [path, query, own]),
+    ]);
     return key.length <= MAX_KEPT_LENGTH ? key : undefined;
   }
   function keep(key: string | undefined, checked: CheckedStatement): void {
@@ -71,15 +76,19 @@ export function checkText(statement: string): void {
 }
 
 async function checkStatement(
-  { statement, namespacePath, reshape }: StatementText,
+  { statement, namespacePath, reshape, views }: StatementText,
   conversation: Conversation,
 ): Promise<CheckedStatement> {
-  const parse = async (text: string) =>
-    readTree((await conversation.ask({ kind: "parse" }, Buffer.from(text))).body);
+  const parsed = async (text: string) =>
+    (await conversation.ask({ kind: "parse" }, Buffer.from(text))).body.slice();
+  const parse = async (text: string) => readTree(await parsed(text));
+  const trees = new Map<string, ParsedView>();
+  for (const view of views)
+    trees.set(tableKey(view), { tree: await parsed(view.query), namespacePath: view.namespacePath });
   const sent = await parse(statement);
   const tree = reshape === undefined ? sent : await parse(reshape.text);
   reshape?.apply(tree, sent);
-  const named = replaceTables(tree, namespacePath);
+  const named = replaceTables(tree, namespacePath, trees);
   return { ...named, tree, text: await writeChecked(tree, conversation) };
 }
 

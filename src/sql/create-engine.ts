@@ -10,11 +10,13 @@ import {
 import { type Conversation, createConversation, type ScanPlace } from "./conversation.ts";
 import type { EngineProcess } from "./engine-process.ts";
 import { createKeptTables } from "./kept-tables.ts";
+import { createOpening } from "./opened-tables.ts";
 import { boundsOf, type SqlOptions } from "./options.ts";
 import { fits, type Plan, planOf } from "./plan.ts";
 import { createProcessPool } from "./process-pool.ts";
-import type { SqlCall, SqlEngine, SqlStatement, SqlTable, SqlTables } from "./sql-engine.ts";
+import type { SqlCall, SqlEngine, SqlStatement, SqlTable, SqlTables, SqlView } from "./sql-engine.ts";
 import { withKeptTables } from "./tree/kept.ts";
+import { statementReading } from "./tree/tables.ts";
 import { parseWrite } from "./writes/parse-write.ts";
 import { prepareWrite } from "./writes/prepare-write.ts";
 
@@ -44,7 +46,7 @@ export function createSqlEngine(options: SqlOptions = {}): SqlEngine {
   const bounds = boundsOf(options);
   const pool = createProcessPool(bounds);
   const statements = createCheckedStatements();
-  const kept = createKeptTables(bounds.keptMib * 2 ** 20);
+  const keptTables = createKeptTables(bounds.keptMib * 2 ** 20);
   /** Ids of the statements that each process has bound, the oldest first. */
   const boundBy = new WeakMap<EngineProcess, number[]>();
   /** What was bound last for a statement. */
@@ -68,7 +70,7 @@ export function createSqlEngine(options: SqlOptions = {}): SqlEngine {
     const readSignal = AbortSignal.any([signal, reading.signal]);
     const conversation = createConversation(lease.process, scanPlace, readSignal, bounds.memoryMib);
     try {
-      await kept.enter(lease.process, caller, conversation);
+      await keptTables.enter(lease.process, caller, conversation);
       yield* work(conversation, lease.process, signal);
     } catch (thrown) {
       throw signal.aborted ? reasonOf(timeout, signal, bounds.timeoutMs) : thrown;
@@ -110,30 +112,52 @@ export function createSqlEngine(options: SqlOptions = {}): SqlEngine {
     checkInstalled();
     checkText(statement);
     const write = parseWrite(statement);
-    return write === undefined ? prepareQuery(statement, call) : prepareWrite(write, prepareQuery, call);
+    return write === undefined
+      ? prepareQuery(statement, call)
+      : prepareWrite(write, { prepareQuery, planView }, call);
   }
 
-  async function prepareQuery(statement: string, call: SqlCall): Promise<SqlStatement> {
-    const { tables, namespacePath = [], caller = "", signal: outer, reshape } = call;
-    const text = { statement, namespacePath, reshape };
-    const openAll = (checked: CheckedStatement, signal: AbortSignal) =>
-      Promise.all(checked.tables.map((table) => tables.open(table, signal)));
-    const known = statements.known(text);
-    const opened = known && (await inTime(outer, (signal) => openAll(known, signal)));
-    const bound = known && lastBound.get(known);
-    if (opened !== undefined && bound !== undefined && fits(bound.plan, opened))
-      return statementOf(bound, opened, call);
+  async function planView(
+    { path, query, namespacePath }: Pick<SqlView, "path" | "query" | "namespacePath">,
+    call: SqlCall,
+  ): Promise<Uint8Array> {
+    checkInstalled();
+    checkText(query);
+    const view = { database: undefined, path, version: undefined, branch: undefined, query, namespacePath };
+    return (await prepareQuery(statementReading(path), { ...call, namespacePath: [] }, [view])).schema;
+  }
 
-    async function* describe(conversation: Conversation, process: EngineProcess, signal: AbortSignal) {
-      const checked = known ?? (await statements.check(text, conversation));
-      const open = opened ?? (await openAll(checked, signal));
-      const own = await bind(planOf(checked, open, count++), conversation, process);
-      lastBound.set(checked, own);
-      yield { own, open };
+  async function prepareQuery(
+    statement: string,
+    call: SqlCall,
+    known: readonly SqlView[] = [],
+  ): Promise<SqlStatement> {
+    const { tables, namespacePath = [], caller = "", signal: outer, reshape } = call;
+    const opening = createOpening(tables, known);
+    // A view that is found among the tables makes another statement of it, whose tables those of the view are.
+    for (;;) {
+      const views = opening.views();
+      const text = { statement, namespacePath, reshape, views };
+      const openAll = (checked: CheckedStatement, signal: AbortSignal) =>
+        opening.open(checked.tables, signal);
+      const checkedBefore = statements.known(text);
+      const opened = checkedBefore && (await inTime(outer, (signal) => openAll(checkedBefore, signal)));
+      if (opened === "views") continue;
+      const bound = checkedBefore && lastBound.get(checkedBefore);
+      if (opened !== undefined && bound !== undefined && fits(bound.plan, opened))
+        return statementOf(bound, opened, call);
+
+      async function* describe(conversation: Conversation, process: EngineProcess, signal: AbortSignal) {
+        const checked = checkedBefore ?? (await statements.check(text, conversation));
+        const open = opened ?? (await openAll(checked, signal));
+        if (open === "views") return;
+        const own = await bind(planOf(checked, open, count++), conversation, process);
+        lastBound.set(checked, own);
+        yield { own, open };
+      }
+      for await (const { own, open } of withProcess(caller, outer, undefined, noScan, describe))
+        return statementOf(own, open, call);
     }
-    for await (const { own, open } of withProcess(caller, outer, undefined, noScan, describe))
-      return statementOf(own, open, call);
-    throw new LanceError("Internal", "the statement was not bound");
   }
 
   function statementOf(bound: Bound, open: readonly SqlTable[], call: SqlCall): SqlStatement {
@@ -157,13 +181,13 @@ export function createSqlEngine(options: SqlOptions = {}): SqlEngine {
     const { places, pushed, scanned } = plan;
     const states = plan.namesRowId
       ? []
-      : await inTime(outer, (signal) => kept.statesOf({ caller, tables, open, scanned, signal }));
+      : await inTime(outer, (signal) => keptTables.statesOf({ caller, tables, open, scanned, signal }));
     let loading: SqlTable | undefined;
     const scanPlace: ScanPlace = (place, columns, signal) => {
-      if (loading !== undefined) return kept.bounded(tables.scan(loading, { columns }, signal));
+      if (loading !== undefined) return keptTables.bounded(tables.scan(loading, { columns }, signal));
       const table = open[places[place] as number] as SqlTable;
       const rows = tables.scan(table, { columns, ...pushed.get(place) }, signal);
-      return counted(rows, (bytes) => kept.count(caller, table, bytes));
+      return counted(rows, (bytes) => keptTables.count(caller, table, bytes));
     };
     const whileLoading = async (table: SqlTable, load: () => Promise<number>) => {
       loading = table;
@@ -175,7 +199,7 @@ export function createSqlEngine(options: SqlOptions = {}): SqlEngine {
     };
     yield* withProcess(caller, outer, preferred, scanPlace, async function* (conversation, process) {
       const reads = { caller, open, scanned };
-      const names = await kept.use(process, conversation, reads, states, whileLoading);
+      const names = await keptTables.use(process, conversation, reads, states, whileLoading);
       const own = names.size === 0 ? plan : await planWithKept(plan, names, conversation);
       if (boundBy.get(process)?.includes(own.id) !== true) await bind(own, conversation, process);
       yield* conversation.run({ kind: "run", id: own.id, maxRows: bounds.maxRows }, parameters);
@@ -207,6 +231,7 @@ export function createSqlEngine(options: SqlOptions = {}): SqlEngine {
 
   return {
     prepare,
+    planView,
     async close() {
       pool.close();
     },

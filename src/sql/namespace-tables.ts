@@ -1,7 +1,7 @@
 import { formatFieldPath } from "../arrow/field-path.ts";
 import { END_OF_STREAM } from "../arrow/ipc/stream.ts";
 import { isLanceError, LanceError } from "../namespace/errors.ts";
-import type { SqlScan, SqlTable, SqlTableName, SqlTables } from "./sql-engine.ts";
+import type { SqlScan, SqlTable, SqlTableName, SqlTables, SqlView } from "./sql-engine.ts";
 
 /** A table at a version or on a branch. */
 interface TableState {
@@ -46,6 +46,11 @@ export interface ReadableNamespace {
   ): Promise<{ readonly version?: VersionFacts | undefined }>;
   countTableRows(request: TableState, options: ReadOptions): Promise<{ readonly count: bigint }>;
   queryTable(request: TableQuery, options: ReadOptions): { bytes(): AsyncIterable<Uint8Array> };
+  /** Default: there are no views. */
+  describeView?(
+    request: { readonly id: string[] },
+    options: ReadOptions,
+  ): Promise<{ readonly query: string; readonly defaultNamespace: readonly string[] }>;
 }
 
 /**
@@ -58,7 +63,14 @@ export function tablesOfNamespace(namespace: ReadableNamespace, database?: strin
     async open(name, signal) {
       if (name.database !== undefined && name.database !== database)
         throw new LanceError("Unsupported", `the database "${name.database}" cannot be named here`);
-      return openTable(namespace, name, signal);
+      try {
+        return await openTable(namespace, name, signal);
+      } catch (thrown) {
+        const isMissing = isLanceError(thrown, "TableNotFound");
+        const view = isMissing ? await viewOf(namespace, name, signal) : undefined;
+        if (view !== undefined) return view;
+        throw thrown;
+      }
     },
     scan: ({ path, version, branch }, { columns, filter, limit }: SqlScan, signal) =>
       namespace
@@ -124,6 +136,27 @@ async function openTable(
   ]);
   return { ...name, version, schema: Buffer.concat([schema, END_OF_STREAM]), rows: Number(rows.count) };
 }
+
+/** Returns the view of a name; undefined if there is none, the caller may not describe it, or the catalog has no views. */
+async function viewOf(
+  { describeView }: ReadableNamespace,
+  name: SqlTableName,
+  signal: AbortSignal,
+): Promise<SqlView | undefined> {
+  const view = await describeView?.({ id: [...name.path] }, { signal }).catch((thrown) => {
+    if (thrown instanceof LanceError && !PASSED_ON.has(thrown.kind)) return undefined;
+    throw thrown;
+  });
+  if (view === undefined) return undefined;
+  if (name.version !== undefined || name.branch !== undefined)
+    throw new LanceError("InvalidInput", `"${name.path.join(".")}" is a view, which has no versions`);
+  return { ...name, query: view.query, namespacePath: view.defaultNamespace };
+}
+
+/** Errors that do not say that there is no view. An upstream without views may answer anything else. */
+const PASSED_ON: ReadonlySet<string> = new Set([
+  ...["Cancelled", "DeadlineExceeded", "Internal", "ServiceUnavailable", "Throttling"],
+]);
 
 /** Queries a table for none of its rows, and returns the stream. */
 function readNothing(namespace: ReadableNamespace, state: TableState, signal: AbortSignal) {

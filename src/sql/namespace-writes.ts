@@ -1,5 +1,6 @@
 import { CreateTableMode, InsertMode } from "../gen/lance/namespace/v1/data_pb.ts";
-import type { SqlWrites } from "./sql-engine.ts";
+import { LanceError } from "../namespace/errors.ts";
+import type { NewView, SqlWrites } from "./sql-engine.ts";
 
 interface WriteOptions {
   readonly signal?: AbortSignal | undefined;
@@ -35,6 +36,19 @@ export interface WritableNamespace {
     options: WriteOptions,
   ): Promise<{ readonly numDeletedRows?: bigint | undefined }>;
   dropTable(request: Named, options: WriteOptions): Promise<unknown>;
+  /** @param schema columns of the view's result. Default: there are no views. */
+  createView?(
+    request: Named &
+      Pick<NewView, "query"> & {
+        readonly defaultNamespace: string[];
+        readonly defaultRoot: boolean;
+        readonly replace: boolean;
+      },
+    options: WriteOptions,
+    schema: Uint8Array,
+  ): Promise<unknown>;
+  /** Default: there are no views. */
+  dropView?(request: Named, options: WriteOptions): Promise<unknown>;
 }
 
 const MODES = {
@@ -83,5 +97,22 @@ export function writesToNamespace(
     async drop(path, signal) {
       await namespace.dropTable({ id: [...path] }, options(signal));
     },
+    async createView({ path, query, namespacePath, schema, replaces }, signal) {
+      if (namespace.createView === undefined) throw noViews();
+      const defaults = {
+        defaultNamespace: [...namespacePath],
+        defaultRoot: namespacePath.length === 0,
+      };
+      const request = { id: [...path], query, ...defaults, replace: replaces };
+      await namespace.createView(request, options(signal), schema);
+    },
+    async dropView(path, signal) {
+      if (namespace.dropView === undefined) throw noViews();
+      await namespace.dropView({ id: [...path] }, options(signal));
+    },
   };
+}
+
+function noViews(): LanceError {
+  return new LanceError("Unsupported", "views are not supported here");
 }

@@ -20,6 +20,13 @@ export interface SqlTable extends SqlTableName {
   readonly rows: number | undefined;
 }
 
+/** A view that a statement names. */
+export interface SqlView extends SqlTableName {
+  readonly query: string;
+  /** Namespace of tables that the query names without one. */
+  readonly namespacePath: readonly string[];
+}
+
 /** Rows and columns that a scan reads. */
 export interface SqlScan {
   /** At least one column, each once. */
@@ -33,11 +40,11 @@ export interface SqlScan {
 /** The tables of a catalog as the caller of a statement may read them. */
 export interface SqlTables {
   /**
-   * Resolves a name at this moment and authorizes a read of the table.
+   * Resolves a name at this moment, and authorizes a read of the table or a description of the view.
    *
    * @throws LanceError of the name or of the caller, as a query of the table throws it
    */
-  open(name: SqlTableName, signal: AbortSignal): Promise<SqlTable>;
+  open(name: SqlTableName, signal: AbortSignal): Promise<SqlTable | SqlView>;
   /** Reads rows of an open table, as an Arrow IPC stream that is cut anywhere, and authorizes the read. */
   scan(table: SqlTable, what: SqlScan, signal: AbortSignal): AsyncIterable<Uint8Array>;
   /**
@@ -77,6 +84,16 @@ export interface SqlWrites {
   /** Returns the number of deleted rows; undefined if the catalog does not tell. */
   delete(path: readonly string[], predicate: string, signal: AbortSignal): Promise<bigint | undefined>;
   drop(path: readonly string[], signal: AbortSignal): Promise<void>;
+  createView(view: NewView, signal: AbortSignal): Promise<void>;
+  dropView(path: readonly string[], signal: AbortSignal): Promise<void>;
+}
+
+/** A view that a statement creates. */
+export interface NewView extends Pick<SqlView, "path" | "query" | "namespacePath"> {
+  /** Columns of the result of its query: one encapsulated IPC message, a schema. */
+  readonly schema: Uint8Array;
+  /** Whether a view of the name is replaced. */
+  readonly replaces: boolean;
 }
 
 /** The caller of a statement, and what it may read. */
@@ -144,6 +161,13 @@ export interface SqlEngine {
    *   outside of the allowed ones, and without the package of the engine; every error of a table
    */
   prepare(statement: string, call: SqlCall): Promise<SqlStatement>;
+  /**
+   * Checks the query of a view as a statement that reads the view would be checked, and returns the columns of its result: one encapsulated IPC
+   * message, a schema.
+   *
+   * @throws LanceError as {@link prepare}
+   */
+  planView(view: Pick<SqlView, "path" | "query" | "namespacePath">, call: SqlCall): Promise<Uint8Array>;
   /** Ends the running statements. */
   close(): Promise<void>;
 }

@@ -159,7 +159,7 @@ describe("LanceDB's dialect over a directory", () => {
     ["POST", "/v1/functions/create"],
     ["POST", "/v1/function/f/drop"],
     ["GET", "/v1/namespace/$/function/list"],
-    ["POST", "/v1/view/v/create"],
+    ["POST", "/v1/view/v/rename"],
     ["POST", "/v1/secret/s/create"],
     ["POST", "/v1/jobs/pause"],
   ] as const;

@@ -310,6 +310,7 @@ describe("Flight SQL", () => {
     );
     assert.deepEqual(await rows("reader", command(sql.CommandGetTableTypesSchema)), [
       { table_type: "TABLE" },
+      { table_type: "VIEW" },
     ]);
     assert.deepEqual(await rows("reader", command(sql.CommandGetPrimaryKeysSchema, { table: "top" })), []);
     for (const schema of [sql.CommandGetExportedKeysSchema, sql.CommandGetImportedKeysSchema])

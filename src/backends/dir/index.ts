@@ -31,6 +31,7 @@ import { startAutoRefresh } from "./operations/views/auto-refresh.ts";
 import { checkDefinition } from "./operations/views/definition.ts";
 import { createViewExtensions } from "./operations/views/extensions.ts";
 import { parseViewQuery, withoutSourceIn, withSourceIn } from "./operations/views/query-text.ts";
+import { createSqlViewOperations } from "./operations/views/sql-views.ts";
 import { createViewOperations } from "./operations/views/views.ts";
 import type { DirectoryBackendOptions } from "./options.ts";
 import { type NoteWrite, noteWrites } from "./upkeep/note-writes.ts";
@@ -127,6 +128,7 @@ export async function createDirectoryBackend(options: DirectoryBackendOptions): 
       ? {}
       : createDriverOperations(context, context.cluster, managedVersions.createTableVersion)),
     ...data.extensions,
+    ...createSqlViewOperations(context),
     ...createViewExtensions(context, (request, call) => reserve.spend(() => drops.dropTable(request, call))),
   };
   const served = { operations, extensions };

@@ -2,8 +2,14 @@ import type { DescMethod } from "@bufbuild/protobuf";
 import { UPSTREAM_FORMS } from "../../dialects/upstream.ts";
 import { http } from "../../gen/google/api/annotations_pb.ts";
 import { LanceDbService } from "../../gen/lance/gateway/v1/lancedb_pb.ts";
+import { ViewService } from "../../gen/lance/gateway/v1/sql_view_pb.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
-import type { Backend, LanceDbExtensions, LanceNamespace } from "../../namespace/lance-namespace.ts";
+import type {
+  Backend,
+  LanceDbExtensions,
+  LanceNamespace,
+  ViewOperations,
+} from "../../namespace/lance-namespace.ts";
 import { optionOf } from "../../namespace/option.ts";
 import { createClientBindings } from "../../transcode/client-binding.ts";
 import { createAnswerBudget } from "../resilience/answer-budget.ts";
@@ -67,7 +73,10 @@ export async function createRestBackend(options: RestBackendOptions): Promise<Ba
     name: "rest",
     handsOut: options.handsOut ?? "manage",
     operations,
-    extensions: handlersOf(LanceDbService.methods.filter(isForwardable)) as Partial<LanceDbExtensions>,
+    extensions: handlersOf([
+      ...LanceDbService.methods.filter(isForwardable),
+      ...ViewService.methods,
+    ]) as Partial<LanceDbExtensions & ViewOperations>,
     rootDatabases: databasesOfUpstream(policy, operations.describeNamespace),
     async ready() {
       const answering = await Promise.all(pools.endpoints.map((endpoint) => isAnswering(endpoint, outages)));

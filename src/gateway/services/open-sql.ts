@@ -90,6 +90,10 @@ export function openSql(options: () => OpenSqlOptions): OpenSql {
           explain: (reader) => explain(reader.signal),
         };
       },
+      async planView(view, { key: caller, signal, tables }) {
+        const { engine, tablesOfNamespace } = await load();
+        return engine.planView(view, { tables: tablesOfNamespace(tables), caller, signal });
+      },
     },
     runAs: (caller, writes) =>
       async function* (statement, namespace, signal) {

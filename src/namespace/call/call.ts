@@ -112,6 +112,13 @@ export interface Call extends CallInit {
   principal?: Principal | undefined;
   /** API key that the call creates or revokes, for the audit log. Default: none. */
   changedKey?: ChangedKey | undefined;
+  /**
+   * Checks the query of the view that the call creates, with the rights of the caller, and returns the columns of its result: one encapsulated
+   * IPC message, a schema. Default: nothing can check it.
+   *
+   * @throws LanceError of a query that is wrong or not allowed, and of its tables
+   */
+  planView?: (() => Promise<Uint8Array>) | undefined;
   /** Key of the caller to whom a ticket belongs that the call presents; any other is refused. Default: the call presents none. */
   heldBy?: string | undefined;
   /**

@@ -13,7 +13,7 @@ const { method } = LanceNamespaceService;
 
 /** Operations that are writes by the rights that they need, and change nothing that others see. */
 const UNSEEN = [
-  ...["createMultipartWrite", "abortMultipartWrite", "cancelJob"],
+  ...["createMultipartWrite", "abortMultipartWrite", "cancelJob", "createView", "dropView"],
   ...["reportDriverProgress", "commitDriverVersion", "finishDriverTask"],
   ...["manageLsm", "manageFunctions", "manageViews", "manageSecrets", "manageAuthorization", "manageJobs"],
   ...["listKeys", "createKey", "revokeKey", "listRoles", "listPolicies", "tryAccess"],

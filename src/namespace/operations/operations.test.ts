@@ -5,6 +5,7 @@ import { Health } from "../../gen/grpc/health/v1/health_pb.ts";
 import { AccessService } from "../../gen/lance/gateway/v1/access_pb.ts";
 import { DriverService } from "../../gen/lance/gateway/v1/driver_pb.ts";
 import { LanceDbService } from "../../gen/lance/gateway/v1/lancedb_pb.ts";
+import { ViewService } from "../../gen/lance/gateway/v1/sql_view_pb.ts";
 import { operation } from "../../gen/lance/namespace/v1/options_pb.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import { factsOf, OPERATIONS, readFacts } from "./operations.ts";
@@ -12,6 +13,7 @@ import { factsOf, OPERATIONS, readFacts } from "./operations.ts";
 const METHODS = [
   ...LanceNamespaceService.methods,
   ...LanceDbService.methods,
+  ...ViewService.methods,
   ...DriverService.methods,
   ...AccessService.methods,
 ];

@@ -2,6 +2,7 @@ import type { DescMethod } from "@bufbuild/protobuf";
 import { AccessService } from "../../gen/lance/gateway/v1/access_pb.ts";
 import { DriverService } from "../../gen/lance/gateway/v1/driver_pb.ts";
 import { LanceDbService } from "../../gen/lance/gateway/v1/lancedb_pb.ts";
+import { ViewService } from "../../gen/lance/gateway/v1/sql_view_pb.ts";
 import {
   Action as ActionOption,
   ObjectKind as ObjectOption,
@@ -57,6 +58,7 @@ const OBJECTS: Readonly<Record<Exclude<ObjectOption, 0>, ObjectFacts | undefined
 export const METHODS: Methods = {
   ...LanceNamespaceService.method,
   ...LanceDbService.method,
+  ...ViewService.method,
   ...DriverService.method,
   ...AccessService.method,
 };

@@ -1,6 +1,7 @@
 import type { AccessService } from "../../gen/lance/gateway/v1/access_pb.ts";
 import type { DriverService } from "../../gen/lance/gateway/v1/driver_pb.ts";
 import type { LanceDbService } from "../../gen/lance/gateway/v1/lancedb_pb.ts";
+import type { ViewService } from "../../gen/lance/gateway/v1/sql_view_pb.ts";
 import type { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import type { CreateMaterializedViewRequest } from "../../gen/lance/namespace/v1/view_pb.ts";
 import { checkIdentifier, type Identifier } from "../identifier.ts";
@@ -10,6 +11,7 @@ export type ObjectKind = "Database" | "Namespace" | "Table";
 
 export type Methods = (typeof LanceNamespaceService)["method"] &
   (typeof LanceDbService)["method"] &
+  (typeof ViewService)["method"] &
   (typeof DriverService)["method"] &
   (typeof AccessService)["method"];
 /** Name of an operation of the contract, of LanceDB's own routes of the drivers of jobs or of the gateway itself, for example `describeTable`. */

@@ -48,6 +48,7 @@ const LISTINGS: { readonly [K in OperationName]?: Listing } = {
   },
   listTables: { field: "tables", ...TABLES },
   listMaterializedViews: { field: "views", ...TABLES },
+  listViews: { field: "views", ...TABLES },
   listAllTables: {
     field: "tables",
     needs: (text: string) => seeNamed(text),

@@ -1,5 +1,6 @@
 import { create, type DescMethodUnary, type Message, type MessageShape } from "@bufbuild/protobuf";
 import { LanceDbService } from "../../gen/lance/gateway/v1/lancedb_pb.ts";
+import { ViewService } from "../../gen/lance/gateway/v1/sql_view_pb.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import { type Call, copyCall } from "../../namespace/call/call.ts";
 import { isLanceError, LanceError } from "../../namespace/errors.ts";
@@ -103,6 +104,8 @@ async function contentsOf(call: Call, others: Others, namespace: Identifier): Pr
       found.push({ operation: "dropTable", kind: "Table", id: [...namespace, name], unnamed: true });
     }
   }
+  for (const id of await viewsIn(call, others, namespace))
+    found.push({ operation: "dropView", kind: "Table", id, unnamed: true });
   for await (const { namespaces } of listed(call, others, listNamespaces, namespace)) {
     for (const name of namespaces) {
       const id = [...namespace, name];
@@ -110,6 +113,19 @@ async function contentsOf(call: Call, others: Others, namespace: Identifier): Pr
       // Each on its own, because a call takes about 120,000 arguments at most.
       for (const touch of await contentsOf(call, others, id)) found.push(touch);
     }
+  }
+  return found;
+}
+
+/** Returns the views in a namespace. */
+async function viewsIn(call: Call, others: Others, namespace: Identifier): Promise<Identifier[]> {
+  const found: Identifier[] = [];
+  try {
+    for await (const { views } of listed(call, others, ViewService.method.listViews, namespace))
+      for (const name of views) found.push([...namespace, name]);
+  } catch (error) {
+    // A backend without views has none to remove.
+    if (!isLanceError(error, "Unsupported")) throw error;
   }
   return found;
 }

@@ -32,9 +32,9 @@ export type Walk = (message: Message, edit: Edit) => void;
 export type Fields = Message & Record<string, unknown>;
 
 /** Fields of requests that lead to an object from the root. */
-const IN_REQUESTS: ReadonlySet<string> = new Set(["id", "new_namespace_id"]);
+const IN_REQUESTS: ReadonlySet<string> = new Set(["id", "new_namespace_id", "default_namespace"]);
 /** Fields of answers that lead to an object from the root. */
-const IN_ANSWERS: ReadonlySet<string> = new Set(["id", "namespace", "source_namespace"]);
+const IN_ANSWERS: ReadonlySet<string> = new Set(["id", "namespace", "source_namespace", "default_namespace"]);
 
 /** Finds the fields with names in the messages of a method. */
 export function createScope({ input, output }: DescMethod): Scope {
@@ -117,7 +117,8 @@ function isSaid(names: readonly string[], field: string, holder: Fields): boolea
   return (
     names.length > 0 ||
     (field === "namespace" && holder["table"] !== undefined) ||
-    field === "source_namespace"
+    field === "source_namespace" ||
+    field === "default_namespace"
   );
 }
 

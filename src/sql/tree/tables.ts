@@ -2,7 +2,7 @@ import { LanceError } from "../../namespace/errors.ts";
 import type { SqlTableName } from "../sql-engine.ts";
 import { checkTree } from "./check.ts";
 import { SCAN_FUNCTION } from "./own-names.ts";
-import { positionOf, type TreeNode } from "./tree.ts";
+import { isExactNumber, positionOf, readTree, type TreeNode } from "./tree.ts";
 
 /** A table that a statement names, once for each place that means the same table. */
 export interface NamedTable extends SqlTableName {
@@ -26,30 +26,97 @@ export interface NamedTables {
   readonly places: readonly number[];
 }
 
+/** The query of a view. */
+export interface ParsedView {
+  /** Its tree, as {@link readTree} reads it. */
+  readonly tree: Uint8Array;
+  /** Namespace of names without a schema. */
+  readonly namespacePath: readonly string[];
+}
+
+/** Number of views that may read one another, one within the other. */
+const MAX_VIEW_DEPTH = 16;
+
+/** Largest number of places of a statement and of its views that name a view. */
+const MAX_VIEWS = 64;
+
+/** Largest size of the queries at these places together, in bytes of their trees. */
+const MAX_VIEW_BYTES = 1024 * 1024;
+
+/** Returns what two names of the same table have in common. */
+export function tableKey({ database, path, branch, version }: SqlTableName): string {
+  return JSON.stringify([database, path, branch, String(version)]);
+}
+
 /**
- * Checks a statement, and puts a scan in each place where it names a table.
+ * Checks a statement, and puts a scan in each place where it names a table, and its query in each place where it names a view.
  *
  * @param namespacePath namespace of names without a schema
+ * @param views the views among the tables, by their keys
  * @throws LanceError Unsupported, InvalidInput
  */
-export function replaceTables(statement: TreeNode, namespacePath: readonly string[]): NamedTables {
+export function replaceTables(
+  statement: TreeNode,
+  namespacePath: readonly string[],
+  views: ReadonlyMap<string, ParsedView>,
+): NamedTables {
   const tables = new Map<string, NamedTable>();
   const numbers = new Map<string, number>();
   const places: number[] = [];
-  const qualified: TreeNode[] = [];
-  checkTree(statement, (node) => {
-    const table = namedTable(node, namespacePath);
-    const key = JSON.stringify([table.database, table.path, table.branch, String(table.version)]);
-    const number = numbers.get(key) ?? numbers.size;
-    numbers.set(key, number);
-    if (numbers.size > MAX_TABLES)
-      throw new LanceError("InvalidInput", `the statement names more than ${MAX_TABLES} tables`);
-    tables.set(key, table);
-    if (node["schema_name"] !== "" && node["alias"] === "") qualified.push(node);
-    return scanNode(node, places.push(number) - 1);
-  });
-  if (qualified.length > 0) shortenColumns(statement, qualified);
+  let [viewCount, viewBytes] = [0, 0];
+
+  function replaceIn(tree: TreeNode, path: readonly string[], depth: number): void {
+    const qualified: TreeNode[] = [];
+    const inViews: (readonly [place: TreeNode, view: ParsedView])[] = [];
+    checkTree(tree, (node) => {
+      const table = namedTable(node, path);
+      if (depth > 0 && table.database !== undefined)
+        throw new LanceError("Unsupported", "the query of a view cannot name a database");
+      const key = tableKey(table);
+      if (node["schema_name"] !== "" && node["alias"] === "") qualified.push(node);
+      const view = views.get(key);
+      if (view !== undefined) {
+        const place = subqueryNode(node);
+        inViews.push([place, view]);
+        return place;
+      }
+      const number = numbers.get(key) ?? numbers.size;
+      numbers.set(key, number);
+      if (numbers.size > MAX_TABLES)
+        throw new LanceError("InvalidInput", `the statement names more than ${MAX_TABLES} tables`);
+      tables.set(key, table);
+      return scanNode(node, places.push(number) - 1);
+    });
+    if (qualified.length > 0) shortenColumns(tree, qualified);
+    for (const [place, view] of inViews) place["subquery"] = queryOf(view, depth + 1);
+  }
+
+  /** Returns a copy of a view's query, whose tables are replaced. */
+  function queryOf({ tree, namespacePath: path }: ParsedView, depth: number): TreeNode {
+    viewBytes += tree.byteLength;
+    if (depth > MAX_VIEW_DEPTH)
+      throw new LanceError(
+        "InvalidInput",
+        `a view reads itself, or views are nested more than ${MAX_VIEW_DEPTH} levels deep`,
+      );
+    if (++viewCount > MAX_VIEWS || viewBytes > MAX_VIEW_BYTES)
+      throw new LanceError("InvalidInput", "the statement reads too many views, or too complex ones");
+    const query = readTree(tree);
+    refuseParameters(query);
+    replaceIn(query, path, depth);
+    return query;
+  }
+
+  replaceIn(statement, namespacePath, 0);
   return { tables: [...tables.values()], places };
+}
+
+/** @throws LanceError InvalidInput for a query with parameters, which would be those of the statement */
+function refuseParameters(value: unknown): void {
+  if (typeof value !== "object" || value === null || isExactNumber(value)) return;
+  if ((value as TreeNode)["class"] === "PARAMETER")
+    throw new LanceError("InvalidInput", "the query of a view has no parameters");
+  Object.values(value).forEach(refuseParameters);
 }
 
 /** Returns the place of a scan; undefined for a part of a statement that is not one. */
@@ -59,6 +126,12 @@ export function placeOf(node: TreeNode): number | undefined {
   if (name !== SCAN_FUNCTION) return undefined;
   const [{ value }] = children as [{ readonly value: TreeNode }];
   return value["value"] as number;
+}
+
+/** Returns a statement that reads the table or view of a path. */
+export function statementReading(path: readonly string[]): string {
+  const parents = path.length > 1 ? path.slice(0, -1).join(DELIMITER) : ROOT_SCHEMA;
+  return `FROM ${[parents, path.at(-1) ?? ""].map((name) => `"${name.replaceAll('"', '""')}"`).join(".")}`;
 }
 
 function namedTable(node: TreeNode, namespacePath: readonly string[]): NamedTable {
@@ -91,6 +164,14 @@ function stateOf(node: TreeNode): Pick<NamedTable, "version" | "branch"> {
     "Unsupported",
     `a table is read AT (VERSION => 3), or the name of a branch${positionOf(node)}`,
   );
+}
+
+/** Returns what stands in the place of a view, whose query is put into it. */
+function subqueryNode({ alias, table_name: name, sample, column_name_alias: columns }: TreeNode): TreeNode {
+  return {
+    ...{ type: "SUBQUERY", alias: alias === "" ? name : alias, sample, query_location: -1 },
+    ...{ subquery: null, column_name_alias: columns },
+  };
 }
 
 function scanNode(node: TreeNode, place: number): TreeNode {

@@ -28,6 +28,8 @@ async function attempt(statement: string) {
     update: async (path) => change(path, "update").then(() => 1n),
     delete: async (path) => change(path, "delete").then(() => 1n),
     drop: (path) => change(path, "drop"),
+    createView: ({ path }) => change(path, "create view"),
+    dropView: (path) => change(path, "drop view"),
   };
   const tables = tablesInMemory({ t }, ({ path }) => asked.push(path.join(".")));
   const failure = await runSql(engine, statement, { tables, writes }).then(

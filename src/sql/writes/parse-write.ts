@@ -68,6 +68,7 @@ function aliasAt(tokens: TokenReader, before: string): string | undefined {
 
 function creation(statement: string, tokens: TokenReader): WriteStatement {
   const replaces = tokens.accept("OR", "REPLACE");
+  if (tokens.accept("VIEW")) return viewCreation(statement, tokens, replaces);
   if (!tokens.accept("TABLE")) throw unsupported(statement, tokens, "CREATE");
   const existing = existingAt(tokens, replaces);
   const target = targetAt(tokens);
@@ -78,6 +79,14 @@ function creation(statement: string, tokens: TokenReader): WriteStatement {
   return { kind: "createTable", target, existing, columns };
 }
 
+function viewCreation(statement: string, tokens: TokenReader, replaces: boolean): WriteStatement {
+  const existing = existingAt(tokens, replaces);
+  const target = targetAt(tokens);
+  tokens.expect("AS");
+  const text = statement.slice(tokens.next.start).replace(/\s*;?\s*$/, "");
+  return { kind: "createView", target, existing, query: queryAt(statement, tokens), text };
+}
+
 function existingAt(tokens: TokenReader, replaces: boolean): Existing {
   if (replaces) return "replace";
   if (!tokens.accept("IF")) return "refuse";
@@ -86,12 +95,13 @@ function existingAt(tokens: TokenReader, replaces: boolean): Existing {
 }
 
 function drop(statement: string, tokens: TokenReader): WriteStatement {
-  if (!tokens.accept("TABLE")) throw unsupported(statement, tokens, "DROP");
+  const kind = tokens.accept("VIEW") ? "dropView" : "dropTable";
+  if (kind === "dropTable" && !tokens.accept("TABLE")) throw unsupported(statement, tokens, "DROP");
   const isOptional = tokens.accept("IF");
   if (isOptional) tokens.expect("EXISTS");
   const target = targetAt(tokens);
   tokens.end();
-  return { kind: "dropTable", target, isOptional };
+  return { kind, target, isOptional };
 }
 
 function unsupported(statement: string, { next }: TokenReader, verb: string): LanceError {

@@ -2,6 +2,7 @@ import { formatFieldPath } from "../../arrow/field-path.ts";
 import type { ArrowField } from "../../arrow/schema.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import { columnOf, fieldsByName, fieldsOf } from "../column-types.ts";
+import { openTable } from "../opened-tables.ts";
 import type { RowChanges, SqlCall, SqlStatement, SqlTableName } from "../sql-engine.ts";
 import { type ColumnNamed, exactFilterOf } from "../tree/filters.ts";
 import { nullsText } from "../tree/fit-columns.ts";
@@ -38,7 +39,7 @@ export async function prepareChange(
   prepareQuery: PrepareQuery,
   call: SqlCall,
 ): Promise<PreparedWrite> {
-  const columns = fieldsByName(fieldsOf(await call.tables.open(name, call.signal)), target.text);
+  const columns = fieldsByName(fieldsOf(await openTable(call.tables, name, call.signal)), target.text);
   const columnNamed: ColumnNamed = (names) => {
     const [column = "", table = alias, ...others] = names.map((each) => each.toLowerCase()).reverse();
     return others.length === 0 && table.toLowerCase() === alias.toLowerCase()

@@ -1,13 +1,14 @@
 import type { ArrowField } from "../../arrow/schema.ts";
 import { isLanceError, LanceError } from "../../namespace/errors.ts";
 import { columnOf, fieldsByName, fieldsOf } from "../column-types.ts";
+import { openTable } from "../opened-tables.ts";
 import type { SqlCall, SqlStatement, SqlTableName, SqlWrites } from "../sql-engine.ts";
 import { fittingText, nullsText, putQuery, requireNulls } from "../tree/fit-columns.ts";
 import { pathOf } from "../tree/tables.ts";
 import { typeText } from "../type-text.ts";
 import { rowsOf } from "./parameter-rows.ts";
 import { prepareChange } from "./prepare-change.ts";
-import type { PreparedWrite, PrepareQuery } from "./prepared-write.ts";
+import type { PreparedWrite, PrepareQueries, PrepareQuery } from "./prepared-write.ts";
 import {
   countedStream,
   countResult,
@@ -21,12 +22,12 @@ import type { Target, WriteStatement } from "./write-statement.ts";
 /** Prepares a statement that changes something: it is checked, and its tables are opened. */
 export async function prepareWrite(
   statement: WriteStatement,
-  prepareQuery: PrepareQuery,
+  queries: PrepareQueries,
   call: SqlCall,
 ): Promise<SqlStatement> {
   if (call.writes === undefined)
     throw new LanceError("Unsupported", "statements that write are not served here; queries are");
-  const { parameters, run } = await prepare(statement, prepareQuery, call);
+  const { parameters, run } = await prepare(statement, queries, call);
   return {
     ...{ schema: await countSchema(), parameters, readsTables: true, isUpdate: true },
     async *run(row, signal, tables = call.tables, writes = call.writes as SqlWrites) {
@@ -41,7 +42,7 @@ export async function prepareWrite(
 
 function prepare(
   statement: WriteStatement,
-  prepareQuery: PrepareQuery,
+  { prepareQuery, planView }: PrepareQueries,
   call: SqlCall,
 ): Promise<PreparedWrite> {
   switch (statement.kind) {
@@ -51,7 +52,10 @@ function prepare(
       return prepareCreateAs(statement, prepareQuery, call);
     case "createTable":
       return prepareCreate(statement, prepareQuery, call);
+    case "createView":
+      return prepareCreateView(statement, planView, call);
     case "dropTable":
+    case "dropView":
       return prepareDrop(statement, call);
     case "update":
     case "delete":
@@ -67,7 +71,7 @@ async function prepareInsert(
   call: SqlCall,
 ): Promise<PreparedWrite> {
   const name = nameOf(target, call);
-  const fields = fieldsOf(await call.tables.open(name, call.signal));
+  const fields = fieldsOf(await openTable(call.tables, name, call.signal));
   const text = fittingText(insertedFields(target, fields, columns).map(resultColumn));
   const rows = await prepareQuery(query, { ...call, reshape: { text, apply: putQuery, isPure: true } });
   return {
@@ -148,13 +152,36 @@ async function prepareCreate(
   };
 }
 
-async function prepareDrop({ target, isOptional }: Of<"dropTable">, call: SqlCall): Promise<PreparedWrite> {
+async function prepareCreateView(
+  { target, existing, query, text }: Of<"createView">,
+  planView: PrepareQueries["planView"],
+  call: SqlCall,
+): Promise<PreparedWrite> {
+  const name = nameOf(target, call);
+  const { path } = name;
+  const { namespacePath = [] } = call;
+  const schema = await planView({ path, query, namespacePath }, call);
+  return {
+    parameters: await parameterSchema(0),
+    async run(_row, writes, { tables, signal }) {
+      if (existing === "keep" && (await exists(name, { tables, signal }))) return 0n;
+      const view = { path, query: text, namespacePath, schema, replaces: existing === "replace" };
+      await writes.createView(view, signal);
+      return 0n;
+    },
+  };
+}
+
+async function prepareDrop(
+  { kind, target, isOptional }: Of<"dropTable" | "dropView">,
+  call: SqlCall,
+): Promise<PreparedWrite> {
   const name = nameOf(target, call);
   return {
     parameters: await parameterSchema(0),
     async run(_row, writes, { signal }) {
       try {
-        await writes.drop(name.path, signal);
+        await (kind === "dropView" ? writes.dropView(name.path, signal) : writes.drop(name.path, signal));
       } catch (thrown) {
         if (!isOptional || !isLanceError(thrown, "TableNotFound")) throw thrown;
       }

@@ -18,3 +18,9 @@ export interface PreparedWrite {
 
 /** Prepares a query, as {@link SqlEngine.prepare} does. */
 export type PrepareQuery = SqlEngine["prepare"];
+
+/** What the queries in statements that write are prepared by. */
+export interface PrepareQueries {
+  readonly prepareQuery: PrepareQuery;
+  readonly planView: SqlEngine["planView"];
+}

@@ -47,4 +47,13 @@ export type WriteStatement =
       readonly existing: Existing;
       readonly columns: readonly NewColumn[];
     }
-  | { readonly kind: "dropTable"; readonly target: Target; readonly isOptional: boolean };
+  | { readonly kind: "dropTable"; readonly target: Target; readonly isOptional: boolean }
+  | {
+      readonly kind: "createView";
+      readonly target: Target;
+      readonly existing: Existing;
+      readonly query: string;
+      /** The query as the view keeps it, without spaces in place of the head. */
+      readonly text: string;
+    }
+  | { readonly kind: "dropView"; readonly target: Target; readonly isOptional: boolean };

@@ -1,3 +1,4 @@
+import { ViewService } from "../../gen/lance/gateway/v1/sql_view_pb.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import type { Call } from "../../namespace/call/call.ts";
 import { isLanceError } from "../../namespace/errors.ts";
@@ -46,6 +47,22 @@ export async function* tablePages(
     const { response, call } = await calls.unary(listTables, { ...request, pageToken }, presented);
     return { tables: response.tables, call, pageToken: response.pageToken };
   });
+}
+
+/** Yields the names of the views in a namespace; none if the catalog has no views. */
+export async function* viewNames(
+  namespace: Identifier,
+  calls: PipelineCalls,
+  presented: Presented,
+): AsyncIterable<string> {
+  const request = { limit: PAGE_NAMES, id: [...namespace] };
+  const read = async (pageToken: string | undefined) =>
+    (await calls.unary(ViewService.method.listViews, { ...request, pageToken }, presented)).response;
+  try {
+    for await (const { views } of pagesOf(read)) yield* views;
+  } catch (thrown) {
+    if (!isLanceError(thrown, "Unsupported")) throw thrown;
+  }
 }
 
 async function* namesIn(

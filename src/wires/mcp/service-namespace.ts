@@ -4,29 +4,30 @@ import type {
   DescMethodUnary,
   Message,
 } from "@bufbuild/protobuf";
+import { createCaller } from "../../client/caller.ts";
 import { createNamespace, type Namespace } from "../../client/namespace.ts";
+import { type ViewCalls, viewCalls } from "../../client/view-calls.ts";
+import { ViewService } from "../../gen/lance/gateway/v1/sql_view_pb.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import { type Call, createCall } from "../../namespace/call/call.ts";
 import type { McpCaller } from "../../namespace/call/mcp-caller.ts";
 import { LanceError, toLanceError } from "../../namespace/errors.ts";
-import type { LanceNamespace } from "../../namespace/lance-namespace.ts";
+import type { LanceNamespace, ViewOperations } from "../../namespace/lance-namespace.ts";
 import type { AnyMethod, Service } from "../../namespace/service.ts";
 
 /**
  * Returns the catalog as a caller may use it. Every call passes the whole pipeline, as a request of this caller by any other protocol does.
  */
-export function namespaceOfService(service: Service, caller: McpCaller): Namespace {
-  const operations = Object.fromEntries(
-    LanceNamespaceService.methods.map((method: AnyMethod) => [
-      method.localName,
-      operationOf(method, service, caller),
-    ]),
+export function namespaceOfService(service: Service, caller: McpCaller): Namespace & ViewCalls {
+  const methods: readonly AnyMethod[] = [...LanceNamespaceService.methods, ...ViewService.methods];
+  const operations: Partial<LanceNamespace & ViewOperations> = Object.fromEntries(
+    methods.map((method) => [method.localName, operationOf(method, service, caller)]),
   );
-  return createNamespace({
-    name: "gateway",
-    operations: operations as Partial<LanceNamespace>,
-    headers: caller.headers,
-  });
+  const { headers } = caller;
+  return {
+    ...createNamespace({ name: "gateway", operations, headers }),
+    ...viewCalls(createCaller("gateway", operations, headers)),
+  };
 }
 
 function operationOf(method: AnyMethod, service: Service, caller: McpCaller): unknown {

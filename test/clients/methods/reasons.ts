@@ -1,6 +1,5 @@
 const FUNCTIONS = "Functions are Python, which the gateway does not run.";
 const SECRETS = "Secrets belong to functions, which the gateway does not run.";
-const VIEWS = "The engine has no SQL over views; materialized views are served.";
 const SQL =
   "SQL goes to the port after the host's; with `sql_host_override`, the gateway serves it: see [Flight SQL](flight.md#flight-sql).";
 const LOG =
@@ -20,17 +19,13 @@ export const REASONS: Readonly<Record<string, string>> = {
   "connection.create_materialized_view": SOURCE_ROW,
   "connection.create_materialized_view_async": SOURCE_ROW,
   "connection.create_secret": SECRETS,
-  "connection.create_view": VIEWS,
   "connection.describe_query": SQL,
   "connection.describe_secret": SECRETS,
-  "connection.describe_view": VIEWS,
   "connection.drop_all_tables": "Drop the tables one by one, or a namespace with `cascade`.",
   "connection.drop_database": "Drop the tables one by one.",
   "connection.drop_function": FUNCTIONS,
   "connection.drop_function_async": FUNCTIONS,
   "connection.drop_secret": SECRETS,
-  "connection.drop_view": VIEWS,
-  "connection.drop_view_async": VIEWS,
   "connection.execute_query": SQL,
   "connection.execute_query_async": SQL,
   "connection.get_function": FUNCTIONS,
@@ -39,7 +34,6 @@ export const REASONS: Readonly<Record<string, string>> = {
   "connection.list_functions": FUNCTIONS,
   "connection.list_materialized_views": NODE_VIEWS,
   "connection.list_secrets": SECRETS,
-  "connection.list_views": VIEWS,
   "connection.namespace_client": "A client of the REST API instead of a directory.",
   "connection.namespace_exists": "Only connections to a namespace have it, in the library too.",
   "connection.open_materialized_view": NODE_VIEWS,

@@ -93,7 +93,7 @@ refused(lambda: fetch("FROM sql_made"), "not found")
 
 info = connection.adbc_get_info()
 assert info["vendor_name"] == "Lance Gateway", info
-assert connection.adbc_get_table_types() == ["TABLE"]
+assert connection.adbc_get_table_types() == ["TABLE", "VIEW"]
 assert connection.adbc_get_table_schema("sql_rows").names == ["id", "name"]
 [catalog] = connection.adbc_get_objects(depth="all", table_name_filter="sql\\_r%").read_all().to_pylist()
 assert catalog["catalog_name"] == "lance", catalog

@@ -49,6 +49,25 @@ refused(lambda: db.execute_query("SELECT * FROM nothing"), "not found")
 refused(lambda: db.execute_query("SELEC 1"), "position 1")
 refused(lambda: db.execute_query("ATTACH 'x.db'"), "no query")
 
+# Views, whose routes are those of the client, and which statements read.
+view = db.create_view("large", "SELECT id FROM sql_rows WHERE id > 1")
+assert (view.name, view.namespace_path, view.default_database) == ("large", [], "dev"), view
+assert view.schema == pa.schema([("id", pa.int64())]), view.schema
+assert db.describe_view("large") == view
+assert db.execute_query("SELECT id FROM large ORDER BY id").read_all().to_pydict() == {"id": [2, 3]}
+team = db.create_view("seven", "SELECT * FROM sql_rows", namespace_path=["sqlteam"])
+assert team.default_namespace_path == ["sqlteam"], team
+assert db.execute_query("SELECT * FROM sqlteam.seven").read_all().to_pydict() == {"id": [7]}
+assert (db.list_views(), db.list_views(namespace_path=["sqlteam"])) == (["large"], ["seven"])
+assert "large" not in db.table_names()
+refused(lambda: db.create_view("large", "SELECT 1 AS one"), "already exists")
+refused(lambda: db.create_view("broken", "SELECT nope FROM sql_rows"), "nope")
+refused(lambda: db.create_view("broken", "SELECT * FROM read_csv('/etc/passwd')"), "read_csv")
+db.drop_view("large")
+db.drop_view_async("seven", namespace_path=["sqlteam"]).wait()
+refused(lambda: db.describe_view("large"), "not found")
+refused(lambda: db.execute_query("SELECT * FROM large"), "not found")
+
 # Statements that write are read to their end, as queries are.
 db.execute_query("INSERT INTO sql_rows VALUES (4)").read_all()
 assert db.open_table("sql_rows").count_rows() == 4

@@ -7,7 +7,7 @@ import { createCloneOperations } from "./tables/clone.ts";
 /** Reasons why services of LanceDB are not served, by the operation. */
 const REFUSED = {
   manageFunctions: "functions are Python, which this server does not run",
-  manageViews: "the engine has no SQL over views; materialized views are served",
+  manageViews: "views can be created, described, listed and dropped, and nothing else",
   manageSecrets: "secrets are not supported: they belong to functions, which this server does not run",
   manageAuthorization:
     "roles and policies of this server decide who may do what; they are files of its operator, which no call reads or changes",

@@ -1,11 +1,16 @@
 import { END_OF_STREAM } from "../../../arrow/ipc/stream.ts";
+import { createCaller } from "../../../client/caller.ts";
 import type { Namespace } from "../../../client/namespace.ts";
 import { parsePath } from "../../../client/object-path.ts";
+import { viewCalls } from "../../../client/view-calls.ts";
 import type { OptionTable } from "../../../config/option-spec.ts";
 import { parseText } from "../../../config/parsers.ts";
+import type { CreateViewRequest } from "../../../gen/lance/gateway/v1/sql_view_pb.ts";
+import type { Call } from "../../../namespace/call/call.ts";
+import type { Backend } from "../../../namespace/lance-namespace.ts";
 import { createSqlEngine } from "../../../sql/create-engine.ts";
-import { tablesOfNamespace } from "../../../sql/namespace-tables.ts";
-import { writesToNamespace } from "../../../sql/namespace-writes.ts";
+import { type ReadableNamespace, tablesOfNamespace } from "../../../sql/namespace-tables.ts";
+import { type WritableNamespace, writesToNamespace } from "../../../sql/namespace-writes.ts";
 import type { SqlEngine } from "../../../sql/sql-engine.ts";
 import { effectOf } from "../../../sql/statement-effect.ts";
 import { parseWrite } from "../../../sql/writes/parse-write.ts";
@@ -62,15 +67,16 @@ type SqlWork = Work<typeof OPTIONS>;
 type Run = (statement: string, output: Output, stop: AbortSignal) => Promise<void>;
 
 async function runStatement(
-  { namespace, signal, options, print: write }: SqlWork,
+  { namespace, backend, signal, options, print: write }: SqlWork,
   engine: SqlEngine,
   statement: string,
   output: Output,
 ): Promise<void> {
+  const views = viewsOf(backend);
   async function* rows(): AsyncIterable<Uint8Array> {
     const prepared = await engine.prepare(statement, {
-      tables: tablesOfNamespace(namespace),
-      writes: writesToNamespace(namespace),
+      tables: tablesOfNamespace({ ...namespace, ...views }),
+      writes: writesToNamespace({ ...namespace, ...views }),
       signal,
     });
     yield* prepared.run(undefined, signal);
@@ -79,6 +85,24 @@ async function runStatement(
   const { file } = output;
   if (file !== undefined) await saveRows(rows(), { file, force: options.force, label: file });
   else for await (const piece of printerOf(output)(rows())) await write(piece);
+}
+
+/** Returns the views of a connection; undefined if it has none. A catalog in this process takes the columns of a view from the statement. */
+function viewsOf({ name, extensions = {} }: Backend): Partial<WritableNamespace & ReadableNamespace> {
+  const { createView } = extensions;
+  if (createView === undefined) return {};
+  const calls = (planView?: Call["planView"]) =>
+    viewCalls(
+      createCaller(name, {
+        ...extensions,
+        createView: (request: CreateViewRequest, call: Call) =>
+          createView(request, Object.assign(call, { planView })),
+      } as never),
+    );
+  return {
+    ...calls(),
+    createView: (request, options, schema) => calls(async () => schema).createView(request, options),
+  };
 }
 
 async function readStatements(work: SqlWork, run: Run): Promise<void> {

@@ -9,7 +9,7 @@ import {
   text,
   uint8,
 } from "./answer-rows.ts";
-import { type CatalogView, schemaRows, TABLE_TYPE, tableRows } from "./catalog-answers.ts";
+import { type CatalogView, schemaRows, TABLE_TYPE, tableRows, VIEW_TYPE } from "./catalog-answers.ts";
 import type { SqlCommand } from "./commands.ts";
 import { infoSchema, infoStream, type ServerFacts } from "./sql-info.ts";
 import { TYPE_COLUMNS, typeRows } from "./type-info.ts";
@@ -52,7 +52,7 @@ function answerTo(command: SqlCommand): Answer {
         rows: (view) => tableRows(command, view),
       };
     case "arrow.flight.protocol.sql.CommandGetTableTypes":
-      return { columns: TABLE_TYPES, rows: () => [[TABLE_TYPE]] };
+      return { columns: TABLE_TYPES, rows: () => [[TABLE_TYPE], [VIEW_TYPE]] };
     case "arrow.flight.protocol.sql.CommandGetPrimaryKeys":
       // Tables have no keys that a catalog enforces.
       return { columns: PRIMARY_KEYS, rows: () => [] };

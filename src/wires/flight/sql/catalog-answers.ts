@@ -3,17 +3,19 @@ import type {
   CommandGetDbSchemas,
   CommandGetTables,
 } from "../../../gen/arrow/flight/protocol/sql/FlightSql_pb.ts";
+import { ViewService } from "../../../gen/lance/gateway/v1/sql_view_pb.ts";
 import { QueryTableRequestSchema } from "../../../gen/lance/namespace/v1/query_pb.ts";
 import type { Identifier } from "../../../namespace/identifier.ts";
 import { ROOT_NAME } from "../headers.ts";
-import { isLeftOut, tablePages, visibleNamespaces } from "../listing.ts";
+import { isLeftOut, tablePages, viewNames, visibleNamespaces } from "../listing.ts";
 import type { PipelineCalls, Presented } from "../pipeline-calls.ts";
 import { schemaOf } from "../read-flights.ts";
 import type { Row } from "./answer-rows.ts";
 import { fitsPattern } from "./patterns.ts";
 
-/** Type of every table. */
+/** Types of tables. */
 export const TABLE_TYPE = "TABLE";
+export const VIEW_TYPE = "VIEW";
 
 /** The catalog as a caller sees it, from a namespace on. */
 export interface CatalogView {
@@ -44,19 +46,50 @@ export async function* schemaRows(command: CommandGetDbSchemas, view: CatalogVie
   for (const { name } of await schemasOf(command, view)) yield [view.name, name];
 }
 
-/** Lists the tables that a command asks for, in order. A table that the caller may list and not read has no schema, and is left out with schemas. */
+/**
+ * Lists the tables and views that a command asks for, in order. A table that the caller may list and not read has no schema, and is left out with
+ * schemas.
+ */
 export async function* tableRows(command: CommandGetTables, view: CatalogView): AsyncIterable<Row> {
   const { tableTypes, includeSchema, tableNameFilterPattern } = command;
-  if (tableTypes.length > 0 && !tableTypes.includes(TABLE_TYPE)) return;
   const fits = fitsPattern(tableNameFilterPattern);
+  const kinds = KINDS.filter(({ type }) => tableTypes.length === 0 || tableTypes.includes(type));
   for (const { name, namespace } of await schemasOf(command, view)) {
-    for (const table of (await tablesIn(namespace, view)).filter(fits)) {
-      const row = [view.name, name, table, TABLE_TYPE];
-      const schema = includeSchema ? await schemaIfRead([...namespace, table], view) : undefined;
+    const listed = await Promise.all(
+      kinds.map(async (kind) => (await kind.list(namespace, view)).map((table) => ({ ...kind, table }))),
+    );
+    const tables = listed.flat().filter(({ table }) => fits(table));
+    for (const { type, table, schemaOf: read } of tables.sort((a, b) => (a.table < b.table ? -1 : 1))) {
+      const row = [view.name, name, table, type];
+      const schema = includeSchema ? await ifRead(() => read([...namespace, table], view)) : undefined;
       if (!includeSchema) yield row;
       else if (schema !== undefined) yield [...row, schema];
     }
   }
+}
+
+/** Types of tables with the calls that list and describe them. */
+const KINDS = [
+  {
+    type: TABLE_TYPE,
+    list: (namespace: Identifier, { calls, presented }: CatalogView) =>
+      unlessLeftOut(async () =>
+        (await Array.fromAsync(tablePages(namespace, calls, presented))).flatMap(({ tables }) => tables),
+      ),
+    schemaOf: async (id: string[], { calls, presented }: CatalogView) =>
+      (await schemaOf(create(QueryTableRequestSchema, { id }), calls, presented)).schema,
+  },
+  {
+    type: VIEW_TYPE,
+    list: (namespace: Identifier, { calls, presented }: CatalogView) =>
+      unlessLeftOut(() => Array.fromAsync(viewNames(namespace, calls, presented))),
+    schemaOf: async (id: string[], { calls, presented }: CatalogView) =>
+      (await calls.unary(ViewService.method.describeView, { id }, presented)).response.arrowSchema,
+  },
+] as const;
+
+async function unlessLeftOut(list: () => Promise<string[]>): Promise<string[]> {
+  return (await ifRead(list)) ?? [];
 }
 
 async function schemasOf(
@@ -73,20 +106,10 @@ async function schemasOf(
   return found.sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-async function tablesIn(namespace: Identifier, view: CatalogView): Promise<string[]> {
-  const names: string[] = [];
+/** Returns undefined for an object that is left out. */
+async function ifRead<T>(read: () => Promise<T>): Promise<T | undefined> {
   try {
-    for await (const { tables } of tablePages(namespace, view.calls, view.presented)) names.push(...tables);
-  } catch (thrown) {
-    if (!isLeftOut(thrown)) throw thrown;
-  }
-  return names.sort();
-}
-
-async function schemaIfRead(id: string[], view: CatalogView): Promise<Uint8Array | undefined> {
-  try {
-    const query = create(QueryTableRequestSchema, { id });
-    return (await schemaOf(query, view.calls, view.presented)).schema;
+    return await read();
   } catch (thrown) {
     if (isLeftOut(thrown)) return undefined;
     throw thrown;

@@ -1,12 +1,14 @@
 import { create } from "@bufbuild/protobuf";
 import { ARROW_STREAM } from "../../../arrow/ipc/ipc-forms.ts";
 import { HttpBodySchema } from "../../../gen/google/api/httpbody_pb.ts";
+import { ViewService } from "../../../gen/lance/gateway/v1/sql_view_pb.ts";
 import { QueryTableRequestSchema } from "../../../gen/lance/namespace/v1/query_pb.ts";
 import { LanceNamespaceService } from "../../../gen/lance/namespace/v1/service_pb.ts";
 import { DATABASE_HEADERS } from "../../../namespace/call/header-names.ts";
 import { LanceError } from "../../../namespace/errors.ts";
 import type { ReadableNamespace } from "../../../sql/namespace-tables.ts";
 import type { WritableNamespace } from "../../../sql/namespace-writes.ts";
+import type { NewView } from "../../../sql/sql-engine.ts";
 import type { PipelineCalls, Presented } from "../pipeline-calls.ts";
 import { rowsOf } from "../read-flights.ts";
 import type { Statement } from "../tickets.ts";
@@ -21,11 +23,14 @@ const {
   deleteFromTable,
   dropTable,
 } = LanceNamespaceService.method;
+const { createView, describeView, dropView } = ViewService.method;
 
 /** Runs statements in SQL. */
 export interface SqlRunner {
   /** Checks a statement, opens its tables, and returns its schemas as encapsulated messages. */
   describe(statement: Statement, caller: SqlCaller): Promise<DescribedStatement>;
+  /** Checks the query of a view, and returns the columns of its result as an encapsulated message. */
+  planView(view: Pick<NewView, "path" | "query" | "namespacePath">, caller: SqlCaller): Promise<Uint8Array>;
 }
 
 /** A statement with its tables at the versions that they had when it was described. */
@@ -98,6 +103,8 @@ export async function sqlCallerOf(calls: PipelineCalls, presented: Presented = {
         (await calls.unary(describeTableVersion, { ...request }, of(options))).response,
       countTableRows: async (request, options) =>
         (await calls.unary(countTableRows, { ...request }, of(options))).response,
+      describeView: async (request, options) =>
+        (await calls.unary(describeView, { ...request }, of(options))).response,
       queryTable: (request, options) => ({
         bytes: () => rowsOf(create(QueryTableRequestSchema, { ...request } as never), calls, of(options)),
       }),
@@ -135,5 +142,7 @@ function writesOf(calls: PipelineCalls, presented: Presented): WritableNamespace
     deleteFromTable: async (request, options) =>
       (await calls.unary(deleteFromTable, request, of(options))).response,
     dropTable: async (request, options) => (await calls.unary(dropTable, request, of(options))).response,
+    createView: (request, options) => calls.unary(createView, request, of(options)),
+    dropView: (request, options) => calls.unary(dropView, request, of(options)),
   };
 }

@@ -31,6 +31,34 @@ def list_materialized_views(c):
     return names((yield c.db.list_materialized_views()))
 
 
+def create_view(c):
+    view = yield c.db.create_view("view", "SELECT * FROM t")
+    return [view.name, view.query, view.schema]
+
+
+def describe_view(c):
+    yield c.db.create_view("view", "SELECT id FROM t")
+    view = yield c.db.describe_view("view")
+    return [view.name, view.query, view.schema]
+
+
+def list_views(c):
+    yield c.db.create_view("view", "SELECT id FROM t")
+    return names((yield c.db.list_views()))
+
+
+def drop_view(c):
+    yield c.db.create_view("view", "SELECT id FROM t")
+    yield c.db.drop_view("view")
+    return names((yield c.db.list_views()))
+
+
+def drop_view_async(c):
+    yield c.db.create_view("view", "SELECT id FROM t")
+    yield (yield c.db.drop_view_async("view")).wait()
+    return names((yield c.db.list_views()))
+
+
 def drop_materialized_view(c):
     yield c.db.create_materialized_view("mv", "t")
     yield c.db.drop_materialized_view("mv")
@@ -194,11 +222,11 @@ CONNECTION = {
     "create_namespace": create_namespace,
     "create_secret": lambda c: c.db.create_secret("key", "value"),
     "create_table": create_table,
-    "create_view": lambda c: c.db.create_view("view", "SELECT * FROM t"),
+    "create_view": create_view,
     "describe_namespace": create_namespace,
     "describe_query": describe_query,
     "describe_secret": lambda c: c.db.describe_secret("key"),
-    "describe_view": lambda c: c.db.describe_view("view"),
+    "describe_view": describe_view,
     "drop_all_tables": drop_all_tables,
     "drop_database": drop_database,
     "drop_function": lambda c: c.db.drop_function("f", version="1"),
@@ -209,8 +237,8 @@ CONNECTION = {
     "drop_secret": lambda c: c.db.drop_secret("key"),
     "drop_table": drop_table,
     "drop_table_async": drop_table_async,
-    "drop_view": lambda c: c.db.drop_view("view"),
-    "drop_view_async": lambda c: c.db.drop_view_async("view"),
+    "drop_view": drop_view,
+    "drop_view_async": drop_view_async,
     "execute_query": execute_query,
     "execute_query_async": execute_query_async,
     "get_function": lambda c: c.db.get_function("f", version="1"),
@@ -222,7 +250,7 @@ CONNECTION = {
     "list_namespaces": list_namespaces,
     "list_secrets": lambda c: c.db.list_secrets(),
     "list_tables": list_tables,
-    "list_views": lambda c: c.db.list_views(),
+    "list_views": list_views,
     "namespace_client": lambda c: c.db.namespace_client(),
     "namespace_exists": namespace_exists,
     "open_job": open_job,

@@ -1,10 +1,13 @@
+/** Kind of the rows of views. To other programs these are rows of an unknown kind, whose names are taken. */
+export const VIEW_KIND = "view";
+
 /** A row of the `__manifest` table: one object of the catalog. */
 export interface Row {
   /** Names from the root down, joined with `$`. */
   readonly objectId: string;
-  /** `namespace` or `table`; rows of other kinds belong to other writers and are not changed. */
+  /** `namespace`, `table` or `view`; rows of other kinds belong to other writers and are not changed. */
   readonly objectType: string;
-  /** Directory of the table, relative to the base; undefined for namespaces. */
+  /** Directory of the table, relative to the base; undefined for other objects. */
   readonly location: string | undefined;
   /** Arbitrary entries that clients store with the object. */
   readonly properties: Readonly<Record<string, string>>;

@@ -19,7 +19,7 @@ export interface CatalogState extends CatalogView {
   /**
    * Returns the names of a namespace's direct children of a kind after a given name, in the order of their UTF-8 bytes.
    */
-  children(objectId: string, kind: "namespace" | "table", after: string, limit: number): string[];
+  children(objectId: string, kind: "namespace" | "table" | "view", after: string, limit: number): string[];
   /**
    * Returns the places of the rows with an id, which a deletion vector must list to remove the object. Normally there
    * is a single place, and more if a foreign writer has duplicated the id. Undefined if the row does not exist, or was

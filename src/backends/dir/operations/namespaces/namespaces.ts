@@ -15,7 +15,7 @@ import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import { ITEMS_PER_STEP, type Steps } from "../../../../runtime/pace.ts";
 import type { ChangeContext } from "../../batch/change-context.ts";
 import type { Draft } from "../../catalog/state/draft.ts";
-import { parentId, type Row } from "../../catalog/state/row.ts";
+import { parentId, type Row, VIEW_KIND } from "../../catalog/state/row.ts";
 import { checkProperties } from "../properties.ts";
 import { mutateAndRemove } from "../tables/drop.ts";
 import {
@@ -127,7 +127,7 @@ function* deleteBelow(draft: Draft, objectId: string, names: ReadonlySet<string>
 /** Whether listings from a namespace down lead to an object: it is of a known kind, and below namespaces with rows. */
 function isListed(draft: Draft, objectId: string, id: string): boolean {
   const type = draft.get(id)?.objectType;
-  if (type !== "table" && type !== "namespace") return false;
+  if (type !== "table" && type !== "namespace" && type !== VIEW_KIND) return false;
   for (let parent = parentId(id); parent !== objectId; parent = parentId(parent))
     if (draft.get(parent)?.objectType !== "namespace") return false;
   return true;
