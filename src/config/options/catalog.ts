@@ -15,7 +15,7 @@ export const CATALOG_OPTIONS = {
   backend: {
     flag: "backend",
     value: "NAME",
-    help: "Backend: dir (a directory of Lance tables), rest or grpc (an upstream catalog), glue, polaris, lakekeeper or unity (a foreign catalog without rows; the last three are not tried against the real service, docs/catalogs.md), the name of a backend of a plugin, or a package or ./file that exports a backend (docs/extending.md). --uri implies rest, and --address implies grpc.",
+    help: "Backend: dir (a directory of Lance tables), rest or grpc (an upstream catalog), glue, polaris, lakekeeper or unity (a foreign catalog, whose rows --rows here serves; the last three are not tried against the real service, docs/catalogs.md), the name of a backend of a plugin, or a package or ./file that exports a backend (docs/extending.md). --uri implies rest, and --address implies grpc.",
     fallback: "dir",
     parse: parseText,
     backends: BACKEND_KINDS,
