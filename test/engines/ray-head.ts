@@ -17,6 +17,8 @@ export interface RayHead {
   ask(path: string): Promise<string>;
   /** The process ids of everything that it runs. */
   processes(): Promise<readonly number[]>;
+  /** Kills everything that it runs, and starts another head at the same address. */
+  replace(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -40,55 +42,67 @@ export async function startRayHead(python: string): Promise<RayHead> {
   writeFileSync(tokenFile, TOKEN, { mode: 0o600 });
   const [port, dashboard, client, agent] = await Promise.all(Array.from({ length: 4 }, () => freePort()));
   const bin = dirname(python);
-  const flags = [
+  const flags = (files: string) => [
     ...["start", "--head", "--block", "--num-cpus", "2", "--node-ip-address", "127.0.0.1"],
     ...["--port", `${port}`, "--dashboard-port", `${dashboard}`, "--ray-client-server-port", `${client}`],
     ...["--dashboard-agent-listen-port", `${agent}`, "--include-dashboard", "true"],
-    ...["--dashboard-host", "127.0.0.1", "--temp-dir", join(directory, "r")],
+    ...["--dashboard-host", "127.0.0.1", "--temp-dir", join(directory, files)],
     // The other ports must not be among those of the workers.
     ...["--min-worker-port", "0", "--max-worker-port", "0"],
     ...["--object-store-memory", String(120 * 2 ** 20), "--disable-usage-stats"],
   ];
-  const child = spawn(join(bin, "ray"), flags, {
-    env: {
-      ...process.env,
-      PATH: `${bin}:${process.env["PATH"]}`,
-      RAY_AUTH_MODE: "token",
-      RAY_AUTH_TOKEN_PATH: tokenFile,
-      // Other work on the machine makes the start slow.
-      RAY_raylet_start_wait_time_s: "120",
-      // Workers of the default niceness get no turns on a machine with other work.
-      RAY_worker_niceness: "0",
-    },
-    stdio: "ignore",
-  });
+  const run = (files: string) =>
+    spawn(join(bin, "ray"), flags(files), {
+      env: {
+        ...process.env,
+        PATH: `${bin}:${process.env["PATH"]}`,
+        RAY_AUTH_MODE: "token",
+        RAY_AUTH_TOKEN_PATH: tokenFile,
+        // Other work on the machine makes the start slow.
+        RAY_raylet_start_wait_time_s: "120",
+        // Workers of the default niceness get no turns on a machine with other work.
+        RAY_worker_niceness: "0",
+      },
+      stdio: "ignore",
+    });
   const address = `http://127.0.0.1:${dashboard}`;
   const ask = async (path: string) => {
     const answer = await fetch(`${address}/api/${path}`, { headers: { authorization: `Bearer ${TOKEN}` } });
     return answer.text();
   };
+  const answers = () => until(async () => (await ask("version").catch(() => "")).includes("ray_version"));
+  let [child, count] = [run("0"), 1];
   const processes = () => processTree(child.pid as number);
+  const replace = async () => {
+    const all = await processes();
+    killAll(all);
+    await allEnded(all);
+    child = run(String(count++));
+    await answers();
+  };
   const close = async () => {
     const all = await processes();
     child.kill("SIGTERM");
-    const killing = setTimeout(() => {
-      for (const id of all) {
-        try {
-          process.kill(id, "SIGKILL");
-        } catch {
-          // It has ended.
-        }
-      }
-    }, 15_000);
+    const killing = setTimeout(() => killAll(all), 15_000);
     await allEnded(all);
     clearTimeout(killing);
     rmSync(directory, { recursive: true, force: true });
   };
   try {
-    await until(async () => (await ask("version").catch(() => "")).includes("ray_version"));
+    await answers();
   } catch (error) {
     await close();
     throw error;
   }
-  return { address, tokenFile, ask, processes, close };
+  return { address, tokenFile, ask, processes, replace, close };
+}
+
+function killAll(ids: readonly number[]): void {
+  for (const id of ids) {
+    try {
+      process.kill(id, "SIGKILL");
+    } catch {
+      // It has ended.
+    }
+  }
 }

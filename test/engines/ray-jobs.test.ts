@@ -1,20 +1,20 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
-import { readFile, writeFile } from "node:fs/promises";
+import { readdir, readFile, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { type GatewayProcess, startGateway } from "../clients/support/gateway.ts";
 import { BUCKET, startS3 } from "../clients/support/store-servers.ts";
 import { ROOT, runTool } from "../clients/support/tools.ts";
 import { freePort } from "../support/free-port.ts";
 import { MAIN, NODE } from "../support/node-command.ts";
-import { createRandom } from "../support/random.ts";
-import { seedOf } from "../support/seed.ts";
 import { until } from "../support/until.ts";
 import { type RayHead, rayInterpreter, startRayHead } from "./ray-head.ts";
+
+/** Whether each victim is killed at each moment, and each kind of index is built in each place. */
+const EVERYTHING = process.env["RAY_TESTS"] === "all";
 
 let python: string;
 let head: RayHead;
@@ -87,8 +87,9 @@ it("builds IVF_PQ and IVF_SQ for LanceDB's client with the answers of an embedde
   expect((await submissions()).map(({ status }) => status)).toEqual(["SUCCEEDED", "SUCCEEDED"]);
 }, 600_000);
 
-it("builds BTREE for the CLI, also if the driver is killed, and shows no secret", async () => {
-  const building = cli("index", "create", "on_ray", "id", "--type", "BTREE", "--name", "by_id");
+it("builds BTREE for the CLI over gRPC, also if the driver is killed, and shows no secret", async () => {
+  const create = ["index", "create", "on_ray", "id", "--type", "BTREE", "--name", "by_id"];
+  const building = runTool(node, [...flags, MAIN, ...create, "--address", gateway.address]);
   await Promise.race([until(async () => (await driver()) !== undefined), building]);
   process.kill((await driver()) as number, "SIGKILL");
   await building;
@@ -112,6 +113,24 @@ it("builds BTREE for the CLI, also if the driver is killed, and shows no secret"
     if (status === "SUCCEEDED") assert.match(logs[place] ?? "", /lance-gateway-driver-key sha256:/);
 }, 600_000);
 
+/** Whether the tables have managed versions. */
+const MANAGED = EVERYTHING ? ["true", "false"] : ["true"];
+
+type Columns = "vectors" | "scalars";
+
+async function compareKinds(place: Pick<GatewayProcess, "uri">, columns: Columns): Promise<void> {
+  for (const managed of MANAGED) {
+    const output = await sessionOn(place, "kinds.py", columns, managed);
+    process.stderr.write(`${columns}, managed versions ${managed}: ${output.trim().split("\n").at(-1)}\n`);
+  }
+}
+
+it.each<Columns>(EVERYTHING ? ["vectors", "scalars"] : ["vectors"])(
+  "builds each kind of index of %s with the answers of the gateway's own",
+  (columns) => compareKinds(gateway, columns),
+  900_000,
+);
+
 it("joins fragments for upkeep and for the CLI, and keeps rows and indices", async () => {
   const made = Number((await session("compaction.py", "make")).trim().split("\n").at(-1));
   const own = ["optimize", "left", "--engine", "ray", "--root", root];
@@ -132,66 +151,104 @@ it("works in a bucket with the credentials that the gateway hands out", async ()
   const bucket = await startGateway("--root", place, ...port, ...own, ...vending, ...cluster);
   try {
     await sessionOn(bucket, "compaction.py", "bucket");
+    if (EVERYTHING) {
+      await sessionOn(bucket, "session.py");
+      await compareKinds(bucket, "vectors");
+      await compareKinds(bucket, "scalars");
+    }
   } finally {
     await bucket.close();
     await server.close();
   }
-}, 600_000);
+}, 1_800_000);
 
-/** Number of times that each victim is killed. */
-const ROUNDS = Number(process.env["RAY_KILLS"] ?? 1);
+/** Moments of a compaction, as the processes of the cluster and the records of the gateway show them. */
+const MOMENTS = {
+  "when the driver starts": async () => (await driver()) !== undefined,
+  "while a worker rewrites fragments": async () => (await processOf("ray::_rewrite")) !== undefined,
+  "when the driver commits": async () => (await steps()).includes("committing"),
+} as const;
 
-/** Longest time from the start of a driver to a kill, in milliseconds: an undisturbed run is over by then. */
-const LATEST_KILL_MS = 8_000;
+type Moment = keyof typeof MOMENTS;
 
-const random = createRandom(seedOf("TEST_SEED"));
+/** Returns what drivers have reported about their progress. */
+async function steps(): Promise<readonly string[]> {
+  const directory = join(root, "data", ".jobs", "drivers");
+  const files = (await readdir(directory)).filter((name) => name.endsWith(".progress"));
+  const texts = await Promise.all(
+    files.map((name) => readFile(join(directory, name), "utf8").catch(() => "")),
+  );
+  return texts.map((text) => /"step":"(\w+)/.exec(text)?.[1] ?? "");
+}
 
-/** Kills a process at a moment of a compaction, and returns how long its driver had been running. */
-async function killDuring(table: string, kill: () => Promise<void>): Promise<void> {
+/** Kills a process at a moment of the compaction of a new table; if that is over before the moment, right after. */
+async function killDuring(table: string, moment: Moment, kill: () => Promise<void>): Promise<void> {
   await session("compaction.py", "table", table);
-  await until(async () => (await driver()) !== undefined);
-  const after = random.below(LATEST_KILL_MS);
-  await sleep(after);
-  process.stderr.write(`${table}: killed ${after} ms after the start of the driver\n`);
+  let hasBegun = false;
+  await until(async () => {
+    if (await MOMENTS[moment]()) return true;
+    const runs = (await driver()) !== undefined;
+    const isOver = hasBegun && !runs;
+    if (isOver) process.stderr.write(`${table}: over before the moment "${moment}"\n`);
+    hasBegun ||= runs;
+    return isOver;
+  });
   await kill();
 }
 
-const killProcess = async (start: string) => {
-  const id = await processOf(start);
-  if (id !== undefined) process.kill(id, "SIGKILL");
-};
+const kill = (id: number | undefined) => void (id !== undefined && process.kill(id, "SIGKILL"));
 
-it.each(["worker", "driver"] as const)(
-  "ends compactions with all rows and indices after the death of a %s",
-  async (victim) => {
-    for (let round = 0; round < ROUNDS; round++) {
-      const table = `${victim}_${round}`;
-      await killDuring(table, () =>
-        killProcess(victim === "worker" ? "ray::" : "python\0-m\0lance_gateway_ray\0"),
-      );
-      await session("compaction.py", "await", table);
-    }
+/** Victims, and what is killed of each; the moment of the short run. */
+const VICTIMS: readonly (readonly [victim: string, moment: Moment, kill: () => Promise<void>])[] = [
+  [
+    "worker",
+    "while a worker rewrites fragments",
+    async () => kill((await processOf("ray::_rewrite")) ?? (await processOf("ray::"))),
+  ],
+  ["driver", "when the driver commits", async () => kill(await driver())],
+  [
+    "gateway",
+    "when the driver commits",
+    async () => {
+      const gone = once(gateway.process, "exit");
+      gateway.process.kill("SIGKILL");
+      await gone;
+      gateway = await startGateway(...options);
+    },
+  ],
+  ["head", "while a worker rewrites fragments", () => head.replace()],
+];
+
+const KILLS = VICTIMS.flatMap(([victim, usual, killIt]) =>
+  Object.keys(MOMENTS)
+    .filter((moment) => EVERYTHING || moment === usual)
+    .map((moment) => ({ victim, moment: moment as Moment, killIt })),
+);
+
+const killed: string[] = [];
+
+it.each(KILLS)(
+  "ends a compaction with all rows and indices if a $victim dies $moment",
+  async ({ victim, moment, killIt }) => {
+    const table = `${victim}_${killed.length}`;
+    killed.push(table);
+    await killDuring(table, moment, killIt);
+    await session("compaction.py", "await", table);
   },
   600_000,
 );
 
-async function restartGateway(): Promise<void> {
-  const gone = once(gateway.process, "exit");
-  gateway.process.kill("SIGKILL");
-  await gone;
-  gateway = await startGateway(...options);
-}
-
-it("builds each kind of index with the answers of the gateway's own, while another gateway takes a compaction over", async () => {
-  for (let round = 0; round < ROUNDS; round++) await killDuring(`gateway_${round}`, restartGateway);
-  const output = await session("kinds.py");
-  process.stderr.write(`${output.trim().split("\n").at(-1)}\n`);
-  for (let round = 0; round < ROUNDS; round++) await session("compaction.py", "await", `gateway_${round}`);
-}, 600_000);
-
-it("keeps all rows when the head dies", async () => {
-  await killDuring("head", async () => {
-    for (const id of await head.processes()) process.kill(id, "SIGKILL");
-  });
-  await session("compaction.py", "rows", "head");
+it("leaves files that gc removes, and no table misses any", async () => {
+  await gateway.close();
+  const own = ["gc", "--root", root, "--older-than", "0s", "--exclusive", "--json"];
+  const collect = async (...args: readonly string[]) => {
+    const { leftovers } = JSON.parse(await runTool(node, [...flags, MAIN, ...own, ...args]));
+    return (leftovers as { kind: string; action: string }[]).filter(({ kind }) => kind === "table file");
+  };
+  const removed = await collect("--delete", "--yes");
+  process.stderr.write(`gc removed ${removed.length} files of tables\n`);
+  expect(removed.filter(({ action }) => action !== "removed")).toEqual([]);
+  expect(await collect()).toEqual([]);
+  gateway = await startGateway("--root", root, "--port", "0");
+  await session("compaction.py", "rows", ...killed);
 }, 600_000);

@@ -1,7 +1,7 @@
 """Has upkeep join fragments on Ray. Arguments: the address of a gateway, and what to do:
 
 `make` two tables, of which upkeep joins one; `check` the other, after a command has joined its fragments; make a `table` whose fragments upkeep joins, and
-`await` that; look at the `rows` of a table; join and index one in a `bucket`."""
+`await` that; look at the `rows` of tables; join and index one in a `bucket`."""
 
 import json
 import sys
@@ -76,7 +76,8 @@ elif sys.argv[2] == "bucket":
     check("joined")
     build_on_ray("joined")
 elif sys.argv[2] == "rows":
-    check_rows(sys.argv[3])
+    for name in sys.argv[3:]:
+        check_rows(name)
 elif sys.argv[2] == "await":
     until(lambda: is_joined(sys.argv[3]))
     check(sys.argv[3])

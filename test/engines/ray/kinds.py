@@ -1,13 +1,15 @@
-"""Builds an index of each kind on Ray and in the gateway, and compares the answers. Argument: the address of a gateway."""
+"""Builds an index of each kind on Ray and in the gateway, and compares the answers. Arguments: the address of a gateway,
+`vectors` or `scalars`, and whether the table that is indexed on Ray has managed versions."""
 
 import json
+import sys
 
 import lancedb
 import numpy as np
 import pyarrow as pa
-from support import call, insert, jobs, uri
+from support import call, insert, uri
 
-ROWS, WIDTH, QUERIES, NEIGHBORS = 2_000, 16, 40, 10
+ROWS, WIDTH, QUERIES, NEIGHBORS = 2_000, 16, 60, 10
 VECTORS = ["IVF_FLAT", "IVF_RQ", "IVF_HNSW_FLAT", "IVF_HNSW_PQ", "IVF_HNSW_SQ"]
 ONLY_ON_RAY = {"IVF_HNSW_FLAT"}
 SCALARS = {
@@ -43,19 +45,22 @@ def make(name, engine, managed):
 
 
 def build(name, kind, column):
-    request = {"column": column, "index_type": kind, "name": "i"}
+    request = {"column": column, "index_type": kind, "name": f"by_{column}"}
     if column == "vector":
         request["num_partitions"] = 4
+    if kind == "IVF_HNSW_PQ":
+        request["num_sub_vectors"] = 4
     call(f"table/{name}/create_index", {**request, "replace": True})
-    stats = call(f"table/{name}/index/i/stats")
+    stats = call(f"table/{name}/index/by_{column}/stats")
     assert (stats["index_type"], stats["num_indexed_rows"], stats["num_unindexed_rows"]) == (kind, ROWS, 0), stats
 
 
 def recall(table):
-    # The codes of IVF_RQ have a single bit, so that a search without exact distances in the end finds a third of the rows.
+    # Each build draws its centroids and rotations. Where the codes alone decide, two builds of the same engine differ by more than the bound: the
+    # single bit of IVF_RQ finds 0.28 of the rows with a deviation of 0.02. Exact distances of many candidates leave a tenth of that.
     hits = 0
     for query, right in zip(queries, truth):
-        found = table.search(query).nprobes(4).refine_factor(10).limit(NEIGHBORS).select(["id"]).to_list()
+        found = table.search(query).nprobes(4).refine_factor(40).limit(NEIGHBORS).select(["id"]).to_list()
         hits += len({row["id"] for row in found} & right)
     return hits / (QUERIES * NEIGHBORS)
 
@@ -69,29 +74,36 @@ def texts(table, words):
     return sorted(row["id"] for row in found)
 
 
-here, on_ray = make("kinds_here", "embedded", "false"), make("kinds_ray", "ray", "true")
+def compare_vectors():
+    figures = {}
+    for kind in VECTORS:
+        build(ON_RAY, kind, "vector")
+        figures[kind] = [recall(on_ray)]
+        if kind not in ONLY_ON_RAY:
+            build(HERE, kind, "vector")
+            figures[kind].append(recall(here))
+            assert figures[kind][0] >= figures[kind][1] - 0.02, figures
+    assert figures["IVF_HNSW_FLAT"][0] >= 0.9, figures
+    return figures
+
+
+def compare_scalars():
+    for kind, (column, condition) in SCALARS.items():
+        expected = matching(here, condition)
+        assert expected, condition
+        for name, table in ((ON_RAY, on_ray), (HERE, here)):
+            build(name, kind, column)
+            assert matching(table, condition) == expected, (name, kind)
+    for name in (ON_RAY, HERE):
+        build(name, "FTS", "text")
+    for words in ("234", "word 77", "nothing"):
+        assert texts(on_ray, words) == texts(here, words), words
+    assert len(texts(on_ray, "234")) == 3, texts(on_ray, "234")
+
+
+columns, managed = sys.argv[2:]
+HERE, ON_RAY = f"{columns}_here_{managed}", f"{columns}_ray_{managed}"
+here, on_ray = make(HERE, "embedded", "false"), make(ON_RAY, "ray", managed)
 distances = ((queries[:, None, :] - vectors[None, :, :]) ** 2).sum(axis=2)
 truth = [set(map(int, np.argsort(each)[:NEIGHBORS])) for each in distances]
-figures = {}
-for kind in VECTORS:
-    build("kinds_ray", kind, "vector")
-    figures[kind] = [recall(on_ray)]
-    if kind not in ONLY_ON_RAY:
-        build("kinds_here", kind, "vector")
-        figures[kind].append(recall(here))
-        assert figures[kind][0] >= figures[kind][1] - 0.02, figures
-assert figures["IVF_HNSW_FLAT"][0] >= 0.9, figures
-for name in ("kinds_ray", "kinds_here"):
-    call(f"table/{name}/index/i/drop")
-for kind, (column, condition) in SCALARS.items():
-    expected = matching(here, condition)
-    assert expected, condition
-    for name, table in (("kinds_ray", on_ray), ("kinds_here", here)):
-        build(name, kind, column)
-        assert matching(table, condition) == expected, (name, kind)
-for name in ("kinds_ray", "kinds_here"):
-    build(name, "FTS", "text")
-for words in ("234", "word 77", "nothing"):
-    assert texts(on_ray, words) == texts(here, words), words
-assert len(texts(on_ray, "234")) == 3, texts(on_ray, "234")
-print(json.dumps({"recall": figures, "jobs": len(jobs())}))
+print(json.dumps(compare_vectors() if columns == "vectors" else compare_scalars()))

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
 import { cp } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type TestContext, test } from "vitest";
@@ -119,10 +120,12 @@ async function append(root: string): Promise<void> {
 const IDS = [0, 1, 2, 3, 4, 5];
 
 test("upkeep has a cluster join fragments, and publishes the versions of its driver", async (t) => {
+  const notes: boolean[] = [];
   const { ids, fragments } = await openOnCluster(
     t,
     async (driver, root) => {
       assert.equal((await driver.task()).kind, "compact_table");
+      notes.push(existsSync(`${root}/data/.upkeep/t.lance/optimized`));
       await changeAside(t, driver, root, compact);
       await driver.finish({ result: { fragments_removed: 6, fragments_added: 1 } });
     },
@@ -130,6 +133,7 @@ test("upkeep has a cluster join fragments, and publishes the versions of its dri
   );
   await until(async () => (await fragments()) === 1n);
   assert.deepEqual(await ids(), IDS);
+  assert.deepEqual(notes, [true], "a gateway that takes the job over goes on with the upkeep at once");
 }, 60_000);
 
 test("a command leaves a compaction to a gateway, whose driver commits nothing else", async (t) => {

@@ -204,6 +204,8 @@ async function handOver(
   table: FoundTable,
 ): Promise<Tended> {
   const started = performance.now();
+  // The job may outlive this process; the next one sees by the note that its commit is not a client's.
+  await leases.noteOptimized(table.location, true);
   const joined = await compactOnCluster(context, { id: active.id, location: table.location });
   const milliseconds = performance.now() - started;
   if (joined.fragmentsRemoved > 0) await leases.noteOptimized(table.location, true);
