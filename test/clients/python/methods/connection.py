@@ -33,18 +33,22 @@ def list_materialized_views(c):
 
 def create_view(c):
     view = yield c.db.create_view("view", "SELECT * FROM t")
-    return [view.name, view.query, view.schema]
+    yield c.db.drop_view("view")
+    return [view.name, view.query]
 
 
 def describe_view(c):
     yield c.db.create_view("view", "SELECT id FROM t")
     view = yield c.db.describe_view("view")
-    return [view.name, view.query, view.schema]
+    yield c.db.drop_view("view")
+    return [view.name, view.query]
 
 
 def list_views(c):
     yield c.db.create_view("view", "SELECT id FROM t")
-    return names((yield c.db.list_views()))
+    views = names((yield c.db.list_views()))
+    yield c.db.drop_view("view")
+    return views
 
 
 def drop_view(c):
