@@ -163,16 +163,17 @@ interface JobCardProps {
   readonly onCancel: (() => void) | undefined;
 }
 
-function JobCard({ job: { kind, state, since, isEnded, progress }, onCancel }: JobCardProps) {
+function JobCard({ job, onCancel }: JobCardProps) {
+  const { kind, state, since, until = Date.now(), isEnded, progress } = job;
   const { step, done = 0, total = 0 } = progress ?? {};
   return (
     <li>
       <strong>{kind}</strong>
       <span class="badge">{state}</span>
       <span class="muted">
-        {isEnded
-          ? `began ${formatTime(since)}`
-          : `for ${formatSeconds(Math.max(0, Date.now() - since) / 1000)}`}
+        {isEnded && `began ${formatTime(since)}`}
+        {(!isEnded || job.until !== undefined) &&
+          ` ${isEnded ? "and took" : "for"} ${formatSeconds(Math.max(0, until - since) / 1000)}`}
       </span>
       {!isEnded && (
         <progress aria-label={`${kind} is in progress`} {...(total > 0 && { max: total, value: done })} />

@@ -8,6 +8,7 @@ test("the jobs of a table come from all pages, the newest first", async () => {
     ...{ job_id, table, state },
     job_type: "backfill_column",
     created_at_millis: 0,
+    ...(state === "DONE" && { ended_at_millis: 1500 }),
   });
   const pages: Record<string, object> = {
     "": { jobs: [job("1", "a$t", "DONE"), job("2", "other", "DONE")], page_token: "2" },
@@ -20,9 +21,9 @@ test("the jobs of a table come from all pages, the newest first", async () => {
     return Response.json(pages[page_token]);
   };
   const jobs = await listJobs({ fetch }, ["a", "t"], signal);
-  expect(jobs.map(({ id, kind, state, isEnded, progress }) => [id, kind, state, isEnded, progress])).toEqual([
-    ["3", "backfill column", "in progress", false, progress],
-    ["1", "backfill column", "done", true, undefined],
+  expect(jobs.map(({ id, kind, state, until, progress }) => [id, kind, state, until, progress])).toEqual([
+    ["3", "backfill column", "in progress", undefined, progress],
+    ["1", "backfill column", "done", 1500, undefined],
   ]);
 });
 

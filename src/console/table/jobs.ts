@@ -9,6 +9,8 @@ export interface Job {
   readonly isEnded: boolean;
   /** Time of its start, in milliseconds since 1970. */
   readonly since: number;
+  /** Time of its end. Default: it goes on, or the catalog does not tell. */
+  readonly until?: number | undefined;
   /** How far it is. Default: its engine does not tell. */
   readonly progress?: JobProgress | undefined;
 }
@@ -30,6 +32,7 @@ interface JobPage {
     readonly job_type: string;
     readonly state: string;
     readonly created_at_millis: number;
+    readonly ended_at_millis?: number;
   }[];
   readonly page_token?: string;
 }
@@ -70,12 +73,13 @@ export async function listJobs(
     token = page.page_token;
   } while (token);
   return Promise.all(
-    found.toReversed().map(async ({ job_id, job_type, state, created_at_millis }) => ({
+    found.toReversed().map(async ({ job_id, job_type, state, created_at_millis, ended_at_millis }) => ({
       id: job_id,
       kind: job_type.replaceAll("_", " "),
       state: WORDS[state] ?? state.toLowerCase(),
       isEnded: state !== "IN_PROGRESS",
       since: created_at_millis,
+      until: ended_at_millis,
       progress: state === "IN_PROGRESS" ? await progressOf(connection, job_id, signal) : undefined,
     })),
   );

@@ -146,6 +146,7 @@ export const COMMENTS: Readonly<Record<string, string>> = {
   "lance.gateway.v1.JobSummary.job_type": "The kind of work, for example `backfill_column`.",
   "lance.gateway.v1.JobSummary.state": "How far it is: IN_PROGRESS, DONE, FAILED or CANCELLED.",
   "lance.gateway.v1.JobSummary.created_at_millis": "When it was created, in milliseconds since 1970.",
+  "lance.gateway.v1.JobSummary.ended_at_millis": "When it ended, in milliseconds since 1970; absent while it is IN_PROGRESS.",
   "lance.gateway.v1.DescribeJobRequest": "The parameters of DescribeJob.",
   "lance.gateway.v1.DescribeJobRequest.identity": "The credentials, where no header has them.",
   "lance.gateway.v1.DescribeJobRequest.context": "Further facts about the call.",

@@ -53,16 +53,17 @@ export const jobsLs = catalogCommand({
       .filter((job) => path === "" || job.table === table)
       .toReversed()
       .slice(0, limit === 0 ? undefined : limit);
-    const facts = wanted.map(({ jobId, table: of, jobType, state, createdAtMillis }) => ({
+    const facts = wanted.map(({ jobId, table: of, jobType, state, createdAtMillis, endedAtMillis }) => ({
       ...{ job: jobId, table: of, type: jobType, state },
       created: isoTime(Number(createdAtMillis)),
+      ...(endedAtMillis !== undefined && { ended: isoTime(Number(endedAtMillis)) }),
     }));
     await answer(facts, () =>
       textTable([
-        ["JOB", "TABLE", "TYPE", "STATE", "CREATED"],
-        ...facts.map(({ job, table: of, type, state, created }) => [
+        ["JOB", "TABLE", "TYPE", "STATE", "CREATED", "ENDED"],
+        ...facts.map(({ job, table: of, type, state, created, ended }) => [
           ...[job, of, type, stateText(state)],
-          timeText(created),
+          ...[timeText(created), ended === undefined ? "" : timeText(ended)],
         ]),
       ]),
     );

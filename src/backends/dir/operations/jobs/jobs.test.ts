@@ -26,8 +26,12 @@ test("a job belongs to its table under the present name, and not to a later tabl
   const jobs = createJobStore(createLocalStore(), `${root.slice(1)}/data/${JOBS_DIRECTORY}`);
   await jobs.finish({ ...facts, id, table: ["t"], spec: { location: "t.lance" } });
   const tables = async () => {
-    const list = backend.extensions?.listJobs?.(create(ListJobsRequestSchema), {} as Call);
-    return [(await list)?.jobs.map(({ table }) => table), await backend.tableOfJob?.(id)];
+    const list = await backend.extensions?.listJobs?.(create(ListJobsRequestSchema), {} as Call);
+    assert.deepEqual(
+      list?.jobs.map(({ endedAtMillis }) => endedAtMillis),
+      [2n],
+    );
+    return [list?.jobs.map(({ table }) => table), await backend.tableOfJob?.(id)];
   };
   assert.deepEqual(await tables(), [["t"], ["t"]]);
   await client.call("createNamespace", "n");

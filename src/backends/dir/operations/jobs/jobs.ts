@@ -85,6 +85,7 @@ export function createJobExtensions(
             jobType: job.kind,
             state: STATES[job.state],
             createdAtMillis: BigInt(job.createdAt),
+            ...(job.finishedAt !== undefined && { endedAtMillis: BigInt(job.finishedAt) }),
           }),
         ),
       });
