@@ -118,7 +118,7 @@ describe("clients of LanceDB 0.41, over a directory", () => {
   it("receive the reason for each service that is missing", async () => {
     for (const [path, words] of [
       ["function/f/create", /functions are Python/],
-      ["view/v/create", /no SQL over views/],
+      ["view/v/rename", /nothing else/],
       ["secret/s/create", /secrets are not supported: they belong to functions/],
       ["jobs/pause", /could pause/],
     ] as const) {

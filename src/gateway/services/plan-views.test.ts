@@ -171,6 +171,8 @@ describe("views", () => {
     await expect(sql("CREATE VIEW nowhere.v AS SELECT 1")).rejects.toThrow(/Namespace not found: nowhere/);
     await using ns = await connect("connect", { uri, "header.x-api-key": keys.owner });
     await expect(ns.createNamespace({ id: ["taken"] })).rejects.toThrow(/already exists/);
+    const properties = { "lance_gateway.sql_view.query": "FROM team.salaries" };
+    await expect(ns.createNamespace({ id: ["forged"], properties })).rejects.toThrow(/only CreateView does/);
     await ns.createTable({ id: ["free"] }, [{ id: 1 }]);
     await expect(ns.renameTable({ id: ["free"], newTableName: "taken" })).rejects.toThrow(/already exists/);
     const names = (await ns.listTables({ id: [] })).tables;

@@ -7,11 +7,13 @@ import { createEngine } from "../../engine/engine.ts";
 import { createLocalStore } from "../../format/local/local-store.ts";
 import { readVersion } from "../../format/versions/version-files.ts";
 import { createCatalog } from "../catalog.ts";
-import type { Row } from "../state/row.ts";
+import { type Row, VIEW_KIND, VIEW_PROPERTY } from "../state/row.ts";
 import type { CatalogState } from "../state/state.ts";
 import { createManifestTable } from "./manifest-table.ts";
-import { readDelta, readState } from "./reader.ts";
+import { readDelta, readIds, readState } from "./reader.ts";
 import { encodeRows } from "./row-codec.ts";
+
+const VIEW = { [VIEW_PROPERTY]: "FROM t0", other: "é" };
 
 /** Returns everything that a state contains. */
 function contentOf(state: CatalogState): string {
@@ -45,6 +47,7 @@ test("derives the rows of a version from the one before and the changes of any w
     () => foreign((native) => native.delete("object_id IN ('t9', 't10', 't150')")),
     () => foreign((native) => native.add(encodeRows([table("foreign")]), "append")),
     () => put([table("newer"), table("t11", { a: "b" })]),
+    () => put([{ objectId: "v", objectType: VIEW_KIND, location: undefined, properties: VIEW }]),
     () => foreign((native) => native.optimize(0)),
     () => catalog.mutate((draft) => draft.delete("foreign")),
   ];
@@ -76,5 +79,9 @@ test("derives the rows of a version from the one before and the changes of any w
     earlier.close();
   }
   assert.ok(deltas > versions.length, `${deltas} pairs were read by what changed`);
-  assert.equal(contentOf(await catalog.read()), contentOf(await readState(lease.table)));
+  const newest = await readState(lease.table);
+  assert.equal(contentOf(await catalog.read()), contentOf(newest));
+  assert.deepEqual(newest.children("", VIEW_KIND, "", 9), ["v"]);
+  // Pylance refuses changes of a catalog with a row of another type.
+  assert.deepEqual(await readIds(lease.table, "object_type NOT IN ('namespace', 'table')"), []);
 });

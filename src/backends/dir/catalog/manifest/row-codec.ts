@@ -14,8 +14,8 @@ import {
   type Vector,
 } from "apache-arrow";
 import { plainLocation } from "../state/plain-location.ts";
-import type { Row } from "../state/row.ts";
-import { type RowBatch, type TextColumn, textColumn } from "../state/rows/row-batch.ts";
+import { type Row, VIEW_KIND, VIEW_PROPERTY } from "../state/row.ts";
+import { parseProperties, type RowBatch, type TextColumn, textColumn } from "../state/rows/row-batch.ts";
 import { COLUMNS, type StoredRow, toStored } from "../state/rows/stored-row.ts";
 
 /** Key that makes concurrent inserts of an object conflict. */
@@ -69,12 +69,13 @@ function encode(rows: readonly StoredRow[], schema: Schema): Buffer {
 export function decodeBatch(ipcFile: Uint8Array): RowBatch {
   const table = tableFromIPC(ipcFile);
   const text = (name: string) => toTextColumn(table.getChild(name), table.numRows);
+  const metadata = text("metadata");
   return {
     length: table.numRows,
     objectId: text("object_id"),
-    objectType: text("object_type"),
+    objectType: withViews(text("object_type"), metadata, table.numRows),
     location: inPlainSpelling(text("location"), table.numRows),
-    metadata: text("metadata"),
+    metadata,
     addresses: decodeAddresses(table),
   };
 }
@@ -98,13 +99,32 @@ function decodeAddresses(table: Table): Uint32Array {
 
 const SLASH = 0x2f;
 
-/** Returns locations as {@link plainLocation} does; nearly all are names without a slash. */
-function inPlainSpelling(column: TextColumn, length: number): TextColumn {
-  const { bytes, offsets, isNull } = column;
-  if (!bytes.subarray(offsets[0], offsets[length]).includes(SLASH)) return column;
-  const texts = Array.from({ length }, (_, i) =>
+/** Returns the kinds of rows, of which namespaces with the query of a view are views. */
+function withViews(kinds: TextColumn, metadata: TextColumn, length: number): TextColumn {
+  const { bytes, offsets } = metadata;
+  const all = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  if (!all.subarray(offsets[0], offsets[length]).includes(VIEW_PROPERTY)) return kinds;
+  const properties = textsOf(metadata, length);
+  return textColumn(
+    textsOf(kinds, length).map((kind, i) =>
+      kind === "namespace" && Object.hasOwn(parseProperties(properties[i] ?? "{}"), VIEW_PROPERTY)
+        ? VIEW_KIND
+        : kind,
+    ),
+  );
+}
+
+function textsOf({ bytes, offsets, isNull }: TextColumn, length: number): (string | undefined)[] {
+  return Array.from({ length }, (_, i) =>
     isNull(i) ? undefined : Buffer.from(bytes.subarray(offsets[i], offsets[i + 1])).toString(),
   );
+}
+
+/** Returns locations as {@link plainLocation} does; nearly all are names without a slash. */
+function inPlainSpelling(column: TextColumn, length: number): TextColumn {
+  const { bytes, offsets } = column;
+  if (!bytes.subarray(offsets[0], offsets[length]).includes(SLASH)) return column;
+  const texts = textsOf(column, length);
   return texts.every((text) => text === undefined || plainLocation(text) === text)
     ? column
     : textColumn(texts.map((text) => text && plainLocation(text)));

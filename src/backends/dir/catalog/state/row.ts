@@ -1,11 +1,17 @@
-/** Kind of the rows of views. To other programs these are rows of an unknown kind, whose names are taken. */
-export const VIEW_KIND = "view";
+/** Kind of the rows of views, which are stored as namespaces with {@link VIEW_PROPERTY}. */
+export const VIEW_KIND = "lance_gateway.sql_view";
+
+/** Beginning of the names of a view's properties. */
+export const VIEW_PROPERTIES = `${VIEW_KIND}.`;
+
+/** Property with the query of a view: a namespace that has it is a view. */
+export const VIEW_PROPERTY = `${VIEW_PROPERTIES}query`;
 
 /** A row of the `__manifest` table: one object of the catalog. */
 export interface Row {
   /** Names from the root down, joined with `$`. */
   readonly objectId: string;
-  /** `namespace`, `table` or `view`; rows of other kinds belong to other writers and are not changed. */
+  /** `namespace`, `table` or {@link VIEW_KIND}; rows of other kinds belong to other writers and are not changed. */
   readonly objectType: string;
   /** Directory of the table, relative to the base; undefined for other objects. */
   readonly location: string | undefined;

@@ -1,7 +1,7 @@
 import { atOnce, ITEMS_PER_STEP, type Steps } from "../../../../runtime/pace.ts";
 import { descendantsOf } from "./descendants.ts";
 import { createMemory, type Memory } from "./memory.ts";
-import type { Row } from "./row.ts";
+import type { Row, VIEW_KIND } from "./row.ts";
 import { createIndexedRows, type IndexedRows, type SharedRows } from "./rows/indexed-rows.ts";
 import { type Delta, NO_FRAGMENT, parseProperties, type RowBatch, toBatch } from "./rows/row-batch.ts";
 import { compareKeys, isChild } from "./rows/row-key.ts";
@@ -19,7 +19,12 @@ export interface CatalogState extends CatalogView {
   /**
    * Returns the names of a namespace's direct children of a kind after a given name, in the order of their UTF-8 bytes.
    */
-  children(objectId: string, kind: "namespace" | "table" | "view", after: string, limit: number): string[];
+  children(
+    objectId: string,
+    kind: "namespace" | "table" | typeof VIEW_KIND,
+    after: string,
+    limit: number,
+  ): string[];
   /**
    * Returns the places of the rows with an id, which a deletion vector must list to remove the object. Normally there
    * is a single place, and more if a foreign writer has duplicated the id. Undefined if the row does not exist, or was

@@ -6,6 +6,7 @@ import {
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { Identifier } from "../../../../namespace/identifier.ts";
 import type { Catalog } from "../../catalog/catalog.ts";
+import { VIEW_PROPERTIES } from "../../catalog/state/row.ts";
 import type { CatalogView } from "../../catalog/state/view.ts";
 
 type Context = Readonly<Record<string, string>>;
@@ -30,8 +31,15 @@ export function wantsDatabase(context: Context, id: Identifier): boolean {
   return id.length === 1 && concernsDatabases(context);
 }
 
-/** Returns the properties of a new namespace, which make a database of it if the request wants one. */
+/**
+ * Returns the properties of a new namespace, which make a database of it if the request wants one.
+ *
+ * @throws LanceError InvalidInput for properties that make a view of it: only the creation of a view needs the rights to its tables
+ */
 export function newProperties(context: Context, id: Identifier, properties: Context): Context {
+  const name = Object.keys(properties).find((key) => key.startsWith(VIEW_PROPERTIES));
+  if (name !== undefined)
+    throw new LanceError("InvalidInput", `the property ${name} defines a view, which only CreateView does`);
   return wantsDatabase(context, id) ? { ...properties, [DATABASE_PROPERTY]: "true" } : properties;
 }
 

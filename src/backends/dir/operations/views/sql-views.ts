@@ -12,7 +12,7 @@ import { type Identifier, joinIdentifier } from "../../../../namespace/identifie
 import type { ViewOperations } from "../../../../namespace/lance-namespace.ts";
 import { inSlices } from "../../../../runtime/pace.ts";
 import type { Draft } from "../../catalog/state/draft.ts";
-import { type Row, VIEW_KIND } from "../../catalog/state/row.ts";
+import { type Row, VIEW_KIND, VIEW_PROPERTIES, VIEW_PROPERTY } from "../../catalog/state/row.ts";
 import type { CatalogDataContext, PageContext } from "../context.ts";
 import { decodeToken, encodeToken, pageSize } from "../paging.ts";
 import { checkProperties } from "../properties.ts";
@@ -26,10 +26,8 @@ import {
 } from "../tables/naming/object-names.ts";
 import { isUnlistedTable } from "../tables/naming/unlisted-table.ts";
 
-const PREFIX = "lance_gateway.view.";
-const QUERY = `${PREFIX}query`;
-const NAMESPACE = `${PREFIX}namespace`;
-const SCHEMA = `${PREFIX}schema`;
+const NAMESPACE = `${VIEW_PROPERTIES}namespace`;
+const SCHEMA = `${VIEW_PROPERTIES}schema`;
 
 /** A view as the catalog has it. */
 interface StoredView {
@@ -76,19 +74,22 @@ export function createSqlViewOperations(context: CatalogDataContext & PageContex
       const state = await catalog.read();
       if (!isNamespace(state, id)) throw namespaceNotFound(id);
       const count = pageSize(context, limit);
-      const after = decodeToken(VIEW_KIND, pageToken) ?? "";
+      const after = decodeToken("view", pageToken) ?? "";
       const views = state.children(objectIdOf(id), VIEW_KIND, after, count + 1);
       const last = views[count - 1];
       const more = views.length > count && last !== undefined;
       return create(ListViewsResponseSchema, {
         views: views.slice(0, count),
-        ...(more && { pageToken: encodeToken(VIEW_KIND, last) }),
+        ...(more && { pageToken: encodeToken("view", last) }),
       });
     },
     async dropView(_request, { id }) {
       await catalog.mutate((draft: Draft) => {
         const row = draft.get(objectIdOf(id));
         if (row?.objectType !== VIEW_KIND) throw viewNotFound(id);
+        // To other programs a view is a namespace.
+        if (draft.hasChildren(row.objectId))
+          throw new LanceError("NamespaceNotEmpty", "another program has made objects below the view");
         draft.delete(row.objectId);
       });
       return create(DropViewResponseSchema);
@@ -98,7 +99,7 @@ export function createSqlViewOperations(context: CatalogDataContext & PageContex
 
 function toProperties({ query, namespace, schema }: StoredView): Record<string, string> {
   return {
-    [QUERY]: query,
+    [VIEW_PROPERTY]: query,
     [NAMESPACE]: JSON.stringify(namespace),
     [SCHEMA]: Buffer.from(schema).toString("base64"),
   };
@@ -107,7 +108,7 @@ function toProperties({ query, namespace, schema }: StoredView): Record<string, 
 /** @throws LanceError TableNotFound for another object or none; Internal for a row that another program has written */
 function readView(row: Row | undefined, id: Identifier): StoredView {
   if (row?.objectType !== VIEW_KIND) throw viewNotFound(id);
-  const { [QUERY]: query, [NAMESPACE]: namespace, [SCHEMA]: schema } = row.properties;
+  const { [VIEW_PROPERTY]: query, [NAMESPACE]: namespace, [SCHEMA]: schema } = row.properties;
   try {
     const names: unknown = JSON.parse(namespace ?? "");
     if (query !== undefined && schema !== undefined && isNames(names))

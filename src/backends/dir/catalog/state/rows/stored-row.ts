@@ -1,4 +1,4 @@
-import type { Row } from "../row.ts";
+import { type Row, VIEW_KIND } from "../row.ts";
 import { propertiesText } from "./row-batch.ts";
 
 /** Address of a row in the manifest's dataset: a fragment, and the place among the fragment's physical rows. */
@@ -22,7 +22,8 @@ export type StoredRow = Omit<PlacedRow, keyof RowAddress>;
 /** Columns of rows, in the order of the public schema. */
 export const COLUMNS = {
   object_id: (row: StoredRow) => row.objectId,
-  object_type: (row: StoredRow) => row.objectType,
+  // Pylance refuses all changes of a catalog that has rows of another kind than these two.
+  object_type: (row: StoredRow) => (row.objectType === VIEW_KIND ? "namespace" : row.objectType),
   location: (row: StoredRow) => row.location,
   metadata: (row: StoredRow) => row.metadata,
 } as const;
