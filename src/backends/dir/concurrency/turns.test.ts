@@ -62,3 +62,24 @@ test("a caller that takes all turns that it may leaves the others to other calle
   await Promise.all(held);
   assert.deepEqual(began.slice(5), ["a3", "a4"]);
 });
+
+test("work that leaves its turn lets another one begin, and passes the turn on once", async () => {
+  const turns = createTurns(1);
+  const { promise: ended, resolve: end } = Promise.withResolvers<void>();
+  const leaving = turns.run((leave) => {
+    leave();
+    return ended;
+  }, always);
+  const { promise: held, resolve: release } = Promise.withResolvers<void>();
+  const next = turns.run(() => held, always);
+  end();
+  await leaving;
+  let began = false;
+  const last = turns.run(async () => {
+    began = true;
+  }, always);
+  await Promise.resolve();
+  assert.equal(began, false);
+  release();
+  await Promise.all([next, last]);
+});

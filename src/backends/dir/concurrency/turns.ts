@@ -6,11 +6,16 @@ export interface Turns {
   /**
    * Runs work when it is its turn.
    *
+   * @param work may give its turn to others before it ends, by the function that it gets
    * @param isWanted called at that moment; if it returns false, the work is skipped and the result is undefined
    * @param caller callers take turns, whatever each of them has waiting, and the work of each runs in order of arrival.
    *   Default: that without a caller
    */
-  run<T>(work: () => Promise<T>, isWanted: () => boolean, caller?: string): Promise<T | undefined>;
+  run<T>(
+    work: (leave: () => void) => Promise<T>,
+    isWanted: () => boolean,
+    caller?: string,
+  ): Promise<T | undefined>;
 }
 
 /**
@@ -53,10 +58,15 @@ export function createTurns(limit: number, most = limit): Turns {
     async run(work, isWanted, caller = "") {
       if (free > 0 && mayTake(caller)) take(caller);
       else await wait(caller);
+      let hasTurn = true;
+      const leave = () => {
+        if (hasTurn) passOn(caller);
+        hasTurn = false;
+      };
       try {
-        return isWanted() ? await work() : undefined;
+        return isWanted() ? await work(leave) : undefined;
       } finally {
-        passOn(caller);
+        leave();
       }
     },
   };

@@ -25,6 +25,7 @@ import { compactElsewhere } from "../operations/jobs/cluster-compaction.ts";
 import { requireTable } from "../operations/tables/find-table.ts";
 import { UPKEEP_TIMES } from "./activity.ts";
 import { optimizeTable } from "./optimize.ts";
+import type { UpkeepOptions } from "./upkeep.ts";
 
 const QUICK = { times: { ...UPKEEP_TIMES, settleMs: 20, waitMs: 100, quietMs: 50, busyMs: 20, retryMs: 20 } };
 
@@ -34,7 +35,7 @@ const TABLE = { id: ["t"], location: "t.lance" };
 async function openOnCluster(
   t: TestContext,
   drive: (driver: SimulatedDriver, root: string) => unknown,
-  upkeep: typeof QUICK | undefined = undefined,
+  upkeep: UpkeepOptions | undefined = undefined,
 ) {
   const root = await temporaryDirectory(t);
   let backend: DirectoryBackend | undefined;
@@ -50,7 +51,7 @@ async function openOnCluster(
   for (let id = 1; id <= 5; id++) await client.upload("insertIntoTable", "t", {}, rows([id]));
   const ids = async () => idsOf(await client.query("t", { k: 100n })).sort();
   const fragments = async () => (await client.call("getTableStats", "t")).fragmentStats?.numFragments;
-  return { root, cluster, ids, fragments };
+  return { root, client, cluster, ids, fragments };
 }
 
 /** Changes a copy of the directory, and brings the new versions of the table to it as staged ones, as a driver does. */
@@ -134,6 +135,25 @@ test("upkeep has a cluster join fragments, and publishes the versions of its dri
   await until(async () => (await fragments()) === 1n);
   assert.deepEqual(await ids(), IDS);
   assert.deepEqual(notes, [true], "a gateway that takes the job over goes on with the upkeep at once");
+}, 60_000);
+
+test("upkeep looks after other tables while a cluster joins the fragments of one", async (t) => {
+  const { client, ids, fragments } = await openOnCluster(
+    t,
+    async (driver, root) => {
+      await driver.task();
+      const properties = { "lance-gateway.job-engine": "embedded" };
+      await client.upload("createTable", "other", { properties }, rows([0]));
+      for (let id = 1; id <= 5; id++) await client.upload("insertIntoTable", "other", {}, rows([id]));
+      const stats = async () => (await client.call("getTableStats", "other")).fragmentStats?.numFragments;
+      await until(async () => (await stats()) === 1n);
+      await changeAside(t, driver, root, compact);
+      await driver.finish({ result: { fragments_removed: 6, fragments_added: 1 } });
+    },
+    { ...QUICK, concurrency: 1 },
+  );
+  await until(async () => (await fragments()) === 1n);
+  assert.deepEqual(await ids(), IDS);
 }, 60_000);
 
 test("a command leaves a compaction to a gateway, whose driver commits nothing else", async (t) => {

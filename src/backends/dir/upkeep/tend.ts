@@ -57,8 +57,16 @@ const MAX_PRUNE_PAUSE_MS = 60 * 60_000;
 /** Part of the age of surplus versions, after which they are looked for again. */
 const PRUNES_PER_AGE = 4;
 
-/** Inspects a table, and does the work that it needs. */
-export async function tend(tending: TendContext, active: ActiveTable): Promise<Tended> {
+/**
+ * Inspects a table, and does the work that it needs.
+ *
+ * @param leaveTurn lets other tables be worked on, called before a wait for a cluster
+ */
+export async function tend(
+  tending: TendContext,
+  active: ActiveTable,
+  leaveTurn: () => void,
+): Promise<Tended> {
   const { context, log } = tending;
   const table = await findTable(context, await context.catalog.read(), active.id);
   if (table === undefined) return GONE;
@@ -67,7 +75,7 @@ export async function tend(tending: TendContext, active: ActiveTable): Promise<T
   );
   if (!policy.enabled) return NOTHING;
   try {
-    return await tendFound(tending, active, table, policy);
+    return await tendFound(tending, active, table, policy, leaveTurn);
   } catch (error) {
     // A table that is only declared, was dropped meanwhile, needs newer software, or has a damaged version.
     if (SKIPPED.some((name) => isLanceError(error, name))) return NOTHING;
@@ -88,6 +96,7 @@ async function tendFound(
   active: ActiveTable,
   table: FoundTable,
   policy: UpkeepPolicy,
+  leaveTurn: () => void,
 ): Promise<Tended> {
   const { context, times, leases, onMiss } = tending;
   if (performance.now() - active.lastCommit < times.commitQuietMs) {
@@ -119,6 +128,7 @@ async function tendFound(
     try {
       if (onCluster) {
         if (await isCompacting(context, table.location)) return missed("leased", LEASED_MS);
+        leaveTurn();
         return await untilAborted(handOver(tending, active, table), tending.signal);
       }
       const plan = { active, table, policy, facts, work, waitMs, prunes };

@@ -94,7 +94,7 @@ export function startUpkeep(context: UpkeepContext, options: UpkeepOptions = {})
   async function attend(table: ActiveTable): Promise<void> {
     try {
       const tended = await turns.run(
-        () => tend(tending, table),
+        (leave) => tend(tending, table, leave),
         () => !isEnding,
       );
       activity.end(table, tended, performance.now());
