@@ -27,6 +27,11 @@ test("the jobs of a table come from all pages, the newest first", async () => {
   ]);
 });
 
+test("a catalog whose pages do not go on is not asked for ever", async () => {
+  const fetch = async () => Response.json({ jobs: [], page_token: "2" });
+  await expect(listJobs({ fetch }, ["t"], signal)).rejects.toMatchObject({ kind: "ServiceUnavailable" });
+});
+
 test("a catalog without jobs counts as one that does not support them", async () => {
   const fetch = async () => Response.json({}, { status: 406 });
   await expect(listJobs({ fetch }, ["t"], signal)).rejects.toMatchObject({ kind: "Unsupported" });

@@ -1,4 +1,5 @@
 import { LanceError } from "../../namespace/errors.ts";
+import { pagesOf } from "../../namespace/page-progress.ts";
 import type { Connection } from "../session/connection.ts";
 
 /** Work on a table in the background. */
@@ -50,7 +51,7 @@ const WORDS: Readonly<Record<string, string>> = {
 /**
  * Returns the newest jobs of a table, the newest first. They are in the REST API only.
  *
- * @throws LanceError Unsupported, if the catalog has no jobs.
+ * @throws LanceError Unsupported, if the catalog has no jobs; ServiceUnavailable for pages that do not go on
  */
 export async function listJobs(
   connection: Pick<Connection, "fetch">,
@@ -58,9 +59,7 @@ export async function listJobs(
   signal: AbortSignal,
 ): Promise<readonly Job[]> {
   const table = id.join("$");
-  let found: readonly JobPage["jobs"][number][] = [];
-  let token: string | undefined;
-  do {
+  async function read(token: string | undefined) {
     const response = await connection.fetch("/v1/jobs/list", {
       method: "POST",
       headers: { "content-type": "application/json" },
@@ -68,10 +67,12 @@ export async function listJobs(
       signal,
     });
     if (!response.ok) throw new LanceError("Unsupported", "the catalog lists no jobs");
-    const page = (await response.json()) as JobPage;
-    found = [...found, ...page.jobs.filter((job) => job.table === table)].slice(-MOST_JOBS);
-    token = page.page_token;
-  } while (token);
+    const { jobs, page_token } = (await response.json()) as JobPage;
+    return { jobs, pageToken: page_token };
+  }
+  let found: readonly JobPage["jobs"][number][] = [];
+  for await (const { jobs } of pagesOf(read))
+    found = [...found, ...jobs.filter((job) => job.table === table)].slice(-MOST_JOBS);
   return Promise.all(
     found.toReversed().map(async ({ job_id, job_type, state, created_at_millis, ended_at_millis }) => ({
       id: job_id,
