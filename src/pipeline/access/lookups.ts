@@ -124,8 +124,8 @@ async function viewsIn(call: Call, others: Others, namespace: Identifier): Promi
     for await (const { views } of listed(call, others, ViewService.method.listViews, namespace))
       for (const name of views) found.push([...namespace, name]);
   } catch (error) {
-    // A backend without views has none to remove.
-    if (!isLanceError(error, "Unsupported")) throw error;
+    // A backend without views has none to remove, and lists of tables tell whether there is a namespace.
+    if (!isLanceError(error, "Unsupported") && !isLanceError(error, "NamespaceNotFound")) throw error;
   }
   return found;
 }

@@ -72,7 +72,8 @@ export function createSqlViewOperations(context: CatalogDataContext & PageContex
     },
     async listViews({ pageToken, limit }, { id }) {
       const state = await catalog.read();
-      if (!isNamespace(state, id)) throw namespaceNotFound(id);
+      // As lists of tables do, which the decision about a cascade reads beside this one.
+      if (!isNamespace(state, id) && !state.hasChildren(objectIdOf(id))) throw namespaceNotFound(id);
       const count = pageSize(context, limit);
       const after = decodeToken("view", pageToken) ?? "";
       const views = state.children(objectIdOf(id), VIEW_KIND, after, count + 1);
