@@ -17,7 +17,7 @@ import {
 import type { BatchCommitTablesRequest } from "../../gen/lance/namespace/v1/transaction_pb.ts";
 import type { BatchCreateTableVersionsRequest } from "../../gen/lance/namespace/v1/version_pb.ts";
 import type { CreateMaterializedViewRequest } from "../../gen/lance/namespace/v1/view_pb.ts";
-import { isLanceError, LanceError } from "../errors.ts";
+import { LanceError } from "../errors.ts";
 import { agreedIdentifier, type Identifier, sameIdentifier } from "../identifier.ts";
 import { factsOf, type OperationFacts } from "./operations.ts";
 import { type AnyOperation, type Lookups, namespace, objectOf, type Touches, table } from "./touch.ts";
@@ -110,11 +110,11 @@ const INDIRECT: Readonly<Record<NonNullable<OperationFacts["by"]>, Leads<never>>
 
 const REPLACED: Leads<CreateNamespaceRequest> = {
   more: (_, { mode }, id) => (mayReplace(mode) ? [namespace("dropNamespace", id)] : []),
-  find: (_, { mode }, id, lookups) => (mayReplace(mode) ? contentsOfAny(id, lookups) : []),
+  find: (_, { mode }, id, lookups) => (mayReplace(mode) ? lookups.contentsOf(id) : []),
 };
 
 const CONTENTS: Leads<DropNamespaceRequest> = {
-  find: (_, { behavior }, id, lookups) => (mayCascade(behavior) ? contentsOfAny(id, lookups) : []),
+  find: (_, { behavior }, id, lookups) => (mayCascade(behavior) ? lookups.contentsOf(id) : []),
 };
 
 const LOCATION: Leads<DeclareTableRequest> = {
@@ -203,14 +203,6 @@ function mayDisplace(mode: RegisterTableMode = RegisterTableMode.UNSPECIFIED): b
 /** Whether a drop may reach what is in a namespace. A behavior that only a newer upstream knows may. */
 function mayCascade(behavior: DropNamespaceBehavior = DropNamespaceBehavior.UNSPECIFIED): boolean {
   return behavior !== DropNamespaceBehavior.UNSPECIFIED && behavior !== DropNamespaceBehavior.RESTRICT;
-}
-
-/** Returns everything below a namespace that may not exist yet, with the operations that remove it. */
-function contentsOfAny(id: Identifier, { contentsOf }: Lookups): Promise<Touches> {
-  return contentsOf(id).catch((error: unknown) => {
-    if (isLanceError(error, "NamespaceNotFound")) return [];
-    throw error;
-  });
 }
 
 /**

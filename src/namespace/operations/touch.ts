@@ -34,7 +34,7 @@ export type Touches = readonly Touch[];
 export interface Lookups {
   /** Returns the table of a job; undefined for a missing one, and for one that the caller may not see. */
   tableOfJob(jobId: string): Promise<Identifier | undefined>;
-  /** Returns everything below a namespace with the operations that remove it. */
+  /** Returns everything below a namespace with the operations that remove it; nothing for one that does not exist. */
   contentsOf(namespace: Identifier): Promise<Touches>;
   /**
    * Returns the tables that a new view reads.

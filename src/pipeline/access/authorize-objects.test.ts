@@ -274,6 +274,27 @@ describe("the decision about objects", () => {
     }
   });
 
+  it("covers what a cascade removes where a list of views, or of inner namespaces, says that the namespace is missing", async () => {
+    const { backend, limits } = databaseOf();
+    const missing = async () => {
+      throw new LanceError("NamespaceNotFound", "there is no such route");
+    };
+    const tables = ["mine", "others"];
+    for (const broken of [{ listViews: missing }, { listNamespaces: missing }]) {
+      const operations = {
+        ...backend.operations,
+        listTables: async () => create(ListTablesResponseSchema, { tables }),
+        listNamespaces: async () => create(ListNamespacesResponseSchema),
+        dropNamespace: async () => create(DropNamespaceResponseSchema),
+        ...broken,
+      };
+      const databases = new Map([[undefined, { backend: { ...backend, operations }, limits }]]);
+      const { call } = callerOf(databases, ({ object }) => object.id[1] !== "others");
+      const outcome = await call(dropNamespace, { id: ["a"], behavior: DropNamespaceBehavior.CASCADE });
+      assert.match(String(outcome), /^PermissionDenied: DropNamespace .* on a is/);
+    }
+  });
+
   it("ends where a backend lists the same page, or the same namespaces, for ever", async () => {
     const { backend, limits } = databaseOf();
     for (const endless of [{ tables: ["t"], pageToken: "next" }, { namespaces: ["n", "m"] }]) {

@@ -3,7 +3,7 @@ import { LanceDbService } from "../../gen/lance/gateway/v1/lancedb_pb.ts";
 import { ViewService } from "../../gen/lance/gateway/v1/sql_view_pb.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import { type Call, copyCall } from "../../namespace/call/call.ts";
-import { isLanceError, LanceError } from "../../namespace/errors.ts";
+import { type ErrorName, isLanceError, LanceError } from "../../namespace/errors.ts";
 import { type Identifier, MAX_IDENTIFIER_DEPTH, parseIdentifier } from "../../namespace/identifier.ts";
 import type { Backend } from "../../namespace/lance-namespace.ts";
 import type { Lookups, Touch } from "../../namespace/operations/touch.ts";
@@ -92,21 +92,28 @@ async function isUnknownJob(call: Call, others: Others, jobId: string): Promise<
   }
 }
 
-/** Returns everything below a namespace, with the operations that remove it. */
+/**
+ * Returns everything below a namespace, with the operations that remove it. Where one of its lists says that the namespace is missing, what the other
+ * lists have stays: another call may make the namespace again, and an upstream says the same about a list that it does not know.
+ */
 async function contentsOf(call: Call, others: Others, namespace: Identifier): Promise<Touch[]> {
   // An upstream that lists the same for every namespace would have no end.
   if (namespace.length > MAX_IDENTIFIER_DEPTH)
     throw new LanceError("ServiceUnavailable", "namespaces exceed the maximum nesting depth");
   const { listTables, listNamespaces } = LanceNamespaceService.method;
   const found: Touch[] = [];
-  for await (const { tables } of listed(call, others, listTables, namespace)) {
+  for await (const { tables } of unlessMissing(listed(call, others, listTables, namespace))) {
     for (const name of tables) {
       found.push({ operation: "dropTable", kind: "Table", id: [...namespace, name], unnamed: true });
     }
   }
-  for (const id of await viewsIn(call, others, namespace))
-    found.push({ operation: "dropView", kind: "Table", id, unnamed: true });
-  for await (const { namespaces } of listed(call, others, listNamespaces, namespace)) {
+  // A backend without views has none to remove.
+  const views = listed(call, others, ViewService.method.listViews, namespace);
+  for await (const { views: names } of unlessMissing(views, "Unsupported")) {
+    for (const name of names)
+      found.push({ operation: "dropView", kind: "Table", id: [...namespace, name], unnamed: true });
+  }
+  for await (const { namespaces } of unlessMissing(listed(call, others, listNamespaces, namespace))) {
     for (const name of namespaces) {
       const id = [...namespace, name];
       found.push({ operation: "dropNamespace", kind: "Namespace", id, unnamed: true });
@@ -117,17 +124,13 @@ async function contentsOf(call: Call, others: Others, namespace: Identifier): Pr
   return found;
 }
 
-/** Returns the views in a namespace. */
-async function viewsIn(call: Call, others: Others, namespace: Identifier): Promise<Identifier[]> {
-  const found: Identifier[] = [];
+/** Yields the pages of a list; none further where it fails with NamespaceNotFound or another of the given errors. */
+async function* unlessMissing<P>(pages: AsyncIterable<P>, ...more: readonly ErrorName[]): AsyncGenerator<P> {
   try {
-    for await (const { views } of listed(call, others, ViewService.method.listViews, namespace))
-      for (const name of views) found.push([...namespace, name]);
+    yield* pages;
   } catch (error) {
-    // A backend without views has none to remove, and lists of tables tell whether there is a namespace.
-    if (!isLanceError(error, "Unsupported") && !isLanceError(error, "NamespaceNotFound")) throw error;
+    if (!["NamespaceNotFound" as const, ...more].some((name) => isLanceError(error, name))) throw error;
   }
-  return found;
 }
 
 /** Makes a call of the gateway's own. */
