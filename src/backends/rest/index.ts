@@ -11,6 +11,7 @@ import type {
   ViewOperations,
 } from "../../namespace/lance-namespace.ts";
 import { optionOf } from "../../namespace/option.ts";
+import { planView } from "../../namespace/plan-view.ts";
 import { createClientBindings } from "../../transcode/client-binding.ts";
 import { createAnswerBudget } from "../resilience/answer-budget.ts";
 import { createResilience } from "../resilience/create-resilience.ts";
@@ -73,16 +74,30 @@ export async function createRestBackend(options: RestBackendOptions): Promise<Ba
     name: "rest",
     handsOut: options.handsOut ?? "manage",
     operations,
-    extensions: handlersOf([
-      ...LanceDbService.methods.filter(isForwardable),
-      ...ViewService.methods,
-    ]) as Partial<LanceDbExtensions & ViewOperations>,
+    extensions: {
+      ...(handlersOf(LanceDbService.methods.filter(isForwardable)) as Partial<LanceDbExtensions>),
+      ...checkedViews(handlersOf(ViewService.methods) as ViewOperations),
+    },
     rootDatabases: databasesOfUpstream(policy, operations.describeNamespace),
     async ready() {
       const answering = await Promise.all(pools.endpoints.map((endpoint) => isAnswering(endpoint, outages)));
       return answering.some(Boolean);
     },
     close: () => pools.close(),
+  };
+}
+
+/**
+ * Has the query of a new view checked with the rights of its caller here. The upstream checks it with those of the gateway, and answers with the
+ * columns of its tables.
+ */
+function checkedViews(views: ViewOperations): ViewOperations {
+  return {
+    ...views,
+    async createView(request, call) {
+      if (call.principal !== undefined) await planView(call);
+      return views.createView(request, call);
+    },
   };
 }
 

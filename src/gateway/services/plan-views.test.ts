@@ -1,17 +1,14 @@
 import assert from "node:assert/strict";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { create } from "@bufbuild/protobuf";
-import { tableFromIPC } from "apache-arrow";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { sourcesOf } from "../../../test/support/command-line.ts";
 import { temporaryDirectory } from "../../../test/support/directory.ts";
+import { runSql } from "../../../test/support/run-sql.ts";
 import { issueKey } from "../../auth/api-keys/issue-key.ts";
-import { createFetchTransport } from "../../client/connections/connect.ts";
 import { connect } from "../../client/index.ts";
 import { readServeOptions } from "../../config/serve-options.ts";
-import { SqlService } from "../../gen/lance/gateway/v1/sql_pb.ts";
 import { startGateway } from "../start-gateway.ts";
 
 const POLICIES = `
@@ -52,18 +49,8 @@ describe("views", () => {
     for (const end of ends.reverse()) await end();
   });
 
-  async function sql(statement: string, caller: keyof typeof keys = "owner", more: object = {}) {
-    const { runSql } = SqlService.method;
-    async function* request() {
-      yield create(runSql.input, { statement, ...more });
-    }
-    const transport = createFetchTransport(uri, (url, init) => fetch(url, init));
-    const headers = { "x-api-key": keys[caller] };
-    const answer = await transport.stream(runSql, undefined, undefined, headers, request());
-    const pieces = await Array.fromAsync(answer.message, ({ data }) => data);
-    const rows = tableFromIPC(Buffer.concat(pieces)).toArray();
-    return rows.map((row) => Object.values(row.toJSON()).map(Number));
-  }
+  const sql = (statement: string, caller: keyof typeof keys = "owner", more: object = {}) =>
+    runSql(uri, { "x-api-key": keys[caller] }, { statement, ...more });
 
   /** Sends a request as LanceDB's clients do. */
   async function rest(path: string, body?: object, caller: keyof typeof keys = "owner") {

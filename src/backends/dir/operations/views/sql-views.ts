@@ -10,6 +10,7 @@ import {
 import { LanceError } from "../../../../namespace/errors.ts";
 import { type Identifier, joinIdentifier } from "../../../../namespace/identifier.ts";
 import type { ViewOperations } from "../../../../namespace/lance-namespace.ts";
+import { planView } from "../../../../namespace/plan-view.ts";
 import { inSlices } from "../../../../runtime/pace.ts";
 import type { Draft } from "../../catalog/state/draft.ts";
 import { type Row, VIEW_KIND, VIEW_PROPERTIES, VIEW_PROPERTY } from "../../catalog/state/row.ts";
@@ -48,9 +49,7 @@ export function createSqlViewOperations(context: CatalogDataContext & PageContex
       await checkNewIdentifier(context, id);
       const namespace =
         defaultRoot === true ? [] : defaultNamespace.length > 0 ? defaultNamespace : id.slice(0, -1);
-      if (call.planView === undefined)
-        throw new LanceError("Unsupported", "views are created by servers with SQL and by statements in SQL");
-      const view = { query, namespace, schema: await call.planView() };
+      const view = { query, namespace, schema: await planView(call) };
       const properties = toProperties(view);
       checkProperties(catalog.limits.objectBytes, id, properties);
       if (await isUnlistedTable(context, await catalog.read(), id)) throw tableExists(id);
