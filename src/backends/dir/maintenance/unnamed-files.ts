@@ -1,17 +1,17 @@
-import { type DatasetRef, dataDirectory, versionsDirectory } from "../format/dataset.ts";
-import { blobDirectories } from "../format/files/blob-files.ts";
+import { isLanceError, LanceError } from "../../../namespace/errors.ts";
+import { type DatasetRef, dataDirectory, parseManifestName, versionsDirectory } from "../format/dataset.ts";
 import { checkWritable } from "../format/files/manifest.ts";
 import { type ManifestFile, readManifestFile, readSection } from "../format/files/manifest-file.ts";
-import { keyIn, listNames } from "../format/storage.ts";
+import { keyIn, type ObjectEntry } from "../format/storage.ts";
+import { identityOf } from "../format/versions/examine-versions.ts";
 import { hasRefs } from "../format/versions/refs/version-refs.ts";
-import { readVersion } from "../format/versions/version-files.ts";
 import { filesOf } from "../format/versions/version-parts.ts";
 
 /** A file, or the directory of an index or of blobs, to which no version of a dataset refers. */
 export interface UnnamedFile {
   readonly key: string;
   readonly isDirectory: boolean;
-  /** Checks whether the newest version refers to it by now; older versions cannot. */
+  /** Checks whether a version that came meanwhile refers to it, or may do so. */
   isNamedNow(): Promise<boolean>;
 }
 
@@ -30,61 +30,152 @@ const NAMES: Readonly<Record<string, { readonly file?: RegExp; readonly director
 /** Number of versions that are read at a time. */
 const READS = 16;
 
+/** Number of times that a dataset is looked at whose versions disappear meanwhile. */
+const LOOKS = 3;
+
 /**
  * Finds the files of a dataset to which no version refers: their commit was interrupted, or has not created its
- * version yet, which only their age reveals. It finds nothing if there are tags, branches or no versions.
+ * version yet, which only their age reveals. It finds nothing if there are tags, branches or no versions, and where
+ * versions keep disappearing while it looks.
  *
  * @throws LanceError DataLoss for an unreadable version, Unsupported for a version that needs newer
  *   software: any file may belong to it
  */
 export async function findUnnamedFiles(dataset: DatasetRef): Promise<UnnamedFile[]> {
-  const { store } = dataset;
   if (await hasRefs(dataset)) return [];
-  const left = new Map<string, UnnamedFile>();
-  for (const [directory, names] of Object.entries(NAMES)) {
-    for await (const page of store.list(`${dataDirectory(dataset)}/${directory}`)) {
-      for (const { name, isDirectory = false } of page) {
-        if (!names[isDirectory ? "directory" : "file"]?.test(name)) continue;
-        const key = keyIn(`${dataDirectory(dataset)}/${directory}`, name);
-        const isNamedNow = async () => (await namedBy(dataset, await readVersion(dataset), [key])).length > 0;
-        left.set(key, { key, isDirectory, isNamedNow });
-      }
-    }
+  for (let look = 0; look < LOOKS; look++) {
+    const files = await listFiles(dataset);
+    if (files.size === 0) return [];
+    // Versions are listed after the files: a commit's files are in a version listed here, or are young.
+    const left = new Set(files.keys());
+    const dropNamed = createSearch(dataset, left);
+    if (!(await dropNamed())) continue;
+    return [...left].map((key) => ({
+      key,
+      isDirectory: files.get(key) ?? false,
+      isNamedNow: async () => (await hasRefs(dataset)) || !(await dropNamed()) || !left.has(key),
+    }));
   }
-  // Versions are listed after the files: a commit's files are in a version listed here, or are young.
-  const versions = (await listNames(store, versionsDirectory(dataset)))
-    .filter((name) => name.endsWith(".manifest"))
-    .map((name) => `${versionsDirectory(dataset)}/${name}`)
-    .sort();
-  if (versions.length === 0) return [];
-  for (let at = 0; at < versions.length && left.size > 0; at += READS) {
-    const files = await Promise.all(
-      versions.slice(at, at + READS).map((key) => readManifestFile(store, key)),
-    );
-    for (const file of files) {
-      if (file === undefined) continue;
-      checkWritable(file.manifest);
-      for (const key of await namedBy(dataset, file, left.keys())) left.delete(key);
-    }
-  }
-  return [...left.values()];
+  return [];
 }
 
-/** Returns those of some keys to which a version refers. */
+/** Lists the files and directories to which versions may refer, and tells which are directories. */
+async function listFiles(dataset: DatasetRef): Promise<Map<string, boolean>> {
+  const files = new Map<string, boolean>();
+  for (const [part, names] of Object.entries(NAMES)) {
+    const directory = `${dataDirectory(dataset)}/${part}`;
+    for await (const page of dataset.store.list(directory))
+      for (const { name, isDirectory = false } of page)
+        if (names[isDirectory ? "directory" : "file"]?.test(name))
+          files.set(keyIn(directory, name), isDirectory);
+  }
+  return files;
+}
+
+/**
+ * Creates a function that removes the keys from `left` to which versions refer that it has not read yet. A manifest that has taken the
+ * name of another is not read yet. The function returns false if there is no version, or if one is gone when it is read: in a directory that
+ * another takes the place of, any file may be in use.
+ */
+function createSearch(dataset: DatasetRef, left: Set<string>): () => Promise<boolean> {
+  const seen = new Set<string>();
+  return async () => {
+    const entries: ObjectEntry[] = [];
+    for await (const page of dataset.store.list(versionsDirectory(dataset))) entries.push(...page);
+    const manifests = entries.filter(({ name }) => MANIFEST.test(name)).sort(byName);
+    if (!manifests.some(({ name }) => !STAGED.test(name))) return false;
+    let newest = -1n;
+    for (const { name } of manifests) {
+      const version = parseManifestName(name)?.version ?? -1n;
+      if (version > newest) newest = version;
+    }
+    let isWhole = true;
+    for (let at = 0; at < manifests.length && left.size > 0; at += READS) {
+      const read = manifests.slice(at, at + READS).map((entry) => readUnseen(dataset, entry, seen));
+      for (const found of await Promise.all(read)) {
+        if (found === undefined) continue;
+        isWhole &&= found !== "gone";
+        if (found === "gone") continue;
+        const { file, identity } = found;
+        const isVersion = !STAGED.test(file.key) || file.manifest.version > newest;
+        if (isVersion) {
+          checkKnown(file.manifest);
+          for (const key of [file.key, ...(await namedBy(dataset, file, left))]) left.delete(key);
+        }
+        seen.add(identity);
+      }
+    }
+    return isWhole;
+  };
+}
+
+/** Names of versions, of detached versions, and of staged manifests. */
+const MANIFEST = /\.manifest(?:-.*)?$/;
+
+/**
+ * Name of a staged manifest. It is a version already if its number is higher than all others, and its writer has committed it in a catalog:
+ * a catalog of versions or a table of DynamoDB, whose readers put the manifest in its place.
+ */
+const STAGED = /\.manifest-[^/]*$/;
+
+const byName = (a: ObjectEntry, b: ObjectEntry) => (a.name < b.name ? -1 : 1);
+
+/** Reads a manifest; returns undefined for one that is seen already, and for a staged one that is not whole. */
+async function readUnseen(
+  dataset: DatasetRef,
+  { name, info }: ObjectEntry,
+  seen: ReadonlySet<string>,
+): Promise<{ readonly file: ManifestFile; readonly identity: string } | "gone" | undefined> {
+  const key = `${versionsDirectory(dataset)}/${name}`;
+  const identity = await identityOf(dataset, { key, info });
+  if (identity === undefined) return "gone";
+  if (seen.has(identity)) return undefined;
+  try {
+    const file = await readManifestFile(dataset.store, key);
+    return file === undefined ? "gone" : { file, identity };
+  } catch (error) {
+    if (STAGED.test(name) && isLanceError(error, "DataLoss")) return undefined;
+    throw error;
+  }
+}
+
+/** Fields of a fragment that are not in our contract and name no file: row ids and versions of rows that are in the manifest itself. */
+const WITHOUT_FILES = new Set([5, 7, 9]);
+
+/** @throws LanceError Unsupported for a version that may refer to files in a way that is not known here */
+function checkKnown(manifest: ManifestFile["manifest"]): void {
+  checkWritable(manifest);
+  for (const { id, $unknown = [] } of manifest.fragments) {
+    const field = $unknown.find(({ no }) => !WITHOUT_FILES.has(no));
+    if (field === undefined) continue;
+    throw new LanceError(
+      "Unsupported",
+      `only newer software knows the files of fragment ${id} (field ${field.no})`,
+    );
+  }
+}
+
+/**
+ * Returns those of some keys to which a version refers. Only the names count, which are drawn, and not the directories: a version may name
+ * its files by other directories and with folders, and a data file's blobs are in a directory with its name.
+ */
 async function namedBy(dataset: DatasetRef, file: ManifestFile, keys: Iterable<string>): Promise<string[]> {
-  const { manifest } = file;
-  const files = filesOf(dataset, manifest);
-  const named = new Set([...files, ...blobDirectories(manifest, files)]);
-  const { indexSection } = manifest;
+  const named = new Set(filesOf(dataset, file.manifest).map(stemOf));
+  const { indexSection } = file.manifest;
   const indices = indexSection === undefined ? NONE : Buffer.from(await readSection(file, indexSection));
   return [...keys].filter((key) => {
     const id = idOf(key);
     // A list of indices contains the 16 bytes of each index's id, whatever its format.
-    return id === undefined ? named.has(key) : indices.includes(id);
+    return id === undefined ? named.has(stemOf(key)) : indices.includes(id);
   });
 }
 
 const NONE = Buffer.alloc(0);
+
+/** Returns the last part of a key without its ending. */
+function stemOf(key: string): string {
+  return key.slice(key.lastIndexOf("/") + 1).replace(/\.[^.]*$/, "");
+}
 
 /** Returns the bytes of the id in the name of an index's directory; undefined for other keys. */
 function idOf(key: string): Buffer | undefined {

@@ -70,7 +70,7 @@ async function readKnown(
 /** Identifies the file of a version among others that have had its name. */
 export async function identityOf(
   { store }: DatasetRef,
-  { key, info }: FoundVersion,
+  { key, info }: Pick<FoundVersion, "key" | "info">,
 ): Promise<string | undefined> {
   if (store.files !== undefined) {
     const stamp = store.files.fileStamp(key);
