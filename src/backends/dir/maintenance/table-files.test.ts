@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { create } from "@bufbuild/protobuf";
 import { test } from "vitest";
 import { silent } from "../../../../test/fixtures/dir/directory-backend.ts";
+import { storeIn } from "../../../../test/fixtures/dir/jobs.ts";
 import {
   collect,
   openWorkshop,
@@ -10,7 +12,14 @@ import {
   ROWS,
   type Workshop,
 } from "../../../../test/fixtures/dir/maintenance.ts";
-
+import { BasePathSchema } from "../../../gen/lance/format/table_pb.ts";
+import { InsertMode } from "../../../gen/lance/namespace/v1/data_pb.ts";
+import { manifestKey } from "../format/dataset.ts";
+import { copyMessage } from "../format/files/copy-message.ts";
+import { buildManifestFile } from "../format/files/manifest-file.ts";
+import { createLocalStore } from "../format/local/local-store.ts";
+import { readVersion } from "../format/versions/version-files.ts";
+import type { Job } from "../jobs/job.ts";
 import { openDirectory } from "../open-directory.ts";
 
 const everything = () => true;
@@ -40,6 +49,16 @@ async function makeTable({ client }: Workshop, id: string): Promise<void> {
   await client.call("createTableIndex", id, { column: "id", indexType: "BTREE" });
   await client.upload("insertIntoTable", id, {}, ROWS);
   await client.call("deleteFromTable", id, { predicate: "id = 2" });
+}
+
+/** Has the oldest version of a table name another directory. */
+async function addBasePath({ base }: Workshop, name: string, path: string): Promise<void> {
+  const dataset = { store: createLocalStore(), root: join(base, `${name}.lance`).slice(1) };
+  const { manifest, signature } = await readVersion(dataset, 1n);
+  const changed = Object.assign(copyMessage(manifest), { transactionSection: 0n });
+  changed.basePaths.push(create(BasePathSchema, { id: changed.basePaths.length, isDatasetRoot: true, path }));
+  const bytes = buildManifestFile(new Uint8Array(), new Uint8Array(), changed, signature);
+  await dataset.store.put(manifestKey(dataset, 1n, "V2"), bytes);
 }
 
 const filesIn = async ({ base }: Workshop, directory: string) =>
@@ -94,5 +113,35 @@ test("a table on which a process works for long is passed over", async (t) => {
   const end = await context.work.begin("t.lance");
   assert.deepEqual(await collect(workshop), []);
   await end();
+  assert.deepEqual(await collect(workshop), found("t.lance"));
+});
+
+test("the files of a table to which another one refers stay, those of others are found", async (t) => {
+  const workshop = await openWorkshop(t);
+  const { base, client } = workshop;
+  await client.call("createNamespace", "ns");
+  for (const id of ["t", "other", "ns$t", "clone"]) await makeTable(workshop, id);
+  const [inNamespace = ""] = (await readdir(base)).filter((name) => name.endsWith("_ns$t"));
+  for (const directory of ["t.lance", "other.lance", inNamespace])
+    for (const path of LEFT) await putFile(workshop, `${directory}/${path}`);
+  // As the library's shallow clones do, of versions that are gone by now.
+  await addBasePath(workshop, "clone", `file://${join(base, encodeURIComponent(inNamespace))}`);
+  await addBasePath(workshop, "clone", `${join(base, "t.lance")}/tree/b/`);
+  // The newest version does without them.
+  await client.upload("insertIntoTable", "clone", { mode: InsertMode.OVERWRITE }, ROWS);
+  assert.deepEqual(await collect(workshop, undefined, everything), found("other.lance"));
+});
+
+test("a table with an open job of a cluster is passed over, since its driver may commit later", async (t) => {
+  const workshop = await openWorkshop(t);
+  await makeTable(workshop, "t");
+  for (const path of LEFT) await putFile(workshop, `t.lance/${path}`);
+  const { context, close } = await openDirectory({ root: workshop.root, log: silent });
+  t.onTestFinished(close);
+  const spec = { location: "t.lance", engine: "ray" };
+  const { id } = await context.jobs.leave({ kind: "optimize_table", table: ["t"], spec });
+  assert.deepEqual(await collect(workshop), []);
+  const job = await context.jobs.get(id);
+  await storeIn(workshop.base).finish({ ...(job as Job), state: "failed", finishedAt: Date.now() });
   assert.deepEqual(await collect(workshop), found("t.lance"));
 });

@@ -74,7 +74,7 @@ async function listFiles(dataset: DatasetRef): Promise<Map<string, boolean>> {
 
 /**
  * Creates a function that removes the keys from `left` to which versions refer that it has not read yet. A manifest that has taken the
- * name of another is not read yet. The function returns false if there is no version, or if one is gone when it is read: in a directory that
+ * name of another is not read yet. The function returns false without versions, or if one is gone when it is read: in a directory that
  * another takes the place of, any file may be in use.
  */
 function createSearch(dataset: DatasetRef, left: Set<string>): () => Promise<boolean> {

@@ -1,10 +1,10 @@
 import { isLanceError } from "../../../namespace/errors.ts";
-import { joinIdentifier } from "../../../namespace/identifier.ts";
 import type { ChangeContext } from "../batch/change-context.ts";
-import { rootLocation } from "../catalog/base/location-names.ts";
 import { walkAllTables } from "../catalog/walk.ts";
 import type { DatasetRef } from "../format/dataset.ts";
+import { isForCluster } from "../jobs/job.ts";
 import { directoryLeftover, fileLeftover, type Leftover, type LeftoverKind } from "./leftover.ts";
+import { findReferred, locationOf } from "./referred-directories.ts";
 import { findUnnamedFiles, type UnnamedFile } from "./unnamed-files.ts";
 
 type Context = Pick<ChangeContext, "store" | "layout" | "log">;
@@ -47,17 +47,21 @@ async function* leftoverOf(
 
 /**
  * Yields the files of tables that no version has: those of failed commits, and of work on a cluster that was given up. It passes over
- * tables with tags or branches, and those on which a process works for long.
+ * tables with tags or branches, those on which a process works for long or a cluster may, and those to which another table of the catalog refers.
  */
 export async function* findTableFiles(context: ChangeContext, before: number): AsyncGenerator<Leftover> {
-  const { catalog, layout, store, work } = context;
+  const { jobs, layout, store, work } = context;
+  // A driver goes on while no gateway runs, and commits when one runs again.
+  const onCluster = new Set((await jobs.open()).filter(isForCluster).map(({ spec }) => spec["location"]));
+  let isReferred: ((directory: string) => boolean) | undefined;
   for await (const id of walkAllTables(context)) {
-    const row = (await catalog.read()).get(joinIdentifier(id));
-    // A table without a row is a directory of the root.
-    const location = row === undefined ? rootLocation(id) : row.location;
-    if (location === undefined || (await work.isAtWork(location))) continue;
+    const location = await locationOf(context, id);
+    if (location === undefined || onCluster.has(location) || (await work.isAtWork(location))) continue;
     const dataset = { store, root: store.keyOf(layout.pathOf(location)) };
     for await (const leftover of findUnnamed(context, "table file", dataset, before)) {
+      // Reading all tables takes long, so that a file to remove is found before.
+      isReferred ??= await findReferred(context);
+      if (isReferred(dataset.root)) break;
       const remove = async () => !(await work.isAtWork(location)) && leftover.remove();
       yield { ...leftover, remove };
     }
