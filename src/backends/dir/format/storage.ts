@@ -144,7 +144,7 @@ export interface ObjectStore {
   copy(from: string, to: string): Promise<boolean>;
   /**
    * Moves an object to another key, and replaces an existing one; the bytes do not pass through this process. The
-   * object survives a loss of power then, even if the engine wrote it.
+   * object survives a loss of power then, even if the engine wrote it. It counts as written when it was moved.
    */
   move(from: string, to: string): Promise<void>;
   /**

@@ -8,6 +8,7 @@ import {
   rename,
   rmdir,
   unlink,
+  utimes,
   write,
   writeSync,
 } from "node:fs";
@@ -36,6 +37,8 @@ export interface Disk {
   link(from: string, to: string): void;
   /** Renames a file or a directory; a file replaces an existing one of that name. */
   rename(from: string, to: string): Promise<void>;
+  /** Gives a file the time of now, as if it had been written. */
+  touch(path: string): Promise<void>;
   unlink(path: string): Promise<void>;
   mkdir(path: string): void;
   rmdir(path: string): Promise<void>;
@@ -45,6 +48,7 @@ export interface Disk {
 const SMALL = 256 * 1024;
 
 const writeAsync = promisify(write);
+const setTimes = promisify(utimes);
 
 /** The disks of this machine. */
 export const machineDisk: Disk = {
@@ -59,6 +63,7 @@ export const machineDisk: Disk = {
   close: closeSync,
   link: linkSync,
   rename: promisify(rename),
+  touch: (path) => setTimes(path, new Date(), new Date()),
   unlink: promisify(unlink),
   mkdir: (path) => mkdirSync(path),
   rmdir: promisify<string, void>(rmdir),

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { type TestContext, test } from "vitest";
 import { temporaryDirectory } from "../../../../../test/fixtures/dir/directory-backend.ts";
@@ -34,7 +34,7 @@ async function createWorld(t: TestContext) {
   }
   const entries = Object.entries(machineDisk).map(([name, call]) => {
     const wrapped = traced(name, call as (...args: unknown[]) => unknown);
-    const isAsync = ["syncBytes", "syncNames", "rename", "unlink", "rmdir"].includes(name);
+    const isAsync = ["syncBytes", "syncNames", "rename", "touch", "unlink", "rmdir"].includes(name);
     return [name, isAsync ? async (...args: unknown[]) => wrapped(...args) : wrapped];
   });
   const store = createLocalStore(root, Object.fromEntries(entries) as Disk);
@@ -262,4 +262,18 @@ test("a further sync of files syncs the directories above theirs only if these a
   renameSync(join(root, "base/old/data"), join(root, "base/t/data"));
   await write("e");
   assert.deepEqual(above(), ["base", "base/t"]);
+});
+
+test("an object counts as written when it is moved, since gc takes old ones that nothing refers to yet", async (t) => {
+  const world = await createWorld(t);
+  const { root, store } = world;
+  for (const fault of [undefined, "EPERM"]) {
+    await store.put("staged/file", BYTES);
+    utimesSync(join(root, "staged/file"), 1, 1);
+    world.fault = (call) => (call.startsWith("touch") ? fault : undefined);
+    await store.move("staged/file", "data/file");
+    const { modifiedMillis = 0 } = (await store.head("data/file")) ?? {};
+    if (fault === undefined) assert.ok(modifiedMillis > Date.now() - 60_000);
+    else assert.equal(modifiedMillis, 1000, "the file of another user is moved, too");
+  }
 });

@@ -128,6 +128,8 @@ export function createLocalWrites(
     move: (from, to) =>
       known(async () => {
         const [source, target] = [pathOf(from), pathOf(to)];
+        // It is as young as after a move in a bucket, because nothing may refer to the object yet. The file of another user keeps its time.
+        await disk.touch(source).catch(() => {});
         await syncBytesOf(source);
         const rename = () =>
           syncNamesOf(disk, [dirname(source), dirname(target)], async () => {
