@@ -45,7 +45,7 @@ export function createCheckedStatements(): CheckedStatements {
     if (reshape?.isPure === false) return undefined;
     const key = JSON.stringify([
       ...[namespacePath, statement, reshape?.text],
-      ...views.map(({ path, query, namespacePath: own }) => [path, query, own]),
+      ...views.map((view) => [tableKey(view), view.query, view.namespacePath]),
     ]);
     return key.length <= MAX_KEPT_LENGTH ? key : undefined;
   }
@@ -83,8 +83,11 @@ async function checkStatement(
     (await conversation.ask({ kind: "parse" }, Buffer.from(text))).body.slice();
   const parse = async (text: string) => readTree(await parsed(text));
   const trees = new Map<string, ParsedView>();
-  for (const view of views)
+  for (const view of views) {
+    // Another program may have written it.
+    checkText(view.query);
     trees.set(tableKey(view), { tree: await parsed(view.query), namespacePath: view.namespacePath });
+  }
   const sent = await parse(statement);
   const tree = reshape === undefined ? sent : await parse(reshape.text);
   reshape?.apply(tree, sent);

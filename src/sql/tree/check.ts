@@ -1,6 +1,6 @@
 import { LanceError } from "../../namespace/errors.ts";
 import { COLLATIONS, FUNCTIONS, TABLE_FUNCTIONS } from "./functions.ts";
-import { KEPT_SCHEMA, SCAN_FUNCTION } from "./own-names.ts";
+import { KEPT_SCHEMA, SCAN_FUNCTION, VIEW_PREFIX } from "./own-names.ts";
 import { isExactNumber, positionOf, type TreeNode } from "./tree.ts";
 
 /** Kinds of expressions that statements may have. */
@@ -141,6 +141,11 @@ class Checker {
     const scope = new Set(outer);
     const { map } = node["cte_map"] as { readonly map: readonly { readonly key: string; value: TreeNode }[] };
     for (const { key, value } of map) {
+      if (this.#replace !== undefined && nameKey(key).startsWith(VIEW_PREFIX))
+        throw new LanceError(
+          "Unsupported",
+          `a common table expression with the name ${key} is not supported`,
+        );
       this.visit(value, new Set(scope), depth + 1);
       scope.add(nameKey(key));
     }

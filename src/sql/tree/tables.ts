@@ -1,7 +1,7 @@
 import { LanceError } from "../../namespace/errors.ts";
 import type { SqlTableName } from "../sql-engine.ts";
 import { checkTree } from "./check.ts";
-import { SCAN_FUNCTION } from "./own-names.ts";
+import { SCAN_FUNCTION, VIEW_PREFIX } from "./own-names.ts";
 import { isExactNumber, positionOf, readTree, type TreeNode } from "./tree.ts";
 
 /** A table that a statement names, once for each place that means the same table. */
@@ -49,7 +49,8 @@ export function tableKey({ database, path, branch, version }: SqlTableName): str
 }
 
 /**
- * Checks a statement, and puts a scan in each place where it names a table, and its query in each place where it names a view.
+ * Checks a statement, and puts a scan in each place where it names a table. Where it names a view, it reads a common table expression with the view's
+ * query, at its begin: there the query sees no columns of the statement, which a subquery would take for columns that its own tables have lost.
  *
  * @param namespacePath namespace of names without a schema
  * @param views the views among the tables, by their keys
@@ -63,6 +64,7 @@ export function replaceTables(
   const tables = new Map<string, NamedTable>();
   const numbers = new Map<string, number>();
   const places: number[] = [];
+  const expressions: TreeNode[] = [];
   let [viewCount, viewBytes] = [0, 0];
 
   function replaceIn(tree: TreeNode, path: readonly string[], depth: number): void {
@@ -76,7 +78,7 @@ export function replaceTables(
       if (node["schema_name"] !== "" && node["alias"] === "") qualified.push(node);
       const view = views.get(key);
       if (view !== undefined) {
-        const place = subqueryNode(node);
+        const place = viewNode(node);
         inViews.push([place, view]);
         return place;
       }
@@ -88,11 +90,11 @@ export function replaceTables(
       return scanNode(node, places.push(number) - 1);
     });
     if (qualified.length > 0) shortenColumns(tree, qualified);
-    for (const [place, view] of inViews) place["subquery"] = queryOf(view, depth + 1);
+    for (const [place, view] of inViews) place["table_name"] = expressionOf(view, depth + 1);
   }
 
-  /** Returns a copy of a view's query, whose tables are replaced. */
-  function queryOf({ tree, namespacePath: path }: ParsedView, depth: number): TreeNode {
+  /** Adds the expression for a place of a view, behind those of the views that it reads, and returns its name. */
+  function expressionOf({ tree, namespacePath: path }: ParsedView, depth: number): string {
     viewBytes += tree.byteLength;
     if (depth > MAX_VIEW_DEPTH)
       throw new LanceError(
@@ -104,11 +106,33 @@ export function replaceTables(
     const query = readTree(tree);
     refuseParameters(query);
     replaceIn(query, path, depth);
-    return query;
+    const key = `${VIEW_PREFIX}${expressions.length}`;
+    // It is read once, so that DuckDB keeps no rows of it.
+    const own = { aliases: [], query: inSelect(query), key_targets: [] };
+    expressions.push({ key, value: { ...own, materialized: "CTE_MATERIALIZE_DEFAULT" } });
+    return key;
   }
 
   replaceIn(statement, namespacePath, 0);
+  if (expressions.length > 0) {
+    const all = outermost(statement["node"] as TreeNode)["cte_map"] as TreeNode;
+    all["map"] = [...expressions, ...(all["map"] as readonly TreeNode[])];
+  }
   return { tables: [...tables.values()], places };
+}
+
+/** Returns the outermost query of a statement. DuckDB writes DESCRIBE and SUMMARIZE without what stands around their query. */
+function outermost(query: TreeNode): TreeNode {
+  const source = query["from_table"] as TreeNode | undefined;
+  return source?.["type"] === "SHOW_REF" ? outermost(source["query"] as TreeNode) : query;
+}
+
+/** Returns a query as a common table expression has it, which DESCRIBE and SUMMARIZE cannot begin. */
+function inSelect(query: TreeNode): TreeNode {
+  const node = query["node"] as TreeNode;
+  if (outermost(node) === node) return query;
+  const subquery = { type: "SUBQUERY", alias: "", sample: null, query_location: -1, column_name_alias: [] };
+  return { ...query, node: { ...node, from_table: { ...subquery, subquery: query } } };
 }
 
 /** @throws LanceError InvalidInput for a query with parameters, which would be those of the statement */
@@ -166,11 +190,11 @@ function stateOf(node: TreeNode): Pick<NamedTable, "version" | "branch"> {
   );
 }
 
-/** Returns what stands in the place of a view, whose query is put into it. */
-function subqueryNode({ alias, table_name: name, sample, column_name_alias: columns }: TreeNode): TreeNode {
+/** Returns what stands in the place of a view, which then gets the name of its expression. */
+function viewNode({ alias, table_name: name, sample, column_name_alias: columns }: TreeNode): TreeNode {
   return {
-    ...{ type: "SUBQUERY", alias: alias === "" ? name : alias, sample, query_location: -1 },
-    ...{ subquery: null, column_name_alias: columns },
+    ...{ type: "BASE_TABLE", alias: alias === "" ? name : alias, sample, query_location: -1 },
+    ...{ catalog_name: "", schema_name: "", table_name: "", column_name_alias: columns, at_clause: null },
   };
 }
 
