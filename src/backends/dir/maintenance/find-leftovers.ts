@@ -10,6 +10,7 @@ import { keyIn, listNames, type ObjectEntry } from "../format/storage.ts";
 import { hasOtherFiles, isTableFile } from "../format/table-files.ts";
 import { fileLeftover, isOld, type Leftover, type LeftoverKind } from "./leftover.ts";
 import { findOwnFiles } from "./own-files.ts";
+import { createReferredSearch } from "./referred-directories.ts";
 import { findTableFiles } from "./unnamed-leftovers.ts";
 
 /**
@@ -18,7 +19,7 @@ import { findTableFiles } from "./unnamed-leftovers.ts";
  * It skips everything that was written to since `before`, because a process may still use it. A directory counts as a
  * table's only by its contents, and is skipped
  *
- * - while a row has it, or a directory in it;
+ * - while a row has it, or a directory in it, or a version of a table names it;
  * - when it shows as a table of the root by itself (`*.lance` with a version or a reservation, and not marked);
  * - when it contains anything that the table format does not define.
  *
@@ -38,17 +39,22 @@ export async function* findLeftovers(
   const entries: ObjectEntry[] = [];
   for await (const page of store.list(layout.baseKey)) entries.push(...page);
   const state = await context.catalog.read();
+  const isReferred = createReferredSearch(context);
   for (const { name, isDirectory } of entries) {
     if (!isDirectory && PROBE.test(name)) {
       yield* fileLeftover(context, "probe", keyIn(layout.baseKey, name), before);
     }
     const kind = isDirectory ? await kindOf(context, state, name) : undefined;
-    if (kind !== undefined) yield* directory(context, kind, name, before);
+    if (kind === undefined || (OF_TABLES.has(kind) && (await isReferred(name)))) continue;
+    yield* directory(context, kind, name, before);
   }
-  yield* findTableFiles(context, beforeInTables);
+  yield* findTableFiles(context, beforeInTables, isReferred);
 }
 
 const PROBE = /^\.probe-[0-9a-f]+$/;
+
+/** Directories in which tables of the catalog may keep files. */
+const OF_TABLES: ReadonlySet<LeftoverKind> = new Set(["unfinished table", "unlisted data"]);
 
 /** Directories that are recognised by their names. */
 const NAMED: readonly (readonly [RegExp, LeftoverKind])[] = [

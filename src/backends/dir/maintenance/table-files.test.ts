@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { readdir, writeFile } from "node:fs/promises";
+import { mkdir, readdir, rename, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { test } from "vitest";
-import { silent } from "../../../../test/fixtures/dir/directory-backend.ts";
+import { silent, temporaryDirectory } from "../../../../test/fixtures/dir/directory-backend.ts";
 import { storeIn } from "../../../../test/fixtures/dir/jobs.ts";
 import {
   collect,
@@ -132,6 +132,14 @@ test("the files of a table to which another one refers stay, those of others are
   assert.deepEqual(await collect(workshop, undefined, everything), found("other.lance"));
 });
 
+test("a directory without a version stays in which a table keeps files", async (t) => {
+  const workshop = await openWorkshop(t);
+  await makeTable(workshop, "t");
+  for (const directory of ["more", "left"]) await putFile(workshop, `${directory}/data/${DATA}.lance`);
+  await addBasePath(workshop, "t", join(workshop.base, "more"));
+  assert.deepEqual(await collect(workshop, undefined, everything), ["unfinished table: left"]);
+});
+
 test("a table with an open job of a cluster is passed over, since its driver may commit later", async (t) => {
   const workshop = await openWorkshop(t);
   await makeTable(workshop, "t");
@@ -144,4 +152,29 @@ test("a table with an open job of a cluster is passed over, since its driver may
   const job = await context.jobs.get(id);
   await storeIn(workshop.base).finish({ ...(job as Job), state: "failed", finishedAt: Date.now() });
   assert.deepEqual(await collect(workshop), found("t.lance"));
+});
+
+test("files outside of the catalog stay, to which links and rows of other programs lead", async (t) => {
+  const workshop = await openWorkshop(t);
+  const { base, root } = workshop;
+  const outside = join(await temporaryDirectory(t), "outside");
+  for (const id of ["t", "linked", "data"]) await makeTable(workshop, id);
+  for (const directory of ["t.lance", "linked.lance", "data.lance"])
+    for (const path of LEFT) await putFile(workshop, `${directory}/${path}`);
+  await mkdir(outside);
+  for (const place of ["linked.lance", "data.lance/data"]) {
+    const target = join(outside, place.replace("/", "-"));
+    await rename(join(base, place), target);
+    await symlink(target, join(base, place));
+  }
+  const { context, close } = await openDirectory({ root, log: silent, maintenance: false });
+  t.onTestFinished(close);
+  await context.catalog.mutate((draft) => {
+    for (const [i, location] of ["../outside", "__manifest", "%2e%2e/x"].entries())
+      draft.put({ objectId: `x${i}`, objectType: "table", location, properties: {} });
+  });
+  const before = (await readdir(outside, { recursive: true })).sort();
+  const own = found("data.lance").filter((path) => !path.includes("/data/"));
+  assert.deepEqual(await collect(workshop, undefined, everything), [...own, ...found("t.lance")].sort());
+  assert.deepEqual((await readdir(outside, { recursive: true })).sort(), before);
 });

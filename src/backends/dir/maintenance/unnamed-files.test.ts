@@ -111,6 +111,17 @@ test("a staged manifest of a version to come stays, with its files", async (t) =
   );
 });
 
+test("detached versions and those of the other naming scheme keep their files", async (t) => {
+  const dataset = await makeTable(await openWorkshop(t));
+  const { root } = dataset;
+  const detached = `${root}/_versions/d${(1n << 63n) + 7n}.manifest`;
+  await disk.move(manifestKey(dataset, 1n, "V2"), detached);
+  await disk.move(manifestKey(dataset, 2n, "V2"), manifestKey(dataset, 2n, "V1"));
+  assert.deepEqual(await found(dataset), []);
+  await disk.delete(detached);
+  assert.equal((await found(dataset)).length, 2, "its data and its transaction");
+});
+
 test("a file stays that a version names by another directory, or with folders", async (t) => {
   const dataset = await makeTable(await openWorkshop(t));
   const basePaths = [create(BasePathSchema, { id: 1, path: disk.uriOf(dataset.root) })];

@@ -4,7 +4,7 @@ import { walkAllTables } from "../catalog/walk.ts";
 import type { DatasetRef } from "../format/dataset.ts";
 import { isForCluster } from "../jobs/job.ts";
 import { directoryLeftover, fileLeftover, type Leftover, type LeftoverKind } from "./leftover.ts";
-import { findReferred, locationOf } from "./referred-directories.ts";
+import { type IsReferred, placeOf } from "./referred-directories.ts";
 import { findUnnamedFiles, type UnnamedFile } from "./unnamed-files.ts";
 
 type Context = Pick<ChangeContext, "store" | "layout" | "log">;
@@ -16,7 +16,10 @@ export async function* findUnnamed(
   dataset: DatasetRef,
   before: number,
 ): AsyncGenerator<Leftover> {
-  for (const file of await unnamedFiles(context, dataset)) yield* leftoverOf(context, kind, file, before);
+  const { files } = dataset.store;
+  // Another program may use the target of a link.
+  for (const file of await unnamedFiles(context, dataset))
+    if (!(await files?.leadsThroughLink(file.key))) yield* leftoverOf(context, kind, file, before);
 }
 
 async function unnamedFiles({ log }: Context, dataset: DatasetRef): Promise<readonly UnnamedFile[]> {
@@ -47,21 +50,24 @@ async function* leftoverOf(
 
 /**
  * Yields the files of tables that no version has: those of failed commits, and of work on a cluster that was given up. It passes over
- * tables with tags or branches, those on which a process works for long or a cluster may, and those to which another table of the catalog refers.
+ * tables with tags or branches, those on which a process works for long or a cluster may, those to which another table of the catalog refers,
+ * and those outside of the base.
  */
-export async function* findTableFiles(context: ChangeContext, before: number): AsyncGenerator<Leftover> {
-  const { jobs, layout, store, work } = context;
+export async function* findTableFiles(
+  context: ChangeContext,
+  before: number,
+  isReferred: IsReferred,
+): AsyncGenerator<Leftover> {
+  const { jobs, store, work } = context;
   // A driver goes on while no gateway runs, and commits when one runs again.
   const onCluster = new Set((await jobs.open()).filter(isForCluster).map(({ spec }) => spec["location"]));
-  let isReferred: ((directory: string) => boolean) | undefined;
   for await (const id of walkAllTables(context)) {
-    const location = await locationOf(context, id);
-    if (location === undefined || onCluster.has(location) || (await work.isAtWork(location))) continue;
-    const dataset = { store, root: store.keyOf(layout.pathOf(location)) };
+    const place = await placeOf(context, id);
+    if (place === undefined || onCluster.has(place.location)) continue;
+    const { location, dataset } = place;
+    if ((await store.files?.leadsThroughLink(dataset.root)) || (await work.isAtWork(location))) continue;
     for await (const leftover of findUnnamed(context, "table file", dataset, before)) {
-      // Reading all tables takes long, so that a file to remove is found before.
-      isReferred ??= await findReferred(context);
-      if (isReferred(dataset.root)) break;
+      if (await isReferred(dataset.root)) break;
       const remove = async () => !(await work.isAtWork(location)) && leftover.remove();
       yield { ...leftover, remove };
     }
