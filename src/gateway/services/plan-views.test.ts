@@ -144,6 +144,26 @@ describe("views", () => {
     await sql("DROP VIEW staff");
   });
 
+  test("are created for callers and in databases that the message names", async () => {
+    await using ns = await connect("connect", { uri, "header.x-api-key": keys.owner });
+    await ns.createNamespace({ id: ["eu"], context: { "lance_gateway.kind": "database" } });
+    await ns.createTable({ id: ["eu", "people"] }, [{ other: 1 }]);
+    const body = {
+      query: "SELECT other FROM people",
+      identity: { api_key: keys.owner },
+      context: { "header.x-lancedb-database": "eu" },
+    };
+    const headers = { "content-type": "application/json" };
+    for (const action of ["create", "describe", "drop"]) {
+      const init = { method: "POST", headers, body: JSON.stringify(body) };
+      const response = await fetch(`${uri}/v1/view/told/${action}`, init);
+      const answer = (await response.json()) as object;
+      assert.equal(response.status, 200, JSON.stringify(answer));
+      if (action !== "drop") expect(answer).toMatchObject({ default_database: "eu", query: body.query });
+    }
+    await ns.dropNamespace({ id: ["eu"], behavior: 2 });
+  });
+
   test("have names that no other object can have, and are not tables", async () => {
     await sql("CREATE VIEW taken AS SELECT 1 AS one");
     await expect(sql("CREATE VIEW taken AS SELECT 1 AS one")).rejects.toThrow(/'taken' already exists/);

@@ -133,6 +133,13 @@ function interceptorIn(
       message.sourceQuery = texts.enterQuery(message.sourceQuery, name);
       return next(call, request);
     },
+    async createView(call, request, next) {
+      const { message } = request;
+      // To the backend, its root would be that of all databases.
+      if (message.defaultRoot === true)
+        Object.assign(message, { defaultRoot: undefined, defaultNamespace: [name] });
+      return next(call, request);
+    },
     async describeMaterializedView(call, request, next) {
       const answer = await next(call, request);
       answer.query = texts.leaveQuery?.(answer.query, name) ?? answer.query;

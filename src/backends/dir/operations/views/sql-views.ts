@@ -8,7 +8,7 @@ import {
   ListViewsResponseSchema,
 } from "../../../../gen/lance/gateway/v1/sql_view_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
-import { type Identifier, joinIdentifier } from "../../../../namespace/identifier.ts";
+import { checkIdentifier, type Identifier, joinIdentifier } from "../../../../namespace/identifier.ts";
 import type { ViewOperations } from "../../../../namespace/lance-namespace.ts";
 import { planView } from "../../../../namespace/plan-view.ts";
 import { inSlices } from "../../../../runtime/pace.ts";
@@ -37,6 +37,7 @@ interface StoredView {
   readonly namespace: readonly string[];
   /** Columns of the result when the view was created: one encapsulated IPC message, a schema. */
   readonly schema: Uint8Array;
+  readonly columns: ArrowSchema;
 }
 
 /** The operations on views, which are rows of the catalog alone. */
@@ -49,7 +50,9 @@ export function createSqlViewOperations(context: CatalogDataContext & PageContex
       await checkNewIdentifier(context, id);
       const namespace =
         defaultRoot === true ? [] : defaultNamespace.length > 0 ? defaultNamespace : id.slice(0, -1);
-      const view = { query, namespace, schema: await planView(call) };
+      checkIdentifier(namespace);
+      const schema = await planView(call);
+      const view = { query, namespace, schema, columns: columnsOf(schema) };
       const properties = toProperties(view);
       checkProperties(catalog.limits.objectBytes, id, properties);
       if (await isUnlistedTable(context, await catalog.read(), id)) throw tableExists(id);
@@ -97,7 +100,7 @@ export function createSqlViewOperations(context: CatalogDataContext & PageContex
   };
 }
 
-function toProperties({ query, namespace, schema }: StoredView): Record<string, string> {
+function toProperties({ query, namespace, schema }: Omit<StoredView, "columns">): Record<string, string> {
   return {
     [VIEW_PROPERTY]: query,
     [NAMESPACE]: JSON.stringify(namespace),
@@ -111,8 +114,10 @@ function readView(row: Row | undefined, id: Identifier): StoredView {
   const { [VIEW_PROPERTY]: query, [NAMESPACE]: namespace, [SCHEMA]: schema } = row.properties;
   try {
     const names: unknown = JSON.parse(namespace ?? "");
-    if (query !== undefined && schema !== undefined && isNames(names))
-      return { query, namespace: names, schema: Buffer.from(schema, "base64") };
+    if (query !== undefined && schema !== undefined && isNames(names)) {
+      const message = Buffer.from(schema, "base64");
+      return { query, namespace: names, schema: message, columns: columnsOf(message) };
+    }
   } catch {
     // Another program has written it.
   }
@@ -124,10 +129,10 @@ function isNames(value: unknown): value is readonly string[] {
 }
 
 /** Returns the fields of an answer that describes a view. */
-async function descriptionOf(id: Identifier, { query, namespace, schema }: StoredView) {
+async function descriptionOf(id: Identifier, { query, namespace, columns }: StoredView) {
   return {
     ...{ name: id.at(-1) ?? "", namespace: id.slice(0, -1), query, defaultNamespace: [...namespace] },
-    schema: await inSlices(jsonSchemaSteps(columnsOf(schema))),
+    schema: await inSlices(jsonSchemaSteps(columns)),
   };
 }
 
