@@ -298,6 +298,34 @@ describe("Flight SQL", () => {
     assert.deepEqual(await listed("owner", { tableNameFilterPattern: "%o%e" }), ["lance.team.people"]);
     assert.deepEqual(await listed("owner", { catalog: "other" }), []);
     assert.deepEqual(await listed("owner", { tableTypes: ["VIEW"] }), []);
+    const views = { tableTypes: ["VIEW"], includeSchema: true };
+    await update("owner", "CREATE VIEW team.few AS SELECT id FROM team.people WHERE id < 2");
+    await update("owner", "CREATE VIEW pay AS FROM team.salaries");
+    assert.deepEqual(await listed("reader", { tableTypes: ["VIEW"] }), [
+      "lance.public.pay",
+      "lance.team.few",
+    ]);
+    assert.deepEqual(await listed("scoped in team", { tableTypes: ["VIEW"] }), ["lance.team.few"]);
+    assert.deepEqual(await listed("reader", { dbSchemaFilterPattern: "team" }), [
+      "lance.team.few",
+      "lance.team.people",
+    ]);
+    const described = await rows("reader", command(sql.CommandGetTablesSchema, views));
+    assert.deepEqual(
+      described.map(({ table_name, table_type }) => [table_name, table_type]),
+      [
+        ["pay", "VIEW"],
+        ["few", "VIEW"],
+      ],
+    );
+    const few = Buffer.concat([described[1]?.["table_schema"], Buffer.from("ffffffff00000000", "hex")]);
+    assert.deepEqual(
+      tableFromIPC(few).schema.fields.map(({ name }) => name),
+      ["id"],
+    );
+    assert.deepEqual(await rows("reader", query("FROM team.few")), [{ id: 0 }, { id: 1 }]);
+    assert.equal((await failureOf(rows("reader", query("FROM pay")))).code, status.PERMISSION_DENIED);
+    for (const name of ["team.few", "pay"]) await update("owner", `DROP VIEW ${name}`);
     assert.deepEqual(await listed("scoped in team"), ["lance.team.people", "lance.team.salaries"]);
     assert.equal((await failureOf(listed("scoped"))).code, status.PERMISSION_DENIED);
     const [first] = await rows("reader", command(sql.CommandGetTablesSchema, { includeSchema: true }));
