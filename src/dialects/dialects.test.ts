@@ -3,6 +3,7 @@ import { type DescMessage, fromJson } from "@bufbuild/protobuf";
 import { describe, it } from "vitest";
 import { findBinding } from "../../test/support/bindings.ts";
 import { LanceDbService } from "../gen/lance/gateway/v1/lancedb_pb.ts";
+import { ViewService } from "../gen/lance/gateway/v1/sql_view_pb.ts";
 import {
   CreateTableRequestSchema,
   InsertIntoTableRequestSchema,
@@ -17,7 +18,7 @@ import { readMultiMatch } from "./lancedb-query.ts";
 import { DIALECTS } from "./registry.ts";
 import { specification } from "./specification.ts";
 
-const services = [LanceNamespaceService, LanceDbService];
+const services = [LanceNamespaceService, LanceDbService, ViewService];
 const spoken = createTranscoder(services, lancedb);
 const plain = createTranscoder(services, specification);
 

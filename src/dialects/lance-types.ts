@@ -56,3 +56,14 @@ export function readLanceType(json: unknown): unknown {
   const name = base === "dict" ? (TO_SPECIFICATION.get(value) ?? value) : base;
   return { ...json, type: name, logical_type: json["logical_type"] ?? type };
 }
+
+/** Rewrites the types of a schema, which {@link writeLanceType} has written, in the specification's words: JSON as text. */
+export function inSpecificationTypes(schema: string): string {
+  return JSON.stringify(readAll(JSON.parse(schema)));
+}
+
+function readAll(json: unknown): unknown {
+  if (Array.isArray(json)) return json.map(readAll);
+  if (!isJsonObject(json)) return json;
+  return readLanceType(Object.fromEntries(Object.entries(json).map(([key, value]) => [key, readAll(value)])));
+}

@@ -4,6 +4,7 @@ import {
   GetLsmStatsResponseSchema,
   GetLsmWriteSpecResponseSchema,
 } from "../gen/lance/gateway/v1/lancedb_pb.ts";
+import { CreateViewResponseSchema, DescribeViewResponseSchema } from "../gen/lance/gateway/v1/sql_view_pb.ts";
 import {
   CreateTableBranchRequestSchema,
   DeleteTableBranchRequestSchema,
@@ -50,8 +51,8 @@ import {
 } from "../gen/lance/namespace/v1/view_pb.ts";
 import { OF_DATABASES } from "../namespace/call/database-context.ts";
 import { databaseOfRegion } from "../namespace/call/local-region.ts";
-import { type Dialect, form } from "./dialect.ts";
-import { writeLanceType } from "./lance-types.ts";
+import { type Dialect, type FieldTexts, form } from "./dialect.ts";
+import { inSpecificationTypes, writeLanceType } from "./lance-types.ts";
 import { readColumns, readFullText, readMatch, readMultiMatch, readVector } from "./lancedb-query.ts";
 import { readMaterializedView } from "./lancedb-view.ts";
 import { absentAs, alsoNamed, bare, defaulted, renamed, without } from "./shapes.ts";
@@ -67,6 +68,10 @@ const OF_CATALOGS: ReadonlySet<string> = new Set(
     ({ typeName }) => typeName,
   ),
 );
+
+function writeViewSchema({ schema = "null", ...fields }: FieldTexts): FieldTexts {
+  return { ...fields, schema: inSpecificationTypes(schema) };
+}
 
 const DELIMITER = /(?:^|&)delimiter=/;
 
@@ -134,6 +139,9 @@ export const lancedb: Dialect = {
       }),
     }),
     form(JsonArrowDataTypeSchema, { write: writeLanceType }),
+    // The clients read the columns of a view, unlike those of a table, in the words of the specification.
+    form(CreateViewResponseSchema, { write: writeViewSchema }),
+    form(DescribeViewResponseSchema, { write: writeViewSchema }),
     form(ListTableTagsResponseSchema, { write: bare("tags") }),
     form(GetLsmWriteSpecResponseSchema, {
       write: (fields) => alsoNamed({ lsm_write_spec: "rte_spec" })({ lsm_write_spec: "null", ...fields }),

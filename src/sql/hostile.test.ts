@@ -189,7 +189,11 @@ const COSTLY: readonly (readonly [string, RegExp, string])[] = [
     /PayloadTooLarge|InvalidInput|DeadlineExceeded/,
     "SELECT repeat('x', 2000000000)",
   ],
-  ["a list beyond the memory", /PayloadTooLarge|InvalidInput/, "SELECT list(i) FROM range(1000000000) x(i)"],
+  [
+    "a list beyond the memory",
+    /PayloadTooLarge|InvalidInput/,
+    "SELECT list(repeat('x', 1000) || i) FROM range(10000000) x(i)",
+  ],
   [
     "a join without an end",
     /DeadlineExceeded/,

@@ -93,6 +93,19 @@ describe("views", () => {
     assert.equal((await rest("view/team$some/drop", {})).status, 404);
   });
 
+  test("have columns in the words of the specification, which LanceDB's clients read", async () => {
+    const query = "SELECT 'x' AS text, [1.5::FLOAT] AS list";
+    const { answer } = await rest("view/team$typed/create", { query });
+    const types = (answer as { schema: { fields: { type: { type: string; fields?: unknown } }[] } }).schema
+      .fields;
+    assert.deepEqual(
+      types.map(({ type }) => type.type),
+      ["utf8", "list"],
+    );
+    expect(types[1]?.type.fields).toMatchObject([{ type: { type: "float32" } }]);
+    await sql("DROP VIEW team.typed");
+  });
+
   test("read the tables as they are when a statement reads the view, wherever it names it", async () => {
     await sql("CREATE VIEW team.many AS SELECT id FROM team.people WHERE id < 3;");
     await sql(

@@ -58,7 +58,7 @@ final class JdbcSession {
   private static void metadata(DatabaseMetaData metadata) throws SQLException {
     expect(metadata.getDatabaseProductName(), "Lance Gateway");
     expect(texts(metadata.getCatalogs()), List.of("lance"));
-    expect(texts(metadata.getTableTypes()), List.of("TABLE"));
+    expect(texts(metadata.getTableTypes()), List.of("TABLE", "VIEW"));
     List<String> tables = new ArrayList<>();
     try (ResultSet found = metadata.getTables(null, "public", "peo%", null)) {
       while (found.next()) tables.add(found.getString("TABLE_NAME"));
