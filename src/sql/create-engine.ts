@@ -14,7 +14,15 @@ import { createOpening } from "./opened-tables.ts";
 import { boundsOf, type SqlOptions } from "./options.ts";
 import { fits, type Plan, planOf } from "./plan.ts";
 import { createProcessPool } from "./process-pool.ts";
-import type { SqlCall, SqlEngine, SqlStatement, SqlTable, SqlTables, SqlView } from "./sql-engine.ts";
+import type {
+  SqlCall,
+  SqlEngine,
+  SqlStatement,
+  SqlTable,
+  SqlTables,
+  SqlView,
+  ViewQuery,
+} from "./sql-engine.ts";
 import { withKeptTables } from "./tree/kept.ts";
 import { statementReading } from "./tree/tables.ts";
 import { parseWrite } from "./writes/parse-write.ts";
@@ -117,10 +125,7 @@ export function createSqlEngine(options: SqlOptions = {}): SqlEngine {
       : prepareWrite(write, { prepareQuery, planView }, call);
   }
 
-  async function planView(
-    { path, query, namespacePath }: Pick<SqlView, "path" | "query" | "namespacePath">,
-    call: SqlCall,
-  ): Promise<Uint8Array> {
+  async function planView({ path, query, namespacePath }: ViewQuery, call: SqlCall): Promise<Uint8Array> {
     checkInstalled();
     checkText(query);
     const view = { database: undefined, path, version: undefined, branch: undefined, query, namespacePath };

@@ -27,6 +27,9 @@ export interface SqlView extends SqlTableName {
   readonly namespacePath: readonly string[];
 }
 
+/** The query of a view, with the path of the view. */
+export type ViewQuery = Pick<SqlView, "path" | "query" | "namespacePath">;
+
 /** Rows and columns that a scan reads. */
 export interface SqlScan {
   /** At least one column, each once. */
@@ -89,7 +92,7 @@ export interface SqlWrites {
 }
 
 /** A view that a statement creates. */
-export interface NewView extends Pick<SqlView, "path" | "query" | "namespacePath"> {
+export interface NewView extends ViewQuery {
   /** Columns of the result of its query: one encapsulated IPC message, a schema. */
   readonly schema: Uint8Array;
   /** Whether a view of the name is replaced. */
@@ -167,7 +170,7 @@ export interface SqlEngine {
    *
    * @throws LanceError as {@link prepare}
    */
-  planView(view: Pick<SqlView, "path" | "query" | "namespacePath">, call: SqlCall): Promise<Uint8Array>;
+  planView(view: ViewQuery, call: SqlCall): Promise<Uint8Array>;
   /** Ends the running statements. */
   close(): Promise<void>;
 }

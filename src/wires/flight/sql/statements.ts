@@ -8,7 +8,7 @@ import { DATABASE_HEADERS } from "../../../namespace/call/header-names.ts";
 import { LanceError } from "../../../namespace/errors.ts";
 import type { ReadableNamespace } from "../../../sql/namespace-tables.ts";
 import type { WritableNamespace } from "../../../sql/namespace-writes.ts";
-import type { NewView } from "../../../sql/sql-engine.ts";
+import type { ViewQuery } from "../../../sql/sql-engine.ts";
 import type { PipelineCalls, Presented } from "../pipeline-calls.ts";
 import { rowsOf } from "../read-flights.ts";
 import type { Statement } from "../tickets.ts";
@@ -30,7 +30,7 @@ export interface SqlRunner {
   /** Checks a statement, opens its tables, and returns its schemas as encapsulated messages. */
   describe(statement: Statement, caller: SqlCaller): Promise<DescribedStatement>;
   /** Checks the query of a view, and returns the columns of its result as an encapsulated message. */
-  planView(view: Pick<NewView, "path" | "query" | "namespacePath">, caller: SqlCaller): Promise<Uint8Array>;
+  planView(view: ViewQuery, caller: SqlCaller): Promise<Uint8Array>;
 }
 
 /** A statement with its tables at the versions that they had when it was described. */

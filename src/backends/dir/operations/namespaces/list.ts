@@ -15,7 +15,7 @@ import type { CatalogState } from "../../catalog/state/state.ts";
 import { PROBES, unlistedAmong } from "../../catalog/unlisted.ts";
 import type { DirContext, PageContext } from "../context.ts";
 import { pageSize } from "../paging.ts";
-import { isNamespace, namespaceNotFound, objectIdOf } from "../tables/naming/object-names.ts";
+import { objectIdOf, requireListed } from "../tables/naming/object-names.ts";
 import { isDatabaseIn } from "./databases.ts";
 
 /** The operations that list children, page by page. */
@@ -25,11 +25,11 @@ export function createListOperations(
   const { catalog, store, layout, staleness } = context;
   const directories = createBaseListing(store, layout, staleness);
 
-  /** Returns the state once it has the namespace, or children of a namespace whose row another writer left out. */
+  /** @throws LanceError as {@link requireListed} */
   async function stateWith(id: Identifier): Promise<CatalogState> {
     const state = await catalog.read();
-    if (isNamespace(state, id) || state.hasChildren(objectIdOf(id))) return state;
-    throw namespaceNotFound(id);
+    requireListed(state, id);
+    return state;
   }
 
   async function pageOfTables(id: Identifier, request: PageRequest): Promise<Page> {

@@ -10,7 +10,7 @@ import {
 import { LanceError } from "../../../../namespace/errors.ts";
 import { checkIdentifier, type Identifier, joinIdentifier } from "../../../../namespace/identifier.ts";
 import type { ViewOperations } from "../../../../namespace/lance-namespace.ts";
-import { planView } from "../../../../namespace/plan-view.ts";
+import { defaultNamespaceOf, planView } from "../../../../namespace/plan-view.ts";
 import { inSlices } from "../../../../runtime/pace.ts";
 import type { Draft } from "../../catalog/state/draft.ts";
 import { type Row, VIEW_KIND, VIEW_PROPERTIES, VIEW_PROPERTY } from "../../catalog/state/row.ts";
@@ -19,9 +19,8 @@ import { decodeToken, encodeToken, pageSize } from "../paging.ts";
 import { checkProperties } from "../properties.ts";
 import {
   checkNewIdentifier,
-  isNamespace,
-  namespaceNotFound,
   objectIdOf,
+  requireListed,
   requireParent,
   tableExists,
 } from "../tables/naming/object-names.ts";
@@ -45,11 +44,11 @@ export function createSqlViewOperations(context: CatalogDataContext & PageContex
   const { catalog } = context;
 
   return {
-    async createView({ query, defaultNamespace, defaultRoot, replace = false }, call) {
+    async createView(request, call) {
       const { id } = call;
+      const { query, replace = false } = request;
       await checkNewIdentifier(context, id);
-      const namespace =
-        defaultRoot === true ? [] : defaultNamespace.length > 0 ? defaultNamespace : id.slice(0, -1);
+      const namespace = defaultNamespaceOf(request, id);
       checkIdentifier(namespace);
       const schema = await planView(call);
       const view = { query, namespace, schema, columns: columnsOf(schema) };
@@ -74,8 +73,7 @@ export function createSqlViewOperations(context: CatalogDataContext & PageContex
     },
     async listViews({ pageToken, limit }, { id }) {
       const state = await catalog.read();
-      // As lists of tables do, which the decision about a cascade reads beside this one.
-      if (!isNamespace(state, id) && !state.hasChildren(objectIdOf(id))) throw namespaceNotFound(id);
+      requireListed(state, id);
       const count = pageSize(context, limit);
       const after = decodeToken("view", pageToken) ?? "";
       const views = state.children(objectIdOf(id), VIEW_KIND, after, count + 1);

@@ -54,6 +54,16 @@ export function isNamespace(state: CatalogView, id: Identifier): boolean {
 }
 
 /**
+ * Checks that a namespace can be listed: it exists, or has children although another writer left its row out. The decision about a cascade
+ * reads several lists, which therefore have to agree.
+ *
+ * @throws LanceError NamespaceNotFound
+ */
+export function requireListed(state: CatalogView, id: Identifier): void {
+  if (!isNamespace(state, id) && !state.hasChildren(objectIdOf(id))) throw namespaceNotFound(id);
+}
+
+/**
  * Checks that the parent namespace of a new object exists.
  *
  * @throws LanceError NamespaceNotFound
