@@ -15,6 +15,7 @@ def spread(gateway: Gateway, step: str, remote: Any, parts: Sequence[Any], worke
     results: dict[int, Any] = {}
     running: dict[Any, int] = {}
     waiting = list(enumerate(parts))
+    gateway.progress(step, 0, len(parts))
     try:
         while waiting or running:
             while waiting and len(running) < workers:

@@ -68,11 +68,11 @@ const sessionOn = ({ uri }: Pick<GatewayProcess, "uri">, name: string, ...args: 
 
 const session = (name: string, ...args: readonly string[]) => sessionOn(gateway, name, ...args);
 
-/** Returns a process of the head by the beginning of its command line. */
-async function processOf(start: string): Promise<number | undefined> {
+/** Returns a process of the head by the beginning of its command line and a later part of it. */
+async function processOf(start: string, part = ""): Promise<number | undefined> {
   for (const id of await head.processes()) {
     const command = await readFile(`/proc/${id}/cmdline`, "utf8").catch(() => "");
-    if (command.startsWith(start)) return id;
+    if (command.startsWith(start) && command.includes(part)) return id;
   }
   return undefined;
 }
@@ -162,50 +162,70 @@ it("works in a bucket with the credentials that the gateway hands out", async ()
   }
 }, 1_800_000);
 
-/** Moments of a compaction, as the processes of the cluster and the records of the gateway show them. */
+/** The compaction of one table, as the records of the gateway and the processes of the cluster show it. */
+interface Compaction {
+  readonly driver: number | undefined;
+  /** What the driver has reported about its progress. */
+  readonly step: string | undefined;
+}
+
+/** Returns the compaction of a table that runs; undefined if there is none. */
+async function compactionOf(table: string): Promise<Compaction | undefined> {
+  const directory = join(root, "data", ".jobs");
+  const textOf = (...names: readonly string[]) => readFile(join(directory, ...names), "utf8").catch(() => "");
+  for (const name of await readdir(join(directory, "open")).catch(() => [])) {
+    const text = await textOf("open", name);
+    if (text === "") continue;
+    const { id, kind, table: names } = JSON.parse(text);
+    if (kind !== "compact_table" || names.join("$") !== table) continue;
+    const step = /"step":"(\w+)/.exec(await textOf("drivers", `${id}.progress`))?.[1];
+    return { step, driver: await processOf("python\0-m\0lance_gateway_ray\0", id) };
+  }
+  return undefined;
+}
+
+/** Moments of a compaction. Upkeep may have others at work on the tables of earlier tests. */
 const MOMENTS = {
-  "when the driver starts": async () => (await driver()) !== undefined,
-  "while a worker rewrites fragments": async () => (await processOf("ray::_rewrite")) !== undefined,
-  "when the driver commits": async () => (await steps()).includes("committing"),
+  "when the driver starts": async ({ driver }: Compaction) => driver !== undefined,
+  "while a worker rewrites fragments": async ({ step }: Compaction) =>
+    step === "rewriting" && (await processOf("ray::_rewrite")) !== undefined,
+  "when the driver commits": async ({ step }: Compaction) => step === "committing",
 } as const;
 
 type Moment = keyof typeof MOMENTS;
 
-/** Returns what drivers have reported about their progress. */
-async function steps(): Promise<readonly string[]> {
-  const directory = join(root, "data", ".jobs", "drivers");
-  const files = (await readdir(directory)).filter((name) => name.endsWith(".progress"));
-  const texts = await Promise.all(
-    files.map((name) => readFile(join(directory, name), "utf8").catch(() => "")),
-  );
-  return texts.map((text) => /"step":"(\w+)/.exec(text)?.[1] ?? "");
-}
-
 /** Kills a process at a moment of the compaction of a new table; if that is over before the moment, right after. */
-async function killDuring(table: string, moment: Moment, kill: () => Promise<void>): Promise<void> {
+async function killDuring(
+  table: string,
+  moment: Moment,
+  kill: (compaction: Compaction | undefined) => Promise<void>,
+): Promise<void> {
   await session("compaction.py", "table", table);
-  let hasBegun = false;
+  let found: Compaction | undefined;
   await until(async () => {
-    if (await MOMENTS[moment]()) return true;
-    const runs = (await driver()) !== undefined;
-    const isOver = hasBegun && !runs;
+    const now = await compactionOf(table);
+    const isOver = found !== undefined && now === undefined;
     if (isOver) process.stderr.write(`${table}: over before the moment "${moment}"\n`);
-    hasBegun ||= runs;
-    return isOver;
+    found = now ?? found;
+    return isOver || (now !== undefined && (await MOMENTS[moment](now)));
   });
-  await kill();
+  await kill(found);
 }
 
 const kill = (id: number | undefined) => void (id !== undefined && process.kill(id, "SIGKILL"));
 
 /** Victims, and what is killed of each; the moment of the short run. */
-const VICTIMS: readonly (readonly [victim: string, moment: Moment, kill: () => Promise<void>])[] = [
+const VICTIMS: readonly (readonly [
+  victim: string,
+  moment: Moment,
+  kill: (compaction: Compaction | undefined) => Promise<void>,
+])[] = [
   [
     "worker",
     "while a worker rewrites fragments",
     async () => kill((await processOf("ray::_rewrite")) ?? (await processOf("ray::"))),
   ],
-  ["driver", "when the driver commits", async () => kill(await driver())],
+  ["driver", "when the driver commits", async (compaction) => kill(compaction?.driver)],
   [
     "gateway",
     "when the driver commits",

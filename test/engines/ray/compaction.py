@@ -79,8 +79,9 @@ elif sys.argv[2] == "rows":
     for name in sys.argv[3:]:
         check_rows(name)
 elif sys.argv[2] == "await":
-    until(lambda: is_joined(sys.argv[3]))
-    check(sys.argv[3])
+    name = sys.argv[3]
+    until(lambda: is_joined(name), lambda: [fragments(name), unindexed(name), jobs("compact_table")])
+    check(name)
 elif sys.argv[2] == "make":
     make("left", "off", 1)
     make("joined", "on", 0)

@@ -40,9 +40,9 @@ def fragments(name):
     return call(f"table/{name}/stats")["fragment_stats"]["num_fragments"]
 
 
-def until(condition, seconds=240):
+def until(condition, facts=lambda: "", seconds=240):
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
-            raise AssertionError("it did not come true")
+            raise AssertionError(f"it did not come true: {facts()}")
         time.sleep(0.5)
