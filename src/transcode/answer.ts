@@ -6,8 +6,8 @@ import { isJsonObject } from "../runtime/json.ts";
 import { isRequired, type MessageRecord, restName } from "./descriptors.ts";
 import { InexactNumberError, toInvalidInput } from "./field-error.ts";
 import type { DecodeJson, JsonDecoders } from "./json/decode.ts";
+import { parseJsonExactly } from "./json/parse.ts";
 import type { IsPlain } from "./json/plain.ts";
-import { parseJsonExactly } from "./json/text.ts";
 
 /**
  * Reads the body of an answer.

@@ -4,8 +4,8 @@ import { isJsonObject } from "../runtime/json.ts";
 import { isRequired, type MessageRecord, restName } from "./descriptors.ts";
 import { FieldError, InexactNumberError, toInvalidInput, within } from "./field-error.ts";
 import type { DecodeJson, JsonDecoders } from "./json/decode.ts";
+import { type ParsedJson, parseJson, parseRequestExactly } from "./json/parse.ts";
 import { refuseRepeatedNames } from "./json/repeated-names.ts";
-import { type ParsedJson, parseJson, parseRequestExactly } from "./json/text.ts";
 
 /** A request read from its body. */
 export interface JsonBody {

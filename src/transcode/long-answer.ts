@@ -8,8 +8,8 @@ import { type MessageRecord, restName } from "./descriptors.ts";
 import { FieldError, InexactNumberError } from "./field-error.ts";
 import { createJsonDecoders } from "./json/decode.ts";
 import { createStepDecoders, type StepDecoders } from "./json/decode-steps.ts";
+import { parseJsonExactly } from "./json/parse.ts";
 import { parseInParts } from "./json/parts.ts";
-import { parseJsonExactly } from "./json/text.ts";
 
 /** A long answer to a call. */
 export interface LongAnswer {

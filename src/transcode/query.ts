@@ -2,8 +2,8 @@ import type { DescField, DescMessage, ScalarType } from "@bufbuild/protobuf";
 import { type MessageRecord, oneofOf, restName } from "./descriptors.ts";
 import { toInvalidInput } from "./field-error.ts";
 import type { JsonDecoders } from "./json/decode.ts";
+import { parseJson } from "./json/parse.ts";
 import { scalarFromText } from "./json/scalars.ts";
-import { parseJson } from "./json/text.ts";
 import { decodeForm } from "./percent.ts";
 
 /** A parameter of a query string that belongs to a field. */

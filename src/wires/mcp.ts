@@ -8,7 +8,7 @@ import { isRefused } from "../namespace/call/reception.ts";
 import { LanceError } from "../namespace/errors.ts";
 import { createByteBudget, DEFAULT_MAX_MESSAGE_BYTES } from "../namespace/memory/byte-budget.ts";
 import { signalOf } from "../runtime/time/late-signal.ts";
-import { parseJson } from "../transcode/json/text.ts";
+import { parseJson } from "../transcode/json/parse.ts";
 import { noteCall, originOf } from "./arrival.ts";
 import { timeAllowed } from "./deadline.ts";
 import { FREE_BYTES } from "./limits.ts";

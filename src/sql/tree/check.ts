@@ -1,5 +1,5 @@
 import { LanceError } from "../../namespace/errors.ts";
-import { COLLATIONS, FUNCTIONS, TABLE_FUNCTIONS } from "./functions.ts";
+import { COLLATIONS, FUNCTIONS, TABLE_FUNCTIONS } from "./allowed-functions.ts";
 import { KEPT_SCHEMA, SCAN_FUNCTION, VIEW_PREFIX } from "./own-names.ts";
 import { isExactNumber, positionOf, type TreeNode } from "./tree.ts";
 

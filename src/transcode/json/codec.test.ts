@@ -15,7 +15,7 @@ import { HTTP_BODY } from "../descriptors.ts";
 import { FieldError } from "../field-error.ts";
 import { createJsonDecoders } from "./decode.ts";
 import { createJsonEncoders } from "./encode.ts";
-import { parseJsonExactly } from "./text.ts";
+import { parseJsonExactly } from "./parse.ts";
 
 const decoders = createJsonDecoders();
 const encoders = createJsonEncoders();

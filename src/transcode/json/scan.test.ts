@@ -3,8 +3,8 @@ import fc from "fast-check";
 import { test } from "vitest";
 import { isLanceError } from "../../namespace/errors.ts";
 import { atOnce } from "../../runtime/pace.ts";
+import { parseJson, parseRequestExactly } from "./parse.ts";
 import { scanJson } from "./scan.ts";
-import { parseJson, parseRequestExactly } from "./text.ts";
 
 const MIB = 1024 * 1024;
 

@@ -4,8 +4,8 @@ import { type Identifier, parseIdentifier } from "../../namespace/identifier.ts"
 import { isJsonObject } from "../../runtime/json.ts";
 import { toInvalidInput, within } from "../../transcode/field-error.ts";
 import { createJsonDecoders } from "../../transcode/json/decode.ts";
+import { parseJson } from "../../transcode/json/parse.ts";
 import { refuseRepeatedNames } from "../../transcode/json/repeated-names.ts";
-import { parseJson } from "../../transcode/json/text.ts";
 
 /** Longest JSON in a descriptor or beside rows, in bytes; it is parsed in a single turn of the event loop. */
 const MAX_JSON_BYTES = 1024 * 1024;

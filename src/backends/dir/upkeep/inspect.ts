@@ -1,5 +1,5 @@
 import type { IndexMetadata, Manifest } from "../../../gen/lance/format/table_pb.ts";
-import { findUnsafe } from "../engine/workarounds/misread-lists/misread-pages.ts";
+import { findUnsafe } from "../engine/workarounds/misread-lists/find-misread.ts";
 import type { DatasetRef } from "../format/dataset.ts";
 import { indicesOf, readSegments } from "../format/files/index-section.ts";
 import { countRows } from "../format/files/manifest.ts";

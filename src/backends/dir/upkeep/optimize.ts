@@ -2,7 +2,7 @@ import { isLanceError } from "../../../namespace/errors.ts";
 import type { FoundTable } from "../data/table-source.ts";
 import { compactOnly, NO_VERSION } from "../engine/compact.ts";
 import { engineCall } from "../engine/failures/errors.ts";
-import { findUnsafe } from "../engine/workarounds/misread-lists/misread-pages.ts";
+import { findUnsafe } from "../engine/workarounds/misread-lists/find-misread.ts";
 import { dropOrphanIndices } from "../format/changes/orphan-indices.ts";
 import { releaseSegments } from "../format/changes/release-segments.ts";
 import type { DatasetRef } from "../format/dataset.ts";

@@ -16,7 +16,7 @@ import { repeatConflicts } from "../../engine/repeat-conflicts.ts";
 import { exactValue, exactWithAnyIndex, refuseInexact } from "../../engine/sql/exact-filter.ts";
 import { checkExpressions, predicateSteps } from "../../engine/sql/predicate.ts";
 import { tokenizeSql } from "../../engine/sql/tokens.ts";
-import { findMisread } from "../../engine/workarounds/misread-lists/misread-pages.ts";
+import { findMisread } from "../../engine/workarounds/misread-lists/find-misread.ts";
 import { syncVersion } from "../../format/versions/make-durable.ts";
 import { readVersion } from "../../format/versions/version-files.ts";
 import type { Job, JobFacts } from "../../jobs/job.ts";

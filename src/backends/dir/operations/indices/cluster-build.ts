@@ -4,7 +4,7 @@ import { isJsonObject } from "../../../../runtime/json.ts";
 import type { DataContext } from "../../data/data-context.ts";
 import { engineCall } from "../../engine/failures/errors.ts";
 import type { NativeTable } from "../../engine/native/native.ts";
-import { findMisread } from "../../engine/workarounds/misread-lists/misread-pages.ts";
+import { findMisread } from "../../engine/workarounds/misread-lists/find-misread.ts";
 import { commitSegments, hasSegments, type WrittenSegment } from "../../format/changes/index-segments.ts";
 import { renameIndex } from "../../format/changes/rename-index.ts";
 import { type DatasetRef, dataDirectory } from "../../format/dataset.ts";

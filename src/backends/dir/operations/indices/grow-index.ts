@@ -1,7 +1,7 @@
 import { formatFieldPath } from "../../../../arrow/field-path.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { NativeTable } from "../../engine/native/native.ts";
-import { findUnsafe } from "../../engine/workarounds/misread-lists/misread-pages.ts";
+import { findUnsafe } from "../../engine/workarounds/misread-lists/find-misread.ts";
 import { beginIndex, type IndexBeginning } from "../../format/changes/index-seed.ts";
 import { renameIndex } from "../../format/changes/rename-index.ts";
 import type { DatasetRef } from "../../format/dataset.ts";

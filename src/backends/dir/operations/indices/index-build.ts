@@ -6,7 +6,7 @@ import type { DataContext } from "../../data/data-context.ts";
 import { engineCall } from "../../engine/failures/errors.ts";
 import type { NativeJob, NativeTable } from "../../engine/native/native.ts";
 import { repeatConflicts } from "../../engine/repeat-conflicts.ts";
-import { findMisread } from "../../engine/workarounds/misread-lists/misread-pages.ts";
+import { findMisread } from "../../engine/workarounds/misread-lists/find-misread.ts";
 import type { IndexSeed } from "../../format/changes/index-seed.ts";
 import { dropOrphanIndices } from "../../format/changes/orphan-indices.ts";
 import { syncVersion } from "../../format/versions/make-durable.ts";

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { Manifest } from "../../../../gen/lance/format/table_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { FoundTable, WorkPlace } from "../../data/table-source.ts";
-import { findUnsafe } from "../../engine/workarounds/misread-lists/misread-pages.ts";
+import { findUnsafe } from "../../engine/workarounds/misread-lists/find-misread.ts";
 import { dropOrphanIndices } from "../../format/changes/orphan-indices.ts";
 import { columnFacts, countRows } from "../../format/files/manifest.ts";
 import { chooseEngine } from "../../jobs/engine/choose-engine.ts";

@@ -9,7 +9,7 @@ import { engineCall } from "../../engine/failures/errors.ts";
 import type { NativeTable } from "../../engine/native/native.ts";
 import { repeatConflicts } from "../../engine/repeat-conflicts.ts";
 import type { RowWidths } from "../../engine/row-widths.ts";
-import { findMisread } from "../../engine/workarounds/misread-lists/misread-pages.ts";
+import { findMisread } from "../../engine/workarounds/misread-lists/find-misread.ts";
 import { afterChange } from "../../format/changes/after-change.ts";
 import { syncVersion } from "../../format/versions/make-durable.ts";
 import { readVersion } from "../../format/versions/version-files.ts";

@@ -5,7 +5,7 @@ import type { DataContext } from "../../data/data-context.ts";
 import type { FoundTable } from "../../data/table-source.ts";
 import { engineCall } from "../../engine/failures/errors.ts";
 import type { NativeTable } from "../../engine/native/native.ts";
-import { findMisread } from "../../engine/workarounds/misread-lists/misread-pages.ts";
+import { findMisread } from "../../engine/workarounds/misread-lists/find-misread.ts";
 import { commitMetadata } from "../../format/changes/commit.ts";
 import { takesStagedRows } from "../../format/changes/staged-rows.ts";
 import { readVersion, readVersionIfThere } from "../../format/versions/version-files.ts";

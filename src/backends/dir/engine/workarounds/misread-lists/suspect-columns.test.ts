@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { create } from "@bufbuild/protobuf";
 import { test } from "vitest";
 import { type Manifest, ManifestSchema } from "../../../../../gen/lance/format/table_pb.ts";
-import { ENCODING_KEY, SOUND_ENCODING, suspectsOf } from "./misread-columns.ts";
+import { ENCODING_KEY, SOUND_ENCODING, suspectsOf } from "./suspect-columns.ts";
 
 /** Returns a manifest with a column in which each type contains the next one. */
 function nested(types: readonly string[], { nullable = true, version = "2.2" } = {}) {

@@ -14,7 +14,7 @@ import { keyOfBase } from "../../../format/files/base-paths.ts";
 import { damagedFile } from "../../../format/files/damaged-file.ts";
 import type { ObjectStore } from "../../../format/storage.ts";
 import { misreadsEntry, type PageBudget } from "./full-zip-levels.ts";
-import { suspectsOf } from "./misread-columns.ts";
+import { suspectsOf } from "./suspect-columns.ts";
 
 /** Number of files that are read at a time. */
 const FILES = 8;
