@@ -240,6 +240,19 @@ test("integers in a column of several kinds keep their digits as texts", async (
   expect(plain(table)).toEqual([{ x: "1234567890123456789" }, { x: "a" }]);
 });
 
+test.each([
+  ['"2026-05-04"', '"NaN"', '"1"'],
+  ['"1"', '"inf"', '"2026-05-04T00:00:00Z"'],
+  ['["2026-05-04","NaN"]', '["1"]', '["2026-05-04T00:00:00Z"]'],
+  ['{"y":"2026-05-04"}', '{"y":"NaN"}', '{"y":"2026-05-04T00:00:00Z"}'],
+  ['["inf"]', '["nan"]', '["-Infinity"]'],
+])("texts %s, %s and %s of JSON stay as they are", async (...values) => {
+  for (const order of [values, values.toReversed()]) {
+    const rows = order.map((value) => `{"x":${value}}`);
+    expect(plain(await json(rows.join("\n")))).toEqual(rows.map((row) => JSON.parse(row)));
+  }
+});
+
 test("CSV has the separator of its line of names, whatever is in its cells", async () => {
   const texts: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     "id,text\nx,a|b|c\ny,d|e|f\n": { id: "x", text: "a|b|c" },

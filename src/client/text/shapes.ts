@@ -60,7 +60,7 @@ function shapeOfCell(text: string): Shape {
 
 /** Only lists of numbers are more than texts. */
 function vectorOfCell(text: string): Shape | undefined {
-  const shape = shapeOfJson(jsonOf(text) ?? null);
+  const shape = shapeOfJson(jsonOf(text) ?? null, true);
   if (shape.kind !== "list" || shape.item.kind !== "number" || shape.length === 0) return undefined;
   return shape.item.facts.isDouble && shape.item.facts.hasFinite ? shape : undefined;
 }
@@ -80,21 +80,24 @@ function shapeOfTime(text: string): Shape | undefined {
 export function widenedByJson(shape: Shape = NULL, value: JsonValue | undefined): Shape {
   if (value === null || value === undefined) return shape;
   if (typeof value === "string" && shape.kind === "text" && (shape.isJson || !isJson(value))) return shape;
-  return merge(shape, shapeOfJson(value));
+  return merge(shape, shapeOfJson(value, true));
 }
 
-function shapeOfJson(value: JsonValue): Shape {
+/** @param isColumn whether it is the value of a column, and not within a list or an object, where times are texts */
+function shapeOfJson(value: JsonValue, isColumn: boolean): Shape {
   if (value === null) return NULL;
   if (value instanceof NumberText) return { kind: "number", facts: factsOf(value.text) };
   if (typeof value === "boolean") return BOOLEAN;
   if (typeof value === "string") {
     if (isJson(value)) return JSON_TEXT;
-    return notFinite(value) === undefined ? (shapeOfTime(value) ?? PLAIN_TEXT) : NOT_A_NUMBER;
+    if (notFinite(value) !== undefined) return NOT_A_NUMBER;
+    return (isColumn ? shapeOfTime(value) : undefined) ?? PLAIN_TEXT;
   }
+  const within = (each: JsonValue) => shapeOfJson(each, false);
   if (value instanceof Map)
-    return { kind: "struct", members: new Map([...value].map(([name, each]) => [name, shapeOfJson(each)])) };
+    return { kind: "struct", members: new Map([...value].map(([name, each]) => [name, within(each)])) };
   const items = value as readonly JsonValue[];
-  return { kind: "list", item: items.map(shapeOfJson).reduce(merge, NULL), length: items.length };
+  return { kind: "list", item: items.map(within).reduce(merge, NULL), length: items.length };
 }
 
 /** Whether a text would be taken for something else among values of several kinds, which become texts of JSON. */
@@ -130,14 +133,18 @@ function merge(a: Shape, b: Shape): Shape {
   }
   if (isTime(a) && isTime(b)) return mergeTimes(a, b);
   if (a.kind === b.kind) return a;
-  const [text, other] = a.kind === "text" ? [a, b] : [b, a];
-  if (text.kind !== "text") return MIXED;
   // Texts of times and of numbers that are none stay what they are.
-  if (isTime(other) || (other.kind === "number" && !other.facts.hasFinite)) return text;
-  if (!text.isJson) return MIXED;
+  if (isWritten(a) && isWritten(b)) return a.kind === "text" ? a : b.kind === "text" ? b : PLAIN_TEXT;
+  const text = a.kind === "text" ? a : b;
+  if (text.kind !== "text" || !text.isJson) return MIXED;
   throw new Error(
     "the column has texts that are JSON beside values of other kinds, from which nothing would tell them; choose the type of the column",
   );
+}
+
+/** Whether all values are texts, of which JSON has no other form. */
+function isWritten(shape: Shape): boolean {
+  return shape.kind === "text" || isTime(shape) || (shape.kind === "number" && !shape.facts.hasFinite);
 }
 
 type Time = Extract<Shape, { kind: "time" | "date" }>;
@@ -153,7 +160,7 @@ function mergeTimes(a: Time, b: Time): Shape {
   return second.kind === "time" && second.fraction > first.fraction ? second : first;
 }
 
-/** Returns the Arrow type of a shape; values of several kinds become texts of JSON. Times are recognized in columns alone. */
+/** Returns the Arrow type of a shape; values of several kinds become texts of JSON. */
 export function typeOfShape(arrow: Arrow, shape: Shape, isColumn = true): DataType {
   const { Field } = arrow;
   switch (shape.kind) {
@@ -162,9 +169,9 @@ export function typeOfShape(arrow: Arrow, shape: Shape, isColumn = true): DataTy
     case "number":
       return typeOfNumbers(arrow, shape.facts);
     case "date":
-      return isColumn ? new arrow.DateDay() : new arrow.Utf8();
+      return new arrow.DateDay();
     case "time":
-      return isColumn ? timeType(arrow, shape.fraction, shape.hasZone ? "UTC" : null) : new arrow.Utf8();
+      return timeType(arrow, shape.fraction, shape.hasZone ? "UTC" : null);
     case "list": {
       const { item, length } = shape;
       const vector = isColumn && item.kind === "number" ? numberOfVectors(arrow, item.facts) : undefined;
@@ -195,7 +202,9 @@ function typeOfNumbers(arrow: Arrow, facts: NumberFacts): DataType {
     : new arrow.Utf8();
 }
 
-function numberOfVectors(arrow: Arrow, { isSingle, isDouble }: NumberFacts): DataType | undefined {
+function numberOfVectors(arrow: Arrow, { hasFinite, isSingle, isDouble }: NumberFacts): DataType | undefined {
+  // Nothing but words such as "inf" may as well be texts, which keep their letters.
+  if (!hasFinite) return undefined;
   if (isSingle) return new arrow.Float32();
   return isDouble ? new arrow.Float64() : undefined;
 }

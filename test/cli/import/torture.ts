@@ -284,6 +284,28 @@ export const CSV_FILES: readonly TortureFile[] = [
     refused: /line 1, column 1: the file is empty/,
   },
   {
+    ...{ name: "times with and without a zone within lists and objects", format: "jsonl" },
+    content:
+      '{"a":["2026-05-04T13:02:01Z","2026-05-04"],"b":{"c":"2026-05-04T13:02:01+02:00"}}\n{"b":{"c":"2026-05-04"}}\n',
+    types: ["List<Utf8>", "Struct<{c:Utf8}>"],
+    rows: [
+      '{"a":["2026-05-04T13:02:01Z","2026-05-04"],"b":{"c":"2026-05-04T13:02:01+02:00"}}',
+      '{"a":null,"b":{"c":"2026-05-04"}}',
+    ],
+  },
+  {
+    ...{ name: "texts that are days, words for numbers and digits", format: "jsonl" },
+    content: '{"a":"2026-05-04","b":["2026-05-04","NaN"]}\n{"a":"NaN"}\n{"a":"1","b":["1"]}\n',
+    types: [TEXT, "List<Utf8>"],
+    rows: ['{"a":"2026-05-04","b":["2026-05-04","NaN"]}', '{"a":"NaN","b":null}', '{"a":"1","b":["1"]}'],
+  },
+  {
+    ...{ name: "words for numbers within lists", format: "jsonl" },
+    content: '{"a":["inf"],"b":["inf",1]}\n',
+    types: ["List<Utf8>", "FixedSizeList[2]<Float32>"],
+    rows: ['{"a":["inf"],"b":["Infinity",1]}'],
+  },
+  {
     ...{ name: "vectors that 32 bits hold, and that they do not", format: "csv" },
     content: 'a,b,c\n"[0.1, 2]","[0.123456789012, 1]","[1, 2]"\n"[3, NaN]","[1, 2]","[3]"\n',
     types: [TEXT, "FixedSizeList[2]<Float64>", TEXT],
