@@ -97,7 +97,8 @@ export const IMPORT_RULES: Readonly<Record<string, FolderRule>> = {
   client: { may: [...CORE, "arrow", "backends", "dialects", "pipeline", "transcode"] },
   console: { may: [...CORE, "arrow/rows", "client", "sql/statement-effect.ts"], isForBrowsers: true },
   "wires/mcp": { may: [...CORE, "arrow/rows", "client"] },
-  sql: { may: [...CORE, "arrow", "client", "backends/*"] },
+  // The queries of materialized views are in the language of filters.
+  sql: { may: [...CORE, "arrow", "client", "backends/*", "backends/dir/engine/sql/tokens.ts"] },
   gateway: {
     may: [
       ...CORE,

@@ -10,6 +10,8 @@ import {
 import { type Conversation, createConversation, type ScanPlace } from "./conversation.ts";
 import type { EngineProcess } from "./engine-process.ts";
 import { createKeptTables } from "./kept-tables.ts";
+import { parseLookup } from "./materialized/parse-lookup.ts";
+import { prepareLookup } from "./materialized/prepare-lookup.ts";
 import { createOpening } from "./opened-tables.ts";
 import { boundsOf, type SqlOptions } from "./options.ts";
 import { fits, type Plan, planOf } from "./plan.ts";
@@ -120,9 +122,9 @@ export function createSqlEngine(options: SqlOptions = {}): SqlEngine {
     checkInstalled();
     checkText(statement);
     const write = parseWrite(statement);
-    return write === undefined
-      ? prepareQuery(statement, call)
-      : prepareWrite(write, { prepareQuery, planView }, call);
+    if (write !== undefined) return prepareWrite(write, { prepareQuery, planView }, call);
+    const lookup = parseLookup(statement);
+    return lookup === undefined ? prepareQuery(statement, call) : prepareLookup(lookup, call);
   }
 
   async function planView({ path, query, namespacePath }: ViewQuery, call: SqlCall): Promise<Uint8Array> {

@@ -1,7 +1,8 @@
 import { formatFieldPath } from "../arrow/field-path.ts";
 import { END_OF_STREAM } from "../arrow/ipc/stream.ts";
 import { isLanceError, LanceError } from "../namespace/errors.ts";
-import type { SqlScan, SqlTable, SqlTableName, SqlTables, SqlView } from "./sql-engine.ts";
+import { pagesOf } from "../namespace/page-progress.ts";
+import type { MaterializedView, SqlScan, SqlTable, SqlTableName, SqlTables, SqlView } from "./sql-engine.ts";
 
 /** A table at a version or on a branch. */
 interface TableState {
@@ -51,7 +52,20 @@ export interface ReadableNamespace {
     request: { readonly id: string[] },
     options: ReadOptions,
   ): Promise<{ readonly query: string; readonly defaultNamespace: readonly string[] }>;
+  /** Default: there are no materialized views. */
+  describeMaterializedView?(
+    request: { readonly id: string[] },
+    options: ReadOptions,
+  ): Promise<MaterializedView>;
+  /** Default: there are no materialized views. */
+  listMaterializedViews?(
+    request: { readonly id: string[]; readonly pageToken?: string | undefined; readonly limit: number },
+    options: ReadOptions,
+  ): Promise<{ readonly views: readonly string[]; readonly pageToken?: string | undefined }>;
 }
+
+/** Names on a page of a listing. */
+const PAGE_NAMES = 1_000;
 
 /**
  * Returns the tables of a namespace. Each is read by queries of it, as its caller may make them, at the version that it has when a statement names it.
@@ -59,7 +73,18 @@ export interface ReadableNamespace {
  * @param database name of the database that the namespace is of. Default: names of tables have no database.
  */
 export function tablesOfNamespace(namespace: ReadableNamespace, database?: string): SqlTables {
+  const { describeMaterializedView, listMaterializedViews } = namespace;
   return {
+    ...(describeMaterializedView && {
+      describeMaterializedView: (path, signal) => describeMaterializedView({ id: [...path] }, { signal }),
+    }),
+    ...(listMaterializedViews && {
+      async *listMaterializedViews(id, signal) {
+        const page = (pageToken: string | undefined) =>
+          listMaterializedViews({ id: [...id], limit: PAGE_NAMES, pageToken }, { signal });
+        for await (const { views } of pagesOf(page)) yield* views;
+      },
+    }),
     async open(name, signal) {
       if (name.database !== undefined && name.database !== database)
         throw new LanceError("Unsupported", `the database "${name.database}" cannot be named here`);

@@ -1,5 +1,7 @@
 import { CreateTableMode, InsertMode } from "../gen/lance/namespace/v1/data_pb.ts";
-import { LanceError } from "../namespace/errors.ts";
+import { MaterializedViewKind } from "../gen/lance/namespace/v1/view_pb.ts";
+import { isLanceError, LanceError } from "../namespace/errors.ts";
+import { type DescribedJob, jobEnd } from "./materialized/job-end.ts";
 import type { NewView, SqlWrites } from "./sql-engine.ts";
 
 interface WriteOptions {
@@ -49,6 +51,30 @@ export interface WritableNamespace {
   ): Promise<unknown>;
   /** Default: there are no views. */
   dropView?(request: Named, options: WriteOptions): Promise<unknown>;
+  /** Default: there are no materialized views. */
+  createMaterializedView?(
+    request: Named & {
+      readonly kind: MaterializedViewKind;
+      readonly sourceQuery: string;
+      readonly withNoData: boolean;
+      readonly autoRefresh: boolean;
+    },
+    options: WriteOptions,
+  ): Promise<Submitted>;
+  /** Default: there are no materialized views. */
+  refreshMaterializedView?(
+    request: Named & { readonly full: boolean },
+    options: WriteOptions,
+  ): Promise<Submitted>;
+  /** Default: there are no materialized views. */
+  dropMaterializedView?(request: Named, options: WriteOptions): Promise<unknown>;
+  /** Default: nothing tells when a materialized view is filled. */
+  describeJob?(request: { readonly jobId: string }, options: WriteOptions): Promise<DescribedJob>;
+}
+
+/** A call whose work goes on as a job, if it has one. */
+interface Submitted {
+  readonly jobId?: string | undefined;
 }
 
 const MODES = {
@@ -78,6 +104,18 @@ export function writesToNamespace(
     calls++;
     return { signal, headers: { "idempotency-key": key } };
   };
+  /** Waits for the job of a call, and returns the number of rows that it has written. */
+  async function ended({ jobId }: Submitted, signal: AbortSignal): Promise<bigint> {
+    const { describeJob } = namespace;
+    if (!jobId || describeJob === undefined) return 0n;
+    try {
+      return await jobEnd(jobId, (id) => describeJob({ jobId: id }, { signal }), signal);
+    } catch (thrown) {
+      // An upstream of another protocol has no call that tells.
+      if (isLanceError(thrown, "Unsupported")) return 0n;
+      throw thrown;
+    }
+  }
   return {
     database,
     async create(path, existing, rows, signal) {
@@ -110,7 +148,27 @@ export function writesToNamespace(
       if (namespace.dropView === undefined) throw noViews();
       await namespace.dropView({ id: [...path] }, options(signal));
     },
+    async createMaterializedView({ path, query, autoRefresh }, signal) {
+      if (namespace.createMaterializedView === undefined) throw noMaterializedViews();
+      const request = {
+        ...{ id: [...path], kind: MaterializedViewKind.QUERY, sourceQuery: query },
+        ...{ withNoData: false, autoRefresh },
+      };
+      return ended(await namespace.createMaterializedView(request, options(signal)), signal);
+    },
+    async refreshMaterializedView(path, full, signal) {
+      if (namespace.refreshMaterializedView === undefined) throw noMaterializedViews();
+      return ended(await namespace.refreshMaterializedView({ id: [...path], full }, options(signal)), signal);
+    },
+    async dropMaterializedView(path, signal) {
+      if (namespace.dropMaterializedView === undefined) throw noMaterializedViews();
+      await namespace.dropMaterializedView({ id: [...path] }, options(signal));
+    },
   };
+}
+
+function noMaterializedViews(): LanceError {
+  return new LanceError("Unsupported", "materialized views are not supported here");
 }
 
 function noViews(): LanceError {

@@ -57,6 +57,20 @@ export interface SqlTables {
    * @returns undefined if nothing tells
    */
   stateOf?(table: SqlTable, signal: AbortSignal): Promise<string | undefined>;
+  /** Describes a materialized view. Default: there are none. */
+  describeMaterializedView?(path: readonly string[], signal: AbortSignal): Promise<MaterializedView>;
+  /** Yields the names of the materialized views in a namespace that the caller may see. Default: there are none. */
+  listMaterializedViews?(namespace: readonly string[], signal: AbortSignal): AsyncIterable<string>;
+}
+
+/** Description of a materialized view. */
+export interface MaterializedView {
+  readonly query: string;
+  readonly autoRefresh: boolean;
+  /** Version of the table that the view shows. Default: the view was never filled. */
+  readonly sourceVersion?: bigint | undefined;
+  /** Version of the view. Default: it is not known. */
+  readonly version?: bigint | undefined;
 }
 
 /** Outcome of a CREATE whose name exists: an error, another object in its place, or nothing. */
@@ -89,6 +103,20 @@ export interface SqlWrites {
   drop(path: readonly string[], signal: AbortSignal): Promise<void>;
   createView(view: NewView, signal: AbortSignal): Promise<void>;
   dropView(path: readonly string[], signal: AbortSignal): Promise<void>;
+  /** Creates a materialized view, waits until it is filled, and returns the number of its rows. */
+  createMaterializedView(view: NewMaterializedView, signal: AbortSignal): Promise<bigint>;
+  /** Waits until the view is up to date, and returns the number of written rows. @param isFull whether all rows are replaced */
+  refreshMaterializedView(path: readonly string[], isFull: boolean, signal: AbortSignal): Promise<bigint>;
+  dropMaterializedView(path: readonly string[], signal: AbortSignal): Promise<void>;
+}
+
+/** A materialized view that a statement creates. */
+export interface NewMaterializedView {
+  readonly path: readonly string[];
+  /** Query in the language of CreateMaterializedView, which names its table from the root on. */
+  readonly query: string;
+  /** Whether the view is refreshed when its table changes. */
+  readonly autoRefresh: boolean;
 }
 
 /** A view that a statement creates. */

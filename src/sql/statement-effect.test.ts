@@ -17,6 +17,8 @@ test.each([
   ["\u200bDROP\u00a0TABLE t", "changes"],
   ["CREATE/* */OR -- \n REPLACE TABLE t AS SELECT 1", "changes"],
   ["/* DROP TABLE t", "reads"],
+  ["REFRESH MATERIALIZED VIEW v WITH (full = true)", "adds"],
+  ["DROP MATERIALIZED VIEW v", "changes"],
   ["DROPS", "reads"],
   ["", "reads"],
 ] as const)("%s: %s", (statement, effect) => {

@@ -8,7 +8,7 @@ export function effectOf(statement: string): Effect {
   const [first = "", second, third] = firstWords(statement, 3);
   if (/^(?:UPDATE|DELETE|DROP)$/.test(first)) return "changes";
   if (first === "CREATE" && second === "OR" && third === "REPLACE") return "changes";
-  return first === "INSERT" || first === "CREATE" ? "adds" : "reads";
+  return /^(?:INSERT|CREATE|REFRESH)$/.test(first) ? "adds" : "reads";
 }
 
 /** Returns the words that a statement begins with, in upper case. */

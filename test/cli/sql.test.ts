@@ -46,6 +46,24 @@ describe("lance-gateway sql", () => {
     expect(await readFile(join(folder.path, "rows.tsv"), "utf8")).toBe("id\tname\n1\tAda\n2\tGrace\n");
   });
 
+  it("creates, fills, refreshes, describes, lists and drops materialized views", async () => {
+    const made = "CREATE MATERIALIZED VIEW team.few AS SELECT name FROM team.people WHERE id < 2";
+    expect(await run(made, "--format", "csv")).toBe("Count\n1\n");
+    expect(await run("FROM team.few", "--format", "csv")).toBe("name\nAda\n");
+    await run("INSERT INTO team.people VALUES (0, 'Alan')");
+    expect(await run("REFRESH MATERIALIZED VIEW team.few", "--format", "csv")).toBe("Count\n1\n");
+    expect(await run("DESCRIBE MATERIALIZED VIEW team.few", "--format", "jsonl")).toContain(
+      '"query":"SELECT name FROM \\"team\\".\\"people\\" WHERE id < 2","auto_refresh":false',
+    );
+    expect(await run("SHOW MATERIALIZED VIEWS", "--format", "csv")).toBe("name\n");
+    await run("CREATE MATERIALIZED VIEW v AS SELECT * FROM team.people");
+    expect(await run("SHOW MATERIALIZED VIEWS LIMIT 1", "--format", "csv")).toBe("name\nv\n");
+    await run("DROP MATERIALIZED VIEW v");
+    await run("DROP MATERIALIZED VIEW team.few");
+    await run("DELETE FROM team.people WHERE id = 0");
+    await expect(run("FROM team.few")).rejects.toThrow(/was not found/);
+  });
+
   it("runs the statements of its standard input, up to the first that fails", async () => {
     const [node, ...flags] = NODE;
     const child = spawn(node, [...flags, PROGRAM, "sql", "--root", root, "--format", "jsonl"], {

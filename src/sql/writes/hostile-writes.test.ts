@@ -30,6 +30,9 @@ async function attempt(statement: string) {
     drop: (path) => change(path, "drop"),
     createView: ({ path }) => change(path, "create view"),
     dropView: (path) => change(path, "drop view"),
+    createMaterializedView: async ({ path }) => change(path, "create materialized view").then(() => 1n),
+    refreshMaterializedView: async (path) => change(path, "refresh").then(() => 1n),
+    dropMaterializedView: (path) => change(path, "drop materialized view"),
   };
   const tables = tablesInMemory({ t }, ({ path }) => asked.push(path.join(".")));
   const failure = await runSql(engine, statement, { tables, writes }).then(

@@ -1,8 +1,11 @@
 import { LanceError } from "../../namespace/errors.ts";
+import { readOptions } from "../materialized/options.ts";
+import { readSourceQuery } from "../materialized/source-query.ts";
 import type { Existing } from "../sql-engine.ts";
 import { readColumns } from "./new-columns.ts";
+import { type Target, targetOf } from "./target.ts";
 import { positionAt, TokenReader } from "./tokens.ts";
-import type { Target, WriteStatement } from "./write-statement.ts";
+import type { WriteStatement } from "./write-statement.ts";
 
 /**
  * Reads the head of a statement that changes something; undefined for other statements. DuckDB makes trees of queries alone, so that the gateway
@@ -17,6 +20,7 @@ export function parseWrite(statement: string): WriteStatement | undefined {
   if (tokens.accept("DELETE")) return deletion(statement, tokens);
   if (tokens.accept("CREATE")) return creation(statement, tokens);
   if (tokens.accept("DROP")) return drop(statement, tokens);
+  if (tokens.accept("REFRESH")) return refresh(statement, tokens);
   return undefined;
 }
 
@@ -69,7 +73,9 @@ function aliasAt(tokens: TokenReader, before: string): string | undefined {
 function creation(statement: string, tokens: TokenReader): WriteStatement {
   const replaces = tokens.accept("OR", "REPLACE");
   if (tokens.accept("VIEW")) return viewCreation(statement, tokens, replaces);
-  if (!tokens.accept("TABLE")) throw unsupported(statement, tokens, "CREATE");
+  if (!replaces && tokens.accept("MATERIALIZED", "VIEW")) return materializedCreation(statement, tokens);
+  if (!tokens.accept("TABLE"))
+    throw unsupported(statement, tokens, replaces ? "CREATE OR REPLACE" : "CREATE");
   const existing = existingAt(tokens, replaces);
   const target = targetAt(tokens);
   if (tokens.accept("AS"))
@@ -87,6 +93,24 @@ function viewCreation(statement: string, tokens: TokenReader, replaces: boolean)
   return { kind: "createView", target, existing, query: queryAt(statement, tokens), text };
 }
 
+function materializedCreation(statement: string, tokens: TokenReader): WriteStatement {
+  const existing = existingAt(tokens, false);
+  const target = targetAt(tokens);
+  const options = readOptions(statement, tokens, ["auto_refresh_enabled"]);
+  tokens.expect("AS");
+  const query = readSourceQuery(statement, tokens.next.start);
+  const autoRefresh = options.get("auto_refresh_enabled") === true;
+  return { kind: "createMaterializedView", target, existing, autoRefresh, query };
+}
+
+function refresh(statement: string, tokens: TokenReader): WriteStatement {
+  if (!tokens.accept("MATERIALIZED", "VIEW")) throw unsupported(statement, tokens, "REFRESH");
+  const target = targetAt(tokens);
+  const options = readOptions(statement, tokens, ["full"]);
+  tokens.end();
+  return { kind: "refreshMaterializedView", target, isFull: options.get("full") === true };
+}
+
 function existingAt(tokens: TokenReader, replaces: boolean): Existing {
   if (replaces) return "replace";
   if (!tokens.accept("IF")) return "refuse";
@@ -95,13 +119,19 @@ function existingAt(tokens: TokenReader, replaces: boolean): Existing {
 }
 
 function drop(statement: string, tokens: TokenReader): WriteStatement {
-  const kind = tokens.accept("VIEW") ? "dropView" : "dropTable";
-  if (kind === "dropTable" && !tokens.accept("TABLE")) throw unsupported(statement, tokens, "DROP");
+  const kind = droppedAt(tokens);
+  if (kind === undefined) throw unsupported(statement, tokens, "DROP");
   const isOptional = tokens.accept("IF");
   if (isOptional) tokens.expect("EXISTS");
   const target = targetAt(tokens);
   tokens.end();
   return { kind, target, isOptional };
+}
+
+function droppedAt(tokens: TokenReader): "dropTable" | "dropView" | "dropMaterializedView" | undefined {
+  if (tokens.accept("TABLE")) return "dropTable";
+  if (tokens.accept("VIEW")) return "dropView";
+  return tokens.accept("MATERIALIZED", "VIEW") ? "dropMaterializedView" : undefined;
 }
 
 function unsupported(statement: string, { next }: TokenReader, verb: string): LanceError {
@@ -110,11 +140,10 @@ function unsupported(statement: string, { next }: TokenReader, verb: string): La
 }
 
 /** Reads the name of a table, whose schema and database may be before it. */
-function targetAt(tokens: TokenReader): Target {
+export function targetAt(tokens: TokenReader): Target {
   const names = [tokens.name("the name of a table")];
   while (names.length < 3 && tokens.accept(".")) names.push(tokens.name("a name"));
-  const [name, schema, database] = names.reverse();
-  return { name: name as string, schema, database, text: names.toReversed().join(".") };
+  return targetOf(names);
 }
 
 /**

@@ -1,14 +1,15 @@
 import type { ArrowField } from "../../arrow/schema.ts";
 import { isLanceError, LanceError } from "../../namespace/errors.ts";
 import { columnOf, fieldsByName, fieldsOf } from "../column-types.ts";
+import { queryFrom } from "../materialized/source-query.ts";
 import { openTable } from "../opened-tables.ts";
 import type { SqlCall, SqlStatement, SqlTableName, SqlWrites } from "../sql-engine.ts";
 import { fittingText, nullsText, putQuery, requireNulls } from "../tree/fit-columns.ts";
-import { pathOf } from "../tree/tables.ts";
 import { typeText } from "../type-text.ts";
 import { rowsOf } from "./parameter-rows.ts";
 import { prepareChange } from "./prepare-change.ts";
 import type { PreparedWrite, PrepareQueries, PrepareQuery } from "./prepared-write.ts";
+import { nameOf, type Target } from "./target.ts";
 import {
   countedStream,
   countResult,
@@ -17,7 +18,7 @@ import {
   joined,
   parameterSchema,
 } from "./write-result.ts";
-import type { Target, WriteStatement } from "./write-statement.ts";
+import type { WriteStatement } from "./write-statement.ts";
 
 /** Prepares a statement that changes something: it is checked, and its tables are opened. */
 export async function prepareWrite(
@@ -56,7 +57,12 @@ function prepare(
       return prepareCreateView(statement, planView, call);
     case "dropTable":
     case "dropView":
+    case "dropMaterializedView":
       return prepareDrop(statement, call);
+    case "createMaterializedView":
+      return prepareCreateMaterialized(statement, call);
+    case "refreshMaterializedView":
+      return prepareRefresh(statement, call);
     case "update":
     case "delete":
       return prepareChange(statement, nameOf(statement.target, call), prepareQuery, call);
@@ -172,8 +178,41 @@ async function prepareCreateView(
   };
 }
 
+async function prepareCreateMaterialized(
+  { target, existing, autoRefresh, query }: Of<"createMaterializedView">,
+  call: SqlCall,
+): Promise<PreparedWrite> {
+  const name = nameOf(target, call);
+  const view = { path: name.path, query: queryFrom(query, nameOf(query.source, call).path), autoRefresh };
+  return {
+    parameters: await parameterSchema(0),
+    async run(_row, writes, { tables, signal }) {
+      if (existing === "keep" && (await exists(name, { tables, signal }))) return 0n;
+      return writes.createMaterializedView(view, signal);
+    },
+  };
+}
+
+async function prepareRefresh(
+  { target, isFull }: Of<"refreshMaterializedView">,
+  call: SqlCall,
+): Promise<PreparedWrite> {
+  const { path } = nameOf(target, call);
+  return {
+    parameters: await parameterSchema(0),
+    run: (_row, writes, { signal }) => writes.refreshMaterializedView(path, isFull, signal),
+  };
+}
+
+/** Changes that drop objects. */
+const DROPS = {
+  dropTable: "drop",
+  dropView: "dropView",
+  dropMaterializedView: "dropMaterializedView",
+} as const;
+
 async function prepareDrop(
-  { kind, target, isOptional }: Of<"dropTable" | "dropView">,
+  { kind, target, isOptional }: Of<keyof typeof DROPS>,
   call: SqlCall,
 ): Promise<PreparedWrite> {
   const name = nameOf(target, call);
@@ -181,23 +220,13 @@ async function prepareDrop(
     parameters: await parameterSchema(0),
     async run(_row, writes, { signal }) {
       try {
-        await (kind === "dropView" ? writes.dropView(name.path, signal) : writes.drop(name.path, signal));
+        await writes[DROPS[kind]](name.path, signal);
       } catch (thrown) {
         if (!isOptional || !isLanceError(thrown, "TableNotFound")) throw thrown;
       }
       return 0n;
     },
   };
-}
-
-/** @throws LanceError Unsupported for the name of another database */
-function nameOf(
-  { database, schema = "", name }: Target,
-  { namespacePath = [], writes }: SqlCall,
-): SqlTableName {
-  if (database !== undefined && database !== writes?.database)
-    throw new LanceError("Unsupported", `the database "${database}" cannot be named here`);
-  return { database, path: pathOf(schema, name, namespacePath), version: undefined, branch: undefined };
 }
 
 async function exists(

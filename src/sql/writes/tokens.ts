@@ -4,8 +4,8 @@ import { behindSpaces, UNICODE_SPACES } from "../spaces.ts";
 /** A part of a statement's head. */
 export interface Token {
   /** A word is a name without quotes, or a keyword. */
-  readonly kind: "word" | "quoted" | "number" | "mark" | "end";
-  /** The word, the quoted name without its quotes, the number or the mark. */
+  readonly kind: "word" | "quoted" | "string" | "number" | "mark" | "end";
+  /** The word, the quoted name or the string without its quotes, the number or the mark. */
   readonly text: string;
   /** Place of the first character, and of the one behind the last. */
   readonly start: number;
@@ -18,6 +18,7 @@ const WORD = new RegExp(
 );
 const INVISIBLE = /[\p{White_Space}\p{Cc}\p{Cf}]/u;
 const QUOTED = /"(?:[^"]|"")+"/y;
+const STRING = /'(?:[^']|'')*'/y;
 const NUMBER = /\d+/y;
 const MARK = /[().,;[\]=<>*]/y;
 
@@ -95,20 +96,25 @@ export class TokenReader {
       pattern.lastIndex = start;
       return pattern.exec(this.#statement)?.[0];
     };
-    const kinds = { word: WORD, quoted: QUOTED, number: NUMBER, mark: MARK } as const;
+    const kinds = { word: WORD, quoted: QUOTED, string: STRING, number: NUMBER, mark: MARK } as const;
     for (const [kind, pattern] of Object.entries(kinds) as [keyof typeof kinds, RegExp][]) {
       const found = rest(pattern);
       if (found === undefined) continue;
       // It would make another word of a keyword without a trace, and so a condition of a name.
       if (kind === "word" && INVISIBLE.test(found))
         throw this.#refused(start, "a word without quotes has an invisible character");
-      const text = kind === "quoted" ? found.slice(1, -1).replaceAll('""', '"') : found;
-      return { kind, text, start, end: start + found.length };
+      return { kind, text: textOf(kind, found), start, end: start + found.length };
     }
     if (start >= this.#statement.length) return { kind: "end", text: "", start, end: start };
     // A mark that no head has; the parser of the head refuses it, or leaves it to DuckDB.
     return { kind: "mark", text: this.#statement[start] as string, start, end: start + 1 };
   }
+}
+
+function textOf(kind: Token["kind"], found: string): string {
+  if (kind !== "quoted" && kind !== "string") return found;
+  const quote = found.charAt(0);
+  return found.slice(1, -1).replaceAll(quote + quote, quote);
 }
 
 /** Whether a token is a keyword or a mark. A quoted name is neither. */

@@ -1,15 +1,6 @@
+import type { SourceQuery } from "../materialized/source-query.ts";
 import type { Existing } from "../sql-engine.ts";
-
-/** What a statement changes, by its name in the statement. */
-export interface Target {
-  /** Database that the name begins with. Default: the database of the call. */
-  readonly database: string | undefined;
-  /** Names of the schema; undefined for a name without one. */
-  readonly schema: string | undefined;
-  readonly name: string;
-  /** The name as the statement writes it, for errors. */
-  readonly text: string;
-}
+import type { Target } from "./target.ts";
 
 /** A column of CREATE TABLE. */
 export interface NewColumn {
@@ -56,4 +47,15 @@ export type WriteStatement =
       /** The query as the view keeps it, without spaces in place of the head. */
       readonly text: string;
     }
-  | { readonly kind: "dropView"; readonly target: Target; readonly isOptional: boolean };
+  | { readonly kind: "dropView"; readonly target: Target; readonly isOptional: boolean }
+  | {
+      readonly kind: "createMaterializedView";
+      readonly target: Target;
+      /** Never "replace". */
+      readonly existing: Existing;
+      readonly autoRefresh: boolean;
+      readonly query: SourceQuery;
+    }
+  /** @param isFull whether all rows are replaced */
+  | { readonly kind: "refreshMaterializedView"; readonly target: Target; readonly isFull: boolean }
+  | { readonly kind: "dropMaterializedView"; readonly target: Target; readonly isOptional: boolean };

@@ -9,7 +9,6 @@ import {
   type Ticket,
 } from "../../gen/arrow/flight/protocol/Flight_pb.ts";
 import type { Call } from "../../namespace/call/call.ts";
-import { LanceError } from "../../namespace/errors.ts";
 import type { Service } from "../../namespace/service.ts";
 import { onlyRequest, type Rpc, type StreamRpc, type UnaryRpc } from "../rpc.ts";
 import { listActions, runAction } from "./actions.ts";
@@ -22,6 +21,7 @@ import { createRunningReads } from "./running-reads.ts";
 import { isSqlCommand } from "./sql/commands.ts";
 import { describeSql, type FlightSqlOptions, readSql, schemaOfSql, servedSql } from "./sql/flight-sql.ts";
 import { createKeptStatements } from "./sql/kept-statements.ts";
+import { exchangeSql, runStatement, statementIn } from "./sql/sent-statements.ts";
 import { createTickets } from "./tickets.ts";
 
 /** Options of {@link flightRpcs}. */
@@ -92,6 +92,11 @@ export function flightRpcs(service: Service, { secret, sql }: FlightOptions): Rp
     }),
     streamed(method.doGet, async function* (requests, calls, call) {
       const ticket = (await onlyRequest(requests)) as Ticket;
+      const statement = statementIn(ticket.ticket);
+      if (statement !== undefined) {
+        yield* runStatement(statement, calls, sql);
+        return;
+      }
       const content = tickets.open(ticket.ticket);
       const remove = running.add(content.id, call);
       try {
@@ -106,13 +111,7 @@ export function flightRpcs(service: Service, { secret, sql }: FlightOptions): Rp
     streamed(method.doPut, async function* (requests, calls, { signal }) {
       yield await putFlight(requests, calls, signal, tickets, sql);
     }),
-    // biome-ignore lint/correctness/useYield: it has no answer but an error.
-    streamed(method.doExchange, async function* () {
-      throw new LanceError(
-        "Unsupported",
-        "DoExchange is not served: DoPut writes, its PutResult has the counts of a merge, and DoGet reads",
-      );
-    }),
+    streamed(method.doExchange, (requests, calls, { signal }) => exchangeSql(requests, calls, signal, sql)),
     streamed(method.doAction, async function* (requests, calls) {
       yield await runAction((await onlyRequest(requests)) as Action, calls, { tickets, running, sql });
     }),

@@ -111,7 +111,7 @@ const countRows = defineTool({
 
 const QUERIES = "It reads only: SELECT, WITH, VALUES, DESCRIBE and SUMMARIZE.";
 const STATEMENTS =
-  "SELECT, WITH, VALUES, DESCRIBE and SUMMARIZE read; INSERT, UPDATE, DELETE, CREATE TABLE, DROP TABLE, CREATE VIEW and DROP VIEW write, and return the number of rows as Count.";
+  "SELECT, WITH, VALUES, DESCRIBE and SUMMARIZE read; INSERT, UPDATE, DELETE, CREATE TABLE, DROP TABLE, CREATE VIEW and DROP VIEW write, and return the number of rows as Count; so do CREATE, REFRESH and DROP MATERIALIZED VIEW.";
 
 /** Returns the tool for SQL. @param writes whether its statements may change tables */
 export function sqlTool(writes: boolean): Tool {

@@ -7,6 +7,7 @@ import type {
 import { createCaller } from "../../client/caller.ts";
 import { createNamespace, type Namespace } from "../../client/namespace.ts";
 import { type ViewCalls, viewCalls } from "../../client/view-calls.ts";
+import { LanceDbService } from "../../gen/lance/gateway/v1/lancedb_pb.ts";
 import { ViewService } from "../../gen/lance/gateway/v1/sql_view_pb.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import { type Call, createCall } from "../../namespace/call/call.ts";
@@ -19,7 +20,11 @@ import type { AnyMethod, Service } from "../../namespace/service.ts";
  * Returns the catalog as a caller may use it. Every call passes the whole pipeline, as a request of this caller by any other protocol does.
  */
 export function namespaceOfService(service: Service, caller: McpCaller): Namespace & ViewCalls {
-  const methods: readonly AnyMethod[] = [...LanceNamespaceService.methods, ...ViewService.methods];
+  const methods: readonly AnyMethod[] = [
+    ...LanceNamespaceService.methods,
+    ...ViewService.methods,
+    ...LanceDbService.methods,
+  ];
   const operations: Partial<LanceNamespace & ViewOperations> = Object.fromEntries(
     methods.map((method) => [method.localName, operationOf(method, service, caller)]),
   );

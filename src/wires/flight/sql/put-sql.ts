@@ -28,8 +28,8 @@ import { catalogOf, requireOwner, sqlCallerOf } from "./statements.ts";
 
 const { createTable, describeTable, insertIntoTable } = LanceNamespaceService.method;
 
-/** Largest stream of parameters, in bytes. They travel in the handle of the statement. */
-const MAX_PARAMETER_BYTES = 256 * 1024;
+/** Largest stream of parameters, in bytes. They may travel in the handle of the statement. */
+export const MAX_PARAMETER_BYTES = 256 * 1024;
 
 /** Largest stream of parameters for an update, which runs for each of its rows, in bytes. */
 const MAX_UPDATE_BYTES = 4 * 1024 * 1024;
@@ -176,7 +176,11 @@ interface Parameters {
 }
 
 /** Reads the stream of a statement's parameters. */
-async function readParameters(start: PutStart, signal: AbortSignal, maxBytes: number): Promise<Parameters> {
+export async function readParameters(
+  start: PutStart,
+  signal: AbortSignal,
+  maxBytes: number,
+): Promise<Parameters> {
   const [schema] = start.head;
   if (schema === undefined) return { columns: 0, rows: 0, stream: new Uint8Array() };
   const parts: Uint8Array[] = [];

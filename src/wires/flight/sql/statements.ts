@@ -1,6 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { ARROW_STREAM } from "../../../arrow/ipc/ipc-forms.ts";
 import { HttpBodySchema } from "../../../gen/google/api/httpbody_pb.ts";
+import { LanceDbService } from "../../../gen/lance/gateway/v1/lancedb_pb.ts";
 import { ViewService } from "../../../gen/lance/gateway/v1/sql_view_pb.ts";
 import { QueryTableRequestSchema } from "../../../gen/lance/namespace/v1/query_pb.ts";
 import { LanceNamespaceService } from "../../../gen/lance/namespace/v1/service_pb.ts";
@@ -22,8 +23,12 @@ const {
   updateTable,
   deleteFromTable,
   dropTable,
+  createMaterializedView,
+  refreshMaterializedView,
 } = LanceNamespaceService.method;
 const { createView, describeView, dropView } = ViewService.method;
+const { describeMaterializedView, listMaterializedViews, dropMaterializedView, describeJob } =
+  LanceDbService.method;
 
 /** Runs statements in SQL. */
 export interface SqlRunner {
@@ -105,6 +110,10 @@ export async function sqlCallerOf(calls: PipelineCalls, presented: Presented = {
         (await calls.unary(countTableRows, { ...request }, of(options))).response,
       describeView: async (request, options) =>
         (await calls.unary(describeView, { ...request }, of(options))).response,
+      describeMaterializedView: async (request, options) =>
+        (await calls.unary(describeMaterializedView, { ...request }, of(options))).response,
+      listMaterializedViews: async (request, options) =>
+        (await calls.unary(listMaterializedViews, { ...request }, of(options))).response,
       queryTable: (request, options) => ({
         bytes: () => rowsOf(create(QueryTableRequestSchema, { ...request } as never), calls, of(options)),
       }),
@@ -144,5 +153,11 @@ function writesOf(calls: PipelineCalls, presented: Presented): WritableNamespace
     dropTable: async (request, options) => (await calls.unary(dropTable, request, of(options))).response,
     createView: (request, options) => calls.unary(createView, request, of(options)),
     dropView: (request, options) => calls.unary(dropView, request, of(options)),
+    createMaterializedView: async (request, options) =>
+      (await calls.unary(createMaterializedView, request, of(options))).response,
+    refreshMaterializedView: async (request, options) =>
+      (await calls.unary(refreshMaterializedView, request, of(options))).response,
+    dropMaterializedView: (request, options) => calls.unary(dropMaterializedView, request, of(options)),
+    describeJob: async (request, options) => (await calls.unary(describeJob, request, of(options))).response,
   };
 }

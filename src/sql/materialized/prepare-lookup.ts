@@ -1,0 +1,94 @@
+import type { Table } from "apache-arrow";
+import { END_OF_STREAM } from "../../arrow/ipc/stream.ts";
+import { LanceError } from "../../namespace/errors.ts";
+import type { MaterializedView, SqlCall, SqlStatement, SqlTables } from "../sql-engine.ts";
+import { nameOf } from "../writes/target.ts";
+import { parameterSchema } from "../writes/write-result.ts";
+import type { Lookup } from "./parse-lookup.ts";
+
+/** Prepares a statement that reads definitions of materialized views. They are read when it runs. */
+export async function prepareLookup(lookup: Lookup, call: SqlCall): Promise<SqlStatement> {
+  const { namespacePath = [] } = call;
+  const path = lookup.kind === "describe" ? nameOf(lookup.target, call).path : [];
+  const read = async (tables: SqlTables, signal: AbortSignal) =>
+    lookup.kind === "describe"
+      ? describedRows(path.at(-1) ?? "", await describe(tables, path, signal))
+      : namesRows(await show(tables, namespacePath, lookup, signal));
+  const none = lookup.kind === "describe" ? await describedRows("", undefined) : await namesRows([]);
+  return {
+    ...{ schema: await messagesOf(none), parameters: await parameterSchema(0) },
+    ...{ readsTables: true, isUpdate: false },
+    async *run(_parameters, signal, tables = call.tables) {
+      yield await messagesOf(await read(tables, signal));
+    },
+    async *explain() {
+      yield* [];
+      throw new LanceError("Unsupported", "a statement about materialized views has no plan");
+    },
+  };
+}
+
+function describe(
+  tables: SqlTables,
+  path: readonly string[],
+  signal: AbortSignal,
+): Promise<MaterializedView> {
+  if (tables.describeMaterializedView === undefined) throw noViews();
+  return tables.describeMaterializedView(path, signal);
+}
+
+/** Returns the names in their order, by which the last one of a page leads to the next page. */
+async function show(
+  tables: SqlTables,
+  namespacePath: readonly string[],
+  { after, limit }: Extract<Lookup, { kind: "show" }>,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  if (tables.listMaterializedViews === undefined) throw noViews();
+  const names: string[] = [];
+  for await (const name of tables.listMaterializedViews(namespacePath, signal))
+    if (after === undefined || name > after) names.push(name);
+  return names.sort().slice(0, limit);
+}
+
+function noViews(): LanceError {
+  return new LanceError("Unsupported", "materialized views are not supported here");
+}
+
+/** @param view undefined for no rows */
+async function describedRows(name: string, view: MaterializedView | undefined): Promise<Table> {
+  const { Bool, Int64, Table, Utf8, vectorFromArray } = await import("apache-arrow");
+  const all = view === undefined ? [] : [view];
+  const int64s = (of: (view: MaterializedView) => bigint | undefined) =>
+    vectorFromArray(
+      all.map((each) => of(each) ?? null),
+      new Int64(),
+    );
+  return new Table({
+    name: vectorFromArray(
+      all.map(() => name),
+      new Utf8(),
+    ),
+    query: vectorFromArray(
+      all.map(({ query }) => query),
+      new Utf8(),
+    ),
+    auto_refresh: vectorFromArray(
+      all.map(({ autoRefresh }) => autoRefresh),
+      new Bool(),
+    ),
+    source_version: int64s(({ sourceVersion }) => sourceVersion),
+    version: int64s(({ version }) => version),
+  });
+}
+
+async function namesRows(names: readonly string[]): Promise<Table> {
+  const { Table, Utf8, vectorFromArray } = await import("apache-arrow");
+  return new Table({ name: vectorFromArray(names, new Utf8()) });
+}
+
+/** Returns the messages of a table: a schema, and its rows if there are some. */
+async function messagesOf(table: Table): Promise<Uint8Array> {
+  const { tableToIPC } = await import("apache-arrow");
+  return tableToIPC(table, "stream").subarray(0, -END_OF_STREAM.byteLength);
+}
