@@ -5,14 +5,16 @@ import {
   type DescribeTableResponse,
 } from "../../gen/lance/namespace/v1/table_pb.ts";
 import { type Call, copyCall } from "../../namespace/call/call.ts";
-import { demandsFreshness } from "../../namespace/call/freshness-headers.ts";
+import { demandsFreshness, FRESHNESS_HEADERS } from "../../namespace/call/freshness-headers.ts";
 import { expiryOf } from "../../namespace/credential-options.ts";
-import { LanceError } from "../../namespace/errors.ts";
+import { isLanceError, LanceError } from "../../namespace/errors.ts";
 import { type Identifier, joinIdentifier } from "../../namespace/identifier.ts";
 import type { Backend } from "../../namespace/lance-namespace.ts";
 import { METHODS } from "../../namespace/operations/operations.ts";
 import { putNewest } from "../../runtime/put-newest.ts";
 import type { StorageOptions } from "../dir/stores/storage-options.ts";
+import { type Flight, startFlight } from "../upstream-cache/flight.ts";
+import { createSharedRequests } from "./shared-requests.ts";
 
 /** A table as the upstream catalog describes it to a caller. */
 export interface DescribedTable {
@@ -29,7 +31,8 @@ export interface DescribedTable {
 /** Descriptions of tables, each for the caller who asked. */
 export interface DescribedTables {
   /**
-   * Describes a table for the caller of a call.
+   * Describes a table for the caller of a call. Calls of the same caller share a request to the upstream if it is sent after each of them has come,
+   * or within the allowed staleness.
    *
    * @param isNew whether a cached description does not do. Default: false
    * @throws LanceError the errors of the upstream
@@ -46,8 +49,18 @@ interface Kept {
   readonly name: string;
   /** Default: it is on its way. */
   table: DescribedTable | undefined;
-  /** When it is not used any more, by the process's monotonic clock. */
+  /** When the request that it answers was sent, by the process's monotonic clock. */
+  sentAt: number;
+  /** When it is not used any more, by the same clock. */
   until: number;
+  /** A request on its way, which calls without a usable description join. Default: there is none. */
+  joinable: Sent | undefined;
+}
+
+/** A request that was sent, and when, by the process's monotonic clock. */
+interface Sent {
+  readonly flight: Flight<DescribedTable>;
+  readonly sentAt: number;
 }
 
 /** Headers that belong to one message or one attempt, and on which a description does not depend. */
@@ -65,6 +78,7 @@ const OF_MESSAGE: ReadonlySet<string> = new Set([
   "traceparent",
   "tracestate",
   "x-request-id",
+  ...FRESHNESS_HEADERS,
 ]);
 
 /** Time before the end of credentials from which on a description is not used any more, in milliseconds. */
@@ -80,6 +94,7 @@ export function createDescribedTables(
 ): DescribedTables {
   const kept = new Map<string, Kept>();
   const keysOf = new Map<string, Set<string>>();
+  const requests = createSharedRequests<DescribedTable>();
 
   function drop({ key, name }: Kept): void {
     kept.delete(key);
@@ -89,7 +104,8 @@ export function createDescribedTables(
   }
   /** Keeps a description that is on its way. `forget` takes it out, too, and it is never found then. */
   function begin(key: string, name: string): Kept {
-    const entry: Kept = { key, name, table: undefined, until: 0 };
+    const never = Number.NEGATIVE_INFINITY;
+    const entry: Kept = { key, name, table: undefined, sentAt: never, until: never, joinable: undefined };
     const oldest = putNewest(kept, key, entry, MAX_KEPT);
     keysOf.set(name, (keysOf.get(name) ?? new Set()).add(key));
     if (oldest !== undefined) drop(oldest);
@@ -109,28 +125,59 @@ export function createDescribedTables(
     const response = await describeTable(request, callOfGateway(call, METHODS.describeTable, id));
     return describedTable(id, response);
   }
+  /** Sends a request, whose answer is kept unless the table is forgotten in the meantime. */
+  function send(key: string, id: Identifier, call: Call): Flight<DescribedTable> {
+    const noteDecision = () => {};
+    if (maxStalenessMs <= 0)
+      return startFlight(call, (own) => ask(own, id), { onAbandoned() {}, noteDecision });
+    const entry = kept.get(key) ?? begin(key, nameOf(id));
+    const sentAt = performance.now();
+    const endJoining = () => {
+      if (entry.joinable?.flight === flight) entry.joinable = undefined;
+    };
+    async function fetch(own: Call): Promise<DescribedTable> {
+      try {
+        const table = await ask(own, id);
+        // The answer to a later request may have been faster.
+        if (sentAt >= entry.sentAt) Object.assign(entry, { table, sentAt, until: sentAt + useOf(table) });
+        return table;
+      } catch (error) {
+        if ((entry.table === undefined || isDenial(error)) && kept.get(key) === entry) drop(entry);
+        throw error;
+      } finally {
+        endJoining();
+      }
+    }
+    const flight = startFlight(call, fetch, { onAbandoned: endJoining, noteDecision });
+    entry.joinable ??= { flight, sentAt };
+    return flight;
+  }
+  /** Waits for a description on its way, if the allowed staleness lets a call use it. Its failure leaves the call to ask for itself. */
+  async function join(flight: Flight<DescribedTable>, call: Call): Promise<void> {
+    try {
+      await flight.wait(call);
+    } catch {
+      call.signal.throwIfAborted();
+    }
+  }
   return {
     async describe(call, id, isNew = false) {
-      if (maxStalenessMs <= 0) return ask(call, id);
-      const name = joinIdentifier(id);
-      const key = keyOf(call, name);
-      const asked = performance.now();
-      const found = kept.get(key);
-      if (!isNew && found?.table !== undefined && asked < found.until && !demandsFreshness(call.headers))
-        return found.table;
-      // Calls that come while a description is on its way share its entry, so that the first answer is found.
-      const entry = found !== undefined && found.table === undefined ? found : begin(key, name);
-      try {
-        entry.table = await ask(call, id);
-        entry.until = asked + useOf(entry.table);
-        return entry.table;
-      } catch (error) {
-        if (entry.table === undefined && kept.get(key) === entry) drop(entry);
-        throw error;
+      const key = `${callerOf(call)} ${nameOf(id)}`;
+      const isDemanding = demandsFreshness(call.headers);
+      if (!isNew && !isDemanding) {
+        const came = performance.now();
+        const entry = kept.get(key);
+        const isUsable = () => entry?.table !== undefined && came < entry.until;
+        const { flight, sentAt = 0 } = entry?.joinable ?? {};
+        if (!isUsable() && flight?.lasts(call) && came < sentAt + maxStalenessMs) await join(flight, call);
+        if (entry?.table !== undefined && isUsable()) return entry.table;
       }
+      // The upstream may heed the demand, too.
+      const demands = isDemanding ? JSON.stringify(FRESHNESS_HEADERS.map((name) => call.headers[name])) : "";
+      return requests.ask(key + demands, call, (own) => send(key, id, own));
     },
     forget(id) {
-      const name = joinIdentifier(id);
+      const name = nameOf(id);
       for (const key of keysOf.get(name) ?? []) kept.delete(key);
       keysOf.delete(name);
     },
@@ -170,12 +217,22 @@ export function describedTable(
 }
 
 /** Returns a text that is equal for calls of the same caller alone: it depends on everything that the upstream may ask for. */
-export function callerOf({ headers, identity, principal, peer }: Call): string {
+export function callerOf({ headers, identity, brought, principal, peer }: Call): string {
   const pairs = Object.entries(headers).filter(([name]) => !OF_MESSAGE.has(name));
   const who = principal === undefined ? [peer] : [principal.by, principal.name];
-  return hash("sha256", JSON.stringify([who, identity.apiKey, identity.authToken, pairs.sort()]), "base64");
+  // A token that ends at the gateway may be exchanged for one of the upstream.
+  const credentials = [identity, brought].map((each) => [each?.apiKey, each?.authToken]);
+  return hash("sha256", JSON.stringify([who, credentials, pairs.sort()]), "base64");
 }
 
-function keyOf(call: Call, name: string): string {
-  return `${callerOf(call)} ${name}`;
+/** Whether an error says that the upstream does not let the caller have the table any more. */
+function isDenial(error: unknown): boolean {
+  return (["TableNotFound", "NamespaceNotFound", "PermissionDenied", "Unauthenticated"] as const).some(
+    (name) => isLanceError(error, name),
+  );
+}
+
+/** Unlike the joined names, it is another text for each identifier. */
+function nameOf(id: Identifier): string {
+  return JSON.stringify(id);
 }

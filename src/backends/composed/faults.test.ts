@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { readdir, rename, rm, symlink } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { clone, create } from "@bufbuild/protobuf";
 import { pino } from "pino";
 import { describe, type TestContext, test } from "vitest";
@@ -205,6 +206,36 @@ describe("rows of an upstream's tables", () => {
     await bob.dropTable({ id: ID });
     await refused("TableNotFound", alice.countTableRows({ id: ID }));
   });
+
+  test.for([0, 60_000])(
+    "share a description that calls need at the same time, with a staleness of %d ms",
+    async (maxStalenessMs, t) => {
+      const asked: string[] = [];
+      const changed = (catalog: LanceNamespace): Partial<LanceNamespace> => ({
+        async describeTable(request, call) {
+          asked.push(call.headers["authorization"] ?? "");
+          const answer = await catalog.describeTable(request, call);
+          await sleep(20);
+          return answer;
+        },
+      });
+      const { as, upstream } = await open(t, changed, { maxStalenessMs });
+      await as("alice").createTable({ id: ID }, personStream(people(2)));
+      asked.length = 0;
+      const clients = Array.from({ length: 24 }, (_, at) => as(at % 2 === 0 ? "bob" : "carol"));
+      const counts = await Promise.all(clients.map((client) => count(client)));
+      assert.deepEqual(new Set(counts), new Set([2n]));
+      assert.deepEqual(new Set(asked), new Set(["Bearer bob", "Bearer carol"]));
+      if (maxStalenessMs > 0) return assert.equal(asked.length, 2);
+      assert.ok(asked.length < 16, `${asked.length} requests`);
+      // Descriptions from before the drop are on their way when the call after it comes.
+      const early = Promise.allSettled(clients.map((client) => count(client)));
+      await sleep(5);
+      await upstream.dropTable({ id: ID });
+      await refused("TableNotFound", as("bob").countTableRows({ id: ID }));
+      await early;
+    },
+  );
 
   test("are described for every call by default", async (t) => {
     const { client, described } = await open(t);

@@ -9,6 +9,8 @@ import { whileWaiting } from "../../runtime/time/while-waiting.ts";
 export interface Flight<T> {
   /** A flight takes none of the memory for answers. */
   readonly bytes: 0;
+  /** Settles when the answer has arrived, or has failed to. */
+  readonly landed: Promise<void>;
   /** Whether the flight has at least as much time as a call. */
   lasts(call: Call): boolean;
   /** Returns the answer, or throws the reason of the call's abort. */
@@ -47,10 +49,13 @@ export function startFlight<T>(
   const result = fetch(own).finally(() => {
     finished = true;
   });
-  // The waiting callers get the failure; there may be none left.
-  result.catch(() => {});
   return {
     bytes: 0,
+    // The waiting callers get the failure; there may be none left.
+    landed: result.then(
+      () => {},
+      () => {},
+    ),
     lasts: (other) => (other.deadline ?? Number.POSITIVE_INFINITY) <= deadline,
     async wait({ signal }) {
       waiting += 1;
