@@ -13,6 +13,7 @@ const suites: Readonly<Record<string, () => Promise<{ run(args: readonly string[
   memory: () => import("./memory.ts"),
   proxy: () => import("./proxy.ts"),
   remote: () => import("./remote.ts"),
+  "rows-here": () => import("./rows-here.ts"),
   secured: () => import("./secured.ts"),
   sight: () => import("./sight.ts"),
   soak: () => import("./soak.ts"),

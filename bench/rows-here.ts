@@ -1,0 +1,143 @@
+// Searches of a table that another catalog lists, beside the same searches of its directory: the time of a search alone beside that of a
+// description by the catalog, the rate of many connections, and how many descriptions a search costs. The catalog is a gateway behind a link.
+import { mkdtemp, realpath, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { loadOf } from "./bucket/load.ts";
+import { prepare, SEARCH_KINDS } from "./bucket/searched-table.ts";
+import { takeRequests } from "./bucket/trace.ts";
+import { send } from "./data/client.ts";
+import { type ServerProcess, startGateway, startServer } from "./support/process.ts";
+import { type Rounds, roundsOf, writeResults } from "./support/results.ts";
+
+/** Number of different searches of a kind; each is warm when it is measured. */
+const SEARCHES = 20;
+
+/** The gateways in front of the catalog, and their options. */
+const GATEWAYS: Readonly<Record<string, readonly string[]>> = {
+  "rows here": [],
+  "rows here, staleness 60 s": ["--max-staleness", "60000"],
+};
+
+const USAGE = {
+  rows: { type: "string", default: "20000" },
+  delay: { type: "string", default: "5" },
+  rounds: { type: "string", default: "7" },
+  connections: { type: "string", default: "16" },
+  only: { type: "string", default: "vector,filter" },
+} as const;
+
+/** What is measured: calls over one connection or several. */
+interface Side {
+  readonly name: string;
+  /** Makes the call of a number. */
+  call(at: number): Promise<{ readonly ms: number }>;
+  readonly p50Ms: number[];
+  readonly perSecond: number[];
+  calls: number;
+  descriptions: number;
+}
+
+interface Measured {
+  readonly p50Ms: Rounds;
+  readonly perSecond: Rounds;
+  /** Descriptions by the catalog for each search under load. */
+  readonly descriptions: number;
+}
+
+/**
+ * Runs the comparison.
+ *
+ * Options: `--rows N` of the table, `--delay MS` of each request to the catalog, `--rounds N`, `--connections N`, and `--only KIND,KIND` of the
+ * searches.
+ */
+export async function run(args: readonly string[]): Promise<void> {
+  const { values } = parseArgs({ args: [...args], options: USAGE });
+  const [rows, rounds, connections] = [values.rows, values.rounds, values.connections].map(Number) as [
+    number,
+    number,
+    number,
+  ];
+  const scratch = await realpath(await mkdtemp(join(tmpdir(), "lance-gateway-bench-")));
+  const servers: ServerProcess[] = [];
+  const start = async (starting: Promise<ServerProcess>) => {
+    const server = await starting;
+    servers.push(server);
+    return server;
+  };
+  try {
+    const catalog = await start(startGateway("--root", scratch, "--table-upkeep=off"));
+    await prepare(catalog.port, rows);
+    const link = await start(startServer("bucket/link.ts", String(catalog.port), values.delay));
+    const front = ["--uri", `http://127.0.0.1:${link.port}`, "--rows", "here", "--allowed-location", scratch];
+    const ports: Record<string, number> = { directory: catalog.port };
+    for (const [name, flags] of Object.entries(GATEWAYS))
+      ports[name] = (await start(startGateway(...front, ...flags))).port;
+    const results: Record<string, Record<string, Measured>> = {};
+    for (const kind of values.only.split(",")) {
+      const searches = Array.from({ length: SEARCHES }, () => SEARCH_KINDS[kind]?.(rows) ?? {});
+      const sides = [
+        sideOf("description", () => send(link.port, "table/t/describe", { vend_credentials: true })),
+        ...Object.entries(ports).map(([name, port]) =>
+          sideOf(name, (at) => send(port, "table/t/query", searches[at % SEARCHES])),
+        ),
+      ];
+      results[kind] = await measure(sides, link, { rounds, connections });
+      print(kind, results[kind]);
+    }
+    console.log(`\nwritten to ${writeResults("rows-here", { ...values, results })}`);
+  } finally {
+    await Promise.all(servers.map((server) => server.stop()));
+    await rm(scratch, { recursive: true, force: true });
+  }
+}
+
+function sideOf(name: string, call: Side["call"]): Side {
+  return { name, call, p50Ms: [], perSecond: [], calls: 0, descriptions: 0 };
+}
+
+/** Measures the sides round by round, so that noise of the machine affects all of them. */
+async function measure(
+  sides: readonly Side[],
+  link: ServerProcess,
+  { rounds, connections }: { readonly rounds: number; readonly connections: number },
+): Promise<Record<string, Measured>> {
+  for (const side of sides) for (let at = 0; at < 2 * SEARCHES; at += 1) await side.call(at);
+  for (let round = 0; round < rounds; round += 1)
+    for (const side of sides) {
+      const times: number[] = [];
+      for (let at = 0; at < SEARCHES; at += 1) times.push((await side.call(at)).ms);
+      side.p50Ms.push(roundsOf(times).median);
+      await takeRequests(link.port);
+      let next = 0;
+      const load = await loadOf(connections, () => side.call(next++));
+      if (load.refused > 0) throw new Error(`${side.name}: ${load.refused} calls were refused`);
+      side.perSecond.push(load.perSecond);
+      side.calls += load.calls;
+      side.descriptions += (await takeRequests(link.port)).length;
+    }
+  return Object.fromEntries(
+    sides.map(({ name, p50Ms, perSecond, calls, descriptions }) => [
+      name,
+      {
+        p50Ms: roundsOf(p50Ms),
+        perSecond: roundsOf(perSecond),
+        descriptions: descriptions / Math.max(1, calls),
+      },
+    ]),
+  );
+}
+
+function print(kind: string, measured: Readonly<Record<string, Measured>>): void {
+  console.log(`\n${kind}`);
+  for (const [name, { p50Ms, perSecond, descriptions }] of Object.entries(measured))
+    console.log(
+      `  ${name}: p50 ${textOf(p50Ms)} ms; ${textOf(perSecond)} /s; ${descriptions.toFixed(3)} descriptions each`,
+    );
+}
+
+function textOf({ median, min, max }: Rounds): string {
+  const [middle, low, high] = [median, min, max].map((value) => value.toFixed(1));
+  return `${middle} (${low} to ${high})`;
+}
