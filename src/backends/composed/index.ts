@@ -157,6 +157,8 @@ export function createComposedBackend(catalog: Backend, options: ComposedBackend
 
   return {
     name: catalog.name,
+    missing:
+      "the upstream catalog has no such operation; with --rows here, the gateway serves rows, but keeps no records of jobs and does no upkeep",
     handsOut: catalog.handsOut,
     readOnly: catalog.readOnly,
     hasPlainPageTokens: catalog.hasPlainPageTokens,
