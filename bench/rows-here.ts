@@ -28,7 +28,7 @@ const USAGE = {
   only: { type: "string", default: "vector,filter" },
 } as const;
 
-/** What is measured: calls over one connection or several. */
+/** Calls to one server, and their times. */
 interface Side {
   readonly name: string;
   /** Makes the call of a number. */

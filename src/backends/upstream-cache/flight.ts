@@ -9,7 +9,7 @@ import { whileWaiting } from "../../runtime/time/while-waiting.ts";
 export interface Flight<T> {
   /** A flight takes none of the memory for answers. */
   readonly bytes: 0;
-  /** Settles when the answer has arrived, or has failed to. */
+  /** Resolves when the answer has arrived or the request has failed. */
   readonly landed: Promise<void>;
   /** Whether the flight has at least as much time as a call. */
   lasts(call: Call): boolean;
