@@ -5,6 +5,7 @@ import {
   type DescribeTableResponse,
 } from "../../gen/lance/namespace/v1/table_pb.ts";
 import { type Call, copyCall } from "../../namespace/call/call.ts";
+import { type Flight, startFlight } from "../../namespace/call/flight.ts";
 import { demandsFreshness, FRESHNESS_HEADERS } from "../../namespace/call/freshness-headers.ts";
 import { expiryOf } from "../../namespace/credential-options.ts";
 import { isLanceError, LanceError } from "../../namespace/errors.ts";
@@ -13,7 +14,6 @@ import type { Backend } from "../../namespace/lance-namespace.ts";
 import { METHODS } from "../../namespace/operations/operations.ts";
 import { putNewest } from "../../runtime/put-newest.ts";
 import type { StorageOptions } from "../dir/stores/storage-options.ts";
-import { type Flight, startFlight } from "../upstream-cache/flight.ts";
 import { createSharedRequests } from "./shared-requests.ts";
 
 /** A table as the upstream catalog describes it to a caller. */

@@ -1,5 +1,6 @@
 import { type DescMethod, fromBinary, type Message } from "@bufbuild/protobuf";
 import { type Call, copyCall, type Validation } from "../../namespace/call/call.ts";
+import { type Flight, startFlight } from "../../namespace/call/flight.ts";
 import { demandsFreshness } from "../../namespace/call/freshness-headers.ts";
 import type { NoteDecision } from "../../namespace/figures/decisions.ts";
 import { isRead } from "../../namespace/operations/actions.ts";
@@ -7,7 +8,6 @@ import { factsOf } from "../../namespace/operations/operations.ts";
 import type { SharedCounter } from "../../runtime/threads/sharing.ts";
 import { lastingHeaders, lifetimeOf, packAnswer } from "./answers.ts";
 import { createClearing } from "./clearing.ts";
-import { type Flight, startFlight } from "./flight.ts";
 import { createKeyOf } from "./key.ts";
 import { shareClears } from "./shared-clears.ts";
 import { createSlots } from "./slots.ts";

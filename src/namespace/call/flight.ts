@@ -1,6 +1,6 @@
-import { type Call, copyCall, endingOf } from "../../namespace/call/call.ts";
-import type { NoteDecision } from "../../namespace/figures/decisions.ts";
 import { whileWaiting } from "../../runtime/time/while-waiting.ts";
+import type { NoteDecision } from "../figures/decisions.ts";
+import { type Call, copyCall, endingOf } from "./call.ts";
 
 /**
  * A call of the upstream, shared by all callers that wait for the answer. It ends early when the last of them has
