@@ -27,7 +27,9 @@ export async function jobEnd(
     const { jobState, result, failure } = await describe(jobId);
     switch (jobState) {
       case "IN_PROGRESS":
-        await sleep(delay, undefined, { signal });
+        await sleep(delay, undefined, { signal }).catch((cause) => {
+          throw signal.reason instanceof LanceError ? signal.reason : cancelled(cause);
+        });
         break;
       case "DONE":
         return BigInt(Number(result?.["rows_written"] ?? 0));
@@ -43,4 +45,8 @@ export async function jobEnd(
       }
     }
   }
+}
+
+function cancelled(cause: unknown): LanceError {
+  return new LanceError("Cancelled", "the statement was cancelled; the refresh goes on", { cause });
 }
