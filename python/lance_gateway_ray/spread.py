@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import ray
+from ray.exceptions import RayTaskError
 
 from .gateway import Gateway
 
@@ -24,8 +25,17 @@ def spread(gateway: Gateway, step: str, remote: Any, parts: Sequence[Any], worke
             [done], _ = ray.wait(list(running), num_returns=1)
             results[running.pop(done)] = ray.get(done)
             gateway.progress(step, len(results), len(parts))
+    except RayTaskError as error:
+        cancel(running)
+        # Its own text is a trace of the worker.
+        raise error.cause from None
     except BaseException:
-        for task in running:
-            ray.cancel(task, force=True)
+        cancel(running)
         raise
     return [results[number] for number in range(len(parts))]
+
+
+def cancel(tasks: Iterable[Any]) -> None:
+    """Ends tasks that are running."""
+    for task in tasks:
+        ray.cancel(task, force=True)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from .compaction import compact_table
 from .gateway import Gateway, Json, Task
+from .imports import import_files
 from .indices import create_index
 
 Result = Json
@@ -13,4 +14,5 @@ Result = Json
 KINDS: dict[str, Callable[[Task, Gateway], Result]] = {
     "compact_table": compact_table,
     "create_index": create_index,
+    "import_files": import_files,
 }

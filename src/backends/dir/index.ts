@@ -8,6 +8,7 @@ import { createBackfillOperations } from "./operations/columns/backfill.ts";
 import { createDataOperations } from "./operations/data-operations.ts";
 import { heedFreshness } from "./operations/heed-freshness.ts";
 import { defineClusterCompaction } from "./operations/jobs/cluster-compaction.ts";
+import { defineClusterImport } from "./operations/jobs/cluster-import.ts";
 import { createDriverOperations } from "./operations/jobs/drivers.ts";
 import { tableOf } from "./operations/jobs/jobs.ts";
 import { createLanceDbExtensions } from "./operations/lancedb.ts";
@@ -120,6 +121,7 @@ export async function createDirectoryBackend(options: DirectoryBackendOptions): 
     ...createViewOperations(context, createOwnTable, note),
   };
   defineClusterCompaction(context);
+  defineClusterImport(context);
   // The operations have registered how jobs run.
   if (readOnly === undefined) jobs.start(takesOver);
   const extensions = {

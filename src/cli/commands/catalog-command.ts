@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { readTable } from "../../config/layers.ts";
 import type { OptionTable, OptionValues } from "../../config/option-spec.ts";
+import type { ServeOptions } from "../../config/options/groups.ts";
 import { readConnection } from "../contexts/connection.ts";
 import { confirm, YES_OPTION } from "../terminal/confirm.ts";
 import { forTerminal, rowsFor } from "../terminal/terminal-text.ts";
@@ -16,6 +17,8 @@ type WithJson<T> = T & { readonly json: typeof JSON_OPTION };
 export interface Work<T extends OptionTable> extends Connected {
   readonly operands: readonly string[];
   readonly options: OptionValues<WithJson<T>>;
+  /** The catalog, as the command line and the saved connection name it. */
+  readonly connection: ServeOptions;
   /** Aborts at Ctrl-C. */
   readonly signal: AbortSignal;
   /** Writes to standard output, with backpressure; bytes are rows, as text if it is a terminal. */
@@ -87,7 +90,7 @@ export function catalogCommand<const T extends OptionTable>(
         if (loss !== undefined) await confirm(loss, signal);
         hasBegun = true;
         await withNamespace(connection, access, (connected) =>
-          command.run({ ...connected, operands, options, signal, print, answer, answerList }),
+          command.run({ ...connected, operands, options, connection, signal, print, answer, answerList }),
         );
         return 0;
       } catch (thrown) {

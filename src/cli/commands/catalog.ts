@@ -41,7 +41,11 @@ export interface CatalogChoice {
  * @throws UsageError if the saved connection, or a variable that other commands obey, is to a server.
  */
 export async function readRoot(layers: readonly Layer[], environment: Environment): Promise<CatalogChoice> {
-  const options = await readPlace(layers, environment);
+  return requireDirectory(await readPlace(layers, environment));
+}
+
+/** Returns the directory of a connection. @throws UsageError if it is to a server */
+export function requireDirectory(options: ServeOptions): CatalogChoice {
   if (options.backend === "dir") return options;
   throw new UsageError(
     `this command works on a directory, and the connection is to ${placeOf(options)}; --root or --context names a directory`,

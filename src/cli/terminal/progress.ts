@@ -13,12 +13,15 @@ export interface Progress {
 /** Stream on which a bar is drawn. */
 type Output = Pick<NodeJS.WriteStream, "isTTY" | "write"> & { readonly columns?: number };
 
+/** Unit of an amount of work. */
+export type ProgressUnit = "bytes" | "rows" | "parts";
+
 /** Options of {@link createProgress}. */
 export interface ProgressOptions {
   readonly label: string;
   /** Total amount of work; undefined if it is unknown. */
   readonly total: number | undefined;
-  readonly unit: "bytes" | "rows";
+  readonly unit: ProgressUnit;
   /** Default: standard error; the bar appears only on a terminal. */
   readonly output?: Output;
 }
@@ -84,11 +87,11 @@ export function progressText(
   label: string,
   done: number,
   total: number | undefined,
-  unit: "bytes" | "rows",
+  unit: ProgressUnit,
   seconds: number,
   columns = 80,
 ): string {
-  const amount = (value: number) => (unit === "bytes" ? sizeText(value) : `${Math.round(value)} rows`);
+  const amount = (value: number) => (unit === "bytes" ? sizeText(value) : `${Math.round(value)} ${unit}`);
   const share = total === undefined || total === 0 ? 1 : Math.min(1, done / total);
   const known = total === undefined ? "" : `${Math.floor(share * 100)}%  `;
   const amounts = `${known}${amount(done)}${total === undefined ? "" : ` of ${amount(total)}`}`;

@@ -1,8 +1,9 @@
+import { whyNoSource } from "../../namespace/import-source.ts";
 import { type OptionTable, UsageError } from "../option-spec.ts";
 import { parseBaseUri, parseChoice, parseInteger, parseText } from "../parsers.ts";
 
 /** Kinds of jobs that a cluster can do. */
-export const CLUSTER_KINDS = ["create_index", "compact_table"] as const;
+export const CLUSTER_KINDS = ["create_index", "compact_table", "import_files"] as const;
 
 /** Options about where the heavy work on tables is done (docs/how-to/jobs-on-ray.md). */
 export const JOB_ENGINE_OPTIONS = {
@@ -59,6 +60,20 @@ export const JOB_ENGINE_OPTIONS = {
     help: "Number of workers of the cluster over which a job is spread.",
     fallback: "4",
     parse: parseInteger(1, 10_000),
+    backends: ["dir"],
+    needs: { flag: "job-engine", is: ["ray"] },
+  },
+  importLocations: {
+    flag: "import-location",
+    value: "LOCATION",
+    help: "Absolute directory, or place in an S3 bucket, from whose files the cluster may fill tables (lance-gateway import --engine ray). Default: none.",
+    parse(text) {
+      const location = text.replace(/\/+$/, "");
+      const why = location.includes("*") ? "it must not have a *" : whyNoSource(location);
+      if (why === undefined) return location;
+      throw new UsageError(`must be a directory such as /data/raw, or s3://bucket/raw: ${why}`);
+    },
+    repeatable: true,
     backends: ["dir"],
     needs: { flag: "job-engine", is: ["ray"] },
   },

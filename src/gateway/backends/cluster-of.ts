@@ -27,6 +27,7 @@ export async function clusterOf(
     minRows: options.jobEngineMinRows,
     kinds: jobEngineKinds.length === 0 ? CLUSTER_KINDS : jobEngineKinds,
     workers: options.rayWorkers,
+    importLocations: options.importLocations,
     metrics,
   };
 }

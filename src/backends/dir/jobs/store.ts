@@ -7,7 +7,7 @@ import { parseJsonFile } from "../format/files/json-file.ts";
 import type { ObjectEntry, ObjectInfo, ObjectStore } from "../format/storage.ts";
 import { keyIn, listNames } from "../format/storage.ts";
 import { isForCluster, type Job, type JobSummary } from "./job.ts";
-import { createDriverRecords, DRIVERS_DIRECTORY } from "./ray/driver-records.ts";
+import { createDriverRecords, DRIVERS_DIRECTORY, type DriverRecords } from "./ray/driver-records.ts";
 
 /** Gets the id of each job whose record is damaged, and why it cannot be read. */
 export type OnDamagedJob = (id: string, error: LanceError) => void;
@@ -179,6 +179,11 @@ function summaryOf({ id, kind, table, spec, state, createdAt, finishedAt }: JobS
 
 function entryOf(job: JobSummary | undefined): [string, JobSummary][] {
   return job === undefined ? [] : [[job.id, job]];
+}
+
+/** Opens what drivers have recorded about their runs, in a base directory. */
+export function driverRecordsOf(store: ObjectStore, baseKey: string): DriverRecords {
+  return createDriverRecords(store, keyIn(baseKey, JOBS_DIRECTORY));
 }
 
 /**

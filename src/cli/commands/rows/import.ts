@@ -1,7 +1,7 @@
 import { parsePath, pathText } from "../../../client/object-path.ts";
 import { schemaForRows } from "../../../client/rows/schema-for-rows.ts";
 import { type OptionSpec, type OptionTable, UsageError } from "../../../config/option-spec.ts";
-import { parseChoice, parseSwitch, parseText } from "../../../config/parsers.ts";
+import { parseChoice, parseDuration, parseSwitch, parseText } from "../../../config/parsers.ts";
 import { countRows } from "../../files/count-rows.ts";
 import { FILE_FORMATS, type FileFormat, formatOfName, isTextFormat, STANDARD } from "../../files/formats.ts";
 import { type InputOptions, openRows } from "../../files/read.ts";
@@ -46,6 +46,21 @@ const OPTIONS = {
     parse: parseSwitch,
   },
   properties: PROPERTY_OPTION,
+  engine: {
+    flag: "engine",
+    value: "embedded|ray",
+    help: "Who reads the rows: this process, or the Ray cluster of a running gateway of the catalog in --root. FILE is then an absolute path or s3://bucket/key of a file, a folder, or a pattern such as /data/*.parquet, where the workers find it (docs/how-to/jobs-on-ray.md).",
+    fallback: "embedded",
+    parse: parseChoice(["embedded", "ray"]),
+  },
+  wait: {
+    flag: "wait",
+    value: "TIME",
+    help: "Longest wait until a gateway begins, such as 30s or 5m, for --engine ray.",
+    fallback: "2m",
+    parse: parseDuration,
+    needs: { flag: "engine", is: ["ray"] },
+  },
 } as const satisfies OptionTable;
 
 /** Parses the last = as the separator, because names may have some. */
@@ -88,11 +103,17 @@ export const importRows = catalogCommand({
     options.mode === "overwrite" && file !== STANDARD
       ? `Replace the rows of ${path} if it exists`
       : undefined,
-  async run({ namespace, operands: [file = "", path = ""], options, signal, answer }) {
+  async run(work) {
+    const { namespace, operands, options, signal, answer } = work;
+    const [file = "", path = ""] = operands;
     const id = parsePath(path);
     const { mode } = options;
     if (mode === "append" && options.properties.length > 0)
       throw new UsageError("--property is for a new table, and --mode append adds rows to one that exists");
+    if (options.engine === "ray") {
+      const { importOnCluster } = await import("./import-on-cluster.ts");
+      return importOnCluster(work, { source: file, id });
+    }
     const format = options.format ?? formatOfName(file);
     let progress: Progress | undefined;
     const advanced = (amount: number) => progress?.advance(amount);

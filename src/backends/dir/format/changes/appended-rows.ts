@@ -30,7 +30,7 @@ export async function checkAppended(dataset: DatasetRef, version: bigint): Promi
 }
 
 /** Whether fragments have values of fields that are gone, and none of others. */
-function lacksValues({ fields }: Manifest, fragments: readonly DataFragment[]): boolean {
+export function lacksValues({ fields }: Manifest, fragments: readonly DataFragment[]): boolean {
   const written = new Set(fragments.flatMap(({ files }) => files.flatMap((each) => each.fields)));
   const known = new Set(fields.map(({ id }) => id));
   const parents = new Set(fields.map(({ parentId }) => parentId));

@@ -9,6 +9,9 @@ import type { ManifestFile } from "../files/manifest-file.ts";
 import { readManifestFile, readSection } from "../files/manifest-file.ts";
 import { findVersions, readVersionIfThere } from "./version-files.ts";
 
+/** Property of a transaction that is its commit message. */
+export const COMMIT_MESSAGE = "__lance_commit_message";
+
 /** The transaction that made a version. */
 export interface TransactionRecord {
   /** The version that it made. */
@@ -19,7 +22,7 @@ export interface TransactionRecord {
   /** The engine's name of the operation, for example `Append`; `Unknown` for an unknown operation. */
   readonly operation: string;
   readonly tag: string | undefined;
-  /** Properties that the writer set; the commit message is `__lance_commit_message`. */
+  /** Properties that the writer set; the commit message is {@link COMMIT_MESSAGE}. */
   readonly properties: Readonly<Record<string, string>>;
 }
 

@@ -26,12 +26,15 @@ export interface ClusterOptions
   readonly kinds: readonly string[];
   /** Number of workers over which a job is spread. */
   readonly workers: number;
+  /** Absolute directories, and places in S3 buckets, from which files may be imported. Default: none. */
+  readonly importLocations?: readonly string[] | undefined;
   /** Counts the runs. Default: they are not counted. */
   readonly metrics?: ClusterRuns | undefined;
 }
 
 /** A cluster that does heavy work for the gateways of a catalog. */
 export interface Cluster extends Pick<ClusterOptions, "minRows" | "kinds" | "workers"> {
+  readonly importLocations: readonly string[];
   readonly engine: JobEngine;
   readonly records: DriverRecords;
   /** Does work on a table after the other work of this process on it: an index does not survive a compaction that ends first. */
@@ -43,7 +46,7 @@ export interface Cluster extends Pick<ClusterOptions, "minRows" | "kinds" | "wor
   /** Returns what the driver of a job has to do. @throws LanceError Unsupported for a kind that has no drivers */
   taskOf(job: Job, dataset: DatasetRef): Promise<JsonObject>;
   /** @throws LanceError InvalidInput for a version that is not what the job is for */
-  checkCommit(job: Job, commit: DriverCommit): void;
+  checkCommit(job: Job, commit: DriverCommit): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -52,14 +55,20 @@ export type DescribeTask = (job: Job, dataset: DatasetRef) => Promise<JsonObject
 
 /** A version that a driver wants to commit. */
 export interface DriverCommit {
+  readonly dataset: DatasetRef;
   /** The version before; undefined for a table without data. */
   readonly before: Manifest | undefined;
   readonly next: Manifest;
   readonly operation: Transaction["operation"];
+  /** The commit message of its transaction. */
+  readonly message: string | undefined;
 }
 
 /** Returns why a driver may not commit a version; undefined if it may. */
-export type CheckCommit = (commit: DriverCommit, job: Job) => string | undefined;
+export type CheckCommit = (
+  commit: DriverCommit,
+  job: Job,
+) => string | undefined | Promise<string | undefined>;
 
 /** @throws LanceError ServiceUnavailable without a cluster, for a job of a time with one */
 export function requireCluster(cluster: Cluster | undefined): Cluster {
@@ -83,18 +92,18 @@ export function openCluster(
 ): Cluster {
   const client = createRayClient(options);
   const records = createDriverRecords(store, directory);
-  const { minRows, kinds, workers } = options;
+  const { minRows, kinds, workers, importLocations = [] } = options;
   const tasks = new Map<string, DescribeTask>();
   const checks = new Map<string, CheckCommit>();
   return {
-    ...{ minRows, kinds, workers, records },
+    ...{ minRows, kinds, workers, importLocations, records },
     alone: (table, work) => locks.withLocks([table], work),
     engine: createRayEngine({ ...options, client, records, log }),
     describe: (kind, task) => void tasks.set(kind, task),
     allowCommits: (kind, check) => void checks.set(kind, check),
-    checkCommit(job, commit) {
+    async checkCommit(job, commit) {
       const check = checks.get(job.kind) ?? (() => `drivers of job kind ${job.kind} must not commit`);
-      const reason = check(commit, job);
+      const reason = await check(commit, job);
       if (reason !== undefined)
         throw new LanceError("InvalidInput", `the driver's version is refused: ${reason}`);
     },

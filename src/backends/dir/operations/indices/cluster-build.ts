@@ -39,7 +39,8 @@ export function whyNotOnCluster({ branch, type }: Pick<IndexPlan, "branch" | "ty
 export function buildOnCluster(context: Context, job: Job, signal: AbortSignal): Promise<void> {
   const plan = planOf(job);
   return workOnCluster(context, job, signal, {
-    async prepare(dataset, manifest) {
+    async prepare(dataset) {
+      const { manifest } = await readVersion(dataset);
       refuseMisread(await findMisread(dataset, manifest), { expressions: [plan.column] });
     },
     async finish(report, { table, dataset }) {

@@ -1,16 +1,16 @@
-import { setTimeout as sleep } from "node:timers/promises";
-import { isDeepStrictEqual } from "node:util";
-import type { Manifest } from "../../../../gen/lance/format/table_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { FoundTable, WorkPlace } from "../../data/table-source.ts";
 import { findUnsafe } from "../../engine/workarounds/misread-lists/find-misread.ts";
 import { dropOrphanIndices } from "../../format/changes/orphan-indices.ts";
-import { columnFacts, countRows } from "../../format/files/manifest.ts";
+import { countRows } from "../../format/files/manifest.ts";
+import { readVersion } from "../../format/versions/version-files.ts";
 import { chooseEngine } from "../../jobs/engine/choose-engine.ts";
-import { type Job, requireSuccess } from "../../jobs/job.ts";
+import { type JobFacts, requireSuccess } from "../../jobs/job.ts";
 import { untilEnded } from "../../jobs/jobs.ts";
 import type { CheckCommit } from "../../jobs/ray/cluster.ts";
 import type { CatalogDataContext, EngineContext, JobContext } from "../context.ts";
+import { doElsewhere } from "./elsewhere.ts";
+import { changedPart } from "./kept-parts.ts";
 import { workOnCluster } from "./work-on-cluster.ts";
 
 /** The kind of the jobs that join the fragments of a table on a cluster. */
@@ -35,7 +35,8 @@ export function defineClusterCompaction(context: Context): void {
   cluster.allowCommits(COMPACT_TABLE, whyNoCompaction);
   jobs.define(COMPACT_TABLE, (job, signal) =>
     workOnCluster(context, job, signal, {
-      async prepare(dataset, manifest) {
+      async prepare(dataset) {
+        const { manifest } = await readVersion(dataset);
         if ((await findUnsafe(dataset, manifest)) !== undefined)
           throw new LanceError("Unsupported", "the table has lists that a compaction would misread");
         await dropOrphanIndices(dataset);
@@ -58,26 +59,9 @@ const whyNoCompaction: CheckCommit = ({ before, next, operation }) => {
   if (!OPERATIONS.has(operation.case)) return `a compaction makes no ${operation.case ?? "unknown change"}`;
   const [old, own] = [before, next].map((manifest) => (manifest ? countRows(manifest).rows : 0n));
   if (old !== own) return `a compaction keeps ${old} rows, and it has ${own}`;
-  const changed = Object.entries(KEPT).find(
-    ([, partOf]) => before !== undefined && !isDeepStrictEqual(partOf(before), partOf(next)),
-  );
-  return changed && `a compaction keeps the ${changed[0]} of the table`;
+  const changed = before && changedPart(before, next);
+  return changed && `a compaction keeps the ${changed} of the table`;
 };
-
-/** Parts of a version that a compaction leaves as they are. */
-const KEPT: Readonly<Record<string, (manifest: Manifest) => unknown>> = {
-  fields: ({ fields }) => columnFacts(fields),
-  metadata: ({ schemaMetadata, tableMetadata }) => [textsOf(schemaMetadata), tableMetadata],
-  configuration: ({ config }) => config,
-  "directories outside": ({ basePaths }) => basePaths.map(({ id, path }) => [id, path]).sort(),
-  branch: ({ branch }) => branch,
-};
-
-function textsOf(bytes: Readonly<Record<string, Uint8Array>>): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(bytes).map(([name, value]) => [name, Buffer.from(value).toString("hex")]),
-  );
-}
 
 /** Whether a cluster joins the fragments of a table with that many rows. */
 export function compactsOnCluster(
@@ -101,11 +85,8 @@ export async function compactOnCluster(
   place: WorkPlace,
 ): Promise<ClusterCompaction> {
   const { id } = await jobs.submit(requestOf(place));
-  return resultOf(await untilEnded(jobs, id));
+  return resultOf(requireSuccess(await untilEnded(jobs, id)));
 }
-
-/** Interval between looks at the job of another process, in milliseconds. */
-const LOOK_MS = 500;
 
 /**
  * Has a gateway of the catalog with a cluster compact a table.
@@ -114,30 +95,18 @@ const LOOK_MS = 500;
  * @throws LanceError ServiceUnavailable if none begins; the error of the job
  */
 export async function compactElsewhere(
-  { jobs }: Pick<Context, "jobs">,
+  context: Pick<Context, "jobs">,
   place: WorkPlace,
   waitMs: number,
 ): Promise<ClusterCompaction> {
-  const { id } = await jobs.leave(requestOf(place));
-  const until = performance.now() + waitMs;
-  for (;;) {
-    const job = await jobs.get(id);
-    if (job === undefined) throw new LanceError("ServiceUnavailable", "the record of the compaction is gone");
-    if (job.finishedAt !== undefined) return resultOf(job);
-    if (job.state === "queued" && performance.now() >= until) {
-      await jobs.cancel(id);
-      const text = "no gateway of the catalog has begun the compaction; one with --job-engine ray has to run";
-      throw new LanceError("ServiceUnavailable", text);
-    }
-    await sleep(LOOK_MS);
-  }
+  const wait = { work: "the compaction", needs: "--job-engine ray", waitMs };
+  return resultOf(await doElsewhere(context, requestOf(place), wait));
 }
 
 function requestOf({ id, location }: WorkPlace) {
   return { kind: COMPACT_TABLE, table: id, spec: { location, engine: "ray" } };
 }
 
-function resultOf(job: Job): ClusterCompaction {
-  const { fragmentsRemoved, fragmentsAdded } = requireSuccess(job);
+function resultOf({ fragmentsRemoved, fragmentsAdded }: JobFacts): ClusterCompaction {
   return { fragmentsRemoved: Number(fragmentsRemoved), fragmentsAdded: Number(fragmentsAdded) };
 }

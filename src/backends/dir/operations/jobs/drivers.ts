@@ -12,7 +12,7 @@ import { LanceError } from "../../../../namespace/errors.ts";
 import type { DriverOperations, LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import { readStaged, type StagedVersion } from "../../format/changes/staged-version.ts";
 import type { DatasetRef } from "../../format/dataset.ts";
-import { readTransactionMessage } from "../../format/versions/transaction-records.ts";
+import { COMMIT_MESSAGE, readTransactionMessage } from "../../format/versions/transaction-records.ts";
 import { describeVersion, latestVersion, readVersion } from "../../format/versions/version-files.ts";
 import { isForCluster, type Job } from "../../jobs/job.ts";
 import type { Cluster } from "../../jobs/ray/cluster.ts";
@@ -75,10 +75,12 @@ export function createDriverOperations(
       throw new LanceError("ConcurrentModification", `the next version is ${next}, not ${version}`);
     const file = await readStaged(dataset, staged);
     const transaction = await readTransactionMessage(dataset, file);
-    cluster.checkCommit(job, {
+    await cluster.checkCommit(job, {
+      dataset,
       before: latest && (await readVersion(dataset, latest.version)).manifest,
       next: file.manifest,
       operation: transaction?.operation ?? { case: undefined },
+      message: transaction?.transactionProperties[COMMIT_MESSAGE],
     });
   }
 

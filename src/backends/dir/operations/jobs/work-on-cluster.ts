@@ -1,10 +1,8 @@
 import type { JsonObject } from "@bufbuild/protobuf";
-import type { Manifest } from "../../../../gen/lance/format/table_pb.ts";
 import type { DataContext } from "../../data/data-context.ts";
 import type { FoundTable, WorkPlace } from "../../data/table-source.ts";
 import type { DatasetRef } from "../../format/dataset.ts";
 import { syncVersion } from "../../format/versions/make-durable.ts";
-import { readVersion } from "../../format/versions/version-files.ts";
 import { runOn } from "../../jobs/engine/job-engine.ts";
 import type { Job } from "../../jobs/job.ts";
 import { requireCluster } from "../../jobs/ray/cluster.ts";
@@ -15,7 +13,7 @@ import { datasetOf } from "../tables/open-data.ts";
 /** Steps of this process before and after the work of a cluster on a table. They may run again at any point. */
 export interface ClusterWork<T> {
   /** Checks and prepares the newest version of the table. @throws LanceError if a cluster must not work on it */
-  prepare(dataset: DatasetRef, manifest: Manifest): Promise<void>;
+  prepare(dataset: DatasetRef): Promise<void>;
   /** Returns the result of the job, from what the driver has reported. */
   finish(report: JsonObject, place: { readonly table: FoundTable; readonly dataset: DatasetRef }): Promise<T>;
 }
@@ -37,7 +35,7 @@ export function workOnCluster<T>(
   const work = (table: FoundTable) =>
     context.gate.passSlowly(table.path, async () => {
       const dataset = datasetOf(context, table);
-      await prepare(dataset, (await readVersion(dataset)).manifest);
+      await prepare(dataset);
       const report = await runOn(engine, { jobId: job.id, inProcess }, signal);
       const result = await finish(report, { table, dataset });
       await syncVersion(dataset);

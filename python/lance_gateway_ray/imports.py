@@ -1,0 +1,158 @@
+"""Imports of files: workers read them and write fragments, and one commit makes all rows part of the table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import ray
+from lance.dataset import LanceDataset, LanceOperation
+from lance.fragment import FragmentMetadata, write_fragments
+
+from .columns import check_fits, conform, unify
+from .commits import through
+from .files import open_rows
+from .gateway import Gateway, Json, Task
+from .sources import Source, SourceFile, source_of
+from .spread import spread
+
+PARTS_FOR_EACH_WORKER = 4
+"""More parts than workers keep all of them busy to the end, and show progress."""
+
+
+def import_files(task: Task, gateway: Gateway) -> Json:
+    """Adds the rows of files to a table, all or none."""
+    done = task.details.get("committed")
+    if done is not None:
+        return dict(done)
+    source = source_of(task.details)
+    files = source.files()
+    schemas = inspect(task, gateway, source, files)
+    dataset = open_table(task)
+    schema = unify(schemas) if dataset is None else dataset.schema
+    if dataset is not None:
+        for path, own in schemas:
+            check_fits(own, schema, path)
+    parts = split_evenly(files, task.workers * PARTS_FOR_EACH_WORKER)
+    common = (task.uri, task.storage_options, schema, source, dataset is None)
+    written = spread(gateway, "importing files", _write, parts, task.workers, *common)
+    fragments = [fragment for part in written for fragment in part]
+    gateway.progress("committing")
+    return commit(task, gateway, dataset, schema, fragments)
+
+
+def open_table(task: Task) -> Any:
+    """Opens the table; None if it has no data yet."""
+    return None if task.details.get("is_new") else LanceDataset(task.uri, storage_options=task.storage_options)
+
+
+def inspect(task: Task, gateway: Gateway, source: Source, files: list[SourceFile]) -> list[tuple[str, pa.Schema]]:
+    """Returns the schema of each file."""
+    parts = split_evenly(files, task.workers)
+    found = spread(gateway, "reading schemas", _inspect, parts, task.workers, source)
+    return [each for part in found for each in part]
+
+
+def split_evenly(files: list[SourceFile], count: int) -> list[list[SourceFile]]:
+    """Returns parts of about the same size, in the order of the files; none is empty."""
+    limit = sum(file.size for file in files) / max(1, min(count, len(files)))
+    parts: list[list[SourceFile]] = [[]]
+    filled = 0
+    for file in files:
+        if parts[-1] and filled + file.size / 2 > limit * len(parts):
+            parts.append([])
+        parts[-1].append(file)
+        filled += file.size
+    return parts
+
+
+def commit(task: Task, gateway: Gateway, dataset: Any, schema: pa.Schema, fragments: list[FragmentMetadata]) -> Json:
+    """Makes all fragments part of the table by one version."""
+    operation: Any = LanceOperation.Append(fragments)
+    version = None if dataset is None else dataset.version
+    if dataset is None:
+        operation = LanceOperation.Overwrite(schema, fragments)
+    try:
+        made = LanceDataset.commit(
+            task.uri,
+            operation,
+            read_version=version,
+            storage_options=task.storage_options,
+            commit_message=task.details["mark"],
+            **through(gateway, task),
+        )
+    except Exception:
+        # The answer to a commit may have been lost, and the gateway refuses a second one.
+        done = gateway.describe_task().details.get("committed")
+        if done is None:
+            raise
+        return dict(done)
+    rows = sum(fragment.physical_rows for fragment in fragments)
+    return {"rows": rows, "version": made.version}
+
+
+@ray.remote
+def _inspect(files: list[SourceFile], source: Source) -> list[tuple[str, pa.Schema]]:
+    system = source.open()
+    found = []
+    for file in files:
+        with open_rows(system, file.path, source.format) as rows:
+            found.append((file.path, rows.schema))
+    return found
+
+
+@ray.remote
+def _write(
+    files: list[SourceFile],
+    uri: str,
+    storage_options: dict[str, str],
+    schema: pa.Schema,
+    source: Source,
+    is_new: bool,
+) -> list[FragmentMetadata]:
+    return write_files(files, uri, storage_options, schema, source, is_new)
+
+
+def write_files(
+    files: list[SourceFile],
+    uri: str,
+    storage_options: dict[str, str],
+    schema: pa.Schema,
+    source: Source,
+    is_new: bool,
+) -> list[FragmentMetadata]:
+    """Writes the rows of files as fragments, which are not part of the table yet."""
+    failures: list[Exception] = []
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        try:
+            yield from read_files(files, schema, source)
+        except Exception as error:
+            # The writer passes its text alone.
+            failures.append(error)
+            raise
+
+    reader = pa.RecordBatchReader.from_batches(schema, batches())
+    try:
+        return write_fragments(
+            reader,
+            uri,
+            schema=schema,
+            mode="create" if is_new else "append",
+            storage_options=storage_options,
+        )
+    except Exception:
+        if failures:
+            raise failures[0] from None
+        raise
+
+
+def read_files(files: list[SourceFile], schema: pa.Schema, source: Source) -> Iterator[pa.RecordBatch]:
+    """Yields the rows of files with the columns of the table."""
+    system = source.open()
+    for file in files:
+        with open_rows(system, file.path, source.format) as opened:
+            check_fits(opened.schema, schema, file.path)
+            for batch in opened.batches:
+                yield conform(batch, schema, file.path)

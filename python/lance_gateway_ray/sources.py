@@ -1,0 +1,112 @@
+"""The files of an import, on a disk that all workers share or in an S3 bucket."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+
+import pyarrow.fs as fs
+
+from .gateway import Json
+
+ENDINGS = {
+    "parquet": (".parquet", ".pq"),
+    "arrow": (".arrow", ".feather", ".ipc"),
+    "arrows": (".arrows",),
+}
+"""Endings by which the files of a format are found in a folder."""
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """A file that is imported."""
+
+    path: str
+    size: int
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file, a folder or a pattern with `*`, below a location that the gateway allows."""
+
+    pattern: str
+    within: str
+    format: str
+    storage_options: dict[str, str]
+
+    def open(self) -> fs.FileSystem:
+        """Opens the file system of the source."""
+        if not self.pattern.startswith("s3://"):
+            return fs.LocalFileSystem()
+        return fs.S3FileSystem(**s3_options(self.storage_options))
+
+    def files(self) -> list[SourceFile]:
+        """Returns the files in the order of their names. Those whose path has a part that begins with a dot or an underscore are left out."""
+        system, path = self.open(), self._path(self.pattern)
+        folder, pattern = split(path)
+        if pattern is None:
+            [info] = system.get_file_info([path])
+            if info.type == fs.FileType.File:
+                return [self._file(system, info)]
+            folder, pattern = path.rstrip("/"), re.compile(r".*")
+        selector = fs.FileSelector(folder, allow_not_found=True, recursive=True)
+        infos = [info for info in system.get_file_info(selector) if info.type == fs.FileType.File]
+        found = [info for info in infos if self._is_meant(info.path[len(folder) + 1 :], pattern)]
+        if not found:
+            raise ValueError(f"{self.pattern} has no files of the format {self.format}")
+        return [self._file(system, info) for info in sorted(found, key=lambda info: info.path)]
+
+    def _is_meant(self, name: str, pattern: re.Pattern[str]) -> bool:
+        is_hidden = any(part.startswith((".", "_")) for part in name.split("/"))
+        is_whole = pattern.pattern != ".*" or name.lower().endswith(ENDINGS[self.format])
+        return not is_hidden and is_whole and pattern.fullmatch(name) is not None
+
+    def _file(self, system: fs.FileSystem, info: fs.FileInfo) -> SourceFile:
+        """Checks that no symbolic link leads out of the location."""
+        if isinstance(system, fs.LocalFileSystem):
+            real, within = os.path.realpath(info.path), os.path.realpath(self.within)
+            if os.path.commonpath([real, within]) != within:
+                raise ValueError(f"{info.path} leads out of {self.within}")
+        return SourceFile(info.path, info.size)
+
+    def _path(self, uri: str) -> str:
+        return uri.removeprefix("s3://")
+
+
+def source_of(details: Json) -> Source:
+    """Returns the source of a task."""
+    return Source(
+        pattern=details["source"],
+        within=details["within"],
+        format=details["format"],
+        storage_options=details.get("source_options", {}),
+    )
+
+
+def split(path: str) -> tuple[str, re.Pattern[str] | None]:
+    """Returns the folder before the first part with a `*`, and the rest as a pattern; none without a `*`."""
+    if "*" not in path:
+        return path, None
+    folder = path[: path.index("*")].rpartition("/")[0]
+    rest = path[len(folder) + 1 :]
+    parts = re.split(r"(\*\*|\*)", rest)
+    tokens = {"*": "[^/]*", "**": ".*"}
+    return folder, re.compile("".join(tokens.get(part) or re.escape(part) for part in parts))
+
+
+def s3_options(options: dict[str, str]) -> Json:
+    """Returns options of a storage in the words of pyarrow. Without a key, the credentials of the machine count."""
+    known = {key.lower().removeprefix("aws_"): value for key, value in options.items()}
+    endpoint = known.get("endpoint") or known.get("endpoint_url")
+    found: Json = {
+        "access_key": known.get("access_key_id"),
+        "secret_key": known.get("secret_access_key"),
+        "session_token": known.get("session_token") or known.get("token"),
+        "region": known.get("region") or known.get("default_region"),
+    }
+    if endpoint is not None:
+        scheme, _, address = endpoint.rpartition("://")
+        found.update({"endpoint_override": address, "scheme": scheme or "https"})
+        found["force_virtual_addressing"] = known.get("virtual_hosted_style_request") == "true"
+    return {key: value for key, value in found.items() if value is not None}

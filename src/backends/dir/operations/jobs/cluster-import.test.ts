@@ -1,0 +1,162 @@
+import assert from "node:assert/strict";
+import { cp } from "node:fs/promises";
+import { fromBinary, toBinary } from "@bufbuild/protobuf";
+import { type TestContext, test } from "vitest";
+import {
+  clientOf,
+  failsWith,
+  silent,
+  temporaryDirectory,
+} from "../../../../../test/fixtures/dir/directory-backend.ts";
+import { idsOf, rows } from "../../../../../test/fixtures/dir/rows.ts";
+import { startRayStandIn } from "../../../../../test/fixtures/ray/ray-stand-in.ts";
+import { type SimulatedDriver, simulateDriver } from "../../../../../test/fixtures/ray/simulated-driver.ts";
+import { until } from "../../../../../test/support/until.ts";
+import type { Manifest } from "../../../../gen/lance/format/table_pb.ts";
+import { TransactionSchema } from "../../../../gen/lance/format/transaction_pb.ts";
+import { manifestName } from "../../format/dataset.ts";
+import { copyMessage } from "../../format/files/copy-message.ts";
+import { buildManifestFile, readSection } from "../../format/files/manifest-file.ts";
+import { createLocalStore } from "../../format/local/local-store.ts";
+import { COMMIT_MESSAGE } from "../../format/versions/transaction-records.ts";
+import { latestVersion, readVersion } from "../../format/versions/version-files.ts";
+import { createDirectoryBackend, type DirectoryBackend } from "../../index.ts";
+import { openDirectory } from "../../open-directory.ts";
+import { requireTable } from "../tables/find-table.ts";
+import { importElsewhere } from "./cluster-import.ts";
+
+const SOURCE = { source: "/data/raw/*.parquet", format: "parquet" } as const;
+
+/** Opens a directory with a table `t` of one row, one `new` without data, and a cluster whose drivers do what `drive` says. */
+async function openOnCluster(
+  t: TestContext,
+  drive: (driver: SimulatedDriver, root: string) => unknown,
+  importLocations: readonly string[] = ["/data"],
+) {
+  const root = await temporaryDirectory(t);
+  let backend: DirectoryBackend | undefined;
+  const ray = await startRayStandIn(t, (job) =>
+    drive(simulateDriver(backend as DirectoryBackend, job), root),
+  );
+  const own = { minRows: 0, workers: 2, kinds: ["import_files"], pollMs: [5, 20] as const };
+  const cluster = { addresses: [ray.url], gatewayUrl: "http://127.0.0.1:1", ...own, importLocations };
+  const client = clientOf(await createDirectoryBackend({ root, log: silent }));
+  t.onTestFinished(client.close);
+  await client.upload("createTable", "t", {}, rows([0]));
+  await client.call("declareTable", "new");
+  const command = await openDirectory({ root, log: silent });
+  t.onTestFinished(command.close);
+  const importInto = async (id: string, signal?: AbortSignal) => {
+    const table = await requireTable(command.context, { id: [id] });
+    const importing = importElsewhere(command.context, table, SOURCE, { waitMs: 60_000, signal });
+    importing.catch(() => {});
+    // A gateway looks for such jobs when it starts, and then every 15 seconds.
+    await until(async () => (await command.context.jobs.open()).length > 0);
+    backend = await createDirectoryBackend({ root, log: silent, cluster });
+    t.onTestFinished(backend.close);
+    return importing;
+  };
+  const ids = async (id: string) => idsOf(await client.query(id, { k: 100n })).sort();
+  return { root, client, importInto, ids };
+}
+
+interface Forgery {
+  readonly message?: string;
+  readonly change?: (manifest: Manifest) => void;
+}
+
+/** Inserts into a copy of the directory, and brings the new version of the table to it as a staged one, as a driver does. */
+async function commitRows(
+  t: TestContext,
+  driver: SimulatedDriver,
+  root: string,
+  table: string,
+  { message, change = () => {} }: Forgery = {},
+): Promise<void> {
+  const { task } = await driver.task();
+  const copy = await temporaryDirectory(t);
+  await cp(root, copy, { recursive: true });
+  const client = clientOf(await createDirectoryBackend({ root: copy, log: silent }));
+  await client.upload("insertIntoTable", table, {}, rows([7, 8]));
+  await client.close();
+  const [from, to] = [copy, root].map((each) => `${each}/data/${table}.lance`) as [string, string];
+  const store = createLocalStore();
+  const dataset = { store, root: store.keyOf(from) };
+  const version = (await latestVersion(dataset))?.version ?? 0n;
+  const file = await readVersion(dataset, version);
+  const transaction = fromBinary(
+    TransactionSchema,
+    await readSection(file, file.manifest.transactionSection ?? 0n),
+  );
+  transaction.transactionProperties[COMMIT_MESSAGE] = message ?? String(task?.["mark"]);
+  const manifest = Object.assign(copyMessage(file.manifest), {
+    ...{ indexSection: undefined, transactionSection: 0n },
+  });
+  change(manifest);
+  const signed = toBinary(TransactionSchema, transaction);
+  const bytes = buildManifestFile(new Uint8Array(), signed, manifest, file.signature);
+  await cp(`${from}/data`, `${to}/data`, { recursive: true });
+  const staged = `${to}/_versions/${manifestName(version, "V2")}-staged`;
+  await store.put(store.keyOf(staged), bytes);
+  await driver.commit(version, staged);
+}
+
+for (const [table, expected, version] of [
+  ["t", [0, 7, 8], 2],
+  ["new", [7, 8], 1],
+] as const)
+  test(`a gateway commits the rows of files to the table ${table} once`, async (t) => {
+    const seen: unknown[] = [];
+    let again: unknown;
+    const { importInto, ids } = await openOnCluster(t, async (driver, root) => {
+      const { kind, task } = await driver.task();
+      seen.push(kind, task?.["source"], task?.["within"], task?.["is_new"], task?.["committed"]);
+      await commitRows(t, driver, root, table);
+      again = await commitRows(t, driver, root, table).catch((error: unknown) => error);
+      seen.push((await driver.task()).task?.["committed"]);
+      await driver.finish({ result: {} });
+    });
+    assert.deepEqual(await importInto(table), { rows: 2, version });
+    const expectedTask = ["import_files", SOURCE.source, "/data", table === "new", undefined];
+    assert.deepEqual(seen, [...expectedTask, { rows: 2, version }]);
+    assert.ok(failsWith("InvalidInput")(again));
+    assert.deepEqual(await ids(table), expected);
+  }, 60_000);
+
+test("a driver commits nothing but the rows of its import", async (t) => {
+  const refusals: unknown[] = [];
+  const forgeries: readonly Forgery[] = [
+    { message: "another job" },
+    { change: ({ config }) => void Object.assign(config, { "lance.auto_cleanup.interval": "1" }) },
+    { change: (manifest) => void manifest.fragments.shift() },
+    { change: ({ fragments }) => void Object.assign(fragments[0] ?? {}, { physicalRows: 2n }) },
+  ];
+  const { importInto, ids } = await openOnCluster(t, async (driver, root) => {
+    for (const forgery of forgeries)
+      await commitRows(t, driver, root, "t", forgery).catch((error: unknown) => refusals.push(error));
+    await driver.finish({ failure: { message: "no file", retryable: false } });
+  });
+  await assert.rejects(importInto("t"), /no file/);
+  assert.deepEqual(
+    refusals.map(failsWith("InvalidInput")),
+    forgeries.map(() => true),
+  );
+  assert.deepEqual(await ids("t"), [0]);
+}, 60_000);
+
+test("an import from another place than the operator allows is refused before a driver starts", async (t) => {
+  let drivers = 0;
+  const { importInto } = await openOnCluster(t, () => (drivers += 1), ["/database", "s3://data/raw"]);
+  await assert.rejects(importInto("t"), failsWith("PermissionDenied"));
+  assert.equal(drivers, 0);
+}, 60_000);
+
+test("an import that is cancelled adds nothing", async (t) => {
+  const cancelling = new AbortController();
+  const { importInto, ids } = await openOnCluster(t, async (driver) => {
+    await driver.task();
+    cancelling.abort();
+  });
+  await assert.rejects(importInto("t", cancelling.signal), failsWith("Cancelled"));
+  assert.deepEqual(await ids("t"), [0]);
+}, 60_000);

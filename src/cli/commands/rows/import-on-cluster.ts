@@ -1,0 +1,117 @@
+import { isAbsolute, resolve } from "node:path";
+import type { DirContext } from "../../../backends/dir/operations/context.ts";
+import type { ClusterImport, ImportSource } from "../../../backends/dir/operations/jobs/cluster-import.ts";
+import type { Namespace } from "../../../client/namespace.ts";
+import { pathText } from "../../../client/object-path.ts";
+import { UsageError } from "../../../config/option-spec.ts";
+import type { ServeOptions } from "../../../config/options/groups.ts";
+import type { Identifier } from "../../../namespace/identifier.ts";
+import { whyNoSource } from "../../../namespace/import-source.ts";
+import { type FileFormat, formatOfName } from "../../files/formats.ts";
+import { createProgress } from "../../terminal/progress.ts";
+import { requireDirectory, withCatalog } from "../catalog.ts";
+
+/** Facts about a running import command. */
+interface ImportWork {
+  readonly namespace: Namespace;
+  readonly connection: ServeOptions;
+  readonly signal: AbortSignal;
+  readonly options: {
+    readonly mode: string;
+    readonly format: FileFormat | undefined;
+    readonly encoding: string | undefined;
+    readonly types: readonly unknown[];
+    readonly round: boolean;
+    readonly properties: readonly (readonly [name: string, value: string])[];
+    readonly wait: number;
+  };
+  answer(value: unknown, text: () => string): Promise<void>;
+}
+
+/** Files, and the table that gets their rows. */
+interface Target {
+  readonly source: string;
+  readonly id: Identifier;
+}
+
+/**
+ * Has the cluster of a gateway import files, all or none. A new table is declared before, and removed if it gets no rows.
+ *
+ * @throws UsageError for files, modes and options that a cluster does not take
+ */
+export async function importOnCluster(work: ImportWork, { source, id }: Target): Promise<void> {
+  const { namespace, connection, signal, options, answer } = work;
+  const files = await filesOf(source, options);
+  const root = requireDirectory(connection);
+  const isNew = options.mode === "create";
+  if (isNew)
+    await namespace.declareTable({ id, properties: Object.fromEntries(options.properties) }, { signal });
+  let done: ClusterImport | undefined;
+  try {
+    done = await withCatalog(root, true, ({ context }) =>
+      follow(context, { id, files, waitMs: options.wait, signal }),
+    );
+  } finally {
+    if (isNew && done === undefined) await dropUnwritten(namespace, id);
+  }
+  const { rows, version } = done;
+  const target = pathText(id);
+  await answer(
+    { path: target, rows, version },
+    () => `imported ${rows} row${rows === 1 ? "" : "s"} of ${source} into ${target}, version ${version}\n`,
+  );
+}
+
+async function filesOf(source: string, options: ImportWork["options"]): Promise<ImportSource> {
+  const { CLUSTER_FORMATS } = await import("../../../backends/dir/operations/jobs/cluster-import.ts");
+  const { mode, encoding, types, round } = options;
+  if (mode !== "create" && mode !== "append")
+    throw new UsageError(`--engine ray takes --mode create or append, and not ${mode}`);
+  const found = options.format ?? formatOfName(source);
+  const format = CLUSTER_FORMATS.find((each) => each === found);
+  if (format === undefined)
+    throw new UsageError(
+      `--engine ray takes ${CLUSTER_FORMATS.join(", ")}, and not ${found}: only --engine embedded reads the values of its texts exactly`,
+    );
+  if (encoding !== undefined || types.length > 0 || round)
+    throw new UsageError(`--encoding, --type and --round are for csv, tsv and jsonl, and not for ${format}`);
+  const named = source.replace(/(?<=[^/])\/+$/, "");
+  const place = named.includes("://") || isAbsolute(named) ? named : resolve(named);
+  const why = whyNoSource(place);
+  if (why !== undefined) throw new UsageError(`${source} cannot be imported by --engine ray: ${why}`);
+  return { source: place, format };
+}
+
+interface Followed {
+  readonly id: Identifier;
+  readonly files: ImportSource;
+  readonly waitMs: number;
+  readonly signal: AbortSignal;
+}
+
+/** Leaves the import to a gateway, and shows its progress. */
+async function follow(context: DirContext, { id, files, waitMs, signal }: Followed): Promise<ClusterImport> {
+  const { importElsewhere } = await import("../../../backends/dir/operations/jobs/cluster-import.ts");
+  const { driverRecordsOf } = await import("../../../backends/dir/jobs/store.ts");
+  const { requireTable } = await import("../../../backends/dir/operations/tables/find-table.ts");
+  const table = await requireTable(context, { id });
+  const records = driverRecordsOf(context.store, context.layout.baseKey);
+  const progress = createProgress({ label: pathText(id), total: undefined, unit: "parts" });
+  try {
+    return await importElsewhere(context, table, files, {
+      ...{ waitMs, signal },
+      async onLook(job) {
+        const { done, total } = (await records.progressOf(job.id)) ?? { done: 0, total: 0 };
+        if (total > 0) progress.show(done, total);
+      },
+    });
+  } finally {
+    progress.end();
+  }
+}
+
+/** Removes a table that has been declared for an import, unless it has rows by now. */
+async function dropUnwritten(namespace: Namespace, id: Identifier): Promise<void> {
+  for await (const _ of namespace.listTableVersions({ id })) return;
+  await namespace.dropTable({ id });
+}

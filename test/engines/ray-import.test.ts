@@ -1,0 +1,108 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { readdir, readFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, it } from "vitest";
+import { type GatewayProcess, startGateway } from "../clients/support/gateway.ts";
+import { runTool } from "../clients/support/tools.ts";
+import { freePort } from "../support/free-port.ts";
+import { MAIN, NODE } from "../support/node-command.ts";
+import { until } from "../support/until.ts";
+import { type RayHead, rayInterpreter, startRayHead } from "./ray-head.ts";
+
+const ROWS = 20_000;
+
+let python: string;
+let head: RayHead;
+let folder: string;
+let root: string;
+let gateway: GatewayProcess;
+
+const session = async (...args: readonly string[]) => {
+  const output = await runTool(python, [
+    join(import.meta.dirname, "ray", "imports.py"),
+    gateway.uri,
+    ...args,
+  ]);
+  return output.trim().split("\n").at(-1) ?? "";
+};
+
+const [node, ...flags] = NODE;
+const cli = (...args: readonly string[]) => runTool(node, [...flags, MAIN, ...args, "--root", root]);
+const importOnRay = (source: string, table: string, ...args: readonly string[]) =>
+  cli("import", join(folder, source), table, "--engine", "ray", ...args);
+
+beforeAll(async () => {
+  python = await rayInterpreter();
+  head = await startRayHead(python);
+  folder = mkdtempSync(join(tmpdir(), "lance-gateway-files-"));
+  root = mkdtempSync(join(tmpdir(), "lance-gateway-ray-"));
+  gateway = await startGateway(
+    ...["--root", root, "--port", `${await freePort()}`, "--job-engine", "ray"],
+    ...["--ray-address", head.address, "--ray-token-file", head.tokenFile, "--ray-workers", "2"],
+    ...["--import-location", folder],
+  );
+  await session("make", folder);
+  await cli("import", join(folder, "whole", "rows.parquet"), "here");
+  await cli("import", join(folder, "whole", "rows.parquet"), "appended");
+}, 600_000);
+
+afterAll(async () => {
+  await gateway?.close();
+  await head?.close();
+  for (const each of [folder, root]) rmSync(each, { recursive: true, force: true });
+}, 60_000);
+
+/** Kills the first driver of the import into a table. */
+async function killDriverOf(table: string): Promise<void> {
+  const open = join(root, "data", ".jobs", "open");
+  const isOfTable = async (name: string) => {
+    const text = await readFile(join(open, name), "utf8").catch(() => "");
+    return text.includes(`"${table}"`);
+  };
+  let killed = false;
+  await until(async () => {
+    for (const name of await readdir(open).catch(() => [])) {
+      if (!(await isOfTable(name))) continue;
+      for (const id of await head.processes()) {
+        const command = await readFile(`/proc/${id}/cmdline`, "utf8").catch(() => "");
+        if (!command.startsWith("python\0-m\0lance_gateway_ray\0")) continue;
+        if (!command.includes(name.replace(".json", ""))) continue;
+        process.kill(id, "SIGKILL");
+        killed = true;
+      }
+    }
+    return killed;
+  });
+}
+
+it("imports files with the rows of an embedded import, all or none, also if a driver dies", async () => {
+  // A gateway looks for the jobs of commands every 15 seconds; it takes all of them at once.
+  const [made, appended, refused] = await Promise.all([
+    importOnRay("in/part-*.parquet", "on_ray"),
+    importOnRay("in", "appended", "--mode", "append", "--format", "parquet", "--json"),
+    importOnRay("bad/*.parquet", "here", "--mode", "append").catch((error: Error) => error.message),
+    killDriverOf("appended"),
+  ]);
+  assert.match(made, /^imported 20000 rows of .*part-\*\.parquet into on_ray, version 1\n$/);
+  assert.deepEqual(JSON.parse(appended), { path: "appended", rows: ROWS, version: 2 });
+  assert.match(refused, /bad\/part-2\.parquet: column 'small': Integer value 1099511627776/);
+  assert.equal(await session("compare"), String(ROWS));
+  assert.equal(await session("count", "appended"), String(2 * ROWS));
+}, 600_000);
+
+it("refuses files that a cluster cannot read exactly, and places that are not allowed", async () => {
+  await assert.rejects(importOnRay("in/*.csv", "texts"), /takes parquet, arrow, arrows, and not csv/);
+  const refused = await importOnRay("../*.parquet", "elsewhere").catch((error: Error) => error.message);
+  assert.match(refused, /is outside of the locations/);
+  assert.doesNotMatch(await cli("ls"), /texts|elsewhere/);
+}, 600_000);
+
+it("leaves files that gc removes, and no table misses any", async () => {
+  await gateway.close();
+  await cli("gc", "--older-than", "0s", "--exclusive", "--delete", "--yes");
+  gateway = await startGateway("--root", root, "--port", "0");
+  assert.equal(await session("compare"), String(ROWS));
+  assert.equal(await session("count", "appended"), String(2 * ROWS));
+}, 600_000);
