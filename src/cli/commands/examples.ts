@@ -29,6 +29,7 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
     "people.parquet team/people",
     "- team/events --format jsonl --mode append",
     "prices.csv prices --type price=decimal(20,4)",
+    "'/data/raw/*.parquet' team/people --engine ray --root ./lance-data",
   ],
   export: ["team/people people.arrow", 'team/people - --format csv --filter "age > 30"'],
   stats: ["team/people"],

@@ -14,7 +14,7 @@ export interface Progress {
 type Output = Pick<NodeJS.WriteStream, "isTTY" | "write"> & { readonly columns?: number };
 
 /** Unit of an amount of work. */
-export type ProgressUnit = "bytes" | "rows" | "parts";
+type ProgressUnit = "bytes" | "rows" | "parts";
 
 /** Options of {@link createProgress}. */
 export interface ProgressOptions {

@@ -49,7 +49,7 @@ const OPTIONS = {
   engine: {
     flag: "engine",
     value: "embedded|ray",
-    help: "Who reads the rows: this process, or the Ray cluster of a running gateway of the catalog in --root. FILE is then an absolute path or s3://bucket/key of a file, a folder, or a pattern such as /data/*.parquet, where the workers find it (docs/how-to/jobs-on-ray.md).",
+    help: "Reader of the rows: this process, or the Ray cluster of a running gateway of the catalog in --root. FILE is then an absolute path or s3://bucket/key of a file, a folder, or a pattern such as /data/*.parquet, where the workers find it (docs/how-to/jobs-on-ray.md).",
     fallback: "embedded",
     parse: parseChoice(["embedded", "ray"]),
   },

@@ -121,7 +121,7 @@ async function committedBy(job: Job, dataset: DatasetRef): Promise<ClusterImport
   return undefined;
 }
 
-/** A version must have the rows of before, those of its own transaction, and no other change; a job makes a single one. */
+/** A version must keep the earlier rows, add those of its transaction, and change nothing else; a job makes a single one. */
 const whyNoImport: CheckCommit = async ({ dataset, before, next, operation, message }, job) => {
   if (message !== markOf(job)) return "its transaction does not name the job";
   const expected = before === undefined ? "overwrite" : "append";

@@ -10,7 +10,7 @@ const LOOK_MS = 500;
 export interface ElsewhereOptions {
   /** The work in words, such as `the compaction`. */
   readonly work: string;
-  /** What a gateway needs for it, such as `--job-engine ray`. */
+  /** Options that a gateway needs for it, such as `--job-engine ray`. */
   readonly needs: string;
   /** Maximum time until a gateway begins, in milliseconds. */
   readonly waitMs: number;
