@@ -13,7 +13,7 @@ import { PROPERTY_OPTION } from "../objects/create.ts";
 export const FORMAT_OPTION = {
   flag: "format",
   value: "FORMAT",
-  help: "Format of the rows: arrow (an IPC file, or Feather version 2), arrows (an IPC stream), parquet, csv (with names in the first line), tsv (with tabs) or jsonl (an object in each line). Default: by the name of the file.",
+  help: "Format of the rows: arrow (an IPC file, or Feather 2), arrows (an IPC stream), parquet, csv (with names in the first line), tsv (with tabs) or jsonl (an object in each line). Default: by the name of FILE.",
   parse: parseChoice(FILE_FORMATS),
 } as const satisfies OptionSpec;
 
@@ -29,13 +29,13 @@ const OPTIONS = {
   encoding: {
     flag: "encoding",
     value: "NAME",
-    help: "Encoding of a CSV or JSON text, such as latin1, utf-16le or shift_jis. Default: that of its byte order mark, or else UTF-8.",
+    help: "Encoding of a text, such as latin1 or shift_jis. Default: that of its byte order mark, or else UTF-8.",
     parse: parseText,
   },
   types: {
     flag: "type",
     value: "COLUMN=TYPE",
-    help: "Type of a new column from a CSV or JSON text, such as int64, decimal(20,4), timestamp(us,UTC), vector(768) or string. Default: the narrowest that holds all its values.",
+    help: "Type of a new column from a CSV or JSON text, such as int64, decimal(20,4), timestamp(us,UTC), vector(768) or string. Default: the narrowest that is exact.",
     parse: parseColumnType,
     repeatable: true,
   },
@@ -49,14 +49,14 @@ const OPTIONS = {
   engine: {
     flag: "engine",
     value: "embedded|ray",
-    help: "Reader of the rows: this process, or the Ray cluster of a running gateway of the catalog in --root. FILE is then an absolute path or s3://bucket/key of a file, a folder, or a pattern such as /data/*.parquet, where the workers find it (docs/how-to/jobs-on-ray.md).",
+    help: "Place where FILE is read (docs/how-to/jobs-on-ray.md).",
     fallback: "embedded",
     parse: parseChoice(["embedded", "ray"]),
   },
   wait: {
     flag: "wait",
     value: "TIME",
-    help: "Longest wait until a gateway begins, such as 30s or 5m, for --engine ray.",
+    help: "Longest wait until a gateway begins.",
     fallback: "2m",
     parse: parseDuration,
     needs: { flag: "engine", is: ["ray"] },
