@@ -7,7 +7,7 @@ import { runProgram } from "../../program.ts";
 
 const importOnRay = (...args: readonly string[]) => runProgram(["import", ...args, "--engine", "ray"], {});
 
-test.each([
+test.for([
   [["/data/*.csv", "t"], /parquet, arrow, arrows, and not csv: only --engine embedded reads/],
   [["/data/a.jsonl", "t"], /and not jsonl/],
   [["/data", "t"], /has none of the endings/],
@@ -16,8 +16,8 @@ test.each([
   [["gs://bucket/*.parquet", "t"], /must be an absolute path or start with s3:/],
   [["s3://bucket/../a.parquet", "t"], /only dots/],
   [["/data/a.parquet", "t", "--uri", "http://127.0.0.1:1"], /works on a directory/],
-] as const)("refuses %j, which a cluster does not take", async (args, reason) => {
-  const place = args.includes("--uri" as never) ? [] : ["--root", "."];
+] as const)("refuses %j, which a cluster does not take", async ([args, reason], t) => {
+  const place = args.includes("--uri" as never) ? [] : ["--root", await temporaryDirectory(t)];
   await assert.rejects(importOnRay(...args, ...place), reason);
 });
 
