@@ -1,5 +1,5 @@
 // Arrow Flight beside pyarrow's own server: DoPut and DoGet of the same table by the same client, in turns, and `SELECT 1` through
-// ADBC. Both servers are processes of their own; pyarrow's keeps the table in memory, the gateway stores it.
+// ADBC, which pyarrow's answers with a constant: the least that it can take. Both servers are processes of their own; pyarrow's keeps the table in memory, the gateway stores it.
 import { execFile } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { loadavg, tmpdir } from "node:os";
@@ -14,6 +14,12 @@ const PEER = join(import.meta.dirname, "flight", "peer.py");
 
 /** Rates in MB/s, by the address of the server. */
 type Rates = Readonly<Record<string, { readonly put: number[]; readonly get: number[] }>>;
+
+/** Times of a statement, in milliseconds. */
+interface Select {
+  readonly least: number;
+  readonly p50: number;
+}
 
 /** Runs the comparison: `[--size MEBIBYTES] [--rounds NUMBER] [--statements NUMBER]`. */
 export async function run(args: readonly string[]): Promise<void> {
@@ -34,12 +40,14 @@ export async function run(args: readonly string[]): Promise<void> {
     const memory = watchMemory(gateway.pid);
     const rates: Rates = await ask("rows", size, rounds, own, other);
     const peakMiB = memory.peak() / 2 ** 20;
-    const selectMs: { least: number; p50: number } = await ask("select", own, statements);
+    const selects: Readonly<Record<string, Select>> = await ask("select", statements, own, other);
+    const selectMs = { gateway: selects[own] as Select, constant: selects[other] as Select };
     const figures = { gateway: rates[own], pyarrow: rates[other] };
     for (const [name, { put, get }] of Object.entries(figures) as [string, Rates[string]][])
       console.log(`${name}: DoPut ${text(put)} MB/s, DoGet ${text(get)} MB/s`);
     console.log(`gateway: peak memory ${Math.round(peakMiB)} MiB`);
-    console.log(`SELECT 1 by ADBC: p50 ${selectMs.p50.toFixed(2)} ms, least ${selectMs.least.toFixed(2)} ms`);
+    for (const [name, { p50, least }] of Object.entries(selectMs))
+      console.log(`SELECT 1 by ADBC, ${name}: p50 ${p50.toFixed(2)} ms, least ${least.toFixed(2)} ms`);
     console.log(`load average: ${loadavg()[0]?.toFixed(1)}`);
     writeResults("flight", { sizeMiB: Number(size), ratesMBps: figures, peakMiB, selectMs, load: loadavg() });
   } finally {

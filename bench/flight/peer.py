@@ -24,17 +24,34 @@ def rows(mebibytes):
     })
 
 
+# What the server answers to every statement in SQL, and the columns of the facts that ADBC asks for when it connects.
+ONE = pa.table({"1": pa.array([1], pa.int32())})
+FACTS = pa.schema([
+    pa.field("info_name", pa.uint32(), False),
+    pa.field("value", pa.dense_union([
+        pa.field("string_value", pa.string()), pa.field("bool_value", pa.bool_()), pa.field("bigint_value", pa.int64()),
+        pa.field("int32_bitmask", pa.int32()), pa.field("string_list", pa.list_(pa.string())),
+        pa.field("int32_to_int32_list_map", pa.map_(pa.int32(), pa.list_(pa.int32()))),
+    ])),
+])
+
+
 class Server(flight.FlightServerBase):
     def __init__(self):
         super().__init__("grpc://127.0.0.1:0")
         self.table = None
 
     def get_flight_info(self, context, descriptor):
+        for name, schema in (b"CommandGetSqlInfo", FACTS), (b"CommandStatementQuery", ONE.schema):
+            if name in (descriptor.command or b""):
+                return flight.FlightInfo(schema, descriptor, [flight.FlightEndpoint(name, [])], -1, -1)
         endpoint = flight.FlightEndpoint(b"rows", [])
         return flight.FlightInfo(self.table.schema, descriptor, [endpoint], self.table.num_rows, -1)
 
     def do_get(self, context, ticket):
-        return flight.RecordBatchStream(self.table)
+        if ticket.ticket == b"CommandGetSqlInfo":
+            return flight.GeneratorStream(FACTS, iter(()))
+        return flight.RecordBatchStream(ONE if ticket.ticket == b"CommandStatementQuery" else self.table)
 
     def do_put(self, context, descriptor, reader, writer):
         # The first message has the gateway's options alone.
@@ -61,17 +78,22 @@ def get(client):
     return size / 1e6 / (time.perf_counter() - began)
 
 
-def select_one(address, count):
+def select_one(addresses, count):
+    """Times of a statement at each address, in turn, in milliseconds."""
     import adbc_driver_flightsql.dbapi as flight_sql
 
-    with flight_sql.connect(f"grpc://{address}", autocommit=True) as connection, connection.cursor() as cursor:
-        times = []
-        for _ in range(count + 20):
+    connections = [flight_sql.connect(f"grpc://{address}", autocommit=True) for address in addresses]
+    cursors = [connection.cursor() for connection in connections]
+    times = {address: [] for address in addresses}
+    for _ in range(count + 20):
+        for address, cursor in zip(addresses, cursors):
             began = time.perf_counter()
             cursor.execute("SELECT 1")
             cursor.fetchall()
-            times.append((time.perf_counter() - began) * 1e3)
-    return sorted(times[20:])
+            times[address].append((time.perf_counter() - began) * 1e3)
+    for closed in cursors + connections:
+        closed.close()
+    return {address: sorted(found[20:]) for address, found in times.items()}
 
 
 def main(command, *args):
@@ -80,8 +102,10 @@ def main(command, *args):
         print(server.port, flush=True)
         server.serve()
     elif command == "select":
-        times = select_one(args[0], int(args[1]))
-        print(json.dumps({"least": times[0], "p50": times[len(times) // 2]}))
+        found = select_one(args[1:], int(args[0]))
+        print(json.dumps({
+            address: {"least": times[0], "p50": times[len(times) // 2]} for address, times in found.items()
+        }))
     else:
         table = rows(int(args[0]))
         clients = {address: flight.connect(f"grpc://{address}") for address in args[2:]}
