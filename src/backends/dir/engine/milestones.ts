@@ -1,8 +1,8 @@
 import { randomInt } from "node:crypto";
 import { inSlices, type Steps } from "../../../runtime/pace.ts";
-import { wordOf } from "./sql/conditions.ts";
 import { COSTLY_STEPS, costSteps, rowsOfSteps, stepsOf } from "./sql/costs.ts";
-import { type SqlToken, tokenSteps } from "./sql/tokens.ts";
+import type { SqlKnot } from "./sql/tree.ts";
+import { treeSteps } from "./sql/trees.ts";
 
 /*
  * The engine cannot stop a scan that has begun. It only reads no further if nobody asks for the next batch, and it gives none while no row meets the
@@ -51,30 +51,16 @@ export async function milestonesOf(
 function* partSteps(where: string): Steps<{ cheap: string; costly: string }> {
   const cheap: string[] = [];
   const costly: string[] = [];
-  let sum = 0;
-  for (const tokens of conjunctsOf(yield* tokenSteps(where))) {
-    const steps = yield* stepsOf(tokens);
+  let [sum, next] = [0, 0];
+  const { root, nodes, text } = yield* treeSteps(where);
+  const parts = root.kind === "operation" && root.operator === "and" ? root.operands : [root];
+  for (const { start, end } of parts) {
+    const first = next;
+    while (next < nodes.length && (nodes[next] as SqlKnot).at < end) next++;
+    const steps = yield* stepsOf(nodes.slice(first, next), text);
     const isCheap = sum + steps < COSTLY_STEPS;
     if (isCheap) sum += steps;
-    (isCheap ? cheap : costly).push(where.slice(tokens[0]?.start, tokens.at(-1)?.end));
+    (isCheap ? cheap : costly).push(where.slice(start, end));
   }
   return { cheap: cheap.join(" AND "), costly: costly.join(" AND ") };
-}
-
-/** Returns the parts that AND joins; the whole condition if OR joins some of them. */
-function conjunctsOf(tokens: readonly SqlToken[]): readonly (readonly SqlToken[])[] {
-  const parts: SqlToken[][] = [[]];
-  let betweens = 0;
-  for (const token of tokens) {
-    const word = token.depth === 0 && token.kind === "word" ? wordOf(token) : "";
-    if (word === "or" || word === "xor" || word === "case") return [tokens];
-    if (word === "between") betweens++;
-    if (word === "and" && betweens === 0) {
-      parts.push([]);
-      continue;
-    }
-    if (word === "and") betweens--;
-    parts.at(-1)?.push(token);
-  }
-  return parts;
 }

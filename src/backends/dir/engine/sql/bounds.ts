@@ -104,7 +104,7 @@ export function createBounds(): Bounds {
     take(tokens, index) {
       const token = tokens[index] as SqlToken;
       const frame = frames.at(-1) as Frame;
-      const word = token.kind === "word" ? token.text.toLowerCase() : "";
+      const word = token.kind === "word" ? token.word : "";
       const symbol = token.kind === "symbol" ? token.text : "";
       if (isOpening(symbol)) {
         open(frame, tokens, index);
@@ -210,7 +210,7 @@ function isGroupEnd(next: SqlToken | undefined): boolean {
 /** Whether a bracket may belong to the preceding word. */
 function isCall(before: SqlToken | undefined, further: SqlToken | undefined): boolean {
   if (before === undefined || before.kind === "symbol" || before.kind === "number") return false;
-  const infix = before.kind === "word" && INFIX.has(before.text.toLowerCase());
+  const infix = before.kind === "word" && INFIX.has(before.word);
   return !infix || further === undefined || (further.kind === "symbol" && !isClosing(further.text));
 }
 

@@ -1,8 +1,18 @@
 import { ITEMS_PER_STEP, inSlices, type Steps } from "../../../../runtime/pace.ts";
 import { MAX_BATCH_ROWS } from "../batch-rows.ts";
-import { argumentsOf, callAt, constantOf } from "./functions.ts";
+import { calledBy, startOf } from "./functions.ts";
+import { PATTERN_OPERATORS } from "./operators.ts";
 import { ignoresSpace, stepsOfLike, stepsOfRegexp } from "./patterns.ts";
-import { invalidSql, type SqlToken, tokenSteps } from "./tokens.ts";
+import { invalidSql } from "./tokens.ts";
+import {
+  constantOf,
+  nameOf,
+  type SqlKnot,
+  type SqlNode,
+  type SqlOperation,
+  withoutBrackets,
+} from "./tree.ts";
+import { treeSteps } from "./trees.ts";
 
 /*
  * A step is the time for which the engine follows one part of a pattern at each character of a text: 5 ns for a byte. An expression of the
@@ -19,11 +29,6 @@ export const MAX_PATTERN_STEPS = 256;
 const MAX_PATTERN_LENGTH = 4096;
 /** Maximum number of values, other than constants, that an expression puts together, for example by `concat`. */
 export const MAX_JOINED = 128;
-
-/** Operators whose right side is a pattern. */
-const PATTERN_OPERATORS = new Set("like ilike rlike regexp similar".split(" "));
-/** Tokens that end the pattern after such an operator; other operators bind closer to it. */
-const PATTERN_ENDS = new Set(") , ] and or then when else end escape is as".split(" "));
 
 /** Functions whose second argument is a regular expression, and the place of their flags among the arguments. */
 const FLAGS_AT = new Map([
@@ -71,39 +76,35 @@ function steps(number: number, names: string): [name: string, steps: number][] {
  * The steps of the work throw LanceError InvalidInput for a pattern that is not a constant or takes too many steps, for too many steps in total, and
  * for too many values that are put together.
  *
- * @param tokens those of an expression whose functions are known
+ * @param nodes those of an expression whose functions are known, or of a part of it, in their order
  */
-export function* stepsOf(tokens: readonly SqlToken[]): Steps<number> {
+export function* stepsOf(nodes: readonly SqlKnot[], text: string): Steps<number> {
   let [sum, joined, repeatedTo, times] = [0, 0, 0, 1];
-  for (const [at, token] of tokens.entries()) {
-    if (at % ITEMS_PER_STEP === 0) yield;
-    const word = token.kind === "word" ? token.text.toLowerCase() : "";
-    const opens = callAt(tokens, at);
-    if (token.start >= repeatedTo) times = 1;
-    if (PATTERN_OPERATORS.has(word) && opens === undefined) {
-      sum += operatorSteps(tokens, at, word);
-    } else if (token.kind === "symbol" && token.text === "||") {
-      joined += times;
-    } else if (opens !== undefined) {
-      const name = opens === at ? "make_array" : word;
-      const list = argumentsOf(tokens, opens);
-      const values = list.filter((argument) => constantOf(argument) === undefined).length;
-      sum += callSteps(name, list) + (JOINING.has(name) ? values : 0);
-      joined += JOINING.has(name) ? times * values : 0;
-      if (REPEATING.has(name)) {
-        [repeatedTo, times] = [list.at(-1)?.at(-1)?.end ?? 0, Number(constantOf(list[1]) ?? 1)];
-      }
+  for (const [index, node] of nodes.entries()) {
+    if (index % ITEMS_PER_STEP === ITEMS_PER_STEP - 1) yield;
+    if (node.at >= repeatedTo) times = 1;
+    const name = calledBy(node);
+    if (name !== undefined && node.kind === "bracket") {
+      const { items } = node;
+      const values = JOINING.has(name) ? items.filter((item) => constantOf(item) === undefined).length : 0;
+      sum += callSteps(name, items) + values;
+      joined += times * values;
+      if (REPEATING.has(name))
+        [repeatedTo, times] = [items.at(-1)?.end ?? 0, Number(constantOf(items[1]) ?? 1)];
+    } else if (node.kind === "operation") {
+      if (node.operator === "||") joined += times;
+      else if (PATTERN_OPERATORS.has(node.operator)) sum += operatorSteps(node, text);
     }
     if (joined > MAX_JOINED) {
       throw invalidSql(
         `arrays, operators such as || and calls such as concat put more than ${MAX_JOINED} values together`,
-        token.start,
+        node.at,
       );
     }
     if (sum > MAX_STEPS) {
       throw invalidSql(
         `its calls and patterns take more than ${MAX_STEPS} steps for each row; most calls take ${OTHER_STEPS}`,
-        token.start,
+        node.at,
       );
     }
   }
@@ -118,7 +119,8 @@ export function* costSteps(expressions: readonly (string | undefined)[]): Steps<
   let sum = 0;
   for (const expression of expressions) {
     if (expression === undefined || !COSTS.test(expression)) continue;
-    sum += yield* stepsOf(yield* tokenSteps(expression));
+    const { nodes, text } = yield* treeSteps(expression);
+    sum += yield* stepsOf(nodes, text);
   }
   return sum;
 }
@@ -142,46 +144,41 @@ export function rowsOfSteps(steps: number): number {
   return Math.max(1, Math.floor(BATCH_STEPS / steps));
 }
 
-function callSteps(name: string, list: readonly (readonly SqlToken[])[]): number {
+function callSteps(name: string, list: readonly SqlNode[]): number {
   const own = CALL_STEPS.get(name) ?? (OF_LISTS.test(name) ? LIST_STEPS : OTHER_STEPS);
   const flagsAt = FLAGS_AT.get(name);
   if (flagsAt === undefined) return own;
-  const [, pattern = [], replacement] = list;
+  const [, pattern, replacement] = list;
   const flags = list[flagsAt];
   if (flags !== undefined && !FLAGS.test(textOf(flags) ?? "?")) {
-    throw invalidSql(`the flags of ${name} must be letters other than x, not an expression`, flags[0]?.start);
+    throw invalidSql(`the flags of ${name} must be letters other than x, not an expression`, startOf(flags));
   }
   const grown = name === "regexp_replace" ? 8 * Math.max(0, (constantOf(replacement)?.length ?? 0) - 2) : 0;
-  return own + grown + patternSteps(pattern, `the pattern of ${name}`, stepsOfRegexp);
+  return own + grown + patternSteps(pattern, `the pattern of ${name}`, stepsOfRegexp, startOf(pattern));
 }
 
+/** The brackets before a pattern. */
+const BRACKETS = /[\s(]*/y;
+
 /** Returns the steps of an operator by its right side, which may be in brackets. */
-function operatorSteps(tokens: readonly SqlToken[], operator: number, word: string): number {
-  const first = word === "similar" ? operator + 2 : operator + 1;
-  let from = first;
-  while (tokens[from]?.text === "(" && tokens[from]?.kind === "symbol") from++;
-  let to = from + 1;
-  for (let open = from - first; open > 0 && tokens[to]?.text === ")"; open--) to++;
-  const next = tokens[to];
-  const ends = next === undefined || (next.kind !== "quoted" && PATTERN_ENDS.has(next.text.toLowerCase()));
-  const { kind, text } = tokens[from] ?? {};
-  if (ends && (kind === "number" || text?.toLowerCase() === "null")) return 0;
-  const pattern = ends ? tokens.slice(from, from + 1) : tokens.slice(from, to + 1);
-  return patternSteps(
-    pattern,
-    `the pattern after ${word.toUpperCase()}`,
-    /like$/.test(word) ? stepsOfLike : stepsOfRegexp,
-  );
+function operatorSteps({ operator, operands: [, right] }: SqlOperation, text: string): number {
+  const pattern = right && withoutBrackets(right);
+  if (pattern?.kind === "number" || (pattern?.kind === "word" && pattern.word === "null")) return 0;
+  BRACKETS.lastIndex = right?.start ?? 0;
+  BRACKETS.test(text);
+  const at = right?.kind === "missing" ? right.next : BRACKETS.lastIndex;
+  const what = `the pattern after ${operator.replace(" to", "").toUpperCase()}`;
+  return patternSteps(pattern, what, operator.endsWith("like") ? stepsOfLike : stepsOfRegexp, at);
 }
 
 /** Returns the steps of a pattern. @throws LanceError InvalidInput, if it is not a constant, is too long or takes too many steps */
 function patternSteps(
-  tokens: readonly SqlToken[],
+  pattern: SqlNode | undefined,
   what: string,
   stepsOfText: (text: string) => number,
+  at: number | undefined,
 ): number {
-  const at = tokens[0]?.start;
-  const text = textOf(tokens);
+  const text = textOf(pattern);
   if (text === undefined) {
     throw invalidSql(
       `${what} must be a string, not an expression; contains, starts_with and ends_with find a column's value`,
@@ -202,10 +199,8 @@ function patternSteps(
 }
 
 /** Returns the value of a string; undefined for any other expression. */
-function textOf([token, ...others]: readonly SqlToken[]): string | undefined {
-  if (token === undefined || others.length > 0 || token.kind !== "quoted") return undefined;
-  const quote = token.text.charAt(0);
-  return quote === "'" || quote === '"'
-    ? token.text.slice(1, -1).replaceAll(quote + quote, quote)
-    : undefined;
+function textOf(node: SqlNode | undefined): string | undefined {
+  if (node?.kind !== "quoted") return undefined;
+  const quote = node.text.charAt(0);
+  return quote === "'" || quote === '"' ? nameOf(node) : undefined;
 }

@@ -5,7 +5,11 @@ import { exactLiteralSteps } from "../workarounds/converted-constants/exact-lite
 import { apartSteps } from "../workarounds/joined-lists/in-lists.ts";
 import { matchListSteps } from "../workarounds/match-lists/match-lists.ts";
 import { soundWithIndices } from "../workarounds/negated-indices/sound-with-indices.ts";
-import { exactSumSteps } from "../workarounds/wrapped-sums/exact-sums.ts";
+import { exactSum } from "../workarounds/wrapped-sums/exact-sums.ts";
+import { printSql, type SqlEdit } from "./print.ts";
+import { expressionCheck } from "./sql.ts";
+import type { SqlTree } from "./tree.ts";
+import { treeSteps } from "./trees.ts";
 
 /** The columns of the tables that an expression may name. */
 type Fields = readonly ArrowField[];
@@ -21,12 +25,13 @@ export async function exactFilter(
   fields: Fields,
   indexTypes: () => Promise<readonly (string | undefined)[] | undefined>,
 ): Promise<string> {
-  return soundWithIndices(await exactMatch(filter, fields), filter, indexTypes);
+  const { tree, exact } = await inSlices(conditionSteps(filter, fields));
+  return soundWithIndices(exact, tree, indexTypes);
 }
 
 /** Returns a condition as {@link exactFilter} does, whatever indices the table has. @throws LanceError InvalidInput */
 export async function exactWithAnyIndex(filter: string, fields: Fields): Promise<string> {
-  return soundWithIndices(await exactMatch(filter, fields), filter, async () => undefined);
+  return exactFilter(filter, fields, async () => undefined);
 }
 
 /**
@@ -35,7 +40,7 @@ export async function exactWithAnyIndex(filter: string, fields: Fields): Promise
  * @throws LanceError InvalidInput
  */
 export async function exactMatch(condition: string, fields: Fields): Promise<string> {
-  return inSlices(conditionSteps(condition, fields));
+  return (await inSlices(conditionSteps(condition, fields))).exact;
 }
 
 /**
@@ -64,19 +69,37 @@ export async function exactColumns(
  * @throws LanceError Unsupported; InvalidInput
  */
 export async function refuseInexact(expression: string, what: string): Promise<void> {
-  if ((await inSlices(apartSteps(expression, "value"))) === expression) return;
+  const tree = await inSlices(treeSteps(expression));
+  if ((await inSlices(apartSteps(tree, "value"))).length === 0) return;
   throw new LanceError(
     "Unsupported",
     `${what} joins several conditions with IN, = or LIKE on the same value, and the engine would compute false or true where it is null; use a plain column with this expression in place of a computed one`,
   );
 }
 
-function* conditionSteps(condition: string, fields: Fields): Steps<string> {
-  const literal = yield* exactLiteralSteps(condition, fields);
-  return yield* apartSteps(yield* matchListSteps(literal), "condition");
+function* conditionSteps(condition: string, fields: Fields): Steps<{ tree: SqlTree; exact: string }> {
+  const tree = yield* treeSteps(condition);
+  const literals = yield* exactLiteralSteps(tree, fields);
+  const matches = yield* matchListSteps(tree);
+  const separators = yield* apartSteps(tree, "condition");
+  return { tree, exact: yield* printSteps(tree, [...literals, ...matches], separators) };
 }
 
 function* valueSteps(expression: string, fields: Fields): Steps<string> {
-  const sum = yield* exactSumSteps(expression, fields);
-  return yield* apartSteps(yield* exactLiteralSteps(sum, fields), "value");
+  const tree = yield* treeSteps(expression);
+  const sum = exactSum(tree, fields);
+  if (sum !== undefined) return sum;
+  const literals = yield* exactLiteralSteps(tree, fields);
+  return yield* printSteps(tree, literals, yield* apartSteps(tree, "value"));
+}
+
+/** Returns an expression with its changes, in steps. With separators, it must hold the bounds again. */
+function* printSteps(
+  { text }: SqlTree,
+  edits: readonly SqlEdit[],
+  separators: readonly SqlEdit[],
+): Steps<string> {
+  const printed = printSql(text, [...separators, ...edits]);
+  if (separators.length > 0) yield* expressionCheck(printed);
+  return printed;
 }

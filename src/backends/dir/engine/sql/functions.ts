@@ -1,4 +1,6 @@
-import { invalidSql, type SqlToken } from "./tokens.ts";
+import { ITEMS_PER_STEP, type Steps } from "../../../../runtime/pace.ts";
+import { invalidSql } from "./tokens.ts";
+import { constantOf, type SqlKnot, type SqlNode, type SqlTree } from "./tree.ts";
 
 /**
  * Functions that an expression may call: those of the engine whose result is not much larger than their arguments,
@@ -44,53 +46,45 @@ const FUNCTIONS = new Set(
     .split(/\s+/),
 );
 
-/** Words of the grammar that may precede a bracket, and types with parameters in brackets. */
+/** Words of the grammar that have arguments in brackets: conversions, and types with parameters. */
 const GRAMMAR = new Set(
-  `and or not in like ilike between is then when else case escape end from to distinct
-  cast try_cast safe_cast dec datetime timestamp float double binary date time`.split(/\s+/),
+  "cast try_cast safe_cast dec datetime timestamp float double binary date time".split(" "),
 );
 
 /** Returns what an argument must be instead, among the arguments of its call. */
-type Argument = (tokens: readonly SqlToken[], list: readonly (readonly SqlToken[])[]) => string | undefined;
+type Argument = (value: SqlNode, list: readonly SqlNode[]) => string | undefined;
 
 const anything: Argument = () => undefined;
 
-/** Returns the text of a constant as written; undefined for any other expression. */
-export function constantOf(tokens: readonly SqlToken[] = []): string | undefined {
-  const plain = tokens.every(
-    ({ kind, text }) => kind === "number" || text === "-" || (kind === "quoted" && !text.startsWith("`")),
-  );
-  return plain && tokens.length > 0 ? tokens.map(({ text }) => text).join("") : undefined;
-}
-function wholeNumber(tokens: readonly SqlToken[]): number {
-  const written = constantOf(tokens) ?? "";
+function wholeNumber(value: SqlNode): number {
+  const written = constantOf(value) ?? "";
   return /^-?\d{1,9}$/.test(written) ? Math.abs(Number(written)) : Number.POSITIVE_INFINITY;
 }
 /** A whole number in the text itself, up to a bound. */
 const upTo =
   (bound: number): Argument =>
-  (tokens) =>
-    wholeNumber(tokens) <= bound ? undefined : `a whole number of at most ${bound}, not an expression`;
+  (value) =>
+    wholeNumber(value) <= bound ? undefined : `a whole number of at most ${bound}, not an expression`;
 /** The number of copies of a value. */
-const copies: Argument = (tokens, [value]) => {
-  const constant = constantOf(value);
+const copies: Argument = (number, [copied]) => {
+  const constant = constantOf(copied);
   const bound = constant === undefined ? 16 : Math.floor(8192 / constant.length);
-  return upTo(bound)(tokens, []);
+  return upTo(bound)(number, []);
 };
 /** A text in the expression itself, up to a length. */
 const textUpTo =
   (bound: number, least = 0): Argument =>
-  (tokens) => {
-    const length = (tokens[0]?.kind === "quoted" && constantOf(tokens)?.length) || 0;
-    return tokens.length === 1 && length - 2 >= least && length - 2 <= bound
+  (value) => {
+    const length = (value.kind === "quoted" && constantOf(value)?.length) || 0;
+    return length - 2 >= least && length - 2 <= bound
       ? undefined
       : `a text of ${least} to ${bound} characters, not an expression`;
   };
-const shortConstant: Argument = (tokens) =>
-  (constantOf(tokens)?.length ?? 99) <= 16 ? undefined : "a constant of at most 16 characters";
+const shortConstant: Argument = (value) =>
+  (constantOf(value)?.length ?? 99) <= 16 ? undefined : "a constant of at most 16 characters";
 /** The name of an Arrow type: short, of a bounded size, and not nested deeply. */
-const typeName: Argument = (tokens) => {
-  const name = constantOf(tokens) ?? "";
+const typeName: Argument = (value) => {
+  const name = constantOf(value) ?? "";
   const numbers = name.match(/\d+/g) ?? [];
   const nested = (name.match(/\(/g) ?? []).length;
   const bounded = numbers.every((number) => Number(number) <= 8192) && !/FixedSize.*FixedSize/.test(name);
@@ -153,40 +147,40 @@ export const MAX_VALUE_LENGTH = 32 * 1024;
 /**
  * Checks the functions that an expression calls, and how much text it makes of constants.
  *
- * @throws LanceError InvalidInput
+ * The steps throw LanceError InvalidInput.
  */
-export function checkFunctions(tokens: readonly SqlToken[]): void {
+export function* functionSteps({ nodes, root }: SqlTree): Steps<void> {
   let [growing, grownTo, made, madeTo] = [0, 0, 0, 0];
-  for (let i = 0; i < tokens.length; i++) {
-    const token = tokens[i] as SqlToken;
-    if (token.kind === "symbol") {
-      if (token.text === "||") made = (tokens.at(-1) as SqlToken).end;
-      else if (token.text === "(" && isQuery(tokens[i + 1]))
-        throw invalidSql("it must not have a query inside", token.start);
+  for (const [index, node] of nodes.entries()) {
+    if (index % ITEMS_PER_STEP === ITEMS_PER_STEP - 1) yield;
+    if (node.kind === "operation" && node.operator === "||") made = root.end;
+    if (node.kind !== "bracket") continue;
+    const name = calledBy(node);
+    if (name !== undefined) {
+      if (node.at >= madeTo) {
+        madeTo = node.end;
+        made += madeTo - node.at;
+      }
+      if (made > MAX_VALUE_LENGTH) {
+        throw invalidSql(
+          `calls, arrays and operands of || have more than ${MAX_VALUE_LENGTH} characters`,
+          node.at,
+        );
+      }
     }
-    const opens = callAt(tokens, i);
-    if (opens === undefined) continue;
-    if (token.start >= madeTo) {
-      madeTo = endOf(tokens, opens);
-      made += madeTo - token.start;
+    const wanted = node.name && name && CHECKED[OTHER_NAMES[name] ?? name];
+    if (wanted) {
+      const grows = !REPEATABLE.has(name);
+      if (grows && (++growing > MAX_GROWING || node.at < grownTo)) {
+        throw invalidSql(
+          `functions such as ${name} must not be within each other, nor more than ${MAX_GROWING}`,
+          node.at,
+        );
+      }
+      if (grows) grownTo = node.end;
+      checkArguments(name, wanted, node.items);
     }
-    if (made > MAX_VALUE_LENGTH) {
-      throw invalidSql(
-        `calls, arrays and operands of || have more than ${MAX_VALUE_LENGTH} characters`,
-        token.start,
-      );
-    }
-    const name = token.text.toLowerCase();
-    const wanted = CHECKED[OTHER_NAMES[name] ?? name];
-    if (opens === i || wanted === undefined) continue;
-    if (!REPEATABLE.has(name) && (++growing > MAX_GROWING || token.start < grownTo)) {
-      throw invalidSql(
-        `functions such as ${name} must not be within each other, nor more than ${MAX_GROWING}`,
-        token.start,
-      );
-    }
-    if (!REPEATABLE.has(name)) grownTo = endOf(tokens, opens);
-    checkArguments(name, wanted, argumentsOf(tokens, opens));
+    if (node.isQuery) throw invalidSql("it must not have a query inside", node.open);
   }
   if (made > MAX_VALUE_LENGTH) {
     throw invalidSql(`operands of || have more than ${MAX_VALUE_LENGTH} characters`);
@@ -194,58 +188,30 @@ export function checkFunctions(tokens: readonly SqlToken[]): void {
 }
 
 /**
- * Returns the index of the bracket that opens the values of an array, or the arguments of the function of that name; undefined for any other token.
+ * Returns the name of the function that a node calls, also for the values of an array; undefined for any other node.
  *
  * @throws LanceError InvalidInput, for an unknown function
  */
-export function callAt(tokens: readonly SqlToken[], index: number): number | undefined {
-  const token = tokens[index] as SqlToken;
-  if (token.text === "[" && token.kind === "symbol") return index;
-  return calls(token, tokens[index + 1]) ? index + 1 : undefined;
-}
-
-/**
- * Whether a token is the name of a function, before its bracket.
- *
- * @throws LanceError InvalidInput
- */
-function calls({ kind, text, start }: SqlToken, next: SqlToken | undefined): boolean {
-  if (next?.text !== "(" || next.kind !== "symbol" || kind === "symbol" || kind === "number") return false;
+export function calledBy(node: SqlKnot): string | undefined {
+  if (node.kind !== "bracket") return undefined;
+  if (node.opening === "[") return "make_array";
+  if (node.name === undefined) return undefined;
+  const { text, start } = node.name;
   const name = text.toLowerCase();
-  if (GRAMMAR.has(name)) return false;
-  if (FUNCTIONS.has(name) || (OTHER_NAMES[name] ?? name) in CHECKED) return true;
+  if (GRAMMAR.has(name)) return undefined;
+  if (FUNCTIONS.has(name) || (OTHER_NAMES[name] ?? name) in CHECKED) return name;
   throw invalidSql(`${text.slice(0, 64)} is not a function that this server knows as harmless`, start);
 }
 
-function checkArguments(name: string, wanted: readonly Argument[], list: readonly SqlToken[][]): void {
+function checkArguments(name: string, wanted: readonly Argument[], list: readonly SqlNode[]): void {
   for (const [n, argument] of list.entries()) {
     const problem = (wanted[n] ?? (wanted.at(-1) as Argument))(argument, list);
     if (problem === undefined) continue;
-    throw invalidSql(`argument ${n + 1} of ${name} must be ${problem}`, argument[0]?.start);
+    throw invalidSql(`argument ${n + 1} of ${name} must be ${problem}`, startOf(argument));
   }
 }
 
-function isQuery(token: SqlToken | undefined): boolean {
-  return token?.kind === "word" && /^(?:select|with)$/i.test(token.text);
-}
-
-/** Returns the end of the bracket that a token opens. */
-function endOf(tokens: readonly SqlToken[], open: number): number {
-  const { depth } = tokens[open] as SqlToken;
-  let i = open + 1;
-  while (i < tokens.length - 1 && (tokens[i] as SqlToken).depth > depth) i++;
-  return (tokens[i] as SqlToken).end;
-}
-
-/** Returns the arguments of a call, by its opening bracket. */
-export function argumentsOf(tokens: readonly SqlToken[], open: number): SqlToken[][] {
-  const { depth } = tokens[open] as SqlToken;
-  const list: SqlToken[][] = [[]];
-  for (let i = open + 1; i < tokens.length; i++) {
-    const token = tokens[i] as SqlToken;
-    if (token.depth === depth) break;
-    if (token.depth === depth + 1 && token.text === "," && token.kind === "symbol") list.push([]);
-    else list.at(-1)?.push(token);
-  }
-  return list;
+/** Returns the position of an argument; undefined if it is missing. */
+export function startOf(argument: SqlNode | undefined): number | undefined {
+  return argument?.kind === "missing" ? undefined : argument?.start;
 }

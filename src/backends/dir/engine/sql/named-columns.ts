@@ -1,41 +1,33 @@
 import type { ArrowField } from "../../../../arrow/schema.ts";
-import { type SqlToken, tokenizeSql } from "./tokens.ts";
+import type { SqlToken } from "./tokens.ts";
+import { nameOf, type SqlTree } from "./tree.ts";
+import { parseSql } from "./trees.ts";
 
 /** Returns the columns that SQL expressions may read: those whose names, in whatever case, are among {@link namesIn}. */
 export function namedColumns(expressions: readonly string[], fields: readonly ArrowField[]): ArrowField[] {
-  const names = new Set(expressions.flatMap((expression) => [...namesIn(tokenizeSql(expression))]));
+  const names = new Set<string>();
+  for (const expression of expressions) {
+    for (const name of namesIn(parseSql(expression))) names.add(name);
+  }
   return fields.filter(({ name }) => names.has(name.toLowerCase()));
 }
 
 /**
- * Returns the names in an expression that may be columns, in lower case: all but the fields of structs, functions, types and texts. Words of
- * the grammar are among them.
+ * Returns the names in an expression that may be columns, in lower case: all but the fields of structs, functions, types and texts. Some words
+ * of the grammar are among them.
  */
-export function namesIn(tokens: readonly SqlToken[]): Set<string> {
-  const names = new Set<string>();
-  for (const [at, token] of tokens.entries()) {
-    if (mayBeColumn(token, tokens[at - 1], tokens[at + 1])) names.add(nameOf(token).toLowerCase());
-  }
-  return names;
+export function namesIn(tree: SqlTree): Set<string> {
+  const found = new Set<string>();
+  for (const name of tree.names)
+    found.add(lowerCase(name.kind === "path" ? (name.parts[0] as SqlToken) : name));
+  return found;
 }
 
-function mayBeColumn(token: SqlToken, before: SqlToken | undefined, after: SqlToken | undefined): boolean {
-  if (token.kind === "number" || token.kind === "symbol" || isText(token)) return false;
-  const isCall = after?.kind === "symbol" && after.text === "(";
-  const isType = before?.text === "::" || (before?.kind === "word" && before.text.toLowerCase() === "as");
-  const isField = before?.kind === "symbol" && before.text === ".";
-  // The type of a literal, as in DATE '2024-01-31'.
-  const isLiteral = token.kind === "word" && after !== undefined && isText(after);
-  return !isCall && !isType && !isField && !isLiteral;
+/** Returns the paths in an expression that may be columns or fields of their structs, in lower case. */
+export function pathsIn({ names }: SqlTree): string[][] {
+  return names.map((name) => (name.kind === "path" ? name.parts : [name]).map(lowerCase));
 }
 
-/** Whether a token is a text or a hexadecimal string. */
-function isText({ kind, text }: SqlToken): boolean {
-  return kind === "quoted" && text.endsWith("'");
-}
-
-function nameOf({ kind, text }: SqlToken): string {
-  if (kind !== "quoted") return text;
-  const quote = text.charAt(0);
-  return text.slice(1, -1).replaceAll(quote + quote, quote);
+function lowerCase(name: SqlToken): string {
+  return name.word || nameOf(name).toLowerCase();
 }

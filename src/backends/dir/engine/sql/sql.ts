@@ -1,8 +1,9 @@
 import { atOnce, type Steps } from "../../../../runtime/pace.ts";
 import { createBounds } from "./bounds.ts";
 import { stepsOf } from "./costs.ts";
-import { checkFunctions } from "./functions.ts";
-import { invalidSql, isClosing, type SqlToken, tokenSteps } from "./tokens.ts";
+import { functionSteps } from "./functions.ts";
+import { invalidSql, isClosing, type SqlToken } from "./tokens.ts";
+import { treeSteps } from "./trees.ts";
 
 /** Words after which an operand follows; after any other word, a clause's first word begins a clause. */
 const OPERATORS = new Set(
@@ -31,14 +32,13 @@ export function checkExpression(text: string): void {
  */
 export function* expressionCheck(text: string): Steps<number> {
   const bounds = createBounds();
-  const tokens = yield* tokenSteps(text, (read, index) => {
+  const tree = yield* treeSteps(text, (read, index) => {
     checkOneExpression(read, index);
     bounds.take(read, index);
   });
   bounds.end();
-  yield;
-  checkFunctions(tokens);
-  return yield* stepsOf(tokens);
+  yield* functionSteps(tree);
+  return yield* stepsOf(tree.nodes, text);
 }
 
 /** Checks that a token does not end the expression. */
@@ -55,7 +55,7 @@ function checkOneExpression(tokens: readonly SqlToken[], index: number): void {
 
 /** Whether a token is one of some words, in lower case. */
 function isWord(token: SqlToken | undefined, words: ReadonlySet<string>): boolean {
-  return token?.kind === "word" && words.has(token.text.toLowerCase());
+  return token?.kind === "word" && words.has(token.word);
 }
 
 function endsOperand(token: SqlToken): boolean {

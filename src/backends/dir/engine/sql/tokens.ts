@@ -5,6 +5,8 @@ import { atOnce, ITEMS_PER_STEP, type Steps } from "../../../../runtime/pace.ts"
 export interface SqlToken {
   readonly kind: "word" | "quoted" | "number" | "symbol";
   readonly text: string;
+  /** A word in lower case, or a symbol; an empty string for any other token. */
+  readonly word: string;
   /** Start and end in the text. */
   readonly start: number;
   readonly end: number;
@@ -118,7 +120,8 @@ function tokenAt(text: string, start: number, open: string[]): SqlToken {
   const depth = open.length;
   const closing = kind === "symbol" ? CLOSING[token] : undefined;
   if (closing !== undefined) open.push(closing);
-  return { kind, text: token, start, end, depth };
+  const word = kind === "word" ? token.toLowerCase() : kind === "symbol" ? token : "";
+  return { kind, text: token, word, start, end, depth };
 }
 
 function kindAt(text: string, at: number): SqlToken["kind"] {

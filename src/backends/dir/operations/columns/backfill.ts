@@ -15,7 +15,7 @@ import type { NativeTable } from "../../engine/native/native.ts";
 import { repeatConflicts } from "../../engine/repeat-conflicts.ts";
 import { exactValue, exactWithAnyIndex, refuseInexact } from "../../engine/sql/exact-filter.ts";
 import { checkExpressions, predicateSteps } from "../../engine/sql/predicate.ts";
-import { tokenizeSql } from "../../engine/sql/tokens.ts";
+import { parseSql } from "../../engine/sql/trees.ts";
 import { findMisread } from "../../engine/workarounds/misread-lists/find-misread.ts";
 import { syncVersion } from "../../format/versions/make-durable.ts";
 import { readVersion } from "../../format/versions/version-files.ts";
@@ -139,10 +139,11 @@ async function checkComputed(metadata: ArrowField["metadata"]): Promise<void> {
 
 /** Whether a condition is `column IS NULL`, which selects the rows that the engine fills anyway. */
 function isMissing(condition: string, names: readonly string[]): boolean {
-  const tokens = tokenizeSql(condition);
-  const [is, missing] = tokens.slice(-2);
-  if (is?.text.toLowerCase() !== "is" || missing?.text.toLowerCase() !== "null") return false;
-  const path = condition.slice(0, is.start).trim();
+  const { root } = parseSql(condition);
+  if (root.kind !== "operation" || root.operator !== "is" || root.negated) return false;
+  const [, test] = root.operands;
+  if (test?.kind !== "word" || test.word !== "null") return false;
+  const path = condition.slice(0, root.at).trim();
   try {
     return formatFieldPath(parseFieldPath(path)) === formatFieldPath(names);
   } catch {

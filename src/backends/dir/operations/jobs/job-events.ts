@@ -1,6 +1,7 @@
 import { Table, TimestampMillisecond, tableToIPC, Utf8, vectorFromArray } from "apache-arrow";
 import { LanceError } from "../../../../namespace/errors.ts";
-import { tokenizeSql } from "../../engine/sql/tokens.ts";
+import { isText, nameOf } from "../../engine/sql/tree.ts";
+import { parseSql } from "../../engine/sql/trees.ts";
 import type { Job, JobEvent } from "../../jobs/job.ts";
 
 /** Default and maximum number of events of an answer, as LanceDB's clients document them. */
@@ -50,19 +51,26 @@ function rowOf({ id }: Job, { at, state, by, message }: JobEvent): EventRow {
   return { timestamp: at, job_id: id, state, updated_by: by, ...nobody, message: message ?? null };
 }
 
+const NEGATES: ReadonlyMap<string, boolean> = new Map([
+  ["=", false],
+  ["==", false],
+  ["!=", true],
+  ["<>", true],
+]);
+
 function parseFilter(text: string): (row: EventRow) => boolean {
-  const tokens = tokenizeSql(text);
-  const tests: ((row: EventRow) => boolean)[] = [];
-  for (let at = 0; at < tokens.length; at += 4) {
-    const [name, operator, value, and] = tokens.slice(at, at + 4);
-    const column = TEXTS.find((each) => each === name?.text);
-    const negates = { "=": false, "==": false, "!=": true, "<>": true }[operator?.text ?? ""];
-    const isText = value?.kind === "quoted" && value.text.startsWith("'");
-    const goesOn = and === undefined || (and.text.toUpperCase() === "AND" && at + 4 < tokens.length);
-    if (column === undefined || negates === undefined || !isText || !goesOn) throw badFilter(text);
-    const wanted = value.text.slice(1, -1).replaceAll("''", "'");
-    tests.push((row) => row[column] !== null && (row[column] === wanted) !== negates);
-  }
+  const { root } = parseSql(text);
+  if (root.kind === "missing") return () => true;
+  const conditions = root.kind === "operation" && root.operator === "and" ? root.operands : [root];
+  const tests = conditions.map((condition) => {
+    const [name, value] = condition.kind === "operation" ? condition.operands : [];
+    const negates = condition.kind === "operation" ? NEGATES.get(condition.operator) : undefined;
+    const column = TEXTS.find((each) => name?.kind === "word" && each === name.text);
+    const isString = value !== undefined && isText(value) && value.text.startsWith("'");
+    if (column === undefined || negates === undefined || !isString) throw badFilter(text);
+    const wanted = nameOf(value);
+    return (row: EventRow) => row[column] !== null && (row[column] === wanted) !== negates;
+  });
   return (row) => tests.every((test) => test(row));
 }
 

@@ -6,7 +6,7 @@ import { inSlices, type Steps } from "../../../../runtime/pace.ts";
 import { exactValue } from "../../engine/sql/exact-filter.ts";
 import { namesIn } from "../../engine/sql/named-columns.ts";
 import { expressionSteps, MAX_EXPRESSIONS_LENGTH } from "../../engine/sql/predicate.ts";
-import { tokenSteps } from "../../engine/sql/tokens.ts";
+import { treeSteps } from "../../engine/sql/trees.ts";
 
 /** Checks the expressions of an update, in steps. The steps throw LanceError InvalidInput. */
 export function* checkUpdates(updates: readonly ColumnUpdate[]): Steps<void> {
@@ -55,7 +55,7 @@ export async function updatedColumns(
 function* refuseNewValues(expressions: ReadonlyMap<string, string>): Steps<void> {
   const updated = Map.groupBy(expressions.keys(), (name) => name.toLowerCase());
   for (const [name, expression] of expressions) {
-    for (const read of namesIn(yield* tokenSteps(expression))) {
+    for (const read of namesIn(yield* treeSteps(expression))) {
       const other = updated.get(read)?.find((column) => column !== name);
       if (other === undefined) continue;
       throw new LanceError(

@@ -1,7 +1,8 @@
 import { formatFieldPath } from "../../../../arrow/field-path.ts";
 import type { ArrowField, ArrowSchema } from "../../../../arrow/schema.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
-import { tokenizeSql } from "../../engine/sql/tokens.ts";
+import { pathsIn } from "../../engine/sql/named-columns.ts";
+import { parseSql } from "../../engine/sql/trees.ts";
 
 /** Paths of columns that the engine misreads; see `findMisread`. */
 export type MisreadPaths = readonly (readonly string[])[];
@@ -68,14 +69,11 @@ export function refuseMisread(
 
 /** Whether an expression may read a field, something in it, or a struct around it. */
 export function mentions(text: string, path: readonly string[]): boolean {
-  const tokens = tokenizeSql(text);
-  const nameAt = (at: number) => tokens[at]?.text.replace(/^(["`])(.*)\1$/s, "$2").toLowerCase();
-  return tokens.some((_, start) => {
-    for (const [depth, name] of path.entries()) {
-      const at = start + 2 * depth;
-      if (depth > 0 && tokens[at - 1]?.text !== ".") return true;
-      if (nameAt(at) !== name.toLowerCase()) return false;
-    }
-    return true;
-  });
+  const field = path.map((name) => name.toLowerCase());
+  // A merge puts the name of a side before the path.
+  const isFrom = (names: readonly string[], first: number) =>
+    field.every((name, depth) =>
+      depth > 0 && first + depth >= names.length ? true : names[first + depth] === name,
+    );
+  return pathsIn(parseSql(text)).some((names) => names.some((_, first) => isFrom(names, first)));
 }

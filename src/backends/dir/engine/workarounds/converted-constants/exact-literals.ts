@@ -1,7 +1,16 @@
 import type { ArrowField, ArrowType, TimeUnit } from "../../../../../arrow/schema.ts";
 import { ITEMS_PER_STEP, type Steps } from "../../../../../runtime/pace.ts";
-import { comparisonsIn, type Span } from "../../sql/comparisons.ts";
-import { invalidSql, type SqlToken, tokenSteps } from "../../sql/tokens.ts";
+import { comparisonsIn } from "../../sql/comparisons.ts";
+import type { SqlEdit } from "../../sql/print.ts";
+import { invalidSql } from "../../sql/tokens.ts";
+import {
+  isGroup,
+  partsOf,
+  type SqlNode,
+  type SqlOperation,
+  type SqlTree,
+  withoutBrackets,
+} from "../../sql/tree.ts";
 
 /*
  * The engine converts the constants that AND and OR compare with a column to its type, and elsewhere, for example in NOT, the column to
@@ -11,7 +20,7 @@ import { invalidSql, type SqlToken, tokenSteps } from "../../sql/tokens.ts";
  */
 
 /** Returns the text for an operand in place of its own; undefined to keep it. It may throw LanceError InvalidInput. */
-type Edit = (tokens: readonly SqlToken[], operand: Span) => string | undefined;
+type Edit = (operand: SqlNode, text: string) => string | undefined;
 
 interface Kind {
   /** Whether a text may have operands to look at. */
@@ -33,36 +42,29 @@ const KINDS: readonly Kind[] = [
 ];
 
 /**
- * Returns an expression whose constants mean the same wherever they are compared with a column, in steps; the same text if they do.
+ * Returns the changes after which constants mean the same wherever they are compared with a column, in steps.
  *
  * The steps throw LanceError InvalidInput for a time that is finer than the unit of its column.
  */
-export function* exactLiteralSteps(text: string, fields: readonly ArrowField[]): Steps<string> {
+export function* exactLiteralSteps(tree: SqlTree, fields: readonly ArrowField[]): Steps<SqlEdit[]> {
+  const { text } = tree;
   const kinds = KINDS.filter(({ pattern, editFor }) => pattern.test(text) && has(fields, editFor));
-  if (kinds.length === 0) return text;
-  const tokens = yield* tokenSteps(text);
-  const edits: [start: number, end: number, text: string][] = [];
+  if (kinds.length === 0) return [];
+  const edits: SqlEdit[] = [];
   let looked = 0;
-  for (const { column, operands } of yield* comparisonsIn(tokens, fields)) {
+  for (const { column, operands } of yield* comparisonsIn(tree, fields)) {
     for (const { editFor } of kinds) {
       const edit = editFor(column);
       if (edit === undefined) continue;
-      for (const span of operands) {
+      for (const operand of operands) {
         if (++looked % ITEMS_PER_STEP === 0) yield;
-        const edited = edit(tokens, span);
-        const [first, last] = [tokens[span[0]], tokens[span[1] - 1]];
-        if (edited !== undefined && first && last) edits.push([first.start, last.end, edited]);
+        const { start, end } = withoutBrackets(operand);
+        const edited = edit(withoutBrackets(operand), text);
+        if (edited !== undefined) edits.push({ start, end, text: edited });
       }
     }
   }
-  let [exact, done] = ["", 0];
-  for (const [start, end, edited] of edits.sort(([a], [b]) => a - b)) {
-    // In a = 0.1 = b, both comparisons have the number.
-    if (start < done) continue;
-    exact += text.slice(done, start) + edited;
-    done = end;
-  }
-  return exact + text.slice(done);
+  return edits;
 }
 
 function has(fields: readonly ArrowField[], editFor: Kind["editFor"]): boolean {
@@ -71,8 +73,8 @@ function has(fields: readonly ArrowField[], editFor: Kind["editFor"]): boolean {
 
 /** Edits of numbers that are compared with floats, by bits: they round as the engine does where it converts numbers. */
 const ROUNDED: Readonly<Record<16 | 32 | 64, Edit | undefined>> = {
-  16: (tokens, span) => roundedNumber(tokens, span, roundedTo16Bits),
-  32: (tokens, span) => roundedNumber(tokens, span, Math.fround),
+  16: (operand) => roundedNumber(operand, roundedTo16Bits),
+  32: (operand) => roundedNumber(operand, Math.fround),
   64: undefined,
 };
 
@@ -84,34 +86,35 @@ function roundedTo16Bits(value: number): number {
   return Math.abs(whole * step) >= 2 ** 16 ? Math.sign(value) * Number.POSITIVE_INFINITY : whole * step;
 }
 
-function roundedNumber(
-  tokens: readonly SqlToken[],
-  [from, to]: Span,
-  round: (value: number) => number,
-): string | undefined {
-  const number = tokens[to - 1]?.text ?? "";
-  const isNegative = to - from === 2 && tokens[from]?.text === "-";
-  if (tokens[to - 1]?.kind !== "number" || (to - from > 1 && !isNegative)) return undefined;
+function roundedNumber(operand: SqlNode, round: (value: number) => number): string | undefined {
+  const isNegative = isSigned(operand, "-");
+  const literal = isNegative ? operand.operands[0] : operand;
   // The engine takes a number without these for an integer.
-  if (!/[.e]/i.test(number)) return undefined;
+  if (literal?.kind !== "number" || !/[.e]/i.test(literal.text)) return undefined;
+  const number = literal.text;
   const rounded = round(Number(number));
   if (Number.isNaN(rounded) || rounded === Number(number)) return undefined;
   const sign = isNegative ? "-" : "";
   return Number.isFinite(rounded) ? `${sign}${rounded}` : `CAST(${sign}${number} AS DOUBLE)`;
 }
 
-const ARITHMETIC = new Set("+ - * / % ( )".split(" "));
+function isSigned(node: SqlNode, ...signs: readonly string[]): node is SqlOperation {
+  return node.kind === "operation" && node.operands.length === 1 && signs.includes(node.operator);
+}
+
+const ARITHMETIC = new Set("+ - * / %".split(" "));
 
 /** Has a sum of integers added before it is converted. */
-function wideSum(tokens: readonly SqlToken[], [from, to]: Span): string | undefined {
-  if (to - from < 3) return undefined;
-  let text = "";
-  for (let at = from; at < to; at++) {
-    const token = tokens[at] as SqlToken;
-    if (token.kind === "number" ? !/^\d+$/.test(token.text) : !ARITHMETIC.has(token.text)) return undefined;
-    text += ` ${token.text}`;
-  }
-  return `CAST(${text.trim()} AS BIGINT)`;
+function wideSum(operand: SqlNode, text: string): string | undefined {
+  const isSum = operand.kind === "operation" && addsIntegers(operand);
+  if (!isSum || (isSigned(operand, "-", "+") && operand.operands[0]?.kind === "number")) return undefined;
+  return `CAST(${text.slice(operand.start, operand.end)} AS BIGINT)`;
+}
+
+function addsIntegers(node: SqlNode): boolean {
+  if (node.kind === "number") return /^\d+$/.test(node.text);
+  const adds = isGroup(node) || (node.kind === "operation" && ARITHMETIC.has(node.operator));
+  return adds && partsOf(node).every(addsIntegers);
 }
 
 /** Number of digits of a fraction of a second, by unit. */
@@ -121,20 +124,20 @@ const FRACTION = /:\d\d\.(\d*[1-9])/;
 function refuseFinerTimes({ name, type }: ArrowField): Edit | undefined {
   const digits = digitsOf(type);
   if (digits === undefined) return undefined;
-  return (tokens, [from, to]) => {
-    for (let at = from; at < to; at++) {
-      const { kind, text, start } = tokens[at] as SqlToken;
-      const [, fraction = ""] = kind === "quoted" ? (FRACTION.exec(text) ?? []) : [];
-      if (fraction.length <= digits) continue;
+  const refuseFiner = (operand: SqlNode): undefined => {
+    if (operand.kind === "quoted") {
+      const [, fraction = ""] = FRACTION.exec(operand.text) ?? [];
+      if (fraction.length <= digits) return;
       const bound =
         digits === 0 ? "without a fraction of a second" : `with at most ${digits} digits of a second`;
       throw invalidSql(
         `the engine would cut the time to the unit of column ${JSON.stringify(name)}, and compare with another one; give one ${bound}`,
-        start,
+        operand.start,
       );
     }
-    return undefined;
+    for (const part of partsOf(operand)) refuseFiner(part);
   };
+  return refuseFiner;
 }
 
 function digitsOf(type: ArrowType): number | undefined {

@@ -9,6 +9,8 @@ import {
 } from "../../../../../../test/fixtures/dir/directory-backend.ts";
 import { isLanceError } from "../../../../../namespace/errors.ts";
 import { atOnce } from "../../../../../runtime/pace.ts";
+import { printSql } from "../../sql/print.ts";
+import { parseSql } from "../../sql/trees.ts";
 import { apartSteps, type Use } from "./in-lists.ts";
 
 type Value = number | string | null;
@@ -226,5 +228,5 @@ test("an expression that has too many conditions to keep its lists apart is refu
 });
 
 function apart(text: string, use: Use = "condition"): string {
-  return atOnce(apartSteps(text, use));
+  return printSql(text, atOnce(apartSteps(parseSql(text), use)));
 }

@@ -1,8 +1,9 @@
 import type { Steps } from "../../../../../runtime/pace.ts";
 import { MAX_CONDITIONS } from "../../sql/bounds.ts";
-import { type Member, readConditions, wordOf } from "../../sql/conditions.ts";
-import { expressionCheck } from "../../sql/sql.ts";
-import { invalidSql, type SqlToken, tokenSteps } from "../../sql/tokens.ts";
+import type { SqlEdit } from "../../sql/print.ts";
+import { invalidSql, type SqlToken } from "../../sql/tokens.ts";
+import type { SqlTree } from "../../sql/tree.ts";
+import { isNegation, type Member, membersOf, mostHalves } from "./members.ts";
 
 /*
  * The engine's optimizer joins two lists that AND or OR put beside each other if they are compared with the same value, and takes a list
@@ -27,53 +28,47 @@ export function withoutSeparators(text: string): string {
 /** Where an expression is evaluated: as a condition of rows, for which null is the same as false, or for its value. */
 export type Use = "condition" | "value";
 
-const LISTS = /\b(?:in|array_has|array_contains|list_has|list_contains)\s*\(/gi;
-const COMPARISONS = /[=>]|\blike\b|\bilike\b/gi;
-
 /**
- * Returns an expression whose lists the engine does not join wrongly, in steps; the same text if it would not.
+ * Returns the changes after which the engine does not join the lists of an expression wrongly, in steps.
  *
  * The steps throw LanceError InvalidInput if that takes more conditions than an expression may have.
  */
-export function* apartSteps(text: string, use: Use): Steps<string> {
-  if (!/\b(?:and|or)\b/i.test(text)) return text;
-  if (2 * occurrences(LISTS, text) + occurrences(COMPARISONS, text) < 4) return text;
-  const tokens = yield* tokenSteps(text);
-  const { members, joints, isNegated } = yield* readConditions(tokens);
-  const isValue = use === "value" || tokens.some((token) => wordOf(token) === "case");
+export function* apartSteps(tree: SqlTree, use: Use): Steps<SqlEdit[]> {
+  if (mostHalves(tree) < 4) return [];
+  const joints = jointsOf(tree);
+  if (joints.length === 0) return [];
+  const members = yield* membersOf(tree);
+  const isNegated = isNegation(tree);
+  const isValue = use === "value" || tree.nodes.some(({ kind }) => kind === "case");
   // Lists that are joined by the other word alone become one with the items of both.
   const misjoining = isNegated ? "and" : "or";
-  const misjoins = joints.some((at) => wordOf(tokens[at]) === misjoining);
+  const misjoins = joints.some(({ word }) => word === misjoining);
   const isWrong = (group: Group) => isMisjoined(group, { isValue, isNegated, misjoins });
   const { first, last } = groupsOf(members).filter(isWrong).reduce(together, NOBODY);
   const apart = joints.filter(
-    (_, i) => (joints[i + 1] ?? tokens.length) > first && (joints[i - 1] ?? -1) < last,
+    (_, i) => (joints[i + 1]?.start ?? tree.text.length) > first && (joints[i - 1]?.start ?? -1) < last,
   );
-  if (apart.length === 0) return text;
-  if (joints.length + apart.length >= MAX_CONDITIONS) {
+  if (apart.length > 0 && joints.length + apart.length >= MAX_CONDITIONS) {
     throw invalidSql(
       `AND and OR join more than ${MAX_CONDITIONS / 2} conditions, several of which compare one value by IN, = or LIKE; use fewer, longer lists`,
     );
   }
-  yield;
-  let [separate, done] = ["", 0];
-  for (const at of apart) {
-    const { start, end, text: joint } = tokens[at] as SqlToken;
-    separate += `${text.slice(done, start)}${joint} ${wordOf(tokens[at]) === "or" ? NEVER : ALWAYS} ${text.slice(start, end)}`;
-    done = end;
-  }
-  separate += text.slice(done);
-  yield* expressionCheck(separate);
-  return separate;
+  return apart.map(({ end, text, word }) => ({
+    start: end,
+    end,
+    text: ` ${word === "or" ? NEVER : ALWAYS} ${text}`,
+  }));
 }
 
-function occurrences(pattern: RegExp, text: string): number {
-  return text.match(pattern)?.length ?? 0;
+/** Returns the AND and OR that join conditions, in their order. */
+function jointsOf({ nodes }: SqlTree): SqlToken[] {
+  const joints = nodes.flatMap((node) => (node.kind === "operation" ? node.joints : []));
+  return joints.sort((a, b) => a.start - b.start);
 }
 
 /** Facts about all members that may be compared with the same value. */
 interface Group {
-  /** Indices of the tokens by which the first and the last member compare. */
+  /** Positions of the first and the last member. */
   readonly first: number;
   readonly last: number;
   readonly halves: number;

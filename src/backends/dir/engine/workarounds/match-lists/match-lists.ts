@@ -1,6 +1,6 @@
-import type { Steps } from "../../../../../runtime/pace.ts";
-import { closingsOf, wordOf } from "../../sql/conditions.ts";
-import { type SqlToken, tokenSteps } from "../../sql/tokens.ts";
+import { ITEMS_PER_STEP, type Steps } from "../../../../../runtime/pace.ts";
+import type { SqlEdit } from "../../sql/print.ts";
+import { type SqlTree, withoutBrackets } from "../../sql/tree.ts";
 
 /*
  * The engine takes `regexp_match` in a condition for true where it finds something and for false elsewhere, also as the operand of IS NULL,
@@ -8,29 +8,22 @@ import { type SqlToken, tokenSteps } from "../../sql/tokens.ts";
  * function, so that `coalesce` of a single value, which is that value, keeps the list.
  */
 
-const MATCH = /\bregexp_match\s*\(/i;
-const NULL_CHECK = /\bis\s+(?:not\s+)?null\b/i;
+const MATCH = /regexp_match/i;
 
-/** Returns a condition in which IS NULL sees the list that a match returns, in steps; the same text without such a check. */
-export function* matchListSteps(text: string): Steps<string> {
-  if (!MATCH.test(text) || !NULL_CHECK.test(text)) return text;
-  const tokens = yield* tokenSteps(text);
-  const closings = closingsOf(tokens);
-  let [lists, done] = ["", 0];
-  for (const [at, { start }] of tokens.entries()) {
-    if (wordOf(tokens[at]) !== "regexp_match" || tokens[at + 1]?.text !== "(") continue;
-    const last = closings.get(at + 1) as number;
-    if (!isCheckedForNull(tokens, at, last)) continue;
-    const { end } = tokens[last] as SqlToken;
-    lists += `${text.slice(done, start)}coalesce(${text.slice(start, end)})`;
-    done = end;
+/** Returns the changes of a condition after which IS NULL sees the list that a match returns, in steps. */
+export function* matchListSteps({ nodes, text }: SqlTree): Steps<SqlEdit[]> {
+  const edits: SqlEdit[] = [];
+  if (!MATCH.test(text)) return edits;
+  for (const [index, node] of nodes.entries()) {
+    if (index % ITEMS_PER_STEP === ITEMS_PER_STEP - 1) yield;
+    if (node.kind !== "operation" || node.operator !== "is") continue;
+    const [checked, test] = node.operands;
+    if (checked === undefined || test?.kind !== "word" || test.word !== "null") continue;
+    const match = withoutBrackets(checked);
+    if (match.kind !== "bracket" || match.name?.word !== "regexp_match") continue;
+    const { start, end } = match;
+    // Two insertions, because the arguments may have changes of their own.
+    edits.push({ start, end: start, text: "coalesce(" }, { start: end, end, text: ")" });
   }
-  return lists + text.slice(done);
-}
-
-/** Whether IS follows some tokens, or the brackets around them. */
-function isCheckedForNull(tokens: readonly SqlToken[], first: number, last: number): boolean {
-  let outside = 1;
-  while (tokens[first - outside]?.text === "(" && tokens[last + outside]?.text === ")") outside++;
-  return wordOf(tokens[last + outside]) === "is";
+  return edits;
 }

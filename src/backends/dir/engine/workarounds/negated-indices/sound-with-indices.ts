@@ -1,3 +1,4 @@
+import type { SqlName, SqlTree } from "../../sql/tree.ts";
 import { NEVER } from "../joined-lists/in-lists.ts";
 
 /*
@@ -11,10 +12,9 @@ import { NEVER } from "../joined-lists/in-lists.ts";
  * column there: no 32-bit float equals the 64-bit 0.3.
  */
 
-const NOT = /\bnot\b/i;
-const TRUTH = /\bis\s+(?:not\s+)?(?:true|false)\b/i;
-const NEGATION = /\bnot\b|!=|<>|\bfalse\b/i;
-const CONJUNCTION = /\b(?:and|or)\b/i;
+const NOT_EQUAL = new Set(["!=", "<>"]);
+const CONJUNCTIONS = new Set(["and", "or", "between"]);
+const TRUTHS = new Set(["true", "false"]);
 
 /** Types of indices, in the words of the format, whose results only exclude rows. */
 const EXCLUDING: ReadonlySet<string | undefined> = new Set([undefined, "ZoneMap", "BloomFilter"]);
@@ -23,20 +23,38 @@ const EXCLUDING: ReadonlySet<string | undefined> = new Set([undefined, "ZoneMap"
  * Returns a condition that the engine answers correctly with the indices of a table.
  *
  * @param exact the condition as the engine gets it otherwise
- * @param filter the condition as the caller wrote it
+ * @param tree the condition as the caller wrote it
  * @param indexTypes returns the types of the table's indices; undefined if they are not known
  */
 export async function soundWithIndices(
   exact: string,
-  filter: string,
+  tree: SqlTree,
   indexTypes: () => Promise<readonly (string | undefined)[] | undefined>,
 ): Promise<string> {
-  if (NOT.test(filter) && TRUTH.test(filter)) return rowByRow(exact);
-  if (!NEGATION.test(filter) || !CONJUNCTION.test(filter)) return exact;
+  const { isNegated, asksForTruth, differs, conjoins } = factsOf(tree);
+  if (isNegated && asksForTruth) return rowByRow(exact);
+  if (!conjoins || !(isNegated || differs || tree.names.some(isFalse))) return exact;
   const types = await indexTypes();
   return types?.every((type) => !EXCLUDING.has(type)) ? exact : rowByRow(exact);
 }
 
 function rowByRow(filter: string): string {
   return `(${filter}) OR ${NEVER}`;
+}
+
+function isFalse(name: SqlName): boolean {
+  return name.kind === "word" && name.word === "false";
+}
+
+function factsOf({ nodes }: SqlTree) {
+  const facts = { isNegated: false, asksForTruth: false, differs: false, conjoins: false };
+  for (const node of nodes) {
+    if (node.kind !== "operation") continue;
+    const { operator, negated, operands } = node;
+    facts.isNegated ||= negated || operator === "not";
+    facts.differs ||= NOT_EQUAL.has(operator);
+    facts.conjoins ||= CONJUNCTIONS.has(operator);
+    facts.asksForTruth ||= operator === "is" && operands[1]?.kind === "word" && TRUTHS.has(operands[1].word);
+  }
+  return facts;
 }

@@ -1,0 +1,35 @@
+import assert from "node:assert/strict";
+import { test } from "vitest";
+import type { ArrowField } from "../../../../arrow/schema.ts";
+import { exactMatch } from "./exact-filter.ts";
+
+const field = (name: string, type: ArrowField["type"]): ArrowField => ({
+  name,
+  type,
+  nullable: true,
+  children: [],
+  dictionary: undefined,
+  metadata: {},
+});
+const fields = [
+  field("a", { name: "int", bits: 8, signed: true }),
+  field("b", { name: "float", bits: 32 }),
+  field("s", { name: "utf8" }),
+];
+
+test("several corrections change parts of the same condition", async () => {
+  for (const [condition, exact] of [
+    [
+      "regexp_match(CASE WHEN b = 0.1 THEN s END, 'x') IS NULL",
+      "coalesce(regexp_match(CASE WHEN b = 0.10000000149011612 THEN s END, 'x')) IS NULL",
+    ],
+    [
+      "a IN (1, NULL) AND-0.1 = b AND a IN (2)",
+      "a IN (1, NULL) AND random() <= 2 AND-0.10000000149011612 = b AND random() <= 2 AND a IN (2)",
+    ],
+    ["b = 1 OR-(100 + 100) = a", "b = 1 OR CAST(-(100 + 100) AS BIGINT) = a"],
+    ["a = 100 + 100 AND b = 0.1", "a = CAST(100 + 100 AS BIGINT) AND b = 0.10000000149011612"],
+  ] as const) {
+    assert.equal(await exactMatch(condition, fields), exact);
+  }
+});

@@ -1,0 +1,160 @@
+import type { SqlToken } from "./tokens.ts";
+
+/** The syntax tree of a SQL expression. Its nodes know their place in the text, which a caller's error and an edit need. */
+export interface SqlTree {
+  readonly text: string;
+  readonly root: SqlNode;
+  /** All brackets, CASEs, conditions and operators that put values together, in the order of their names and operators in the text. */
+  readonly nodes: readonly SqlKnot[];
+  /** The words, names in quotes and paths that may be columns. */
+  readonly names: readonly SqlName[];
+}
+
+/** A part of an expression. A single token is its own node. */
+export type SqlNode = SqlToken | SqlPath | SqlKnot | SqlSequence | SqlMissing;
+
+/** A node that the passes over a tree look at. */
+export type SqlKnot = SqlBracket | SqlCase | SqlOperation;
+
+/** A possible column: a word, a name in backticks or double quotes, or a path of these. */
+export type SqlName = SqlToken | SqlPath;
+
+interface Place {
+  /** Start and end in the text. */
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Names joined by dots. */
+export interface SqlPath extends Place {
+  readonly kind: "path";
+  readonly parts: readonly SqlToken[];
+}
+
+/** A bracket with its items, of which there is at least one, which may be missing. */
+export interface SqlBracket extends Place {
+  readonly kind: "bracket";
+  readonly opening: string;
+  /** The function or type whose arguments these are. */
+  readonly name: SqlToken | undefined;
+  readonly items: readonly SqlNode[];
+  /** Whether a query is in it. */
+  readonly isQuery: boolean;
+  /** Position of the bracket itself. */
+  readonly open: number;
+  readonly at: number;
+}
+
+/** A CASE, whose conditions and values are expressions. */
+export interface SqlCase extends Place {
+  readonly kind: "case";
+  readonly parts: readonly SqlNode[];
+  readonly at: number;
+}
+
+/** Operands with the operator before or between them. */
+export interface SqlOperation extends Place {
+  readonly kind: "operation";
+  /** In lower case, without NOT; `and` and `or` have any number of operands. */
+  readonly operator: string;
+  /** Whether NOT is a part of the operator, as in NOT IN. */
+  readonly negated: boolean;
+  readonly operands: readonly SqlNode[];
+  /** The tokens of `and` and `or`. */
+  readonly joints: readonly SqlToken[];
+  /** Position of the operator. */
+  readonly at: number;
+}
+
+/** Parts of any other syntax, in their order: the gateway leaves it to the engine. */
+export interface SqlSequence extends Place {
+  readonly kind: "sequence";
+  readonly parts: readonly SqlNode[];
+}
+
+/** An operand that is not there. */
+export interface SqlMissing extends Place {
+  readonly kind: "missing";
+  /** Position of the token in its place. */
+  readonly next: number | undefined;
+}
+
+/** Returns the nodes directly below a node. */
+export function partsOf(node: SqlNode): readonly SqlNode[] {
+  switch (node.kind) {
+    case "bracket":
+      return node.items;
+    case "operation":
+      return node.operands;
+    case "case":
+    case "sequence":
+      return node.parts;
+    default:
+      return [];
+  }
+}
+
+/** Whether a node is an expression in brackets. */
+export function isGroup(node: SqlNode): node is SqlBracket {
+  return (
+    node.kind === "bracket" && node.opening === "(" && node.name === undefined && node.items.length === 1
+  );
+}
+
+/** Returns an expression without the brackets around it. */
+export function withoutBrackets(node: SqlNode): SqlNode {
+  let inner = node;
+  while (isGroup(inner)) inner = inner.items[0] as SqlNode;
+  return inner;
+}
+
+/** Whether a node is an operation with one of some operators. */
+export function isOperation(node: SqlNode | undefined, operators: ReadonlySet<string>): node is SqlOperation {
+  return node?.kind === "operation" && operators.has(node.operator);
+}
+
+/** Returns the names of a possible column; undefined for any other node. */
+export function pathOf(node: SqlNode): readonly SqlToken[] | undefined {
+  if (node.kind === "path") return node.parts;
+  return node.kind === "word" || (node.kind === "quoted" && !isText(node)) ? [node] : undefined;
+}
+
+/** Whether a node is a string or a hexadecimal string. */
+export function isText(node: SqlNode): node is SqlToken {
+  return node.kind === "quoted" && node.text.endsWith("'");
+}
+
+/** Returns a name without its quotes. */
+export function nameOf({ kind, text }: SqlToken): string {
+  if (kind !== "quoted") return text;
+  const quote = text.charAt(0);
+  return text.slice(1, -1).replaceAll(quote + quote, quote);
+}
+
+/** Returns the text of a constant as written, without spaces between its tokens; undefined for any other expression. */
+export function constantOf(node: SqlNode | undefined): string | undefined {
+  return (node && writtenOf(node)) || undefined;
+}
+
+function writtenOf(node: SqlNode): string | undefined {
+  switch (node.kind) {
+    case "missing":
+      return "";
+    case "number":
+      return node.text;
+    case "quoted":
+      return node.text.startsWith("`") ? undefined : node.text;
+    case "operation": {
+      if (node.operator !== "-") return undefined;
+      const [first, second] = node.operands.map(writtenOf);
+      if (node.operands.length === 1) return first === undefined ? undefined : `-${first}`;
+      return first === undefined || second === undefined ? undefined : `${first}-${second}`;
+    }
+    case "sequence": {
+      const parts = node.parts.map(writtenOf);
+      return parts.includes(undefined) ? undefined : parts.join("");
+    }
+    default:
+      return undefined;
+  }
+}
