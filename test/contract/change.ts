@@ -18,6 +18,55 @@ export function changeTests(world: World): void {
   const valuesOf = async (id: string[], column: string) =>
     (await rowsIn(id)).map((row) => row[column]).sort();
 
+  describe("an expression that goes on behind its end", () => {
+    /** The engine reads the beginning of each, and would leave the rest. */
+    const conditions = ["id > 1 name = 'p3'", "id > 1 'x' AND name = 'p3'", "id > 1 ISNULL", "id > 1 |/ 2"];
+
+    test.each(conditions)("changes no row: %s", async (predicate) => {
+      const id = await world.table();
+      const { client } = world;
+      const before = await rowsIn(id);
+      const updates = [{ column: "name", expression: "'x'" }];
+      const merge = { id, on: ["id"], whenMatchedUpdateAll: true, whenNotMatchedBySourceDelete: true };
+      const rows = () => personStream(people(2));
+      const matched = { ...merge, whenMatchedUpdateAllFilt: predicate.replace("id", "target.id") };
+      const unmatched = { ...merge, whenNotMatchedBySourceDeleteFilt: predicate };
+      const query = { filter: predicate };
+      for (const call of [
+        () => client.deleteFromTable({ id, predicate }),
+        () => client.updateTable({ id, predicate, updates }),
+        () => client.mergeInsertIntoTable(matched, rows()),
+        () => client.mergeInsertIntoTable(unmatched, rows()),
+        () => client.countTableRows({ id, predicate }),
+        () => client.queryTable({ id, ...query }),
+        () => client.explainTableQueryPlan({ id, query }),
+      ]) {
+        const { message } = await refused("InvalidInput", call());
+        assert.match(message, /goes on with .+ where its expression|expected: an expression/i);
+      }
+      assert.deepEqual(await rowsIn(id), before);
+    });
+
+    test("gives no column its value", async () => {
+      const id = await world.table();
+      const { client } = world;
+      const expression = "id 5";
+      for (const call of [
+        () => client.updateTable({ id, updates: [{ column: "id", expression }] }),
+        () => client.alterTableAddColumns({ id, newColumns: [{ name: "more", expression }] }),
+        () => client.queryTable({ id, columns: { columnAliases: { more: expression } } }),
+      ])
+        assert.match((await refused("InvalidInput", call())).message, /goes on with 5/);
+    });
+
+    test("does not include typed literals, elements and casts", async () => {
+      const id = await world.table();
+      const predicate =
+        "DATE '2024-01-31' < DATE '2024-02-01' AND vector[1] = id::float AND length(name) = 2";
+      assert.equal((await world.client.countTableRows({ id, predicate })).count, 5n);
+    });
+  });
+
   describe("updating", () => {
     test("changes the rows of the predicate, with their number and the version", async () => {
       const id = await world.table();

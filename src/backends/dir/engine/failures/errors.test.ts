@@ -26,6 +26,11 @@ const SAID: readonly (readonly [text: string, name: ErrorName, message?: string]
   ],
   ["Invalid input, Error parsing statement: SELECT 1 (sql parser error: Expected)", "InvalidInput"],
   [
+    "Invalid user input: Error parsing statement: SELECT 1 FROM t WHERE (a > 1 b = 2) (sql parser error: Expected: ), found: b), /cargo/planner.rs:1:2",
+    "InvalidInput",
+    "the SQL text is refused: it goes on with b where its expression, or a part in brackets, is complete; an operator such as AND may be missing",
+  ],
+  [
     'Failed to execute query stream: GenericFailure, lance error: LanceError(Arrow): Not yet implemented: Row format support not yet implemented for: [SortField { data_type: Map(Field { name: "entries" }, false) }], /cargo/exec.rs:711:18',
     "InvalidInput",
     "the engine cannot order by a column of this type",

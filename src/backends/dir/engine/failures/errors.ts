@@ -14,13 +14,14 @@ export function toEngineError(failure: unknown): LanceError {
   const said = thrown instanceof Error ? thrown.message : String(thrown);
   const text = shortened(said).replace(CARRIERS, "");
   const bare = text.replace(WRAPPINGS, "");
-  const [, name, message] =
+  const [pattern, name, message] =
     find(FIRST_MEANINGS, text) ??
     find(DAMAGE_BELOW_LANCE, text) ??
     find(DAMAGE, bare) ??
     find(MEANINGS, text) ??
     UNKNOWN;
-  return new LanceError(name, message ?? summary(bare), { cause: thrown });
+  const own = message?.replace("$1", () => summary(pattern.exec(text)?.[1] ?? ""));
+  return new LanceError(name, own ?? summary(bare), { cause: thrown });
 }
 
 /** Longest text of the engine in which its meaning is looked for, in characters. */

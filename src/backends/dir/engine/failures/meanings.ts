@@ -1,6 +1,6 @@
 import { type ErrorName, IN_LOG } from "../../../../namespace/errors.ts";
 
-/** The error that a text of the engine represents. Default of the message: the text's first sentence. */
+/** The error that a text of the engine represents. `$1` in the message is the pattern's first group. Default of the message: the text's first sentence. */
 export type Meaning = readonly [pattern: RegExp, name: ErrorName, message?: string];
 
 /** The meaning of texts without another one. */
@@ -46,6 +46,11 @@ export const FIRST_MEANINGS: readonly Meaning[] = [
 
 /** All other failures except damage. The first pattern that matches decides. */
 export const MEANINGS: readonly Meaning[] = [
+  [
+    /sql parser error: Expected: \), found: (.+?)\)?(?:,.*|)$/s,
+    "InvalidInput",
+    "the SQL text is refused: it goes on with $1 where its expression, or a part in brackets, is complete; an operator such as AND may be missing",
+  ],
   [
     /\btask \d+ panicked with message .*Found unmasked nulls for non-nullable/,
     "TableSchemaValidationError",

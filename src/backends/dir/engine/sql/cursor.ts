@@ -19,6 +19,7 @@ export interface Cursor {
   isInCase: boolean;
   readonly nodes: SqlKnot[];
   readonly names: SqlName[];
+  hasGaps: boolean;
 }
 
 /** Returns the word or symbol at a place; an empty string for any other token. */
@@ -79,7 +80,10 @@ export function missing({ tokens, at }: Cursor): SqlNode {
   return { kind: "missing", next, start, end: start };
 }
 
-export function together(parts: readonly SqlNode[]): SqlNode {
+/** Returns parts as a sequence; a single one stays as it is. */
+export function together(cursor: Cursor, parts: readonly SqlNode[]): SqlNode {
   const [first, last] = [parts[0] as SqlNode, parts.at(-1) as SqlNode];
-  return parts.length === 1 ? first : { kind: "sequence", parts, start: first.start, end: last.end };
+  if (parts.length === 1) return first;
+  cursor.hasGaps = true;
+  return { kind: "sequence", parts, start: first.start, end: last.end };
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
 import type { ArrowField } from "../../../../arrow/schema.ts";
-import { exactMatch } from "./exact-filter.ts";
+import { exactMatch, exactValue, wholeExpression } from "./exact-filter.ts";
 
 const field = (name: string, type: ArrowField["type"]): ArrowField => ({
   name,
@@ -33,3 +33,11 @@ test("several corrections change parts of the same condition", async () => {
     assert.equal(await exactMatch(condition, fields), exact);
   }
 });
+
+test.each(["a > 1 b = 2", "a ISNULL", "a NOT", "a |/ 2", "(a) (b)", "a BETWEEN 1 2 AND 3"])(
+  "%s is read to its end",
+  async (text) => {
+    for (const read of [exactMatch, exactValue]) assert.equal(await read(text, fields), `(${text})`);
+    assert.equal(await wholeExpression(text), `(${text})`);
+  },
+);

@@ -95,11 +95,26 @@ function* valueSteps(expression: string, fields: Fields): Steps<string> {
 
 /** Returns an expression with its changes, in steps. With separators, it must hold the bounds again. */
 function* printSteps(
-  { text }: SqlTree,
+  { text, hasGaps }: SqlTree,
   edits: readonly SqlEdit[],
   separators: readonly SqlEdit[],
 ): Steps<string> {
   const printed = printSql(text, [...separators, ...edits]);
   if (separators.length > 0) yield* expressionCheck(printed);
-  return printed;
+  return hasGaps ? readToEnd(printed) : printed;
+}
+
+/**
+ * Returns an expression that the engine reads to its end or refuses: it would read `a > 1 b = 2` as `a > 1`.
+ *
+ * @param expression a checked one, whose brackets are closed
+ */
+function readToEnd(expression: string): string {
+  return `(${expression})`;
+}
+
+/** Returns an expression that the engine keeps as it is, so that it is read to its end. */
+export async function wholeExpression(expression: string): Promise<string> {
+  const { hasGaps } = await inSlices(treeSteps(expression));
+  return hasGaps ? readToEnd(expression) : expression;
 }

@@ -29,10 +29,18 @@ type Writable<T> = { -readonly [K in keyof T]: T[K] };
 
 /** Parses checked tokens of a text. @throws LanceError InvalidInput, for one that is too deep */
 export function treeOf(text: string, tokens: readonly SqlToken[]): SqlTree {
-  const cursor: Cursor = { tokens, at: 0, depth: 0, isInCase: false, nodes: [], names: [] };
-  const root = together(items(cursor));
-  const { nodes, names } = cursor;
-  return { text, root, nodes: nodes.length > 1 ? nodes.sort(byPlace) : nodes, names };
+  const cursor: Cursor = {
+    tokens,
+    at: 0,
+    depth: 0,
+    isInCase: false,
+    nodes: [],
+    names: [],
+    hasGaps: false,
+  };
+  const root = together(cursor, items(cursor));
+  const { nodes, names, hasGaps } = cursor;
+  return { text, root, nodes: nodes.length > 1 ? nodes.sort(byPlace) : nodes, names, hasGaps };
 }
 
 function byPlace(a: SqlKnot, b: SqlKnot): number {
@@ -81,7 +89,7 @@ function operands(cursor: Cursor): SqlNode {
       parts.push(expression(cursor, 0));
     }
   }
-  return parts.length === 0 ? missing(cursor) : together(parts);
+  return parts.length === 0 ? missing(cursor) : together(cursor, parts);
 }
 
 function isEnd(cursor: Cursor): boolean {
@@ -185,12 +193,15 @@ function operand(cursor: Cursor): SqlNode {
 
 /** Parses everything up to the next operator: usually a value, also a typed string, a path or an unknown syntax. */
 function juxtaposed(cursor: Cursor): SqlNode {
-  if (endsOperand(cursor)) return missing(cursor);
+  if (endsOperand(cursor)) {
+    cursor.hasGaps = true;
+    return missing(cursor);
+  }
   const only = primary(cursor);
   if (endsOperand(cursor)) return only;
   const parts = [only];
   while (!endsOperand(cursor)) parts.push(primary(cursor));
-  return together(parts);
+  return together(cursor, parts);
 }
 
 function endsOperand(cursor: Cursor): boolean {

@@ -8,6 +8,8 @@ export interface SqlTree {
   readonly nodes: readonly SqlKnot[];
   /** The words, names in quotes and paths that may be columns. */
   readonly names: readonly SqlName[];
+  /** Whether something is missing, as an operator between two operands, which other syntax can also be: the engine may ignore what follows. */
+  readonly hasGaps: boolean;
 }
 
 /** A part of an expression. A single token is its own node. */

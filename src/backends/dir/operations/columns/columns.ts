@@ -17,7 +17,7 @@ import type { DataContext } from "../../data/data-context.ts";
 import { engineCall } from "../../engine/failures/errors.ts";
 import type { NativeAlteration, NativeTable } from "../../engine/native/native.ts";
 import { areCostly } from "../../engine/sql/costs.ts";
-import { exactColumns, refuseInexact } from "../../engine/sql/exact-filter.ts";
+import { exactColumns, refuseInexact, wholeExpression } from "../../engine/sql/exact-filter.ts";
 import { checkExpressions } from "../../engine/sql/predicate.ts";
 import { readSchema } from "../../engine/version-answers.ts";
 import type { ReadContext } from "../context.ts";
@@ -165,9 +165,12 @@ async function checkNewColumns(entries: readonly AddColumnsEntry[]) {
     );
   }
   if (computed === 0) return { computed: false, columns };
-  for (const { name, valueSql } of columns)
+  const whole: typeof columns = [];
+  for (const { name, valueSql } of columns) {
     await refuseInexact(valueSql, `the expression of column ${JSON.stringify(name)}`);
-  return { computed: true, columns };
+    whole.push({ name, valueSql: await wholeExpression(valueSql) });
+  }
+  return { computed: true, columns: whole };
 }
 
 /** Returns the expression of a new column. */
