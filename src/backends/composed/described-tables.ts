@@ -7,6 +7,7 @@ import {
 import { type Call, copyCall } from "../../namespace/call/call.ts";
 import { type Flight, startFlight } from "../../namespace/call/flight.ts";
 import { demandsFreshness, FRESHNESS_HEADERS } from "../../namespace/call/freshness-headers.ts";
+import { endsHere } from "../../namespace/call/header-names.ts";
 import { expiryOf } from "../../namespace/credential-options.ts";
 import { isLanceError, LanceError } from "../../namespace/errors.ts";
 import { type Identifier, joinIdentifier } from "../../namespace/identifier.ts";
@@ -63,21 +64,14 @@ interface Sent {
   readonly sentAt: number;
 }
 
-/** Headers that belong to one message or one attempt, and on which a description does not depend. */
+/** Headers that upstreams get of one message or one attempt, and on which a description does not depend. */
 const OF_MESSAGE: ReadonlySet<string> = new Set([
-  "accept",
-  "accept-encoding",
-  "content-encoding",
-  "content-length",
-  "content-type",
-  "grpc-timeout",
   "idempotency-key",
   "if-match",
   "if-none-match",
   "prefer",
   "traceparent",
   "tracestate",
-  "x-request-id",
   ...FRESHNESS_HEADERS,
 ]);
 
@@ -148,7 +142,9 @@ export function createDescribedTables(
         endJoining();
       }
     }
-    const flight = startFlight(call, fetch, { onAbandoned: endJoining, noteDecision });
+    // Later calls may join it, whose deadlines are later. It ends with the last of them.
+    const open = copyCall(call, { deadline: undefined });
+    const flight = startFlight(open, fetch, { onAbandoned: endJoining, noteDecision });
     entry.joinable ??= { flight, sentAt };
     return flight;
   }
@@ -169,7 +165,7 @@ export function createDescribedTables(
         const entry = kept.get(key);
         const isUsable = () => entry?.table !== undefined && came < entry.until;
         const { flight, sentAt = 0 } = entry?.joinable ?? {};
-        if (!isUsable() && flight?.lasts(call) && came < sentAt + maxStalenessMs) await join(flight, call);
+        if (flight !== undefined && !isUsable() && came < sentAt + maxStalenessMs) await join(flight, call);
         if (entry?.table !== undefined && isUsable()) return entry.table;
       }
       // The upstream may heed the demand, too.
@@ -218,7 +214,8 @@ export function describedTable(
 
 /** Returns a text that is equal for calls of the same caller alone: it depends on everything that the upstream may ask for. */
 export function callerOf({ headers, identity, brought, principal, peer }: Call): string {
-  const pairs = Object.entries(headers).filter(([name]) => !OF_MESSAGE.has(name));
+  const isOwn = endsHere(headers);
+  const pairs = Object.entries(headers).filter(([name]) => !OF_MESSAGE.has(name) && !isOwn(name));
   const who = principal === undefined ? [peer] : [principal.by, principal.name];
   // A token that ends at the gateway may be exchanged for one of the upstream.
   const credentials = [identity, brought].map((each) => [each?.apiKey, each?.authToken]);

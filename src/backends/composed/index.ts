@@ -118,7 +118,11 @@ export function createComposedBackend(catalog: Backend, options: ComposedBackend
     const { storageOptions, ...response } = described.response;
     const given = request.vendCredentials === false ? {} : storageOptions;
     return Object.assign(
-      create(DescribeTableResponseSchema, { ...response, storageOptions: given }),
+      create(DescribeTableResponseSchema, {
+        ...response,
+        context: { ...response.context },
+        storageOptions: given,
+      }),
       { table: call.id.at(-1) ?? "", namespace: call.id.slice(0, -1) },
       await using(table, () => describeData(table.storage.context, table.table, request)),
     );

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Call } from "../../namespace/call/call.ts";
 import type { Flight } from "../../namespace/call/flight.ts";
 import { whileWaiting } from "../../runtime/time/while-waiting.ts";
@@ -14,8 +15,14 @@ export interface SharedRequests<T> {
   ask(key: string, call: Call, send: (call: Call) => Flight<T>): Promise<T>;
 }
 
-/** Calls that wait for the same request to be sent, and what each of them gets then. */
-type Group<T> = Map<Call, PromiseWithResolvers<T>>;
+/** A call that waits for a request to be sent, and what it gets then. A call may ask more than once. */
+interface Waiting<T> {
+  readonly call: Call;
+  readonly answer: PromiseWithResolvers<T>;
+}
+
+/** Time after which a request without an answer keeps no later one waiting, in milliseconds. */
+const SLOW_MS = 2_000;
 
 /** The requests of a key. */
 interface Sender<T> {
@@ -42,38 +49,38 @@ export function createSharedRequests<T>(): SharedRequests<T> {
 }
 
 function createSender<T>(): Sender<T> {
-  let group: Group<T> = new Map();
+  let group = new Set<Waiting<T>>();
   let send: ((call: Call) => Flight<T>) | undefined;
   const next = createOverlappingCheck(async () => {
-    const calls = group;
-    group = new Map();
-    const patient = mostPatient(calls.keys());
+    const all = group;
+    group = new Set();
+    const patient = mostPatient(all);
     const flight = patient && send?.(patient);
     // All of them wait before any of them can leave, so that the request does not end with the first.
-    for (const [call, { resolve }] of calls) resolve((flight as Flight<T>).wait(call));
-    await flight?.landed;
+    for (const { call, answer } of all) answer.resolve((flight as Flight<T>).wait(call));
+    if (flight !== undefined) await Promise.race([flight.landed, sleep(SLOW_MS, undefined, { ref: false })]);
   });
   return {
     users: 0,
     async ask(call, sendOne) {
       const own = group;
-      const answer = Promise.withResolvers<T>();
-      own.set(call, answer);
+      const waiting = { call, answer: Promise.withResolvers<T>() };
+      own.add(waiting);
       send = sendOne;
       void next();
       try {
-        return await whileWaiting(answer.promise, call.signal);
+        return await whileWaiting(waiting.answer.promise, call.signal);
       } finally {
-        own.delete(call);
+        own.delete(waiting);
       }
     },
   };
 }
 
 /** Returns the call that may wait longest, so that the request does not end before any other. */
-function mostPatient(calls: Iterable<Call>): Call | undefined {
+function mostPatient(all: Iterable<Pick<Waiting<never>, "call">>): Call | undefined {
   let found: Call | undefined;
-  for (const call of calls) if (found === undefined || endOf(call) > endOf(found)) found = call;
+  for (const { call } of all) if (found === undefined || endOf(call) > endOf(found)) found = call;
   return found;
 }
 

@@ -188,7 +188,12 @@ async function prepareCreateMaterialized(
     parameters: await parameterSchema(0),
     async run(_row, writes, { tables, signal }) {
       if (existing === "keep" && (await exists(name, { tables, signal }))) return 0n;
-      return writes.createMaterializedView(view, signal);
+      try {
+        return await writes.createMaterializedView(view, signal);
+      } catch (thrown) {
+        if (existing === "keep" && isLanceError(thrown, "TableAlreadyExists")) return 0n;
+        throw thrown;
+      }
     },
   };
 }
