@@ -1,7 +1,7 @@
 import { randomInt } from "node:crypto";
 import { inSlices, type Steps } from "../../../runtime/pace.ts";
 import { COSTLY_STEPS, costSteps, rowsOfSteps, stepsOf } from "./sql/costs.ts";
-import type { SqlKnot } from "./sql/tree.ts";
+import { type SqlKnot, withoutBrackets } from "./sql/tree.ts";
 import { treeSteps } from "./sql/trees.ts";
 
 /*
@@ -52,15 +52,18 @@ function* partSteps(where: string): Steps<{ cheap: string; costly: string }> {
   const cheap: string[] = [];
   const costly: string[] = [];
   let [sum, next] = [0, 0];
-  const { root, nodes, text } = yield* treeSteps(where);
-  const parts = root.kind === "operation" && root.operator === "and" ? root.operands : [root];
+  const { root, nodes, text, hasGaps } = yield* treeSteps(where);
+  const whole = withoutBrackets(root);
+  const parts = whole.kind === "operation" && whole.operator === "and" ? whole.operands : [whole];
   for (const { start, end } of parts) {
     const first = next;
     while (next < nodes.length && (nodes[next] as SqlKnot).at < end) next++;
     const steps = yield* stepsOf(nodes.slice(first, next), text);
     const isCheap = sum + steps < COSTLY_STEPS;
     if (isCheap) sum += steps;
-    (isCheap ? cheap : costly).push(where.slice(start, end));
+    const part = where.slice(start, end);
+    // The brackets around the whole have had the engine read it to its end.
+    (isCheap ? cheap : costly).push(hasGaps ? `(${part})` : part);
   }
   return { cheap: cheap.join(" AND "), costly: costly.join(" AND ") };
 }

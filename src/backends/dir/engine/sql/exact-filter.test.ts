@@ -34,10 +34,31 @@ test("several corrections change parts of the same condition", async () => {
   }
 });
 
-test.each(["a > 1 b = 2", "a ISNULL", "a NOT", "a |/ 2", "(a) (b)", "a BETWEEN 1 2 AND 3"])(
-  "%s is read to its end",
-  async (text) => {
-    for (const read of [exactMatch, exactValue]) assert.equal(await read(text, fields), `(${text})`);
-    assert.equal(await wholeExpression(text), `(${text})`);
-  },
-);
+test.each([
+  "a > 1\ufeff AND b = 2",
+  "a li\u212ae 'x'",
+  "a = 1 AND case when a = 1 then s",
+  "a > 1 b = 2",
+  "a ISNULL",
+  "a NOT",
+  "a |/ 2",
+  "(a) (b)",
+  "a BETWEEN 1 2 AND 3",
+])("%s is read to its end", async (text) => {
+  for (const read of [exactMatch, exactValue]) assert.equal(await read(text, fields), `(${text})`);
+  assert.equal(await wholeExpression(text, fields), `(${text})`);
+});
+
+test("a value that is the name of a column stays as it is", async () => {
+  const named = [field("my col", { name: "utf8" }), field("a-1", { name: "int", bits: 8, signed: true })];
+  for (const text of ["my col", "My Col", "a-1"]) {
+    assert.equal(await exactValue(text, named), text);
+    assert.equal(await wholeExpression(text, named), text);
+  }
+  assert.equal(await exactMatch("my col", named), "(my col)");
+});
+
+test("many corrections take a time that grows with their number", async () => {
+  const condition = `b IN (${Array.from({ length: 45_000 }, () => "0.1").join(",")})`;
+  assert.match(await exactMatch(condition, fields), /^b IN \(0\.10000000149011612,/);
+});

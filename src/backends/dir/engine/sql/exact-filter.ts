@@ -86,6 +86,7 @@ function* conditionSteps(condition: string, fields: Fields): Steps<{ tree: SqlTr
 }
 
 function* valueSteps(expression: string, fields: Fields): Steps<string> {
+  if (isColumn(expression, fields)) return expression;
   const tree = yield* treeSteps(expression);
   const sum = exactSum(tree, fields);
   if (sum !== undefined) return sum;
@@ -113,8 +114,15 @@ function readToEnd(expression: string): string {
   return `(${expression})`;
 }
 
+/** Whether a value is the name of a column, as which the engine takes the whole text first: `my col`, or `a-1`. */
+function isColumn(expression: string, fields: Fields): boolean {
+  const name = expression.toLowerCase();
+  return fields.some((field) => field.name.toLowerCase() === name);
+}
+
 /** Returns an expression that the engine keeps as it is, so that it is read to its end. */
-export async function wholeExpression(expression: string): Promise<string> {
+export async function wholeExpression(expression: string, fields: Fields): Promise<string> {
+  if (isColumn(expression, fields)) return expression;
   const { hasGaps } = await inSlices(treeSteps(expression));
   return hasGaps ? readToEnd(expression) : expression;
 }

@@ -46,6 +46,8 @@ function engineTokens(text: string): EngineToken[] | undefined {
     }
     if (to === undefined) [kind, to] = ["other", end(NUMBER, at)];
     if (to === undefined) [kind, to] = ["word", end(WORD, at)];
+    // A word of marks alone takes the character behind it, whatever that is.
+    if (kind === "word" && to !== undefined && /^[@#]+$/.test(text.slice(at, to))) to++;
     if (to === undefined && first === "$") [kind, to] = ["string", end(DOLLAR, at)];
     if (to === undefined)
       [kind, to] = ["other", at + String.fromCodePoint(text.codePointAt(at) as number).length];

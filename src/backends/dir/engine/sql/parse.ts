@@ -275,6 +275,7 @@ function caseOf(cursor: Cursor): SqlCase {
   for (; OF_CASE.has(wordAt(cursor, cursor.at)); parts.push(conditions(cursor))) cursor.at++;
   cursor.isInCase = isInCase;
   if (wordAt(cursor, cursor.at) === "end") cursor.at++;
+  else cursor.hasGaps = true;
   node.end = (cursor.tokens[cursor.at - 1] as SqlToken).end;
   return node;
 }

@@ -12,13 +12,25 @@ export interface SqlEdit {
  */
 export function printSql(text: string, edits: readonly SqlEdit[]): string {
   if (edits.length === 0) return text;
-  let [printed, done] = ["", 0];
-  for (const edit of edits.toSorted((a, b) => a.start - b.start)) {
-    printed += text.slice(done, edit.start);
+  const pieces: string[] = [];
+  let [done, last] = [0, ""];
+  const add = (piece: string) => {
+    if (piece === "") return;
     // In `a OR-(1 + 1) = b`, a sign ends the word.
-    if (/\w/.test(printed.slice(-1)) && /^\w/.test(edit.text)) printed += " ";
-    printed += edit.text;
+    if (IN_WORD.test(last) && IN_WORD.test(piece.charAt(0)) && isEdit) pieces.push(" ");
+    pieces.push(piece);
+    last = piece.charAt(piece.length - 1);
+  };
+  let isEdit = false;
+  for (const edit of edits.toSorted((a, b) => a.start - b.start)) {
+    add(text.slice(done, edit.start));
+    isEdit = true;
+    add(edit.text);
+    isEdit = false;
     done = edit.end;
   }
-  return printed + text.slice(done);
+  add(text.slice(done));
+  return pieces.join("");
 }
+
+const IN_WORD = /\w/;

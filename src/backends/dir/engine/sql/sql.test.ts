@@ -66,9 +66,38 @@ test("refuses text that the engine would silently ignore", () => {
     "größe$$ ' $$ + 1 '",
     "a = (select 1)",
     "abs((with x as (select 1) select 1))",
+    "a NOT NULL",
+    // The engine takes the character behind such marks for a part of the word, and the string for its code.
+    "upper(s) OVER #'x = repeat(s, 2000000000) AND lower(s) OVER #'y = s",
+    "upper(s) OVER @@'x = repeat(s, 2000000000) AND lower(s) OVER @@'y = s",
+    "abs#(a)",
+    "a @> b",
+    "a <@b",
+    // A function with parameters, of which the engine takes the second list alone.
+    "repeat('a', 1)('a', 2000000000)",
+    "regexp_like('a', 'b')(s, t)",
+    "coalesce(s ~ t, false)",
+    "s !~* 'x'",
+    "~(a = 1) OR b",
+    // The engine reads U+0085 as a space.
+    "levenshtein\u0085(s, s) = 1",
+    "repeat\u0085('a', 2000000000) = s",
+    "s SIMILAR\u0085TO t",
   ]) {
     refuses(text);
   }
+});
+
+test("takes NOT NULL, marks and brackets where they have one meaning", () => {
+  for (const text of [
+    "NOT NULL",
+    "a = 1 AND NOT NULL",
+    "a IS NOT NULL",
+    "#a = @b",
+    "a IN (1) AND (b)",
+    "f IN ((1), (2))",
+  ])
+    checkExpression(text);
 });
 
 test("tokens know their place and their depth", () => {

@@ -18,7 +18,8 @@ export interface SqlToken {
 export const MAX_SQL_LENGTH = 1024 * 1024;
 export const MAX_SQL_TOKENS = 100_000;
 
-const SPACE = /\s+/y;
+/** Spaces of the engine's lexer: U+0085 is one of them, and U+FEFF is not. */
+const SPACE = /\p{White_Space}+/uy;
 const WORD = /[\p{Alphabetic}_@#][\p{Alphabetic}\d_$@#]*/uy;
 const NUMBER = /0x[\da-fA-F]*|(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?L?/y;
 const JOINS_NUMBER = /[\p{Alphabetic}_$@#]/uy;
@@ -30,11 +31,13 @@ const IS_SPACE = ascii(/\s/);
 const IS_DIGIT = ascii(/\d/);
 const IN_WORD = ascii(/[\w$@#]/);
 const BEGINS_PAIR = ascii(/[:|<>!=/-]/);
-const [DOT, DOLLAR] = [".", "$"].map((character) => character.charCodeAt(0));
+const [DOT, DOLLAR, AT, HASH] = [".", "$", "@", "#"].map((character) => character.charCodeAt(0));
 const IS_QUOTE = ascii(/['"`]/);
 
 /** Symbols of two characters; any other symbol is a single character. */
 const PAIRS = new Set(["::", "||", "<=", ">=", "<>", "!=", "==", "<<", ">>", "=>"]);
+/** The engine takes the next character for a part of such a word, even a quote or a bracket. */
+const MARKS = /^[@#]+$/;
 const COMMENTS = new Set(["--", "/*"]);
 
 /** Prefixes with which the engine's lexer starts a string with rules of its own. */
@@ -120,8 +123,18 @@ function tokenAt(text: string, start: number, open: string[]): SqlToken {
   const depth = open.length;
   const closing = kind === "symbol" ? CLOSING[token] : undefined;
   if (closing !== undefined) open.push(closing);
-  const word = kind === "word" ? token.toLowerCase() : kind === "symbol" ? token : "";
+  const word = kind === "word" ? keywordOf(token, text, start) : kind === "symbol" ? token : "";
   return { kind, text: token, word, start, end, depth };
+}
+
+/** Returns a word in lower case, of which the engine's keywords know ASCII alone: `\u212a` is not a k. */
+function keywordOf(token: string, text: string, start: number): string {
+  const code = token.charCodeAt(0);
+  const isMarked = code === AT || code === HASH;
+  if (isMarked && (MARKS.test(token) || text.charAt(start - 1) === "<"))
+    throw invalidSql(`${token.charAt(0)} must begin a name, and follow no <`, start);
+  if (endOfAscii(IN_WORD, token, 0) === token.length) return token.toLowerCase();
+  return token.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
 }
 
 function kindAt(text: string, at: number): SqlToken["kind"] {

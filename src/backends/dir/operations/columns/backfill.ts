@@ -165,9 +165,10 @@ async function checkReach(
 }
 
 async function check(native: NativeTable, expression: string, where: string | undefined): Promise<void> {
+  const { fields } = await schemaOf(native);
   const query = native.query();
-  query.select([["value", expression]]);
-  if (where !== undefined) query.onlyIf(where);
+  query.select([["value", await exactValue(expression, fields)]]);
+  if (where !== undefined) query.onlyIf(await exactWithAnyIndex(where, fields));
   query.limit(1);
   await query.explainPlan(false);
 }

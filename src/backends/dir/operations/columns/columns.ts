@@ -60,7 +60,7 @@ export function createColumnOperations(
       const { computed, columns } = await checkNewColumns(newColumns);
       const add = async (native: NativeTable, schema: ArrowSchema) => {
         for (const { name } of columns) requireNewName(schema, name);
-        if (computed) return native.addComputedColumns(columns);
+        if (computed) return native.addComputedColumns(await wholeColumns(columns, schema));
         const exact = await exactColumns(
           columns.map(({ name, valueSql }) => [name, valueSql]),
           schema.fields,
@@ -165,12 +165,19 @@ async function checkNewColumns(entries: readonly AddColumnsEntry[]) {
     );
   }
   if (computed === 0) return { computed: false, columns };
-  const whole: typeof columns = [];
-  for (const { name, valueSql } of columns) {
+  for (const { name, valueSql } of columns)
     await refuseInexact(valueSql, `the expression of column ${JSON.stringify(name)}`);
-    whole.push({ name, valueSql: await wholeExpression(valueSql) });
-  }
-  return { computed: true, columns: whole };
+  return { computed: true, columns };
+}
+
+async function wholeColumns(
+  columns: readonly { readonly name: string; readonly valueSql: string }[],
+  { fields }: ArrowSchema,
+): Promise<{ name: string; valueSql: string }[]> {
+  const whole = [];
+  for (const { name, valueSql } of columns)
+    whole.push({ name, valueSql: await wholeExpression(valueSql, fields) });
+  return whole;
 }
 
 /** Returns the expression of a new column. */

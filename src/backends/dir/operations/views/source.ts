@@ -52,7 +52,10 @@ export async function resultSchema(query: NativeQuery): Promise<ArrowSchema> {
 /** Returns the schema of the rows that a view's query selects, as an Arrow schema message with its prefix. */
 export async function derivedSchema(source: NativeTable, { columns }: ViewQuery): Promise<Uint8Array> {
   const query = source.query();
-  if (columns.length > 0) query.select(columns.map(([name, expression]) => [name, expression]));
+  if (columns.length > 0) {
+    const { fields } = await engineCall(() => readSchema(source));
+    query.select(await exactColumns(columns, fields));
+  }
   const file = await engineCall(() => query.outputSchema());
   return splitIpcFile(file).schema;
 }

@@ -35,7 +35,7 @@ const KINDS: readonly Kind[] = [
     editFor: ({ type }) => (type.name === "float" ? ROUNDED[type.bits] : undefined),
   },
   {
-    pattern: /[\d)]\s*[-+*/%]\s*[-\d(]/,
+    pattern: /[\d)]\s*(?:[-+*/%]|<<|>>)\s*[-\d(]/,
     editFor: ({ type }) => (type.name === "int" && type.bits < 64 ? wideSum : undefined),
   },
   { pattern: /:\d\d\.\d/, editFor: (column) => refuseFinerTimes(column) },
@@ -102,7 +102,7 @@ function isSigned(node: SqlNode, ...signs: readonly string[]): node is SqlOperat
   return node.kind === "operation" && node.operands.length === 1 && signs.includes(node.operator);
 }
 
-const ARITHMETIC = new Set("+ - * / %".split(" "));
+const ARITHMETIC = new Set("+ - * / % << >>".split(" "));
 
 /** Has a sum of integers added before it is converted. */
 function wideSum(operand: SqlNode, text: string): string | undefined {

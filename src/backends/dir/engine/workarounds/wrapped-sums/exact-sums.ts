@@ -27,7 +27,8 @@ export function exactSum({ root, text }: SqlTree, fields: readonly ArrowField[])
 }
 
 /** Returns the column that an operand is. In double quotes, it is a text to the engine here. */
-function wordedColumn(node: SqlNode, fields: readonly ArrowField[]): ArrowField | undefined {
+function wordedColumn(operand: SqlNode, fields: readonly ArrowField[]): ArrowField | undefined {
+  const node = withoutBrackets(operand);
   const isQuoted = pathOf(node)?.some(({ text }) => text.startsWith('"')) === true;
   return isQuoted ? undefined : columnOf(node, fields);
 }
