@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import sys
 
-from .gateway import Gateway, GoneError, Task
+from ray.exceptions import RayError, RayTaskError
+
+from .gateway import Gateway, GoneError, RefusedError, Task
 from .key import create_key, key_line
 from .progress import reporting_progress
 from .work import KINDS, Result
@@ -27,6 +29,8 @@ def main(arguments: list[str] | None = None) -> int:
     except GoneError as error:
         print(f"the gateway wants no work of this run: {error}", file=sys.stderr)
         return 0
+    except RefusedError as error:
+        return fail(gateway, error)
     return report(gateway, task)
 
 
@@ -35,12 +39,17 @@ def report(gateway: Gateway, task: Task) -> int:
     try:
         result = perform(gateway, task)
     except Exception as error:
-        message = f"{type(error).__name__}: {error}"
-        gateway.finish(failure={"message": message[:2000], "retryable": is_passing(error)})
-        print(message, file=sys.stderr)
-        return 1
+        return fail(gateway, error)
     gateway.finish(result=result)
     return 0
+
+
+def fail(gateway: Gateway, error: Exception) -> int:
+    """Reports that a task has failed; returns the exit code."""
+    message = f"{type(error).__name__}: {error}"
+    gateway.finish(failure={"message": message[:2000], "retryable": is_passing(error)})
+    print(message, file=sys.stderr)
+    return 1
 
 
 def perform(gateway: Gateway, task: Task) -> Result:
@@ -54,7 +63,10 @@ def perform(gateway: Gateway, task: Task) -> Result:
 
 def is_passing(error: Exception) -> bool:
     """Whether work may succeed if it is done once more: the network or a worker has failed, not the request."""
-    return isinstance(error, (ConnectionError, TimeoutError, OSError))
+    if isinstance(error, RayTaskError):
+        # The function of a worker has failed, and not the worker.
+        return isinstance(error.cause, OSError)
+    return isinstance(error, (OSError, RayError))
 
 
 if __name__ == "__main__":

@@ -61,6 +61,8 @@ def unify(schemas: Iterable[tuple[str, pa.Schema]]) -> pa.Schema:
     for path, other in others:
         check_names(other, schema, path)
         for at, field in enumerate(schema):
+            if field.name not in other.names:
+                raise ValueError(f"{path}: column {field.name!r} is missing, and in {first}")
             own = other.field(field.name)
             if not own.type.equals(field.type):
                 raise ValueError(f"{path}: column {field.name!r} is {own.type}, and in {first} {field.type}")

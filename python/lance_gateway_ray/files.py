@@ -13,6 +13,9 @@ import pyarrow.parquet as parquet
 BATCH_ROWS = 8192
 """The number of rows that are read at once."""
 
+END_MARKS = (b"\xff\xff\xff\xff\0\0\0\0", b"\0\0\0\0")
+"""The marks at the end of a stream: today's, and that of writers before Arrow 0.15."""
+
 
 class RowFile:
     """An open file of rows."""
@@ -27,11 +30,38 @@ class RowFile:
 def open_rows(system: fs.FileSystem, path: str, format: str) -> Iterator[RowFile]:
     """Opens a file of a format; a file of another one is refused by its path."""
     with system.open_input_file(path) as file:
-        try:
+        with _naming(path, f"is not a file of the format {format}"):
             found = OPENERS[format](file, path)
-        except pa.ArrowException as error:
-            raise ValueError(f"{path} is not a file of the format {format}: {error}") from None
-        yield found
+        yield RowFile(found.schema, _whole(found, path), found.rows)
+
+
+@contextmanager
+def _naming(path: str, fault: str) -> Iterator[None]:
+    """Refuses a corrupt file by its path. Failures of the network pass as they are, and the work may be repeated."""
+    try:
+        yield
+    except OSError as error:
+        # pyarrow reports corrupt files as errors without a number, and so the answers of a bucket, which it names by their text alone.
+        if error.errno is not None or "AWS Error" in str(error):
+            raise
+        raise ValueError(f"{path} {fault}: {error}") from None
+    except pa.ArrowException as error:
+        raise ValueError(f"{path} {fault}: {error}") from None
+
+
+def _whole(file: RowFile, path: str) -> Iterator[pa.RecordBatch]:
+    """Yields all batches, each of which is sound, and as many rows as the file says."""
+    rows = 0
+    while True:
+        with _naming(path, "is corrupt"):
+            batch = next(file.batches, None)
+            if batch is None:
+                break
+            batch.validate(full=True)
+        rows += batch.num_rows
+        yield batch
+    if file.rows is not None and file.rows != rows:
+        raise ValueError(f"{path} is corrupt: it has {rows} rows, and says {file.rows}")
 
 
 def _parquet(file: pa.NativeFile, path: str) -> RowFile:
@@ -51,9 +81,23 @@ def _arrow(file: pa.NativeFile, _: str) -> RowFile:
     return RowFile(opened.schema, batches, None)
 
 
-def _arrows(file: pa.NativeFile, _: str) -> RowFile:
+def _arrows(file: pa.NativeFile, path: str) -> RowFile:
     opened = ipc.open_stream(file)
-    return RowFile(opened.schema, iter(opened), None)
+    return RowFile(opened.schema, _to_the_mark(opened, file, path), None)
+
+
+def _to_the_mark(opened: ipc.RecordBatchStreamReader, file: pa.NativeFile, path: str) -> Iterator[pa.RecordBatch]:
+    """Yields the batches of a stream. The reader takes the end of a file for that of a stream, and ignores what comes after a stream."""
+    while True:
+        end = file.tell()
+        try:
+            batch = opened.read_next_batch()
+        except StopIteration:
+            break
+        yield batch
+    file.seek(end)
+    if file.read(len(END_MARKS[0]) + 1) not in END_MARKS:
+        raise ValueError(f"{path} is not one whole stream: its end has no mark, or more comes after it")
 
 
 OPENERS = {"parquet": _parquet, "arrow": _arrow, "arrows": _arrows}

@@ -35,7 +35,9 @@ def import_files(task: Task, gateway: Gateway) -> Json:
         for path, own in schemas:
             check_fits(own, schema, path)
     parts = split_evenly(files, task.workers * PARTS_FOR_EACH_WORKER)
-    common = (task.uri, task.storage_options, schema, source, dataset is None)
+    # All workers write the fields of one version: the newest one may change meanwhile.
+    version = None if dataset is None else dataset.version
+    common = (task.uri, task.storage_options, schema, source, version)
     written = spread(gateway, "importing files", _write, parts, task.workers, *common)
     fragments = [fragment for part in written for fragment in part]
     gateway.progress("committing")
@@ -109,9 +111,9 @@ def _write(
     storage_options: dict[str, str],
     schema: pa.Schema,
     source: Source,
-    is_new: bool,
+    version: int | None,
 ) -> list[FragmentMetadata]:
-    return write_files(files, uri, storage_options, schema, source, is_new)
+    return write_files(files, uri, storage_options, schema, source, version)
 
 
 def write_files(
@@ -120,9 +122,9 @@ def write_files(
     storage_options: dict[str, str],
     schema: pa.Schema,
     source: Source,
-    is_new: bool,
+    version: int | None,
 ) -> list[FragmentMetadata]:
-    """Writes the rows of files as fragments, which are not part of the table yet."""
+    """Writes the rows of files as fragments for a version of the table, none for a new one; they are not part of the table yet."""
     failures: list[Exception] = []
 
     def batches() -> Iterator[pa.RecordBatch]:
@@ -133,13 +135,16 @@ def write_files(
             failures.append(error)
             raise
 
+    table: Any = uri
+    if version is not None:
+        table = LanceDataset(uri, version=version, storage_options=storage_options)
     reader = pa.RecordBatchReader.from_batches(schema, batches())
     try:
         return write_fragments(
             reader,
-            uri,
+            table,
             schema=schema,
-            mode="create" if is_new else "append",
+            mode="create" if version is None else "append",
             storage_options=storage_options,
         )
     except Exception:

@@ -17,6 +17,12 @@ ENDINGS = {
 }
 """Endings by which the files of a format are found in a folder."""
 
+TABLE_FOLDERS = ("_delta_log", "metadata", ".hoodie")
+"""Folders in which tables of Delta, Iceberg and Hudi say which of their files count."""
+
+TABLE_MARK = re.compile(r"/(_delta_log|\.hoodie)/|/metadata/[^/]*\.metadata\.json$")
+"""Paths of files that say so."""
+
 
 @dataclass(frozen=True)
 class SourceFile:
@@ -48,6 +54,7 @@ class Source:
         if pattern is None:
             [info] = system.get_file_info([path])
             if info.type == fs.FileType.File:
+                self._check_places(system, os.path.dirname(info.path), [info.path])
                 return [self._file(system, info)]
             folder, pattern = path.rstrip("/"), re.compile(r".*")
         selector = fs.FileSelector(folder, allow_not_found=True, recursive=True)
@@ -55,7 +62,29 @@ class Source:
         found = [info for info in infos if self._is_meant(info.path[len(folder) + 1 :], pattern)]
         if not found:
             raise ValueError(f"{self.pattern} has no files of the format {self.format}")
-        return [self._file(system, info) for info in sorted(found, key=lambda info: info.path)]
+        marks = [info for info in infos if TABLE_MARK.search(info.path)]
+        self._check_places(system, folder, [info.path for info in [*marks, *found]])
+        files = [self._file(system, info) for info in sorted(found, key=lambda info: info.path)]
+        check_once(system, files)
+        return files
+
+    def _check_places(self, system: fs.FileSystem, folder: str, paths: list[str]) -> None:
+        """Refuses files whose folders say more than the files: a value of a column, or which of the files count."""
+        within = self._path(self.within).rstrip("/")
+        for path in paths:
+            below = path[len(within) + 1 :]
+            if TABLE_MARK.search(f"/{below}"):
+                raise ValueError(f"{path} belongs to a table of Delta, Iceberg or Hudi, which says which of its files count")
+            for part in below.split("/")[:-1]:
+                if "=" in part:
+                    raise ValueError(f"{path}: the folder {part} has a column that the file lacks, and is not read")
+        while len(folder) >= len(within):
+            places = system.get_file_info([f"{folder}/{name}" for name in TABLE_FOLDERS])
+            for place in [place for place in places if place.type == fs.FileType.Directory]:
+                infos = system.get_file_info(fs.FileSelector(place.path, allow_not_found=True))
+                if any(TABLE_MARK.search(info.path) for info in infos):
+                    raise ValueError(f"{self.pattern} is in a table of Delta, Iceberg or Hudi, which says which of its files count")
+            folder = os.path.dirname(folder)
 
     def _is_meant(self, name: str, pattern: re.Pattern[str]) -> bool:
         is_hidden = any(part.startswith((".", "_")) for part in name.split("/"))
@@ -72,6 +101,15 @@ class Source:
 
     def _path(self, uri: str) -> str:
         return uri.removeprefix("s3://")
+
+
+def check_once(system: fs.FileSystem, files: list[SourceFile]) -> None:
+    """Refuses links to a file that is imported under another name, too."""
+    names: dict[str, str] = {}
+    for file in files if isinstance(system, fs.LocalFileSystem) else []:
+        other = names.setdefault(os.path.realpath(file.path), file.path)
+        if other != file.path:
+            raise ValueError(f"{file.path} and {other} are the same file")
 
 
 def source_of(details: Json) -> Source:

@@ -14,6 +14,8 @@ import pyarrow as pa
 from lance import write_dataset
 from lance.dataset import Index, IndexFile, LanceDataset
 
+from ray.exceptions import NodeDiedError, OutOfMemoryError, RayTaskError, WorkerCrashedError
+
 from lance_ray.field_path import resolve_arrow_field_path
 from lance_ray.index import _indices_builder_for_field_path
 
@@ -100,6 +102,17 @@ class DriverTest(unittest.TestCase):
         failure = {"message": "ValueError: no such column", "retryable": False}
         self.assertEqual((code, calls[-1][1]["failure"]), (1, failure))
         self.assertNotIn(calls[-1][2].removeprefix("Bearer "), shown)
+
+    def test_a_task_that_the_gateway_refuses_is_a_failure(self):
+        code, calls, _ = self.run_program((409, {"error": "got data"}), (200, {}), work=lambda *_: {})
+        failure = {"message": "RefusedError: the gateway refuses describe: got data", "retryable": False}
+        self.assertEqual((code, calls[-1][1]["failure"]), (1, failure))
+
+    def test_failures_of_the_cluster_pass_and_those_of_its_functions_do_not(self):
+        for error in (WorkerCrashedError(), OutOfMemoryError("killed"), NodeDiedError("gone"), OSError("AWS Error")):
+            self.assertTrue(program.is_passing(error), error)
+        for cause, passes in ((ValueError("no"), False), (OSError("AWS Error"), True)):
+            self.assertIs(program.is_passing(RayTaskError("f", "", cause)), passes)
 
     def test_an_unknown_kind_is_a_failure(self):
         task = {"kind": "later", "uri": "/t", "task": {}}

@@ -12,7 +12,7 @@ import pyarrow.ipc as ipc
 import pyarrow.parquet as parquet
 from lance.dataset import LanceDataset, LanceOperation, write_dataset
 
-from lance_gateway_ray import imports
+from lance_gateway_ray import files, imports
 from lance_gateway_ray.columns import check_fits, conform, unify
 from lance_gateway_ray.files import open_rows
 from lance_gateway_ray.gateway import Gateway, RefusedError, Task
@@ -58,6 +58,29 @@ class ImportTest(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "leads out of"):
             self.source().files()
 
+    def test_folders_that_say_more_than_their_files_are_refused(self):
+        self.put("day=1/a.parquet")
+        for pattern in ("in", "in/*/a.parquet", "in/day=1", "in/day=1/a.parquet"):
+            with self.assertRaisesRegex(ValueError, "the folder day=1 has a column"):
+                self.source(pattern).files()
+
+    def test_the_files_of_other_tables_are_refused(self):
+        for folder, mark in (("d", "_delta_log/0.json"), ("i", "metadata/v1.metadata.json"), ("h", ".hoodie/a")):
+            os.mkdir(f"{self.folder}/in/{folder}")
+            self.put(f"{folder}/data/a.parquet")
+            self.put(f"{folder}/{mark}")
+            for pattern in (f"in/{folder}", f"in/{folder}/data", f"in/{folder}/*/a.parquet", f"in/{folder}/data/a.parquet"):
+                with self.subTest(pattern), self.assertRaisesRegex(ValueError, "table of Delta, Iceberg or Hudi"):
+                    self.source(pattern).files()
+        self.put("other/a.parquet")
+        Path(f"{self.folder}/in/metadata").write_text("")
+        self.assertEqual(self.names(self.source("in/other")), ["other/a.parquet"])
+
+    def test_a_file_under_two_names_is_refused(self):
+        os.symlink(self.put("a.parquet"), f"{self.folder}/in/b.parquet")
+        with self.assertRaisesRegex(ValueError, "b.parquet and .*a.parquet are the same file"):
+            self.source().files()
+
     def test_options_of_a_bucket_are_those_of_pyarrow(self):
         options = {"AWS_ACCESS_KEY_ID": "k", "aws_secret_access_key": "s", "endpoint": "http://127.0.0.1:9"}
         self.assertEqual(
@@ -89,6 +112,7 @@ class ImportTest(unittest.TestCase):
             (pa.schema({"id": pa.int32(), "word": pa.string()}), "b: column 'id' is int32, and in a int64"),
             (pa.schema({"id": pa.int64(), "text": pa.string()}), "b: column 'text' is not in the table"),
             (pa.schema({"word": pa.string()}), "b: column 'id' is missing"),
+            (pa.schema({"id": pa.int64()}), "b: column 'word' is missing, and in a"),
         ):
             with self.assertRaisesRegex(ValueError, reason):
                 unify([("a", strict), ("b", other)])
@@ -149,7 +173,7 @@ class ImportTest(unittest.TestCase):
         self.put("a.parquet")
         self.put("b.parquet")
         uri = f"{self.folder}/t.lance"
-        fragments = write_files(self.source().files(), uri, {}, ROWS.schema, self.source(), True)
+        fragments = write_files(self.source().files(), uri, {}, ROWS.schema, self.source(), None)
         self.assertEqual([fragment.physical_rows for fragment in fragments], [6])
         self.assertFalse(os.path.exists(f"{uri}/_versions"))
         made = LanceDataset.commit(uri, LanceOperation.Overwrite(ROWS.schema, fragments))
@@ -162,7 +186,7 @@ class ImportTest(unittest.TestCase):
         write_dataset(pa.table({"id": pa.array([1], pa.int32())}), uri)
         schema = LanceDataset(uri).schema
         with self.assertRaisesRegex(ValueError, "^/.*/in/a.parquet: column 'id': Integer value"):
-            write_files(self.source().files(), uri, {}, schema, self.source(), False)
+            write_files(self.source().files(), uri, {}, schema, self.source(), 1)
         self.assertEqual(LanceDataset(uri).count_rows(), 1)
 
     def test_files_and_streams_of_arrow_are_read(self):
@@ -171,6 +195,80 @@ class ImportTest(unittest.TestCase):
                 writer.write_table(ROWS)
             with open_rows(self.source().open(), f"{self.folder}/in/{name}", name.split(".")[1]) as rows:
                 self.assertEqual(pa.Table.from_batches(rows.batches, rows.schema), ROWS)
+
+    def rows_of(self, path, format):
+        with open_rows(self.source().open(), path, format) as rows:
+            return pa.Table.from_batches(rows.batches, rows.schema)
+
+    def stream(self, name, *tables):
+        """Writes a stream of a batch for each table; returns its path and the positions after each batch."""
+        path, ends = f"{self.folder}/in/{name}", []
+        with pa.OSFile(path, "wb") as file, ipc.new_stream(file, ROWS.schema) as writer:
+            for table in tables:
+                writer.write_table(table)
+                ends.append(file.tell())
+        return path, ends
+
+    def test_a_stream_that_is_cut_or_goes_on_is_refused(self):
+        path, ends = self.stream("a.arrows", ROWS, ROWS)
+        whole = Path(path).read_bytes()
+        self.assertEqual(self.rows_of(path, "arrows").num_rows, 6)
+        for changed in (whole[: ends[0]], whole[: ends[1]], whole[: ends[0] - 8], whole + whole, whole + b"\0"):
+            Path(path).write_bytes(changed)
+            with self.subTest(len(changed)), self.assertRaisesRegex(ValueError, f"^{path} is "):
+                self.rows_of(path, "arrows")
+        empty, _ = self.stream("b.arrows")
+        self.assertEqual(self.rows_of(empty, "arrows").num_rows, 0)
+
+    def test_a_stream_with_values_like_its_end_mark_is_refused_without_it(self):
+        path = f"{self.folder}/in/a.arrows"
+        rows = pa.table({"id": pa.array([-1, 0] * 8, pa.int32())})
+        with pa.OSFile(path, "wb") as file, ipc.new_stream(file, rows.schema) as writer:
+            writer.write_table(rows)
+            end = file.tell()
+        cut = Path(path).read_bytes()[:end]
+        self.assertTrue(cut.endswith(b"\xff\xff\xff\xff\0\0\0\0"))
+        Path(path).write_bytes(cut)
+        with self.assertRaisesRegex(ValueError, "not one whole stream"):
+            self.rows_of(path, "arrows")
+
+    def test_values_that_are_not_sound_are_refused(self):
+        words = pa.Array.from_buffers(pa.string(), 1, [None, pa.py_buffer(b"\0\0\0\0\1\0\0\0"), pa.py_buffer(b"\xff")])
+        for name, opened in (("a.arrow", ipc.new_file), ("a.arrows", ipc.new_stream)):
+            path, batch = f"{self.folder}/in/{name}", pa.record_batch({"word": words})
+            with opened(path, batch.schema) as writer:
+                writer.write_batch(batch)
+            with self.assertRaisesRegex(ValueError, f"^{path} is corrupt: .*UTF8"):
+                self.rows_of(path, name.split(".")[1])
+
+    def test_a_corrupt_file_is_refused_by_its_path_and_a_failing_network_is_not(self):
+        path = self.put("a.parquet", pa.table({"id": list(range(10_000))}), compression="snappy")
+        sound = Path(path).read_bytes()
+        Path(path).write_bytes(sound[:40] + b"\xff" * 400 + sound[440:])
+        with self.assertRaisesRegex(ValueError, f"^{path} is corrupt"):
+            self.rows_of(path, "parquet")
+        failures = (OSError("AWS Error NETWORK_CONNECTION during GetObject"), OSError(5, "input"))
+        for failure in failures:
+            with mock.patch.dict(files.OPENERS, parquet=mock.Mock(side_effect=failure)):
+                with self.assertRaises(OSError):
+                    self.rows_of(path, "parquet")
+
+    def test_a_file_with_other_rows_than_it_says_is_refused(self):
+        found = files.RowFile(ROWS.schema, iter(ROWS.to_batches()), 4)
+        with mock.patch.dict(files.OPENERS, parquet=lambda *_: found):
+            with self.assertRaisesRegex(ValueError, "has 3 rows, and says 4"):
+                self.rows_of(self.put("a.parquet"), "parquet")
+
+    def test_rows_are_written_for_the_version_that_the_driver_has_read(self):
+        self.put("a.parquet")
+        uri = f"{self.folder}/t.lance"
+        write_dataset(ROWS, uri)
+        table = LanceDataset(uri)
+        fields = [file.fields for file in table.get_fragments()[0].metadata.files]
+        table.drop_columns(["word"])
+        table.add_columns({"word": "cast('x' as string)"})
+        [made] = write_files(self.source().files(), uri, {}, ROWS.schema, self.source(), 1)
+        self.assertEqual([file.fields for file in made.files], fields)
 
     def test_a_refused_commit_is_a_success_if_the_gateway_has_one_of_the_job(self):
         gateway = mock.create_autospec(Gateway, instance=True)

@@ -50,6 +50,8 @@ export interface Jobs {
   active(): Job[];
   /** Asks a job to stop; returns false if it has ended or does not exist. */
   cancel(id: string): Promise<boolean>;
+  /** Whether a job that has not ended was asked to stop, by any process. */
+  isCancelRequested(id: string): Promise<boolean>;
   /**
    * Asks the jobs to stop that work at a location, and waits for none of them.
    *
@@ -191,6 +193,7 @@ export function createJobs(options: JobsOptions): Jobs {
       await cancel(id);
       return true;
     },
+    isCancelRequested: store.isCancelRequested,
     async cancelAt(location, isMeant = () => true) {
       for (const { id, spec } of await listOpen())
         if (spec["location"] === location && isMeant(spec)) await cancel(id);

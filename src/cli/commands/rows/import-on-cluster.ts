@@ -1,10 +1,12 @@
 import { isAbsolute, resolve } from "node:path";
 import type { DirContext } from "../../../backends/dir/operations/context.ts";
-import type { ClusterImport, ImportSource } from "../../../backends/dir/operations/jobs/cluster-import.ts";
+import type { ImportSource } from "../../../backends/dir/operations/jobs/cluster-import.ts";
+import type { ClusterImport } from "../../../backends/dir/operations/jobs/imported-version.ts";
 import type { Namespace } from "../../../client/namespace.ts";
 import { pathText } from "../../../client/object-path.ts";
 import { UsageError } from "../../../config/option-spec.ts";
 import type { ServeOptions } from "../../../config/options/groups.ts";
+import { isLanceError } from "../../../namespace/errors.ts";
 import type { Identifier } from "../../../namespace/identifier.ts";
 import { whyNoSource } from "../../../namespace/import-source.ts";
 import { type FileFormat, formatOfName } from "../../files/formats.ts";
@@ -44,15 +46,18 @@ export async function importOnCluster(work: ImportWork, { source, id }: Target):
   const files = await filesOf(source, options);
   const root = requireDirectory(connection);
   const isNew = options.mode === "create";
-  if (isNew)
-    await namespace.declareTable({ id, properties: Object.fromEntries(options.properties) }, { signal });
-  let done: ClusterImport | undefined;
+  const properties = Object.fromEntries(options.properties);
+  const declared = isNew ? await namespace.declareTable({ id, properties }, { signal }) : undefined;
+  let done: ClusterImport;
   try {
     done = await withCatalog(root, true, ({ context }) =>
       follow(context, { id, files, waitMs: options.wait, signal }),
     );
-  } finally {
-    if (isNew && done === undefined) await dropUnwritten(namespace, id);
+  } catch (error) {
+    // A job that may go on still needs its table. Why the import has failed matters more than what is left of it.
+    if (declared !== undefined && !isLanceError(error, "OutcomeUnknown"))
+      await dropUnwritten(namespace, id, declared.location).catch(() => {});
+    throw error;
   }
   const { rows, version } = done;
   const target = pathText(id);
@@ -79,7 +84,7 @@ async function filesOf(source: string, options: ImportWork["options"]): Promise<
   const place = named.includes("://") || isAbsolute(named) ? named : resolve(named);
   const why = whyNoSource(place);
   if (why !== undefined) throw new UsageError(`${source} cannot be imported by --engine ray: ${why}`);
-  return { source: place, format };
+  return { source: place, format, mode };
 }
 
 interface Followed {
@@ -110,8 +115,14 @@ async function follow(context: DirContext, { id, files, waitMs, signal }: Follow
   }
 }
 
-/** Removes a table that has been declared for an import, unless it has rows by now. */
-async function dropUnwritten(namespace: Namespace, id: Identifier): Promise<void> {
+/** Removes the table that has been declared for an import, unless it has rows by now; not another one that has got its name. */
+async function dropUnwritten(
+  namespace: Namespace,
+  id: Identifier,
+  declaredAt: string | undefined,
+): Promise<void> {
+  const { location } = await namespace.describeTable({ id });
+  if (location !== declaredAt) return;
   for await (const _ of namespace.listTableVersions({ id })) return;
   await namespace.dropTable({ id });
 }

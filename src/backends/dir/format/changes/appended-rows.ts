@@ -29,13 +29,17 @@ export async function checkAppended(dataset: DatasetRef, version: bigint): Promi
   }, "ConcurrentModification");
 }
 
-/** Whether fragments have values of fields that are gone, and none of others. */
+/** Whether a fragment has values of fields that are gone, and none of others. */
 export function lacksValues({ fields }: Manifest, fragments: readonly DataFragment[]): boolean {
-  const written = new Set(fragments.flatMap(({ files }) => files.flatMap((each) => each.fields)));
   const known = new Set(fields.map(({ id }) => id));
   const parents = new Set(fields.map(({ parentId }) => parentId));
-  const isGone = [...written].some((id) => id >= 0 && !known.has(id));
-  return isGone && fields.some(({ id }) => !parents.has(id) && !written.has(id));
+  const leaves = fields.filter(({ id }) => !parents.has(id));
+  // Another fragment, of a writer that read a later version, may have what one lacks.
+  return fragments.some(({ files }) => {
+    const written = new Set(files.flatMap((each) => each.fields));
+    const isGone = [...written].some((id) => id >= 0 && !known.has(id));
+    return isGone && leaves.some(({ id }) => !written.has(id));
+  });
 }
 
 /** Removes appended fragments in a commit of its own. */

@@ -1,11 +1,11 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import type { Logger } from "pino";
-import type { Manifest } from "../../../../gen/lance/format/table_pb.ts";
 import type { Transaction } from "../../../../gen/lance/format/transaction_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { ClusterRuns } from "../../../../namespace/figures/cluster-runs.ts";
 import type { KeyedLocks } from "../../concurrency/keyed-locks.ts";
 import type { DatasetRef } from "../../format/dataset.ts";
+import type { ManifestFile } from "../../format/files/manifest-file.ts";
 import type { ObjectStore } from "../../format/storage.ts";
 import type { JobEngine } from "../engine/job-engine.ts";
 import type { Job } from "../job.ts";
@@ -57,8 +57,10 @@ export type DescribeTask = (job: Job, dataset: DatasetRef) => Promise<JsonObject
 export interface DriverCommit {
   readonly dataset: DatasetRef;
   /** The version before; undefined for a table without data. */
-  readonly before: Manifest | undefined;
-  readonly next: Manifest;
+  readonly before: ManifestFile | undefined;
+  readonly next: ManifestFile;
+  /** The number of the version that its driver read. */
+  readonly readVersion: bigint;
   readonly operation: Transaction["operation"];
   /** The commit message of its transaction. */
   readonly message: string | undefined;

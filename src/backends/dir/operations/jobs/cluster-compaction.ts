@@ -57,9 +57,9 @@ const OPERATIONS: ReadonlySet<string | undefined> = new Set(["reserveFragments",
 
 const whyNoCompaction: CheckCommit = ({ before, next, operation }) => {
   if (!OPERATIONS.has(operation.case)) return `a compaction makes no ${operation.case ?? "unknown change"}`;
-  const [old, own] = [before, next].map((manifest) => (manifest ? countRows(manifest).rows : 0n));
+  const [old, own] = [before, next].map((file) => (file ? countRows(file.manifest).rows : 0n));
   if (old !== own) return `a compaction keeps ${old} rows, and it has ${own}`;
-  const changed = before && changedPart(before, next);
+  const changed = before && changedPart(before.manifest, next.manifest);
   return changed && `a compaction keeps the ${changed} of the table`;
 };
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { cp } from "node:fs/promises";
-import { fromBinary, toBinary } from "@bufbuild/protobuf";
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { type TestContext, test } from "vitest";
 import {
   clientOf,
@@ -12,7 +12,7 @@ import { idsOf, rows } from "../../../../../test/fixtures/dir/rows.ts";
 import { startRayStandIn } from "../../../../../test/fixtures/ray/ray-stand-in.ts";
 import { type SimulatedDriver, simulateDriver } from "../../../../../test/fixtures/ray/simulated-driver.ts";
 import { until } from "../../../../../test/support/until.ts";
-import type { Manifest } from "../../../../gen/lance/format/table_pb.ts";
+import { BasePathSchema, type Manifest } from "../../../../gen/lance/format/table_pb.ts";
 import { TransactionSchema } from "../../../../gen/lance/format/transaction_pb.ts";
 import { manifestName } from "../../format/dataset.ts";
 import { copyMessage } from "../../format/files/copy-message.ts";
@@ -25,7 +25,7 @@ import { openDirectory } from "../../open-directory.ts";
 import { requireTable } from "../tables/find-table.ts";
 import { importElsewhere } from "./cluster-import.ts";
 
-const SOURCE = { source: "/data/raw/*.parquet", format: "parquet" } as const;
+const SOURCE = { source: "/data/raw/*.parquet", format: "parquet", mode: "append" } as const;
 
 /** Opens a directory with a table `t` of one row, one `new` without data, and a cluster whose drivers do what `drive` says. */
 async function openOnCluster(
@@ -46,9 +46,10 @@ async function openOnCluster(
   await client.call("declareTable", "new");
   const command = await openDirectory({ root, log: silent });
   t.onTestFinished(command.close);
-  const importInto = async (id: string, signal?: AbortSignal) => {
+  const importInto = async (id: string, signal?: AbortSignal, mode: "append" | "create" = "append") => {
     const table = await requireTable(command.context, { id: [id] });
-    const importing = importElsewhere(command.context, table, SOURCE, { waitMs: 60_000, signal });
+    const source = { ...SOURCE, mode };
+    const importing = importElsewhere(command.context, table, source, { waitMs: 60_000, signal });
     importing.catch(() => {});
     // A gateway looks for such jobs when it starts, and then every 15 seconds.
     await until(async () => (await command.context.jobs.open()).length > 0);
@@ -62,6 +63,8 @@ async function openOnCluster(
 
 interface Forgery {
   readonly message?: string;
+  /** Default: that of the insertion. */
+  readonly readFrom?: bigint;
   readonly change?: (manifest: Manifest) => void;
 }
 
@@ -71,7 +74,7 @@ async function commitRows(
   driver: SimulatedDriver,
   root: string,
   table: string,
-  { message, change = () => {} }: Forgery = {},
+  { message, readFrom, change = () => {} }: Forgery = {},
 ): Promise<void> {
   const { task } = await driver.task();
   const copy = await temporaryDirectory(t);
@@ -89,6 +92,7 @@ async function commitRows(
     await readSection(file, file.manifest.transactionSection ?? 0n),
   );
   transaction.transactionProperties[COMMIT_MESSAGE] = message ?? String(task?.["mark"]);
+  if (readFrom !== undefined) transaction.readVersion = readFrom;
   const manifest = Object.assign(copyMessage(file.manifest), {
     ...{ indexSection: undefined, transactionSection: 0n },
   });
@@ -130,6 +134,13 @@ test("a driver commits nothing but the rows of its import", async (t) => {
     { change: ({ config }) => void Object.assign(config, { "lance.auto_cleanup.interval": "1" }) },
     { change: (manifest) => void manifest.fragments.shift() },
     { change: ({ fragments }) => void Object.assign(fragments[0] ?? {}, { physicalRows: 2n }) },
+    { change: ({ fragments }) => void Object.assign(fragments[1]?.files[0] ?? {}, { baseId: 1 }) },
+    { change: ({ fragments }) => void Object.assign(fragments[1] ?? {}, { files: fragments[0]?.files }) },
+    { change: ({ fragments }) => void Object.assign(fragments[1] ?? {}, { id: 0n }) },
+    { change: (manifest) => void Object.assign(manifest, { writerFeatureFlags: 1n << 1n }) },
+    { change: (manifest) => void manifest.basePaths.push(create(BasePathSchema, { id: 1, path: "/other" })) },
+    { change: ({ tableMetadata }) => void Object.assign(tableMetadata, { owner: "other" }) },
+    { readFrom: 99n },
   ];
   const { importInto, ids } = await openOnCluster(t, async (driver, root) => {
     for (const forgery of forgeries)
@@ -158,5 +169,64 @@ test("an import that is cancelled adds nothing", async (t) => {
     cancelling.abort();
   });
   await assert.rejects(importInto("t", cancelling.signal), failsWith("Cancelled"));
+  assert.deepEqual(await ids("t"), [0]);
+}, 60_000);
+
+test("an import into a new table is refused after another one has filled it", async (t) => {
+  const refusals: unknown[] = [];
+  const { root, importInto, ids } = await openOnCluster(t, async (driver) => {
+    await driver.task();
+    const other = clientOf(await createDirectoryBackend({ root, log: silent }));
+    await other.upload("insertIntoTable", "new", {}, rows([5]));
+    await other.close();
+    await driver.task().catch((error: unknown) => refusals.push(error));
+    await commitRows(t, driver, root, "new").catch((error: unknown) => refusals.push(error));
+    await driver.finish({ failure: { message: "refused", retryable: false } });
+  });
+  await assert.rejects(importInto("new", undefined, "create"), /refused/);
+  assert.deepEqual(
+    refusals.map(failsWith("ConcurrentModification")),
+    refusals.map(() => true),
+  );
+  assert.equal(refusals.length, 2);
+  assert.deepEqual(await ids("new"), [5]);
+}, 60_000);
+
+test("an import of which a column was added since its driver read the table is refused", async (t) => {
+  const refusals: unknown[] = [];
+  const { root, importInto, ids } = await openOnCluster(t, async (driver) => {
+    const other = clientOf(await createDirectoryBackend({ root, log: silent }));
+    await other.call("alterTableAddColumns", "t", { newColumns: [{ name: "more", expression: "1" }] });
+    await other.close();
+    await commitRows(t, driver, root, "t", { readFrom: 1n }).catch((error: unknown) => refusals.push(error));
+    await driver.finish({ failure: { message: "refused", retryable: false } });
+  });
+  await assert.rejects(importInto("t"), /refused/);
+  assert.match(String(refusals[0]), /the columns of the table have changed meanwhile/);
+  assert.deepEqual(await ids("t"), [0]);
+}, 60_000);
+
+test("an import whose driver fails after its commit has succeeded", async (t) => {
+  const { root, importInto, ids } = await openOnCluster(t, async (driver) => {
+    await commitRows(t, driver, root, "t");
+    await driver.finish({ failure: { message: "the answer was lost", retryable: true } });
+  });
+  assert.deepEqual(await importInto("t"), { rows: 2, version: 2 });
+  assert.deepEqual(await ids("t"), [0, 7, 8]);
+}, 60_000);
+
+test("a driver commits nothing after the cancellation of its job", async (t) => {
+  const cancelling = new AbortController();
+  let refused: unknown;
+  const { root, importInto, ids } = await openOnCluster(t, async (driver) => {
+    await driver.task();
+    cancelling.abort();
+    const { jobs } = (await openDirectory({ root, log: silent })).context;
+    await until(() => jobs.isCancelRequested(driver.jobId));
+    refused = await commitRows(t, driver, root, "t").catch((error: unknown) => error);
+  });
+  await assert.rejects(importInto("t", cancelling.signal), failsWith("Cancelled"));
+  await until(async () => refused !== undefined);
+  assert.ok(failsWith("Cancelled")(refused) || failsWith("Unauthenticated")(refused));
   assert.deepEqual(await ids("t"), [0]);
 }, 60_000);

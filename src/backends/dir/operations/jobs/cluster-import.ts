@@ -1,20 +1,15 @@
-import { isDeepStrictEqual } from "node:util";
 import type { JsonObject } from "@bufbuild/protobuf";
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { FoundTable } from "../../data/table-source.ts";
-import { lacksValues } from "../../format/changes/appended-rows.ts";
 import type { DatasetRef } from "../../format/dataset.ts";
-import { countRows } from "../../format/files/manifest.ts";
-import { COMMIT_MESSAGE, readTransactionMessage } from "../../format/versions/transaction-records.ts";
-import { findVersions, latestVersion, readVersionIfThere } from "../../format/versions/version-files.ts";
-import type { Job } from "../../jobs/job.ts";
+import { latestVersion } from "../../format/versions/version-files.ts";
+import type { Job, JobFacts } from "../../jobs/job.ts";
 import type { CheckCommit } from "../../jobs/ray/cluster.ts";
-import { checkName } from "../columns/column-name.ts";
 import type { CatalogDataContext, DirectAccessContext, EngineContext, JobContext } from "../context.ts";
 import { datasetOf } from "../tables/open-data.ts";
 import { doElsewhere, type ElsewhereOptions } from "./elsewhere.ts";
 import { allowedLocation } from "./import-source.ts";
-import { changedPart } from "./kept-parts.ts";
+import { type ClusterImport, committedBy, markOf, whyNoAddition } from "./imported-version.ts";
 import { workOnCluster } from "./work-on-cluster.ts";
 
 /** The kind of the jobs that import files on a cluster. */
@@ -33,12 +28,8 @@ export interface ImportSource {
   /** An absolute path or the URI of a place in a bucket: a file, a folder, or a pattern with `*`. */
   readonly source: string;
   readonly format: (typeof CLUSTER_FORMATS)[number];
-}
-
-/** Result of an import on a cluster. */
-export interface ClusterImport {
-  readonly rows: number;
-  readonly version: number;
+  /** Whether the table has to be without data before. */
+  readonly mode: "create" | "append";
 }
 
 /**
@@ -52,11 +43,13 @@ export function defineClusterImport(context: Context): void {
   if (importLocations.length === 0) return;
   cluster.describe(IMPORT_FILES, async (job, dataset) => {
     const committed = await committedBy(job, dataset);
+    const hasVersion = (await latestVersion(dataset)) !== undefined;
+    if (committed === undefined) checkTaken(job, hasVersion);
     const { source, format } = job.spec;
     const within = allowedLocation(importLocations, String(source));
     return {
       ...{ source: String(source), format: String(format), within, mark: markOf(job) },
-      is_new: (await latestVersion(dataset)) === undefined,
+      is_new: !hasVersion,
       source_options: await optionsFor(context, within),
       ...(committed !== undefined && { committed: { ...committed } }),
     };
@@ -67,14 +60,11 @@ export function defineClusterImport(context: Context): void {
       async prepare() {
         allowedLocation(importLocations, String(job.spec["source"]));
       },
+      recover: (dataset) => factsBy(job, dataset),
       async finish(_, { dataset }) {
-        const committed = await committedBy(job, dataset);
-        if (committed === undefined)
-          throw new LanceError(
-            "Internal",
-            "the driver on Ray has reported an import that is not in the table",
-          );
-        return { ...committed };
+        const committed = await factsBy(job, dataset);
+        if (committed !== undefined) return committed;
+        throw new LanceError("Internal", "the driver on Ray has reported an import that is not in the table");
       },
     }),
   );
@@ -88,71 +78,57 @@ export function defineClusterImport(context: Context): void {
 export async function importElsewhere(
   context: Context,
   table: FoundTable,
-  { source, format }: ImportSource,
-  wait: Omit<ElsewhereOptions, "work" | "needs">,
+  { source, format, mode }: ImportSource,
+  wait: Omit<ElsewhereOptions, "work" | "needs" | "findResult">,
 ): Promise<ClusterImport> {
   const { id, location } = table;
-  const since = (await latestVersion(datasetOf(context, table)))?.version ?? 0n;
-  const spec = { location, engine: "ray", source, format, since: Number(since) };
-  const needs = "--job-engine ray and --import-location";
-  const request = { kind: IMPORT_FILES, table: id, spec };
-  const { rows, version } = await doElsewhere(context, request, { ...wait, work: "the import", needs });
+  const dataset = datasetOf(context, table);
+  const request = { kind: IMPORT_FILES, table: id, spec: { location, engine: "ray", source, format, mode } };
+  const { rows, version } = await doElsewhere(context, request, {
+    ...{ ...wait, work: "the import", needs: "--job-engine ray and --import-location" },
+    async findResult(jobId) {
+      const job = await context.jobs.get(jobId);
+      return job && factsBy(job, dataset);
+    },
+  });
   return { rows: Number(rows), version: Number(version) };
 }
 
-/** Returns the message of the commit of a job, by which its rows are found again. */
-function markOf({ id }: Job): string {
-  return `lance-gateway import ${id}`;
+/** Returns the version that a job has made as the result of the job. */
+async function factsBy(job: Job, dataset: DatasetRef): Promise<JobFacts | undefined> {
+  const committed = await committedBy(job, dataset);
+  return committed && { ...committed };
 }
 
-/** Returns the version that a job has made; undefined if it has made none. */
-async function committedBy(job: Job, dataset: DatasetRef): Promise<ClusterImport | undefined> {
-  const since = BigInt(Number(job.spec["since"] ?? 0));
-  for (const { version } of await findVersions(dataset)) {
-    if (version <= since) continue;
-    const file = await readVersionIfThere(dataset, version);
-    const transaction = file && (await readTransactionMessage(dataset, file));
-    if (transaction?.transactionProperties[COMMIT_MESSAGE] !== markOf(job)) continue;
-    const { operation } = transaction;
-    const fragments =
-      operation.case === "append" || operation.case === "overwrite" ? operation.value.fragments : [];
-    return { rows: Number(countRows({ fragments }).rows), version: Number(version) };
-  }
-  return undefined;
+/** @throws LanceError ConcurrentModification for a job whose new table has got data */
+function checkTaken(job: Job, hasVersion: boolean): void {
+  const taken = whyTaken(job, hasVersion);
+  if (taken !== undefined) throw new LanceError("ConcurrentModification", `nothing is imported: ${taken}`);
+}
+
+/** Returns why a job that fills a new table may not fill this one; undefined if it may. */
+function whyTaken({ spec }: Job, hasVersion: boolean): string | undefined {
+  return spec["mode"] === "create" && hasVersion
+    ? "the table has got data from elsewhere meanwhile"
+    : undefined;
 }
 
 /** A version must keep the earlier rows, add those of its transaction, and change nothing else; a job makes a single one. */
-const whyNoImport: CheckCommit = async ({ dataset, before, next, operation, message }, job) => {
+const whyNoImport: CheckCommit = async (commit, job) => {
+  const { dataset, before, message } = commit;
   if (message !== markOf(job)) return "its transaction does not name the job";
-  const expected = before === undefined ? "overwrite" : "append";
-  if (operation.case !== expected) return `an import makes no ${operation.case ?? "unknown change"} here`;
-  const { fragments } = operation.value as { fragments: (typeof next)["fragments"] };
-  const kept = before?.fragments ?? [];
-  if (next.fragments.length !== kept.length + fragments.length) return "it has other fragments";
-  if (!isDeepStrictEqual(next.fragments.slice(0, kept.length), kept)) return "it has changed rows";
-  if (countRows({ fragments }).rows !== countRows(next).rows - countRows({ fragments: kept }).rows)
-    return "it has other rows than its transaction";
-  if (lacksValues(next, fragments)) return "a column of the table has got another type meanwhile";
-  const changed = before && changedPart(before, next);
-  if (changed !== undefined) return `an import keeps the ${changed} of the table`;
-  if (before === undefined) checkNew(next);
   const committed = await committedBy(job, dataset);
-  return committed && `the rows are in version ${committed.version} already`;
+  if (committed !== undefined) return `the rows are in version ${committed.version} already`;
+  const taken = whyTaken(job, before !== undefined);
+  return taken ?? whyNoAddition(commit);
 };
 
-/** @throws LanceError InvalidInput for a first version with more than columns and rows, or names that no column may have */
-function checkNew({ fields, config, branch }: Parameters<CheckCommit>[0]["next"]): void {
-  for (const { parentId, name } of fields) if (parentId < 0) checkName(name);
-  if (Object.keys(config).length > 0 || branch !== undefined)
-    throw new LanceError("InvalidInput", "an import makes no configuration and no branch");
-}
-
-/** Returns the storage options with which the workers read files; credentials only of the bucket of the catalog. */
+/** Returns the storage options with which the workers read files; none outside of the bucket of the catalog. */
 async function optionsFor(context: Context, within: string): Promise<JsonObject> {
   const { store, vendor, clientStorageOptions } = context;
   if (!within.startsWith("s3://")) return {};
   const bucket = store.uriOf("");
   const isOwn = store.files === undefined && `${within}/`.startsWith(bucket);
   const credentials = isOwn ? await vendor?.vendForWork(within.slice(bucket.length), "read") : undefined;
-  return { ...(store.files === undefined && clientStorageOptions), ...credentials };
+  return isOwn ? { ...clientStorageOptions, ...credentials } : {};
 }

@@ -77,8 +77,9 @@ export function createDriverOperations(
     const transaction = await readTransactionMessage(dataset, file);
     await cluster.checkCommit(job, {
       dataset,
-      before: latest && (await readVersion(dataset, latest.version)).manifest,
-      next: file.manifest,
+      before: latest && (await readVersion(dataset, latest.version)),
+      next: file,
+      readVersion: transaction?.readVersion ?? 0n,
       operation: transaction?.operation ?? { case: undefined },
       message: transaction?.transactionProperties[COMMIT_MESSAGE],
     });
@@ -97,6 +98,12 @@ export function createDriverOperations(
       const { id, dataset } = await tableOfJob(job);
       const size = manifestSize === undefined ? undefined : Number(manifestSize);
       await checkCommit(job, dataset, { version, stagedKey: manifestPath, manifestSize: size });
+      // The gateway that runs the job learns of a cancellation later.
+      if (await jobs.isCancelRequested(job.id))
+        throw new LanceError(
+          "Cancelled",
+          `the job ${job.id} was cancelled, and its version is not published`,
+        );
       const request = create(CreateTableVersionRequestSchema, {
         ...{ id: [...id], version, manifestPath },
         ...(manifestSize !== undefined && { manifestSize }),

@@ -1,10 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { LanceError } from "../../../../namespace/errors.ts";
+import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
+import { startStopwatch } from "../../../../runtime/time/stopwatch.ts";
 import { type Job, type JobFacts, type JobRequest, requireSuccess } from "../../jobs/job.ts";
 import type { JobContext } from "../context.ts";
-
-/** Interval between looks at the job of another process, in milliseconds. */
-const LOOK_MS = 500;
 
 /** How a process waits for a job that it leaves to another one. */
 export interface ElsewhereOptions {
@@ -16,38 +14,78 @@ export interface ElsewhereOptions {
   readonly waitMs: number;
   /** Cancels the job. Default: nothing does. */
   readonly signal?: AbortSignal | undefined;
-  /** Called at each look. Default: nothing is. */
+  /** Called at each look; its errors count for nothing. Default: nothing is. */
   readonly onLook?: ((job: Job) => Promise<void>) | undefined;
+  /** Returns the result of a job that has not succeeded and has done its work nevertheless. Default: there is none. */
+  readonly findResult?: ((id: string) => Promise<JobFacts | undefined>) | undefined;
+  /** Interval between looks at the job, in milliseconds. Default: 500. */
+  readonly lookMs?: number | undefined;
+  /** How long the storage may fail before the job is given up, in milliseconds. Default: 300,000. */
+  readonly patienceMs?: number | undefined;
 }
 
 /**
  * Has a gateway of the catalog with a cluster do a job.
  *
- * @throws LanceError ServiceUnavailable if none begins; the error of the job; Cancelled
+ * @throws LanceError ServiceUnavailable if none begins; the error of the job; Cancelled; OutcomeUnknown if the job can be followed no
+ *   longer and may go on
  */
 export async function doElsewhere(
   { jobs }: Pick<JobContext, "jobs">,
   request: JobRequest,
-  { work, needs, waitMs, signal, onLook }: ElsewhereOptions,
+  options: ElsewhereOptions,
 ): Promise<JobFacts> {
+  const { work, needs, waitMs, signal, onLook, findResult, lookMs = 500, patienceMs = 300_000 } = options;
   const { id } = await jobs.leave(request);
-  const until = performance.now() + waitMs;
-  for (let isCancelled = false; ; ) {
-    const job = await jobs.get(id);
-    if (job === undefined) throw new LanceError("ServiceUnavailable", `the record of ${work} is gone`);
-    if (job.finishedAt !== undefined) return requireSuccess(job);
-    if (job.state === "queued" && performance.now() >= until) {
-      await jobs.cancel(id);
+  const waited = startStopwatch();
+  const follow = async <T>(call: () => Promise<T>): Promise<T> => {
+    for (const failing = startStopwatch(); ; await sleep(lookMs)) {
+      try {
+        return await call();
+      } catch (error) {
+        if (isPassing(error) && failing() < patienceMs) continue;
+        await jobs.cancel(id).catch(() => {});
+        throw lost(`the job ${id} cannot be followed: ${error instanceof Error ? error.message : error}`);
+      }
+    }
+  };
+  /** Why the job was cancelled. */
+  let reason: LanceError | undefined;
+  for (; ; await sleep(lookMs)) {
+    const job = await follow(() => jobs.get(id));
+    if (job === undefined) throw lost(`the record of ${work} is gone`);
+    if (job.finishedAt !== undefined) return await resultOf(job);
+    // A gateway that takes the job from here on sees first that it is cancelled.
+    if (reason !== undefined && !hasBegun(job)) throw reason;
+    if (reason === undefined && signal?.aborted)
+      reason = new LanceError("Cancelled", "the job was cancelled");
+    else if (reason === undefined && !hasBegun(job) && waited() >= waitMs) {
       const text = `no gateway of the catalog has begun ${work}; one with ${needs} has to run`;
-      throw new LanceError("ServiceUnavailable", text);
+      reason = new LanceError("ServiceUnavailable", text);
+    } else {
+      await onLook?.(job).catch(() => {});
+      continue;
     }
-    if (signal?.aborted && !isCancelled) {
-      isCancelled = true;
-      await jobs.cancel(id);
-      // No gateway has it, and none may come.
-      if (job.state === "queued") throw new LanceError("Cancelled", "the job was cancelled");
-    }
-    await onLook?.(job);
-    await sleep(LOOK_MS);
+    await follow(() => jobs.cancel(id));
   }
+
+  async function resultOf(job: Job): Promise<JobFacts> {
+    const found = job.state === "succeeded" ? undefined : await follow(async () => findResult?.(id));
+    if (found !== undefined) return found;
+    if (job.state === "cancelled" && reason !== undefined) throw reason;
+    return requireSuccess(job);
+  }
+}
+
+/** Whether a gateway has a job, or had it. */
+function hasBegun({ state, lease }: Job): boolean {
+  return state !== "queued" || lease !== undefined;
+}
+
+function isPassing(error: unknown): boolean {
+  return isLanceError(error, "ServiceUnavailable") || isLanceError(error, "Throttling");
+}
+
+function lost(text: string): LanceError {
+  return new LanceError("OutcomeUnknown", `${text}; \`lance-gateway jobs\` shows whether it goes on`);
 }

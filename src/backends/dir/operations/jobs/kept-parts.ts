@@ -11,7 +11,8 @@ const KEPT: Readonly<Record<string, (manifest: Manifest) => unknown>> = {
   fields: ({ fields }) => columnFacts(fields),
   metadata: ({ schemaMetadata, tableMetadata }) => [textsOf(schemaMetadata), tableMetadata],
   configuration: ({ config }) => config,
-  "directories outside": ({ basePaths }) => basePaths.map(({ id, path }) => [id, path]).sort(),
+  "directories outside": ({ basePaths }) =>
+    basePaths.map(({ id, name, isDatasetRoot, path }) => [id, name, isDatasetRoot, path]).sort(),
   branch: ({ branch }) => branch,
 };
 

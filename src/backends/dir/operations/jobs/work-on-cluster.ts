@@ -16,6 +16,8 @@ export interface ClusterWork<T> {
   prepare(dataset: DatasetRef): Promise<void>;
   /** Returns the result of the job, from what the driver has reported. */
   finish(report: JsonObject, place: { readonly table: FoundTable; readonly dataset: DatasetRef }): Promise<T>;
+  /** Returns the result of work that the table has although the cluster has failed. Default: there is none. */
+  recover?(dataset: DatasetRef): Promise<T | undefined>;
 }
 
 /**
@@ -27,7 +29,7 @@ export function workOnCluster<T>(
   context: DataContext & Pick<EngineContext, "cluster">,
   job: Job,
   signal: AbortSignal,
-  { prepare, finish }: ClusterWork<T>,
+  { prepare, finish, recover }: ClusterWork<T>,
 ): Promise<T> {
   const { engine, alone } = requireCluster(context.cluster);
   const place: WorkPlace = { id: job.table, location: String(job.spec["location"]) };
@@ -36,8 +38,17 @@ export function workOnCluster<T>(
     context.gate.passSlowly(table.path, async () => {
       const dataset = datasetOf(context, table);
       await prepare(dataset);
-      const report = await runOn(engine, { jobId: job.id, inProcess }, signal);
-      const result = await finish(report, { table, dataset });
+      const result = await runOn(engine, { jobId: job.id, inProcess }, signal).then(
+        (report) => finish(report, { table, dataset }),
+        async (error: unknown) => {
+          // The end of the job, or its next process, counts.
+          if (signal.aborted) throw error;
+          // A driver may die, or be given up, between its commit and its report.
+          const done = await recover?.(dataset).catch(() => undefined);
+          if (done === undefined) throw error;
+          return done;
+        },
+      );
       await syncVersion(dataset);
       return result;
     });
