@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "vitest";
 import { clientOf, silent, temporaryDirectory } from "../../../../test/fixtures/dir/directory-backend.ts";
 import { rows } from "../../../../test/fixtures/dir/rows.ts";
+import { until } from "../../../../test/support/until.ts";
 import { createDirectoryBackend } from "../../../backends/dir/index.ts";
 import { runProgram } from "../../program.ts";
 
@@ -33,4 +34,17 @@ test("removes a table that it has declared if no gateway begins, and keeps one t
   await assert.rejects(importOnRay("/data/*.parquet", "t", "--mode", "append", ...own), noGateway);
   await assert.rejects(importOnRay("/data/*.parquet", "t", ...own), /already exists/);
   assert.deepEqual((await client.call("listTables", "")).tables, ["t"]);
+}, 60_000);
+
+test("keeps a table that another program has declared under the name of its own", async (t) => {
+  const root = await temporaryDirectory(t);
+  const client = clientOf(await createDirectoryBackend({ root, log: silent }));
+  t.onTestFinished(client.close);
+  const importing = importOnRay("/data/*.parquet", "new", "--root", root, "--wait", "2s");
+  importing.catch(() => {});
+  await until(async () => (await client.call("listTables", "", { includeDeclared: true })).tables.length > 0);
+  await client.call("dropTable", "new");
+  await client.call("declareTable", "new");
+  await assert.rejects(importing, /no gateway of the catalog has begun the import/);
+  assert.deepEqual((await client.call("listTables", "", { includeDeclared: true })).tables, ["new"]);
 }, 60_000);
