@@ -44,7 +44,7 @@ test("keeps a table that another program has declared under the name of its own"
   importing.catch(() => {});
   await until(async () => (await client.call("listTables", "", { includeDeclared: true })).tables.length > 0);
   await client.call("dropTable", "new");
-  await client.call("declareTable", "new");
+  await client.call("declareTable", "new", { location: "other" });
   await assert.rejects(importing, /no gateway of the catalog has begun the import/);
   assert.deepEqual((await client.call("listTables", "", { includeDeclared: true })).tables, ["new"]);
 }, 60_000);

@@ -58,7 +58,8 @@ async function openOnCluster(
     return importing;
   };
   const ids = async (id: string) => idsOf(await client.query(id, { k: 100n })).sort();
-  return { root, client, importInto, ids };
+  const isCancelled = (id: string) => command.context.jobs.isCancelRequested(id);
+  return { client, importInto, isCancelled, ids };
 }
 
 interface Forgery {
@@ -174,7 +175,7 @@ test("an import that is cancelled adds nothing", async (t) => {
 
 test("an import into a new table is refused after another one has filled it", async (t) => {
   const refusals: unknown[] = [];
-  const { root, importInto, ids } = await openOnCluster(t, async (driver) => {
+  const { importInto, ids } = await openOnCluster(t, async (driver, root) => {
     await driver.task();
     const other = clientOf(await createDirectoryBackend({ root, log: silent }));
     await other.upload("insertIntoTable", "new", {}, rows([5]));
@@ -194,9 +195,11 @@ test("an import into a new table is refused after another one has filled it", as
 
 test("an import of which a column was added since its driver read the table is refused", async (t) => {
   const refusals: unknown[] = [];
-  const { root, importInto, ids } = await openOnCluster(t, async (driver) => {
+  const { importInto, ids } = await openOnCluster(t, async (driver, root) => {
     const other = clientOf(await createDirectoryBackend({ root, log: silent }));
-    await other.call("alterTableAddColumns", "t", { newColumns: [{ name: "more", expression: "nullif(id, id)" }] });
+    await other.call("alterTableAddColumns", "t", {
+      newColumns: [{ name: "more", expression: "nullif(id, id)" }],
+    });
     await other.close();
     await commitRows(t, driver, root, "t", { readFrom: 1n }).catch((error: unknown) => refusals.push(error));
     await driver.finish({ failure: { message: "refused", retryable: false } });
@@ -207,7 +210,7 @@ test("an import of which a column was added since its driver read the table is r
 }, 60_000);
 
 test("an import whose driver fails after its commit has succeeded", async (t) => {
-  const { root, importInto, ids } = await openOnCluster(t, async (driver) => {
+  const { importInto, ids } = await openOnCluster(t, async (driver, root) => {
     await commitRows(t, driver, root, "t");
     await driver.finish({ failure: { message: "the answer was lost", retryable: true } });
   });
@@ -218,11 +221,10 @@ test("an import whose driver fails after its commit has succeeded", async (t) =>
 test("a driver commits nothing after the cancellation of its job", async (t) => {
   const cancelling = new AbortController();
   let refused: unknown;
-  const { root, importInto, ids } = await openOnCluster(t, async (driver) => {
+  const { importInto, isCancelled, ids } = await openOnCluster(t, async (driver, root) => {
     await driver.task();
     cancelling.abort();
-    const { jobs } = (await openDirectory({ root, log: silent })).context;
-    await until(() => jobs.isCancelRequested(driver.jobId));
+    await until(() => isCancelled(driver.jobId));
     refused = await commitRows(t, driver, root, "t").catch((error: unknown) => error);
   });
   await assert.rejects(importInto("t", cancelling.signal), failsWith("Cancelled"));

@@ -8,6 +8,9 @@ import {
   columnFacts,
   countRows,
   FLAG_DELETION_FILES,
+  FLAG_NO_TRANSACTION_FILES,
+  FLAG_TABLE_CONFIG,
+  FLAG_V2_FORMAT,
   largestFragmentId,
 } from "../../format/files/manifest.ts";
 import type { ManifestFile } from "../../format/files/manifest-file.ts";
@@ -137,9 +140,12 @@ async function whyNoNext(
   return isDeepStrictEqual(flagsOf(before), flagsOf(next)) ? undefined : "it has flags of other features";
 }
 
-/** Returns the flags of a version except that of deletions, which writers drop with the last deletion. */
+/** Flags that a writer sets by the rest of a version, or by its own options, and not by what the one before has. */
+const FREE_FLAGS = FLAG_DELETION_FILES | FLAG_V2_FORMAT | FLAG_TABLE_CONFIG | FLAG_NO_TRANSACTION_FILES;
+
+/** Returns the flags that a version keeps. */
 function flagsOf({ manifest: { readerFeatureFlags, writerFeatureFlags } }: ManifestFile): bigint[] {
-  return [readerFeatureFlags, writerFeatureFlags].map((flags) => flags & ~FLAG_DELETION_FILES);
+  return [readerFeatureFlags, writerFeatureFlags].map((flags) => flags & ~FREE_FLAGS);
 }
 
 /** Returns what identifies the segments of indices; writers add to the rest what older ones have left out. */
