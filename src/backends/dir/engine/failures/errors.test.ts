@@ -31,6 +31,11 @@ const SAID: readonly (readonly [text: string, name: ErrorName, message?: string]
     "the SQL text is refused: it goes on with b where its expression, or a part in brackets, is complete; an operator such as AND may be missing",
   ],
   [
+    "Invalid user input: Error parsing statement: SELECT 1 FROM t WHERE (\u2003a >\u2003) (sql parser error: Expected: an expression, found: )), /cargo/planner.rs:1:2",
+    "InvalidInput",
+    "Error parsing statement: SELECT 1 FROM t WHERE a > (sql parser error: Expected: an expression, found: EOF)",
+  ],
+  [
     'Failed to execute query stream: GenericFailure, lance error: LanceError(Arrow): Not yet implemented: Row format support not yet implemented for: [SortField { data_type: Map(Field { name: "entries" }, false) }], /cargo/exec.rs:711:18',
     "InvalidInput",
     "the engine cannot order by a column of this type",

@@ -1,4 +1,5 @@
 import { LanceError } from "../../../../namespace/errors.ts";
+import { withoutBracketsAround } from "../sql/print.ts";
 import { withoutSeparators } from "../workarounds/joined-lists/in-lists.ts";
 import { DAMAGE, DAMAGE_BELOW_LANCE } from "./damage.ts";
 import { FIRST_MEANINGS, MEANINGS, type Meaning, UNKNOWN } from "./meanings.ts";
@@ -75,7 +76,7 @@ const SOURCE_OR_CAUSE = /[,;]? (?:at |\(|location: ){0,2}[\w./\\:@-]+\.rs:\d|Cau
 /** Returns the first sentence of a text, without internal columns and conditions. */
 function summary(bare: string): string {
   const [first = ""] = bare.split(SOURCE_OR_CAUSE);
-  return withoutSeparators(first)
+  return withoutBracketsAround(withoutSeparators(first))
     .trimEnd()
     .replace(/, (?:(?:source|target)\.)?(?:_rowid|_rowaddr|_rowoffset|_row_\w+|__merge_\w+)/g, "")
     .slice(0, 500);

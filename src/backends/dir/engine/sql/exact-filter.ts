@@ -6,7 +6,7 @@ import { apartSteps } from "../workarounds/joined-lists/in-lists.ts";
 import { matchListSteps } from "../workarounds/match-lists/match-lists.ts";
 import { soundWithIndices } from "../workarounds/negated-indices/sound-with-indices.ts";
 import { exactSum } from "../workarounds/wrapped-sums/exact-sums.ts";
-import { printSql, type SqlEdit } from "./print.ts";
+import { printSql, readToEnd, type SqlEdit } from "./print.ts";
 import { expressionCheck } from "./sql.ts";
 import type { SqlTree } from "./tree.ts";
 import { treeSteps } from "./trees.ts";
@@ -103,15 +103,6 @@ function* printSteps(
   const printed = printSql(text, [...separators, ...edits]);
   if (separators.length > 0) yield* expressionCheck(printed);
   return hasGaps ? readToEnd(printed) : printed;
-}
-
-/**
- * Returns an expression that the engine reads to its end or refuses: it would read `a > 1 b = 2` as `a > 1`.
- *
- * @param expression a checked one, whose brackets are closed
- */
-function readToEnd(expression: string): string {
-  return `(${expression})`;
 }
 
 /** Whether a value is the name of a column, as which the engine takes the whole text first: `my col`, or `a-1`. */

@@ -34,3 +34,22 @@ export function printSql(text: string, edits: readonly SqlEdit[]): string {
 }
 
 const IN_WORD = /\w/;
+
+/** A space of the engine's, by which texts of its errors tell the brackets of {@link readToEnd} from a caller's. */
+const MARK = "\u2003";
+const BRACKETS = new RegExp(`\\(${MARK}|${MARK}\\)`, "g");
+
+/**
+ * Returns an expression that the engine reads to its end or refuses: it would read `a > 1 b = 2` as `a > 1`.
+ *
+ * @param expression a checked one, whose brackets are closed
+ */
+export function readToEnd(expression: string): string {
+  return `(${MARK}${expression}${MARK})`;
+}
+
+/** Returns a text of the engine with the expression as the caller has written it. */
+export function withoutBracketsAround(text: string): string {
+  if (!text.includes(MARK)) return text;
+  return text.replaceAll(BRACKETS, "").replace(/found: \)(?=\)?$)/, "found: EOF");
+}
