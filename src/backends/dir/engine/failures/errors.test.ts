@@ -31,7 +31,7 @@ const SAID: readonly (readonly [text: string, name: ErrorName, message?: string]
     "the SQL text is refused: it goes on with b where its expression, or a part in brackets, is complete; an operator such as AND may be missing",
   ],
   [
-    "Invalid user input: Error parsing statement: SELECT 1 FROM t WHERE (\u2003a >\u2003) (sql parser error: Expected: an expression, found: )), /cargo/planner.rs:1:2",
+    "Invalid user input: Error parsing statement: SELECT 1 FROM t WHERE (\ta >\t) (sql parser error: Expected: an expression, found: )), /cargo/planner.rs:1:2",
     "InvalidInput",
     "Error parsing statement: SELECT 1 FROM t WHERE a > (sql parser error: Expected: an expression, found: EOF)",
   ],

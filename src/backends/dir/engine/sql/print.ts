@@ -35,8 +35,8 @@ export function printSql(text: string, edits: readonly SqlEdit[]): string {
 
 const IN_WORD = /\w/;
 
-/** A space of the engine's, by which texts of its errors tell the brackets of {@link readToEnd} from a caller's. */
-const MARK = "\u2003";
+/** A space that the engine's errors keep, by which they tell the brackets of {@link readToEnd} from a caller's. */
+const MARK = "\t";
 const BRACKETS = new RegExp(`\\(${MARK}|${MARK}\\)`, "g");
 
 /**
