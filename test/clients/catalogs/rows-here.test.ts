@@ -18,8 +18,11 @@ import { runLanceDbSession } from "../support/lancedb-session.ts";
 const log = pino({ level: "silent" });
 const tableRoot = `s3://${S3_BUCKET}/tables`;
 
-/** Life of the credentials, in milliseconds; the session lasts for longer. */
+/** Life of the credentials, in milliseconds: those of one part of the session have ended in the next one. */
 const LIFE_MS = 1_500;
+
+/** Parts of the session, with a pause between them. */
+const PARTS = 3;
 
 /** Credentials for a bucket that refuses those of the past. */
 function vendFor(bucket: S3Server) {
@@ -144,7 +147,7 @@ describe("LanceDB's remote client, with rows served here", () => {
       const pauseMs = vends ? LIFE_MS : 0;
       const calls = await runLanceDbSession(`http://127.0.0.1:${server.port}`, { pauseMs, renames });
       assert.ok(calls >= 43, `only ${calls} calls`);
-      if (vends) assert.ok(vended.used.size > 5, "the credentials were renewed");
+      if (vends) assert.ok(vended.used.size >= PARTS, `only ${vended.used.size} credentials`);
     });
   }
 });

@@ -16,7 +16,7 @@ const rowsOf = (from: number, to: number) =>
 const idsOf = (rows: { id: number }[]) => rows.map(({ id }) => id);
 
 /**
- * Runs an ordinary session of LanceDB's remote client, with a pause in the middle.
+ * Runs an ordinary session of LanceDB's remote client, with two pauses in it.
  *
  * @returns the number of its calls, all of which had the right result
  */
