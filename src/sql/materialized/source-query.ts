@@ -1,4 +1,4 @@
-import { type SqlToken, tokenizeSql } from "../../backends/dir/engine/sql/tokens.ts";
+import { nameOf, type SqlToken, tokenizeSql } from "../../backends/dir/engine/sql/tokens.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import { type Target, targetOf } from "../writes/target.ts";
 import { positionAt } from "../writes/tokens.ts";
@@ -82,23 +82,17 @@ function namesAt(
     const token = tokens[i];
     if (token === undefined) return { names: [], next: i };
     if (names.length === MAX_NAMES) throw refused(token);
-    names.push(nameOf(token) ?? fail(refused(token)));
+    if (!isName(token)) throw refused(token);
+    names.push(nameOf(token));
     if (tokens[i + 1]?.text !== ".") return { names, next: i + 1 };
   }
-}
-
-function fail(error: LanceError): never {
-  throw error;
 }
 
 function isKeyword(token: SqlToken | undefined, keyword: string): boolean {
   return token?.kind === "word" && token.text.toUpperCase() === keyword;
 }
 
-/** Returns the name that a token is; undefined for strings, numbers and marks. */
-function nameOf({ kind, text }: SqlToken): string | undefined {
-  if (kind === "word") return text;
-  const quote = text.charAt(0);
-  if (kind !== "quoted" || (quote !== '"' && quote !== "`")) return undefined;
-  return text.slice(1, -1).replaceAll(quote + quote, quote);
+/** Whether a token is a name, and no string, number or mark. */
+function isName({ kind, text }: SqlToken): boolean {
+  return kind === "word" || (kind === "quoted" && !text.endsWith("'"));
 }

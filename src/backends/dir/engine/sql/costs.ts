@@ -3,15 +3,8 @@ import { MAX_BATCH_ROWS } from "../batch-rows.ts";
 import { calledBy, startOf } from "./functions.ts";
 import { PATTERN_OPERATORS } from "./operators.ts";
 import { ignoresSpace, stepsOfLike, stepsOfRegexp } from "./patterns.ts";
-import { invalidSql } from "./tokens.ts";
-import {
-  constantOf,
-  nameOf,
-  type SqlKnot,
-  type SqlNode,
-  type SqlOperation,
-  withoutBrackets,
-} from "./tree.ts";
+import { invalidSql, nameOf } from "./tokens.ts";
+import { constantOf, type SqlKnot, type SqlNode, type SqlOperation, withoutBrackets } from "./tree.ts";
 import { treeSteps } from "./trees.ts";
 
 /*

@@ -1,6 +1,7 @@
 import type { ArrowField } from "../../../../arrow/schema.ts";
 import type { SqlToken } from "./tokens.ts";
-import { nameOf, type SqlTree } from "./tree.ts";
+import { nameOf } from "./tokens.ts";
+import type { SqlTree } from "./tree.ts";
 import { parseSql } from "./trees.ts";
 
 /** Returns the columns that SQL expressions may read: those whose names, in whatever case, are among {@link namesIn}. */

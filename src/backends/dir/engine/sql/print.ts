@@ -15,19 +15,15 @@ export function printSql(text: string, edits: readonly SqlEdit[]): string {
   const pieces: string[] = [];
   let [done, last] = [0, ""];
   const add = (piece: string) => {
-    if (piece === "") return;
-    // In `a OR-(1 + 1) = b`, a sign ends the word.
-    if (IN_WORD.test(last) && IN_WORD.test(piece.charAt(0)) && isEdit) pieces.push(" ");
     pieces.push(piece);
-    last = piece.charAt(piece.length - 1);
+    last = piece.at(-1) ?? last;
   };
-  let isEdit = false;
-  for (const edit of edits.toSorted((a, b) => a.start - b.start)) {
-    add(text.slice(done, edit.start));
-    isEdit = true;
-    add(edit.text);
-    isEdit = false;
-    done = edit.end;
+  for (const { start, end, text: own } of edits.toSorted((a, b) => a.start - b.start)) {
+    add(text.slice(done, start));
+    // In `a OR-(1 + 1) = b`, a sign ends the word.
+    if (IN_WORD.test(last) && IN_WORD.test(own.charAt(0))) add(" ");
+    add(own);
+    done = end;
   }
   add(text.slice(done));
   return pieces.join("");

@@ -10,8 +10,6 @@ const OPERATORS = new Set(
   "and or not like ilike in is between then when else case escape div distinct similar to".split(" "),
 );
 
-const [NOT, NULL] = [new Set(["not"]), new Set(["null"])];
-
 const CLAUSES = new Set(
   "from where group order having limit offset union intersect except minus fetch window qualify into as join".split(
     " ",
@@ -49,12 +47,12 @@ function checkOneExpression(tokens: readonly SqlToken[], index: number): void {
   const outside = token.depth === 0;
   if (token.text === ";") throw invalidSql("it must be one expression, without a semicolon");
   if (token.text === "," && outside) throw invalidSql("it must be one expression, not several");
-  if (token.text === "~" && token.kind === "symbol")
+  if (token.word === "~")
     throw invalidSql("it must not have operators with ~, such as ~*, !~ and ~~", token.start);
-  if (token.text === "(" && previous?.kind === "symbol" && isClosing(previous.text))
+  if (token.word === "(" && previous !== undefined && isClosing(previous.word))
     throw invalidSql("a bracket must not follow a closed one", token.start);
-  const isPostfix = isWord(token, NULL) && isWord(previous, NOT) && index > 1;
-  if (isPostfix && endsOperand(tokens[index - 2] as SqlToken))
+  const before = tokens[index - 2];
+  if (token.word === "null" && previous?.word === "not" && before !== undefined && endsOperand(before))
     throw invalidSql("NOT NULL must be IS NOT NULL", token.start);
   if (isPlaceholder(token, next)) throw invalidSql(`it must not have placeholders such as ${token.text}`);
   if (outside && isWord(token, CLAUSES) && previous !== undefined && endsOperand(previous)) {

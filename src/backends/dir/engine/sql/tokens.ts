@@ -94,6 +94,13 @@ export function* tokenSteps(text: string, check?: TokenCheck): Steps<SqlToken[]>
   return tokens;
 }
 
+/** Returns a name without its quotes. */
+export function nameOf({ kind, text }: Pick<SqlToken, "kind" | "text">): string {
+  if (kind !== "quoted") return text;
+  const quote = text.charAt(0);
+  return text.slice(1, -1).replaceAll(quote + quote, quote);
+}
+
 /** Whether a symbol opens a bracket. */
 export function isOpening(symbol: string): boolean {
   return symbol === "(" || symbol === "[" || symbol === "{";

@@ -126,13 +126,6 @@ export function isText(node: SqlNode): node is SqlToken {
   return node.kind === "quoted" && node.text.endsWith("'");
 }
 
-/** Returns a name without its quotes. */
-export function nameOf({ kind, text }: SqlToken): string {
-  if (kind !== "quoted") return text;
-  const quote = text.charAt(0);
-  return text.slice(1, -1).replaceAll(quote + quote, quote);
-}
-
 /** Returns the text of a constant as written, without spaces between its tokens; undefined for any other expression. */
 export function constantOf(node: SqlNode | undefined): string | undefined {
   return (node && writtenOf(node)) || undefined;

@@ -1,6 +1,7 @@
 import { Table, TimestampMillisecond, tableToIPC, Utf8, vectorFromArray } from "apache-arrow";
 import { LanceError } from "../../../../namespace/errors.ts";
-import { isText, nameOf } from "../../engine/sql/tree.ts";
+import { nameOf } from "../../engine/sql/tokens.ts";
+import { isText } from "../../engine/sql/tree.ts";
 import { parseSql } from "../../engine/sql/trees.ts";
 import type { Job, JobEvent } from "../../jobs/job.ts";
 

@@ -2,7 +2,7 @@ import { LanceError } from "../../../../namespace/errors.ts";
 import { checkIdentifier, type Identifier } from "../../../../namespace/identifier.ts";
 import { firstRepeated } from "../../../../runtime/repeated.ts";
 import { checkExpression } from "../../engine/sql/sql.ts";
-import { type SqlToken, tokenizeSql } from "../../engine/sql/tokens.ts";
+import { nameOf, type SqlToken, tokenizeSql } from "../../engine/sql/tokens.ts";
 
 /**
  * The query of a materialized view:
@@ -107,7 +107,7 @@ function parseColumns(text: string, tokens: readonly SqlToken[]): ViewQuery["col
 function parseColumn(text: string, tokens: readonly SqlToken[]): readonly [string, string] {
   const name = tokens.at(-1);
   if (name !== undefined && isKeyword(tokens.at(-2), "AS")) {
-    return [nameOf(name), expressionOf(text, tokens.slice(0, -2))];
+    return [requireName(name), expressionOf(text, tokens.slice(0, -2))];
   }
   const expression = expressionOf(text, tokens);
   const path = split(tokens, ({ text: separator }) => separator === ".");
@@ -115,14 +115,14 @@ function parseColumn(text: string, tokens: readonly SqlToken[]): readonly [strin
   if (last === undefined || path.some(([first, ...more]) => more.length > 0 || !isName(first))) {
     throw invalid(`the column ${expression.slice(0, 100)} needs a name: … AS name`);
   }
-  return [nameOf(last), expression];
+  return [requireName(last), expression];
 }
 
 function parseSource(tokens: readonly SqlToken[]): Identifier {
   const parts = split(tokens, ({ text }) => text === ".");
   const names = parts.flatMap(([name, ...more]) => {
     if (name === undefined || more.length > 0) throw invalid("FROM needs the name of one table");
-    return name.kind === "word" ? name.text.split("$") : [nameOf(name)];
+    return name.kind === "word" ? name.text.split("$") : [requireName(name)];
   });
   checkIdentifier(names);
   return names;
@@ -150,11 +150,9 @@ function isName(token: SqlToken | undefined): boolean {
   return token?.kind === "word" || (token?.kind === "quoted" && !token.text.startsWith("'"));
 }
 
-function nameOf(token: SqlToken): string {
+function requireName(token: SqlToken): string {
   if (!isName(token)) throw invalid(`${token.text.slice(0, 100)} is not a name`);
-  if (token.kind === "word") return token.text;
-  const quote = token.text.charAt(0);
-  return token.text.slice(1, -1).replaceAll(quote + quote, quote);
+  return nameOf(token);
 }
 
 function split(tokens: readonly SqlToken[], separates: (token: SqlToken) => boolean): SqlToken[][] {

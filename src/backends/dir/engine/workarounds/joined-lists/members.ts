@@ -1,13 +1,6 @@
 import { ITEMS_PER_STEP, type Steps } from "../../../../../runtime/pace.ts";
-import {
-  constantOf,
-  isGroup,
-  nameOf,
-  pathOf,
-  type SqlKnot,
-  type SqlNode,
-  type SqlTree,
-} from "../../sql/tree.ts";
+import { nameOf } from "../../sql/tokens.ts";
+import { constantOf, isGroup, pathOf, type SqlKnot, type SqlNode, type SqlTree } from "../../sql/tree.ts";
 
 const EQUAL = new Set(["=", "==", "!=", "<>", "like", "ilike"]);
 const CONSTANTS = new Set("null true false".split(" "));
