@@ -104,18 +104,6 @@ def _inspect(files: list[SourceFile], source: Source) -> list[tuple[str, pa.Sche
     return found
 
 
-@ray.remote
-def _write(
-    files: list[SourceFile],
-    uri: str,
-    storage_options: dict[str, str],
-    schema: pa.Schema,
-    source: Source,
-    version: int | None,
-) -> list[FragmentMetadata]:
-    return write_files(files, uri, storage_options, schema, source, version)
-
-
 def write_files(
     files: list[SourceFile],
     uri: str,
@@ -151,6 +139,9 @@ def write_files(
         if failures:
             raise failures[0] from None
         raise
+
+
+_write = ray.remote(write_files)
 
 
 def read_files(files: list[SourceFile], schema: pa.Schema, source: Source) -> Iterator[pa.RecordBatch]:
