@@ -93,8 +93,11 @@ export interface OptionSpec {
   readonly isFile?: true;
   /** The option without which it does nothing; see {@link Need}. Default: it has an effect of its own. */
   readonly needs?: Need;
-  /** Text of the short help, which lists the options that most users need. Default: it leaves the option out. */
-  readonly common?: string;
+  /**
+   * Text of the short help, a line, or `false` for an option that the short help leaves to `--help-all`. Default: the first sentence of
+   * `help` for a command's own option; an option that commands share is left out.
+   */
+  readonly common?: string | false;
   /** Whether it names the place of the data; databases do not inherit it. */
   readonly place?: true;
 }

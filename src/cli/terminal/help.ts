@@ -4,8 +4,11 @@ import { EXAMPLES } from "../commands/examples.ts";
 import { COMMANDS, type CommandEntry, type CommandGroup } from "../commands/table.ts";
 import type { OptionGroup } from "./flags.ts";
 
-/** Heading of a command's own options, all of which its short help lists. */
+/** Heading of a command's own options, of which its short help leaves out only those that few users need. */
 const OWN = "Options";
+
+/** Heading of the common options of several groups. */
+const SHARED = "Common options";
 
 /** Commands that the short help of the program describes; it names the others. */
 const COMMON: readonly string[] = ["serve", "import", "query", "ls", "describe", "context"];
@@ -29,8 +32,7 @@ export function createHelpFormat(
     const sections: readonly (readonly [heading: string, items: readonly Item[]])[] = [
       ["Examples", examplesOf(nameOf(command)).map((line) => [line, ""])],
       ...(command.parent === null ? programItems() : subcommandItems(command)),
-      ...groups.map((group) => [group.heading, itemsOf(group)] as const),
-      [groups.length > 0 ? "Help" : OWN, helpItems(command, groups)],
+      ...optionItems(groups, helpItems(command, groups)),
     ];
     const width = Math.max(...sections.flatMap(([, items]) => items.map(termWidth)));
     const texts = sections.flatMap(([heading, items]) =>
@@ -99,9 +101,24 @@ function subcommandItems(command: Command): [string, Item[]][] {
   return [["Commands", items]];
 }
 
-/** Returns the items of a group: all of a command's own options, and of others those that most users need. */
+/** Returns a command's own options with those of the help, and one list of all others: each list has a heading, and takes lines. */
+function optionItems(groups: readonly OptionGroup[], help: readonly Item[]): [string, Item[]][] {
+  const own = groups.filter(({ heading }) => heading === OWN).flatMap(itemsOf);
+  const others = groups.filter((group) => group.heading !== OWN && itemsOf(group).length > 0);
+  const shared = others.flatMap(itemsOf);
+  const heading = others.length === 1 ? (others[0]?.heading ?? SHARED) : SHARED;
+  if (own.length === 0 && shared.length > 0) return [[heading, [...shared, ...help]]];
+  return [
+    [OWN, [...own, ...help]],
+    [heading, shared],
+  ];
+}
+
+/** Returns the items of a group: a command's own options without those that few users need, and of others those that most need. */
 function itemsOf({ heading, options }: OptionGroup): Item[] {
-  const specs = Object.values<OptionSpec>(options).filter(({ common }) => heading === OWN || common);
+  const specs = Object.values<OptionSpec>(options).filter(({ common }) =>
+    heading === OWN ? common !== false : common,
+  );
   return specs.map((spec) => [flagUsage(spec), briefly(spec)]);
 }
 
@@ -109,7 +126,7 @@ function itemsOf({ heading, options }: OptionGroup): Item[] {
 const SENTENCES = /^.*?\.(?=\s|$)|\sDefault: .*?\.(?=\s|$)/gs;
 
 function briefly({ help, common, value, fallback }: OptionSpec): string {
-  const text = common ?? help.match(SENTENCES)?.join("") ?? help;
+  const text = common || (help.match(SENTENCES)?.join("") ?? help);
   return value === undefined || fallback === undefined ? text : `${text} (default: ${fallback})`;
 }
 

@@ -49,7 +49,7 @@ export const CATALOG_OPTIONS = {
     parse: parseRoot,
     backends: ["dir"],
     place: true,
-    common: "Directory or bucket of the catalog, such as s3://bucket/prefix.",
+    common: "Directory or bucket.",
   },
   tableDirectory: {
     flag: "table-directory",

@@ -10,7 +10,7 @@ export const ROWS_OPTIONS = {
     fallback: "upstream",
     parse: parseChoice(["upstream", "here"]),
     backends: RESILIENT_KINDS,
-    common: "Serve the rows of the upstream's tables here.",
+    common: "Serve an upstream's rows here.",
   },
   allowedLocations: {
     flag: "allowed-location",

@@ -97,7 +97,7 @@ export const SERVER_OPTIONS = {
     help: "Lowest level of the log on standard error; debug logs every call.",
     fallback: "info",
     parse: parseChoice(LOG_LEVELS),
-    common: "Lowest level of the log: debug, info, warn or error.",
+    common: "Log from debug, info, warn or error.",
   },
   logFormat: {
     flag: "log-format",

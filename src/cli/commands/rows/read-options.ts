@@ -26,6 +26,7 @@ export const ROW_OPTIONS = {
     flag: "filter",
     value: "SQL",
     help: "Condition for the rows, such as \"id > 5 AND name LIKE 'a%'\".",
+    common: "Condition, such as \"id > 5 AND name LIKE 'a%'\".",
     parse: parseText,
   },
   columns: {

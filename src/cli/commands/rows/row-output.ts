@@ -14,11 +14,13 @@ export const OUTPUT_OPTIONS = {
     flag: "format",
     value: "FORMAT",
     help: "Output: a table, CSV, tabs (tsv), or a JSON object in each line (jsonl). Default: table, or jsonl with --json.",
+    common: "Output: table, csv, tsv or jsonl. Default: table.",
     parse: parseChoice(FORMATS),
   },
   expanded: {
     flag: "expanded",
     help: "Print each row as a list, with a line for each column. A terminal gets this form if the columns do not fit side by side, unless --format table chooses the other.",
+    common: "Print each row as a list, a line for each column.",
     fallback: "false",
     parse: parseSwitch,
   },

@@ -30,6 +30,7 @@ const OPTIONS = {
     flag: "output",
     value: "FILE",
     help: "File for the rows; its name says whether they are Arrow, Parquet, CSV, tabs or JSON lines. Default: standard output.",
+    common: "File for the rows, such as rows.parquet or rows.csv.",
     parse: parseText,
   },
   force: FORCE_OPTION,

@@ -74,6 +74,7 @@ export const TIMEOUT_OPTION = {
   flag: "timeout",
   value: "TIME",
   help: "Longest wait, such as 30s or 10m; the work goes on after it. Default: no limit.",
+  common: "Longest wait, such as 30s or 10m. Default: no limit.",
   parse: parseDuration,
 } as const;
 

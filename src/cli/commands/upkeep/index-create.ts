@@ -17,14 +17,15 @@ const VECTOR = [
   "IVF_HNSW_SQ",
 ] as const;
 
-const count = (flag: string, help: string) =>
-  ({ flag, value: "N", help, parse: parseInteger(1, 2 ** 31 - 1) }) as const;
+const count = (flag: string, help: string, common: string) =>
+  ({ flag, value: "N", help, common, parse: parseInteger(1, 2 ** 31 - 1) }) as const;
 
 const OPTIONS = {
   type: {
     flag: "type",
     value: "TYPE",
     help: "Type of the index, of columns with plain values, words (FTS) or vectors (IVF_…).",
+    common: "Type of the index, such as BTREE, FTS or IVF_PQ.",
     parse: parseChoice([...SCALAR, "FTS", ...VECTOR]),
   },
   name: {
@@ -39,11 +40,20 @@ const OPTIONS = {
     help: "Distance of vectors. Default: l2.",
     parse: parseChoice(["l2", "cosine", "dot", "hamming"]),
   },
-  partitions: count("partitions", "Number of partitions of vectors. Default: by the number of rows."),
-  subVectors: count("sub-vectors", "Number of parts into which IVF_PQ and IVF_HNSW_PQ split vectors."),
+  partitions: count(
+    "partitions",
+    "Number of partitions of vectors. Default: by the number of rows.",
+    "Number of partitions of vectors.",
+  ),
+  subVectors: count(
+    "sub-vectors",
+    "Number of parts into which IVF_PQ and IVF_HNSW_PQ split vectors.",
+    "Number of parts into which IVF_PQ splits vectors.",
+  ),
   withPosition: {
     flag: "with-position",
     help: "Keep the positions of words, which searches for phrases need.",
+    common: "Keep the positions of words, for phrases.",
     fallback: "false",
     parse: parseSwitch,
     needs: { flag: "type", is: ["FTS"] },

@@ -11,7 +11,7 @@ export const SECURITY_OPTIONS = {
     parse: parseChoice(["api-key", "oidc", "kubernetes", "mtls"]),
     repeatable: true,
     commas: true,
-    common: "Credentials to require: api-key, oidc, kubernetes or mtls.",
+    common: "Required credential: api-key, oidc, kubernetes, mtls.",
   },
   apiKeysFile: {
     flag: "api-keys-file",
