@@ -34,7 +34,10 @@ describe("an import in the console", () => {
       .getByText(/column "id", line 2/)
       .waitFor();
     await page.getByLabel("Type of id").selectOption("int8");
-    await page.getByText("Int8", { exact: true }).waitFor();
+    await page.getByRole("columnheader", { name: /8-bit integer int8$/ }).waitFor();
+    await page
+      .getByRole("columnheader", { name: /time in microseconds, UTC timestamp\(us, UTC\)$/ })
+      .waitFor();
     for (const [size, name] of [
       [PHONE, "import-preview-phone"],
       [DESK, "import-preview"],

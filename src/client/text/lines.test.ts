@@ -20,7 +20,7 @@ import {
 } from "apache-arrow";
 import { expect, test } from "vitest";
 import { decimalText } from "../../arrow/rows/decimal-text.ts";
-import { schemaOfText, type TextOptions, textToArrow } from "./text-to-arrow.ts";
+import { columnsOfText, schemaOfText, type TextOptions, textToArrow } from "./text-to-arrow.ts";
 
 async function read(format: TextOptions["format"], text: string, schema?: Schema): Promise<Table> {
   const bytes = Buffer.from(text);
@@ -268,4 +268,16 @@ test("CSV has the separator of its line of names, whatever is in its cells", asy
     const schema = new Schema(Object.keys(row).map((name) => new Field(name, new Utf8(), true)));
     expect((await csv(text, schema)).get(0)?.toJSON(), text).toEqual(row);
   }
+});
+
+test("the columns of a text have names before their values have a type", async () => {
+  const open = (text: string) =>
+    async function* () {
+      yield Buffer.from(text);
+    };
+  const times = "a,b\n2026-05-04T13:02:01Z,1\n2026-05-04T13:02:01,2\n";
+  await expect(schemaOfText(open(times), { format: "csv" })).rejects.toThrow(/column "a", line 3/);
+  expect(await columnsOfText(open(times), { format: "csv" })).toEqual(["a", "b"]);
+  expect(await columnsOfText(open('{"a":1}\n{"b":2}\n'), { format: "jsonl" })).toEqual(["a", "b"]);
+  expect(await columnsOfText(open(""), { format: "jsonl" })).toEqual([]);
 });

@@ -82,6 +82,17 @@ export async function schemaOfText(open: OpenText, options: TextOptions): Promis
 }
 
 /**
+ * Returns the names of the columns in the first rows of a text; none if it has no rows.
+ *
+ * @throws LanceError InvalidInput with line and column, for text that is not of the format.
+ */
+export async function columnsOfText(open: OpenText, { format, encoding }: TextOptions): Promise<string[]> {
+  for await (const { columns } of FORMATS[format].batches(decoded(open(), encoding)))
+    return [...columns.keys()];
+  return [];
+}
+
+/**
  * Converts a text to an Arrow IPC stream, whose values are exactly those of the text.
  *
  * @param schema schema of the text, or of the table to which the rows go; they may leave columns out

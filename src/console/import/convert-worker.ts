@@ -9,7 +9,13 @@ import {
   tableFromIPC,
   tableToIPC,
 } from "apache-arrow";
-import { schemaOfText, type TextOptions, textBatches, textToArrow } from "../../client/text/text-to-arrow.ts";
+import {
+  columnsOfText,
+  schemaOfText,
+  type TextOptions,
+  textBatches,
+  textToArrow,
+} from "../../client/text/text-to-arrow.ts";
 import { typeOfName } from "../../client/text/type-names.ts";
 import { NEXT, type PieceNews } from "../shell/worker.ts";
 import type { FileKind } from "./file-kinds.ts";
@@ -40,6 +46,8 @@ export interface ConversionTask {
 /** What the worker reports beside the pieces of the rows. */
 export type ConversionNews =
   | { readonly kind: "progress"; readonly part: number }
+  /** @property names the columns of a text, before their types are known. */
+  | { readonly kind: "columns"; readonly names: readonly string[] }
   /** @property rows the first rows, as an Arrow IPC stream. */
   | { readonly kind: "seen"; readonly rows: Uint8Array };
 
@@ -79,6 +87,9 @@ async function firstRows(task: ConversionTask): Promise<Table> {
     const { schema, batches } = await openParquet(file, () => {}, SEEN_ROWS);
     return firstOf(batches(), () => schema);
   }
+  // A column whose values have no common type needs one that somebody chooses.
+  const names = await columnsOfText(() => bytesOf(file), optionsOf(task, kind));
+  tell({ kind: "columns", names });
   const schema = await schemaOf(task);
   return firstOf(
     textBatches(() => bytesOf(file), schema, optionsOf(task, kind)),

@@ -37,10 +37,21 @@ interface ImportTask extends Source {
   onProgress(progress: Progress): void;
 }
 
-/** Reads the first rows of a file; of a text all values are read, because they decide about its types. */
-export async function lookAt(source: Source, signal: AbortSignal): Promise<Table> {
+/**
+ * Reads the first rows of a file; of a text all values are read, because they decide about its types.
+ *
+ * @param onColumns called with the names of the columns of a text, also if their types cannot be found
+ */
+export async function lookAt(
+  source: Source,
+  signal: AbortSignal,
+  onColumns: (names: readonly string[]) => void,
+): Promise<Table> {
   const task: ConversionTask = { ...taskOf(source), step: "look" };
-  const news = await runInWorker(WORKER, task, (each: ConversionNews) => each.kind === "seen", { signal });
+  const news = await runInWorker(WORKER, task, (each: ConversionNews) => each.kind === "seen", {
+    signal,
+    onNews: (each) => !signal.aborted && each.kind === "columns" && onColumns(each.names),
+  });
   return tableFromIPC(news.rows);
 }
 

@@ -1,4 +1,3 @@
-import type { Schema } from "apache-arrow";
 import { useRef, useState } from "preact/hooks";
 import { Grid } from "../rows/grid.tsx";
 import type { Connection } from "../session/connection.ts";
@@ -9,7 +8,7 @@ import { ErrorNote, Waiting } from "../shell/notes.tsx";
 import type { TextChoices } from "./convert-worker.ts";
 import { ENDINGS, isText, tableNameOf } from "./file-kinds.ts";
 import { type ImportMode, importFile, lookAt, type Progress, schemaOfTable } from "./import-file.ts";
-import { EncodingField, RoundingField, TypeFields } from "./text-fields.tsx";
+import { EncodingField, RoundingField, type TextColumn, TypeFields } from "./text-fields.tsx";
 
 export interface ImportFormProps {
   readonly connection: Connection;
@@ -36,7 +35,7 @@ export function ImportForm({ connection, parent, target, targetMode = "create", 
   const [choices, setChoices] = useState(NO_CHOICES);
   const [progress, setProgress] = useState<Progress>();
   // Stays while types are chosen that the values do not have.
-  const [schema, setSchema] = useState<Schema>();
+  const [columns, setColumns] = useState<readonly TextColumn[]>();
   const id = [...parent, name];
   const isForTable = mode === "append";
   const seen = useCall(
@@ -44,8 +43,12 @@ export function ImportForm({ connection, parent, target, targetMode = "create", 
       if (file === undefined) return undefined;
       const target = isForTable ? await schemaOfTable(connection, id, signal) : undefined;
       const source = { file, choices, schema: target, isForTable: target !== undefined };
-      const rows = await lookAt(source, signal);
-      setSchema(isText(file.name) && target === undefined ? rows.schema : undefined);
+      const hasTypes = isText(file.name) && target === undefined;
+      const rows = await lookAt(source, signal, (names) => {
+        if (hasTypes)
+          setColumns((before) => (hasNames(before, names) ? before : names.map((name) => ({ name }))));
+      });
+      setColumns(hasTypes ? rows.schema.fields : undefined);
       return { file, source, rows };
     },
     [file, choices, isForTable],
@@ -54,7 +57,7 @@ export function ImportForm({ connection, parent, target, targetMode = "create", 
   const choose = (chosen: File | undefined) => {
     if (chosen === undefined) return;
     setFile(chosen);
-    setSchema(undefined);
+    setColumns(undefined);
     setChoices(NO_CHOICES);
     if (target === undefined) setName(tableNameOf(chosen.name));
   };
@@ -96,7 +99,7 @@ export function ImportForm({ connection, parent, target, targetMode = "create", 
       )}
       {seen.error !== undefined && <ErrorNote error={seen.error} />}
       {file !== undefined && seen.isRunning && <Waiting what="Reading types and first rows…" />}
-      {schema !== undefined && <TypeFields schema={schema} choices={choices} onChange={setChoices} />}
+      {columns !== undefined && <TypeFields columns={columns} choices={choices} onChange={setChoices} />}
       {found !== undefined && (
         <Grid rows={found.rows} offset={0} caption={`First rows of ${found.file.name}`} hasTypes />
       )}
@@ -108,6 +111,10 @@ export function ImportForm({ connection, parent, target, targetMode = "create", 
       )}
     </ActionForm>
   );
+}
+
+function hasNames(columns: readonly TextColumn[] = [], names: readonly string[]): boolean {
+  return columns.length === names.length && columns.every(({ name }, at) => name === names[at]);
 }
 
 interface DropZoneProps {

@@ -1,5 +1,6 @@
-import type { Schema } from "apache-arrow";
-import { TYPE_NAMES } from "../../client/text/type-names.ts";
+import * as arrow from "apache-arrow";
+import { TYPE_NAMES, typeOfName } from "../../client/text/type-names.ts";
+import { namesOf } from "../rows/type-description.ts";
 import type { TextChoices } from "./convert-worker.ts";
 
 interface FieldProps {
@@ -47,8 +48,19 @@ export function RoundingField({ choices, onChange }: FieldProps) {
   );
 }
 
+/** A column of a text. */
+export interface TextColumn {
+  readonly name: string;
+  /** Type that its values have in common. Default: none is known. */
+  readonly type?: arrow.DataType;
+}
+
 /** The types of the columns. */
-export function TypeFields({ schema, choices, onChange }: FieldProps & { readonly schema: Schema }) {
+export function TypeFields({
+  columns,
+  choices,
+  onChange,
+}: FieldProps & { readonly columns: readonly TextColumn[] }) {
   const choose = (column: string, type: string) => {
     const { [column]: _before, ...others } = choices.types;
     onChange({ ...choices, types: type === "" ? others : { ...others, [column]: type } });
@@ -56,7 +68,7 @@ export function TypeFields({ schema, choices, onChange }: FieldProps & { readonl
   return (
     <fieldset class="columns import-types">
       <legend>Types of the columns</legend>
-      {schema.fields.map(({ name, type }) => (
+      {columns.map(({ name, type }) => (
         <label key={name}>
           <span class="import-name">{name}</span>
           <select
@@ -65,11 +77,13 @@ export function TypeFields({ schema, choices, onChange }: FieldProps & { readonl
             onChange={({ currentTarget: { value } }) => choose(name, value)}
           >
             <option value="">
-              {choices.types[name] === undefined ? `${type}, by its values` : "By its values"}
+              {type !== undefined && choices.types[name] === undefined
+                ? `${labelOf(type)}, by its values`
+                : "By its values"}
             </option>
             {namesFor(type).map((each) => (
               <option key={each} value={each}>
-                {each}
+                {labelOf(typeOfName(arrow, each))}
               </option>
             ))}
           </select>
@@ -79,8 +93,14 @@ export function TypeFields({ schema, choices, onChange }: FieldProps & { readonl
   );
 }
 
+/** Returns a type in words, with its Arrow name beside them. */
+function labelOf(type: arrow.DataType): string {
+  const { words, arrowName } = namesOf(type);
+  return `${words} · ${arrowName}`;
+}
+
 /** Vectors have the length that was found. */
-function namesFor(type: object): readonly string[] {
+function namesFor(type: object = {}): readonly string[] {
   const plain = TYPE_NAMES.filter((name) => !name.startsWith("vector"));
   if (!("listSize" in type)) return plain;
   return [...plain, `vector(${type.listSize})`, `vector(${type.listSize},float64)`];

@@ -14,6 +14,7 @@ import {
 } from "./columns.ts";
 import { type Exportable, GridTools } from "./grid-tools.tsx";
 import { RowDetail } from "./row-detail.tsx";
+import { namesOf } from "./type-description.ts";
 
 /** Most columns that are drawn before others are chosen. */
 const MOST_COLUMNS = 60;
@@ -129,6 +130,7 @@ interface HeadingProps {
 }
 
 function Heading({ column: { name, type }, hasType, order, onOrder }: HeadingProps) {
+  const { words, arrowName } = namesOf(type);
   const isSorted = order?.column === name;
   const mark = isSorted ? (order.isAscending ? " ↑" : " ↓") : "";
   const direction = isSorted ? (order.isAscending ? "ascending" : "descending") : undefined;
@@ -136,7 +138,7 @@ function Heading({ column: { name, type }, hasType, order, onOrder }: HeadingPro
     <th
       scope="col"
       class={isNumber(type) ? "is-number" : undefined}
-      title={`${name}: ${type}`}
+      title={`${name}: ${words}, ${arrowName}`}
       aria-sort={direction}
     >
       {isSortable(type) ? (
@@ -147,7 +149,11 @@ function Heading({ column: { name, type }, hasType, order, onOrder }: HeadingPro
       ) : (
         name
       )}
-      {hasType && <span class="column-type">{String(type)}</span>}
+      {hasType && (
+        <span class="column-type">
+          {words} <code>{arrowName}</code>
+        </span>
+      )}
     </th>
   );
 }
