@@ -9,7 +9,7 @@ import { grpcurlFolder } from "../test/clients/support/grpcurl.ts";
 import { freePort } from "../test/support/free-port.ts";
 import { importAndSearch, ROWS, TABLE } from "./newcomer/console.ts";
 import { answerQueries } from "./newcomer/prometheus.ts";
-import { cleanEnvironment, startByNpm } from "./newcomer/server.ts";
+import { cleanEnvironment, serveOnTerminal, startByNpm } from "./newcomer/server.ts";
 
 const LIMIT_MS = 10 * 60_000;
 /**
@@ -19,6 +19,8 @@ const LIMIT_MS = 10 * 60_000;
 const START_SECONDS = Number(process.env["NEWCOMER_START_SECONDS"] ?? 25);
 /** Longest time from Ctrl-C to the end, in seconds, while nothing is in flight. */
 const END_SECONDS = 3;
+/** Maximum number of lines of the help of a command. */
+const HELP_LINES = 30;
 /** Maximum size of what a first start installs, in MiB. */
 const LIMIT_MIB = 450;
 const ROOT = join(import.meta.dirname, "..");
@@ -56,6 +58,15 @@ const address = `127.0.0.1:${await freePort()}`;
     const lg = ["run", "--silent", "lg", "--", "ls", "--uri", `http://${address}`];
     run("npm", lg, { cwd: clone, env: cleanEnvironment() });
   });
+  await step("the program of the package", () => {
+    const version = run("npx", ["lance-gateway", "--version"], { cwd: clone, env: cleanEnvironment() });
+    checkText("npx lance-gateway --version", version, [/^\d+\.\d+\.\d+\n$/]);
+    const help = run("npx", ["lance-gateway", "--help"], { cwd: clone, env: cleanEnvironment() });
+    checkText("npx lance-gateway --help", help, ["Examples:", "--help-all"]);
+    const lines = help.trimEnd().split("\n").length;
+    if (lines > HELP_LINES) throw new Error(`the help has ${lines} lines, more than ${HELP_LINES}`);
+  });
+  await step("a mistyped directory, on a terminal, and Ctrl-C", () => serveMistyped(clone));
   await step("drop a file on the console, and search in its rows", () =>
     importAndSearch(`http://${address}`),
   );
@@ -92,6 +103,18 @@ function checkSize(modules: string): void {
   const mib = Number.parseInt(run("du", ["--summarize", "--block-size=1M", modules]), 10);
   console.log(`${String(mib).padStart(6)} MiB in node_modules`);
   if (mib > LIMIT_MIB) throw new Error(`a first start installs ${mib} MiB, more than ${LIMIT_MIB}`);
+}
+
+/** Serves a directory that does not exist, on a terminal: its banner has what a newcomer looks for, and no line of it is JSON. */
+async function serveMistyped(clone: string): Promise<void> {
+  const place = `127.0.0.1:${await freePort()}`;
+  const { output, endMs } = await serveOnTerminal(clone, "./lance-dta", place);
+  checkText("serve on a terminal", output, [
+    ...[/new +\S+lance-dta did not exist, and has been created/, `REST      http://${place}/v1`],
+    ...[`console   http://${place}/console/`, `API page  http://${place}/docs`, /manual +\S+/],
+  ]);
+  if (/^\s*\{/m.test(output)) throw new Error(`a terminal gets lines of JSON:\n${output}`);
+  if (endMs > END_SECONDS * 1000) throw new Error(`Ctrl-C took ${Math.round(endMs)} ms`);
 }
 
 function countByGrpc(): void {

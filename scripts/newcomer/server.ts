@@ -38,6 +38,29 @@ export async function startByNpm(clone: string, address: string): Promise<NpmSer
   return { ...server, output: () => output };
 }
 
+/**
+ * Serves a directory from a clone on a terminal, by the command of the tutorials, until the gateway is ready; then types Ctrl-C and
+ * returns everything that the terminal showed, with the time to the end in milliseconds.
+ */
+export async function serveOnTerminal(clone: string, root: string, address: string) {
+  const { port } = new URL(`http://${address}`);
+  const command = `npm run --silent lg -- serve --root ${root} --port ${port}`;
+  const child = spawn("script", ["--quiet", "--return", "--flush", "--command", command, "/dev/null"], {
+    ...{ cwd: clone, env: cleanEnvironment(), stdio: ["pipe", "pipe", "inherit"] },
+  });
+  const ended = once(child, "exit");
+  let output = "";
+  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    output += text;
+  });
+  const isReady = async () => (await fetch(`http://${address}/readyz`).catch(() => undefined))?.ok === true;
+  await runServer(child, isReady);
+  const begun = performance.now();
+  child.stdin.write("\u0003");
+  await ended;
+  return { output, endMs: performance.now() - begun };
+}
+
 /** Waits until a program serves; a signal ends it with the result, or with this process. @throws Error if it ends first */
 export async function runServer(
   child: ChildProcess,
