@@ -35,6 +35,7 @@ export interface CallOptions
     | "authorizer"
     | "pageTokenSecret"
     | "readOnly"
+    | "version"
     | "trail"
     | "tracing"
     | "announcements"

@@ -269,6 +269,7 @@ function callOptionsOf({ databases, routes, options, context }: State): CallOpti
     ...{ databases, routes, interceptors, authenticator, authorizer, pageTokenSecret, readOnly },
     ...{ trail, announcements, tracing: tracing?.tracing, maxBufferedBytes },
     administration: createAdministration(options, authorizer, databases),
+    version: BUILD.version,
     ...{ openCells: workers?.openCells, shareBuckets: rates?.shareBuckets },
   };
 }

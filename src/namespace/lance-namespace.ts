@@ -64,6 +64,11 @@ export interface Backend {
   readonly operations: Partial<LanceNamespace>;
   /** Operations beyond the contract. Default: none. */
   readonly extensions?: Partial<LanceDbExtensions & ViewOperations & DriverOperations>;
+  /**
+   * Where the data is, for people: a directory, a place in a bucket, or the address of an upstream, without credentials. Callers who
+   * may list the root can read it. Default: the backend does not say.
+   */
+  readonly place?: string | undefined;
   /** Reason, for people, why operations are missing, which their refusal adds. Default: the refusal names the backend alone. */
   readonly missing?: string | undefined;
   /** Calls by the keys that clients chose. Default: keys are the upstream's matter. */

@@ -77,6 +77,8 @@ export interface ServiceOptions extends CallerLimits, CallerCounters {
   readonly administration?: AccessAdministration | undefined;
   /** Whether everything that writes is refused. Default: false. */
   readonly readOnly?: boolean | undefined;
+  /** Version of the gateway, for callers that ask. Default: it is not told. */
+  readonly version?: string | undefined;
   /** Steps between the gateway's own ones and the backend, in order. Default: none. */
   readonly interceptors?: readonly Interceptor[] | undefined;
   /** Receives the changes that calls make. Default: nobody does. */
@@ -97,7 +99,7 @@ export function createService(options: ServiceOptions): Service {
     ...(authenticator === undefined ? [] : [keepToScope(databases), ...decideBy(options)].map(exceptOwnKeys)),
     ...(authenticator === undefined ? [] : [withholdCredentials(databases)]),
     ...(options.readOnly ? [readOnly] : []),
-    tellPermissions(options.readOnly === true, databases),
+    tellPermissions(options.readOnly === true, databases, options.version),
     refuseBlankTexts,
     limitConcurrency(databases),
     admitUploads(databases, budget, callerBytes(options)),

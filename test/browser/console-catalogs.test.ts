@@ -49,12 +49,14 @@ routes:
   await page.goto(`${gateway.uri}/console/`);
   await page.getByText("nobody, as the gateway asks for nothing").waitFor();
   expect(await button("New table").count()).toBe(0);
+  expect(await page.locator(".home-facts").textContent()).toContain("Storagethat of each database");
 
   await page.getByRole("treeitem", { name: "polaris" }).click();
   await page.getByText("The catalog is Apache Polaris.").waitFor();
   const note = await page.getByText("The catalog is Apache Polaris.").textContent();
   expect(note).toContain("cannot: drop tables with their files; rename tables;");
   expect(note).not.toContain("rows;");
+  await page.getByText(`${catalog.url} ${catalog.warehouse}; rows are read and written here`).waitFor();
   expect(await button("New table").count()).toBe(1);
   expect(await violationsOf(page)).toEqual([]);
   expect(await isTooWide(page)).toBe(false);
@@ -62,6 +64,7 @@ routes:
   await page.getByRole("treeitem", { name: "lake" }).click();
   await heading("lake").waitFor();
   await button("New table").waitFor();
+  await page.getByText(join(path, "lake", "data")).waitFor();
   expect(await page.getByText("The catalog is").count()).toBe(0);
 
   for (const [database, buttons] of [

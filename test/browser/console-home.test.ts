@@ -14,7 +14,10 @@ describe("the first page of the console", () => {
     await page.setViewportSize(DESK);
     await page.goto(`${gateway.uri}/console/`);
     await page.getByText("nobody, as the gateway asks for nothing").waitFor();
-    expect(await page.locator(".home-facts").textContent()).toContain("Gatewayready");
+    const facts = await page.locator(".home-facts").textContent();
+    expect(facts).toContain("Gatewayready");
+    expect(facts).toMatch(/Version\d+\.\d+\.\d+/);
+    expect(facts).toContain(`Storage${gateway.base}`);
     expect(await page.getByRole("button", { name: "Database" }).count()).toBe(0);
     await takePicture(page, "home-empty-light-1440");
     await page.getByRole("button", { name: "Create the sample table" }).click();

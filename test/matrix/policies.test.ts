@@ -135,6 +135,24 @@ describe("callers under policies", () => {
     assert.equal((await clone("root", "team$absent"))[0], 404);
   });
 
+  test("only callers who may list the root learn where its data is", async () => {
+    const told = async (caller: Caller | undefined, path: string) => {
+      const headers = {
+        "x-lance-gateway-tell": "permissions",
+        ...(caller && { "x-api-key": keys[caller].text }),
+      };
+      const answer = await sendHttp(server.port, { method: "POST", path, headers, body: "{}" });
+      return [answer.status, answer.headers["x-lance-gateway-storage"] !== undefined];
+    };
+    const root = "/v1/namespace/$/describe";
+    for (const caller of ["root", "reader"] as const)
+      assert.deepEqual(await told(caller, root), [200, true], caller);
+    for (const caller of ["analyst", "editor"] as const)
+      assert.deepEqual(await told(caller, root), [403, false], caller);
+    assert.deepEqual(await told("analyst", "/v1/namespace/team/describe"), [200, false]);
+    assert.deepEqual(await told(undefined, root), [401, false]);
+  });
+
   for (const protocol of Object.keys(PROTOCOLS)) {
     const refused = failure(protocol, "PermissionDenied");
 

@@ -161,6 +161,7 @@ export function createComposedBackend(catalog: Backend, options: ComposedBackend
 
   return {
     name: catalog.name,
+    place: catalog.place && `${catalog.place}; rows are read and written here`,
     missing:
       "the upstream catalog has no such operation; with --rows here, the gateway serves rows, but keeps no records of jobs and does no upkeep",
     handsOut: catalog.handsOut,

@@ -22,6 +22,7 @@ export function createDatabasesBackend(names: readonly string[]): Backend {
   const isKnown = ([name = ""]: Identifier) => names.includes(name);
   return {
     name: "databases",
+    place: "that of each database",
     hasPlainPageTokens: true,
     operations: {
       async listNamespaces({ pageToken = "", limit = 0 }, { id }) {

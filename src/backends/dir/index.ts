@@ -137,6 +137,7 @@ export async function createDirectoryBackend(options: DirectoryBackendOptions): 
   return {
     name: "dir",
     base: context.layout.base,
+    place: context.layout.base,
     readOnly,
     ...heedFreshness(
       context.staleness,

@@ -140,6 +140,7 @@ export async function createGrpcBackend(options: GrpcBackendOptions): Promise<Ba
   const operations = cached(LanceNamespaceService.methods, Object.fromEntries(handlers)) as LanceNamespace;
   return {
     name: "grpc",
+    place: addresses.join(", "),
     handsOut: options.handsOut ?? "manage",
     operations,
     rootDatabases: databasesOfUpstream(upstream.policy, operations.describeNamespace),

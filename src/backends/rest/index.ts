@@ -72,6 +72,7 @@ export async function createRestBackend(options: RestBackendOptions): Promise<Ba
   const operations = handlersOf(LanceNamespaceService.methods) as LanceNamespace;
   return {
     name: "rest",
+    place: [options.uri].flat().join(", "),
     handsOut: options.handsOut ?? "manage",
     operations,
     extensions: {

@@ -1,4 +1,3 @@
-import { parseMetrics } from "../activity/metrics-text.ts";
 import type { Connection } from "../session/connection.ts";
 import { useCall } from "../shell/hooks.ts";
 
@@ -6,12 +5,14 @@ interface HomeFactsProps {
   readonly connection: Connection;
   /** Who the caller is. Default: callers prove nothing. */
   readonly principal: string | undefined;
-  /** A table of the root, by whose place the storage is known. Default: there is none. */
-  readonly table: readonly string[] | undefined;
+  /** Version of the gateway. Default: it does not tell. */
+  readonly version: string | undefined;
+  /** Where the data is. Default: the caller may not list the root, or the backend does not tell. */
+  readonly storage: string | undefined;
 }
 
 /** What one wants to know of a gateway first: whether it is well, its version, its storage, and who is signed in. */
-export function HomeFacts({ connection, principal, table }: HomeFactsProps) {
+export function HomeFacts({ connection, principal, version, storage }: HomeFactsProps) {
   const health = useCall(
     async (signal) => {
       const { ok } = await connection.fetch("/readyz", { signal });
@@ -19,30 +20,11 @@ export function HomeFacts({ connection, principal, table }: HomeFactsProps) {
     },
     [connection],
   );
-  const version = useCall(
-    async (signal) => {
-      const response = await connection.fetch("/metrics", { signal });
-      if (!response.ok) return undefined;
-      const found = parseMetrics(await response.text()).find(
-        ({ name }) => name === "lance_gateway_build_info",
-      );
-      return found?.labels["version"];
-    },
-    [connection],
-  );
-  const storage = useCall(
-    async (signal) => {
-      if (table === undefined) return undefined;
-      const { location } = await connection.namespace.describeTable({ id: table }, { signal });
-      return location?.replace(/\/[^/]+\/?$/, "");
-    },
-    [connection, table?.join("/")],
-  );
   const facts: readonly (readonly [name: string, value: string | undefined])[] = [
     ["Gateway", health.error === undefined ? health.value : "does not answer"],
-    ["Version", version.value],
+    ["Version", version],
+    ["Storage", storage],
     ["Signed in", principal ?? "nobody, as the gateway asks for nothing"],
-    ["Storage", storage.value],
   ];
   return (
     <dl class="figures home-facts">

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { catalogOf, inabilitiesOf, supports } from "../session/backend-facts.ts";
+import { catalogOf, inabilitiesOf, storageOf, supports, versionOf } from "../session/backend-facts.ts";
 import type { Connection } from "../session/connection.ts";
 import { permissionsOf, principalOf, TELL_PERMISSIONS } from "../session/permissions.ts";
 import { ActionForm } from "../shell/action-form.tsx";
@@ -81,8 +81,21 @@ export function NamespacePage({ connection, id, onCreated, onDropped }: Namespac
         </dl>
       )}
       {value !== undefined && <CatalogNote told={value} />}
+      {!isRoot && value !== undefined && storageOf(value) !== undefined && (
+        <dl class="texts">
+          <div>
+            <dt>Storage</dt>
+            <dd>{storageOf(value)}</dd>
+          </div>
+        </dl>
+      )}
       {isRoot && value !== undefined && (
-        <HomeFacts connection={connection} principal={principalOf(value)} table={tables?.[0]} />
+        <HomeFacts
+          connection={connection}
+          principal={principalOf(value)}
+          version={versionOf(value)}
+          storage={storageOf(value)}
+        />
       )}
       {value !== undefined && <Folders connection={connection} id={id} />}
       {permissions?.has("list") && <TableList connection={connection} id={id} onFound={setTables} />}

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { catalogOf, inabilitiesOf, supports } from "./backend-facts.ts";
+import { catalogOf, inabilitiesOf, storageOf, supports, versionOf } from "./backend-facts.ts";
 
 const GLUE = {
   context: {
@@ -21,4 +21,13 @@ test("the gateway's own catalog has no other name", () => {
 test("an answer that tells nothing leaves refusals to the gateway", () => {
   expect(catalogOf({ context: {} })).toBeUndefined();
   expect(inabilitiesOf({ context: {} })).toEqual([]);
+});
+
+test("an answer about a root tells where its data is, and the version of the gateway", () => {
+  const context = {
+    "header.x-lance-gateway-storage": "%2Fsrv%2FGr%C3%B6%C3%9Fe%201",
+    "header.x-lance-gateway-version": "0.1.0",
+  };
+  expect([storageOf({ context }), versionOf({ context })]).toEqual(["/srv/Größe 1", "0.1.0"]);
+  expect([storageOf(GLUE), versionOf(GLUE)]).toEqual([undefined, undefined]);
 });

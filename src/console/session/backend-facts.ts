@@ -4,6 +4,8 @@ interface Told {
 }
 
 const BACKEND = "header.x-lance-gateway-backend";
+const STORAGE = "header.x-lance-gateway-storage";
+const VERSION = "header.x-lance-gateway-version";
 const UNSUPPORTED = "header.x-lance-gateway-unsupported";
 
 /** What people call the catalogs of other services, by the backends' names. */
@@ -30,6 +32,17 @@ const ABILITIES: readonly (readonly [operation: string, ability: string])[] = [
 /** Returns whose catalog an answer comes from; undefined if it is the gateway's own. */
 export function catalogOf({ context }: Told): string | undefined {
   return CATALOGS.get(context[BACKEND] ?? "");
+}
+
+/** Returns where the data of a root is; undefined for other objects, and for callers who may not list the root. */
+export function storageOf({ context }: Told): string | undefined {
+  const told = context[STORAGE];
+  return told === undefined ? undefined : decodeURIComponent(told);
+}
+
+/** Returns the version of the gateway; undefined where it does not tell. */
+export function versionOf({ context }: Told): string | undefined {
+  return context[VERSION];
 }
 
 /** Returns what a user cannot do in the database of an answer, in words. */

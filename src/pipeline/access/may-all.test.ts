@@ -38,3 +38,11 @@ test("a caller from whom one of these operations is kept may not", async () => {
     assert.equal(await mayAll(permissionsWithout(operation).permissions, call, id, "write"), false);
   assert.equal(await mayAll(permissionsWithout("queryTable").permissions, call, id, "read"), false);
 });
+
+test("a caller from whom the lists of a namespace are kept may not list it", async () => {
+  assert.equal(await mayAll(permissionsWithout("dropTable").permissions, call, [], "list"), true);
+  assert.equal(await mayAll(permissionsWithout("listTables").permissions, call, [], "list"), false);
+  const { permissions, asked } = permissionsWithout();
+  await mayAll(permissions, call, [], "list");
+  for (const touch of asked) assert.deepEqual([touch.kind, touch.id], ["Namespace", []]);
+});

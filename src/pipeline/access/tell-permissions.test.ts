@@ -1,7 +1,7 @@
 import { pino } from "pino";
 import { expect, test } from "vitest";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
-import { createCall } from "../../namespace/call/call.ts";
+import { type Call, createCall } from "../../namespace/call/call.ts";
 import type { Principal } from "../../namespace/call/principal.ts";
 import type { Action } from "../../namespace/call/roles.ts";
 import type { Backend, LanceNamespace } from "../../namespace/lance-namespace.ts";
@@ -15,6 +15,10 @@ interface Caller {
   readonly principal?: Principal;
   /** Operations of the backend. Default: none. */
   readonly operations?: Backend["operations"];
+  /** Where the backend has its data. Default: it does not say. */
+  readonly place?: string;
+  /** Object of the call. Default: the root. */
+  readonly id?: Call["id"];
 }
 
 /** Returns the headers with which the step answers a caller. */
@@ -24,6 +28,8 @@ async function headersFor({
   isReadOnly = false,
   principal,
   operations = {},
+  place,
+  id = [],
 }: Caller) {
   const call = createCall({
     method: LanceNamespaceService.method.describeTable,
@@ -34,14 +40,20 @@ async function headersFor({
   });
   call.may = may;
   call.principal = principal;
+  call.id = id;
   const backend: Backend = {
     name: "glue",
+    place,
     operations,
     ready: async () => true,
     close: async () => {},
   };
   const databases = new Map([[undefined, { backend, limits: { maxUploadBytes: 7 } }]]);
-  await tellPermissions(isReadOnly, databases)(call, {} as OperationRequest, async () => ({}) as never);
+  await tellPermissions(isReadOnly, databases, "1.2.3")(
+    call,
+    {} as OperationRequest,
+    async () => ({}) as never,
+  );
   return call.responseHeaders;
 }
 
@@ -65,6 +77,10 @@ test("a gateway for reading only names no writes, whatever the role is", async (
 
 test("a caller learns how much its database takes in an upload", async () => {
   expect(await headersFor({})).toMatchObject({ "x-lance-gateway-max-upload-bytes": "7" });
+});
+
+test("a caller learns the version of the gateway", async () => {
+  expect(await headersFor({})).toMatchObject({ "x-lance-gateway-version": "1.2.3" });
 });
 
 test("a caller that does not ask is told nothing", async () => {
@@ -97,4 +113,14 @@ test("a caller learns whose catalog it is, and which operations it does not supp
     "x-lance-gateway-backend": "glue",
     "x-lance-gateway-unsupported": "dropTable, renameTable",
   });
+});
+
+test("a caller who may list the root learns where its data is, in characters that a header can have", async () => {
+  const place = "/srv/Größe 1/data";
+  const header = "x-lance-gateway-storage";
+  expect(decodeURIComponent((await headersFor({ place }))[header] ?? "")).toBe(place);
+  expect(await headersFor({ place, may: (action) => action === "list" })).toHaveProperty(header);
+  expect(await headersFor({ place, may: (action) => action !== "list" })).not.toHaveProperty(header);
+  expect(await headersFor({ place, id: ["team"] })).not.toHaveProperty(header);
+  expect(await headersFor({})).not.toHaveProperty(header);
 });

@@ -36,6 +36,7 @@ export function createCatalogBackend(catalog: Catalog, options: CatalogBackendOp
 
   return {
     name: catalog.name,
+    place: options.place,
     handsOut: options.handsOut,
     missing: `the catalog keeps no rows; with --rows here, the gateway serves them`,
     operations: {

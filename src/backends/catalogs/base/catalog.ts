@@ -93,6 +93,8 @@ export interface Catalog {
 
 /** Options of `createCatalogBackend`. */
 export interface CatalogBackendOptions {
+  /** Where the catalog is, for people, without credentials. Default: it is not said. */
+  readonly place?: string | undefined;
   /** The most that credentials in the catalog's answers allow. Default: the catalog hands out none. */
   readonly handsOut?: StorageAccess | undefined;
   /** Location below which tables are declared that are given none, and whose namespace has none. Default: these are refused. */

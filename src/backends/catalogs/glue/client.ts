@@ -31,6 +31,8 @@ type Sdk = typeof import("@aws-sdk/client-glue");
 /** Sends commands to AWS Glue. */
 export interface Glue {
   readonly sdk: Sdk;
+  /** Host of the service, or its name with the region. */
+  readonly host: string;
   /**
    * Sends a command that changes nothing, and may therefore be sent again.
    *
@@ -115,6 +117,7 @@ export async function openGlue(options: GlueClientOptions): Promise<Glue> {
 
   return {
     sdk,
+    host: name,
     read: sending("parallel"),
     change: sending("unsent"),
     async ready(catalogId) {

@@ -17,5 +17,8 @@ export interface GlueBackendOptions extends GlueClientOptions, CatalogBackendOpt
  * @throws Error with a single line for a missing package or a missing region
  */
 export async function createGlueBackend(options: GlueBackendOptions): Promise<Backend> {
-  return createCatalogBackend(createGlueCatalog(await openGlue(options), options.catalogId), options);
+  const { catalogId } = options;
+  const glue = await openGlue(options);
+  const place = catalogId === undefined ? glue.host : `${glue.host} ${catalogId}`;
+  return createCatalogBackend(createGlueCatalog(glue, catalogId), { ...options, place });
 }

@@ -27,7 +27,8 @@ export async function createPolarisBackend(options: IcebergBackendOptions): Prom
   const uri = [options.uri].flat().map((each) => each.replace(/\/api\/catalog\/?$/, ""));
   const client = await createJsonClient({ ...options, uri });
   const prefix = encodeURIComponent(options.warehouse);
-  return createCatalogBackend(createIcebergCatalog(client, polaris(prefix, options.warehouse)), options);
+  const catalog = createIcebergCatalog(client, polaris(prefix, options.warehouse));
+  return createCatalogBackend(catalog, { ...options, place: placeOf(uri, options) });
 }
 
 function polaris(prefix: string, warehouse: string): IcebergDialect {
@@ -51,7 +52,13 @@ function polaris(prefix: string, warehouse: string): IcebergDialect {
 export async function createLakekeeperBackend(options: IcebergBackendOptions): Promise<Backend> {
   const uri = [options.uri].flat().map((each) => each.replace(/\/catalog\/?$/, ""));
   const client = await createJsonClient({ ...options, uri });
-  return createCatalogBackend(createIcebergCatalog(client, lakekeeper(client, options.warehouse)), options);
+  const catalog = createIcebergCatalog(client, lakekeeper(client, options.warehouse));
+  return createCatalogBackend(catalog, { ...options, place: placeOf(uri, options) });
+}
+
+/** Returns where a catalog is: the addresses of the server, the warehouse, and the namespace that is the root here. */
+function placeOf(uris: readonly string[], { warehouse, within = [] }: IcebergBackendOptions): string {
+  return `${uris.join(", ")} ${[warehouse, ...within].join("$")}`;
 }
 
 function lakekeeper(client: JsonClient, warehouse: string): IcebergDialect {

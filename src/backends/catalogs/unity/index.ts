@@ -19,5 +19,6 @@ const BASE = "/api/2.1/unity-catalog";
 export async function createUnityBackend(options: UnityBackendOptions): Promise<Backend> {
   const uri = [options.uri].flat().map((each) => each.replace(/\/api\/2\.1(?:\/unity-catalog)?\/?$/, ""));
   const client = await createJsonClient({ ...options, uri });
-  return createCatalogBackend(createUnityCatalog(client, BASE), options);
+  const place = [uri.join(", "), (options.within ?? []).join("$")].filter(Boolean).join(" ");
+  return createCatalogBackend(createUnityCatalog(client, BASE), { ...options, place });
 }

@@ -1,0 +1,46 @@
+import { realpath } from "node:fs/promises";
+import { join } from "node:path";
+import { pino } from "pino";
+import { expect, test } from "vitest";
+import { temporaryDirectory } from "../../../test/support/directory.ts";
+import type { ServeOptions } from "../../config/options/groups.ts";
+import { readServeOptions } from "../../config/serve-options.ts";
+import { openBackend } from "./open-backend.ts";
+
+/** Returns where the backend of some options says that its data is. */
+async function placeWith(options: Partial<ServeOptions>): Promise<string | undefined> {
+  const log = pino({ level: "silent" });
+  const backend = await openBackend({ ...readServeOptions([]), ...options }, { log });
+  await backend.close();
+  return backend.place;
+}
+
+test("a directory tells the place of its tables", async (t) => {
+  const { path, remove } = await temporaryDirectory();
+  t.onTestFinished(remove);
+  expect(await placeWith({ backend: "dir", root: path })).toBe(join(await realpath(path), "data"));
+});
+
+test("an upstream tells its addresses, and who serves its rows", async () => {
+  const uris = ["http://a.example:2333/lance", "http://b.example:2333"];
+  expect(await placeWith({ backend: "rest", uris })).toBe(uris.join(", "));
+  expect(await placeWith({ backend: "grpc", addresses: ["a.example:1", "dns:///b:2"] })).toBe(
+    "a.example:1, dns:///b:2",
+  );
+  expect(await placeWith({ backend: "rest", uris: ["http://a.example"], rows: "here" })).toBe(
+    "http://a.example; rows are read and written here",
+  );
+});
+
+test("a foreign catalog tells its address, its warehouse and the namespace that is the root", async () => {
+  const http = { uris: ["http://catalog.example:8181"], warehouse: "main" };
+  expect(await placeWith({ backend: "polaris", ...http })).toBe("http://catalog.example:8181 main");
+  expect(await placeWith({ backend: "lakekeeper", ...http, warehouseNamespace: ["a", "b"] })).toBe(
+    "http://catalog.example:8181 main$a$b",
+  );
+  expect(await placeWith({ backend: "unity", ...http })).toBe("http://catalog.example:8181 main");
+  expect(await placeWith({ backend: "glue", glueRegion: "eu-central-1" })).toBe("glue.eu-central-1");
+  expect(await placeWith({ backend: "glue", glueRegion: "r", uris: ["http://glue.example:1/x"] })).toBe(
+    "glue.example:1",
+  );
+});
