@@ -43,6 +43,8 @@ describe("an import in the console", () => {
       [DESK, "import-preview"],
     ] as const) {
       await page.setViewportSize(size);
+      await page.locator(".import-types").scrollIntoViewIfNeeded();
+      await page.locator(".drop-zone ~ .grid-frame").scrollIntoViewIfNeeded();
       expect(await violationsOf(page), name).toEqual([]);
       expect(await isTooWide(page), name).toBe(false);
       await takePicture(page, name);
