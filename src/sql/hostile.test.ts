@@ -5,9 +5,12 @@ import { isInvalidInput } from "../client/index.ts";
 import { LanceError } from "../namespace/errors.ts";
 import { createSqlEngine } from "./create-engine.ts";
 import { runSql, tablesInMemory } from "./engine-fixture.ts";
+import type { SqlEngine } from "./sql-engine.ts";
 
 const engine = createSqlEngine({ memoryMib: 128, timeoutMs: 5_000 });
-afterAll(() => engine.close());
+/** For statements without an end, which compute on all threads until the time is over. */
+const impatientEngine = createSqlEngine({ memoryMib: 128, timeoutMs: 2_000 });
+afterAll(() => Promise.all([engine.close(), impatientEngine.close()]));
 
 const t = tableFromArrays({ id: Int32Array.of(1, 2, 3), s: ["a", "b", "c"] });
 
@@ -177,8 +180,23 @@ test.each(OTHER_TABLES)(
 const nested = (depth: number) => `SELECT ${"(".repeat(depth)}1${")".repeat(depth)}`;
 const calls = (depth: number) => `SELECT ${"abs(".repeat(depth)}1${")".repeat(depth)}`;
 
+type Costly = readonly [what: string, kind: RegExp, statement: string];
+
+const ENDLESS: readonly Costly[] = [
+  [
+    "a join without an end",
+    /DeadlineExceeded/,
+    "SELECT count(*) FROM range(10000000) a, range(10000000) b WHERE a.range + b.range = -1",
+  ],
+  [
+    "a recursion without an end",
+    /DeadlineExceeded|PayloadTooLarge/,
+    "WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r) SELECT max(n) FROM r",
+  ],
+];
+
 /** Statements that ask for too much. */
-const COSTLY: readonly (readonly [string, RegExp, string])[] = [
+const COSTLY: readonly Costly[] = [
   [
     "a sort beyond the memory",
     /PayloadTooLarge/,
@@ -194,16 +212,6 @@ const COSTLY: readonly (readonly [string, RegExp, string])[] = [
     /PayloadTooLarge|InvalidInput/,
     "SELECT list(repeat('x', 1000) || i) FROM range(10000000) x(i)",
   ],
-  [
-    "a join without an end",
-    /DeadlineExceeded/,
-    "SELECT count(*) FROM range(10000000) a, range(10000000) b WHERE a.range + b.range = -1",
-  ],
-  [
-    "a recursion without an end",
-    /DeadlineExceeded|PayloadTooLarge/,
-    "WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r) SELECT max(n) FROM r",
-  ],
   ["a deep call", /InvalidInput|Unsupported/, calls(5_000)],
   [
     "a deep subquery",
@@ -217,14 +225,17 @@ const COSTLY: readonly (readonly [string, RegExp, string])[] = [
   ["a lone surrogate", /./, "SELECT '\ud800' FROM secret"],
 ];
 
-test.each(COSTLY)("refuses %s, and works on", async (_what, kind, statement) => {
+const refusedBy = (engine: SqlEngine) => async (_what: string, kind: RegExp, statement: string) => {
   await assert.rejects(runSql(engine, statement, { tables: tablesInMemory({ t }) }), (thrown) => {
     assert.match((thrown as LanceError).kind, kind);
     return true;
   });
   const after = await runSql(engine, "SELECT sum(id) AS n FROM t", { tables: tablesInMemory({ t }) });
   assert.equal(after.numRows, 1);
-});
+};
+
+test.each(COSTLY)("refuses %s, and works on", refusedBy(engine));
+test.each(ENDLESS)("refuses %s, and works on", refusedBy(impatientEngine));
 
 test("parentheses alone are no nesting", async () => {
   assert.equal((await runSql(engine, nested(100))).numRows, 1);
