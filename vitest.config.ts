@@ -24,7 +24,8 @@ interface ProjectOptions {
   /**
    * Whether each file has a process of its own: files that measure memory, replace modules or damage their process need
    * it. The others share a process and its modules, which spares them the imports, and undo what they change outside of
-   * their file. Default: true.
+   * their file. Node itself loads these modules: it keeps what it has compiled, and what they import from each other is no getter, as
+   * which Vite has it. Default: true.
    */
   readonly isolate?: boolean;
   /** Files that belong to another project. Default: none. */
@@ -45,6 +46,7 @@ function project(
       include: [...include],
       exclude: ["**/node_modules/**", ...exclude],
       isolate,
+      experimental: { viteModuleRunner: isolate, nodeLoader: isolate },
       execArgv: isolate ? [] : [FEWER_COLLECTIONS],
       env,
       testTimeout: limit,
