@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { defineConfig, type TestProjectConfiguration } from "vitest/config";
 import { joinedProgram } from "./test/support/joined-program.ts";
+import { LongestFirst } from "./test/support/longest-first.ts";
 import { scratchDirectory } from "./test/support/scratch.ts";
 import { seedOf } from "./test/support/seed.ts";
 
@@ -75,6 +76,7 @@ const MOCKS = ["test/faults/failed-start.test.ts", "test/faults/leaving-worker.t
 export default defineConfig({
   test: {
     reporters: [ownFile("test/support/reporter.ts")],
+    sequence: { sequencer: LongestFirst },
     pool: "forks",
     // Two processors: tests wait for clocks, disks and child processes about a fifth of the time.
     maxWorkers: 4,
