@@ -21,3 +21,18 @@ test("pieces of a byte take no memory of their own", () => {
   assert.equal(bytes.whole().toString(), "a".repeat(100_000));
   assert.ok(bytes.whole().buffer.byteLength <= 200_000);
 });
+
+test("memory that the bytes have outgrown is freed at once", () => {
+  const piece = Buffer.alloc(64 * 1024, 1);
+  const all: ArrivingBytes[] = [];
+  const before = process.memoryUsage().arrayBuffers;
+  for (let count = 0; count < 20; count++) {
+    const bytes = new ArrivingBytes();
+    // 4 MiB and a piece more, so that 4 MiB are left behind.
+    for (let at = 0; at <= 64; at++) bytes.push(piece);
+    all.push(bytes);
+  }
+  const held = all.reduce((sum, bytes) => sum + bytes.whole().buffer.byteLength, 0);
+  assert.ok(process.memoryUsage().arrayBuffers - before < held + 1024 * 1024);
+  assert.equal(piece.length, 64 * 1024);
+});

@@ -10,7 +10,7 @@ import { drawKey } from "../../src/auth/api-keys/key.ts";
 import { createAuthenticator } from "../../src/auth/authenticator.ts";
 import { proveByTokens } from "../../src/auth/tokens/authenticate-by-token.ts";
 import { createDirectoryBackend } from "../../src/backends/dir/index.ts";
-import { connect, isInvalidInput, LanceError, type Namespace } from "../../src/client/index.ts";
+import { connect, isInvalidInput, isNotFound, LanceError, type Namespace } from "../../src/client/index.ts";
 import { serveDatabases } from "../../src/gateway/compose.ts";
 import type { ErrorName } from "../../src/namespace/errors.ts";
 import { claims, shownKeys, sign, signingKey, trustedIssuer, verifierWith } from "../fixtures/auth/tokens.ts";
@@ -143,6 +143,34 @@ describe("what the service does", () => {
     await ns.listNamespaces();
     assert.deepEqual([seen[0]?.["authorization"], seen[0]?.["x-api-key"]], ["Bearer t", "k"]);
   });
+
+  test("the client: all paths follow the base address, and requests are JSON", async (t) => {
+    const seen: (string | undefined)[][] = [];
+    const listening = createServer(({ method, url, headers }, response) => {
+      seen.push([method, decodeURIComponent(url?.split("?")[0] ?? ""), headers["content-type"]]);
+      response.writeHead(200, JSON_TYPE).end('{"namespaces":[],"location":"/x"}');
+    }).listen(0, "127.0.0.1");
+    t.onTestFinished(() => void listening.close());
+    await new Promise((resolve) => listening.once("listening", resolve));
+    const uri = `http://127.0.0.1:${(listening.address() as AddressInfo).port}/base/path`;
+    await using ns = await connect("rest", { uri });
+    await ns.listNamespaces();
+    await ns.createNamespace({ id: ["a", "b"] });
+    await ns.declareTable({ id: ["a", "t"] });
+    await ns.createTableTag({ id: ["a", "t"], tag: "g", version: 1 });
+    assert.deepEqual(seen, [
+      ["GET", "/base/path/v1/namespace/$/list", undefined],
+      ["POST", "/base/path/v1/namespace/a$b/create", "application/json"],
+      ["POST", "/base/path/v1/table/a$t/declare", "application/json"],
+      ["POST", "/base/path/v1/table/a$t/tags/create", "application/json"],
+    ]);
+  });
+
+  test("REST: paths have the prefix /v1/ and no other", async () => {
+    for (const path of ["/namespace/$/list", "/v2/namespace/$/list", "/V1/namespace/$/list"])
+      assert.equal((await get(path)).status, 404, path);
+    assert.equal((await get("/v1/namespace/$/list")).status, 200);
+  });
 });
 
 describe("paths and names", () => {
@@ -174,11 +202,18 @@ describe("paths and names", () => {
       const parent = fresh("n");
       await ns.createNamespace({ id: [parent] });
       for (const name of GOOD) await ns.createNamespace({ id: [parent, name] });
+      await ns.createTable("t", [{ id: 1 }], { namespacePath: [parent] });
       for (const name of ["", ...BAD]) {
         const id = [parent, name];
-        for (const refused of [ns.createNamespace({ id }), ns.declareTable({ id })])
-          await assert.rejects(refused, isInvalidInput, name);
+        for (const call of [
+          () => ns.createNamespace({ id }),
+          () => ns.declareTable({ id }),
+          () => ns.createTable(name, [{ id: 1 }], { namespacePath: [parent] }),
+          () => ns.renameTable("t", name, { namespacePath: [parent] }),
+        ])
+          await assert.rejects(call, isInvalidInput, name);
       }
+      assert.deepEqual((await ns.listTables({ id: [parent] })).tables, ["t"]);
       assert.deepEqual((await ns.listNamespaces({ id: [parent] })).namespaces.toSorted(), GOOD.toSorted());
     },
   );
@@ -190,6 +225,23 @@ describe("paths and names", () => {
     await done(`/v1/namespace/${outer}::x.y/describe?delimiter=::`);
     for (const root of ["/v1/namespace/$/list", "/v1/namespace/::/list?delimiter=::"])
       assert.ok((jsonOf(await get(root))["namespaces"] as string[]).includes(outer), root);
+  });
+
+  test("REST: a path of an identifier is an ordered list, which the body may repeat", async () => {
+    const [a, b] = [fresh("n"), fresh("n")];
+    for (const id of [[a], [b], [a, b]]) await done(`/v1/namespace/${id.join("$")}/create`, { id });
+    assert.equal((await post(`/v1/namespace/${b}$${a}/describe`)).status, 404);
+    assert.equal((await post(`/v1/namespace/${a}$${b}/describe`, { id: [b, a] })).status, 400);
+    await done("/v1/namespace/$/describe", { id: [] });
+  });
+
+  byClient("a path is an ordered list, which a string joins by the delimiter", async (ns) => {
+    const [a, b] = [fresh("n"), fresh("n")];
+    for (const id of [[a], [b], [a, b]]) await ns.createNamespace({ id });
+    await ns.namespaceExists({ identifier: `${a}$${b}` });
+    await ns.namespaceExists({ identifier: `${a}::${b}`, delimiter: "::" });
+    await assert.rejects(ns.namespaceExists({ id: [b, a] }), isNotFound);
+    await assert.rejects(ns.namespaceExists({ identifier: `${b}$${a}` }), isNotFound);
   });
 
   byClient("the empty path is the root", async (ns) => {
@@ -239,6 +291,28 @@ describe("tags", () => {
     const other = await post(`/v1/table/${name}/tags/create`, { ...body, id: ["another"] });
     assert.equal(other.status, 400);
   });
+
+  test("REST: a tag points to a version of the main branch, or of another one", async () => {
+    const name = fresh("t");
+    await (namespaces.rest as Namespace).createTable(name, [{ id: 1 }]);
+    await done(`/v1/table/${name}/branches/create`, { name: "b" });
+    await done(`/v1/table/${name}/tags/create`, { tag: "first", version: 1 });
+    await done(`/v1/table/${name}/tags/create`, { tag: "other", version: 1, branch: "b" });
+    const version = (tag: string) => done(`/v1/table/${name}/tags/version`, { tag });
+    assert.equal((await version("first"))["version"], 1);
+    assert.equal((await version("other"))["version"], 1);
+    const { tags } = await done(`/v1/table/${name}/tags/list`);
+    const { first, other } = tags as Record<string, { branch?: string }>;
+    assert.deepEqual([first?.branch, other?.branch], [undefined, "b"]);
+  });
+
+  byClient("the version of a tag is at least 0, and one that the table has", async (ns) => {
+    const name = fresh("t");
+    await ns.createTable(name, [{ id: 1 }]);
+    await assert.rejects(ns.createTableTag({ id: [name], tag: "a", version: -1 }), isInvalidInput);
+    await assert.rejects(ns.createTableTag({ id: [name], tag: "a", version: 9 }), isNotFound);
+    assert.deepEqual((await ns.listTableTags({ id: [name] })).tags, {});
+  });
 });
 
 describe("declared tables", () => {
@@ -272,6 +346,73 @@ describe("declared tables", () => {
       ] as const)
         assert.ok(["undefined", type].includes(typeof answer[field]), field);
     }
+  });
+
+  test("every field of the request reaches the implementation, and every field of its answer the caller", async (t) => {
+    const seen: unknown[] = [];
+    const answer = {
+      context: { note: "back" },
+      transactionId: "t-1",
+      location: "s3://bucket/t",
+      storageOptions: { aws_session_token: "s" },
+      properties: { owner: "team" },
+      managedVersioning: true,
+    };
+    const fake = await startServer(
+      fakeBackend({
+        declareTable: async ({ location, vendCredentials, properties, context }, { id }) => {
+          seen.push({ id, location, vendCredentials, properties, note: context["note"] });
+          return { $typeName: "lance.namespace.v1.DeclareTableResponse", ...answer };
+        },
+        createTableTag: async ({ tag, version, branch, context }, { id }) => {
+          seen.push({ id, tag, version, branch, note: context["note"] });
+          const { transactionId, context: back } = answer;
+          return { $typeName: "lance.namespace.v1.CreateTableTagResponse", transactionId, context: back };
+        },
+      }),
+    );
+    t.onTestFinished(fake.close);
+    await using ns = await connect("rest", { uri: `http://127.0.0.1:${fake.port}` });
+    const id = ["n", "t"];
+    const context = { note: "there" };
+    const tagged = { tag: "g", version: 2, branch: "b" };
+    for (const vendCredentials of [undefined, true, false]) {
+      const declared = { location: "x", properties: { a: "b" } };
+      const raw = await post(
+        "/v1/table/n$t/declare",
+        { ...declared, id, context, identity: {}, vend_credentials: vendCredentials },
+        {},
+        fake.port,
+      );
+      assert.deepEqual(jsonOf(raw), {
+        context: answer.context,
+        transaction_id: "t-1",
+        location: "s3://bucket/t",
+        storage_options: { aws_session_token: "s" },
+        properties: { owner: "team" },
+        managed_versioning: true,
+      });
+      const byClient = await ns.declareTable({ ...declared, id, context, vendCredentials });
+      assert.equal(byClient.context["note"], "back");
+      const { context: _, ...fields } = answer;
+      for (const [name, value] of Object.entries(fields))
+        assert.deepEqual(byClient[name as keyof typeof byClient], value, name);
+      const asked = { id, ...declared, vendCredentials, note: "there" };
+      assert.deepEqual(seen.splice(0), [asked, asked]);
+    }
+    const body = { ...tagged, id, context, identity: {} };
+    const raw = await post("/v1/table/n$t/tags/create", body, {}, fake.port);
+    assert.deepEqual(jsonOf(raw), { context: answer.context, transaction_id: "t-1" });
+    const byClient = await ns.createTableTag({ ...tagged, id, context });
+    assert.deepEqual([byClient.transactionId, byClient.context["note"]], ["t-1", "back"]);
+    const asked = { id, ...tagged, version: 2n, note: "there" };
+    assert.deepEqual(seen, [asked, asked]);
+  });
+
+  byClient("have empty properties if they were given none", async (ns) => {
+    const id = [fresh("t")];
+    assert.deepEqual((await ns.declareTable({ id })).properties, {});
+    assert.deepEqual((await ns.describeTable({ id })).properties, {});
   });
 
   test("with managed versioning the answer says so, and the operations on versions answer", async (t) => {
@@ -387,6 +528,14 @@ describe("authentication", () => {
     await plain.describeNamespace({ id: ["n"], context });
   });
 
+  test("the client: the identity of a request proves the caller", async () => {
+    await using ns = await connect("rest", { uri: `http://127.0.0.1:${secured.port}` });
+    for (const identity of [{ apiKey: key.text }, { authToken: bearer }])
+      await ns.describeNamespace({ id: ["n"], identity });
+    const refused = await ns.describeNamespace({ id: ["n"] }).catch((error: unknown) => error);
+    assert.deepEqual([(refused as LanceError).status, (refused as LanceError).kind], [401, "Unauthenticated"]);
+  });
+
   test("no valid credentials are 401, and a request that the caller may not make is 403", async () => {
     for (const headers of [{}, { "x-api-key": "wrong" }, { authorization: "Bearer wrong" }]) {
       const answer = await describeAs(headers as Record<string, string>);
@@ -446,6 +595,20 @@ describe("errors", () => {
         assert.deepEqual(body, { type, title, status, detail: "", instance: path });
         assert.deepEqual([answer.status, error, kind], [status, "the message", name]);
         assert.equal(typeof code, "number");
+      }
+    });
+
+    test(`the client: ${status} is the precise error with its status`, async () => {
+      await using ns = await connect("rest", { uri: `http://127.0.0.1:${failing.port}` });
+      const id = [name];
+      for (const work of [
+        () => ns.declareTable({ id }),
+        () => ns.createTableTag({ id, tag: "t", version: 1 }),
+        () => ns.describeTable({ id }),
+      ]) {
+        const error = await work().catch((thrown: unknown) => thrown);
+        assert.ok(error instanceof LanceError, String(error));
+        assert.deepEqual([error.status, error.kind, error.message], [status, name, "the message"]);
       }
     });
   }

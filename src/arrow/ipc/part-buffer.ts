@@ -47,6 +47,8 @@ export interface PartBuffer {
   seal(end: number, schemaMetadata: Uint8Array): Buffer;
   /** Empties the buffer; the next contents overwrite the file that `seal` returned. */
   reset(): void;
+  /** Frees the memory at once, instead of when it is collected; the buffer is not used after that. */
+  free(): void;
   /** Whether the buffer is no larger than a small upload needs. */
   readonly isSmall: boolean;
 }
@@ -54,7 +56,8 @@ export interface PartBuffer {
 /** Buffers of small uploads, for reuse: new memory for each would keep the garbage collector busy. */
 export interface PartBufferPool {
   take(): PartBuffer;
-  give(buffer: PartBuffer): void;
+  /** Takes a buffer back; returns false if the pool does not keep it. */
+  give(buffer: PartBuffer): boolean;
 }
 
 /** Maximum number of buffers in a pool. */
@@ -66,9 +69,10 @@ export function createPartBufferPool(maxBytes: number): PartBufferPool {
   return {
     take: () => free.pop() ?? createPartBuffer(maxBytes),
     give(buffer) {
-      if (!buffer.isSmall || free.length >= POOLED) return;
+      if (!buffer.isSmall || free.length >= POOLED) return false;
       buffer.reset();
       free.push(buffer);
+      return true;
     },
   };
 }
@@ -86,9 +90,13 @@ export function createPartBuffer(maxBytes: number): PartBuffer {
       const step = STEPS.find((size) => size >= bytes) ?? limit;
       const larger = new ArrayBuffer(memory.byteLength, { maxByteLength: Math.min(step, limit) });
       new Uint8Array(larger).set(new Uint8Array(memory));
+      free();
       memory = larger;
     }
     memory.resize(Math.min(memory.maxByteLength, bytes + GROWTH_BYTES));
+  }
+  function free(): void {
+    memory = memory.transferToFixedLength(0);
   }
   return {
     get length() {
@@ -125,6 +133,7 @@ export function createPartBuffer(maxBytes: number): PartBuffer {
       [length, messages] = [0, 0];
       blocks = { dictionary: [], batch: [] };
     },
+    free,
     get isSmall() {
       return memory.maxByteLength <= STEPS[0];
     },

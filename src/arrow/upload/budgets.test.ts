@@ -8,6 +8,7 @@ import {
   Int8,
   Int32,
   List,
+  makeVector,
   Null,
   Schema,
   Struct,
@@ -33,10 +34,10 @@ import { scanIpcFile } from "../ipc/file-scan.ts";
 import { type FlatTable, readTable, readVector, rootTable } from "../ipc/flatbuffer.ts";
 import { checkLz4Frame } from "../ipc/lz4.ts";
 import { MAX_UPLOAD_BUFFERS, parseMessageHead } from "../ipc/message.ts";
-import { createPartBuffer, MAX_FILE_MESSAGES } from "../ipc/part-buffer.ts";
+import { createPartBuffer, MAX_FILE_MESSAGES, type PartBuffer } from "../ipc/part-buffer.ts";
 import { createStreamScanner } from "../ipc/stream-scanner.ts";
 import { decodeSchema, MAX_METADATA_ENTRIES, MAX_UPLOAD_TABLES } from "../schema.ts";
-import { collectUpload } from "./upload.ts";
+import { collectUpload, readUpload } from "./upload.ts";
 
 const MIB = 1024 * 1024;
 const OPTIONS = { maxBytes: 64 * MIB };
@@ -291,6 +292,28 @@ test("a file has a bounded number of messages", () => {
   const buffer = createPartBuffer(MIB);
   for (let i = 0; i < MAX_FILE_MESSAGES; i++) buffer.note("batch", 0, 8, 8);
   assert.throws(() => buffer.note("batch", 0, 8, 8), refusal("InvalidInput", /too many record batches/));
+});
+
+test("memory that an upload has outgrown is freed at once, and all of it if the upload fails", async () => {
+  const table = new Table({ n: makeVector(new Int32Array(2 * MIB)) });
+  const stream = tableToIPC(table, "stream").subarray(0, 6 * MIB);
+  const buffers = new Set<ArrayBufferLike>();
+  let part: PartBuffer | undefined;
+  const pool = {
+    take: () => (part = createPartBuffer(OPTIONS.maxBytes)),
+    give: () => false,
+  };
+  async function* stalled() {
+    for (let at = 0; at < stream.length; at += MIB) {
+      yield stream.subarray(at, at + MIB);
+      if (part !== undefined) buffers.add(part.bytes.buffer);
+    }
+    throw new LanceError("Cancelled", "the client disconnected");
+  }
+  const upload = readUpload(stalled(), { ...OPTIONS, partBytes: Number.POSITIVE_INFINITY, pool });
+  await assert.rejects(upload.next(), refusal("Cancelled", /disconnected/));
+  assert.equal(buffers.size, 2);
+  for (const buffer of buffers) assert.ok((buffer as ArrayBuffer).detached);
 });
 
 test("a schema of thousands of fields is read with pauses", () => {

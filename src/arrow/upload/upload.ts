@@ -5,7 +5,7 @@ import { isIpcFile } from "../ipc/ipc-forms.ts";
 import { emptyBody, FILE_MAGIC } from "../ipc/message.ts";
 import { createPartBuffer, type PartBuffer, type PartBufferPool } from "../ipc/part-buffer.ts";
 import { createStreamScanner } from "../ipc/stream-scanner.ts";
-import { freeAtOnce } from "../memory.ts";
+import { freeAtOnce } from "../../runtime/free-at-once.ts";
 import type { ArrowSchema } from "../schema.ts";
 
 /** Options of {@link collectUpload}. */
@@ -92,14 +92,24 @@ export async function* readUpload(
 ): AsyncGenerator<UploadPart, void> {
   const { maxBytes, pool } = options;
   const buffers: PartBuffer[] = [];
+  /** The buffer of the part that is arriving, which nobody else reads. */
+  let arriving: PartBuffer | undefined;
+  const parts = readParts(chunks, options, (part) => {
+    const index = part % BUFFERS;
+    buffers[index] ??= pool?.take() ?? createPartBuffer(maxBytes);
+    arriving = buffers[index];
+    return arriving;
+  });
   try {
-    yield* readParts(chunks, options, (part) => {
-      const index = part % BUFFERS;
-      buffers[index] ??= pool?.take() ?? createPartBuffer(maxBytes);
-      return buffers[index];
-    });
+    for await (const part of parts) {
+      arriving = undefined;
+      yield part;
+    }
   } finally {
-    for (const buffer of buffers) pool?.give(buffer);
+    for (const buffer of buffers) {
+      const isKept = pool?.give(buffer) === true;
+      if (!isKept && buffer === arriving) buffer.free();
+    }
   }
 }
 

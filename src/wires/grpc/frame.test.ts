@@ -44,3 +44,18 @@ test("a message that has only begun takes little memory, whatever length it anno
   assert.ok(process.memoryUsage().arrayBuffers - before < 100 << 20);
   assert.ok(readers.every(({ partial }) => partial));
 });
+
+test("memory that a message has outgrown is freed at once", () => {
+  const body = encodeFrame(Buffer.alloc(16 << 20), false);
+  const before = process.memoryUsage().arrayBuffers;
+  const readers = Array.from({ length: 20 }, () => {
+    const reader = new FrameReader(16 << 20);
+    // A piece more than 4 MiB, so that 4 MiB are left behind.
+    for (let start = 0; start <= 4 << 20; start += 65_536) {
+      reader.push(body.subarray(start, start + 65_536));
+      assert.equal(reader.next(), undefined);
+    }
+    return reader;
+  });
+  assert.ok(process.memoryUsage().arrayBuffers - before < (readers.length * 8 + 4) << 20);
+});

@@ -1,4 +1,5 @@
 import { LanceError } from "../../namespace/errors.ts";
+import { freeAtOnce } from "../../runtime/free-at-once.ts";
 import { bytesIn } from "../pieces.ts";
 
 const HEAD_BYTES = 5;
@@ -112,5 +113,6 @@ function grow(body: Buffer, filled: number, needed: number, length: number): Buf
   const wanted = Math.max(needed, body.length * 2, SECOND_ALLOCATION_BYTES);
   const larger = Buffer.allocUnsafeSlow(Math.min(length, wanted));
   body.copy(larger, 0, 0, filled);
+  freeAtOnce(body);
   return larger;
 }

@@ -1,6 +1,6 @@
 import { isMarkedAsUntransferable } from "node:worker_threads";
 import type { Dispatcher } from "undici";
-import { WORTH_FREEING_BYTES } from "../../../arrow/memory.ts";
+import { WORTH_FREEING_BYTES } from "../../../runtime/free-at-once.ts";
 import { failureOf, failureOfKind } from "../failures.ts";
 import { UpstreamFailure, type UpstreamRequest, type UpstreamResponse } from "../transport/transport.ts";
 import { CollectedBody } from "./collected-body.ts";

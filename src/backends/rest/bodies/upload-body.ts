@@ -1,6 +1,6 @@
 import type { DescMethod, Message } from "@bufbuild/protobuf";
 import { ARROW_STREAM } from "../../../arrow/ipc/ipc-forms.ts";
-import { freeAtOnce, WORTH_FREEING_BYTES } from "../../../arrow/memory.ts";
+import { freeAtOnce, WORTH_FREEING_BYTES } from "../../../runtime/free-at-once.ts";
 import type { HttpBody } from "../../../gen/google/api/httpbody_pb.ts";
 import type { Call } from "../../../namespace/call/call.ts";
 import { LanceError } from "../../../namespace/errors.ts";

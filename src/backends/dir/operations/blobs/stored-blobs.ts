@@ -1,4 +1,4 @@
-import { freeAtOnce } from "../../../../arrow/memory.ts";
+import { freeAtOnce } from "../../../../runtime/free-at-once.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { Guarded } from "../tables/call-data.ts";
 

@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { formatFieldPath, resolveField } from "../../../../arrow/field-path.ts";
-import { freeAtOnce } from "../../../../arrow/memory.ts";
+import { freeAtOnce } from "../../../../runtime/free-at-once.ts";
 import {
   DescribePageCacheResponseSchema,
   PrewarmDataResponseSchema,

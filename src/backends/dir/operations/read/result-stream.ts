@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { ARROW_STREAM } from "../../../../arrow/ipc/ipc-forms.ts";
 import { dataBytes, END_OF_STREAM, splitIpcFile } from "../../../../arrow/ipc/stream.ts";
-import { freeAtOnce } from "../../../../arrow/memory.ts";
+import { freeAtOnce } from "../../../../runtime/free-at-once.ts";
 import {
   type QueryTableResponse,
   QueryTableResponseSchema,

@@ -3,7 +3,8 @@ export const WORTH_FREEING_BYTES = 16 * 1024;
 
 /**
  * Frees bytes that are no longer read, if they do not share their memory. Otherwise, the chunks of a long body would
- * cause one full garbage collection after the other.
+ * cause one full garbage collection after the other, and the memory that growing bodies have left would stay beside
+ * them, where no budget counts it.
  */
 export function freeAtOnce({ buffer, byteLength }: Uint8Array): void {
   // Empty buffers are shared constants.
