@@ -533,7 +533,10 @@ describe("authentication", () => {
     for (const identity of [{ apiKey: key.text }, { authToken: bearer }])
       await ns.describeNamespace({ id: ["n"], identity });
     const refused = await ns.describeNamespace({ id: ["n"] }).catch((error: unknown) => error);
-    assert.deepEqual([(refused as LanceError).status, (refused as LanceError).kind], [401, "Unauthenticated"]);
+    assert.deepEqual(
+      [(refused as LanceError).status, (refused as LanceError).kind],
+      [401, "Unauthenticated"],
+    );
   });
 
   test("no valid credentials are 401, and a request that the caller may not make is 403", async () => {

@@ -1,11 +1,11 @@
 import { LanceError } from "../../namespace/errors.ts";
+import { freeAtOnce } from "../../runtime/free-at-once.ts";
 import { createPace } from "../../runtime/pace.ts";
 import { scanIpcFile } from "../ipc/file-scan.ts";
 import { isIpcFile } from "../ipc/ipc-forms.ts";
 import { emptyBody, FILE_MAGIC } from "../ipc/message.ts";
 import { createPartBuffer, type PartBuffer, type PartBufferPool } from "../ipc/part-buffer.ts";
 import { createStreamScanner } from "../ipc/stream-scanner.ts";
-import { freeAtOnce } from "../../runtime/free-at-once.ts";
 import type { ArrowSchema } from "../schema.ts";
 
 /** Options of {@link collectUpload}. */

@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { ServeOptions } from "../../config/options/groups.ts";
 import { once } from "../../runtime/once.ts";
+import { inSlices } from "../../runtime/pace.ts";
 import { codeFile } from "../../runtime/package-files.ts";
 import type { ApiDocuments } from "../../server/app/document-page.ts";
 import { packageVersion } from "../version.ts";
@@ -12,11 +13,11 @@ export function openDocument({
   auth: security = [],
 }: Partial<Pick<ServeOptions, "noDocs" | "auth">>): ApiDocuments | undefined {
   if (noDocs) return undefined;
-  // Each part takes tens of milliseconds when it is made first, so that it has a turn of the event loop of its own.
+  // Loading and making them takes tens of milliseconds, so that parts have turns of the event loop of their own.
   const document = once(async () => {
-    const { createDocument } = await import("../../server/openapi/document.ts");
+    const { documentSteps } = await import("../../server/openapi/document.ts");
     await nextTurn();
-    return createDocument({ version: packageVersion(), security });
+    return inSlices(documentSteps({ version: packageVersion(), security }));
   });
   const page = once(async () => {
     const { renderPage } = await import("../../server/openapi/page.ts");

@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { Validator } from "@seriousme/openapi-schema-validator";
-import { describe, it } from "vitest";
+import { describe, it, test } from "vitest";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import { ERROR_TABLE } from "../../namespace/errors.ts";
+import { atOnce } from "../../runtime/pace.ts";
 import { createTranscoder } from "../../transcode/transcoder.ts";
-import { createDocument, type OpenApiDocument } from "./document.ts";
+import { documentSteps, type OpenApiDocument } from "./document.ts";
 import type { SecurityWay } from "./security.ts";
 
 interface Operation {
@@ -15,7 +16,7 @@ interface Operation {
 }
 
 function documentWith(...security: SecurityWay[]): OpenApiDocument {
-  return JSON.parse(JSON.stringify(createDocument({ version: "1.2.3", security })));
+  return JSON.parse(JSON.stringify(atOnce(documentSteps({ version: "1.2.3", security }))));
 }
 
 const document = documentWith();
@@ -91,4 +92,9 @@ describe("the OpenAPI document", () => {
     const guarded = documentWith("api-key", "oidc", "kubernetes", "mtls") as unknown as Record<string, never>;
     assert.deepEqual(guarded["security"], [{ ApiKey: [] }, { Token: [] }, { Certificate: [] }]);
   });
+});
+
+test("the document is made in a step for each method, so that others have turns of the event loop meanwhile", () => {
+  const methods = LanceNamespaceService.methods.length;
+  assert.ok([...documentSteps({ version: "1" })].length > methods / 2);
 });

@@ -1,6 +1,7 @@
 import type { DescMessage } from "@bufbuild/protobuf";
 import { ErrorResponseSchema } from "../../gen/lance/namespace/v1/common_pb.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
+import type { Steps } from "../../runtime/pace.ts";
 import type { Binding } from "../../transcode/binding.ts";
 import { createTranscoder } from "../../transcode/transcoder.ts";
 import { commentOf } from "./comments.ts";
@@ -10,7 +11,7 @@ import { DELIMITER, pathOf } from "./parameters.ts";
 import { createSchemas } from "./schemas.ts";
 import { type SecurityWay, securityOf } from "./security.ts";
 
-/** Options of {@link createDocument}. */
+/** Options of {@link documentSteps}. */
 export interface DocumentOptions {
   /** Version of the gateway. */
   readonly version: string;
@@ -26,9 +27,10 @@ export interface OpenApiDocument {
   readonly components: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 }
 
-/** Describes the REST API by the bindings that route its requests. */
-export function createDocument({ version, security = [] }: DocumentOptions): OpenApiDocument {
+/** Describes the REST API by the bindings that route its requests; there is a step for each method. */
+export function* documentSteps({ version, security = [] }: DocumentOptions): Steps<OpenApiDocument> {
   const { bindings } = createTranscoder([LanceNamespaceService]);
+  yield;
   const schemas = createSchemas(fieldsElsewhere(bindings));
   const paths: Record<string, Record<string, unknown>> = {};
   for (const ofMethod of Map.groupBy(bindings, ({ method }) => method).values()) {
@@ -37,6 +39,7 @@ export function createDocument({ version, security = [] }: DocumentOptions): Ope
       const operation = operationOf(binding, index + 1, schemas);
       paths[path] = { ...paths[path], [binding.httpMethod.toLowerCase()]: operation };
     }
+    yield;
   }
   const responses = errorResponses(schemas, ErrorResponseSchema);
   const schemes = securityOf(security);

@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, it } from "vitest";
-import { createDocument } from "./document.ts";
+import { atOnce } from "../../runtime/pace.ts";
+import { documentSteps } from "./document.ts";
 import { html, prose } from "./html.ts";
 import { renderPage } from "./page.ts";
 
 describe("the page of the document", () => {
-  const document = createDocument({ version: "1.2.3", security: ["api-key", "oidc"] });
+  const document = atOnce(documentSteps({ version: "1.2.3", security: ["api-key", "oidc"] }));
   const page = renderPage(document);
 
   it("has a form for every operation, and a field for every parameter", () => {
@@ -36,7 +37,7 @@ describe("the page of the document", () => {
   it("asks for the credentials that the gateway takes", () => {
     assert.match(page, /name="x-api-key"/);
     assert.match(page, /name="authorization" data-prefix="Bearer "/);
-    assert.doesNotMatch(renderPage(createDocument({ version: "1" })), /id="credentials"/);
+    assert.doesNotMatch(renderPage(atOnce(documentSteps({ version: "1" }))), /id="credentials"/);
   });
 
   it("has no text that a comment could turn into markup", () => {

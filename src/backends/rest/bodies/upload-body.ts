@@ -1,10 +1,10 @@
 import type { DescMethod, Message } from "@bufbuild/protobuf";
 import { ARROW_STREAM } from "../../../arrow/ipc/ipc-forms.ts";
-import { freeAtOnce, WORTH_FREEING_BYTES } from "../../../runtime/free-at-once.ts";
 import type { HttpBody } from "../../../gen/google/api/httpbody_pb.ts";
 import type { Call } from "../../../namespace/call/call.ts";
 import { LanceError } from "../../../namespace/errors.ts";
 import { bodyFieldOf } from "../../../namespace/operations/body-field.ts";
+import { freeAtOnce, WORTH_FREEING_BYTES } from "../../../runtime/free-at-once.ts";
 
 /**
  * Upper bound on the bytes in transit when a connection requests the next piece: it does so when its buffer is not

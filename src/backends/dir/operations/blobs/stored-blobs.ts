@@ -1,5 +1,5 @@
-import { freeAtOnce } from "../../../../runtime/free-at-once.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
+import { freeAtOnce } from "../../../../runtime/free-at-once.ts";
 import type { Guarded } from "../tables/call-data.ts";
 
 /** Size of the pieces in which a blob is read, in bytes. */

@@ -1,6 +1,5 @@
 import { create } from "@bufbuild/protobuf";
 import { formatFieldPath, resolveField } from "../../../../arrow/field-path.ts";
-import { freeAtOnce } from "../../../../runtime/free-at-once.ts";
 import {
   DescribePageCacheResponseSchema,
   PrewarmDataResponseSchema,
@@ -8,6 +7,7 @@ import {
 } from "../../../../gen/lance/gateway/v1/lancedb_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { LanceDbExtensions } from "../../../../namespace/lance-namespace.ts";
+import { freeAtOnce } from "../../../../runtime/free-at-once.ts";
 import type { DataContext } from "../../data/data-context.ts";
 import { MAX_BATCH_ROWS } from "../../engine/batch-rows.ts";
 import type { DatasetRef } from "../../format/dataset.ts";

@@ -1,12 +1,12 @@
 import { create } from "@bufbuild/protobuf";
 import { ARROW_STREAM } from "../../../../arrow/ipc/ipc-forms.ts";
 import { dataBytes, END_OF_STREAM, splitIpcFile } from "../../../../arrow/ipc/stream.ts";
-import { freeAtOnce } from "../../../../runtime/free-at-once.ts";
 import {
   type QueryTableResponse,
   QueryTableResponseSchema,
 } from "../../../../gen/lance/namespace/v1/query_pb.ts";
 import { callerKey } from "../../../../namespace/call/caller-key.ts";
+import { freeAtOnce } from "../../../../runtime/free-at-once.ts";
 import type { NativeBatches } from "../../engine/native/query.ts";
 import type { BuiltQuery } from "../query/build.ts";
 import { createResultEditor } from "../query/edit-result.ts";
