@@ -1,5 +1,6 @@
-// Arrow Flight beside pyarrow's own server: DoPut and DoGet of the same table by the same client, in turns, and `SELECT 1` through
-// ADBC, which pyarrow's answers with a constant: the least that it can take. Both servers are processes of their own; pyarrow's keeps the table in memory, the gateway stores it.
+// Arrow Flight beside pyarrow's own server and the least that a server on Node does: DoPut and DoGet of the same table by the same client, in turns,
+// and `SELECT 1` through ADBC, which pyarrow's answers with a constant: the least that it can take. All servers are processes of their own; only the
+// gateway stores the table, the others keep it in memory.
 import { execFile } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { loadavg, tmpdir } from "node:os";
@@ -7,13 +8,22 @@ import { join } from "node:path";
 import { parseArgs, promisify } from "node:util";
 import { pythonInterpreter } from "../scripts/python-environment.ts";
 import { watchMemory } from "./support/memory.ts";
-import { startGateway, startProcess } from "./support/process.ts";
+import { startGateway, startProcess, startServer } from "./support/process.ts";
 import { roundsOf, writeResults } from "./support/results.ts";
 
 const PEER = join(import.meta.dirname, "flight", "peer.py");
 
-/** Rates in MB/s, by the address of the server. */
-type Rates = Readonly<Record<string, { readonly put: number[]; readonly get: number[] }>>;
+/** What moving the table took once. */
+interface Move {
+  /** In MB/s. */
+  readonly rate: number;
+  /** Computing time of the server and of the client, in seconds for a gigabyte. */
+  readonly server: number;
+  readonly client: number;
+}
+
+/** By the process of the server. */
+type Moves = Readonly<Record<string, { readonly put: readonly Move[]; readonly get: readonly Move[] }>>;
 
 /** Times of a statement, in milliseconds. */
 interface Select {
@@ -31,32 +41,49 @@ export async function run(args: readonly string[]): Promise<void> {
   const { size, rounds, statements } = parseArgs({ args: [...args], options }).values;
   const python = pythonInterpreter();
   const root = await mkdtemp(join(tmpdir(), "lance-gateway-bench-"));
-  const peer = await startProcess([python, PEER, "serve"], /^(\d+)$/);
   const gateway = await startGateway("--root", root, "--max-upload-size", "4GiB");
+  const peer = await startProcess([python, PEER, "serve"], /^(\d+)$/);
+  const bare = await startServer("flight/bare.ts");
+  const servers = { gateway, pyarrow: peer, "bare node:http2": bare };
   try {
-    const [own, other] = [`127.0.0.1:${gateway.port}`, `127.0.0.1:${peer.port}`];
     const ask = async (...command: readonly string[]) =>
       JSON.parse((await promisify(execFile)(python, [PEER, ...command])).stdout);
     const memory = watchMemory(gateway.pid);
-    const rates: Rates = await ask("rows", size, rounds, own, other);
+    const addresses = Object.values(servers).map(({ pid, port }) => `${pid}=127.0.0.1:${port}`);
+    const moves: Moves = await ask("rows", size, rounds, ...addresses);
     const peakMiB = memory.peak() / 2 ** 20;
+    const [own, other] = [`127.0.0.1:${gateway.port}`, `127.0.0.1:${peer.port}`];
     const selects: Readonly<Record<string, Select>> = await ask("select", statements, own, other);
     const selectMs = { gateway: selects[own] as Select, constant: selects[other] as Select };
-    const figures = { gateway: rates[own], pyarrow: rates[other] };
-    for (const [name, { put, get }] of Object.entries(figures) as [string, Rates[string]][])
-      console.log(`${name}: DoPut ${text(put)} MB/s, DoGet ${text(get)} MB/s`);
+    const figures = Object.entries(servers).map(
+      ([name, { pid }]) => [name, moves[pid] as Moves[string]] as const,
+    );
+    for (const [name, { put, get }] of figures)
+      for (const [what, found] of [
+        ["DoPut", put],
+        ["DoGet", get],
+      ] as const)
+        console.log(`${name}: ${what} ${text(found)}`);
     console.log(`gateway: peak memory ${Math.round(peakMiB)} MiB`);
     for (const [name, { p50, least }] of Object.entries(selectMs))
       console.log(`SELECT 1 by ADBC, ${name}: p50 ${p50.toFixed(2)} ms, least ${least.toFixed(2)} ms`);
     console.log(`load average: ${loadavg()[0]?.toFixed(1)}`);
-    writeResults("flight", { sizeMiB: Number(size), ratesMBps: figures, peakMiB, selectMs, load: loadavg() });
+    writeResults("flight", {
+      sizeMiB: Number(size),
+      moves: Object.fromEntries(figures),
+      peakMiB,
+      selectMs,
+      load: loadavg(),
+    });
   } finally {
-    await Promise.all([gateway.stop(), peer.stop()]);
+    await Promise.all(Object.values(servers).map((server) => server.stop()));
     await rm(root, { recursive: true, force: true });
   }
 }
 
-function text(rates: readonly number[]): string {
-  const { median, min, max } = roundsOf(rates);
-  return `${Math.round(median)} (${Math.round(min)}–${Math.round(max)})`;
+function text(moves: readonly Move[]): string {
+  const of = (value: keyof Move) => roundsOf(moves.map((move) => move[value]));
+  const { median, min, max } = of("rate");
+  const seconds = `server ${of("server").median.toFixed(2)} s/GB, client ${of("client").median.toFixed(2)}`;
+  return `${Math.round(median)} MB/s (${Math.round(min)}–${Math.round(max)}), ${seconds}`;
 }

@@ -1,6 +1,7 @@
-"""The other side of `bench -- flight`: pyarrow's own Flight server, and the client that measures it and the gateway."""
+"""The other side of `bench -- flight`: pyarrow's own Flight server, and the client that measures all servers."""
 
 import json
+import os
 import sys
 import time
 
@@ -74,8 +75,24 @@ def put(client, table):
 def get(client):
     ticket = client.get_flight_info(DESCRIPTOR).endpoints[0].ticket
     began = time.perf_counter()
-    size = sum(chunk.data.nbytes for chunk in client.do_get(ticket))
+    # The bare server sends the options of the DoPut, too, which come without rows.
+    size = sum(chunk.data.nbytes for chunk in client.do_get(ticket) if chunk.data is not None)
     return size / 1e6 / (time.perf_counter() - began)
+
+
+def computed(process):
+    """Returns the computing time of a process and its threads, in seconds."""
+    with open(f"/proc/{process}/stat") as file:
+        times = file.read().rsplit(") ", 1)[1].split()[11:13]
+    return sum(map(int, times)) / os.sysconf("SC_CLK_TCK")
+
+
+def measure(work, process, size):
+    """Returns the rate of work in MB/s, and the seconds that the server and this client compute for a gigabyte."""
+    before = computed(process), computed("self")
+    rate = work()
+    server, client = ((computed(who) - began) / (size / 1e9) for who, began in zip((process, "self"), before))
+    return {"rate": rate, "server": server, "client": client}
 
 
 def select_one(addresses, count):
@@ -108,12 +125,13 @@ def main(command, *args):
         }))
     else:
         table = rows(int(args[0]))
-        clients = {address: flight.connect(f"grpc://{address}") for address in args[2:]}
-        found = {address: {"put": [], "get": []} for address in clients}
+        servers = [server.split("=") for server in args[2:]]
+        clients = {process: flight.connect(f"grpc://{address}") for process, address in servers}
+        found = {process: {"put": [], "get": []} for process in clients}
         for _ in range(int(args[1])):
-            for address, client in clients.items():
-                found[address]["put"].append(put(client, table))
-                found[address]["get"].append(get(client))
+            for process, client in clients.items():
+                found[process]["put"].append(measure(lambda: put(client, table), process, table.nbytes))
+                found[process]["get"].append(measure(lambda: get(client), process, table.nbytes))
         print(json.dumps(found))
 
 

@@ -4,7 +4,7 @@ import { tableFromArrays, tableFromIPC, tableToIPC } from "apache-arrow";
 import { test } from "vitest";
 import { FlightDataSchema } from "../../gen/arrow/flight/protocol/Flight_pb.ts";
 import { isLanceError } from "../../namespace/errors.ts";
-import { frameIn } from "../grpc/framed-message.ts";
+import { createFramer } from "../grpc/framed-message.ts";
 import { flightData } from "./flight-data.ts";
 
 async function* cut(bytes: Uint8Array, size: number) {
@@ -16,16 +16,20 @@ async function* cut(bytes: Uint8Array, size: number) {
   }
 }
 
+const framed = createFramer(FlightDataSchema);
 const table = tableFromArrays({ id: Int32Array.from({ length: 500 }, (_, i) => i) });
 const stream = tableToIPC(table, "stream");
 
 test("cuts a stream into messages, however it arrives, and keeps nothing of a chunk", async () => {
   for (const size of [1, 7, 64, stream.length]) {
     const parts: Uint8Array[] = [];
-    for await (const message of flightData(cut(stream, size))) {
-      const frame = frameIn(message) as Buffer;
-      assert.equal(frame.readUInt32BE(1), frame.length - 5);
-      const { dataHeader, dataBody } = fromBinary(FlightDataSchema, frame.subarray(5));
+    const sent: Buffer[] = [];
+    for await (const message of flightData(cut(stream, size))) sent.push(Buffer.concat(framed(message)));
+    let rest = Buffer.concat(sent);
+    while (rest.length > 0) {
+      const end = 5 + rest.readUInt32BE(1);
+      const { dataHeader, dataBody } = fromBinary(FlightDataSchema, rest.subarray(5, end));
+      rest = rest.subarray(end);
       const prefix = Buffer.alloc(8, 0xff);
       prefix.writeUInt32LE(dataHeader.length, 4);
       parts.push(prefix, dataHeader, dataBody);
@@ -35,6 +39,18 @@ test("cuts a stream into messages, however it arrives, and keeps nothing of a ch
       [...(table.getChild("id") ?? [])],
     );
   }
+});
+
+test("leaves the body of a message in the memory of its chunk", async () => {
+  async function* whole() {
+    yield stream;
+  }
+  const pieces: Uint8Array[] = [];
+  for await (const message of flightData(whole())) pieces.push(...framed(message));
+  assert.deepEqual(
+    pieces.map(({ buffer }) => buffer === stream.buffer),
+    [false, false, true],
+  );
 });
 
 test("refuses a stream that ends in the middle of a message", async () => {

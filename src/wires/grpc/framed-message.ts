@@ -1,19 +1,62 @@
-import type { DescMessage, Message } from "@bufbuild/protobuf";
+import { type DescField, type DescMessage, type Message, toBinary } from "@bufbuild/protobuf";
+import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
+import { type HttpBody, HttpBodySchema } from "../../gen/google/api/httpbody_pb.ts";
+import { bodyFieldOf } from "../../namespace/operations/body-field.ts";
+import { encodeFrame, encodeFramePieces } from "./frame.ts";
 
-const FRAME: unique symbol = Symbol("frame");
+const PIECES: unique symbol = Symbol("pieces");
 
-/** A message of an answer that is already written, with its prefix; it has none of its fields. */
+/** A message of a response that is already written, with its prefix; it has none of its fields. */
 interface FramedMessage extends Message {
-  readonly [FRAME]: Buffer;
+  readonly [PIECES]: readonly Uint8Array[];
 }
 
-/** Returns the message of a stream that is the given frame. It serves messages that are too large to be copied once more. */
-export function framedMessage({ typeName }: DescMessage, frame: Buffer): Message {
-  const message: FramedMessage = { $typeName: typeName, [FRAME]: frame };
+/**
+ * Returns the message of a stream that is the given pieces of a frame. It serves messages that are too large to be copied once more; several of
+ * these in a row may be a single frame.
+ */
+export function framedMessage({ typeName }: DescMessage, pieces: readonly Uint8Array[]): Message {
+  const message: FramedMessage = { $typeName: typeName, [PIECES]: pieces };
   return message;
 }
 
-/** Returns the frame of a message that {@link framedMessage} has made; undefined for any other. */
-export function frameIn(message: Message): Buffer | undefined {
-  return (message as Partial<FramedMessage>)[FRAME];
+/** Size from which bytes are sent from the memory in which they are: to copy fewer costs less than to wait until they are sent. */
+export const LENT_BYTES = 64 * 1024;
+
+/** Number of the field of a body that has its bytes. */
+const DATA = HttpBodySchema.field.data.number;
+
+/**
+ * Creates the function that encodes the messages of a stream as frames, in pieces. It copies neither the pieces of a message that
+ * {@link framedMessage} has made nor a long body.
+ */
+export function createFramer(output: DescMessage): (message: Message) => readonly Uint8Array[] {
+  const bodyField = output.fields.find(({ localName }) => localName === bodyFieldOf(output));
+  return (message) => {
+    const made = (message as Partial<FramedMessage>)[PIECES];
+    if (made !== undefined) return made;
+    const body =
+      bodyField && (message as Message & Record<string, HttpBody | undefined>)[bodyField.localName];
+    if (bodyField !== undefined && body !== undefined && body.data.byteLength >= LENT_BYTES)
+      return encodeFramePieces([headOf(message, body), body.data], false);
+    return [encodeFrame(toBinary(output, message), false)];
+  };
+
+  /** Encodes everything but the bytes of the body. Fields may have any order, so these come last. */
+  function headOf(message: Message, body: HttpBody): Uint8Array {
+    const { localName, number } = bodyField as DescField;
+    const others = toBinary(output, { ...message, [localName]: undefined });
+    const about = toBinary(HttpBodySchema, { ...body, data: NOTHING });
+    const { byteLength } = body.data;
+    const dataHead = new BinaryWriter().tag(DATA, WireType.LengthDelimited).uint32(byteLength).finish();
+    return new BinaryWriter()
+      .raw(others)
+      .tag(number, WireType.LengthDelimited)
+      .uint32(about.byteLength + dataHead.byteLength + byteLength)
+      .raw(about)
+      .raw(dataHead)
+      .finish();
+  }
 }
+
+const NOTHING = new Uint8Array();

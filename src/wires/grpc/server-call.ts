@@ -7,8 +7,10 @@ import type { NoteRefusal } from "../../pipeline/records/refusals.ts";
 import { type Deadline, startDeadline } from "../deadline.ts";
 import { lateMessage, MESSAGE_MS } from "../limits.ts";
 import type { LoopPace } from "../loop-pace.ts";
+import { bytesIn } from "../pieces.ts";
 import { requestIdOf } from "../rpc.ts";
 import { DEFAULT_SILENCE_MS, onStall, onStalledEnd, stalled } from "../stall.ts";
+import { LENT_BYTES } from "./framed-message.ts";
 import { type ErrorDetails, errorTrailers, lanceDetails, OK_TRAILERS } from "./status.ts";
 
 const WITH_TRAILERS = { waitForTrailers: true };
@@ -116,15 +118,36 @@ export class ServerCall {
   async write(frame: Uint8Array): Promise<void> {
     if (this.done) return;
     this.begin();
-    if (this.stream.write(frame)) return;
-    await new Promise<void>((resolve) => {
+    if (!this.stream.write(frame)) await this.#untilTaken((taken) => this.stream.once("drain", taken));
+  }
+
+  /** Sends pieces in the same way. Before it resolves, their memory must not change; once the call is done, it may still be read. */
+  async lend(pieces: readonly Uint8Array[]): Promise<void> {
+    if (bytesIn(pieces) < LENT_BYTES) return this.write(Buffer.concat(pieces));
+    if (this.done) return;
+    this.begin();
+    const { stream } = this;
+    await this.#untilTaken((taken) => {
+      // Otherwise the first piece would leave alone.
+      stream.cork();
+      const last = pieces.length - 1;
+      for (const [at, piece] of pieces.entries())
+        stream.write(piece, at < last ? undefined : (error) => error ?? taken());
+      stream.uncork();
+    });
+  }
+
+  /** @param begin gets what is to be called when the peer has taken something */
+  #untilTaken(begin: (taken: () => void) => void): Promise<void> {
+    return new Promise((resolve) => {
       const unwatch = onStall(this.silenceMs, () => this.cutOff(stalled(this.silenceMs)));
-      const resume = () => {
+      const taken = () => {
         unwatch();
-        this.stream.off("drain", resume).off("close", resume);
+        this.stream.off("close", taken);
         resolve();
       };
-      this.stream.on("drain", resume).on("close", resume);
+      this.stream.on("close", taken);
+      begin(taken);
     });
   }
 

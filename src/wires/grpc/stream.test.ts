@@ -37,6 +37,30 @@ test("a download arrives whole and in order", async () => {
   assert.deepEqual((await metadata).get("x-rows"), ["3"]);
 });
 
+test("the memory of a message may serve again when the next one is asked for", async () => {
+  await using server = await startGrpc(
+    fakeService({
+      async *download() {
+        const memory = Buffer.alloc(3_000_000);
+        for (const [fill, length] of [3_000_000, 70_000, 10, 65_536, 2_000_000].entries()) {
+          yield piece(memory.fill(fill + 1).subarray(0, length));
+          memory.fill(0xff);
+        }
+      },
+    }),
+  );
+  const received: [number, number, boolean][] = [];
+  for await (const message of query(server.client)) {
+    const { data } = (message as { data: { data: Uint8Array } }).data;
+    received.push([data[0] ?? -1, data.length, data.every((byte) => byte === data[0])]);
+    await sleep(20);
+  }
+  assert.deepEqual(
+    received,
+    [3_000_000, 70_000, 10, 65_536, 2_000_000].map((length, fill) => [fill + 1, length, true]),
+  );
+});
+
 test("a download that fails after its first message ends in an error", async () => {
   await using server = await startGrpc(
     fakeService({

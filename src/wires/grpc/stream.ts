@@ -1,9 +1,9 @@
-import { create, type DescMethod, type Message, toBinary } from "@bufbuild/protobuf";
+import { create, type DescMethod, type Message } from "@bufbuild/protobuf";
 import { senderKey } from "../../namespace/call/caller-key.ts";
 import { isRefused } from "../../namespace/call/reception.ts";
 import { keptBytes, type StreamRpc } from "../rpc.ts";
-import { encodeFrame, FrameReader } from "./frame.ts";
-import { frameIn } from "./framed-message.ts";
+import { FrameReader } from "./frame.ts";
+import { createFramer } from "./framed-message.ts";
 import { decode, plainData, truncated } from "./message.ts";
 import type { Served } from "./server-call.ts";
 
@@ -16,9 +16,9 @@ async function run(rpc: StreamRpc, served: Served): Promise<void> {
   const { serverCall } = served;
   try {
     const requests = readMessages(rpc.method, served);
+    const framed = createFramer(rpc.method.output);
     for await (const message of rpc.handle(requests, served.call)) {
-      const frame = frameIn(message) ?? encodeFrame(toBinary(rpc.method.output, message), false);
-      await serverCall.write(frame);
+      await serverCall.lend(framed(message));
       // Leaving the loop tells the handler that the rest is not needed.
       if (serverCall.done) return;
     }
