@@ -13,7 +13,7 @@ import { roundsOf, writeResults } from "./support/results.ts";
 
 const PEER = join(import.meta.dirname, "flight", "peer.py");
 
-/** What moving the table took once. */
+/** Rate and computing time of a transfer of the table. */
 interface Move {
   /** In MB/s. */
   readonly rate: number;

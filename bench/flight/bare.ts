@@ -2,7 +2,11 @@
 import { createServer, type ServerHttp2Stream } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { create, toBinary } from "@bufbuild/protobuf";
-import { FlightInfoSchema, PutResultSchema } from "../../src/gen/arrow/flight/protocol/Flight_pb.ts";
+import {
+  FlightDescriptor_DescriptorType,
+  FlightInfoSchema,
+  PutResultSchema,
+} from "../../src/gen/arrow/flight/protocol/Flight_pb.ts";
 import { encodeFrame } from "../../src/wires/grpc/frame.ts";
 
 const MIB = 2 ** 20;
@@ -31,14 +35,16 @@ async function get(stream: ServerHttp2Stream): Promise<void> {
 }
 
 function describe(stream: ServerHttp2Stream): void {
-  const info = create(FlightInfoSchema, { endpoint: [{ ticket: { ticket: Buffer.from("rows") } }] });
+  const flightDescriptor = { type: FlightDescriptor_DescriptorType.PATH, path: ["rows"] };
+  const endpoint = [{ ticket: { ticket: Buffer.from("rows") } }];
+  const info = create(FlightInfoSchema, { flightDescriptor, endpoint });
   stream.end(encodeFrame(toBinary(FlightInfoSchema, info), false));
 }
 
 // The windows of the gateway, which hold several batches.
 const server = createServer({ settings: { initialWindowSize: 8 * MIB } });
 server.on("session", (session) => session.setLocalWindowSize(32 * MIB));
-server.on("stream", (stream, headers) => {
+server.on("stream", (stream: ServerHttp2Stream, headers) => {
   stream.respond({ ":status": 200, "content-type": "application/grpc" }, { waitForTrailers: true });
   stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0" }));
   const method = headers[":path"]?.split("/").at(-1);

@@ -18,7 +18,7 @@ test("frames a message with a body of any length so that it decodes to the same 
     const frame = Buffer.concat(framed(message));
     assert.equal(frame[0], 0);
     assert.equal(frame.readUInt32BE(1), frame.length - 5);
-    assert.deepEqual(fromBinary(QueryTableResponseSchema, frame.subarray(5)), message);
+    assert.deepEqual(fromBinary(QueryTableResponseSchema, new Uint8Array(frame.subarray(5))), message);
   }
 });
 
