@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
+import { allocatorVariables } from "../../bin/allocator.js";
 import { NODE } from "../../test/support/node-command.ts";
 
 /** A server under load, in its own process. */
@@ -26,10 +27,11 @@ export function startGateway(...args: readonly string[]): Promise<ServerProcess>
   return startGatewayOf(join(import.meta.dirname, "..", ".."), ...args);
 }
 
-/** Starts the gateway of a checkout, for example of an earlier commit. */
+/** Starts the gateway of a checkout, for example of an earlier commit, with the allocator that users get. */
 export function startGatewayOf(checkout: string, ...args: readonly string[]): Promise<ServerProcess> {
   const main = join(checkout, "src", "cli", "main.ts");
-  return startProcess([...NODE, main, "serve", "--port", "0", ...args], REST_LINE);
+  const env = { ...process.env, ...allocatorVariables(["serve"]) };
+  return startProcess([...NODE, main, "serve", "--port", "0", ...args], REST_LINE, env);
 }
 
 /** Starts the gateway as users of the package do, from the files that `npm run build` makes. */
