@@ -8,7 +8,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { connect } from "../../src/client/index.ts";
 import { createGateway } from "../../src/gateway/create-gateway.ts";
 import { type GatewayProcess, startGateway } from "../clients/support/gateway.ts";
-import { NODE } from "../support/node-command.ts";
+import { MAIN, NODE } from "../support/node-command.ts";
 import { openPage } from "./chromium.ts";
 import {
   buildConsole,
@@ -22,7 +22,6 @@ import {
 } from "./console-page.ts";
 import { MANY_TABLES } from "./many-tables.ts";
 
-const ROOT = join(import.meta.dirname, "..", "..");
 const DIMENSION = 32;
 const COUNT = 120;
 const WORDS = ["red shoes", "blue shirt", "green hat", "warm coat"];
@@ -52,7 +51,7 @@ async function fill({ uri }: GatewayProcess): Promise<void> {
 /** Adds a key to a file of keys, and returns it. */
 function createKey(file: string, role: string): string {
   const [node, ...flags] = NODE;
-  const args = [join(ROOT, "src", "cli", "main.ts"), "keys", "create", "--file", file, "--name", role];
+  const args = [MAIN, "keys", "create", "--file", file, "--name", role];
   return execFileSync(node, [...flags, ...args, "--role", role], { encoding: "utf8" }).trim();
 }
 

@@ -5,11 +5,9 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { connect } from "../../src/client/index.ts";
 import { temporaryDirectory } from "../support/directory.ts";
-import { NODE } from "../support/node-command.ts";
+import { MAIN, NODE } from "../support/node-command.ts";
 import { runCommand } from "../support/run-command.ts";
 import { runInTerminal, type Typed } from "../support/terminal.ts";
-
-const PROGRAM = join(import.meta.dirname, "..", "..", "src", "cli", "main.ts");
 
 describe("lance-gateway sql", () => {
   let folder: Awaited<ReturnType<typeof temporaryDirectory>>;
@@ -66,7 +64,7 @@ describe("lance-gateway sql", () => {
 
   it("runs the statements of its standard input, up to the first that fails", async () => {
     const [node, ...flags] = NODE;
-    const child = spawn(node, [...flags, PROGRAM, "sql", "--root", root, "--format", "jsonl"], {
+    const child = spawn(node, [...flags, MAIN, "sql", "--root", root, "--format", "jsonl"], {
       env: { ...process.env, XDG_CONFIG_HOME: folder.path },
     });
     let [out, err] = ["", ""];

@@ -1,8 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { join } from "node:path";
-import { NODE } from "./node-command.ts";
-
-const PROGRAM = join(import.meta.dirname, "..", "..", "src", "cli", "main.ts");
+import { MAIN, NODE } from "./node-command.ts";
 
 /** Runs a command in a terminal, and types each of the keys once the text before it has appeared. */
 const TERMINAL = `
@@ -45,7 +42,7 @@ export function runInTerminal(
   environment: Readonly<Record<string, string>>,
 ): { readonly shown: string; readonly code: number | null } {
   const [node, ...flags] = NODE;
-  const command = ["-c", TERMINAL, JSON.stringify(keys), node, ...flags, PROGRAM, ...args];
+  const command = ["-c", TERMINAL, JSON.stringify(keys), node, ...flags, MAIN, ...args];
   const env = { ...process.env, ...environment };
   const { stdout, status } = spawnSync("python3", command, { env, encoding: "utf8" });
   return { shown: stdout, code: status };

@@ -5,9 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
-import { NODE } from "../../support/node-command.ts";
-
-const program = join(import.meta.dirname, "..", "..", "..", "src", "cli", "main.ts");
+import { MAIN, NODE } from "../../support/node-command.ts";
 
 /** A gateway in a process of its own, as a user starts it. */
 export interface GatewayProcess {
@@ -34,7 +32,7 @@ export async function startGateway(...args: readonly string[]): Promise<GatewayP
   const root = mkdtempSync(join(tmpdir(), "lance-gateway-clients-"));
   const [node, ...flags] = NODE;
   const own = args.includes("--config") ? [] : ["--root", root];
-  const child = spawn(node, [...flags, program, "serve", "--port", "0", ...own, ...args], {
+  const child = spawn(node, [...flags, MAIN, "serve", "--port", "0", ...own, ...args], {
     env: { ...process.env, LANCE_GATEWAY_DRAIN_DELAY: "0s" },
     stdio: ["ignore", "pipe", "pipe"],
   });
