@@ -25,6 +25,9 @@ const SHORTEST_SECONDS = 60;
 /** Space for the labels of values, in pixels. */
 const AXIS_WIDTH = 72;
 
+/** Least space between two labels of times, in pixels. */
+const TIME_WIDTH = 90;
+
 /** A chart over time, with its newest values as a text. */
 export function Chart({ title, times, lines, format }: ChartProps) {
   const element = useRef<HTMLDivElement>(null);
@@ -70,6 +73,11 @@ export function Chart({ title, times, lines, format }: ChartProps) {
   );
 }
 
+/** Returns the time of day here, such as `22:18:35`, as the console writes times everywhere. */
+function timeOfDay(seconds: number): string {
+  return new Date(seconds * 1000).toTimeString().slice(0, 8);
+}
+
 function optionsOf(
   element: HTMLElement,
   lines: readonly Line[],
@@ -90,7 +98,10 @@ function optionsOf(
       x: { range: (_plot, first, last) => [Math.min(first, last - SHORTEST_SECONDS), last] },
       y: { range: (_plot, _low, high) => [0, high > 0 ? high * 1.1 : 1] },
     },
-    axes: [axis, { ...axis, size: AXIS_WIDTH, values: (_plot, values) => values.map(format) }],
+    axes: [
+      { ...axis, space: TIME_WIDTH, values: (_plot, seconds) => seconds.map(timeOfDay) },
+      { ...axis, size: AXIS_WIDTH, values: (_plot, values) => values.map(format) },
+    ],
     series: [
       {},
       ...lines.map(({ name, colour: property }) => ({ label: name, stroke: colour(property), width: 2 })),

@@ -100,7 +100,7 @@ export function MapPage({ table, schema }: MapPageProps) {
 function factsOf({ rows, total, without, shares }: Sample): string {
   const part = rows.length + without < total ? "from eight places of the table" : "all rows";
   const left = without > 0 ? `, ${formatCount(without)} without a vector left out` : "";
-  const [across, up] = shares.map((share) => `${Math.round(share * 100)} %`);
+  const [across, up] = shares.map((share) => `${Math.round(share * 100)}\u00a0%`);
   return `${formatCount(rows.length)} vectors, ${part}${left}. Principal components: across shows ${across} of the differences, upwards ${up}.`;
 }
 
