@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { test } from "vitest";
 import { arrowBodies } from "../../../test/support/arrow-bodies.ts";
 import { isLanceError } from "../../namespace/errors.ts";
+import { freeAtOnce } from "../../runtime/free-at-once.ts";
 import { wholeBody } from "./whole-body.ts";
 
 async function* split(bytes: Buffer, cuts: readonly number[]): AsyncIterable<Uint8Array> {
@@ -36,6 +37,22 @@ test("a whole stream or file passes unchanged, however it is split", async () =>
   await fc.assert(
     fc.asyncProperty(splits, async ([bytes, cuts]) => {
       assert.deepEqual(await join(wholeBody(split(bytes, cuts))), bytes);
+    }),
+  );
+});
+
+test("a reader may free each chunk when it has it", async () => {
+  await fc.assert(
+    fc.asyncProperty(splits, async ([bytes, cuts]) => {
+      async function* own() {
+        for await (const chunk of split(bytes, cuts)) yield Uint8Array.from(chunk);
+      }
+      let length = 0;
+      for await (const chunk of wholeBody(own())) {
+        length += chunk.byteLength;
+        freeAtOnce(chunk);
+      }
+      assert.equal(length, bytes.byteLength);
     }),
   );
 });

@@ -17,20 +17,26 @@ const FILE_TAIL_BYTES = 4 + FILE_MAGIC.byteLength;
  */
 export async function* wholeBody(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   let watch: Watch | undefined;
-  let start: Uint8Array = new Uint8Array();
+  /** The bytes so far, while they are too few to tell a file from a stream. */
+  let start = Buffer.alloc(0);
+  let isEmpty = true;
   for await (const chunk of chunks) {
+    if (chunk.byteLength > 0) isEmpty = false;
     if (watch === undefined) {
-      start = start.byteLength === 0 ? chunk : Buffer.concat([start, chunk]);
-      if (start.byteLength >= FILE_MAGIC.byteLength) {
-        watch = isIpcFile(start) ? createFileWatch() : createStreamWatch();
-        watch.see(start);
+      const known = start.byteLength === 0 ? chunk : Buffer.concat([start, chunk]);
+      if (known.byteLength >= FILE_MAGIC.byteLength) {
+        watch = isIpcFile(known) ? createFileWatch() : createStreamWatch();
+        watch.see(known);
+      } else {
+        // A copy: the reader may free the chunk.
+        start = Buffer.from(known);
       }
     } else {
       watch.see(chunk);
     }
     yield chunk;
   }
-  if (start.byteLength === 0) throw emptyBody();
+  if (isEmpty) throw emptyBody();
   if (watch?.isWhole() !== true) {
     throw new LanceError(
       "InvalidInput",
