@@ -3,7 +3,8 @@ import { isLanceError } from "../../../namespace/errors.ts";
 import { type Identifier, joinIdentifier } from "../../../namespace/identifier.ts";
 import { backoffMs } from "../../../runtime/time/backoff.ts";
 import { walkAllTables } from "../catalog/walk.ts";
-import type { FoundTable } from "../data/table-source.ts";
+import type { DataContext } from "../data/data-context.ts";
+import type { FoundTable, WorkPlace } from "../data/table-source.ts";
 import { compactElsewhere } from "../operations/jobs/cluster-compaction.ts";
 import { findTable } from "../operations/tables/find-table.ts";
 import { duringWork } from "../operations/tables/long-work.ts";
@@ -12,7 +13,7 @@ import type { FencedLease } from "../ownership/fenced-lease.ts";
 import { UPKEEP_TIMES } from "./activity.ts";
 import { inspectTable, isJoinable, type TableFacts } from "./inspect.ts";
 import type { UpkeepLeases } from "./lease.ts";
-import { type Compacted, optimizeTable, type UpkeepContext } from "./optimize.ts";
+import { type Compacted, optimizeTable, type TableUpkeepContext, type UpkeepContext } from "./optimize.ts";
 import { DEFAULT_POLICY, policyOf, type UpkeepPolicy } from "./policy.ts";
 import { type PruneFigures, pruneTable } from "./prune-table.ts";
 
@@ -69,20 +70,26 @@ export async function* optimizeTables(
   options: OptimizeOptions,
 ): AsyncGenerator<Optimized> {
   for await (const table of options.tables ?? walkAllTables(context)) {
-    try {
-      yield { table, ...(await optimizeNow(context, options, table)) };
-    } catch (error) {
-      const isEmpty = EMPTY.some((name) => isLanceError(error, name));
-      const reason = isEmpty ? "it has no data" : error instanceof Error ? error.message : String(error);
-      yield { table, outcome: isEmpty ? "skipped" : "failed", reason };
-    }
+    yield { table, ...(await orReason(() => optimizeNow(context, options, table))) };
+  }
+}
+
+/** Returns the result of work on a table, or why there is none. */
+export async function orReason(work: () => Promise<Outcome>): Promise<Outcome> {
+  try {
+    return await work();
+  } catch (error) {
+    const isEmpty = EMPTY.some((name) => isLanceError(error, name));
+    const reason = isEmpty ? "it has no data" : error instanceof Error ? error.message : String(error);
+    return { outcome: isEmpty ? "skipped" : "failed", reason };
   }
 }
 
 /** Errors of a table that is only declared. */
 const EMPTY = ["TableVersionNotFound"] as const;
 
-type Outcome = Optimized extends infer T ? (T extends unknown ? Omit<T, "table"> : never) : never;
+/** Result for a table that is not named. */
+export type Outcome = Optimized extends infer T ? (T extends unknown ? Omit<T, "table"> : never) : never;
 
 /** The command frees at once what it has replaced, and does not know what others read. */
 const TIMES = { ...UPKEEP_TIMES, replacedMs: 0 };
@@ -94,20 +101,43 @@ async function optimizeNow(
 ): Promise<Outcome> {
   const table = await findTable(context, await context.catalog.read(), id);
   if (table === undefined) return { outcome: "failed", reason: `table ${joinIdentifier(id)} does not exist` };
+  const handOver = (place: WorkPlace) => compactElsewhere(context, place, options.waitMs);
+  const isNamed = options.tables !== undefined;
+  return optimizeFound(
+    context,
+    { ...options, isNamed, ...(options.onCluster && { handOver }) },
+    { ...table, id },
+  );
+}
+
+/** Options of {@link optimizeFound}. */
+export interface OptimizeFoundOptions extends Omit<OptimizeOptions, "onCluster" | "tables"> {
+  /** Whether it was asked for by its name, so that its properties do not exempt it. Default: false. */
+  readonly isNamed?: boolean;
+  /** Has another process join fragments. Default: this one does it. */
+  readonly handOver?: (place: WorkPlace) => Promise<unknown>;
+}
+
+/** Looks after a table once. */
+export async function optimizeFound(
+  context: TableUpkeepContext,
+  options: OptimizeFoundOptions,
+  table: FoundTable,
+): Promise<Outcome> {
   const { retentionMs, dryRun = false } = options;
   const own = policyOf(POLICY, table.properties);
-  if (!own.enabled && options.tables === undefined) {
+  if (!own.enabled && options.isNamed !== true) {
     return { outcome: "skipped", reason: "its property lance-gateway.upkeep is off" };
   }
   const policy = retentionMs === undefined ? own : { ...own, retentionMs };
   const started = performance.now();
   const result = dryRun
     ? await plan(context, table, policy)
-    : await withLease(options, table, (lease) => work(context, options, { ...table, id }, policy, lease));
+    : await withLease(options, table, (lease) => work(context, options, table, policy, lease));
   return { ...result, milliseconds: Math.round(performance.now() - started) };
 }
 
-async function plan(context: UpkeepContext, table: FoundTable, policy: UpkeepPolicy) {
+async function plan(context: TableUpkeepContext, table: FoundTable, policy: UpkeepPolicy) {
   const before = await inspectTable(datasetOf(context, table));
   const { figures } = await pruneTable(context, table, policy, TIMES, new Map(), NO_SIGNAL, true);
   const isWork = isJoinable(before) || before.unindexedRows > 0 || figures.versionsRemoved > 0;
@@ -115,17 +145,17 @@ async function plan(context: UpkeepContext, table: FoundTable, policy: UpkeepPol
 }
 
 async function work(
-  context: UpkeepContext,
-  { onCluster = false, waitMs }: OptimizeOptions,
-  table: FoundTable & { readonly id: Identifier },
+  context: TableUpkeepContext,
+  { handOver }: OptimizeFoundOptions,
+  table: FoundTable,
   policy: UpkeepPolicy,
   lease: FencedLease,
 ) {
   const { id, location } = table;
   const dataset = datasetOf(context, table);
   const before = await inspectTable(dataset);
-  const isHandedOver = onCluster && isJoinable(before);
-  if (isHandedOver) await compactElsewhere(context, { id, location }, waitMs);
+  const isHandedOver = handOver !== undefined && isJoinable(before);
+  if (isHandedOver) await handOver({ id, location });
   return duringWork(context, { id, location }, async () => {
     await optimizeFully(context, table, isHandedOver ? await inspectTable(dataset) : before);
     if (!(await lease.isHeld())) throw new Error("another process has taken the table over");
@@ -145,7 +175,7 @@ const outcomeOf = (isChanged: boolean) => (isChanged ? ("optimized" as const) : 
 const ROUNDS = 3;
 
 async function optimizeFully(
-  context: UpkeepContext,
+  context: DataContext,
   table: FoundTable,
   { version }: TableFacts,
 ): Promise<void> {
@@ -158,7 +188,7 @@ async function optimizeFully(
 }
 
 /** Compacts a table again while it loses to writers. */
-async function optimizePatiently(context: UpkeepContext, table: FoundTable): Promise<Compacted> {
+async function optimizePatiently(context: DataContext, table: FoundTable): Promise<Compacted> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await optimizeTable(context, table, "all", NO_SIGNAL);
@@ -170,7 +200,7 @@ async function optimizePatiently(context: UpkeepContext, table: FoundTable): Pro
 }
 
 async function withLease<T>(
-  { leases, waitMs }: OptimizeOptions,
+  { leases, waitMs }: OptimizeFoundOptions,
   { location }: FoundTable,
   held: (lease: FencedLease) => Promise<T>,
 ): Promise<T> {

@@ -1,4 +1,6 @@
 import { isLanceError } from "../../../namespace/errors.ts";
+import type { WorkNotes } from "../batch/work-notes.ts";
+import type { DataContext } from "../data/data-context.ts";
 import type { FoundTable } from "../data/table-source.ts";
 import { compactOnly, NO_VERSION } from "../engine/compact.ts";
 import { engineCall } from "../engine/failures/errors.ts";
@@ -7,6 +9,7 @@ import { dropOrphanIndices } from "../format/changes/orphan-indices.ts";
 import { releaseSegments } from "../format/changes/release-segments.ts";
 import type { DatasetRef } from "../format/dataset.ts";
 import type { ManifestFile } from "../format/files/manifest-file.ts";
+import type { StorageClock } from "../format/storage-clock.ts";
 import { syncVersions } from "../format/versions/make-durable.ts";
 import { readTransactionMessage } from "../format/versions/transaction-records.ts";
 import { latestVersion, readVersion } from "../format/versions/version-files.ts";
@@ -26,6 +29,12 @@ export interface UpkeepFigures {
   readonly bytesRemoved: number;
 }
 
+/** The data of tables, whatever catalog lists them, and what shows which versions are still needed. */
+export interface TableUpkeepContext extends DataContext {
+  readonly clock: StorageClock;
+  readonly work: Pick<WorkNotes, "begin" | "isActive" | "isOtherAtWork">;
+}
+
 /** The storage of tables, and the memory for work on them. */
 export interface UpkeepContext extends CatalogDataContext, JobContext, Pick<EngineContext, "cluster"> {
   /** The memory of large results, of which compactions take a part. */
@@ -42,7 +51,7 @@ const JOINS = 3;
 
 /** Has the engine work on a table, unless it might misread the rows that it rewrites. */
 export async function optimizeTable(
-  context: UpkeepContext,
+  context: DataContext,
   table: FoundTable,
   work: Work,
   signal: AbortSignal,
@@ -58,7 +67,7 @@ export async function optimizeTable(
 }
 
 async function optimizeOnce(
-  context: UpkeepContext,
+  context: DataContext,
   table: FoundTable,
   work: Work,
   signal: AbortSignal,
@@ -109,7 +118,7 @@ function readIfThere(dataset: DatasetRef, version: bigint): Promise<ManifestFile
 const UNREADABLE = ["TableVersionNotFound", "Unsupported"] as const;
 
 /** Releases small segments of indices. The table stays marked until the engine has added their rows again. */
-async function release(context: UpkeepContext, table: FoundTable, signal: AbortSignal): Promise<void> {
+async function release(context: DataContext, table: FoundTable, signal: AbortSignal): Promise<void> {
   const { reindexed } = context;
   const isMarked = reindexed.has(table.path);
   reindexed.add(table.path);

@@ -3,7 +3,7 @@ import type { KnownVersions } from "../format/versions/examine-versions.ts";
 import { type PruneOptions, pruneVersions } from "../format/versions/prune.ts";
 import { datasetOf } from "../operations/tables/open-data.ts";
 import type { UpkeepTimes } from "./activity.ts";
-import type { UpkeepContext, UpkeepFigures } from "./optimize.ts";
+import type { TableUpkeepContext, UpkeepFigures } from "./optimize.ts";
 import { THINNED, type UpkeepPolicy } from "./policy.ts";
 
 /** Share of surplus versions, beyond which they are pruned: each time, all versions are listed. */
@@ -52,7 +52,7 @@ export type PruneTimes = Pick<UpkeepTimes, "minAgeMs" | "surplusAgeMs" | "remote
  * @param dryRun whether to report what would be pruned, without writing
  */
 export async function pruneTable(
-  { store, clock, engine, work }: UpkeepContext,
+  { store, clock, engine, work }: TableUpkeepContext,
   table: FoundTable,
   policy: UpkeepPolicy,
   { minAgeMs, surplusAgeMs, remoteSurplusAgeMs, replacedMs }: PruneTimes,

@@ -11,13 +11,13 @@ import { ROWS_OPTIONS } from "../../../config/options/rows.ts";
 import { storageOptionsOf } from "../../../config/options/storage.ts";
 import { parseAge, parseSwitch } from "../../../config/parsers.ts";
 import { isLanceError } from "../../../namespace/errors.ts";
-import type { Identifier } from "../../../namespace/identifier.ts";
 import { placeOf } from "../../place.ts";
 import { confirm, YES_OPTION } from "../../terminal/confirm.ts";
 import { jsonText } from "../../terminal/json-text.ts";
 import { type CatalogChoice, JSON_OPTION, ROOT_OPTIONS, readPlace, withCatalog } from "../catalog.ts";
 import type { CommandDefinition } from "../command.ts";
 import { PLACE_OPTIONS, withNamespace } from "../connection.ts";
+import { tablesBelow } from "../tables-below.ts";
 import { sizeText, textTable } from "../text-table.ts";
 
 const OPTIONS = {
@@ -102,7 +102,7 @@ export const gc: CommandDefinition = {
 };
 
 /** Kinds of leftovers that are removed from the places of a foreign catalog. */
-const REMOVABLE: ReadonlySet<LeftoverKind> = new Set(["staged data", "upload", "probe"]);
+const REMOVABLE: ReadonlySet<LeftoverKind> = new Set(["staged data", "upload", "probe", "job file"]);
 
 type Options = OptionValues<typeof OPTIONS>;
 
@@ -134,7 +134,7 @@ async function orphansOf(connection: ServeOptions, options: Options): Promise<Li
     const orphans = findOrphans({
       places,
       storageOptionsOf: (root) => storageOptionsOf(root, storageOptions, process.env),
-      locations: () => locationsIn(namespace, []),
+      locations: () => locationsIn(namespace),
       ...{ olderThan: options.olderThan, removes: options.delete },
     });
     for await (const leftover of orphans) {
@@ -145,11 +145,9 @@ async function orphansOf(connection: ServeOptions, options: Options): Promise<Li
   });
 }
 
-/** Yields the locations of all tables in a namespace and those below it. */
-async function* locationsIn(namespace: Namespace, id: Identifier): AsyncGenerator<string> {
-  for await (const name of namespace.listNamespaces({ id })) yield* locationsIn(namespace, [...id, name]);
-  for await (const name of namespace.listTables({ id })) {
-    const table = [...id, name];
+/** Yields the locations of all tables. */
+async function* locationsIn(namespace: Namespace): AsyncGenerator<string> {
+  for await (const table of tablesBelow(namespace, [])) {
     const described = await namespace.describeTable({ id: table }).catch((error: unknown) => {
       if (isLanceError(error, "TableNotFound")) return undefined;
       throw error;
