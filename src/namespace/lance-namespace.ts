@@ -95,6 +95,8 @@ export interface Backend {
   rootTableAt?(location: string): Identifier | undefined;
   /** Returns the table of a job; undefined for an unknown job. Default: it is looked for in the list of all jobs. */
   tableOfJob?(jobId: string): Promise<Identifier | undefined>;
+  /** Whether a job that `tableOfJob` does not know may be an upstream's, and is looked for in the list of all jobs. Default: false. */
+  readonly forwardsJobs?: boolean | undefined;
   /**
    * The most that credentials in its answers may allow, if it hands them out without asking `call.may`. Default: it asks, or has
    * none.

@@ -25,7 +25,7 @@ async function open(connect: (port: number) => Promise<Backend>): Promise<Fixtur
   };
 }
 
-const capabilities = { changesProperties: false, recordsJobs: false };
+const capabilities = { changesProperties: false };
 
 contractSuite("a REST catalog with rows served here", {
   open: () => open((port) => createRestBackend({ uri: `http://127.0.0.1:${port}`, log })),

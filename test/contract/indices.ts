@@ -5,6 +5,9 @@ import { people, personStream, rowsOf } from "../support/arrow.ts";
 import { refused } from "../support/expect.ts";
 import { checkPaging, type World } from "./world.ts";
 
+/** Ids of jobs: a UUID, and the table of a foreign catalog. */
+const JOB_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?:\.[\w-]+)?$/;
+
 /** Parameters of a vector index that is quick to build. */
 const SMALL = { numPartitions: 2, sampleRate: 16, maxIterations: 3 };
 
@@ -270,13 +273,12 @@ export function indexTests(world: World): void {
       await refused("TableBranchNotFound", world.client.listTableIndices(missing));
     });
 
-    test("are built after an early answer where the client prefers one, and report their progress", async (t) => {
-      if (!world.capabilities.recordsJobs) return t.skip("long work runs within its call");
+    test("are built after an early answer where the client prefers one, and report their progress", async () => {
       const id = await large();
       const context = { "header.prefer": "respond-async" };
       const request = { id, context, column: "wide", indexType: "IVF_HNSW_SQ", name: "late", ...SMALL };
       const answer = await world.client.createTableIndex(request);
-      assert.match(answer.context["header.x-lance-job-id"] ?? "", /^[0-9a-f-]{36}$/);
+      assert.match(answer.context["header.x-lance-job-id"] ?? "", JOB_ID);
       assert.equal(answer.context["header.preference-applied"], "respond-async");
       await refused("TableIndexAlreadyExists", world.client.createTableIndex(request));
       for (;;) {
@@ -290,27 +292,16 @@ export function indexTests(world: World): void {
       await refused("TableColumnNotFound", world.client.createTableIndex({ ...request, column: "nothing" }));
     });
 
-    test("are built by a job that the answer waits for, as long as the client prefers to wait", async (t) => {
-      if (!world.capabilities.recordsJobs) return t.skip("long work runs within its call");
+    test("are built by a job that the answer waits for, as long as the client prefers to wait", async () => {
       const id = await world.table();
       const context = { "header.prefer": "respond-async, wait=120" };
       const request = { id, context, column: "id", indexType: "BTREE" };
       const answer = await world.client.createTableIndex(request);
-      assert.match(answer.jobId ?? "", /^[0-9a-f-]{36}$/);
+      assert.match(answer.jobId ?? "", JOB_ID);
       assert.equal(answer.context["header.x-lance-job-id"], answer.jobId);
       assert.deepEqual(await names(id), ["id_idx"]);
       const tooFew = { id, context, column: "vector", indexType: "IVF_PQ", name: "late" };
       await refused("InvalidInput", world.client.createTableIndex(tooFew));
-    });
-
-    test("are built within the call by a gateway that keeps no jobs, whatever the client prefers", async (t) => {
-      if (world.capabilities.recordsJobs) return t.skip("a job builds them");
-      const id = await world.table();
-      const context = { "header.prefer": "respond-async" };
-      const answer = await world.client.createTableIndex({ id, context, column: "id", indexType: "BTREE" });
-      assert.equal(answer.context["header.preference-applied"], undefined);
-      assert.equal(answer.jobId, undefined);
-      assert.equal((await stats(id, "id_idx")).numIndexedRows, 5n);
     });
 
     test("of a kind without a parameter are refused with it, so that no parameter is without effect", async () => {

@@ -12,8 +12,8 @@ const schemaText = (fields: Field[]) =>
 
 const PAIR = schemaText([new Field("id", new Int32(), false), new Field("twice", new Int64(), true)]);
 
-/** Work that goes on after the answer: backfills and views. */
-export function jobTests(world: World): void {
+/** Jobs that fill columns. */
+export function backfillTests(world: World): void {
   const count = async (id: string[], predicate: string, options = {}) =>
     Number((await world.client.countTableRows({ id, predicate, ...options })).count);
 
@@ -76,7 +76,10 @@ export function jobTests(world: World): void {
       await refused("TableBranchNotFound", backfill(id, "twice", { branch: "missing" }));
     });
   });
+}
 
+/** Jobs that fill views. */
+export function viewTests(world: World): void {
   describe("materialized views", () => {
     const query = "SELECT id, id * cast(2 as bigint) AS twice FROM";
     const create = (id: string[], sourceQuery: string, options = {}) =>

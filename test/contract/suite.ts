@@ -8,7 +8,7 @@ import { describeTableTests } from "./describe-table.ts";
 import { versionTests } from "./history.ts";
 import { identifierTests } from "./identifiers.ts";
 import { indexTests } from "./indices.ts";
-import { jobTests } from "./jobs.ts";
+import { backfillTests, viewTests } from "./jobs.ts";
 import { managedVersionTests } from "./managed-versions.ts";
 import { mergeTests } from "./merge.ts";
 import { metadataTests } from "./metadata.ts";
@@ -45,7 +45,7 @@ export function contractSuite(name: string, { open, capabilities }: ContractOpti
     concurrencyTests(world);
     managedVersionTests(world);
     renameTests(world);
-    jobTests(world);
+    viewTests(world);
     unsupportedTests(world);
   });
 }
@@ -76,4 +76,5 @@ function rowTests(world: World): void {
   columnTests(world);
   metadataTests(world);
   indexTests(world);
+  backfillTests(world);
 }

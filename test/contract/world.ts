@@ -17,8 +17,6 @@ export interface Capabilities {
   readonly changesProperties: boolean;
   /** Whether the catalog adds properties of its own to those of tables. */
   readonly addsProperties: boolean;
-  /** Whether long work goes on after its call, with a record. */
-  readonly recordsJobs: boolean;
 }
 
 /** The capabilities of a backend that can do everything. */
@@ -27,7 +25,6 @@ export const ALL_CAPABILITIES: Capabilities = {
   confinesLocations: true,
   changesProperties: true,
   addsProperties: false,
-  recordsJobs: true,
 };
 
 /** A client of a new, empty catalog. */

@@ -190,6 +190,21 @@ export function callOfGateway(call: Call, method: Call["method"], id: Identifier
   return copyCall(call, { method, id, headers, takes: undefined, responseHeaders: {} });
 }
 
+const NO_SIGNAL = new AbortController().signal;
+
+/** Returns a call of the gateway's own for a job, with the identity of the caller whose call has started the job. It has no end. */
+export function callOfJob(call: Call, id: Identifier): Call {
+  const own = callOfGateway(call, METHODS.describeTable, id);
+  return copyCall(own, {
+    signal: NO_SIGNAL,
+    deadline: undefined,
+    decisions: [],
+    note() {},
+    holdBody() {},
+    releaseBody() {},
+  });
+}
+
 /** Reads a table out of an answer. @throws LanceError Internal without a location */
 export function describedTable(
   id: Identifier,

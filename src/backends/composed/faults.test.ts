@@ -306,17 +306,6 @@ describe("rows of an upstream's tables", () => {
     assert.equal(await count(client), 1n);
   });
 
-  test("have no jobs where the catalog has none, with the reason", async (t) => {
-    const { service } = await open(t);
-    const { listJobs, describeJob, cancelJob } = LanceDbService.method;
-    for (const method of [listJobs, describeJob, cancelJob]) {
-      await assert.rejects(
-        async () => service.unary(method, create(method.input), beginCall(method)),
-        (error) => isLanceError(error, "Unsupported") && /keeps no records of jobs/.test(error.message),
-      );
-    }
-  });
-
   test("are not created from rows with an idempotency key", async (t) => {
     const { client, upstream } = await open(t);
     const context = { "header.idempotency-key": "k1" };

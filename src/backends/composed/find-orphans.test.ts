@@ -71,6 +71,26 @@ describe("the search for what crashes left beside a catalog's tables", () => {
     });
   });
 
+  it("finds files of jobs that are not open any more, in the directories of tables", async (t) => {
+    const id = "11111111-2222-3333-4444-555555555555";
+    const open = "99999999-2222-3333-4444-555555555555";
+    const base = "n/listed.lance/.lance-gateway";
+    const paths = [
+      "n/listed.lance/data/a.lance",
+      `${base}/.jobs/done/${id}.json`,
+      `${base}/.jobs/claims/${id}.2`,
+      `${base}/.jobs/open/${open}.json`,
+      `${base}/.jobs/claims/${open}.2`,
+      `${base}/.probe-0a1b0a1b0a1b0a1b`,
+    ];
+    assert.deepEqual(await find(t, paths, ["n/listed.lance"], -MINUTE), {
+      [`${base}/.jobs/claims/${id}.2`]: "job file",
+      [`${base}/.probe-0a1b0a1b0a1b0a1b`]: "probe",
+    });
+    // A table that the catalog dropped is recognized, although it had jobs.
+    assert.equal((await find(t, paths, [], -MINUTE))["n/listed.lance"], "unfinished table");
+  });
+
   it("finds nothing that was written since", async (t) => {
     assert.deepEqual(await find(t, PATHS, [], MINUTE), {});
   });

@@ -2,13 +2,15 @@ import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { keyIn, type ObjectEntry, type ObjectStore } from "../dir/format/storage.ts";
 import { createStorageClock, MACHINE_CLOCK } from "../dir/format/storage-clock.ts";
-import { otherFiles } from "../dir/format/table-files.ts";
+import { otherFiles, TABLE_BASE } from "../dir/format/table-files.ts";
 import { latestVersion } from "../dir/format/versions/version-files.ts";
+import { findJobFiles } from "../dir/jobs/store.ts";
 import {
   directoryLeftover,
   fileLeftover,
   type Leftover,
   type LeftoverKind,
+  type LeftoverPlace,
 } from "../dir/maintenance/leftover.ts";
 import { openStore, placeOf } from "../dir/stores/open-store.ts";
 import type { StorageOptions } from "../dir/stores/storage-options.ts";
@@ -39,10 +41,10 @@ const STAGED: readonly (readonly [RegExp, LeftoverKind])[] = [
 const PROBE = /^\.probe-[0-9a-f]{16}$/;
 
 /**
- * Finds what crashes left in the places of a foreign catalog's tables: staged rows, probes, and directories of the table format that no
+ * Finds what crashes left in the places of a foreign catalog's tables: staged rows, probes, files of jobs, and directories of the table format that no
  * table of the catalog has.
  *
- * Only staged rows and probes can be removed. A catalog may list tables late or not to everybody, and another catalog may have tables in the same places,
+ * Only staged rows, probes and files of jobs can be removed. A catalog may list tables late or not to everybody, and another catalog may have tables in the same places,
  * so data without an entry is only shown.
  */
 export async function* findOrphans(options: OrphanOptions): AsyncGenerator<Leftover> {
@@ -89,9 +91,13 @@ async function* walk(
     const kind = stagedKind(name);
     if (kind !== undefined) yield* directoryLeftover(context, kind, keyIn(directory, name), await before());
   }
-  for (const { name, isDirectory } of depth === 0 ? entries : [])
-    if (!isDirectory && PROBE.test(name))
-      yield* fileLeftover(context, "probe", keyIn(directory, name), await before());
+  if (depth === 0) yield* probesAmong(entries, context, directory, before);
+  if (directories.some(({ name }) => name === TABLE_BASE)) {
+    const base = keyIn(directory, TABLE_BASE);
+    for (const key of await findJobFiles(store, base))
+      yield* fileLeftover(context, "job file", key, await before());
+    for await (const page of store.list(base)) yield* probesAmong(page, context, base, before);
+  }
   if (await isTable(store, directory, directories)) {
     const hasVersion = (await latestVersion({ store, root: directory })) !== undefined;
     const kind = hasVersion ? "unlisted data" : "unfinished table";
@@ -100,6 +106,17 @@ async function* walk(
   } else if (depth < MAX_DEPTH)
     for (const { name } of directories)
       if (!name.startsWith(".")) yield* walk(store, keyIn(directory, name), before, depth + 1);
+}
+
+async function* probesAmong(
+  entries: readonly ObjectEntry[],
+  context: LeftoverPlace,
+  directory: string,
+  before: () => Promise<number>,
+): AsyncGenerator<Leftover> {
+  for (const { name, isDirectory } of entries)
+    if (!isDirectory && PROBE.test(name))
+      yield* fileLeftover(context, "probe", keyIn(directory, name), await before());
 }
 
 /** Directories of which a table has at least one. */

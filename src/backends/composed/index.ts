@@ -27,8 +27,10 @@ import {
   describesData,
 } from "../dir/operations/tables/describe/describe-data.ts";
 import { withData } from "../dir/operations/tables/open-data.ts";
+import type { OptimizeFoundOptions, Outcome } from "../dir/upkeep/optimize-now.ts";
 import { createTableCreation } from "./create-table.ts";
 import { createDescribedTables } from "./described-tables.ts";
+import { createJobCalls } from "./job-calls.ts";
 import { refuseManaged } from "./managed-tables.ts";
 import { createOpenedTables, type OpenedTable, using } from "./opened-tables.ts";
 import type { ComposedBackendOptions } from "./options.ts";
@@ -37,6 +39,12 @@ import { createSharedParts, openRowStorage } from "./row-storage.ts";
 import { createRowStorages } from "./row-storages.ts";
 
 export type { ComposedBackendOptions } from "./options.ts";
+
+/** The backend of an upstream's tables, whose rows are served here. */
+export interface ComposedBackend extends Backend {
+  /** Looks once after a table, as the caller of a call. */
+  optimize(call: Call, id: Identifier, options: Omit<OptimizeFoundOptions, "leases">): Promise<Outcome>;
+}
 
 /**
  * Creates the backend that serves the rows of tables which another backend, the catalog, lists.
@@ -47,10 +55,10 @@ export type { ComposedBackendOptions } from "./options.ts";
  * @param catalog closed with the backend
  * @throws Error with a single line, if an option is wrong or the engine is not installed.
  */
-export function createComposedBackend(catalog: Backend, options: ComposedBackendOptions): Backend {
+export function createComposedBackend(catalog: Backend, options: ComposedBackendOptions): ComposedBackend {
   findEngine();
   const exclusion = createExclusion(options.shared);
-  const shared = createSharedParts(options, exclusion);
+  const shared = createSharedParts(options, exclusion, (id) => jobCalls.note(id));
   const descriptions = createDescribedTables(catalog, options.maxStalenessMs ?? 0);
   const storages = createRowStorages(
     (wanted) => openRowStorage(wanted, shared, options),
@@ -64,6 +72,8 @@ export function createComposedBackend(catalog: Backend, options: ComposedBackend
     const described = await descriptions.describe(call, id);
     return described.isManaged ? undefined : opened.open(call, described);
   }
+  const jobCalls = createJobCalls({ catalog, openTable, maxPageSize: shared.maxPageSize });
+
   /** Returns the catalog's own handler, for a table whose rows cannot be served here. */
   function upstreams(kind: keyof BackendOperations, name: string): AnyHandler | undefined {
     return (all[kind] as Readonly<Record<string, AnyHandler | undefined>>)[name];
@@ -163,7 +173,7 @@ export function createComposedBackend(catalog: Backend, options: ComposedBackend
     name: catalog.name,
     place: catalog.place && `${catalog.place}; rows are read and written here`,
     missing:
-      "the upstream catalog has no such operation; with --rows here, the gateway serves rows, but keeps no records of jobs and does no upkeep",
+      "the upstream catalog has no such operation; with --rows here, the gateway serves the rows of its tables, and no other operations",
     handsOut: catalog.handsOut,
     readOnly: catalog.readOnly,
     hasPlainPageTokens: catalog.hasPlainPageTokens,
@@ -174,11 +184,23 @@ export function createComposedBackend(catalog: Backend, options: ComposedBackend
       describeTable,
       tableExists,
     } as Partial<LanceNamespace>,
-    extensions: { ...catalog.extensions, ...rowHandlers("extensions", LanceDbService.method) },
+    extensions: {
+      ...catalog.extensions,
+      ...rowHandlers("extensions", LanceDbService.method),
+      ...jobCalls.extensions,
+    },
+    tableOfJob: jobCalls.tableOfJob,
+    async optimize(call, id, wanted) {
+      const table = await openTable(call, id);
+      if (table === undefined)
+        return { outcome: "skipped", reason: "the upstream catalog commits its versions itself" };
+      return using(table, () => table.storage.optimize(table.table, wanted));
+    },
+    forwardsJobs: catalog.extensions?.describeJob !== undefined && catalog.tableOfJob === undefined,
     ready: () => catalog.ready(),
     async close() {
+      await Promise.all([...shared.storageJobs].map((jobs) => jobs.close()));
       await storages.close();
-      await shared.jobs.close();
       await catalog.close();
     },
   };

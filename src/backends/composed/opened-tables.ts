@@ -4,10 +4,12 @@ import { type Identifier, joinIdentifier } from "../../namespace/identifier.ts";
 import type { FoundTable } from "../dir/data/table-source.ts";
 import type { StorageOptions } from "../dir/stores/storage-options.ts";
 import { createLocationCheck } from "./allowed-locations.ts";
-import { callerOf, type DescribedTable, type DescribedTables } from "./described-tables.ts";
+import { callerOf, callOfJob, type DescribedTable, type DescribedTables } from "./described-tables.ts";
+import type { KeptTable } from "./kept-table.ts";
 import type { ComposedBackendOptions } from "./options.ts";
 import type { RowStorage } from "./row-storage.ts";
-import type { RowStorages } from "./row-storages.ts";
+import type { AcquiredStorage, RowStorages } from "./row-storages.ts";
+import type { JobCall } from "./storage-jobs.ts";
 import { vendedAccess } from "./vended-access.ts";
 
 /** A table of a call, in an opened storage. */
@@ -20,6 +22,8 @@ export interface OpenedTable {
    * @param failure why the call failed. Default: it did not
    */
   release(failure?: unknown): void;
+  /** Has the jobs of the caller on the table go on whose processes have died. */
+  goOn(): Promise<void>;
 }
 
 /** Opens the tables that the upstream describes. */
@@ -56,6 +60,30 @@ export function createOpenedTables(
     if (access !== undefined && described.location === location) return access;
     throw new LanceError("ConcurrentModification", `${joinIdentifier(id)} was replaced in the meantime`);
   }
+  /** Keeps a table in use for a job, after its call. */
+  function keep(
+    call: Call,
+    found: FoundTable,
+    location: string,
+    { storage, share, isOwn }: Pick<AcquiredStorage, "storage" | "share"> & { readonly isOwn: boolean },
+  ): KeptTable {
+    // The binding of the call ends by the identity of its table.
+    const table = { ...found };
+    const { id } = table;
+    const own = callOfJob(call, id);
+    const { renew, release } = share(isOwn ? undefined : () => renewed(own, { id, location }));
+    const isThere = () => isStillThere(own, id, location);
+    const unbind = storage.tables.bind(own, table, isThere);
+    return {
+      table,
+      isThere,
+      renew,
+      release() {
+        unbind();
+        release();
+      },
+    };
+  }
   return {
     async open(call, { id, location, properties, storageOptions: vended }) {
       const access = vendedAccess(location, vended, environment);
@@ -64,7 +92,7 @@ export function createOpenedTables(
       const options: StorageOptions = root === "/" ? {} : (access ?? storageOptionsOf(root));
       const isOwn = root === "/" || access === undefined;
       const renew = isOwn ? undefined : () => renewed(call, { id, location });
-      const { storage, release } = await storages
+      const { storage, release, share } = await storages
         .acquire({ root, key, options, isOwn, caller: callerOf(call), renew })
         .catch((error: unknown) => {
           if (error instanceof LanceError) throw error;
@@ -79,7 +107,10 @@ export function createOpenedTables(
       const { store } = storage.context;
       const table: FoundTable = { id, location: key, path: store.uriOf(key), properties, listed: true };
       const unbind = storage.tables.bind(call, table, () => isStillThere(call, id, location));
+      const by: JobCall = { call, table, keep: () => keep(call, table, location, { storage, share, isOwn }) };
+      const unbindJobs = storage.jobs.bind(by);
       const end = (failure?: unknown) => {
+        unbindJobs();
         unbind();
         release(failure !== undefined && mayBeOfCredentials(failure));
       };
@@ -90,7 +121,7 @@ export function createOpenedTables(
         end(error);
         throw error;
       }
-      return { storage, table, release: end };
+      return { storage, table, release: end, goOn: () => storage.jobs.goOn(by) };
     },
   };
 }

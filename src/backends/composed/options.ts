@@ -20,6 +20,8 @@ export interface ComposedBackendOptions extends WorkLimitOptions {
   readonly maxOpenTables?: number | undefined;
   /** How long an unused table or storage stays open, in milliseconds. Default: 10 minutes. */
   readonly tableIdleMs?: number | undefined;
+  /** Duration of the lease of a job, and pause before a second start, in milliseconds. Default: 30 s and 60 s. */
+  readonly jobTimes?: { readonly leaseMs?: number; readonly retryMs?: number } | undefined;
   /** Name of the catalog if several workers of the process serve it. Default: a single thread serves it. */
   readonly shared?: string | undefined;
   /** Number of workers of the process. Default: 1. */

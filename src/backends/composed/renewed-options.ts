@@ -1,5 +1,6 @@
 import { EXPIRY_OPTION, expiryOf } from "../../namespace/credential-options.ts";
 import type { StorageOptions } from "../dir/stores/storage-options.ts";
+import type { CredentialsLeft } from "./kept-table.ts";
 
 /** Options of a storage whose credentials expire, for one table and one caller. */
 export interface RenewedOptions {
@@ -17,6 +18,8 @@ export interface RenewedOptions {
    * @returns ends it
    */
   addSource(renew: () => Promise<StorageOptions>): () => void;
+  /** Returns what is left of the credentials, and why the last renewal failed. */
+  left(): CredentialsLeft;
 }
 
 /**
@@ -41,13 +44,16 @@ const REFRESH_OPTION = "refresh_offset_millis";
 export function createRenewedOptions(first: StorageOptions): RenewedOptions {
   let held = hold(first);
   let renewing: Promise<void> | undefined;
+  let failure: string | undefined;
   /** The newest one is the last. */
   const sources = new Set<() => Promise<StorageOptions>>();
 
   async function renew(source: () => Promise<StorageOptions>): Promise<void> {
     try {
       held = hold(await source());
+      failure = undefined;
     } catch (error) {
+      failure = error instanceof Error ? error.message : String(error);
       const now = Date.now();
       if (now >= held.ends) throw error;
       held = { ...held, renewAt: now + (held.ends - now) * RETRY_SHARE };
@@ -73,6 +79,7 @@ export function createRenewedOptions(first: StorageOptions): RenewedOptions {
       sources.add(own);
       return () => void sources.delete(own);
     },
+    left: () => ({ ends: held.ends, life: held.life, failure }),
   };
 }
 
@@ -90,11 +97,13 @@ export function lifeOf(options: StorageOptions): OptionsLife {
 }
 
 interface Held extends OptionsLife {
+  /** How long they were valid when they arrived, in milliseconds. */
+  readonly life: number;
   readonly options: StorageOptions;
 }
 
 function hold(options: StorageOptions): Held {
   const { ends, renewAt } = lifeOf(options);
   const times = { [EXPIRY_OPTION]: String(ends), [REFRESH_OPTION]: String(Math.ceil(ends - renewAt)) };
-  return { options: { ...options, ...times }, ends, renewAt };
+  return { options: { ...options, ...times }, ends, renewAt, life: ends - Date.now() };
 }

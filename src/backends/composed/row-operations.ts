@@ -6,6 +6,7 @@ export const ROW_OPERATIONS: Readonly<Record<DataOperation, true>> = {
   addColumnsFromSchema: true,
   alterTableAddColumns: true,
   alterTableAlterColumns: true,
+  alterTableBackfillColumns: true,
   alterTableDropColumns: true,
   alterTransaction: true,
   analyzeTableQueryPlan: true,

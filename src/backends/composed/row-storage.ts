@@ -1,26 +1,35 @@
+import type { Identifier } from "../../namespace/identifier.ts";
 import { putNewest } from "../../runtime/put-newest.ts";
+import { createWorkNotes } from "../dir/batch/work-notes.ts";
 import type { Exclusion } from "../dir/concurrency/exclusion.ts";
+import type { FoundTable } from "../dir/data/table-source.ts";
 import { defaultCacheSizes } from "../dir/engine/cache-sizes.ts";
 import { createEngine } from "../dir/engine/engine.ts";
-import type { ObjectStore } from "../dir/format/storage.ts";
-import { createStorageClock, MACHINE_CLOCK } from "../dir/format/storage-clock.ts";
+import { keyIn, type ObjectStore } from "../dir/format/storage.ts";
+import { createStorageClock } from "../dir/format/storage-clock.ts";
+import { TABLE_BASE } from "../dir/format/table-files.ts";
 import { createEmbeddedEngine } from "../dir/jobs/engine/embedded-engine.ts";
-import { createJobs, type Jobs } from "../dir/jobs/jobs.ts";
+import { createJobRoom, type JobRoom, MAX_RUNNING_JOBS } from "../dir/jobs/room.ts";
 import { createDataOperations, type RowsContext } from "../dir/operations/data-operations.ts";
 import { createMergeLocks, type MergeLocks } from "../dir/operations/rows/merge-locks.ts";
 import { createMultipartWrites } from "../dir/operations/rows/multipart.ts";
 import { workLimitsOf } from "../dir/operations/work-limits.ts";
 import { openStore } from "../dir/stores/open-store.ts";
 import type { RenewOptions, StorageOptions } from "../dir/stores/storage-options.ts";
+import type { TableUpkeepContext } from "../dir/upkeep/optimize.ts";
+import type { OptimizeFoundOptions, Outcome } from "../dir/upkeep/optimize-now.ts";
 import { createBaseCheck } from "./allowed-locations.ts";
 import { type BoundTables, createBoundTables } from "./bound-tables.ts";
-import { NO_JOB_RECORDS } from "./no-job-records.ts";
 import type { ComposedBackendOptions } from "./options.ts";
+import { createStorageJobs, type StorageJobs } from "./storage-jobs.ts";
 
 /** An opened storage, with the operations on the data of its tables. */
 export interface RowStorage extends ReturnType<typeof createDataOperations> {
   readonly context: RowsContext;
   readonly tables: BoundTables;
+  readonly jobs: StorageJobs;
+  /** Looks after a table once. */
+  optimize(table: FoundTable, options: Omit<OptimizeFoundOptions, "leases">): Promise<Outcome>;
   close(): Promise<void>;
 }
 
@@ -36,21 +45,33 @@ export interface StorageAccess {
 }
 
 /** Parts that all storages of a backend share. */
-export interface SharedParts extends Omit<RowsContext, "engine" | "store" | "tables" | "reindexed" | "work"> {
-  readonly jobs: Jobs;
+export interface SharedParts
+  extends Omit<RowsContext, "engine" | "store" | "tables" | "reindexed" | "work" | "jobs"> {
+  /** Room of the jobs of all storages. */
+  readonly room: JobRoom;
+  /** The jobs of the storages that are open. */
+  readonly storageJobs: Set<StorageJobs>;
+  /** Called with a table that has jobs. */
+  readonly onJobs: (id: Identifier) => void;
 }
 
 /** Number of storages among which the memory of the engine's caches is divided. */
 const SHARES = 8;
 
 /** Creates the parts that all storages of a backend share. */
-export function createSharedParts(options: ComposedBackendOptions, exclusion: Exclusion): SharedParts {
+export function createSharedParts(
+  options: ComposedBackendOptions,
+  exclusion: Exclusion,
+  onJobs: SharedParts["onJobs"],
+): SharedParts {
   const { log } = options;
   return {
     ...exclusion,
     log,
     embedded: createEmbeddedEngine(),
-    jobs: createJobs({ store: NO_JOB_RECORDS, clock: MACHINE_CLOCK, log }),
+    room: createJobRoom(Math.ceil(MAX_RUNNING_JOBS / (options.workers ?? 1))),
+    storageJobs: new Set(),
+    onJobs,
     ...workLimitsOf(options, options.workers),
     managedVersioning: false,
     clientStorageOptions: {},
@@ -71,6 +92,7 @@ export async function openRowStorage(
     maxOpenTables: maxHandles,
     tableIdleMs: idleMs,
     workers = 1,
+    jobTimes,
   }: ComposedBackendOptions,
 ): Promise<RowStorage> {
   const { store, engineOptions } = await openStore(root, options, renew);
@@ -79,14 +101,17 @@ export async function openRowStorage(
   const sizes = defaultCacheSizes(store, workers * SHARES);
   const engine = createEngine({ log, store, storageOptions, maxHandles, idleMs, ...sizes });
   const tables = createBoundTables(store, isOwn ? createBaseCheck(store, allowedLocations) : undefined);
+  const { room, storageJobs, onJobs, ...parts } = shared;
+  const jobs = createStorageJobs({ store, room, log, onJobs, times: jobTimes });
+  storageJobs.add(jobs);
   const context: RowsContext = {
-    ...shared,
+    ...parts,
+    jobs: jobs.ofRows,
     engine,
     store,
     tables,
     reindexed: new Set(),
-    // Nothing prunes versions here, and no directory of another gateway reads notes outside its own base.
-    work: { begin: async () => async () => {}, isActive: async () => false },
+    work: createTableNotes(store),
   };
   const mergeLocks = createTableLocks(store);
   const operations = createDataOperations(context, { writes: createMultipartWrites(context), mergeLocks });
@@ -94,10 +119,38 @@ export async function openRowStorage(
     ...operations,
     context,
     tables,
+    jobs,
+    async optimize(table, wanted) {
+      const { optimizeFound } = await import("../dir/upkeep/optimize-now.ts");
+      const { createUpkeepLeases } = await import("../dir/upkeep/lease.ts");
+      const base = keyIn(table.location, TABLE_BASE);
+      const clock = createStorageClock(store, base);
+      const leases = createUpkeepLeases(base, store, clock);
+      return optimizeFound(
+        { ...context, clock, work: createTableNotes(store) },
+        { ...wanted, leases },
+        table,
+      );
+    },
     async close() {
+      await jobs.close();
+      storageJobs.delete(jobs);
       await mergeLocks.close();
       await engine.close();
     },
+  };
+}
+
+/** Creates the notes of long work on tables, which are in the directories of the tables. Pruning heeds them. */
+function createTableNotes(store: ObjectStore): TableUpkeepContext["work"] {
+  const of = (location: string) => {
+    const base = keyIn(location, TABLE_BASE);
+    return createWorkNotes(base, store, createStorageClock(store, base));
+  };
+  return {
+    begin: (location) => of(location).begin(location),
+    isActive: (location) => of(location).isActive(location),
+    isOtherAtWork: (location) => of(location).isOtherAtWork(location),
   };
 }
 

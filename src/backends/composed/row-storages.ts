@@ -2,6 +2,7 @@ import { hash } from "node:crypto";
 import { EXPIRY_OPTION, expiryOf } from "../../namespace/credential-options.ts";
 import { SECRET_NAME } from "../../runtime/secret-name.ts";
 import type { StorageOptions } from "../dir/stores/storage-options.ts";
+import type { CredentialsLeft } from "./kept-table.ts";
 import { createRenewedOptions, lifeOf, type RenewedOptions } from "./renewed-options.ts";
 import type { RowStorage, StorageAccess } from "./row-storage.ts";
 
@@ -25,6 +26,19 @@ export interface AcquiredStorage {
    *   false
    */
   release(isDoubtful?: boolean): void;
+  /**
+   * Uses the same storage for longer than the call does. The call, or another use, must not have ended.
+   *
+   * @param renew returns newer options, as the caller of the call. Default: there are none
+   */
+  share(renew?: () => Promise<StorageOptions>): SharedStorage;
+}
+
+/** A use of an opened storage that goes on after its call. */
+export interface SharedStorage {
+  /** Renews the credentials if it is time. Returns what is left of them; undefined if they do not expire. */
+  renew(): Promise<CredentialsLeft | undefined>;
+  release(): void;
 }
 
 /** Storages that are open, each for those whose credentials open it. */
@@ -44,6 +58,8 @@ interface Entry {
   readonly renewed: RenewedOptions | undefined;
   /** When it is not given to new calls any more, in epoch milliseconds. */
   readonly until: number;
+  /** Remaining life of credentials that cannot be renewed. Default: they do not expire, or can be renewed. */
+  readonly left: CredentialsLeft | undefined;
   isGone: boolean;
 }
 
@@ -86,10 +102,13 @@ export function createRowStorages(
     const { root, options, isOwn } = wanted;
     const expires = expiryOf(options) !== undefined;
     const renewed = expires && RENEWABLE.test(root) ? createRenewedOptions(options) : undefined;
-    const until = expires && renewed === undefined ? lifeOf(options).renewAt : Number.POSITIVE_INFINITY;
+    const life = expires && renewed === undefined ? lifeOf(options) : undefined;
+    const until = life?.renewAt ?? Number.POSITIVE_INFINITY;
+    const failure = "a storage of this kind takes no newer credentials while it is open";
+    const left = life && { ends: life.ends, life: life.ends - Date.now(), failure };
     const opening = open({ root, options, isOwn, renew: renewed?.current });
     const lastUsed = performance.now();
-    const entry: Entry = { opening, users: 0, lastUsed, expires, renewed, until, isGone: false };
+    const entry: Entry = { opening, users: 0, lastUsed, expires, renewed, until, left, isGone: false };
     opening.catch(() => drop(key, entry));
     entries.set(key, entry);
     return entry;
@@ -116,15 +135,33 @@ export function createRowStorages(
       }
       taken.renewed?.offer(wanted.options);
       const endSource = wanted.renew && taken.renewed?.addSource(wanted.renew);
-      const release = (isDoubtful = false) => {
-        endSource?.();
+      const leave = () => {
         taken.users -= 1;
         taken.lastUsed = performance.now();
-        if (isDoubtful && taken.expires) drop(key, taken);
         closeIfUnused(taken);
       };
+      const release = (isDoubtful = false) => {
+        endSource?.();
+        if (isDoubtful && taken.expires) drop(key, taken);
+        leave();
+      };
+      const share = (renew?: () => Promise<StorageOptions>): SharedStorage => {
+        taken.users += 1;
+        const endShared = renew && taken.renewed?.addSource(renew);
+        return {
+          async renew() {
+            if (taken.renewed === undefined) return taken.left;
+            await taken.renewed.current();
+            return taken.renewed.left();
+          },
+          release() {
+            endShared?.();
+            leave();
+          },
+        };
+      };
       try {
-        return { storage: await taken.opening, release };
+        return { storage: await taken.opening, release, share };
       } catch (error) {
         release();
         throw error;

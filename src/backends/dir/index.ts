@@ -4,7 +4,6 @@ import { createDiskReserve } from "./disk-reserve.ts";
 import { findEngine } from "./engine/native/load.ts";
 import { createIdempotencyRecords } from "./idempotency/records.ts";
 import { openDirectory } from "./open-directory.ts";
-import { createBackfillOperations } from "./operations/columns/backfill.ts";
 import { createDataOperations } from "./operations/data-operations.ts";
 import { heedFreshness } from "./operations/heed-freshness.ts";
 import { defineClusterCompaction } from "./operations/jobs/cluster-compaction.ts";
@@ -117,7 +116,6 @@ export async function createDirectoryBackend(options: DirectoryBackendOptions): 
     ...data.operations,
     ...managedVersions,
     ...createRenameOperations(context),
-    ...createBackfillOperations(context),
     ...createViewOperations(context, createOwnTable, note),
   };
   defineClusterCompaction(context);

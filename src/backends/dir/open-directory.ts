@@ -17,7 +17,7 @@ import { keyIn, type ObjectStore } from "./format/storage.ts";
 import { createStorageClock, MACHINE_CLOCK } from "./format/storage-clock.ts";
 import { createEmbeddedEngine } from "./jobs/engine/embedded-engine.ts";
 import { createJobs } from "./jobs/jobs.ts";
-import { MAX_RUNNING_JOBS } from "./jobs/running-jobs.ts";
+import { MAX_RUNNING_JOBS } from "./jobs/room.ts";
 import { createJobStore, JOBS_DIRECTORY } from "./jobs/store.ts";
 import type { DirContext } from "./operations/context.ts";
 import { createCachePins } from "./operations/read/pins.ts";

@@ -31,7 +31,9 @@ export function createLookups(
   /** Returns the table of a job, also if the caller may not see it. */
   async function findJob(call: Call, others: Others, jobId: string): Promise<Identifier | undefined> {
     const { backend } = databaseOf(databases, call);
-    if (backend.tableOfJob !== undefined) return backend.tableOfJob(jobId);
+    const own = await backend.tableOfJob?.(jobId);
+    const isKnown = backend.tableOfJob !== undefined && backend.forwardsJobs !== true;
+    if (own !== undefined || isKnown) return own;
     const key = JSON.stringify([permissions.databaseOf(call), jobId]);
     const known = tablesOfJobs.get(key);
     if (known !== undefined && performance.now() < known.until) return known.table;

@@ -28,7 +28,9 @@ const PARTS = 3;
 function vendFor(bucket: S3Server) {
   const ends = new Map([[bucket.options["aws_access_key_id"], Number.POSITIVE_INFINITY]]);
   const used = new Set<string>();
-  bucket.intercept = ({ headers }, response) => {
+  const endedJobs = new Set<string>();
+  bucket.intercept = ({ kind, key: object, headers }, response) => {
+    if (kind === "PUT" && object.includes(".lance-gateway/.jobs/done/")) endedJobs.add(object);
     const key = /Credential=([^/]+)\//.exec(headers.authorization ?? "")?.[1] ?? "";
     used.add(key);
     // Requests may have been on their way on a busy machine.
@@ -38,6 +40,8 @@ function vendFor(bucket: S3Server) {
   };
   return {
     used,
+    /** The records of jobs that have ended. */
+    endedJobs,
     next() {
       const [key, end] = [`key-${ends.size}`, Date.now() + LIFE_MS];
       ends.set(key, end);
@@ -147,6 +151,7 @@ describe("LanceDB's remote client, with rows served here", () => {
       const pauseMs = vends ? LIFE_MS : 0;
       const calls = await runLanceDbSession(`http://127.0.0.1:${server.port}`, { pauseMs, renames });
       assert.ok(calls >= 43, `only ${calls} calls`);
+      assert.ok(vended.endedJobs.size >= 2, "indices are built by jobs, whose records are beside the data");
       if (vends) assert.ok(vended.used.size >= PARTS, `only ${vended.used.size} credentials`);
     });
   }

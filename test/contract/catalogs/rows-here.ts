@@ -14,6 +14,6 @@ export function suitesWithRows(
   });
   rowSuite(title, {
     open: () => openWithRows(open),
-    capabilities: { changesProperties: false, addsProperties: true, recordsJobs: false },
+    capabilities: { changesProperties: false, addsProperties: true },
   });
 }

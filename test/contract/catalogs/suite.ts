@@ -394,7 +394,7 @@ export function catalogSuite(name: string, { open, capabilities }: CatalogSuiteO
             : callBare(client(), operation, id);
         const error = await refused("Unsupported", called);
         const reason = capabilities.servesRows
-          ? /with --rows here, .* no records of jobs/
+          ? /with --rows here, .* and no other operations/
           : /no rows; with --rows here/;
         assert.match(error.message, reason);
       });

@@ -1,8 +1,14 @@
 import type { ObjectStore } from "./storage.ts";
 
+/**
+ * Directory in that of a table, where a gateway keeps what a directory's catalog has in its base: jobs and leases. It belongs to tables that
+ * another catalog lists.
+ */
+export const TABLE_BASE = ".lance-gateway";
+
 /** Directories that belong to a table with everything in them; a branch has its own below `tree`. */
 const OWN_DIRECTORY =
-  /^(?:tree\/.+?\/)?_(?:versions|transactions|deletions|indices|refs|alter_transactions|mem_wal)\//;
+  /^(?:\.lance-gateway|(?:tree\/.+?\/)?_(?:versions|transactions|deletions|indices|refs|alter_transactions|mem_wal))\//;
 
 /**
  * The other paths of a table. `data` and `tree` are names that other programs also use, so that only files of the format

@@ -14,6 +14,8 @@ export interface JobRequest {
   /** Table of the work, by its name at that time. */
   readonly table: Identifier;
   readonly spec: JobFacts;
+  /** Digest of the caller who started it, for stores whose jobs go on with the rights of that caller. Default: the gateway's own rights do. */
+  readonly startedBy?: string | undefined;
 }
 
 /** A change of a job's state. */

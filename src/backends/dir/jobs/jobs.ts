@@ -1,17 +1,17 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout } from "node:timers/promises";
+import type { Call } from "../../../namespace/call/call.ts";
 import { LanceError } from "../../../namespace/errors.ts";
 import { type Job, type JobFacts, type JobRequest, type JobSummary, withEvent } from "./job.ts";
 import { createLessee } from "./lessee.ts";
 import type { JobsOptions } from "./options.ts";
+import { createJobRoom } from "./room.ts";
 import { CLOSING, createRunningJobs, type JobWork, NOBODY } from "./running-jobs.ts";
 import type { JobStore, OnDamagedJob } from "./store.ts";
 import { createTakeover } from "./takeover.ts";
 
 /** Long work with ids that survive a restart. */
 export interface Jobs {
-  /** Whether work can outlive its call. Default: true. */
-  readonly keepsJobs?: boolean | undefined;
   /**
    * Defines how jobs of a kind run in this process; call it before {@link Jobs.start}. Jobs of other kinds are left to other
    * processes of the catalog, except for those that were cancelled.
@@ -28,9 +28,10 @@ export interface Jobs {
    * Stores a job, which runs in the background. Callers take turns.
    *
    * @param caller Default: the gateway itself
+   * @param call the call that asks, whose rights the job uses where the gateway has none of its own. Default: none asks
    * @throws LanceError InvalidInput if its parameters are too long; Throttling if too many jobs wait, or of the caller's more than the others leave free
    */
-  submit(request: JobRequest, caller?: string): Promise<Job>;
+  submit(request: JobRequest, caller?: string, call?: Call): Promise<Job>;
   /**
    * Stores a job for another process of the catalog.
    *
@@ -44,8 +45,12 @@ export interface Jobs {
   ended(id: string, milliseconds: number): Promise<Job | undefined>;
   /** Returns the recorded jobs, the oldest first; the log names those whose records are damaged. */
   list(): Promise<readonly JobSummary[]>;
-  /** Returns the jobs that have not ended, the oldest first. */
-  open(): Promise<Job[]>;
+  /**
+   * Returns the jobs that have not ended, the oldest first.
+   *
+   * @param location that of a table. Default: the jobs of all tables
+   */
+  open(location?: string): Promise<Job[]>;
   /** Returns the jobs that this process runs. */
   active(): Job[];
   /** Asks a job to stop; returns false if it has ended or does not exist. */
@@ -62,6 +67,21 @@ export interface Jobs {
   close(): Promise<void>;
 }
 
+/** The jobs of a store, as the process sees them that opens the store. */
+export interface StoredJobs extends Jobs {
+  /** Stops a job that this process runs, which fails for a reason. */
+  fail(id: string, reason: LanceError): void;
+  /**
+   * Looks once for jobs whose processes have died, and takes them over.
+   *
+   * @param caller for whom they run here. Default: the gateway itself
+   * @param isMeant whether a job may be taken over. Default: each may
+   */
+  takeOver(caller?: string, isMeant?: (job: Job) => boolean): Promise<void>;
+  /** Removes the finished jobs that are not kept any longer. */
+  prune(): Promise<void>;
+}
+
 /** Maximum number of finished jobs that are kept: a view that refreshes itself makes thousands a day. */
 const MAX_FINISHED = 10_000;
 
@@ -76,8 +96,8 @@ const LONGEST_WAIT_MS = 0x7fff_ffff;
 
 const CANNOT_PRUNE = "old jobs cannot be removed";
 
-/** Creates the jobs of a catalog. */
-export function createJobs(options: JobsOptions): Jobs {
+/** Creates the jobs of a store. */
+export function createJobs(options: JobsOptions): StoredJobs {
   const { clock, log, leaseMs = 30_000, retryMs = 60_000 } = options;
   const { keepMs = 7 * 24 * 60 * 60 * 1000, maxWaiting = 1_000 } = options;
   let finished = 0;
@@ -91,7 +111,8 @@ export function createJobs(options: JobsOptions): Jobs {
   };
   const lessee = createLessee(leaseMs);
   const kinds = new Map<string, JobWork>();
-  const running = createRunningJobs({ ...options, store, lessee, kinds });
+  const { room = createJobRoom(options.maxRunning) } = options;
+  const running = createRunningJobs({ ...options, store, lessee, kinds, room });
   const timers: NodeJS.Timeout[] = [];
   const chores = new Set<Promise<unknown>>();
   /** The ids of the jobs whose damaged records the log has named. */
@@ -128,13 +149,25 @@ export function createJobs(options: JobsOptions): Jobs {
   }
   const prune = async () => store.prune((await clock.now()) - keepMs, MAX_FINISHED);
 
+  function takeOver(caller = NOBODY, isMeant: (job: Job) => boolean = () => true): Promise<void> {
+    sweeping = sweeping
+      .then(() => sweep(caller, isMeant))
+      .catch((error) => log.warn({ err: error }, "the jobs of the catalog cannot be read"));
+    return sweeping;
+  }
+  async function openJobs(location?: string): Promise<Job[]> {
+    const found = await listOpen();
+    return location === undefined ? found : found.filter(({ spec }) => spec["location"] === location);
+  }
+
   async function record(
-    { kind, table, spec }: JobRequest,
+    { kind, table, spec, startedBy }: JobRequest,
     leaseAt: (now: number) => Job["lease"],
   ): Promise<Job> {
     checkSpec(spec);
     const createdAt = await clock.now();
-    const facts = { kind, table, spec, state: "queued", createdAt, attempts: 1 } as const;
+    const by = startedBy === undefined ? {} : { startedBy };
+    const facts = { kind, table, spec, ...by, state: "queued", createdAt, attempts: 1 } as const;
     const job = withEvent({ id: randomUUID(), ...facts, lease: leaseAt(createdAt) }, createdAt, lessee.owner);
     await store.put(job);
     return job;
@@ -142,22 +175,15 @@ export function createJobs(options: JobsOptions): Jobs {
 
   async function cancel(id: string): Promise<void> {
     await store.requestCancel(id);
-    running.cancel(id);
+    running.stopJob(id);
   }
 
   return {
-    keepsJobs: store.keepsJobs,
     define: (kind, work) => void kinds.set(kind, work),
     start(takesOver = true) {
-      const sweepNext = () => {
-        sweeping = sweeping
-          .then(sweep)
-          .catch((error) => log.warn({ err: error }, "the jobs of the catalog cannot be read"));
-        return sweeping;
-      };
       if (takesOver) {
-        void sweepNext();
-        every(leaseMs / 2, "the jobs of the catalog cannot be read", sweepNext);
+        void takeOver();
+        every(leaseMs / 2, "the jobs of the catalog cannot be read", takeOver);
       }
       every(leaseMs / 3, "the lease of a job cannot be renewed", () => running.renew());
       every(60 * 60 * 1000, CANNOT_PRUNE, prune);
@@ -167,7 +193,7 @@ export function createJobs(options: JobsOptions): Jobs {
         throw new Error(`job kind ${request.kind} is not defined in this process`);
       if (closing) throw CLOSING;
       // A later caller finds room, too.
-      if (running.countOf(caller) >= maxWaiting - running.size) throw tooMany();
+      if (room.countOf(caller) >= maxWaiting - room.size) throw tooMany();
       const job = await record(request, (now) => lessee.lease(now));
       if (closing) await store.put({ ...job, lease: undefined });
       else running.takeUp(job, caller);
@@ -185,7 +211,7 @@ export function createJobs(options: JobsOptions): Jobs {
       return job?.finishedAt === undefined ? undefined : job;
     },
     list: () => store.list(noteDamaged),
-    open: listOpen,
+    open: openJobs,
     active: running.all,
     async cancel(id) {
       const job = await store.get(id);
@@ -195,9 +221,11 @@ export function createJobs(options: JobsOptions): Jobs {
     },
     isCancelRequested: store.isCancelRequested,
     async cancelAt(location, isMeant = () => true) {
-      for (const { id, spec } of await listOpen())
-        if (spec["location"] === location && isMeant(spec)) await cancel(id);
+      for (const { id, spec } of await openJobs(location)) if (isMeant(spec)) await cancel(id);
     },
+    fail: running.stopJob,
+    takeOver,
+    prune,
     async close() {
       closing = true;
       for (const timer of timers) clearInterval(timer);

@@ -1,5 +1,6 @@
 import type { Logger } from "pino";
 import type { StorageClock } from "../format/storage-clock.ts";
+import type { JobRoom } from "./room.ts";
 import type { JobStore } from "./store.ts";
 
 /** Options of the jobs of a catalog. */
@@ -10,6 +11,8 @@ export interface JobsOptions {
   readonly log: Logger;
   /** Maximum number of jobs that run concurrently in this process, and of each kind for which it waits on a cluster. Default: 2. */
   readonly maxRunning?: number | undefined;
+  /** Room that the jobs share with those of other stores. Default: room of their own for `maxRunning` jobs. */
+  readonly room?: JobRoom | undefined;
   /**
    * Maximum number of jobs that run and wait in this process; each costs requests while it waits. A caller has at most as many as are
    * left for the others. Default: 1,000.

@@ -1,16 +1,13 @@
 import { LanceError, toLanceError } from "../../../namespace/errors.ts";
 import { isThreadEnding } from "../../../runtime/threads/unbroken-work.ts";
-import { createTurns, type Turns } from "../concurrency/turns.ts";
 import { untilAborted } from "../concurrency/wait.ts";
-import { begunOf, isForCluster, type Job, type JobFacts, type JobState, withEvent } from "./job.ts";
+import { begunOf, type Job, type JobFacts, type JobState, withEvent } from "./job.ts";
 import type { Lessee } from "./lessee.ts";
 import type { JobsOptions } from "./options.ts";
+import { createJobRoom, inTurn } from "./room.ts";
 
 /** Does the work of a job. It may run a second time after a crash, so it must be repeatable. */
 export type JobWork = (job: Job, signal: AbortSignal) => Promise<JobFacts>;
-
-/** Default number of jobs that run concurrently in a process. */
-export const MAX_RUNNING_JOBS = 2;
 
 /** The caller of jobs that the gateway submits itself, or takes over. */
 export const NOBODY = "";
@@ -22,19 +19,16 @@ const LOST = new LanceError("ServiceUnavailable", "another process has taken ove
 
 /** The jobs that this process runs, or that wait in it for a turn. */
 export interface RunningJobs {
-  readonly size: number;
   has(id: string): boolean;
   all(): Job[];
-  /** Returns the number of jobs that a caller has submitted to this process. */
-  countOf(caller: string): number;
   /** Runs a stored job of which this process has the lease. Callers take turns. */
   takeUp(job: Job, caller: string): void;
   /** Runs work that shares the bound on running jobs, and the turns of their callers, without a record. */
   runUnrecorded<T>(signal: AbortSignal, caller: string, work: () => Promise<T>): Promise<T>;
   /** Waits until a job has ended; at once if it does not run here. */
   ended(id: string): Promise<void>;
-  /** Stops a job if it runs here. */
-  cancel(id: string): void;
+  /** Stops a job if it runs here. @param reason why it fails. Default: it was cancelled */
+  stopJob(id: string, reason?: LanceError): void;
   /** Renews the leases, and stops the jobs that were cancelled or that another process has taken over. */
   renew(): Promise<void>;
   /** Stops all jobs and leaves them to the next process; without waiting for them. */
@@ -45,7 +39,6 @@ export interface RunningJobs {
 
 interface Active {
   job: Job;
-  /** The caller that submitted the job to this process. */
   readonly caller: string;
   readonly controller: AbortController;
   /** Whether the final state of the record is being written; its lease is no longer renewed. */
@@ -56,59 +49,18 @@ interface Active {
 }
 
 /** Options of {@link createRunningJobs}. */
-export interface RunningJobsOptions extends Pick<JobsOptions, "store" | "clock" | "log" | "maxRunning"> {
+export interface RunningJobsOptions
+  extends Pick<JobsOptions, "store" | "clock" | "log" | "maxRunning" | "room"> {
   readonly lessee: Lessee;
   /** The work of each kind of job. */
   readonly kinds: ReadonlyMap<string, JobWork>;
 }
 
-/** Turns of jobs, and those of jobs whose processes died. */
-interface Places {
-  readonly turns: Turns;
-  readonly alone: Turns;
-}
-
-const createPlaces = (maxRunning: number): Places => ({
-  turns: createTurns(maxRunning),
-  alone: createTurns(1),
-});
-
 /** Creates the jobs that a process runs; none at first. */
 export function createRunningJobs(options: RunningJobsOptions): RunningJobs {
-  const { store, clock, log, lessee, kinds, maxRunning = MAX_RUNNING_JOBS } = options;
+  const { store, clock, log, lessee, kinds, room = createJobRoom(options.maxRunning) } = options;
   const { owner, lease } = lessee;
-  const here = createPlaces(maxRunning);
-  /** The places of each kind of job on a cluster: a job waits there for hours, and keeps none of another kind waiting. */
-  const onCluster = new Map<string, Places>();
   const active = new Map<string, Active>();
-
-  function placesOf(job: Job): Places {
-    return isForCluster(job) ? onCluster.getOrInsertComputed(job.kind, () => createPlaces(maxRunning)) : here;
-  }
-
-  /**
-   * Waits for a turn and the work, but not beyond the signal. Work that began keeps its turn until it ends: the engine
-   * goes on with it.
-   */
-  async function inTurn<T>(
-    signal: AbortSignal,
-    among: Turns,
-    caller: string,
-    work: () => Promise<T>,
-  ): Promise<T> {
-    const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
-    const ended = among.run(
-      () => {
-        begin();
-        return work();
-      },
-      () => !signal.aborted,
-      caller,
-    );
-    ended.catch(() => {});
-    await untilAborted(begun, signal);
-    return (await untilAborted(ended, signal)) as T;
-  }
 
   /** Writes a state of the record after the earlier writes. */
   function write(
@@ -128,7 +80,7 @@ export function createRunningJobs(options: RunningJobsOptions): RunningJobs {
   async function perform(entry: Active): Promise<void> {
     const { signal } = entry.controller;
     const work = kinds.get(entry.job.kind);
-    const { turns, alone } = placesOf(entry.job);
+    const { turns, alone } = room.turnsOf(entry.job);
     const begun = begunOf(entry.job);
     let result: JobFacts;
     try {
@@ -184,12 +136,8 @@ export function createRunningJobs(options: RunningJobsOptions): RunningJobs {
   }
 
   return {
-    get size() {
-      return active.size;
-    },
     has: (id) => active.has(id),
     all: () => [...active.values()].map(({ job }) => job),
-    countOf: (caller) => [...active.values()].filter((entry) => entry.caller === caller).length,
     takeUp(job, caller) {
       const entry: Active = {
         job,
@@ -199,14 +147,18 @@ export function createRunningJobs(options: RunningJobsOptions): RunningJobs {
         writing: Promise.resolve(),
         finished: Promise.resolve(),
       };
+      const leave = room.enter(caller);
       active.set(job.id, entry);
       entry.finished = perform(entry)
         .catch((error) => log.error({ err: error, job: job.id }, "the state of a job cannot be written"))
-        .finally(() => active.delete(job.id));
+        .finally(() => {
+          active.delete(job.id);
+          leave();
+        });
     },
-    runUnrecorded: (signal, caller, work) => inTurn(signal, here.turns, caller, work),
+    runUnrecorded: (signal, caller, work) => inTurn(signal, room.here.turns, caller, work),
     ended: async (id) => active.get(id)?.finished,
-    cancel: (id) => active.get(id)?.controller.abort(CANCELLED),
+    stopJob: (id, reason = CANCELLED) => active.get(id)?.controller.abort(reason),
     async renew() {
       await Promise.all([...active.values()].map(renew));
     },

@@ -17,8 +17,6 @@ export type OnDamagedJob = (id: string, error: LanceError) => void;
  * is an object that only one process can create.
  */
 export interface JobStore {
-  /** Whether it keeps jobs; otherwise long work runs within its call. Default: true. */
-  readonly keepsJobs?: boolean;
   /** Writes a job that has not ended. */
   put(job: Job): Promise<void>;
   /** Writes a job that has ended. */

@@ -2,7 +2,7 @@ import { createSilence } from "../ownership/silence.ts";
 import { begunOf, type Job, withEvent } from "./job.ts";
 import type { Lessee } from "./lessee.ts";
 import type { JobsOptions } from "./options.ts";
-import { NOBODY, type RunningJobs } from "./running-jobs.ts";
+import type { RunningJobs } from "./running-jobs.ts";
 
 /** After this number of starts by processes that died, a job is not started again: it may have ended them. */
 const MAX_BEGUN = 2;
@@ -27,17 +27,28 @@ export interface TakeoverOptions extends Pick<JobsOptions, "store" | "clock"> {
 }
 
 /**
- * Creates a look for jobs that no process runs, because theirs has died. Each look takes over those whose time has come;
- * looks must not overlap.
+ * Looks for jobs that no process runs, because theirs has died, and takes over those whose time has come.
+ *
+ * @param caller for whom they run in this process
+ * @param isMeant whether a job may be taken over
  */
-export function createTakeover(options: TakeoverOptions): () => Promise<void> {
+export type Takeover = (caller: string, isMeant: (job: Job) => boolean) => Promise<void>;
+
+/** Creates the look for jobs that no process runs; looks must not overlap. */
+export function createTakeover(options: TakeoverOptions): Takeover {
   const { store, clock, lessee, leaseMs, retryMs, running, mayTake, open, isClosing } = options;
   const silence = createSilence(clock);
 
-  async function sweep(): Promise<void> {
+  async function sweep(caller: string, isMeant: (job: Job) => boolean): Promise<void> {
     for (const job of await open()) {
       if (isClosing()) return;
-      if (running.has(job.id) || !(await mayTake(job)) || !(await isFree(job)) || (await rests(job)))
+      if (
+        !isMeant(job) ||
+        running.has(job.id) ||
+        !(await mayTake(job)) ||
+        !(await isFree(job)) ||
+        (await rests(job))
+      )
         continue;
       const attempts = await claim(job);
       if (attempts === undefined) continue;
@@ -54,7 +65,7 @@ export function createTakeover(options: TakeoverOptions): () => Promise<void> {
         continue;
       }
       await store.put(taken);
-      if (!isClosing()) running.takeUp(taken, NOBODY);
+      if (!isClosing()) running.takeUp(taken, caller);
     }
   }
   /** Whether no process renews the lease of a job. */

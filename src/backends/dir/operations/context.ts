@@ -18,6 +18,11 @@ export interface UploadContext {
   readonly uploadBuffers: PartBufferPool;
 }
 
+/** Jobs, as the operations on the data of tables start and find them. */
+export interface RowJobContext {
+  readonly jobs: Pick<Jobs, "define" | "submit" | "runUnrecorded" | "ended" | "cancel" | "open" | "cancelAt">;
+}
+
 /** Jobs that go on after the answer and after a restart. */
 export interface JobContext {
   readonly jobs: Jobs;

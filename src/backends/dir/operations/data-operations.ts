@@ -1,13 +1,14 @@
 import type { Backend } from "../../../namespace/lance-namespace.ts";
 import type { DataContext } from "../data/data-context.ts";
+import { createBackfillOperations } from "./columns/backfill.ts";
 import { createColumnOperations } from "./columns/columns.ts";
 import { createMetadataOperations } from "./columns/schema-metadata.ts";
 import type {
   DirectAccessContext,
   EngineContext,
-  JobContext,
   PageContext,
   ReadContext,
+  RowJobContext,
   UploadContext,
 } from "./context.ts";
 import { createIndexOperations } from "./indices/indices.ts";
@@ -28,7 +29,7 @@ import { createVersionOperations } from "./versions/versions.ts";
 export interface RowsContext
   extends DataContext,
     UploadContext,
-    JobContext,
+    RowJobContext,
     EngineContext,
     ReadContext,
     PageContext,
@@ -53,6 +54,7 @@ export function createDataOperations(context: RowsContext, { writes, mergeLocks 
     ...createBranchOperations(context),
     ...createTransactionOperations(context),
     ...createColumnOperations(context),
+    ...createBackfillOperations(context),
     ...createMetadataOperations(context),
     ...createIndexOperations(context),
   } satisfies Backend["operations"];

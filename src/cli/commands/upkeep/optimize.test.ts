@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
+import { readdir } from "node:fs/promises";
 import { join } from "node:path";
+import { pino } from "pino";
 import { type TestContext, test, vi } from "vitest";
 import {
   openClient,
@@ -8,9 +10,14 @@ import {
   temporaryDirectory,
 } from "../../../../test/fixtures/dir/directory-backend.ts";
 import { rows } from "../../../../test/fixtures/dir/rows.ts";
+import { people, personStream } from "../../../../test/support/arrow.ts";
+import { createCaller } from "../../../../test/support/caller.ts";
+import { startRowlessServer } from "../../../../test/support/catalogs/rowless-directory.ts";
+import { createComposedBackend } from "../../../backends/composed/index.ts";
 import { createLocalStore } from "../../../backends/dir/format/local/local-store.ts";
 import { createStorageClock } from "../../../backends/dir/format/storage-clock.ts";
 import { createUpkeepLeases } from "../../../backends/dir/upkeep/lease.ts";
+import { createRestBackend } from "../../../backends/rest/index.ts";
 import { runProgram } from "../../program.ts";
 
 interface Place {
@@ -113,4 +120,56 @@ test("fails for a table on which another process keeps working", async (t) => {
   });
   await lease.release();
   assert.equal((await runJson(place, "t", "--wait", "0ms")).code, 0);
+});
+
+test("optimizes tables of another catalog, whose rows this gateway serves", async (t) => {
+  const upstream = await startRowlessServer();
+  t.onTestFinished(upstream.close);
+  const uri = `http://127.0.0.1:${upstream.port}`;
+  const log = pino({ level: "silent" });
+  const allowedLocations = [upstream.root];
+  const backend = createComposedBackend(await createRestBackend({ uri, log }), { log, allowedLocations });
+  t.onTestFinished(() => backend.close());
+  const client = createCaller({ backend, limits: { maxUploadBytes: 2 ** 20 } });
+  const id = ["t"];
+  await client.createTable({ id }, personStream(people(1)));
+  await client.createTableIndex({ id, column: "id", indexType: "BTREE" });
+  for (let from = 1; from < 5; from++) await client.insertIntoTable({ id }, personStream(people(1, from)));
+  await client.declareTable({ id: ["declared"] });
+  const output: string[] = [];
+  const run = async (...args: readonly string[]) => {
+    output.length = 0;
+    const write = vi
+      .spyOn(process.stdout, "write")
+      .mockImplementation((text) => output.push(String(text)) > 0);
+    try {
+      const place = ["--uri", uri, "--rows", "here", "--allowed-location", upstream.root];
+      assert.equal(await runProgram(["optimize", ...args, ...place, "--json"], {}), 0);
+    } finally {
+      write.mockRestore();
+    }
+    const { tables } = JSON.parse(output.join("")) as { readonly tables: readonly Record<string, unknown>[] };
+    return new Map(tables.map((table) => [table["table"], table]));
+  };
+  assert.equal((await run("--dry-run")).get("t")?.["outcome"], "optimized");
+  const done = await run("--yes");
+  assert.equal(done.get("t")?.["outcome"], "optimized");
+  assert.deepEqual(
+    [done.get("t")?.["before"], done.get("t")?.["after"]].map((state) => {
+      const { fragments, unindexed_rows } = state as { fragments: number; unindexed_rows: number };
+      return [fragments, unindexed_rows];
+    }),
+    [
+      [5, 4],
+      [1, 0],
+    ],
+  );
+  assert.match(String(done.get("declared")?.["outcome"]), /skipped/);
+  assert.equal((await run("--yes")).get("t")?.["outcome"], "unchanged");
+  assert.equal((await client.countTableRows({ id })).count, 5n);
+  await client.dropTable({ id });
+  assert.deepEqual(
+    (await readdir(join(upstream.root, "data"))).filter((name) => name.startsWith("t")),
+    [],
+  );
 });

@@ -1,13 +1,23 @@
+import { randomUUID } from "node:crypto";
 import type { OpenedDirectory } from "../../../backends/dir/open-directory.ts";
 import type { Optimized, OptimizedState } from "../../../backends/dir/upkeep/optimize-now.ts";
+import { SILENT_LOG } from "../../../client/connections/silent-log.ts";
 import { parsePath, pathText } from "../../../client/object-path.ts";
 import { readTable } from "../../../config/layers.ts";
-import type { OptionTable, OptionValues } from "../../../config/option-spec.ts";
+import { type OptionTable, type OptionValues, UsageError } from "../../../config/option-spec.ts";
+import type { ServeOptions } from "../../../config/options/groups.ts";
+import { ROWS_OPTIONS } from "../../../config/options/rows.ts";
 import { parseAge, parseChoice, parseDuration, parseSwitch } from "../../../config/parsers.ts";
+import { type Call, createCall } from "../../../namespace/call/call.ts";
+import type { Identifier } from "../../../namespace/identifier.ts";
+import { METHODS } from "../../../namespace/operations/operations.ts";
+import { placeOf } from "../../place.ts";
 import { confirm, YES_OPTION } from "../../terminal/confirm.ts";
 import { jsonText } from "../../terminal/json-text.ts";
-import { JSON_OPTION, ROOT_OPTIONS, readRoot, withCatalog } from "../catalog.ts";
+import { JSON_OPTION, ROOT_OPTIONS, readPlace, requireDirectory, withCatalog } from "../catalog.ts";
 import type { CommandDefinition } from "../command.ts";
+import { PLACE_OPTIONS, withNamespace } from "../connection.ts";
+import { tablesBelow } from "../tables-below.ts";
 import { sizeText, textTable } from "../text-table.ts";
 
 const OPTIONS = {
@@ -46,19 +56,27 @@ export const optimize: CommandDefinition = {
   operands: "[TABLE...]",
   groups: [
     { heading: "Options", options: OPTIONS, environment: false },
-    { heading: "Catalog", options: ROOT_OPTIONS, environment: true },
+    {
+      heading: "Catalog",
+      options: { ...ROOT_OPTIONS, ...PLACE_OPTIONS, ...ROWS_OPTIONS },
+      environment: true,
+    },
   ],
   async run({ operands, layers }, environment) {
     const options = readTable(OPTIONS, layers);
-    const root = await readRoot(layers, environment);
+    const connection = await readPlace(layers, environment);
+    const isForeign = connection.rows === "here";
+    const place = isForeign ? placeOf(connection) : requireDirectory(connection).root;
+    if (isForeign && options.engine === "ray")
+      throw new UsageError("--engine ray is for directories; with --rows here, this process does the work");
     if (!options.dryRun && !options.yes) {
       const age = options.retention === undefined ? "their retention, 7 days by default," : "--retention";
-      await confirm(`Remove the versions of tables in ${root.root} that are older than ${age} for good`);
+      await confirm(`Remove the versions of tables in ${place} that are older than ${age} for good`);
     }
     const tables = operands.length === 0 ? undefined : operands.map(parsePath);
-    const results = await withCatalog(root, !options.dryRun, (directory) =>
-      optimizeIn(directory, options, tables),
-    );
+    const results = isForeign
+      ? await optimizeForeign(connection, options, tables)
+      : await withCatalog(connection, !options.dryRun, (directory) => optimizeIn(directory, options, tables));
     process.stdout.write(options.json ? jsonOf(results, options.dryRun) : tableOf(results, options.dryRun));
     return results.some(({ outcome }) => outcome === "failed") ? 1 : 0;
   },
@@ -76,6 +94,47 @@ async function optimizeIn(
   const options = { tables, retentionMs, dryRun, waitMs, leases, onCluster: engine === "ray" };
   for await (const result of optimizeTables(context, options)) results.push(result);
   return results;
+}
+
+/** Looks after the tables of another catalog, with the rights of this process at that catalog. */
+async function optimizeForeign(
+  connection: ServeOptions,
+  { retention: retentionMs, dryRun, wait: waitMs }: OptionValues<typeof OPTIONS>,
+  named: readonly Identifier[] | undefined,
+): Promise<Optimized[]> {
+  const { openRows } = await import("../../../gateway/backends/open-rows.ts");
+  const { orReason } = await import("../../../backends/dir/upkeep/optimize-now.ts");
+  const results: Optimized[] = [];
+  await withNamespace({ ...connection, rows: "upstream" }, "change", async ({ namespace, backend }) => {
+    const rows = await openRows(backend, connection, { log: SILENT_LOG });
+    try {
+      for await (const table of named ?? tablesBelow(namespace, [])) {
+        const call = callOfGateway(table);
+        const isNamed = named !== undefined;
+        const work = () => rows.optimize(call, table, { retentionMs, dryRun, waitMs, isNamed });
+        results.push({ table, ...(await orReason(work)) });
+      }
+    } finally {
+      await rows.close();
+    }
+  });
+  return results;
+}
+
+/** Creates a call about a table that no client has sent. */
+function callOfGateway(id: Identifier): Call {
+  const call = createCall({
+    method: METHODS.describeTable,
+    protocol: "rest",
+    requestId: randomUUID(),
+    headers: Object.create(null),
+    signal: new AbortController().signal,
+    deadline: undefined,
+    accept: undefined,
+    log: SILENT_LOG,
+  });
+  call.id = id;
+  return call;
 }
 
 function jsonOf(results: readonly Optimized[], dryRun: boolean): string {

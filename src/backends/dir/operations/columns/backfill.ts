@@ -20,7 +20,7 @@ import { findMisread } from "../../engine/workarounds/misread-lists/find-misread
 import { syncVersion } from "../../format/versions/make-durable.ts";
 import { readVersion } from "../../format/versions/version-files.ts";
 import type { Job, JobFacts } from "../../jobs/job.ts";
-import type { JobContext, ReadContext } from "../context.ts";
+import type { ReadContext, RowJobContext } from "../context.ts";
 import { countRows } from "../read/count-rows.ts";
 import { inRoomOfJob } from "../read/in-room.ts";
 import { dataOfJob } from "../read/job-data.ts";
@@ -43,7 +43,7 @@ export const EXPRESSION_KEY = "lance_gateway.expression";
 
 /** The operation that fills a column from the expression that is stored with it. */
 export function createBackfillOperations(
-  context: DataContext & JobContext & Pick<ReadContext, "readAhead">,
+  context: DataContext & RowJobContext & Pick<ReadContext, "readAhead">,
 ): Pick<LanceNamespace, "alterTableBackfillColumns"> {
   const { jobs } = context;
 
@@ -79,7 +79,11 @@ export function createBackfillOperations(
         return plan;
       });
       const spec = { location, branch, ...work };
-      const { id } = await jobs.submit({ kind: BACKFILL_COLUMN, table: call.id, spec }, callerKey(call));
+      const { id } = await jobs.submit(
+        { kind: BACKFILL_COLUMN, table: call.id, spec },
+        callerKey(call),
+        call,
+      );
       return create(AlterTableBackfillColumnsResponseSchema, { jobId: id });
     },
   };

@@ -13,7 +13,7 @@ import { syncVersion } from "../../format/versions/make-durable.ts";
 import { readVersion } from "../../format/versions/version-files.ts";
 import type { Job } from "../../jobs/job.ts";
 import { schemaOf } from "../columns/columns.ts";
-import type { JobContext } from "../context.ts";
+import type { RowJobContext } from "../context.ts";
 import { checkMemory } from "../read/check-memory.ts";
 import { sizeOfExpressions } from "../read/columns-size.ts";
 import { dataOfJob } from "../read/job-data.ts";
@@ -56,7 +56,9 @@ export const CREATE_INDEX = "create_index";
 
 /** Returns the plan that a job of the kind {@link CREATE_INDEX} keeps. */
 export function planOf({ spec }: Job): IndexPlan {
-  return JSON.parse(String(spec["plan"])) as IndexPlan;
+  const plan = JSON.parse(String(spec["plan"])) as IndexPlan;
+  // The location of the record counts: those who start jobs check it.
+  return { ...plan, location: String(spec["location"]) };
 }
 
 /** Number of rows whose values the engine holds at a time while it builds an index: four batches. The figure was measured. */
@@ -86,7 +88,7 @@ async function checkSize(native: NativeTable, { column, fields }: IndexPlan, sig
 }
 
 /** Creates the register of builds. */
-export function createIndexBuilds(context: DataContext & JobContext): IndexBuilds {
+export function createIndexBuilds(context: DataContext & RowJobContext): IndexBuilds {
   const plans = new Map<string, IndexPlan>();
   const keyOf = (location: string, branch: string | undefined, name: string) =>
     JSON.stringify([location, isMain(branch) ? "main" : branch, name]);
@@ -106,7 +108,7 @@ export function createIndexBuilds(context: DataContext & JobContext): IndexBuild
       const key = keyOf(location, branch, name);
       const own = plans.get(key);
       if (own !== undefined) return own;
-      const queued = (await context.jobs.open()).filter(({ kind }) => kind === CREATE_INDEX);
+      const queued = (await context.jobs.open(location)).filter(({ kind }) => kind === CREATE_INDEX);
       return queued.map(planOf).find((plan) => keyOf(plan.location, plan.branch, plan.name) === key);
     },
     build: (id, plan, signal, isRepeated = false) =>

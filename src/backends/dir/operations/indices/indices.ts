@@ -24,7 +24,7 @@ import { chooseEngine, type HeavyWork } from "../../jobs/engine/choose-engine.ts
 import { type JobEngineName, runOn } from "../../jobs/engine/job-engine.ts";
 import { isForCluster, requireSuccess } from "../../jobs/job.ts";
 import { untilEnded } from "../../jobs/jobs.ts";
-import type { EngineContext, JobContext, PageContext } from "../context.ts";
+import type { EngineContext, PageContext, RowJobContext } from "../context.ts";
 import { pageOfNames } from "../paging.ts";
 import { openGuarded, withGuarded } from "../tables/call-data.ts";
 import { requireTable } from "../tables/find-table.ts";
@@ -47,7 +47,7 @@ const JOB_HEADER = "x-lance-job-id";
 
 /** The operations on indices. */
 export function createIndexOperations(
-  context: DataContext & JobContext & EngineContext & PageContext,
+  context: DataContext & RowJobContext & EngineContext & PageContext,
 ): Pick<
   LanceNamespace,
   | "createTableIndex"
@@ -99,8 +99,7 @@ export function createIndexOperations(
       data.release();
     }
     if ((await builds.find(plan.location, branch, plan.name)) !== undefined) throw indexExists(plan.name);
-    // A preference may be ignored (RFC 7240), and LanceDB's clients get this one from the gateway.
-    const patience = jobs.keepsJobs === false ? undefined : patienceOf(call);
+    const patience = patienceOf(call);
     if (patience === undefined && engine === "embedded") {
       await builds.reserve(plan, () =>
         jobs.runUnrecorded(call.signal, callerKey(call), () => builds.build(call.id, plan, call.signal)),
@@ -117,7 +116,7 @@ export function createIndexOperations(
       plan: JSON.stringify(plan),
       ...(engine !== "embedded" && { engine }),
     };
-    const { id } = await jobs.submit({ kind: CREATE_INDEX, table: call.id, spec }, callerKey(call));
+    const { id } = await jobs.submit({ kind: CREATE_INDEX, table: call.id, spec }, callerKey(call), call);
     call.responseHeaders[JOB_HEADER] = id;
     if (patience !== undefined) call.responseHeaders["preference-applied"] = "respond-async";
     if (patience !== 0) await finishedInTime(id, patience, call.signal);

@@ -10,7 +10,6 @@ import {
 import { LanceError } from "../../../../namespace/errors.ts";
 import { type Identifier, joinIdentifier, parseIdentifier } from "../../../../namespace/identifier.ts";
 import type { LanceDbExtensions } from "../../../../namespace/lance-namespace.ts";
-import type { CatalogContext } from "../../catalog/catalog-context.ts";
 import type { CatalogView } from "../../catalog/state/view.ts";
 import {
   isForCluster,
@@ -58,10 +57,20 @@ const RESULTS: Readonly<Record<string, (result: JobFacts) => JsonObject>> = {
   }),
 };
 
-/** The calls by which LanceDB's remote clients follow jobs, in any process and after a restart. */
-export function createJobExtensions(
-  context: JobContext & Pick<EngineContext, "cluster"> & PageContext & Pick<CatalogContext, "catalog">,
-): Pick<LanceDbExtensions, "listJobs" | "describeJob" | "cancelJob" | "queryJobEvents"> {
+/** The calls by which LanceDB's remote clients follow jobs. */
+export type JobExtensions = Pick<
+  LanceDbExtensions,
+  "listJobs" | "describeJob" | "cancelJob" | "queryJobEvents"
+>;
+
+/** Recorded jobs, and the names of their tables. */
+export interface RecordedJobs extends Pick<EngineContext, "cluster">, PageContext {
+  readonly jobs: Pick<JobContext["jobs"], "get" | "list" | "cancel">;
+  readonly catalog: { read(): Promise<Pick<CatalogView, "ownerOf">> };
+}
+
+/** Creates the calls by which LanceDB's remote clients follow jobs, in any process and after a restart. */
+export function createJobExtensions(context: RecordedJobs): JobExtensions {
   const { catalog, jobs, cluster } = context;
 
   async function requireJob(id: string): Promise<Job> {

@@ -14,7 +14,7 @@ import { beginCall } from "../../../../../test/support/caller.ts";
 import { LanceNamespaceService } from "../../../../gen/lance/namespace/v1/service_pb.ts";
 import type { NativeBranches, NativeTable } from "../../engine/native/native.ts";
 import { describeVersion } from "../../format/versions/version-files.ts";
-import { MAX_RUNNING_JOBS } from "../../jobs/running-jobs.ts";
+import { MAX_RUNNING_JOBS } from "../../jobs/room.ts";
 import { openDirectory } from "../../open-directory.ts";
 import { createBackfillOperations, EXPRESSION_KEY } from "../columns/backfill.ts";
 import { createIndexOperations } from "../indices/indices.ts";

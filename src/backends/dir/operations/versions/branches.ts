@@ -31,7 +31,7 @@ import {
   latestVersion,
   readVersion,
 } from "../../format/versions/version-files.ts";
-import type { JobContext, PageContext } from "../context.ts";
+import type { PageContext, RowJobContext } from "../context.ts";
 import { pageOfNames } from "../paging.ts";
 import { requireTable } from "../tables/find-table.ts";
 import { datasetOf, withData } from "../tables/open-data.ts";
@@ -40,7 +40,7 @@ import { refuseLost, requireDataset } from "./versions.ts";
 
 /** The operations on branches: histories that begin at a version of another branch. */
 export function createBranchOperations(
-  context: DataContext & PageContext & JobContext,
+  context: DataContext & PageContext & RowJobContext,
 ): Pick<LanceNamespace, "listTableBranches" | "createTableBranch" | "deleteTableBranch"> {
   const locks = context.createLocks(REFERENCES);
   return {
