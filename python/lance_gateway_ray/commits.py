@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from lance.dataset import LanceDataset
 from lance_namespace import (
     CreateTableVersionResponse,
     DescribeTableResponse,
@@ -75,3 +76,23 @@ def through(gateway: Gateway, task: Task) -> Json:
         "table_id": ["table"],
         "namespace_client_managed_versioning": True,
     }
+
+
+def commit_once(task: Task, gateway: Gateway, operation: Any, version: int | None, message: str) -> int | Json:
+    """Commits an operation on a version of the table; returns the number of the new one, or the result of an earlier commit of the job."""
+    try:
+        made = LanceDataset.commit(
+            task.uri,
+            operation,
+            read_version=version,
+            storage_options=task.storage_options,
+            commit_message=message,
+            **through(gateway, task),
+        )
+    except Exception:
+        # The answer to a commit may have been lost, and the gateway refuses a second one.
+        done = gateway.describe_task().details.get("committed")
+        if done is None:
+            raise
+        return dict(done)
+    return int(made.version)

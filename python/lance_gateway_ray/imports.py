@@ -11,15 +11,11 @@ from lance.dataset import LanceDataset, LanceOperation
 from lance.fragment import FragmentMetadata, write_fragments
 
 from .columns import check_fits, conform, unify
-from .commits import through
+from .commits import commit_once
 from .files import open_rows
 from .gateway import Gateway, Json, Task
 from .sources import Source, SourceFile, source_of
-from .spread import spread
-
-PARTS_FOR_EACH_WORKER = 4
-"""More parts than workers keep all of them busy to the end, and show progress."""
-
+from .spread import PARTS_FOR_EACH_WORKER, split_evenly, spread
 
 def import_files(task: Task, gateway: Gateway) -> Json:
     """Adds the rows of files to a table, all or none."""
@@ -56,42 +52,17 @@ def inspect(task: Task, gateway: Gateway, source: Source, files: list[SourceFile
     return [each for part in found for each in part]
 
 
-def split_evenly(files: list[SourceFile], count: int) -> list[list[SourceFile]]:
-    """Returns parts of about the same size, in the order of the files; none is empty."""
-    limit = sum(file.size for file in files) / max(1, min(count, len(files)))
-    parts: list[list[SourceFile]] = [[]]
-    filled = 0
-    for file in files:
-        if parts[-1] and filled + file.size / 2 > limit * len(parts):
-            parts.append([])
-        parts[-1].append(file)
-        filled += file.size
-    return parts
-
-
 def commit(task: Task, gateway: Gateway, dataset: Any, schema: pa.Schema, fragments: list[FragmentMetadata]) -> Json:
     """Makes all fragments part of the table by one version."""
     operation: Any = LanceOperation.Append(fragments)
     version = None if dataset is None else dataset.version
     if dataset is None:
         operation = LanceOperation.Overwrite(schema, fragments)
-    try:
-        made = LanceDataset.commit(
-            task.uri,
-            operation,
-            read_version=version,
-            storage_options=task.storage_options,
-            commit_message=task.details["mark"],
-            **through(gateway, task),
-        )
-    except Exception:
-        # The answer to a commit may have been lost, and the gateway refuses a second one.
-        done = gateway.describe_task().details.get("committed")
-        if done is None:
-            raise
-        return dict(done)
+    made = commit_once(task, gateway, operation, version, task.details["mark"])
+    if not isinstance(made, int):
+        return made
     rows = sum(fragment.physical_rows for fragment in fragments)
-    return {"rows": rows, "version": made.version}
+    return {"rows": rows, "version": made}
 
 
 @ray.remote

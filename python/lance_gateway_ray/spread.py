@@ -3,12 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import ray
 from ray.exceptions import RayTaskError
 
 from .gateway import Gateway
+
+
+PARTS_FOR_EACH_WORKER = 4
+"""More parts than workers keep all of them busy to the end, and show progress."""
+
+
+class Sized(Protocol):
+    """A piece of work of a known size."""
+
+    @property
+    def size(self) -> int: ...
+
+
+Piece = TypeVar("Piece", bound=Sized)
+
+
+def split_evenly(pieces: Sequence[Piece], count: int) -> list[list[Piece]]:
+    """Returns parts of about the same size, in the order of the pieces; none is empty."""
+    limit = sum(piece.size for piece in pieces) / max(1, min(count, len(pieces)))
+    parts: list[list[Piece]] = [[]]
+    filled = 0
+    for piece in pieces:
+        if parts[-1] and filled + piece.size / 2 > limit * len(parts):
+            parts.append([])
+        parts[-1].append(piece)
+        filled += piece.size
+    return parts
 
 
 def spread(gateway: Gateway, step: str, remote: Any, parts: Sequence[Any], workers: int, *common: Any) -> list[Any]:

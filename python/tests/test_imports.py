@@ -16,8 +16,9 @@ from lance_gateway_ray import files, imports
 from lance_gateway_ray.columns import check_fits, conform, unify
 from lance_gateway_ray.files import open_rows
 from lance_gateway_ray.gateway import Gateway, RefusedError, Task
-from lance_gateway_ray.imports import commit, split_evenly, write_files
+from lance_gateway_ray.imports import commit, write_files
 from lance_gateway_ray.sources import Source, SourceFile, s3_options
+from lance_gateway_ray.spread import split_evenly
 
 ROWS = pa.table({"id": [1, 2, 3], "word": ["a", None, "ü"]})
 

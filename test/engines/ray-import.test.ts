@@ -1,14 +1,16 @@
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
-import { readdir, readFile } from "node:fs/promises";
+import { readdir, readFile, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, it } from "vitest";
 import { type GatewayProcess, startGateway } from "../clients/support/gateway.ts";
+import { BUCKET, startS3 } from "../clients/support/store-servers.ts";
 import { runTool } from "../clients/support/tools.ts";
 import { freePort } from "../support/free-port.ts";
 import { MAIN, NODE } from "../support/node-command.ts";
 import { until } from "../support/until.ts";
+import { jobOf, kill, processOf } from "./ray/cluster-processes.ts";
 import { type RayHead, rayInterpreter, startRayHead } from "./ray-head.ts";
 
 const ROWS = 20_000;
@@ -19,14 +21,12 @@ let folder: string;
 let root: string;
 let gateway: GatewayProcess;
 
-const session = async (...args: readonly string[]) => {
-  const output = await runTool(python, [
-    join(import.meta.dirname, "ray", "imports.py"),
-    gateway.uri,
-    ...args,
-  ]);
+const sessionOn = async (uri: string, ...args: readonly string[]) => {
+  const output = await runTool(python, [join(import.meta.dirname, "ray", "imports.py"), uri, ...args]);
   return output.trim().split("\n").at(-1) ?? "";
 };
+
+const session = (...args: readonly string[]) => sessionOn(gateway.uri, ...args);
 
 const [node, ...flags] = NODE;
 const cli = (...args: readonly string[]) => runTool(node, [...flags, MAIN, ...args, "--root", root]);
@@ -93,6 +93,62 @@ it("imports files with the rows of an embedded import, all or none, also if a dr
   assert.doesNotMatch(await cli("ls"), /elsewhere/);
   assert.equal(await session("compare"), String(ROWS));
   assert.equal(await session("count", "appended"), String(2 * ROWS));
+}, 600_000);
+
+/** Imports the files into a table while something dies once the workers have begun. */
+async function importDuring(table: string, killIt: () => Promise<void>): Promise<string> {
+  const importing = importOnRay("in", table, "--format", "parquet");
+  importing.catch(() => {});
+  let isOver = false;
+  const noteEnd = () => {
+    isOver = true;
+  };
+  void importing.then(noteEnd, noteEnd);
+  await until(async () => {
+    const job = await jobOf(head, root, { kind: "import_files", table });
+    return isOver || (job?.step === "importing" && (await processOf(head, "ray::write_files")) !== undefined);
+  });
+  if (isOver) process.stderr.write(`${table}: over before the moment\n`);
+  await killIt();
+  return importing;
+}
+
+it("imports all rows once although a worker dies", async () => {
+  await importDuring("worker", async () =>
+    kill((await processOf(head, "ray::write_files")) ?? (await processOf(head, "ray::"))),
+  );
+  assert.equal(await session("count", "worker"), String(ROWS));
+}, 600_000);
+
+it("imports all rows once although the head dies", async () => {
+  await importDuring("head", () => head.replace());
+  assert.equal(await session("count", "head"), String(ROWS));
+}, 600_000);
+
+it("imports from a bucket with the credentials that the gateway hands out", async () => {
+  const server = await startS3();
+  const [place, vendFile] = [`s3://${BUCKET}/import`, join(folder, "vend.json")];
+  const handedOut = { location: place, access: "write", "storage-options": server.options };
+  await writeFile(vendFile, JSON.stringify({ locations: [handedOut] }));
+  const storage = Object.entries(server.options).map(([key, value]) => `--storage-option=${key}=${value}`);
+  const own = ["--root", `${place}/catalog`, ...storage];
+  const bucket = await startGateway(
+    ...[...own, "--port", `${await freePort()}`, "--job-engine", "ray", "--ray-address", head.address],
+    ...["--ray-token-file", head.tokenFile, "--ray-workers", "2", "--import-location", `${place}/raw`],
+    ...["--vend", "static", "--vend-file", vendFile, "--vend-access", "write"],
+  );
+  try {
+    await session("upload", folder, JSON.stringify(server.options), `${BUCKET}/import/raw`);
+    const source = `${place}/raw/part-*.parquet`;
+    const made = await runTool(node, [...flags, MAIN, "import", source, "t", "--engine", "ray", ...own]);
+    assert.match(made, /^imported 20000 rows of .* into t, version 1\n$/);
+    const outside = ["import", `${place}/other/*.parquet`, "u", "--engine", "ray", ...own];
+    await assert.rejects(runTool(node, [...flags, MAIN, ...outside]), /is outside of the locations/);
+    assert.equal(await sessionOn(bucket.uri, "count", "t"), String(ROWS));
+  } finally {
+    await bucket.close();
+    await server.close();
+  }
 }, 600_000);
 
 it("leaves files that gc removes, and no table misses any", async () => {

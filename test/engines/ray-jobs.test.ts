@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
-import { readdir, readFile, writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
@@ -11,6 +11,7 @@ import { ROOT, runTool } from "../clients/support/tools.ts";
 import { freePort } from "../support/free-port.ts";
 import { MAIN, NODE } from "../support/node-command.ts";
 import { until } from "../support/until.ts";
+import { type ClusterJob, jobOf, kill, processOf } from "./ray/cluster-processes.ts";
 import { type RayHead, rayInterpreter, startRayHead } from "./ray-head.ts";
 
 /** Whether each victim is killed at each moment, and each kind of index is built in each place. */
@@ -68,16 +69,7 @@ const sessionOn = ({ uri }: Pick<GatewayProcess, "uri">, name: string, ...args: 
 
 const session = (name: string, ...args: readonly string[]) => sessionOn(gateway, name, ...args);
 
-/** Returns a process of the head by the beginning of its command line and a later part of it. */
-async function processOf(start: string, part = ""): Promise<number | undefined> {
-  for (const id of await head.processes()) {
-    const command = await readFile(`/proc/${id}/cmdline`, "utf8").catch(() => "");
-    if (command.startsWith(start) && command.includes(part)) return id;
-  }
-  return undefined;
-}
-
-const driver = () => processOf("python\0-m\0lance_gateway_ray\0");
+const driver = () => processOf(head, "python\0-m\0lance_gateway_ray\0");
 
 it("builds IVF_PQ and IVF_SQ for LanceDB's client with the answers of an embedded index", async () => {
   const output = await session("session.py");
@@ -162,34 +154,14 @@ it("works in a bucket with the credentials that the gateway hands out", async ()
   }
 }, 1_800_000);
 
-/** The compaction of one table, as the records of the gateway and the processes of the cluster show it. */
-interface Compaction {
-  readonly driver: number | undefined;
-  /** What the driver has reported about its progress. */
-  readonly step: string | undefined;
-}
-
-/** Returns the compaction of a table that runs; undefined if there is none. */
-async function compactionOf(table: string): Promise<Compaction | undefined> {
-  const directory = join(root, "data", ".jobs");
-  const textOf = (...names: readonly string[]) => readFile(join(directory, ...names), "utf8").catch(() => "");
-  for (const name of await readdir(join(directory, "open")).catch(() => [])) {
-    const text = await textOf("open", name);
-    if (text === "") continue;
-    const { id, kind, table: names } = JSON.parse(text);
-    if (kind !== "compact_table" || names.join("$") !== table) continue;
-    const step = /"step":"(\w+)/.exec(await textOf("drivers", `${id}.progress`))?.[1];
-    return { step, driver: await processOf("python\0-m\0lance_gateway_ray\0", id) };
-  }
-  return undefined;
-}
+const compactionOf = (table: string) => jobOf(head, root, { kind: "compact_table", table });
 
 /** Moments of a compaction. Upkeep may have others at work on the tables of earlier tests. */
 const MOMENTS = {
-  "when the driver starts": async ({ driver }: Compaction) => driver !== undefined,
-  "while a worker rewrites fragments": async ({ step }: Compaction) =>
-    step === "rewriting" && (await processOf("ray::_rewrite")) !== undefined,
-  "when the driver commits": async ({ step }: Compaction) => step === "committing",
+  "when the driver starts": async ({ driver }: ClusterJob) => driver !== undefined,
+  "while a worker rewrites fragments": async ({ step }: ClusterJob) =>
+    step === "rewriting" && (await processOf(head, "ray::_rewrite")) !== undefined,
+  "when the driver commits": async ({ step }: ClusterJob) => step === "committing",
 } as const;
 
 type Moment = keyof typeof MOMENTS;
@@ -198,10 +170,10 @@ type Moment = keyof typeof MOMENTS;
 async function killDuring(
   table: string,
   moment: Moment,
-  kill: (compaction: Compaction | undefined) => Promise<void>,
+  kill: (compaction: ClusterJob | undefined) => Promise<void>,
 ): Promise<void> {
   await session("compaction.py", "table", table);
-  let found: Compaction | undefined;
+  let found: ClusterJob | undefined;
   await until(async () => {
     const now = await compactionOf(table);
     const isOver = found !== undefined && now === undefined;
@@ -212,18 +184,16 @@ async function killDuring(
   await kill(found);
 }
 
-const kill = (id: number | undefined) => void (id !== undefined && process.kill(id, "SIGKILL"));
-
 /** Victims, and what is killed of each; the moment of the short run. */
 const VICTIMS: readonly (readonly [
   victim: string,
   moment: Moment,
-  kill: (compaction: Compaction | undefined) => Promise<void>,
+  kill: (compaction: ClusterJob | undefined) => Promise<void>,
 ])[] = [
   [
     "worker",
     "while a worker rewrites fragments",
-    async () => kill((await processOf("ray::_rewrite")) ?? (await processOf("ray::"))),
+    async () => kill((await processOf(head, "ray::_rewrite")) ?? (await processOf(head, "ray::"))),
   ],
   ["driver", "when the driver commits", async (compaction) => kill(compaction?.driver)],
   [

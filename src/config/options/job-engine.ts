@@ -3,7 +3,13 @@ import { type OptionTable, UsageError } from "../option-spec.ts";
 import { parseBaseUri, parseChoice, parseInteger, parseText } from "../parsers.ts";
 
 /** Kinds of jobs that a cluster can do. */
-export const CLUSTER_KINDS = ["create_index", "compact_table", "import_files"] as const;
+export const CLUSTER_KINDS = [
+  "create_index",
+  "compact_table",
+  "import_files",
+  "backfill_column",
+  "refresh_view",
+] as const;
 
 /** Options about where the heavy work on tables is done (docs/how-to/jobs-on-ray.md). */
 export const JOB_ENGINE_OPTIONS = {

@@ -1,6 +1,6 @@
 """Imports of files on Ray. Arguments: the address of a gateway, and what to do:
 
-`make` files in a directory; `compare` the tables of an import on the cluster and of one in the gateway; `count` the rows of a table."""
+`make` files in a directory; `upload` them to a bucket; `compare` the tables of an import on the cluster and of one in the gateway; `count` the rows of a table."""
 
 import json
 import os
@@ -10,6 +10,7 @@ from decimal import Decimal
 
 import lancedb
 import pyarrow as pa
+import pyarrow.fs as fs
 import pyarrow.parquet as parquet
 from support import uri
 
@@ -74,6 +75,20 @@ def make(folder):
         parquet.write_table(pa.table({"id": [part], "small": [value]}), f"{folder}/bad/part-{part}.parquet")
 
 
+def upload(folder, options, place):
+    """Copies the files of an import to a bucket."""
+    bucket = fs.S3FileSystem(
+        access_key=options["aws_access_key_id"],
+        secret_key=options["aws_secret_access_key"],
+        region=options["aws_region"],
+        endpoint_override=options["aws_endpoint"].removeprefix("http://"),
+        scheme="http",
+    )
+    for part in range(FILES):
+        with open(f"{folder}/in/part-{part}.parquet", "rb") as file, bucket.open_output_stream(f"{place}/part-{part}.parquet") as out:
+            out.write(file.read())
+
+
 def rows_of(name):
     table = db.open_table(name)
     return table.schema, table.search().limit(10 * FILES * ROWS).to_arrow().sort_by("id")
@@ -81,6 +96,8 @@ def rows_of(name):
 
 if sys.argv[2] == "make":
     make(sys.argv[3])
+elif sys.argv[2] == "upload":
+    upload(sys.argv[3], json.loads(sys.argv[4]), sys.argv[5])
 else:
     db = lancedb.connect("db://any", api_key="unused", host_override=uri)
     if sys.argv[2] == "count":

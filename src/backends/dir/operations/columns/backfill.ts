@@ -17,10 +17,12 @@ import { exactValue, exactWithAnyIndex, refuseInexact } from "../../engine/sql/e
 import { checkExpressions, predicateSteps } from "../../engine/sql/predicate.ts";
 import { parseSql } from "../../engine/sql/trees.ts";
 import { findMisread } from "../../engine/workarounds/misread-lists/find-misread.ts";
+import type { DatasetRef } from "../../format/dataset.ts";
 import { syncVersion } from "../../format/versions/make-durable.ts";
 import { readVersion } from "../../format/versions/version-files.ts";
-import type { Job, JobFacts } from "../../jobs/job.ts";
-import type { ReadContext, RowJobContext } from "../context.ts";
+import { chooseEngine, workersOf } from "../../jobs/engine/choose-engine.ts";
+import { isForCluster, type Job, type JobFacts } from "../../jobs/job.ts";
+import type { EngineContext, ReadContext, RowJobContext } from "../context.ts";
 import { countRows } from "../read/count-rows.ts";
 import { inRoomOfJob } from "../read/in-room.ts";
 import { dataOfJob } from "../read/job-data.ts";
@@ -30,6 +32,13 @@ import { requireTable } from "../tables/find-table.ts";
 import { duringWork } from "../tables/long-work.ts";
 import { datasetOf, isMain, withData } from "../tables/open-data.ts";
 import { mentions, refuseMisread } from "../tables/refuse-misread.ts";
+import {
+  type ClusterFill,
+  describeClusterBackfill,
+  fillOnCluster,
+  planOnCluster,
+  whyNoClusterFill,
+} from "./cluster-backfill.ts";
 import { schemaOf } from "./columns.ts";
 
 /** The kind of the jobs that fill a column. */
@@ -43,11 +52,13 @@ export const EXPRESSION_KEY = "lance_gateway.expression";
 
 /** The operation that fills a column from the expression that is stored with it. */
 export function createBackfillOperations(
-  context: DataContext & RowJobContext & Pick<ReadContext, "readAhead">,
+  context: DataContext & RowJobContext & Pick<ReadContext, "readAhead"> & Pick<EngineContext, "cluster">,
 ): Pick<LanceNamespace, "alterTableBackfillColumns"> {
-  const { jobs } = context;
+  const { cluster, jobs } = context;
 
+  describeClusterBackfill(context, BACKFILL_COLUMN);
   jobs.define(BACKFILL_COLUMN, async (job, signal) => {
+    if (isForCluster(job)) return fillOnCluster(context, job, signal);
     const { location, branch } = job.spec;
     return duringWork(context, { id: job.table, location: String(location) }, async (table) => {
       const dataset = datasetOf(context, table, textOf(branch));
@@ -63,11 +74,29 @@ export function createBackfillOperations(
     });
   });
 
+  /** Plans the work of a cluster; returns why it cannot do it. */
+  async function spreadFill(
+    native: NativeTable,
+    { column, expression, where }: Fill,
+    dataset: DatasetRef | undefined,
+  ): Promise<{ readonly fill: ClusterFill & { readonly columns: string } } | { readonly reason: string }> {
+    if (dataset === undefined) return { reason: "a branch" };
+    // The engine would compute the values again that it has not recorded itself.
+    if (expression === undefined) return { reason: "a computed column of the engine" };
+    const { reason, columns } = await whyNoClusterFill(dataset);
+    if (reason !== undefined) return { reason };
+    const { fields } = await schemaOf(native);
+    const planned = await planOnCluster(native, fields, { column, expression, where });
+    return "reason" in planned ? planned : { fill: { ...planned.fill, columns } };
+  }
+
   return {
     async alterTableBackfillColumns(request, call) {
-      const { location } = await requireTable(context, call);
+      const found = await requireTable(context, call);
+      const { location } = found;
       const branch = isMain(request.branch) ? undefined : request.branch;
-      const work = await withGuarded(context, call, { branch }, async ({ table, wait, refuseMisread }) => {
+      const work = await withGuarded(context, call, { branch }, async (data) => {
+        const { table, wait, refuseMisread } = data;
         const { names, field } = resolveField(await wait(() => schemaOf(table)), request.column);
         await checkReach(request, () => wait(() => table.version()));
         const plan = await planFill(names, field, request);
@@ -76,7 +105,15 @@ export function createBackfillOperations(
         await refuseMisread(() => ({ all: true, expressions: [expression, plan.where] }));
         // A fault in the expression or the condition fails the request here rather than the job later.
         if (expression !== undefined) await wait(() => check(table, expression, plan.where));
-        return plan;
+        const asked = { asked: request.cluster, workers: request.concurrency };
+        const heavy = { kind: BACKFILL_COLUMN, rows: await data.rowCount(), ...found, ...asked };
+        const engine = chooseEngine(cluster, heavy);
+        if (engine === "embedded") return plan;
+        const main = branch === undefined ? datasetOf(context, found) : undefined;
+        const spread = await wait(() => spreadFill(table, plan, main));
+        if ("fill" in spread) return { ...spread.fill, engine, ...workersOf(cluster, heavy) };
+        if (request.cluster !== engine) return plan;
+        throw unsupported(`a Ray cluster does not fill column ${request.column}: ${spread.reason}`);
       });
       const spec = { location, branch, ...work };
       const { id } = await jobs.submit(

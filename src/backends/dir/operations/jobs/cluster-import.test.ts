@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { cp } from "node:fs/promises";
-import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { create, fromBinary } from "@bufbuild/protobuf";
 import { type TestContext, test } from "vitest";
 import {
   clientOf,
@@ -11,12 +11,11 @@ import {
 import { idsOf, rows } from "../../../../../test/fixtures/dir/rows.ts";
 import { startRayStandIn } from "../../../../../test/fixtures/ray/ray-stand-in.ts";
 import { type SimulatedDriver, simulateDriver } from "../../../../../test/fixtures/ray/simulated-driver.ts";
+import { stageVersion } from "../../../../../test/fixtures/ray/staged-version.ts";
 import { until } from "../../../../../test/support/until.ts";
 import { BasePathSchema, type Manifest } from "../../../../gen/lance/format/table_pb.ts";
 import { TransactionSchema } from "../../../../gen/lance/format/transaction_pb.ts";
-import { manifestName } from "../../format/dataset.ts";
-import { copyMessage } from "../../format/files/copy-message.ts";
-import { buildManifestFile, readSection } from "../../format/files/manifest-file.ts";
+import { readSection } from "../../format/files/manifest-file.ts";
 import { createLocalStore } from "../../format/local/local-store.ts";
 import { COMMIT_MESSAGE } from "../../format/versions/transaction-records.ts";
 import { latestVersion, readVersion } from "../../format/versions/version-files.ts";
@@ -94,15 +93,8 @@ async function commitRows(
   );
   transaction.transactionProperties[COMMIT_MESSAGE] = message ?? String(task?.["mark"]);
   if (readFrom !== undefined) transaction.readVersion = readFrom;
-  const manifest = Object.assign(copyMessage(file.manifest), {
-    ...{ indexSection: undefined, transactionSection: 0n },
-  });
-  change(manifest);
-  const signed = toBinary(TransactionSchema, transaction);
-  const bytes = buildManifestFile(new Uint8Array(), signed, manifest, file.signature);
   await cp(`${from}/data`, `${to}/data`, { recursive: true });
-  const staged = `${to}/_versions/${manifestName(version, "V2")}-staged`;
-  await store.put(store.keyOf(staged), bytes);
+  const staged = await stageVersion(to, file, version, transaction, change);
   await driver.commit(version, staged);
 }
 

@@ -1,25 +1,16 @@
 import { isDeepStrictEqual } from "node:util";
 import type { DataFragment, Manifest } from "../../../../gen/lance/format/table_pb.ts";
-import { forEachOf } from "../../concurrency/for-each.ts";
 import { lacksValues } from "../../format/changes/appended-rows.ts";
 import type { DatasetRef } from "../../format/dataset.ts";
 import { readSegments } from "../../format/files/index-section.ts";
-import {
-  columnFacts,
-  countRows,
-  FLAG_DELETION_FILES,
-  FLAG_NO_TRANSACTION_FILES,
-  FLAG_TABLE_CONFIG,
-  FLAG_V2_FORMAT,
-  largestFragmentId,
-} from "../../format/files/manifest.ts";
+import { columnFacts, countRows, largestFragmentId } from "../../format/files/manifest.ts";
 import type { ManifestFile } from "../../format/files/manifest-file.ts";
-import { COMMIT_MESSAGE, readTransactionMessage } from "../../format/versions/transaction-records.ts";
-import { type FoundVersion, findVersions, readVersionIfThere } from "../../format/versions/version-files.ts";
+import { readVersionIfThere } from "../../format/versions/version-files.ts";
 import type { Job } from "../../jobs/job.ts";
 import type { DriverCommit } from "../../jobs/ray/cluster.ts";
 import { checkName } from "../columns/column-name.ts";
 import { changedPart } from "./kept-parts.ts";
+import { findMarked, flagsOf, segmentFacts } from "./marked-version.ts";
 
 /** Result of an import on a cluster. */
 export interface ClusterImport {
@@ -27,43 +18,17 @@ export interface ClusterImport {
   readonly version: number;
 }
 
-/** Number of manifests that the search for the version of a job reads concurrently. */
-const SEARCH_WIDTH = 16;
-
-/** How much older the version of a job may look than the job, in milliseconds. */
-const TOLERANCE_MS = 60_000;
-
 /** Returns the message of the commit of a job, by which its rows are found again. */
 export function markOf({ id }: Pick<Job, "id">): string {
   return `lance-gateway import ${id}`;
 }
 
-/**
- * Returns the version that a job has made; undefined if it has made none.
- *
- * The times of the files bound the search, and not the numbers of the versions: a table that loses all of its versions begins with the
- * first number again.
- */
+/** Returns the version that a job has made; undefined if it has made none. */
 export async function committedBy(job: Job, dataset: DatasetRef): Promise<ClusterImport | undefined> {
-  let found: ClusterImport | undefined;
-  await forEachOf(await findVersions(dataset), SEARCH_WIDTH, async (entry) => {
-    if (found === undefined && (await isSince(dataset, entry, job.createdAt)))
-      found = (await importOf(job, dataset, entry.version)) ?? found;
-  });
-  return found;
-}
-
-async function isSince({ store }: DatasetRef, { key, info }: FoundVersion, time: number): Promise<boolean> {
-  const { modifiedMillis = 0 } = info ?? (await store.head(key)) ?? {};
-  return modifiedMillis >= time - TOLERANCE_MS;
-}
-
-async function importOf(job: Job, dataset: DatasetRef, version: bigint): Promise<ClusterImport | undefined> {
-  const file = await readVersionIfThere(dataset, version);
-  const transaction = file && (await readTransactionMessage(dataset, file));
-  if (transaction?.transactionProperties[COMMIT_MESSAGE] !== markOf(job)) return undefined;
-  const fragments = [...(addedBy(transaction.operation) ?? [])];
-  return { rows: Number(countRows({ fragments }).rows), version: Number(version) };
+  const found = await findMarked(job, dataset, markOf(job));
+  if (found === undefined) return undefined;
+  const fragments = [...(addedBy(found.operation) ?? [])];
+  return { rows: Number(countRows({ fragments }).rows), version: Number(found.version) };
 }
 
 function addedBy({ case: kind, value }: DriverCommit["operation"]): readonly DataFragment[] | undefined {
@@ -135,25 +100,7 @@ async function whyNoNext(
   // The rows have no values of a column that was added since.
   if (!isDeepStrictEqual(columnFacts(read.manifest.fields), columnFacts(next.manifest.fields)))
     return "the columns of the table have changed meanwhile";
-  if (!isDeepStrictEqual(await indicesOf(before), await indicesOf(next)))
+  if (!isDeepStrictEqual(await segmentFacts(before), await segmentFacts(next)))
     return "an import keeps the indices of the table";
   return isDeepStrictEqual(flagsOf(before), flagsOf(next)) ? undefined : "it has flags of other features";
-}
-
-/** Flags that a writer sets by the rest of a version, or by its own options, and not by what the one before has. */
-const FREE_FLAGS = FLAG_DELETION_FILES | FLAG_V2_FORMAT | FLAG_TABLE_CONFIG | FLAG_NO_TRANSACTION_FILES;
-
-/** Returns the flags that a version keeps. */
-function flagsOf({ manifest: { readerFeatureFlags, writerFeatureFlags } }: ManifestFile): bigint[] {
-  return [readerFeatureFlags, writerFeatureFlags].map((flags) => flags & ~FREE_FLAGS);
-}
-
-/** Returns what identifies the segments of indices; writers add to the rest what older ones have left out. */
-async function indicesOf(file: ManifestFile): Promise<unknown[]> {
-  const segments = await readSegments(file);
-  const facts = segments.map(({ uuid, name, fields, datasetVersion }) => [
-    Buffer.from(uuid?.uuid ?? []).toString("hex"),
-    ...[name, fields, datasetVersion],
-  ]);
-  return facts.sort(([a], [b]) => (String(a) < String(b) ? -1 : 1));
 }

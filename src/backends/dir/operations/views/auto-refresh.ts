@@ -3,14 +3,13 @@ import { type Identifier, joinIdentifier, sameIdentifier } from "../../../../nam
 import type { FoundTable } from "../../data/table-source.ts";
 import { latestVersion, readVersion } from "../../format/versions/version-files.ts";
 import { type Job, mayPass } from "../../jobs/job.ts";
-import type { CatalogDataContext, JobContext } from "../context.ts";
 import { findTable } from "../tables/find-table.ts";
 import { objectIdOf } from "../tables/naming/object-names.ts";
 import { datasetOf } from "../tables/open-data.ts";
 import { type AutoView, createViewRegister } from "./auto-views.ts";
 import { readDefinition } from "./definition.ts";
 import { parseViewQuery } from "./query-text.ts";
-import { REFRESH_VIEW, submitRefresh } from "./submit.ts";
+import { REFRESH_VIEW, type SubmitContext, submitRefresh } from "./submit.ts";
 import { hasRefreshedRows, isRecorded, readState } from "./view-state.ts";
 
 /** Times of automatic refreshes, in milliseconds. */
@@ -49,7 +48,7 @@ interface Written {
  * @param catchesUp whether to look for views that were left behind, which walks all tables. Default: true.
  */
 export function startAutoRefresh(
-  context: CatalogDataContext & JobContext & { readonly log: Logger },
+  context: SubmitContext & { readonly log: Logger },
   overrides: Partial<AutoRefreshTimes> = {},
   catchesUp = true,
 ): AutoRefresh {

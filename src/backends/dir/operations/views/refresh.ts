@@ -100,14 +100,14 @@ async function tryRefresh(
 }
 
 /** Returns the expressions of a view's query. */
-function readsOf({ columns, where }: ViewQuery, { schema }: OutputSchema): string[] {
+export function readsOf({ columns, where }: ViewQuery, { schema }: OutputSchema): string[] {
   const names = schema.fields.map(({ name }) => formatFieldPath([name]));
   const read = columns.length === 0 ? names : columns.map(([, expression]) => expression);
   return where === undefined ? read : [...read, where];
 }
 
 /** Returns the part of the source that the view lacks; undefined when it cannot be determined. */
-async function planIncrement({
+export async function planIncrement({
   context,
   source,
   origin,
@@ -115,7 +115,9 @@ async function planIncrement({
   query,
   view,
   before,
-}: Refresh): Promise<Part | "nothing" | undefined> {
+}: Pick<Refresh, "context" | "source" | "origin" | "text" | "query" | "view" | "before">): Promise<
+  Part | "nothing" | undefined
+> {
   const state = readState(before);
   if (state === undefined || state.query !== text || state.source !== source.location) return undefined;
   if (!takesStagedRows(before)) return undefined;
@@ -144,10 +146,7 @@ function append(refresh: Refresh, part: Part): Promise<JobFacts> {
 /** Replaces all rows of the view, unless another refresh has ended by now, in a version that also records their source. */
 function replace(refresh: Refresh, part: Part): Promise<JobFacts> {
   const { view, before } = refresh;
-  const also = recording(
-    refresh,
-    ({ tableMetadata }) => tableMetadata[STATE_KEY] === before.tableMetadata[STATE_KEY],
-  );
+  const also = replacement(refresh);
   return receive(refresh, part, "replace", async (received) => {
     if (takesStagedRows(before))
       return factsOf(refresh, "full", received.rows, BigInt(await received.replaceWith(view, also)));
@@ -155,12 +154,21 @@ function replace(refresh: Refresh, part: Part): Promise<JobFacts> {
   });
 }
 
+/** The source of rows. */
+type Provenance = Pick<Refresh, "source" | "origin" | "text">;
+
+/** Records the source of rows that replace those of a version of the view, unless another refresh has ended by then. */
+export function replacement({ before, ...provenance }: Provenance & Pick<Refresh, "before">): AlsoChange {
+  const known = before.tableMetadata[STATE_KEY];
+  return recording(provenance, ({ tableMetadata }) => tableMetadata[STATE_KEY] === known);
+}
+
 /** Records the source of the rows of the next version, if they may follow the newest one. */
-function recording(refresh: Refresh, mayFollow: (newest: Manifest) => boolean): AlsoChange {
+function recording(provenance: Provenance, mayFollow: (newest: Manifest) => boolean): AlsoChange {
   return (manifest) => {
     if (!mayFollow(manifest))
       throw new LanceError("ConcurrentModification", "another writer has changed the view");
-    manifest.tableMetadata[STATE_KEY] = stateAfter(refresh, manifest.version + 1n);
+    manifest.tableMetadata[STATE_KEY] = stateAfter(provenance, manifest.version + 1n);
   };
 }
 
@@ -195,7 +203,7 @@ async function record(refresh: Refresh, mode: string, rows: number, rowsVersion:
 }
 
 /** Returns the entry for a version of the view that has the rows of a refresh. */
-function stateAfter({ source, origin, text }: Refresh, rowsVersion: bigint): string {
+function stateAfter({ source, origin, text }: Provenance, rowsVersion: bigint): string {
   return encodeState({ source: source.location, origin, query: text, rowsVersion });
 }
 

@@ -11,7 +11,7 @@ import { LanceError } from "../../../../namespace/errors.ts";
 import { type Identifier, joinIdentifier, sameIdentifier } from "../../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import { afterChange } from "../../format/changes/after-change.ts";
-import type { CatalogDataContext } from "../context.ts";
+import { isForCluster } from "../../jobs/job.ts";
 import { tableOf } from "../jobs/jobs.ts";
 import { checkProperties } from "../properties.ts";
 import { openGuarded } from "../tables/call-data.ts";
@@ -19,6 +19,7 @@ import { requireTable } from "../tables/find-table.ts";
 import { duringWork } from "../tables/long-work.ts";
 import { checkNewIdentifier } from "../tables/naming/object-names.ts";
 import { refuseLost } from "../versions/versions.ts";
+import { type ClusterRefreshContext, describeClusterRefresh, refreshOnCluster } from "./cluster-refresh.ts";
 import {
   checkDefinition,
   checkResult,
@@ -29,9 +30,9 @@ import {
   type ViewDefinition,
 } from "./definition.ts";
 import { parseViewQuery, type ViewQuery } from "./query-text.ts";
-import { type RefreshContext, refreshView } from "./refresh.ts";
+import { refreshView } from "./refresh.ts";
 import { buildSourceQuery, derivedSchema, resultSchema } from "./source.ts";
-import { REFRESH_VIEW, submitRefresh } from "./submit.ts";
+import { REFRESH_VIEW, type SubmitContext, submitRefresh } from "./submit.ts";
 
 /**
  * The operations on materialized views.
@@ -40,19 +41,23 @@ import { REFRESH_VIEW, submitRefresh } from "./submit.ts";
  * @param noteWrite gets each view after its refresh
  */
 export function createViewOperations(
-  context: CatalogDataContext & RefreshContext,
+  context: ClusterRefreshContext & SubmitContext,
   createTable: LanceNamespace["createTable"],
   noteWrite: (view: Identifier) => void,
 ): Pick<LanceNamespace, "createMaterializedView" | "refreshMaterializedView"> {
   const { jobs, maxUploadBytes } = context;
   const locks = context.createLocks("refreshes");
 
+  describeClusterRefresh(context, REFRESH_VIEW);
   jobs.define(REFRESH_VIEW, async (job, signal) => {
     const location = String(job.spec["location"]);
     // The engine writes to the end what a cancelled refresh has begun, and the next one comes after that.
-    const facts = await duringWork(context, { id: job.table, location }, (view) =>
-      locks.withLocks([location], () => refreshView(context, view, job, signal)),
-    );
+    const embedded = () =>
+      duringWork(context, { id: job.table, location }, (view) =>
+        locks.withLocks([location], () => refreshView(context, view, job, signal)),
+      );
+    // The commit of a cluster's rows is refused after that of another refresh.
+    const facts = await (isForCluster(job) ? refreshOnCluster(context, job, signal) : embedded());
     noteWrite(tableOf(context.catalog.known(), job));
     return facts;
   });
@@ -119,7 +124,7 @@ export function createViewOperations(
       const jobId = definition.withNoData ? undefined : await afterChange(refresh);
       return create(CreateMaterializedViewResponseSchema, { version, ...(jobId !== undefined && { jobId }) });
     },
-    async refreshMaterializedView({ srcVersion, full, outputLimit }, call) {
+    async refreshMaterializedView({ srcVersion, full, outputLimit, cluster, concurrency }, call) {
       const view = await requireTable(context, call);
       const { sourceQuery, outputSchema } = readDefinition(view);
       if (outputLimit !== undefined) {
@@ -129,7 +134,12 @@ export function createViewOperations(
       const output = await readOutputSchema(outputSchema, maxUploadBytes);
       await checkSource(parseViewQuery(sourceQuery), output, srcVersion, call);
       return create(RefreshMaterializedViewResponseSchema, {
-        jobId: await submitRefresh(context, call.id, { srcVersion, full }, callerKey(call)),
+        jobId: await submitRefresh(
+          context,
+          call.id,
+          { srcVersion, full, cluster, workers: concurrency },
+          callerKey(call),
+        ),
       });
     },
   };

@@ -1,0 +1,161 @@
+import { createHash } from "node:crypto";
+import { splitIpcFile } from "../../../../arrow/ipc/stream.ts";
+import { type ArrowField, type ArrowType, decodeSchema } from "../../../../arrow/schema.ts";
+import type { Field } from "../../../../gen/lance/format/file_pb.ts";
+import { LanceError } from "../../../../namespace/errors.ts";
+import type { DataContext } from "../../data/data-context.ts";
+import type { NativeTable } from "../../engine/native/native.ts";
+import { exactValue, exactWithAnyIndex } from "../../engine/sql/exact-filter.ts";
+import { namedColumns } from "../../engine/sql/named-columns.ts";
+import { isPlain, whyNotPortable } from "../../engine/sql/portable.ts";
+import { findMisread } from "../../engine/workarounds/misread-lists/find-misread.ts";
+import { takesStagedRows } from "../../format/changes/staged-rows.ts";
+import { columnFacts } from "../../format/files/manifest.ts";
+import { readVersion } from "../../format/versions/version-files.ts";
+import type { Job, JobFacts } from "../../jobs/job.ts";
+import type { EngineContext } from "../context.ts";
+import { workOnCluster } from "../jobs/work-on-cluster.ts";
+import { refuseMisread } from "../tables/refuse-misread.ts";
+import { filledBy, fillMarkOf, whyNoFill } from "./filled-version.ts";
+
+type Context = DataContext & Pick<EngineContext, "cluster">;
+
+/** A column to fill. */
+export interface ColumnToFill {
+  readonly column: string;
+  /** The expression of its values. */
+  readonly expression: string;
+  /** Which rows get a value. Default: all. */
+  readonly where: string | undefined;
+}
+
+/** The work of a cluster on a column, as a part of the parameters of its job. */
+export interface ClusterFill {
+  readonly column: string;
+  /** The expression as the engine takes it, of the type of the column. */
+  readonly value: string;
+  readonly filter?: string | undefined;
+}
+
+/**
+ * Plans the work of a cluster on a column.
+ *
+ * @returns why the cluster cannot do it, if it would not write the values that the engine of the gateway computes
+ */
+export async function planOnCluster(
+  native: NativeTable,
+  fields: readonly ArrowField[],
+  { column, expression, where }: ColumnToFill,
+): Promise<{ readonly fill: ClusterFill } | { readonly reason: string }> {
+  const target = fields.find(({ name }) => name === column);
+  if (target === undefined || !isPlain(target)) return { reason: `the type of the column ${column}` };
+  const inputs = namedColumns([expression], fields);
+  for (const each of [expression, ...(where === undefined ? [] : [where])]) {
+    const reason = await whyNotPortable(each, fields);
+    if (reason !== undefined) return { reason };
+  }
+  const value = await typedValue(native, await exactValue(expression, fields), target, inputs.length > 0);
+  if (value === undefined) return { reason: "another type than that of the column" };
+  const filter = where === undefined ? undefined : await exactWithAnyIndex(where, fields);
+  return { fill: { column, value, ...(filter !== undefined && { filter }) } };
+}
+
+/** Returns an expression that has the type of a column; undefined if the type has no name by which the engine casts as it does in an update. */
+async function typedValue(
+  native: NativeTable,
+  expression: string,
+  { type }: ArrowField,
+  hasColumns: boolean,
+): Promise<string | undefined> {
+  if (sameType(await typeOf(native, expression), type)) return expression;
+  const name = sqlTypeOf(type);
+  // The engine converts constants in other ways.
+  if (name === undefined || !hasColumns) return undefined;
+  const cast = `cast((${expression}) as ${name})`;
+  return sameType(await typeOf(native, cast), type) ? cast : undefined;
+}
+
+async function typeOf(native: NativeTable, expression: string): Promise<ArrowType | undefined> {
+  const query = native.query();
+  query.select([["value", expression]]);
+  const { fields } = decodeSchema(splitIpcFile(await query.outputSchema()).schemaMetadata);
+  return fields[0]?.type;
+}
+
+function sameType(one: ArrowType | undefined, other: ArrowType): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
+}
+
+const INTEGERS: Readonly<Record<number, string>> = { 8: "tinyint", 16: "smallint", 32: "int", 64: "bigint" };
+
+function sqlTypeOf(type: ArrowType): string | undefined {
+  switch (type.name) {
+    case "int":
+      return type.signed ? INTEGERS[type.bits] : undefined;
+    case "float":
+      return { 16: undefined, 32: "float", 64: "double" }[type.bits];
+    case "bool":
+      return "boolean";
+    case "utf8":
+      return "string";
+    default:
+      return undefined;
+  }
+}
+
+/** Returns what a job notes about the columns of a table, so that its expression means the same when its driver begins. */
+export function columnsDigest(fields: readonly Field[]): string {
+  return createHash("sha256")
+    .update(JSON.stringify(columnFacts(fields)))
+    .digest("hex");
+}
+
+/** Why a cluster cannot write columns of a table; undefined if it can. */
+export async function whyNoClusterFill(dataset: Parameters<typeof readVersion>[0]): Promise<{
+  readonly reason?: string;
+  readonly columns: string;
+}> {
+  const { manifest } = await readVersion(dataset);
+  const columns = columnsDigest(manifest.fields);
+  return takesStagedRows(manifest) ? { columns } : { columns, reason: "a feature of the table" };
+}
+
+/** Defines how the drivers of backfills work. */
+export function describeClusterBackfill({ cluster }: Context, kind: string): void {
+  cluster?.describe(kind, async (job, dataset) => {
+    const committed = await filledBy(job, dataset);
+    const { manifest } = await readVersion(dataset);
+    const { column, value, filter, columns } = job.spec;
+    if (committed === undefined && columnsDigest(manifest.fields) !== columns)
+      throw new LanceError("ConcurrentModification", "the columns of the table have changed meanwhile");
+    return {
+      ...{ column: String(column), value: String(value) },
+      ...(typeof filter === "string" && { filter }),
+      ...{ version: Number(manifest.version), mark: fillMarkOf(job) },
+      ...(committed !== undefined && { committed: { ...committed } }),
+    };
+  });
+  cluster?.allowCommits(kind, whyNoFill);
+}
+
+/** Has a cluster fill a column by a single version. It may run again at any point. */
+export function fillOnCluster(context: Context, job: Job, signal: AbortSignal): Promise<JobFacts> {
+  const { column, value, filter } = job.spec;
+  const expressions = [value, filter].flatMap((each) => (typeof each === "string" ? [each] : []));
+  return workOnCluster<JobFacts>(context, job, signal, {
+    async prepare(dataset) {
+      const { manifest } = await readVersion(dataset);
+      refuseMisread(await findMisread(dataset, manifest), { expressions: [...expressions, String(column)] });
+    },
+    async recover(dataset) {
+      const filled = await filledBy(job, dataset);
+      return filled && { ...filled };
+    },
+    async finish({ rows, version }, { dataset }) {
+      const filled = await filledBy(job, dataset);
+      if (filled !== undefined) return { ...filled };
+      if (rows === 0) return { rows, sourceVersion: Number(version), version: Number(version) };
+      throw new LanceError("Internal", "the driver on Ray has reported values that are not in the table");
+    },
+  });
+}

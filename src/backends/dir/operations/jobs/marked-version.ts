@@ -1,0 +1,83 @@
+import { forEachOf } from "../../concurrency/for-each.ts";
+import type { DatasetRef } from "../../format/dataset.ts";
+import { readSegments } from "../../format/files/index-section.ts";
+import {
+  FLAG_DELETION_FILES,
+  FLAG_NO_TRANSACTION_FILES,
+  FLAG_TABLE_CONFIG,
+  FLAG_V2_FORMAT,
+} from "../../format/files/manifest.ts";
+import type { ManifestFile } from "../../format/files/manifest-file.ts";
+import { COMMIT_MESSAGE, readTransactionMessage } from "../../format/versions/transaction-records.ts";
+import { type FoundVersion, findVersions, readVersionIfThere } from "../../format/versions/version-files.ts";
+import type { Job } from "../../jobs/job.ts";
+import type { DriverCommit } from "../../jobs/ray/cluster.ts";
+
+/** A version whose commit message names a job. */
+export interface MarkedVersion extends Pick<DriverCommit, "readVersion" | "operation"> {
+  readonly version: bigint;
+  readonly message: string;
+}
+
+/** Number of manifests that the search for the version of a job reads concurrently. */
+const SEARCH_WIDTH = 16;
+
+/** How much older the version of a job may look than the job, in milliseconds. */
+const TOLERANCE_MS = 60_000;
+
+/**
+ * Returns the version that a job has made; undefined if it has made none.
+ *
+ * The times of the files bound the search, and not the numbers of the versions: a table that loses all of its versions begins with the
+ * first number again.
+ *
+ * @param mark how its commit message begins
+ */
+export async function findMarked(
+  job: Pick<Job, "createdAt">,
+  dataset: DatasetRef,
+  mark: string,
+): Promise<MarkedVersion | undefined> {
+  let found: MarkedVersion | undefined;
+  await forEachOf(await findVersions(dataset), SEARCH_WIDTH, async (entry) => {
+    if (found === undefined && (await isSince(dataset, entry, job.createdAt)))
+      found = (await markedAt(dataset, entry.version, mark)) ?? found;
+  });
+  return found;
+}
+
+async function isSince({ store }: DatasetRef, { key, info }: FoundVersion, time: number): Promise<boolean> {
+  const { modifiedMillis = 0 } = info ?? (await store.head(key)) ?? {};
+  return modifiedMillis >= time - TOLERANCE_MS;
+}
+
+async function markedAt(
+  dataset: DatasetRef,
+  version: bigint,
+  mark: string,
+): Promise<MarkedVersion | undefined> {
+  const file = await readVersionIfThere(dataset, version);
+  const transaction = file && (await readTransactionMessage(dataset, file));
+  const message = transaction?.transactionProperties[COMMIT_MESSAGE];
+  if (transaction === undefined || message?.startsWith(mark) !== true) return undefined;
+  const { readVersion, operation } = transaction;
+  return { version, message, readVersion, operation };
+}
+
+/** Flags that a writer sets by the rest of a version, or by its own options, and not by what the one before has. */
+const FREE_FLAGS = FLAG_DELETION_FILES | FLAG_V2_FORMAT | FLAG_TABLE_CONFIG | FLAG_NO_TRANSACTION_FILES;
+
+/** Returns the flags that a version keeps. */
+export function flagsOf({ manifest: { readerFeatureFlags, writerFeatureFlags } }: ManifestFile): bigint[] {
+  return [readerFeatureFlags, writerFeatureFlags].map((flags) => flags & ~FREE_FLAGS);
+}
+
+/** Returns what identifies the segments of indices; writers add to the rest what older ones have left out. */
+export async function segmentFacts(file: ManifestFile): Promise<unknown[]> {
+  const segments = await readSegments(file);
+  const facts = segments.map(({ uuid, name, fields, datasetVersion }) => [
+    Buffer.from(uuid?.uuid ?? []).toString("hex"),
+    ...[name, fields, datasetVersion],
+  ]);
+  return facts.sort(([a], [b]) => (String(a) < String(b) ? -1 : 1));
+}
