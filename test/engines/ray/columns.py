@@ -119,7 +119,7 @@ def compare():
     for name, query in VIEWS.items():
         for source, engine in engines.items():
             view = f"{name}_{source}"
-            request = {"kind": "query", "source_query": query.format(source=source)}
+            request = {"kind": "query", "source_query": query.format(source=source), "output_schema": ""}
             call(f"materialized_view/{view}/create", request)
             refresh = {} if engine is None else {"cluster": engine, "concurrency": 2}
             job = ended(call(f"materialized_view/{view}/refresh", refresh)["job_id"])
