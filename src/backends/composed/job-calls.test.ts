@@ -26,6 +26,7 @@ async function open(t: TestContext) {
   t.onTestFinished(() => directory.close());
   const operations = directory.operations as LanceNamespace;
   const denied = new Set<string>();
+  const broken = new Set<string>();
   const catalog: Backend = {
     name: "catalog",
     operations: {
@@ -33,6 +34,7 @@ async function open(t: TestContext) {
       async describeTable(request, call) {
         if (denied.has(call.headers["authorization"] ?? ""))
           throw new LanceError("PermissionDenied", "not yours");
+        if (broken.has(call.id.join("$"))) throw new LanceError("InvalidTableState", "it has no location");
         return operations.describeTable(request, call);
       },
     },
@@ -75,13 +77,16 @@ async function open(t: TestContext) {
           .jobs,
     };
   }
-  return { root, directory, denied, gateway, upstream: createCaller({ backend: directory, limits }) };
+  return { root, directory, denied, broken, gateway, upstream: createCaller({ backend: directory, limits }) };
 }
 
 /** Starts to build an index, without a wait for its end. */
-async function startIndex(client: ReturnType<Awaited<ReturnType<typeof open>>["gateway"]>["client"]) {
+async function startIndex(
+  client: ReturnType<Awaited<ReturnType<typeof open>>["gateway"]>["client"],
+  id = ID,
+) {
   const context = { "header.prefer": "respond-async" };
-  const { jobId = "" } = await client.createTableIndex({ id: ID, context, column: "id", indexType: "BTREE" });
+  const { jobId = "" } = await client.createTableIndex({ id, context, column: "id", indexType: "BTREE" });
   return jobId;
 }
 
@@ -162,4 +167,20 @@ test("a drop of the table during a job ends it, and the next table of the name h
   await own.client.createTable({ id: ID }, personStream(people(2)));
   await assert.rejects(own.describe(jobId), noJob);
   assert.deepEqual((await own.client.listTableIndices({ id: ID })).indexes, []);
+});
+
+test("a table that cannot be read leaves the jobs of the others in the list", async (t) => {
+  const { gateway, broken } = await open(t);
+  const own = gateway();
+  for (const id of [ID, ["lost"]]) await own.client.createTable({ id }, personStream(people(5)));
+  const jobId = await startIndex(own.client);
+  const other = await startIndex(own.client, ["lost"]);
+  for (const id of [jobId, other]) await own.ended(id);
+  broken.add("lost");
+  assert.deepEqual(
+    (await own.list()).map((job) => job.jobId),
+    [jobId],
+  );
+  broken.add("t");
+  await assert.rejects(own.list(), /no location/);
 });

@@ -1,6 +1,6 @@
 import type { Call } from "../../namespace/call/call.ts";
 import { isLanceError, LanceError } from "../../namespace/errors.ts";
-import type { Identifier } from "../../namespace/identifier.ts";
+import { type Identifier, joinIdentifier } from "../../namespace/identifier.ts";
 import type { Backend, LanceDbExtensions } from "../../namespace/lance-namespace.ts";
 import { putNewest } from "../../runtime/put-newest.ts";
 import { forEachOf } from "../dir/concurrency/for-each.ts";
@@ -94,11 +94,24 @@ export function createJobCalls({ catalog, openTable, maxPageSize }: JobCallOptio
         }
         const list = async () => {
           const found: JobSummary[] = [];
-          await forEachOf([...noted.values()], LISTS, async (id) => {
-            const table = await unlessMissing(() => openTable(call, id));
-            if (table === undefined) return;
-            found.push(...(await using(table, () => table.storage.jobs.of(table.table).list())));
+          const tables = [...noted.values()];
+          const failures: unknown[] = [];
+          await forEachOf(tables, LISTS, async (id) => {
+            try {
+              const table = await unlessMissing(() => openTable(call, id));
+              if (table === undefined) return;
+              found.push(...(await using(table, () => table.storage.jobs.of(table.table).list())));
+            } catch (error) {
+              call.signal.throwIfAborted();
+              // A table that fails leaves the others in the list, as a damaged record does.
+              call.log.warn(
+                { err: error, table: joinIdentifier(id) },
+                "the jobs of a table cannot be listed",
+              );
+              failures.push(error);
+            }
           });
+          if (failures.length > 0 && failures.length === tables.length) throw failures[0];
           return found.sort((a, b) => a.createdAt - b.createdAt);
         };
         return callsOn({ list, get: async () => undefined, cancel: async () => false }).listJobs(

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readdir, rm } from "node:fs/promises";
+import { mkdir, readdir, readFile, rm, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type TestContext, test } from "vitest";
@@ -12,6 +12,7 @@ import { LanceError } from "../../namespace/errors.ts";
 import { METHODS } from "../../namespace/operations/operations.ts";
 import type { FoundTable } from "../dir/data/table-source.ts";
 import { createLocalStore } from "../dir/format/local/local-store.ts";
+import type { Job } from "../dir/jobs/job.ts";
 import { createJobRoom, type JobRoom } from "../dir/jobs/room.ts";
 import type { JobWork } from "../dir/jobs/running-jobs.ts";
 import type { KeptTable } from "./kept-table.ts";
@@ -185,3 +186,108 @@ test("the jobs of all storages share the room, which callers take turns to use",
   assert.notEqual(order.at(-1), (await other.jobs.of(TABLE).get(late))?.startedBy);
   await until(async () => room.size === 0);
 });
+
+/** Changes the open records of the table's jobs, as any writer of its directory can. */
+async function forge(root: string, copies: number, change: (record: Job, copy: number) => object) {
+  const directory = join(root, LOCATION, ".lance-gateway", ".jobs", "open");
+  const [name = ""] = await readdir(directory);
+  const record = JSON.parse(await readFile(join(directory, name), "utf8")) as Job;
+  for (let copy = 1; copy <= copies; copy++) {
+    const id = `00000000-0000-4000-8000-${String(copy).padStart(12, "0")}`;
+    await writeFile(
+      join(directory, `${id}.json`),
+      JSON.stringify({ ...record, id, ...change(record, copy) }),
+    );
+  }
+}
+
+test("records that a writer of the directory has made take no room from other callers", async (t) => {
+  const root = await temporaryDirectory(t);
+  const first = gateway(t, root);
+  await first.start("a");
+  await first.jobs.close();
+  await forge(root, 700, () => ({}));
+  const room = createJobRoom();
+  const second = gateway(t, root, endless, room);
+  await second.jobs.goOn(second.begin("a"));
+  assert.ok(room.size > 1 && room.size <= 500, `${room.size} jobs`);
+  await second.start("b");
+});
+
+test("a forged record ends, and lets the gateway close", async (t) => {
+  const root = await temporaryDirectory(t);
+  const first = gateway(t, root);
+  await first.start("a");
+  await first.jobs.close();
+  await forge(root, 1, () => ({ attempts: 1e15, begun: 5 }));
+  const second = gateway(t, root, async () => ({ rows: 1 }));
+  await second.jobs.goOn(second.begin("a"));
+  await second.jobs.close();
+});
+
+test("a caller who does not have the table any more ends no job of another caller", async (t) => {
+  const root = await temporaryDirectory(t);
+  const [held, open] = gate();
+  let began = 0;
+  const own = gateway(t, root, async (job, signal) => {
+    if (++began === 1) return endless(job, signal);
+    await held;
+    return { rows: 1 };
+  });
+  let isThere = true;
+  const lost = await own.start("a", { isThere: async () => isThere });
+  await until(async () => began === 1);
+  const kept = await own.start("b");
+  await until(async () => (await own.state(lost)) === "running" && (await own.state(kept)) === "running");
+  const waiting = own.jobs.ofRows.ended(kept, 60_000);
+  isThere = false;
+  await assert.rejects(own.jobs.ofRows.ended(lost, 60_000), /no table/);
+  open();
+  assert.equal((await waiting)?.state, "succeeded");
+  assert.equal(await own.state(kept), "succeeded");
+});
+
+test("a job that no process runs is cancelled by any caller who may write its record", async (t) => {
+  const root = await temporaryDirectory(t);
+  const first = gateway(t, root);
+  const id = await first.start("a");
+  await first.jobs.close();
+  let ran = 0;
+  const second = gateway(t, root, async () => ({ rows: ++ran }));
+  assert.equal(await second.jobs.of(TABLE).cancel(id), true);
+  await second.jobs.goOn(second.begin("b"));
+  await until(async () => (await second.state(id)) === "cancelled");
+  assert.equal(ran, 0);
+});
+
+test("a job of a table that was dropped does not go on with a new table in the same place", async (t) => {
+  const root = await temporaryDirectory(t);
+  const versions = join(root, LOCATION, "_versions");
+  await mkdir(versions, { recursive: true });
+  const create = (at: number) => writeVersion(join(versions, "18446744073709551614.manifest"), at);
+  await create(Date.now() - 60_000);
+  const first = gateway(t, root);
+  const left = await first.start("a");
+  await first.jobs.close();
+  let ran = 0;
+  const second = gateway(t, root, async (_, signal) => {
+    ran += 1;
+    return endless(_, signal);
+  });
+  await second.jobs.goOn(second.begin("a"));
+  await until(async () => ran === 1);
+  await create(Date.now() + 60_000);
+  await assert.rejects(second.jobs.ofRows.ended(left, 60_000), /no table/);
+  await second.jobs.close();
+  const third = gateway(t, root, async () => ({ rows: ++ran }));
+  await third.jobs.goOn(third.begin("a"));
+  const end = third.jobs.bind(third.begin("a"));
+  assert.deepEqual(await third.jobs.ofRows.open(LOCATION), []);
+  end();
+  assert.equal(ran, 1);
+});
+
+async function writeVersion(path: string, at: number): Promise<void> {
+  await writeFile(path, "");
+  await utimes(path, at / 1000, at / 1000);
+}

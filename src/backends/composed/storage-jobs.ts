@@ -12,10 +12,11 @@ import type { Job } from "../dir/jobs/job.ts";
 import { createJobs, type StoredJobs } from "../dir/jobs/jobs.ts";
 import { inTurn, type JobRoom } from "../dir/jobs/room.ts";
 import type { JobWork } from "../dir/jobs/running-jobs.ts";
-import { createJobStore, JOBS_DIRECTORY, type JobStore } from "../dir/jobs/store.ts";
+import { createJobStore, JOBS_DIRECTORY, type JobStore, type RecordLimits } from "../dir/jobs/store.ts";
 import type { RowJobContext } from "../dir/operations/context.ts";
 import { jobIdOf, parseJobId } from "./job-ids.ts";
 import { gone, type KeptTable, watchKept } from "./kept-table.ts";
+import { beginningOf, isSince } from "./table-beginning.ts";
 
 /** A call on a table, whose caller's rights its jobs use. */
 export interface JobCall {
@@ -57,8 +58,6 @@ export interface StorageJobsOptions {
 /** The records of the jobs of a table. */
 interface Records {
   readonly jobs: StoredJobs;
-  /** Whether the upstream does not have the table any more, so that nothing is written to its directory. */
-  isGone: boolean;
   /** Whether leases are renewed. */
   isStarted: boolean;
   /** Number of jobs that run here, and of calls that may start some. */
@@ -70,6 +69,9 @@ const MAX_OPEN = 1_000;
 
 /** Maximum number of jobs whose records are found by their ids alone; twice as many as run and wait. */
 const MAX_KNOWN = 2_000;
+
+/** How much is read of the records of a table, which every writer of its directory can make. */
+const LIMITS: RecordLimits = { records: 10_000, recordBytes: 2 ** 20, bytes: 2 ** 24 };
 
 /** Longest wait for the end of a job, in milliseconds. */
 const LONGEST_WAIT_MS = 0x7fff_ffff;
@@ -85,6 +87,8 @@ export function createStorageJobs({ store, room, log, onJobs, times }: StorageJo
   const attended = new Set<string>();
   /** The records of the jobs that ran here last. */
   const recordsOf = new Map<string, Records>();
+  /** The jobs, by their records, whose callers had the table no more, so that nothing is written to its directory. */
+  const goneJobs = new Map<string, true>();
 
   function recordsAt(location: string): Records {
     const records = open.get(location) ?? createRecords(location);
@@ -99,10 +103,13 @@ export function createStorageJobs({ store, room, log, onJobs, times }: StorageJo
   function createRecords(location: string): Records {
     const base = keyIn(location, TABLE_BASE);
     const clock = createStorageClock(store, base);
-    const now = () => (records.isGone ? MACHINE_CLOCK : clock).now();
-    const stored = unlessGone(createJobStore(store, keyIn(base, JOBS_DIRECTORY)), () => records.isGone);
+    // The clock of the storage writes there, too.
+    const isGone = () => jobs.active().length > 0 && jobs.active().every(({ id }) => goneJobs.has(id));
+    const now = () => (isGone() ? MACHINE_CLOCK : clock).now();
+    const ownStore = createJobStore(store, keyIn(base, JOBS_DIRECTORY), LIMITS);
+    const stored = unlessGone(ownStore, ({ id }) => goneJobs.has(id));
     const jobs = createJobs({ ...times, store: stored, clock: { now }, room, log });
-    const records: Records = { jobs, isGone: false, isStarted: false, uses: 0 };
+    const records: Records = { jobs, isStarted: false, uses: 0 };
     for (const [kind, work] of kinds) jobs.define(kind, work);
     return records;
   }
@@ -129,7 +136,8 @@ export function createStorageJobs({ store, room, log, onJobs, times }: StorageJo
   }
 
   /** Looks after a job that runs here, with the rights of the caller who has started it. */
-  function attend({ id }: Job, kept: KeptTable): void {
+  function attend(job: Job, kept: KeptTable): void {
+    const { id } = job;
     const { records, end } = take(kept.table.location);
     const { jobs } = records;
     if (!records.isStarted) {
@@ -140,8 +148,10 @@ export function createStorageJobs({ store, room, log, onJobs, times }: StorageJo
     attended.add(id);
     putNewest(recordsOf, id, records, MAX_KNOWN);
     onJobs(kept.table.id);
-    const endWatch = watchKept(kept, (reason, isGone) => {
-      records.isGone ||= isGone;
+    const isThere = async () =>
+      (await kept.isThere()) && isSince(await beginningOf(store, kept.table.location), job);
+    const endWatch = watchKept({ ...kept, isThere }, (reason, isGone) => {
+      if (isGone) putNewest(goneJobs, id, true, MAX_KNOWN);
       jobs.fail(id, reason);
     });
     const leave = () => {
@@ -154,10 +164,19 @@ export function createStorageJobs({ store, room, log, onJobs, times }: StorageJo
   }
   async function goOn({ call, table, keep }: JobCall): Promise<void> {
     const { records, end } = take(table.location);
+    const { jobs } = records;
     const kept = keep();
+    const own = new Set<string>();
+    const isMeant = async (job: Job) => {
+      if (!isOn(job, table)) return false;
+      // A job that was cancelled only has to end, and its caller may never come again.
+      const isOwn = isBy(job, call) && isSince(await beginningOf(store, table.location), job);
+      if (isOwn || (await jobs.isCancelRequested(job.id))) own.add(job.id);
+      return own.has(job.id);
+    };
     try {
-      await records.jobs.takeOver(callerKey(call), (job) => isOf(job, call, table));
-      for (const job of records.jobs.active()) if (!attended.has(job.id)) attend(job, keep());
+      await jobs.takeOver(callerKey(call), isMeant);
+      for (const job of jobs.active()) if (own.has(job.id) && !attended.has(job.id)) attend(job, keep());
     } finally {
       kept.release();
       end();
@@ -187,7 +206,7 @@ export function createStorageJobs({ store, room, log, onJobs, times }: StorageJo
       const { record = "", table = [] } = parseJobId(id) ?? {};
       const records = recordsOf.get(record);
       const job = await records?.jobs.ended(record, milliseconds);
-      if (records?.isGone) throw gone({ id: table });
+      if (goneJobs.has(record)) throw gone({ id: table });
       return job;
     },
     async cancel(id) {
@@ -195,9 +214,11 @@ export function createStorageJobs({ store, room, log, onJobs, times }: StorageJo
       return (await recordsOf.get(record)?.jobs.cancel(record)) ?? false;
     },
     async open(location = "") {
-      const found = await recordsAt(location).jobs.open(location);
+      const all = await recordsAt(location).jobs.open(location);
+      const beginning = all.length === 0 ? 0 : await beginningOf(store, location);
+      const found = all.filter((job) => isSince(beginning, job));
       for (const by of bound.get(location) ?? [])
-        if (found.some((job) => isOf(job, by.call, by.table))) {
+        if (found.some((job) => isOn(job, by.table) && isBy(job, by.call))) {
           chore(goOn(by));
           break;
         }
@@ -241,11 +262,14 @@ export function createStorageJobs({ store, room, log, onJobs, times }: StorageJo
   };
 }
 
-/** Whether a record is that of a job which a caller has started on a table. A writer of the table's directory may have put it there. */
-function isOf({ startedBy, table, spec }: Job, call: Call, found: FoundTable): boolean {
-  return (
-    startedBy === digestOf(call) && spec["location"] === found.location && sameIdentifier(table, found.id)
-  );
+/** Whether a record is that of a job on a table. A writer of the table's directory may have put it there. */
+function isOn({ table, spec }: Job, found: FoundTable): boolean {
+  return spec["location"] === found.location && sameIdentifier(table, found.id);
+}
+
+/** Whether a record names a caller as the one who has started the job. */
+function isBy({ startedBy }: Job, call: Call): boolean {
+  return startedBy === digestOf(call);
 }
 
 /** Returns a text that is equal for all calls of a caller, and does not show who it is. */
@@ -254,10 +278,10 @@ function digestOf(call: Call): string {
 }
 
 /** Returns a store that writes nothing once a table is gone: another one may be made in its place. */
-function unlessGone(store: JobStore, isGone: () => boolean): JobStore {
+function unlessGone(store: JobStore, isGone: (job: Job) => boolean): JobStore {
   return {
     ...store,
-    put: async (job) => (isGone() ? undefined : store.put(job)),
-    finish: async (job) => (isGone() ? undefined : store.finish(job)),
+    put: async (job) => (isGone(job) ? undefined : store.put(job)),
+    finish: async (job) => (isGone(job) ? undefined : store.finish(job)),
   };
 }

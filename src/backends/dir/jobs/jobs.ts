@@ -8,7 +8,7 @@ import type { JobsOptions } from "./options.ts";
 import { createJobRoom } from "./room.ts";
 import { CLOSING, createRunningJobs, type JobWork, NOBODY } from "./running-jobs.ts";
 import type { JobStore, OnDamagedJob } from "./store.ts";
-import { createTakeover } from "./takeover.ts";
+import { createTakeover, type Takeover } from "./takeover.ts";
 
 /** Long work with ids that survive a restart. */
 export interface Jobs {
@@ -72,12 +72,12 @@ export interface StoredJobs extends Jobs {
   /** Stops a job that this process runs, which fails for a reason. */
   fail(id: string, reason: LanceError): void;
   /**
-   * Looks once for jobs whose processes have died, and takes them over.
+   * Looks once for jobs whose processes have died, and takes them over, as many as it has room for.
    *
    * @param caller for whom they run here. Default: the gateway itself
    * @param isMeant whether a job may be taken over. Default: each may
    */
-  takeOver(caller?: string, isMeant?: (job: Job) => boolean): Promise<void>;
+  takeOver(caller?: string, isMeant?: (job: Job) => boolean | Promise<boolean>): Promise<void>;
   /** Removes the finished jobs that are not kept any longer. */
   prune(): Promise<void>;
 }
@@ -135,6 +135,7 @@ export function createJobs(options: JobsOptions): StoredJobs {
     // Without its work, a job that was cancelled can only be ended.
     mayTake: async ({ id, kind }) => kinds.has(kind) || store.isCancelRequested(id),
     open: listOpen,
+    hasRoom: (caller) => caller === NOBODY || hasRoom(caller),
     isClosing: () => closing,
   });
 
@@ -149,7 +150,10 @@ export function createJobs(options: JobsOptions): StoredJobs {
   }
   const prune = async () => store.prune((await clock.now()) - keepMs, MAX_FINISHED);
 
-  function takeOver(caller = NOBODY, isMeant: (job: Job) => boolean = () => true): Promise<void> {
+  // A later caller finds room, too.
+  const hasRoom = (caller: string) => room.countOf(caller) < maxWaiting - room.size;
+
+  function takeOver(caller = NOBODY, isMeant: Parameters<Takeover>[1] = () => true): Promise<void> {
     sweeping = sweeping
       .then(() => sweep(caller, isMeant))
       .catch((error) => log.warn({ err: error }, "the jobs of the catalog cannot be read"));
@@ -192,8 +196,7 @@ export function createJobs(options: JobsOptions): StoredJobs {
       if (!kinds.has(request.kind))
         throw new Error(`job kind ${request.kind} is not defined in this process`);
       if (closing) throw CLOSING;
-      // A later caller finds room, too.
-      if (room.countOf(caller) >= maxWaiting - room.size) throw tooMany();
+      if (!hasRoom(caller)) throw tooMany();
       const job = await record(request, (now) => lessee.lease(now));
       if (closing) await store.put({ ...job, lease: undefined });
       else running.takeUp(job, caller);

@@ -37,6 +37,17 @@ test("a damaged record of one job leaves the others in the list, and the log nam
       { ...facts, spec: null },
       { ...facts, table: "t" },
       { ...facts, createdAt: "" },
+      // No answer can have such a time, and the end of such a job would never have removed all claims.
+      { ...facts, createdAt: 0.5 },
+      { ...facts, createdAt: 1e300 },
+      { ...facts, finishedAt: "now" },
+      { ...facts, attempts: 1e15 },
+      { ...facts, state: "DONE" },
+      { ...facts, events: 5 },
+      { ...facts, events: [null] },
+      { ...facts, error: null },
+      { ...facts, error: { name: "Internal", message: 5 } },
+      { ...facts, lease: null },
     ]) {
       const id = randomUUID();
       const record = Buffer.from(JSON.stringify({ state: "queued", ...content, id }));
@@ -153,4 +164,30 @@ test("a job that ended is not open again when its record is removed, though its 
   assert.deepEqual([await store.listOpen(assert.fail), (await store.get(id))?.state], [[], "succeeded"]);
   await store.prune(Date.now() + 1_000, 10);
   assert.deepEqual([await store.listOpen(assert.fail), await store.get(id)], [[], undefined]);
+});
+
+test("records that their writers may not be trusted with are read up to a size and a number", async (t) => {
+  const path = await temporaryDirectory(t);
+  const limits = { records: 20, recordBytes: 2_000, bytes: 10_000 };
+  const store = createJobStore(createLocalStore(path), JOBS_DIRECTORY, limits);
+  const job: Job = { ...request("quick"), id: "", state: "queued", createdAt: 1, attempts: 1 };
+  const idOf = (n: number) => `00000000-0000-4000-8000-${String(n).padStart(12, "0")}`;
+  await store.put({ ...job, id: idOf(1), spec: { text: "x".repeat(3_000) } });
+  await assert.rejects(store.get(idOf(1)), failsWith("DataLoss"));
+  for (let n = 2; n < 40; n++) await store.put({ ...job, id: idOf(n) });
+  const damaged: string[] = [];
+  const found = await store.listOpen((id) => void damaged.push(id));
+  assert.ok(found.length > 10 && found.length <= 20, `${found.length} records`);
+  assert.ok(damaged.length > 0);
+  for (let n = 2; n < 40; n++) await store.put({ ...job, id: idOf(n), spec: { text: "x".repeat(1_000) } });
+  const large = await store.listOpen(() => {});
+  assert.ok(large.length > 5 && large.length < 20, `${large.length} large records`);
+});
+
+test("nothing but records of jobs is removed from their directory", async (t) => {
+  const path = await temporaryDirectory(t);
+  const files = createLocalStore(path);
+  await files.put(`${JOBS_DIRECTORY}/done/rows.lance`, Buffer.from("rows"));
+  await storeIn(path).prune(Date.now() + 1_000, 0);
+  assert.ok(await files.get(`${JOBS_DIRECTORY}/done/rows.lance`));
 });

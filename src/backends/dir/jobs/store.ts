@@ -44,13 +44,30 @@ export interface JobStore {
 /** Directory of the jobs in the base of a catalog; implementations of the public format ignore it. */
 export const JOBS_DIRECTORY = ".jobs";
 
+/** How much is read of records whose writers may not be trusted. */
+export interface RecordLimits {
+  /** Maximum number of records of which a list consists; names beyond it are not looked at. */
+  readonly records: number;
+  /** Maximum length of a record, in bytes. */
+  readonly recordBytes: number;
+  /** Length of all records after which a list reads no more, in bytes. */
+  readonly bytes: number;
+}
+
 /** Number of records that are read at a time: thousands at once would hold up everything else that reads the storage. */
 const READS = 16;
 
 const JOB_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** Creates the store of a directory, given as an object key. It writes nothing before the first job. */
-export function createJobStore(store: ObjectStore, directory: string): JobStore {
+/** Most attempts that a record may tell, each of which has a claim that the end of the job removes. */
+const MAX_ATTEMPTS = 1_000;
+
+/**
+ * Creates the store of a directory, given as an object key. It writes nothing before the first job.
+ *
+ * @param limits what is read of the records. Default: everything
+ */
+export function createJobStore(store: ObjectStore, directory: string, limits?: RecordLimits): JobStore {
   const key = (folder: "open" | "done", id: string) => `${directory}/${folder}/${id}.json`;
   const claimKey = (id: string, attempt: number) => `${directory}/claims/${id}.${attempt}`;
   const cancelKey = (id: string) => `${directory}/cancelled/${id}`;
@@ -58,12 +75,27 @@ export function createJobStore(store: ObjectStore, directory: string): JobStore 
   let finished: ReadonlyMap<string, JobSummary> = new Map();
 
   async function read(folder: "open" | "done", id: string): Promise<Job | undefined> {
-    const bytes = await store.get(key(folder, id));
+    const bytes = await bytesOf(folder, id);
     return bytes && parseJob(id, bytes);
   }
+  async function bytesOf(folder: "open" | "done", id: string): Promise<Uint8Array | undefined> {
+    if (limits === undefined) return store.get(key(folder, id));
+    const { recordBytes } = limits;
+    const bytes = await store.getRange(key(folder, id), 0, recordBytes + 1);
+    if (bytes === undefined || bytes.length <= recordBytes) return bytes;
+    throw damagedFile(`${id}.json`, `is longer than ${recordBytes} bytes`);
+  }
+  async function entriesIn(folder: "open" | "done"): Promise<ObjectEntry[]> {
+    const entries: ObjectEntry[] = [];
+    for await (const page of store.list(`${directory}/${folder}`)) {
+      entries.push(...page);
+      if (limits !== undefined && entries.length >= limits.records) return entries.slice(0, limits.records);
+    }
+    return entries;
+  }
   async function idsIn(folder: "open" | "done"): Promise<string[]> {
-    const names = await listNames(store, `${directory}/${folder}`);
-    return names.map((name) => name.replace(/\.json$/, "")).filter((id) => JOB_ID.test(id));
+    const names = (await entriesIn(folder)).map(({ name }) => name.replace(/\.json$/, ""));
+    return names.filter((id) => JOB_ID.test(id));
   }
   async function readAll(
     folder: "open" | "done",
@@ -71,21 +103,31 @@ export function createJobStore(store: ObjectStore, directory: string): JobStore 
     onDamaged: OnDamagedJob,
   ): Promise<Job[]> {
     const jobs: Job[] = [];
+    let left = limits?.bytes ?? Number.POSITIVE_INFINITY;
+    let isFull = false;
     await forEachOf(ids, READS, async (id) => {
-      const job = await read(folder, id).catch((error: unknown) => {
+      try {
+        if (left <= 0) {
+          if (!isFull) onDamaged(id, damagedFile(`${id}.json`, "and others do not fit into the list"));
+          isFull = true;
+          return;
+        }
+        const bytes = await bytesOf(folder, id);
+        left -= bytes?.length ?? 0;
+        if (bytes !== undefined) jobs.push(parseJob(id, bytes));
+      } catch (error) {
         if (!isLanceError(error, "DataLoss")) throw error;
         onDamaged(id, error);
-      });
-      if (job) jobs.push(job);
+      }
     });
     return jobs.sort((a, b) => a.createdAt - b.createdAt);
   }
-  async function infosIn(folder: string): Promise<ObjectInfo[]> {
-    const entries: ObjectEntry[] = [];
-    for await (const page of store.list(folder)) for (const entry of page) entries.push(entry);
+  async function infosOfDone(): Promise<ObjectInfo[]> {
     const infos: ObjectInfo[] = [];
-    await forEachOf(entries, READS, async ({ name, info }) => {
-      const found = info ?? (await store.head(keyIn(folder, name)));
+    await forEachOf(await entriesIn("done"), READS, async ({ name, info }) => {
+      // Another file is somebody else's, or is behind a link.
+      if (!JOB_ID.test(name.replace(/\.json$/, ""))) return;
+      const found = info ?? (await store.head(keyIn(`${directory}/done`, name)));
       if (found !== undefined) infos.push(found);
     });
     return infos;
@@ -140,7 +182,7 @@ export function createJobStore(store: ObjectStore, directory: string): JobStore 
     isCancelRequested: async (id) => (await store.head(cancelKey(id))) !== undefined,
     async prune(before, keep) {
       // A record is written when its job ends, so the time of the object is that of the end.
-      const found = await infosIn(`${directory}/done`);
+      const found = await infosOfDone();
       found.sort((a, b) => b.modifiedMillis - a.modifiedMillis);
       const old = found.filter(({ modifiedMillis }, place) => place >= keep || modifiedMillis < before);
       if (old.length === 0) return;
@@ -158,17 +200,27 @@ function parseJob(id: string, bytes: Uint8Array): Job {
   return job;
 }
 
-/** Whether a record has everything that a list shows and a takeover reads. */
+const STATES: ReadonlySet<unknown> = new Set(["queued", "running", "succeeded", "failed", "cancelled"]);
+
+/** Whether a record has everything that a list shows and a takeover reads, in the forms that they take. */
 function isJob(job: Partial<Job>): job is Job {
-  const { kind, table, spec, state, createdAt, attempts } = job;
+  const { kind, table, spec, state, createdAt, finishedAt = 0, attempts = Number.NaN } = job;
+  const { lease, error, events = [] } = job;
   return (
-    [kind, state].every((text) => typeof text === "string") &&
-    [createdAt, attempts].every(Number.isFinite) &&
+    typeof kind === "string" &&
+    STATES.has(state) &&
+    [createdAt, finishedAt, attempts].every(Number.isSafeInteger) &&
+    attempts <= MAX_ATTEMPTS &&
     Array.isArray(table) &&
-    typeof spec === "object" &&
-    spec !== null
+    isObject(spec) &&
+    (lease === undefined || (isObject(lease) && Number.isFinite(lease.until))) &&
+    (error === undefined || (isObject(error) && typeof error.message === "string")) &&
+    Array.isArray(events) &&
+    events.every(isObject)
   );
 }
+
+const isObject = (value: unknown) => typeof value === "object" && value !== null;
 
 function summaryOf({ id, kind, table, spec, state, createdAt, finishedAt }: JobSummary): JobSummary {
   const { location } = spec;

@@ -22,6 +22,8 @@ export interface TakeoverOptions extends Pick<JobsOptions, "store" | "clock"> {
   readonly mayTake: (job: Job) => Promise<boolean>;
   /** Returns the jobs that have not ended. */
   readonly open: () => Promise<readonly Job[]>;
+  /** Whether there is room for a job that runs for a caller. */
+  readonly hasRoom: (caller: string) => boolean;
   /** Whether the process ends, so that it takes nothing over. */
   readonly isClosing: () => boolean;
 }
@@ -32,22 +34,22 @@ export interface TakeoverOptions extends Pick<JobsOptions, "store" | "clock"> {
  * @param caller for whom they run in this process
  * @param isMeant whether a job may be taken over
  */
-export type Takeover = (caller: string, isMeant: (job: Job) => boolean) => Promise<void>;
+export type Takeover = (caller: string, isMeant: (job: Job) => boolean | Promise<boolean>) => Promise<void>;
 
 /** Creates the look for jobs that no process runs; looks must not overlap. */
 export function createTakeover(options: TakeoverOptions): Takeover {
-  const { store, clock, lessee, leaseMs, retryMs, running, mayTake, open, isClosing } = options;
+  const { store, clock, lessee, leaseMs, retryMs, running, mayTake, open, hasRoom, isClosing } = options;
   const silence = createSilence(clock);
 
-  async function sweep(caller: string, isMeant: (job: Job) => boolean): Promise<void> {
+  const sweep: Takeover = async (caller, isMeant) => {
     for (const job of await open()) {
-      if (isClosing()) return;
+      if (isClosing() || !hasRoom(caller)) return;
       if (
-        !isMeant(job) ||
         running.has(job.id) ||
-        !(await mayTake(job)) ||
         !(await isFree(job)) ||
-        (await rests(job))
+        (await rests(job)) ||
+        !(await isMeant(job)) ||
+        !(await mayTake(job))
       )
         continue;
       const attempts = await claim(job);
@@ -67,7 +69,7 @@ export function createTakeover(options: TakeoverOptions): Takeover {
       await store.put(taken);
       if (!isClosing()) running.takeUp(taken, caller);
     }
-  }
+  };
   /** Whether no process renews the lease of a job. */
   async function isFree({ id, lease: held }: Job): Promise<boolean> {
     return held === undefined || silence.isLonger(id, held.until - leaseMs, leaseMs);
