@@ -52,6 +52,8 @@ describe("@lancedb/lancedb's remote client", () => {
     await assert.rejects(db.createTable("fruit", rowsOf(0, 6)), /already exists/);
     const again = await db.createTable("fruit", rowsOf(0, 1), { existOk: true });
     assert.equal(await again.countRows(), 6);
+    await assert.rejects(db.createTable("fruit", [{ other: 1 }], { existOk: true }), /other/);
+    assert.equal(await again.countRows(), 6);
     const replaced = await db.createTable("other", rowsOf(0, 3));
     assert.equal(await replaced.countRows(), 3);
     assert.equal(await (await db.createTable("other", rowsOf(0, 1), { mode: "overwrite" })).countRows(), 1);
