@@ -126,7 +126,9 @@ export async function createDirectoryBackend(options: DirectoryBackendOptions): 
     ...createLanceDbExtensions(context),
     ...(context.cluster === undefined
       ? {}
-      : createDriverOperations(context, context.cluster, managedVersions.createTableVersion)),
+      : createDriverOperations(context, context.cluster, (request, call) =>
+          managedVersions.createTableVersion(request, call).finally(() => note(call.id, "gateway")),
+        )),
     ...data.extensions,
     ...createSqlViewOperations(context),
     ...createViewExtensions(context, (request, call) => reserve.spend(() => drops.dropTable(request, call))),

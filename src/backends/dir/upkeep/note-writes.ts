@@ -18,13 +18,14 @@ const WITHOUT_DATA: ReadonlySet<ChangeType | undefined> = new Set<ChangeType>([
   "table.declared",
 ]);
 
-/** Notes the object of each operation that may write data, once it has ended. */
+/** Notes the object of each operation that may write data, once it has ended. The calls of drivers name none. */
 export function noteWrites(note: NoteWrite, all: BackendOperations): BackendOperations {
-  return wrapOperations(all, (handler, localName) =>
-    isReadOperation(localName) || WITHOUT_DATA.has(factsOf(localName)?.event)
+  return wrapOperations(all, (handler, localName) => {
+    const { event, checksKey = false } = factsOf(localName) ?? {};
+    return isReadOperation(localName) || checksKey || WITHOUT_DATA.has(event)
       ? handler
-      : noted(note, localName === "createTableVersion" ? "client" : "gateway", handler),
-  );
+      : noted(note, localName === "createTableVersion" ? "client" : "gateway", handler);
+  });
 }
 
 function noted(note: NoteWrite, by: Writer, handler: AnyHandler): AnyHandler {
