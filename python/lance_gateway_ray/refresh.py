@@ -43,6 +43,8 @@ def refresh_view(task: Task, gateway: Gateway) -> Json:
         "fragments": fragments,
         "source_version": query.source_version,
         "view_version": query.view_version,
+        # The gateway recognizes by it what was read.
+        "state": task.details["state"],
     }
 
 

@@ -1,21 +1,50 @@
 import type { ArrowField } from "../../../../arrow/schema.ts";
 import type { Manifest } from "../../../../gen/lance/format/table_pb.ts";
+import type { DataContext } from "../../data/data-context.ts";
+import type { FoundTable } from "../../data/table-source.ts";
 import { hasMeaning, isPlain, whyNotPortable } from "../../engine/sql/portable.ts";
 import { takesStagedRows } from "../../format/changes/staged-rows.ts";
+import { schemaOf } from "../columns/columns.ts";
+import { withData } from "../tables/open-data.ts";
 import type { OutputSchema } from "./definition.ts";
 import type { ViewQuery } from "./query-text.ts";
+import { buildSourceQuery, resultSchema } from "./source.ts";
+
+/** A full refresh of a view. */
+export interface WholeRefresh {
+  readonly view: FoundTable;
+  /** The version of the view that gets other rows. */
+  readonly before: Manifest;
+  readonly source: FoundTable;
+  /** The version of the source that is read. */
+  readonly origin: Manifest;
+  readonly query: ViewQuery;
+  readonly output: OutputSchema;
+}
 
 /** Returns why a cluster does not compute the rows of a view; undefined if it does. */
 export async function whyNoClusterRefresh(
-  view: Manifest,
-  { columns, where, limit }: ViewQuery,
-  { schema }: OutputSchema,
-  fields: readonly ArrowField[],
+  context: DataContext,
+  { view, before, source, origin, query, output }: WholeRefresh,
 ): Promise<string | undefined> {
+  const { columns, where, limit } = query;
   if (limit !== undefined) return "LIMIT";
-  if (!takesStagedRows(view)) return "a feature of the view";
-  const names = columns.length === 0 ? schema.fields.map(({ name }) => name) : [];
-  const results = new Map(schema.fields.map((field) => [field.name, field]));
+  if (!takesStagedRows(before)) return "a feature of the view";
+  const own = await withData(context, view, { version: before.version }, schemaOf);
+  const { fields, selected } = await withData(
+    context,
+    source,
+    { version: origin.version },
+    async (native) => ({
+      fields: (await schemaOf(native)).fields,
+      selected: await resultSchema(await buildSourceQuery(native, query, output, {})),
+    }),
+  );
+  // Drivers write the columns that the view has by their places, and the gateway gives the view those of its query.
+  if (JSON.stringify(own.fields.map(shapeOf)) !== JSON.stringify(selected.fields.map(shapeOf)))
+    return "its columns differ from those of its query";
+  const names = columns.length === 0 ? selected.fields.map(({ name }) => name) : [];
+  const results = new Map(own.fields.map((field) => [field.name, field]));
   for (const [name, expression] of [...names.map((each) => [each, each] as const), ...columns]) {
     const copied = fields.find((field) => field.name === expression);
     const result = results.get(name);
@@ -30,4 +59,10 @@ export async function whyNoClusterRefresh(
 /** Whether a column is the same in files of other versions of the engine. */
 function isCopied({ dictionary, metadata, children }: ArrowField): boolean {
   return dictionary === undefined && !hasMeaning(metadata) && children.every(isCopied);
+}
+
+/** Returns what the columns of rows and of the table that gets them have to have alike. */
+function shapeOf({ name, type, dictionary, children }: ArrowField): unknown[] {
+  const parts = children.map((child) => [child.nullable, ...shapeOf(child)]);
+  return [name, type, dictionary !== undefined, parts];
 }

@@ -65,8 +65,8 @@ async function writtenRows(
       file_size_bytes: Number(file.fileSizeBytes),
     })),
   }));
-  const { source_version, view_version } = task ?? {};
-  return { fragments, source_version: source_version ?? 0, view_version: view_version ?? 0 };
+  const { source_version = 0, view_version = 0, state = "" } = task ?? {};
+  return { fragments, source_version, view_version, state };
 }
 
 test("a gateway puts the rows that a driver has written in place of those of the view, with their source", async (t) => {
@@ -137,6 +137,31 @@ test("reports of other files than those of the view are refused", async (t) => {
   for (const _ of forgeries) assert.equal((await refresh({ full: true })).state, "failed");
   assert.deepEqual(await ids(), []);
 }, 120_000);
+
+test("rows of a source that another one has replaced meanwhile are not recorded as those of that one", async (t) => {
+  const { client, ids, refresh } = await openOnCluster(t, "SELECT id FROM t", async (driver, root) => {
+    const report = await writtenRows(t, driver, root, [0, 3]);
+    await client.call("dropTable", "t");
+    await client.upload("createTable", "t", {}, rows(20, 30));
+    await driver.finish({ result: report });
+  });
+  const { state, error } = await refresh();
+  assert.deepEqual([state, error?.name], ["failed", "ConcurrentModification"]);
+  assert.deepEqual(await ids(), []);
+}, 60_000);
+
+test("a view whose columns others have changed gets those of its query here", async (t) => {
+  const { client, ray, refresh, ids } = await openOnCluster(t, "SELECT id FROM t", () => {});
+  const newColumns = [{ name: "own", expression: "id" }];
+  await client.call("alterTableAddColumns", "v", { newColumns });
+  await assert.rejects(
+    client.call("refreshMaterializedView", "v", { cluster: "ray" }),
+    /does not refresh this view: its columns/,
+  );
+  assert.equal((await refresh()).state, "succeeded");
+  assert.equal((await ids()).length, 10);
+  assert.equal(ray.jobs.size, 0);
+}, 60_000);
 
 for (const [query, reason] of [
   ["SELECT id FROM t LIMIT 3", /LIMIT/],

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { create, type JsonObject } from "@bufbuild/protobuf";
 import {
   DataFileSchema,
@@ -27,11 +28,12 @@ import { workOnCluster } from "../jobs/work-on-cluster.ts";
 import { requireTable } from "../tables/find-table.ts";
 import { datasetOf, withData } from "../tables/open-data.ts";
 import { refuseMisread } from "../tables/refuse-misread.ts";
+import { whyNoClusterRefresh } from "./cluster-query.ts";
 import { checkResult, readDefinition, readOutputSchema } from "./definition.ts";
 import { parseViewQuery } from "./query-text.ts";
 import { type RefreshContext, readsOf, replacement } from "./refresh.ts";
 import { buildSourceQuery, resultSchema } from "./source.ts";
-import { readState } from "./view-state.ts";
+import { readState, versionIdentity } from "./view-state.ts";
 
 /** Tables, and the cluster that reads them with credentials of its own. */
 export type ClusterRefreshContext = CatalogDataContext &
@@ -53,6 +55,12 @@ export function describeClusterRefresh(context: ClusterRefreshContext, kind: str
     const { manifest: origin } = await readVersion(datasetOf(context, source), version);
     const expressions = readsOf(query, output);
     refuseMisread(await findMisread(datasetOf(context, source), origin), { expressions });
+    const reason = await whyNoClusterRefresh(context, { view, before, source, origin, query, output });
+    if (reason !== undefined)
+      throw new LanceError(
+        "ConcurrentModification",
+        `a Ray cluster does not refresh this view now: ${reason}`,
+      );
     const { columns, filter } = await withData(context, source, { version }, async (native) => {
       checkResult(await resultSchema(await buildSourceQuery(native, query, output, {})), output.schema);
       const { fields } = await schemaOf(native);
@@ -66,9 +74,19 @@ export function describeClusterRefresh(context: ClusterRefreshContext, kind: str
       columns: columns.map(([name, value]) => ({ name, value })),
       ...(filter !== undefined && { filter }),
       ...{ source_uri: source.path, source_version: Number(version), view_version: Number(before.version) },
+      state: stateOf({ source, origin, text: sourceQuery, before }),
       source_options: { ...clientStorageOptions, ...credentials },
     };
   });
+}
+
+/**
+ * Returns what distinguishes the versions that a driver reads from others of their numbers, which source and view have after they were
+ * created again or restored from a backup.
+ */
+function stateOf({ source, origin, text, before }: Parameters<typeof replacement>[0]): string {
+  const parts = [source.location, versionIdentity(origin), versionIdentity(before), text];
+  return createHash("sha256").update(JSON.stringify(parts)).digest("hex");
 }
 
 async function sourceVersionOf({ spec }: Job, dataset: DatasetRef): Promise<bigint> {
@@ -127,13 +145,16 @@ async function commitRows(
   const { sourceQuery: text } = readDefinition(view);
   const source = await requireTable(context, { id: parseViewQuery(text).source });
   const { manifest: origin } = await readVersion(datasetOf(context, source), sourceVersion);
+  const provenance = { source, origin, text, before };
+  if (stateOf(provenance) !== report["state"])
+    throw new LanceError("ConcurrentModification", "the source or the view has been replaced meanwhile");
   const fragments = readFragments(report, before);
   await checkFiles(dataset, fragments);
   const staged = copyMessage(before);
   staged.fragments = fragments;
   staged.readerFeatureFlags &= ~FLAG_DELETION_FILES;
   staged.writerFeatureFlags &= ~FLAG_DELETION_FILES;
-  const [record, replace] = [replacement({ source, origin, text, before }), replaceRows(staged)];
+  const [record, replace] = [replacement(provenance), replaceRows(staged)];
   const { version } = await commitChange(
     dataset,
     (manifest) => {

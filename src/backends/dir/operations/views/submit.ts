@@ -5,10 +5,9 @@ import { countRows } from "../../format/files/manifest.ts";
 import { readVersion } from "../../format/versions/version-files.ts";
 import { chooseEngine, workersOf } from "../../jobs/engine/choose-engine.ts";
 import type { JobEngineName } from "../../jobs/engine/job-engine.ts";
-import { schemaOf } from "../columns/columns.ts";
 import type { CatalogDataContext, EngineContext, JobContext } from "../context.ts";
 import { requireTable } from "../tables/find-table.ts";
-import { datasetOf, withData } from "../tables/open-data.ts";
+import { datasetOf } from "../tables/open-data.ts";
 import { whyNoClusterRefresh } from "./cluster-query.ts";
 import { readDefinition, readOutputSchema } from "./definition.ts";
 import { parseViewQuery } from "./query-text.ts";
@@ -88,9 +87,7 @@ async function engineWith(
   if (engine === "embedded") return engine;
   const { manifest: before } = await readVersion(datasetOf(context, view));
   const output = await readOutputSchema(outputSchema, context.maxUploadBytes);
-  const { version } = origin;
-  const { fields } = await withData(context, source, { version }, schemaOf);
-  const reason = await whyNoClusterRefresh(before, query, output, fields);
+  const reason = await whyNoClusterRefresh(context, { view, before, source, origin, query, output });
   if (reason !== undefined && work.asked === "ray")
     throw new LanceError("Unsupported", `a Ray cluster does not refresh this view: ${reason}`);
   if (reason !== undefined) return "embedded";

@@ -82,6 +82,6 @@ export function isRecorded({ sourceIdentity }: ViewState, version: Manifest): bo
 /**
  * Distinguishes a version from others of its number, which a table has that was created again or restored from a backup.
  */
-function versionIdentity({ transactionFile, timestamp }: Manifest): string {
+export function versionIdentity({ transactionFile, timestamp }: Manifest): string {
   return `${transactionFile} ${timestamp?.seconds}.${timestamp?.nanos}`;
 }
