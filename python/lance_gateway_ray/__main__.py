@@ -40,7 +40,11 @@ def report(gateway: Gateway, task: Task) -> int:
         result = perform(gateway, task)
     except Exception as error:
         return fail(gateway, error)
-    gateway.finish(result=result)
+    try:
+        gateway.finish(result=result)
+    except RefusedError as error:
+        # It may be larger than a message may be. Another run would do all the work for the same result.
+        return fail(gateway, error)
     return 0
 
 

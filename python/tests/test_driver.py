@@ -93,6 +93,14 @@ class DriverTest(unittest.TestCase):
         self.assertEqual((code, calls[-1][0]), (0, "/v1/drivers/finish"))
         self.assertEqual(calls[-1][1]["result"], {"made": 1})
 
+    def test_a_result_that_the_gateway_refuses_is_a_failure(self):
+        task = {"kind": "k", "uri": "/t", "task": {}}
+        answers = (200, task), (413, {"error": "the body is too large"}), (200, {})
+        code, calls, _ = self.run_program(*answers, work=lambda *_: {"made": 1})
+        self.assertEqual(code, 1)
+        message = "RefusedError: the gateway refuses finish: the body is too large"
+        self.assertEqual(calls[-1][1]["failure"], {"message": message, "retryable": False})
+
     def test_a_failure_is_reported_without_the_key(self):
         def fail(_: Task, __: Gateway):
             raise ValueError("no such column")
