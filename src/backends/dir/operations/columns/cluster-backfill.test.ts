@@ -163,6 +163,22 @@ test("a backfill of a column that gets no values makes no version", async (t) =>
   assert.equal(tasks[0]?.["filter"], "id > 5");
 });
 
+test("a text that names a column means that column, as in the engine, and no difference", async (t) => {
+  const values: unknown[] = [];
+  const { client, fill } = await openOnCluster(
+    t,
+    async (driver) => {
+      values.push((await driver.task()).task?.["value"]);
+      await driver.finish({ result: { rows: 0, version: 1 } });
+    },
+    "id-1",
+  );
+  const newColumns = [{ name: "id-1", expression: "cast(id * 100 as bigint)" }];
+  await client.call("alterTableAddColumns", "t", { newColumns });
+  await fill();
+  assert.deepEqual(values, ["cast((`id-1`) as int)"]);
+}, 60_000);
+
 test("the engine fills its computed columns itself", async (t) => {
   const { ray, client, fill } = await openOnCluster(t, () => {});
   await client.call("alterTableAddColumns", "t", { newColumns: [{ name: "twice", computed: "id * 2" }] });

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { formatFieldPath } from "../../../../arrow/field-path.ts";
 import { splitIpcFile } from "../../../../arrow/ipc/stream.ts";
 import { type ArrowField, type ArrowType, decodeSchema } from "../../../../arrow/schema.ts";
 import type { Field } from "../../../../gen/lance/format/file_pb.ts";
@@ -54,16 +55,24 @@ export async function planOnCluster(
     const reason = await whyNotPortable(each, fields);
     if (reason !== undefined) return { reason };
   }
-  const value = await typedValue(native, await exactValue(expression, fields), target, inputs.length > 0);
+  const exact = await exactValue(expression, fields);
+  // The engine takes a whole text as a column first, also one such as `a-1`. In a cast it would not.
+  const copied = fields.find(({ name }) => name.toLowerCase() === exact.toLowerCase());
+  const operand = copied === undefined ? exact : formatFieldPath([copied.name]);
+  const value = await typedValue(native, [exact, operand], target, inputs.length > 0);
   if (value === undefined) return { reason: "another type than that of the column" };
   const filter = where === undefined ? undefined : await exactWithAnyIndex(where, fields);
   return { fill: { column, value, ...(filter !== undefined && { filter }) } };
 }
 
-/** Returns an expression that has the type of a column; undefined if the type has no name by which the engine casts as it does in an update. */
+/**
+ * Returns an expression that has the type of a column; undefined if the type has no name by which the engine casts as it does in an update.
+ *
+ * @param expression it, and how a cast takes it
+ */
 async function typedValue(
   native: NativeTable,
-  expression: string,
+  [expression, operand]: readonly [string, string],
   { type }: ArrowField,
   hasColumns: boolean,
 ): Promise<string | undefined> {
@@ -71,7 +80,7 @@ async function typedValue(
   const name = sqlTypeOf(type);
   // The engine converts constants in other ways.
   if (name === undefined || !hasColumns) return undefined;
-  const cast = `cast((${expression}) as ${name})`;
+  const cast = `cast((${operand}) as ${name})`;
   return sameType(await typeOf(native, cast), type) ? cast : undefined;
 }
 
