@@ -28,6 +28,8 @@ def quick_start(both):
     both.same("stats", lambda db: t(db).stats())
     both.same("create_table again", lambda db: db.create_table("t", rows))
     both.same("create_table that exists", lambda db: db.create_table("t", rows, exist_ok=True).count_rows())
+    both.same("create_table that exists with other columns", lambda db: db.create_table("t", [{"other": 1}], exist_ok=True))
+    both.same("its rows", lambda db: t(db).search().to_arrow())
     both.same("create_table over it", lambda db: db.create_table("t", rows[:1], mode="overwrite").search().to_arrow())
     both.same("a mode that does not exist", lambda db: db.create_table("u", rows, mode="nope"))
     both.same("a name with a slash", lambda db: db.create_table("a/b", rows))
