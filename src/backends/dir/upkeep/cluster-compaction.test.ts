@@ -39,9 +39,12 @@ async function openOnCluster(
 ) {
   const root = await temporaryDirectory(t);
   let backend: DirectoryBackend | undefined;
-  const ray = await startRayStandIn(t, (job) =>
-    drive(simulateDriver(backend as DirectoryBackend, job), root),
-  );
+  const filled = Promise.withResolvers<void>();
+  const ray = await startRayStandIn(t, async (job) => {
+    // Upkeep may begin between two insertions, which a driver of this test cannot carry over.
+    await filled.promise;
+    await drive(simulateDriver(backend as DirectoryBackend, job), root);
+  });
   const own = { minRows: 0, workers: 2, kinds: ["compact_table"], pollMs: [5, 20] as const };
   const cluster = { addresses: [ray.url], gatewayUrl: "http://127.0.0.1:1", ...own };
   backend = await createDirectoryBackend({ root, log: silent, cluster, upkeep });
@@ -49,6 +52,7 @@ async function openOnCluster(
   t.onTestFinished(client.close);
   await client.upload("createTable", "t", {}, rows([0]));
   for (let id = 1; id <= 5; id++) await client.upload("insertIntoTable", "t", {}, rows([id]));
+  filled.resolve();
   const ids = async () => idsOf(await client.query("t", { k: 100n })).sort();
   const fragments = async () => (await client.call("getTableStats", "t")).fragmentStats?.numFragments;
   return { root, client, cluster, ids, fragments };
