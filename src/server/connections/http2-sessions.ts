@@ -88,9 +88,6 @@ const MAX_SESSION_MEMORY = 4096;
 /** Most bytes of the headers of a stream, and 32 for each of them: as much as node takes of HTTP/1.1. */
 const MAX_HEADER_BYTES = 16 * 1024;
 
-/** Largest frame that a client may send, in bytes. Node hands each piece of a frame over by a call of its own: at most what it reads at once, and of frames of 16 KiB no more. */
-const MAX_FRAME_BYTES = 256 * 1024;
-
 /** How long the client of an idle session that makes room may take to go, in milliseconds. */
 const LONGEST_GOODBYE_MS = 1_000;
 
@@ -148,7 +145,6 @@ export function createHttp2Sessions(options: Http2SessionsOptions): Http2Session
       settings: {
         initialWindowSize: options.streamWindowBytes,
         maxConcurrentStreams,
-        maxFrameSize: MAX_FRAME_BYTES,
         maxHeaderListSize: MAX_HEADER_BYTES,
       },
     });
