@@ -128,8 +128,10 @@ it("imports all rows once although the head dies", async () => {
 it("imports from a bucket with the credentials that the gateway hands out", async () => {
   const server = await startS3();
   const [place, vendFile] = [`s3://${BUCKET}/import`, join(folder, "vend.json")];
-  const handedOut = { location: place, access: "write", "storage-options": server.options };
-  await writeFile(vendFile, JSON.stringify({ locations: [handedOut] }));
+  const handedOut = ["read", "write"].map((access) => ({
+    ...{ location: place, access, "storage-options": server.options },
+  }));
+  await writeFile(vendFile, JSON.stringify({ locations: handedOut }));
   const storage = Object.entries(server.options).map(([key, value]) => `--storage-option=${key}=${value}`);
   const own = ["--root", `${place}/catalog`, ...storage];
   const bucket = await startGateway(
