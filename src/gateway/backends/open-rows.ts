@@ -1,13 +1,8 @@
-import type { ComposedBackend, ComposedBackendOptions } from "../../backends/composed/index.ts";
+import type { ComposedBackendOptions } from "../../backends/composed/index.ts";
 import type { ServeOptions } from "../../config/options/groups.ts";
 import { storageOptionsOf } from "../../config/options/storage.ts";
 import type { Backend } from "../../namespace/lance-namespace.ts";
 import type { SharedDatabase } from "../../runtime/threads/sharing.ts";
-
-/** Resources that the backend shares with the rest of the gateway. */
-interface RowSurroundings extends Pick<ComposedBackendOptions, "log" | "readAhead" | "engineTurns"> {
-  readonly shared?: SharedDatabase | undefined;
-}
 
 /**
  * Returns a backend that serves the rows of an upstream's tables here, if the options say so; otherwise the upstream itself.
@@ -17,26 +12,22 @@ interface RowSurroundings extends Pick<ComposedBackendOptions, "log" | "readAhea
 export async function withRows(
   upstream: Backend,
   options: ServeOptions,
-  { looksAfterTables = false, ...surroundings }: RowSurroundings & { readonly looksAfterTables?: boolean },
+  {
+    log,
+    readAhead,
+    engineTurns,
+    shared,
+    looksAfterTables = false,
+  }: Pick<ComposedBackendOptions, "log" | "readAhead" | "engineTurns"> & {
+    readonly shared?: SharedDatabase | undefined;
+    readonly looksAfterTables?: boolean;
+  },
 ): Promise<Backend> {
   if (options.rows !== "here") return upstream;
-  if (looksAfterTables && (surroundings.shared?.isFirst ?? true))
-    surroundings.log.info(
+  if (looksAfterTables && (shared?.isFirst ?? true))
+    log.info(
       "the tables of another catalog are not looked after in the background: the gateway has no rights to them between calls; `lance-gateway optimize --rows here` does the work (docs/rows-here.md)",
     );
-  return openRows(upstream, options, surroundings);
-}
-
-/**
- * Returns a backend that serves the rows of an upstream's tables here.
- *
- * @throws Error with a single line, if an option is wrong or the engine is not installed.
- */
-export async function openRows(
-  upstream: Backend,
-  options: ServeOptions,
-  { log, readAhead, engineTurns, shared }: RowSurroundings,
-): Promise<ComposedBackend> {
   const { createComposedBackend } = await import("../../backends/composed/index.ts");
   const { backend, uris, addresses, warehouse = "" } = options;
   try {

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import type { ComposedBackend } from "../../../backends/composed/index.ts";
 import type { OpenedDirectory } from "../../../backends/dir/open-directory.ts";
 import type { Optimized, OptimizedState } from "../../../backends/dir/upkeep/optimize-now.ts";
 import { SILENT_LOG } from "../../../client/connections/silent-log.ts";
@@ -102,20 +103,16 @@ async function optimizeForeign(
   { retention: retentionMs, dryRun, wait: waitMs }: OptionValues<typeof OPTIONS>,
   named: readonly Identifier[] | undefined,
 ): Promise<Optimized[]> {
-  const { openRows } = await import("../../../gateway/backends/open-rows.ts");
   const { orReason } = await import("../../../backends/dir/upkeep/optimize-now.ts");
   const results: Optimized[] = [];
-  await withNamespace({ ...connection, rows: "upstream" }, "change", async ({ namespace, backend }) => {
-    const rows = await openRows(backend, connection, { log: SILENT_LOG });
-    try {
-      for await (const table of named ?? tablesBelow(namespace, [])) {
-        const call = callOfGateway(table);
-        const isNamed = named !== undefined;
-        const work = () => rows.optimize(call, table, { retentionMs, dryRun, waitMs, isNamed });
-        results.push({ table, ...(await orReason(work)) });
-      }
-    } finally {
-      await rows.close();
+  await withNamespace(connection, "change", async ({ namespace, backend }) => {
+    // That of a connection with `--rows here`.
+    const rows = backend as ComposedBackend;
+    for await (const table of named ?? tablesBelow(namespace, [])) {
+      const call = callOfGateway(table);
+      const isNamed = named !== undefined;
+      const work = () => rows.optimize(call, table, { retentionMs, dryRun, waitMs, isNamed });
+      results.push({ table, ...(await orReason(work)) });
     }
   });
   return results;
