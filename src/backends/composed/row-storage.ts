@@ -104,6 +104,7 @@ export async function openRowStorage(
   const { room, storageJobs, onJobs, ...parts } = shared;
   const jobs = createStorageJobs({ store, room, log, onJobs, times: jobTimes });
   storageJobs.add(jobs);
+  const work = createTableNotes(store);
   const context: RowsContext = {
     ...parts,
     jobs: jobs.ofRows,
@@ -111,7 +112,7 @@ export async function openRowStorage(
     store,
     tables,
     reindexed: new Set(),
-    work: createTableNotes(store),
+    work,
   };
   const mergeLocks = createTableLocks(store);
   const operations = createDataOperations(context, { writes: createMultipartWrites(context), mergeLocks });
@@ -126,11 +127,7 @@ export async function openRowStorage(
       const base = keyIn(table.location, TABLE_BASE);
       const clock = createStorageClock(store, base);
       const leases = createUpkeepLeases(base, store, clock);
-      return optimizeFound(
-        { ...context, clock, work: createTableNotes(store) },
-        { ...wanted, leases },
-        table,
-      );
+      return optimizeFound({ ...context, clock, work }, { ...wanted, leases }, table);
     },
     async close() {
       await jobs.close();
