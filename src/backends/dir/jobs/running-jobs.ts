@@ -4,7 +4,7 @@ import { untilAborted } from "../concurrency/wait.ts";
 import { begunOf, type Job, type JobFacts, type JobState, withEvent } from "./job.ts";
 import type { Lessee } from "./lessee.ts";
 import type { JobsOptions } from "./options.ts";
-import { createJobRoom, inTurn } from "./room.ts";
+import { inTurn, type JobRoom } from "./room.ts";
 
 /** Does the work of a job. It may run a second time after a crash, so it must be repeatable. */
 export type JobWork = (job: Job, signal: AbortSignal) => Promise<JobFacts>;
@@ -49,8 +49,8 @@ interface Active {
 }
 
 /** Options of {@link createRunningJobs}. */
-export interface RunningJobsOptions
-  extends Pick<JobsOptions, "store" | "clock" | "log" | "maxRunning" | "room"> {
+export interface RunningJobsOptions extends Pick<JobsOptions, "store" | "clock" | "log"> {
+  readonly room: JobRoom;
   readonly lessee: Lessee;
   /** The work of each kind of job. */
   readonly kinds: ReadonlyMap<string, JobWork>;
@@ -58,7 +58,7 @@ export interface RunningJobsOptions
 
 /** Creates the jobs that a process runs; none at first. */
 export function createRunningJobs(options: RunningJobsOptions): RunningJobs {
-  const { store, clock, log, lessee, kinds, room = createJobRoom(options.maxRunning) } = options;
+  const { store, clock, log, lessee, kinds, room } = options;
   const { owner, lease } = lessee;
   const active = new Map<string, Active>();
 

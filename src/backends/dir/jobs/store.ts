@@ -85,18 +85,17 @@ export function createJobStore(store: ObjectStore, directory: string, limits?: R
     if (bytes === undefined || bytes.length <= recordBytes) return bytes;
     throw damagedFile(`${id}.json`, `is longer than ${recordBytes} bytes`);
   }
+  /** Returns the entries of records. Another file is somebody else's, or is behind a link. */
   async function entriesIn(folder: "open" | "done"): Promise<ObjectEntry[]> {
     const entries: ObjectEntry[] = [];
+    const most = limits?.records ?? Number.POSITIVE_INFINITY;
     for await (const page of store.list(`${directory}/${folder}`)) {
       entries.push(...page);
-      if (limits !== undefined && entries.length >= limits.records) return entries.slice(0, limits.records);
+      if (entries.length >= most) break;
     }
-    return entries;
+    return entries.slice(0, most).filter((entry) => JOB_ID.test(idOf(entry)));
   }
-  async function idsIn(folder: "open" | "done"): Promise<string[]> {
-    const names = (await entriesIn(folder)).map(({ name }) => name.replace(/\.json$/, ""));
-    return names.filter((id) => JOB_ID.test(id));
-  }
+  const idsIn = async (folder: "open" | "done") => (await entriesIn(folder)).map(idOf);
   async function readAll(
     folder: "open" | "done",
     ids: readonly string[],
@@ -125,8 +124,6 @@ export function createJobStore(store: ObjectStore, directory: string, limits?: R
   async function infosOfDone(): Promise<ObjectInfo[]> {
     const infos: ObjectInfo[] = [];
     await forEachOf(await entriesIn("done"), READS, async ({ name, info }) => {
-      // Another file is somebody else's, or is behind a link.
-      if (!JOB_ID.test(name.replace(/\.json$/, ""))) return;
       const found = info ?? (await store.head(keyIn(`${directory}/done`, name)));
       if (found !== undefined) infos.push(found);
     });
@@ -192,6 +189,8 @@ export function createJobStore(store: ObjectStore, directory: string, limits?: R
     },
   };
 }
+
+const idOf = ({ name }: ObjectEntry) => name.replace(/\.json$/, "");
 
 function parseJob(id: string, bytes: Uint8Array): Job {
   const name = `${id}.json`;
