@@ -19,9 +19,7 @@ export async function* wholeBody(chunks: AsyncIterable<Uint8Array>): AsyncGenera
   let watch: Watch | undefined;
   /** The bytes so far, while they are too few to tell a file from a stream. */
   let start = Buffer.alloc(0);
-  let isEmpty = true;
   for await (const chunk of chunks) {
-    if (chunk.byteLength > 0) isEmpty = false;
     if (watch === undefined) {
       const known = start.byteLength === 0 ? chunk : Buffer.concat([start, chunk]);
       if (known.byteLength >= FILE_MAGIC.byteLength) {
@@ -36,7 +34,7 @@ export async function* wholeBody(chunks: AsyncIterable<Uint8Array>): AsyncGenera
     }
     yield chunk;
   }
-  if (isEmpty) throw emptyBody();
+  if (watch === undefined && start.byteLength === 0) throw emptyBody();
   if (watch?.isWhole() !== true) {
     throw new LanceError(
       "InvalidInput",
