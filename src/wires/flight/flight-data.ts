@@ -38,7 +38,7 @@ export async function* flightData(chunks: AsyncIterable<Uint8Array>): AsyncItera
 }
 
 function createMessageReader() {
-  let part: "prefix" | "metadata" | "body" = "prefix";
+  let part: "prefix" | "metadata" = "prefix";
   /** The prefix or the metadata, which is filled now, and its end. */
   let target: Buffer = Buffer.alloc(8);
   let [filled, end] = [0, 4];
@@ -65,8 +65,7 @@ function createMessageReader() {
     if (bodyLength > MAX_BODY_BYTES) throw broken(`a batch has ${bodyLength} bytes`);
     const head = frameHead(target, bodyLength);
     missing = bodyLength;
-    if (missing > 0) part = "body";
-    else begin("prefix", Buffer.alloc(8), 4);
+    begin("prefix", Buffer.alloc(8), 4);
     return head;
   }
   return {
@@ -76,13 +75,13 @@ function createMessageReader() {
     },
     /** Whether a message has begun. */
     get isInside() {
-      return !ended && (part !== "prefix" || filled > 0);
+      return !ended && (missing > 0 || part === "metadata" || filled > 0);
     },
     /** Reads bytes to the end of a message at most. Returns their number, and the pieces of the frame that they complete. */
     add(bytes: Uint8Array): { taken: number; pieces: readonly Uint8Array[] } {
       const pieces: Uint8Array[] = [];
       let taken = 0;
-      while (part !== "body" && taken < bytes.byteLength && !ended && pieces.length === 0) {
+      while (missing === 0 && taken < bytes.byteLength && !ended && pieces.length === 0) {
         const more = Math.min(bytes.byteLength - taken, end - filled);
         target.set(bytes.subarray(taken, taken + more), filled);
         filled += more;
@@ -91,12 +90,9 @@ function createMessageReader() {
         if (part === "prefix") endPrefix();
         else pieces.push(endMetadata());
       }
-      const ofBody = part === "body" ? Math.min(missing, bytes.byteLength - taken) : 0;
-      if (ofBody > 0) {
-        pieces.push(bytes.subarray(taken, taken + ofBody));
-        missing -= ofBody;
-        if (missing === 0) begin("prefix", Buffer.alloc(8), 4);
-      }
+      const ofBody = Math.min(missing, bytes.byteLength - taken);
+      if (ofBody > 0) pieces.push(bytes.subarray(taken, taken + ofBody));
+      missing -= ofBody;
       return { taken: taken + ofBody, pieces };
     },
   };
