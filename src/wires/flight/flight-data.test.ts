@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
-import { fromBinary } from "@bufbuild/protobuf";
+import { fromBinary, type Message } from "@bufbuild/protobuf";
 import { tableFromArrays, tableFromIPC, tableToIPC } from "apache-arrow";
 import { test } from "vitest";
 import { FlightDataSchema } from "../../gen/arrow/flight/protocol/Flight_pb.ts";
 import { isLanceError } from "../../namespace/errors.ts";
-import { createFramer } from "../grpc/framed-message.ts";
+import { encodeMessage } from "../grpc/framed-message.ts";
 import { flightData } from "./flight-data.ts";
 
 async function* cut(bytes: Uint8Array, size: number) {
@@ -16,7 +16,7 @@ async function* cut(bytes: Uint8Array, size: number) {
   }
 }
 
-const framed = createFramer(FlightDataSchema);
+const framed = (message: Message) => encodeMessage(FlightDataSchema, message);
 const table = tableFromArrays({ id: Int32Array.from({ length: 500 }, (_, i) => i) });
 const stream = tableToIPC(table, "stream");
 

@@ -116,7 +116,7 @@ export async function beginPipelineCalls(
       ...(cutOff && { cutOff }),
       protocol,
       accept: undefined,
-      // Each chunk is copied into its message.
+      // A chunk has been sent, or copied, before the next one is asked for.
       releasesChunks: keepsChunks !== true,
     });
     call.reception = reception;

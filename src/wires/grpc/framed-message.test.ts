@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
-import { create, fromBinary } from "@bufbuild/protobuf";
+import { create, fromBinary, type Message } from "@bufbuild/protobuf";
 import { test } from "vitest";
 import {
   CountTableRowsResponseSchema,
   QueryTableResponseSchema,
 } from "../../gen/lance/namespace/v1/query_pb.ts";
-import { createFramer, framedMessage, LENT_BYTES } from "./framed-message.ts";
+import { encodeMessage, framedMessage, LENT_BYTES } from "./framed-message.ts";
 
-const framed = createFramer(QueryTableResponseSchema);
+const framed = (message: Message) => encodeMessage(QueryTableResponseSchema, message);
 const bytes = (length: number) => Uint8Array.from({ length }, (_, i) => i % 251);
 const response = (data: Uint8Array) =>
   create(QueryTableResponseSchema, { context: { a: "b" }, data: { contentType: "x/y", data } });
@@ -31,8 +31,8 @@ test("leaves a long body in its memory, and the message as it was", () => {
 });
 
 test("frames messages without a body, and passes pieces on that are made already", () => {
-  const count = createFramer(CountTableRowsResponseSchema);
-  const frame = Buffer.concat(count(create(CountTableRowsResponseSchema, { count: 7n })));
+  const counted = create(CountTableRowsResponseSchema, { count: 7n });
+  const frame = Buffer.concat(encodeMessage(CountTableRowsResponseSchema, counted));
   assert.equal(fromBinary(CountTableRowsResponseSchema, frame.subarray(5)).count, 7n);
   const pieces = [bytes(3), bytes(4)];
   assert.equal(framed(framedMessage(QueryTableResponseSchema, pieces)), pieces);

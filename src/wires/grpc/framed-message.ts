@@ -27,36 +27,32 @@ export const LENT_BYTES = 64 * 1024;
 const DATA = HttpBodySchema.field.data.number;
 
 /**
- * Creates the function that encodes the messages of a stream as frames, in pieces. It copies neither the pieces of a message that
- * {@link framedMessage} has made nor a long body.
+ * Encodes a message of a stream as a frame, in pieces. It copies neither the pieces of a message that {@link framedMessage} has made nor a
+ * long body.
  */
-export function createFramer(output: DescMessage): (message: Message) => readonly Uint8Array[] {
-  const bodyField = output.fields.find(({ localName }) => localName === bodyFieldOf(output));
-  return (message) => {
-    const made = (message as Partial<FramedMessage>)[PIECES];
-    if (made !== undefined) return made;
-    const body =
-      bodyField && (message as Message & Record<string, HttpBody | undefined>)[bodyField.localName];
-    if (bodyField !== undefined && body !== undefined && body.data.byteLength >= LENT_BYTES)
-      return encodeFramePieces([headOf(message, body), body.data], false);
-    return [encodeFrame(toBinary(output, message), false)];
-  };
+export function encodeMessage(output: DescMessage, message: Message): readonly Uint8Array[] {
+  const made = (message as Partial<FramedMessage>)[PIECES];
+  if (made !== undefined) return made;
+  const field = output.field[bodyFieldOf(output) ?? ""];
+  const body = field && (message as Message & Record<string, HttpBody | undefined>)[field.localName];
+  if (field !== undefined && body !== undefined && body.data.byteLength >= LENT_BYTES)
+    return encodeFramePieces([beforeData(output, message, field, body), body.data], false);
+  return [encodeFrame(toBinary(output, message), false)];
+}
 
-  /** Encodes everything but the bytes of the body. Fields may have any order, so these come last. */
-  function headOf(message: Message, body: HttpBody): Uint8Array {
-    const { localName, number } = bodyField as DescField;
-    const others = toBinary(output, { ...message, [localName]: undefined });
-    const about = toBinary(HttpBodySchema, { ...body, data: NOTHING });
-    const { byteLength } = body.data;
-    const dataHead = new BinaryWriter().tag(DATA, WireType.LengthDelimited).uint32(byteLength).finish();
-    return new BinaryWriter()
-      .raw(others)
-      .tag(number, WireType.LengthDelimited)
-      .uint32(about.byteLength + dataHead.byteLength + byteLength)
-      .raw(about)
-      .raw(dataHead)
-      .finish();
-  }
+/** Encodes everything but the bytes of the body. Fields may have any order, so these come last. */
+function beforeData(output: DescMessage, message: Message, field: DescField, body: HttpBody): Uint8Array {
+  const others = toBinary(output, { ...message, [field.localName]: undefined });
+  const about = toBinary(HttpBodySchema, { ...body, data: NOTHING });
+  const { byteLength } = body.data;
+  const dataHead = new BinaryWriter().tag(DATA, WireType.LengthDelimited).uint32(byteLength).finish();
+  return new BinaryWriter()
+    .raw(others)
+    .tag(field.number, WireType.LengthDelimited)
+    .uint32(about.byteLength + dataHead.byteLength + byteLength)
+    .raw(about)
+    .raw(dataHead)
+    .finish();
 }
 
 const NOTHING = new Uint8Array();

@@ -134,7 +134,7 @@ function begin(serverCall: ServerCall, rpc: Rpc, headers: IncomingHttpHeaders, d
     deadline: milliseconds === undefined ? undefined : Date.now() + milliseconds,
     accept: undefined,
     log: serverCall.log,
-    // Each chunk is copied into its message.
+    // A chunk has been sent, or copied, before the next one is asked for.
     releasesChunks: true,
     cutOff: (error) => serverCall.cutOff(error),
   });

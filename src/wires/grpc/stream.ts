@@ -3,7 +3,7 @@ import { senderKey } from "../../namespace/call/caller-key.ts";
 import { isRefused } from "../../namespace/call/reception.ts";
 import { keptBytes, type StreamRpc } from "../rpc.ts";
 import { FrameReader } from "./frame.ts";
-import { createFramer } from "./framed-message.ts";
+import { encodeMessage } from "./framed-message.ts";
 import { decode, plainData, truncated } from "./message.ts";
 import type { Served } from "./server-call.ts";
 
@@ -16,9 +16,8 @@ async function run(rpc: StreamRpc, served: Served): Promise<void> {
   const { serverCall } = served;
   try {
     const requests = readMessages(rpc.method, served);
-    const framed = createFramer(rpc.method.output);
     for await (const message of rpc.handle(requests, served.call)) {
-      await serverCall.lend(framed(message));
+      await serverCall.lend(encodeMessage(rpc.method.output, message));
       // Leaving the loop tells the handler that the rest is not needed.
       if (serverCall.done) return;
     }
