@@ -13,7 +13,7 @@ from lance.fragment import FragmentMetadata
 
 from .commits import commit_once
 from .gateway import Gateway, Json, Task
-from .spread import PARTS_FOR_EACH_WORKER, split_evenly, spread
+from .spread import SizedFragment, split_fragments, spread
 
 VALUE = "value"
 """The name of the computed values in a scan."""
@@ -40,14 +40,6 @@ class Filled:
     rows: int
 
 
-@dataclass(frozen=True)
-class SizedFragment:
-    """A fragment of the table, and its number of rows."""
-
-    id: int
-    size: int
-
-
 def backfill_column(task: Task, gateway: Gateway) -> Json:
     """Fills a column by one version, or changes nothing."""
     done = task.details.get("committed")
@@ -55,21 +47,19 @@ def backfill_column(task: Task, gateway: Gateway) -> Json:
         return dict(done)
     fill = fill_of(task.details)
     dataset = LanceDataset(task.uri, version=fill.version, storage_options=task.storage_options)
-    sizes = [SizedFragment(each.fragment_id, each.physical_rows) for each in dataset.get_fragments()]
-    parts = split_evenly(sizes, task.workers * PARTS_FOR_EACH_WORKER) if sizes else []
+    parts = split_fragments(dataset, task.workers)
     common = (task.uri, task.storage_options, fill)
     filled = [each for part in spread(gateway, "computing the column", _fill, parts, task.workers, *common) for each in part]
-    rows = sum(each.rows for each in filled)
     if not filled:
         return {"rows": 0, "version": fill.version}
+    rows = sum(each.rows for each in filled)
     gateway.progress("committing")
     operation: Any = LanceOperation.Update(
         updated_fragments=[each.fragment for each in filled],
         fields_modified=filled[0].fields,
         update_mode="rewrite_columns",
     )
-    made = commit_once(task, gateway, operation, fill.version, f"{task.details['mark']}{rows}")
-    return {"rows": rows, "version": made} if isinstance(made, int) else made
+    return commit_once(task, gateway, operation, fill.version, f"{task.details['mark']}{rows}", rows)
 
 
 def fill_of(details: Json) -> Fill:

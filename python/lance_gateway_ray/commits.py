@@ -78,8 +78,8 @@ def through(gateway: Gateway, task: Task) -> Json:
     }
 
 
-def commit_once(task: Task, gateway: Gateway, operation: Any, version: int | None, message: str) -> int | Json:
-    """Commits an operation on a version of the table; returns the number of the new one, or the result of an earlier commit of the job."""
+def commit_once(task: Task, gateway: Gateway, operation: Any, version: int | None, message: str, rows: int) -> Json:
+    """Commits an operation with that many rows on a version of the table; returns the result of the job, which is that of its earlier commit if there is one."""
     try:
         made = LanceDataset.commit(
             task.uri,
@@ -95,4 +95,4 @@ def commit_once(task: Task, gateway: Gateway, operation: Any, version: int | Non
         if done is None:
             raise
         return dict(done)
-    return int(made.version)
+    return {"rows": rows, "version": made.version}

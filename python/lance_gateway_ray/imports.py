@@ -17,6 +17,7 @@ from .gateway import Gateway, Json, Task
 from .sources import Source, SourceFile, source_of
 from .spread import PARTS_FOR_EACH_WORKER, split_evenly, spread
 
+
 def import_files(task: Task, gateway: Gateway) -> Json:
     """Adds the rows of files to a table, all or none."""
     done = task.details.get("committed")
@@ -58,11 +59,8 @@ def commit(task: Task, gateway: Gateway, dataset: Any, schema: pa.Schema, fragme
     version = None if dataset is None else dataset.version
     if dataset is None:
         operation = LanceOperation.Overwrite(schema, fragments)
-    made = commit_once(task, gateway, operation, version, task.details["mark"])
-    if not isinstance(made, int):
-        return made
     rows = sum(fragment.physical_rows for fragment in fragments)
-    return {"rows": rows, "version": made}
+    return commit_once(task, gateway, operation, version, task.details["mark"], rows)
 
 
 @ray.remote

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
@@ -11,9 +12,8 @@ import ray
 from lance.dataset import LanceDataset
 from lance.fragment import FragmentMetadata, write_fragments
 
-from .backfill import SizedFragment
 from .gateway import Gateway, Json, Task
-from .spread import PARTS_FOR_EACH_WORKER, split_evenly, spread
+from .spread import SizedFragment, split_fragments, spread
 
 
 @dataclass(frozen=True)
@@ -26,15 +26,13 @@ class Query:
     columns: dict[str, str]
     """The expressions of the columns by their names; empty for the columns of the source by their names in the view."""
     filter: str | None
-    source_options: dict[str, str] = field(default_factory=dict)
+    source_options: dict[str, str]
 
 
 def refresh_view(task: Task, gateway: Gateway) -> Json:
     """Writes all rows of a view, and reports their fragments."""
     query = query_of(task.details)
-    source = open_source(query)
-    sizes = [SizedFragment(each.fragment_id, each.physical_rows) for each in source.get_fragments()]
-    parts = split_evenly(sizes, task.workers * PARTS_FOR_EACH_WORKER) if sizes else []
+    parts = split_fragments(open_source(query), task.workers)
     common = (task.uri, task.storage_options, query)
     written = spread(gateway, "computing the rows of the view", _write, parts, task.workers, *common)
     gateway.progress("committing")
@@ -83,14 +81,8 @@ def write_rows(
     first = next(batches, None)
     if first is None:
         return []
-    reader = pa.RecordBatchReader.from_batches(schema, chained(first, batches))
+    reader = pa.RecordBatchReader.from_batches(schema, chain([first], batches))
     return write_fragments(reader, view, schema=schema, mode="append", storage_options=storage_options)
-
-
-def chained(first: pa.RecordBatch, others: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yields a batch and then others."""
-    yield first
-    yield from others
 
 
 def conform(batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 import ray
 from ray.exceptions import RayTaskError
 
 from .gateway import Gateway
-
 
 PARTS_FOR_EACH_WORKER = 4
 """More parts than workers keep all of them busy to the end, and show progress."""
@@ -28,14 +28,28 @@ Piece = TypeVar("Piece", bound=Sized)
 def split_evenly(pieces: Sequence[Piece], count: int) -> list[list[Piece]]:
     """Returns parts of about the same size, in the order of the pieces; none is empty."""
     limit = sum(piece.size for piece in pieces) / max(1, min(count, len(pieces)))
-    parts: list[list[Piece]] = [[]]
+    parts: list[list[Piece]] = []
     filled = 0
     for piece in pieces:
-        if parts[-1] and filled + piece.size / 2 > limit * len(parts):
+        if not parts or filled + piece.size / 2 > limit * len(parts):
             parts.append([])
         parts[-1].append(piece)
         filled += piece.size
     return parts
+
+
+@dataclass(frozen=True)
+class SizedFragment:
+    """A fragment of a table, and its number of rows."""
+
+    id: int
+    size: int
+
+
+def split_fragments(dataset: Any, workers: int) -> list[list[SizedFragment]]:
+    """Returns the fragments of a version of a table in parts for workers."""
+    fragments = [SizedFragment(each.fragment_id, each.physical_rows) for each in dataset.get_fragments()]
+    return split_evenly(fragments, workers * PARTS_FOR_EACH_WORKER)
 
 
 def spread(gateway: Gateway, step: str, remote: Any, parts: Sequence[Any], workers: int, *common: Any) -> list[Any]:

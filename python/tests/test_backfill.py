@@ -7,7 +7,8 @@ from tempfile import TemporaryDirectory
 import pyarrow as pa
 from lance.dataset import LanceDataset, LanceOperation, write_dataset
 
-from lance_gateway_ray.backfill import Fill, SizedFragment, fill_fragments
+from lance_gateway_ray.backfill import Fill, fill_fragments
+from lance_gateway_ray.spread import split_fragments
 
 ROWS = pa.table({"id": pa.array(range(6)), "word": ["a", None, "c", "d", None, "f"], "size": pa.array([9] * 6)})
 
@@ -20,8 +21,8 @@ class BackfillTest(unittest.TestCase):
 
     def fill(self, dataset, value, *, column="size", where=None):
         fill = Fill(column, value, where, dataset.version)
-        parts = [SizedFragment(each.fragment_id, each.physical_rows) for each in dataset.get_fragments()]
-        return fill_fragments(parts, self.uri, {}, fill)
+        parts = split_fragments(dataset, 1)
+        return fill_fragments([each for part in parts for each in part], self.uri, {}, fill)
 
     def commit(self, dataset, filled):
         operation = LanceOperation.Update(

@@ -103,6 +103,7 @@ class ImportTest(unittest.TestCase):
         self.assertEqual([len(part) for part in split_evenly(files[:2], 8)], [1, 1])
         empty = [SourceFile("a", 0), SourceFile("b", 0)]
         self.assertEqual([file for part in split_evenly(empty, 2) for file in part], empty)
+        self.assertEqual(split_evenly([], 2), [])
 
     def test_files_of_a_new_table_have_the_same_columns(self):
         strict = pa.schema([pa.field("id", pa.int64(), False), pa.field("word", pa.string())])
