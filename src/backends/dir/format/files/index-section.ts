@@ -141,7 +141,8 @@ function pathOf(fields: readonly Field[], id: number): string {
   return formatFieldPath(names);
 }
 
-function segmentId({ uuid }: IndexMetadata): string {
+/** Returns the id of a segment, which is the name of its directory. */
+export function segmentId({ uuid }: IndexMetadata): string {
   return Buffer.from(uuid?.uuid ?? [])
     .toString("hex")
     .replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");

@@ -7,13 +7,11 @@ import type {
 } from "../../../../gen/lance/format/table_pb.ts";
 import { Transaction_Update_UpdateMode } from "../../../../gen/lance/format/transaction_pb.ts";
 import type { DatasetRef } from "../../format/dataset.ts";
-import { coverOf, readSegments } from "../../format/files/index-section.ts";
-import { columnFacts } from "../../format/files/manifest.ts";
+import { coverOf, readSegments, segmentId } from "../../format/files/index-section.ts";
 import type { ManifestFile } from "../../format/files/manifest-file.ts";
-import { readVersionIfThere } from "../../format/versions/version-files.ts";
 import type { Job } from "../../jobs/job.ts";
 import type { DriverCommit } from "../../jobs/ray/cluster.ts";
-import { changedPart } from "../jobs/kept-parts.ts";
+import { changedPart, readBase } from "../jobs/kept-parts.ts";
 import { findMarked, flagsOf, segmentFacts } from "../jobs/marked-version.ts";
 
 /** The version that a backfill on a cluster has made. */
@@ -47,10 +45,8 @@ function rowsIn(message: string | undefined, mark: string): number | undefined {
 const TAKEN_OVER = -2;
 
 /** Returns why a version does more than to write a column of existing rows again; undefined if it does not. */
-export async function whyNoFill(
-  { dataset, before, next, readVersion, operation, message }: DriverCommit,
-  job: Job,
-): Promise<string | undefined> {
+export async function whyNoFill(commit: DriverCommit, job: Job): Promise<string | undefined> {
+  const { dataset, before, next, operation, message } = commit;
   if (rowsIn(message, fillMarkOf(job)) === undefined) return "its transaction does not name the job";
   const done = await filledBy(job, dataset);
   if (done !== undefined) return `the column is filled in version ${done.version} already`;
@@ -62,10 +58,8 @@ export async function whyNoFill(
   const part = changedPart(before.manifest, next.manifest);
   if (part !== undefined) return `a backfill keeps the ${part} of the table`;
   if (!isDeepStrictEqual(flagsOf(before), flagsOf(next))) return "it has flags of other features";
-  const read = await readVersionIfThere(dataset, readVersion);
-  if (read === undefined) return `the version ${readVersion}, which its driver has read, is gone`;
-  if (!isDeepStrictEqual(columnFacts(read.manifest.fields), columnFacts(next.manifest.fields)))
-    return "the columns of the table have changed meanwhile";
+  const read = await readBase(commit);
+  if (typeof read === "string") return read;
   const column = before.manifest.fields.find(
     ({ name, parentId }) => parentId < 0 && name === job.spec["column"],
   );
@@ -133,33 +127,24 @@ async function whyNoIndices(
   changed: ReadonlySet<number>,
 ): Promise<string | undefined> {
   const [former, own] = [await readSegments(before), await readSegments(next)];
-  const old = new Map(former.map((segment) => [idOf(segment.uuid?.uuid), segment]));
-  const left = new Set(own.map((segment) => idOf(segment.uuid?.uuid)));
+  const old = new Map(former.map((segment) => [segmentId(segment), segment]));
+  const left = new Set(own.map(segmentId));
   const names = new Set(own.map(({ name }) => name));
   // Of the segments of an index that cover nothing any more, Lance keeps one.
-  const isKept = ({ name, uuid, fields }: IndexMetadata) =>
-    left.has(idOf(uuid?.uuid)) || (fields.includes(field) && names.has(name));
-  const known = new Set((await segmentFacts(before)).map((facts) => JSON.stringify(facts, bigintText)));
-  const isKnown = (facts: unknown) => known.has(JSON.stringify(facts, bigintText));
-  if (!former.every(isKept) || !(await segmentFacts(next)).every(isKnown))
-    return "a backfill keeps the indices of the table";
+  const isKept = (segment: IndexMetadata) =>
+    left.has(segmentId(segment)) || (segment.fields.includes(field) && names.has(segment.name));
+  if (!former.every(isKept)) return "a backfill keeps the indices of the table";
   for (const segment of own) {
-    const earlier = old.get(idOf(segment.uuid?.uuid));
-    const [covers, covered] = [coverOf(segment), earlier && coverOf(earlier)];
+    const earlier = old.get(segmentId(segment));
+    if (earlier === undefined || !isDeepStrictEqual(segmentFacts(segment), segmentFacts(earlier)))
+      return "a backfill keeps the indices of the table";
+    const [covers, covered] = [coverOf(segment), coverOf(earlier)];
     for (const { id } of next.manifest.fragments) {
       const isStale = segment.fields.includes(field) && changed.has(Number(id));
-      const expected = !isStale && covered?.(Number(id)) === true;
+      const expected = !isStale && covered(Number(id));
       if (covers(Number(id)) !== expected)
         return `the index ${segment.name} covers other rows than those whose values have stayed`;
     }
   }
   return undefined;
-}
-
-function idOf(uuid: Uint8Array | undefined): string {
-  return Buffer.from(uuid ?? []).toString("hex");
-}
-
-function bigintText(_: string, value: unknown): unknown {
-  return typeof value === "bigint" ? String(value) : value;
 }

@@ -3,13 +3,12 @@ import type { DataFragment, Manifest } from "../../../../gen/lance/format/table_
 import { lacksValues } from "../../format/changes/appended-rows.ts";
 import type { DatasetRef } from "../../format/dataset.ts";
 import { readSegments } from "../../format/files/index-section.ts";
-import { columnFacts, countRows, largestFragmentId } from "../../format/files/manifest.ts";
+import { countRows, largestFragmentId } from "../../format/files/manifest.ts";
 import type { ManifestFile } from "../../format/files/manifest-file.ts";
-import { readVersionIfThere } from "../../format/versions/version-files.ts";
 import type { Job } from "../../jobs/job.ts";
 import type { DriverCommit } from "../../jobs/ray/cluster.ts";
 import { checkName } from "../columns/column-name.ts";
-import { changedPart } from "./kept-parts.ts";
+import { changedPart, readBase } from "./kept-parts.ts";
 import { findMarked, flagsOf, segmentFacts } from "./marked-version.ts";
 
 /** Result of an import on a cluster. */
@@ -89,18 +88,20 @@ async function whyNoFirst(next: ManifestFile): Promise<string | undefined> {
 }
 
 /** Returns why a version has changed more than rows; undefined if it has not. */
-async function whyNoNext(
-  { dataset, next, readVersion }: DriverCommit,
-  before: ManifestFile,
-): Promise<string | undefined> {
+async function whyNoNext(commit: DriverCommit, before: ManifestFile): Promise<string | undefined> {
+  const { next } = commit;
   const changed = changedPart(before.manifest, next.manifest);
   if (changed !== undefined) return `an import keeps the ${changed} of the table`;
-  const read = await readVersionIfThere(dataset, readVersion);
-  if (read === undefined) return `the version ${readVersion}, which its driver has read, is gone`;
   // The rows have no values of a column that was added since.
-  if (!isDeepStrictEqual(columnFacts(read.manifest.fields), columnFacts(next.manifest.fields)))
-    return "the columns of the table have changed meanwhile";
-  if (!isDeepStrictEqual(await segmentFacts(before), await segmentFacts(next)))
+  const read = await readBase(commit);
+  if (typeof read === "string") return read;
+  if (!isDeepStrictEqual(await indicesOf(before), await indicesOf(next)))
     return "an import keeps the indices of the table";
   return isDeepStrictEqual(flagsOf(before), flagsOf(next)) ? undefined : "it has flags of other features";
+}
+
+/** Returns what identifies the segments of all indices. */
+async function indicesOf(file: ManifestFile): Promise<unknown[]> {
+  const facts = (await readSegments(file)).map(segmentFacts);
+  return facts.sort((a, b) => (a.id < b.id ? -1 : 1));
 }

@@ -1,6 +1,7 @@
+import type { IndexMetadata } from "../../../../gen/lance/format/table_pb.ts";
 import { forEachOf } from "../../concurrency/for-each.ts";
 import type { DatasetRef } from "../../format/dataset.ts";
-import { readSegments } from "../../format/files/index-section.ts";
+import { segmentId } from "../../format/files/index-section.ts";
 import {
   FLAG_DELETION_FILES,
   FLAG_NO_TRANSACTION_FILES,
@@ -72,12 +73,8 @@ export function flagsOf({ manifest: { readerFeatureFlags, writerFeatureFlags } }
   return [readerFeatureFlags, writerFeatureFlags].map((flags) => flags & ~FREE_FLAGS);
 }
 
-/** Returns what identifies the segments of indices; writers add to the rest what older ones have left out. */
-export async function segmentFacts(file: ManifestFile): Promise<unknown[]> {
-  const segments = await readSegments(file);
-  const facts = segments.map(({ uuid, name, fields, datasetVersion }) => [
-    Buffer.from(uuid?.uuid ?? []).toString("hex"),
-    ...[name, fields, datasetVersion],
-  ]);
-  return facts.sort(([a], [b]) => (String(a) < String(b) ? -1 : 1));
+/** Returns what identifies a segment of an index; writers add to the rest what older ones have left out. */
+export function segmentFacts(segment: IndexMetadata) {
+  const { name, fields, datasetVersion } = segment;
+  return { id: segmentId(segment), name, fields, datasetVersion };
 }
