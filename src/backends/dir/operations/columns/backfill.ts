@@ -37,7 +37,6 @@ import {
   describeClusterBackfill,
   fillOnCluster,
   planOnCluster,
-  whyNoClusterFill,
 } from "./cluster-backfill.ts";
 import { schemaOf } from "./columns.ts";
 
@@ -79,15 +78,11 @@ export function createBackfillOperations(
     native: NativeTable,
     { column, expression, where }: Fill,
     dataset: DatasetRef | undefined,
-  ): Promise<{ readonly fill: ClusterFill & { readonly columns: string } } | { readonly reason: string }> {
+  ): Promise<{ readonly fill: ClusterFill } | { readonly reason: string }> {
     if (dataset === undefined) return { reason: "a branch" };
     // The engine would compute the values again that it has not recorded itself.
     if (expression === undefined) return { reason: "a computed column of the engine" };
-    const { reason, columns } = await whyNoClusterFill(dataset);
-    if (reason !== undefined) return { reason };
-    const { fields } = await schemaOf(native);
-    const planned = await planOnCluster(native, fields, { column, expression, where });
-    return "reason" in planned ? planned : { fill: { ...planned.fill, columns } };
+    return planOnCluster(native, dataset, { column, expression, where });
   }
 
   return {

@@ -10,8 +10,8 @@ import {
   temporaryDirectory,
 } from "../../../../../test/fixtures/dir/directory-backend.ts";
 import { rows } from "../../../../../test/fixtures/dir/rows.ts";
-import { startRayStandIn } from "../../../../../test/fixtures/ray/ray-stand-in.ts";
-import { type SimulatedDriver, simulateDriver } from "../../../../../test/fixtures/ray/simulated-driver.ts";
+import { type Drive, openOnCluster } from "../../../../../test/fixtures/ray/open-on-cluster.ts";
+import type { SimulatedDriver } from "../../../../../test/fixtures/ray/simulated-driver.ts";
 import { stageVersion } from "../../../../../test/fixtures/ray/staged-version.ts";
 import type { Manifest } from "../../../../gen/lance/format/table_pb.ts";
 import {
@@ -25,27 +25,15 @@ import type { Call } from "../../../../namespace/call/call.ts";
 import { createLocalStore } from "../../format/local/local-store.ts";
 import { COMMIT_MESSAGE } from "../../format/versions/transaction-records.ts";
 import { latestVersion, readVersion } from "../../format/versions/version-files.ts";
-import { createDirectoryBackend, type DirectoryBackend } from "../../index.ts";
-import { EXPRESSION_KEY } from "./backfill.ts";
+import { createDirectoryBackend } from "../../index.ts";
+import { BACKFILL_COLUMN, EXPRESSION_KEY } from "./backfill.ts";
 
 const IDS = [1, 2, 3];
 
-type Drive = (driver: SimulatedDriver, root: string) => unknown;
-
 /** Opens a directory with a table `t` whose column `id` has an expression, and a cluster whose drivers do what `drive` says. */
-async function openOnCluster(t: TestContext, drive: Drive, expression = "id * 10", minRows = 0) {
+async function openColumn(t: TestContext, drive: Drive, expression = "id * 10", minRows = 0) {
   const root = await temporaryDirectory(t);
-  let backend: DirectoryBackend | undefined;
-  const ray = await startRayStandIn(t, (job) =>
-    drive(simulateDriver(backend as DirectoryBackend, job), root),
-  );
-  const cluster = {
-    ...{ addresses: [ray.url], gatewayUrl: "http://127.0.0.1:1", minRows, workers: 2 },
-    ...{ kinds: ["backfill_column"], pollMs: [5, 20] as const },
-  };
-  backend = await createDirectoryBackend({ root, log: silent, cluster });
-  const client = clientOf(backend);
-  t.onTestFinished(client.close);
+  const { ray, backend, client } = await openOnCluster(t, root, BACKFILL_COLUMN, drive, minRows);
   await client.upload("createTable", "t", {}, rows(IDS));
   const setExpression = (text: string) =>
     client.call("updateFieldMetadata", "t", {
@@ -55,7 +43,7 @@ async function openOnCluster(t: TestContext, drive: Drive, expression = "id * 10
   const ended = async (jobId: string) => {
     const request = create(DescribeJobRequestSchema, { jobId });
     for (;;) {
-      const job = await backend?.extensions?.describeJob?.(request, {} as Call);
+      const job = await backend.extensions?.describeJob?.(request, {} as Call);
       if (job !== undefined && job.jobState !== "IN_PROGRESS") return job;
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
@@ -128,7 +116,7 @@ async function commitColumn(
 test("a gateway commits a column that a driver has filled once", async (t) => {
   const seen: unknown[] = [];
   let again: unknown;
-  const { fill, column } = await openOnCluster(t, async (driver, root) => {
+  const { fill, column } = await openColumn(t, async (driver, root) => {
     const { kind, task } = await driver.task();
     const { value, filter, column: name, version, workers } = task ?? {};
     seen.push([kind, name, value, filter, version, workers]);
@@ -153,7 +141,7 @@ test("a gateway commits a column that a driver has filled once", async (t) => {
 
 test("a backfill of a column that gets no values makes no version", async (t) => {
   const tasks: (JsonObject | undefined)[] = [];
-  const { fill } = await openOnCluster(t, async (driver) => {
+  const { fill } = await openColumn(t, async (driver) => {
     const { task } = await driver.task();
     tasks.push(task);
     await driver.finish({ result: { rows: 0, version: Number(task?.["version"]) } });
@@ -165,7 +153,7 @@ test("a backfill of a column that gets no values makes no version", async (t) =>
 
 test("a text that names a column means that column, as in the engine, and no difference", async (t) => {
   const values: unknown[] = [];
-  const { client, fill } = await openOnCluster(
+  const { client, fill } = await openColumn(
     t,
     async (driver) => {
       values.push((await driver.task()).task?.["value"]);
@@ -180,7 +168,7 @@ test("a text that names a column means that column, as in the engine, and no dif
 }, 60_000);
 
 test("the engine fills its computed columns itself", async (t) => {
-  const { ray, client, fill } = await openOnCluster(t, () => {});
+  const { ray, client, fill } = await openColumn(t, () => {});
   await client.call("alterTableAddColumns", "t", { newColumns: [{ name: "twice", computed: "id * 2" }] });
   const { state, result } = await fill({ column: "twice" });
   assert.deepEqual([state, result?.["rows_assigned"], ray.jobs.size], ["DONE", 3, 0]);
@@ -206,7 +194,7 @@ test("a driver commits nothing but its column", async (t) => {
     { change: (manifest) => void Object.assign(file(manifest), { path: "../other.lance" }) },
     { change: ({ fragments }) => void fragments[0]?.files.shift() },
   ];
-  const { fill, column } = await openOnCluster(t, async (driver, root) => {
+  const { fill, column } = await openColumn(t, async (driver, root) => {
     for (const forgery of forgeries)
       await commitColumn(t, driver, root, forgery).catch((error: unknown) => refusals.push(error));
     await driver.finish({ failure: { message: "no column", retryable: false } });
@@ -222,11 +210,10 @@ test("a driver commits nothing but its column", async (t) => {
 
 test("rows that have changed since the driver read them are not overwritten", async (t) => {
   let refusal: unknown;
-  const { client, fill, column } = await openOnCluster(t, async (driver, root) => {
+  const { client, fill, column } = await openColumn(t, async (driver, root) => {
     await driver.task();
     await client.call("deleteFromTable", "t", { predicate: "id = 2" });
-    const change = ({ fragments }: Manifest) => void Object.assign(fragments[0] ?? {}, {});
-    refusal = await commitColumn(t, driver, root, { readFrom: 2n, change }).catch((error: unknown) => error);
+    refusal = await commitColumn(t, driver, root, { readFrom: 2n }).catch((error: unknown) => error);
     await driver.finish({ failure: { message: "no column", retryable: false } });
   });
   await fill();
@@ -235,15 +222,11 @@ test("rows that have changed since the driver read them are not overwritten", as
 }, 60_000);
 
 test("values that another engine could compute otherwise are computed here", async (t) => {
-  const { ray, client, fill, column, setExpression } = await openOnCluster(
-    t,
-    () => {},
-    "cast(sin(id) as int)",
-  );
+  const { ray, client, fill, column, setExpression } = await openColumn(t, () => {}, "cast(sin(id) as int)");
   assert.equal((await fill()).state, "DONE");
   assert.deepEqual(await column(), [0, 0, 0]);
   await setExpression("id * 2");
-  const tooFew = await openOnCluster(t, () => {}, "id * 2", 1_000);
+  const tooFew = await openColumn(t, () => {}, "id * 2", 1_000);
   assert.equal((await tooFew.fill()).state, "DONE");
   assert.deepEqual(await tooFew.column(), [2, 4, 6]);
   assert.equal((await fill({ cluster: "embedded" })).state, "DONE");

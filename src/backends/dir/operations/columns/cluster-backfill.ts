@@ -11,12 +11,14 @@ import { namedColumns } from "../../engine/sql/named-columns.ts";
 import { isPlain, whyNotPortable } from "../../engine/sql/portable.ts";
 import { findMisread } from "../../engine/workarounds/misread-lists/find-misread.ts";
 import { takesStagedRows } from "../../format/changes/staged-rows.ts";
+import type { DatasetRef } from "../../format/dataset.ts";
 import { columnFacts } from "../../format/files/manifest.ts";
 import { readVersion } from "../../format/versions/version-files.ts";
 import type { Job, JobFacts } from "../../jobs/job.ts";
 import type { EngineContext } from "../context.ts";
 import { workOnCluster } from "../jobs/work-on-cluster.ts";
 import { refuseMisread } from "../tables/refuse-misread.ts";
+import { schemaOf } from "./columns.ts";
 import { filledBy, fillMarkOf, whyNoFill } from "./filled-version.ts";
 
 type Context = DataContext & Pick<EngineContext, "cluster">;
@@ -36,6 +38,8 @@ export interface ClusterFill {
   /** The expression as the engine takes it, of the type of the column. */
   readonly value: string;
   readonly filter?: string | undefined;
+  /** The columns of the table, so that its driver notices others. */
+  readonly columns: string;
 }
 
 /**
@@ -45,12 +49,14 @@ export interface ClusterFill {
  */
 export async function planOnCluster(
   native: NativeTable,
-  fields: readonly ArrowField[],
+  dataset: DatasetRef,
   { column, expression, where }: ColumnToFill,
 ): Promise<{ readonly fill: ClusterFill } | { readonly reason: string }> {
+  const { manifest } = await readVersion(dataset);
+  if (!takesStagedRows(manifest)) return { reason: "a feature of the table" };
+  const { fields } = await schemaOf(native);
   const target = fields.find(({ name }) => name === column);
   if (target === undefined || !isPlain(target)) return { reason: `the type of the column ${column}` };
-  const inputs = namedColumns([expression], fields);
   for (const each of [expression, ...(where === undefined ? [] : [where])]) {
     const reason = await whyNotPortable(each, fields);
     if (reason !== undefined) return { reason };
@@ -59,10 +65,12 @@ export async function planOnCluster(
   // The engine takes a whole text as a column first, also one such as `a-1`. In a cast it would not.
   const copied = fields.find(({ name }) => name.toLowerCase() === exact.toLowerCase());
   const operand = copied === undefined ? exact : formatFieldPath([copied.name]);
-  const value = await typedValue(native, [exact, operand], target, inputs.length > 0);
+  const hasColumns = namedColumns([expression], fields).length > 0;
+  const value = await typedValue(native, [exact, operand], target, hasColumns);
   if (value === undefined) return { reason: "another type than that of the column" };
   const filter = where === undefined ? undefined : await exactWithAnyIndex(where, fields);
-  return { fill: { column, value, ...(filter !== undefined && { filter }) } };
+  const columns = columnsDigest(manifest.fields);
+  return { fill: { column, value, ...(filter !== undefined && { filter }), columns } };
 }
 
 /**
@@ -113,20 +121,10 @@ function sqlTypeOf(type: ArrowType): string | undefined {
 }
 
 /** Returns what a job notes about the columns of a table, so that its expression means the same when its driver begins. */
-export function columnsDigest(fields: readonly Field[]): string {
+function columnsDigest(fields: readonly Field[]): string {
   return createHash("sha256")
     .update(JSON.stringify(columnFacts(fields)))
     .digest("hex");
-}
-
-/** Why a cluster cannot write columns of a table; undefined if it can. */
-export async function whyNoClusterFill(dataset: Parameters<typeof readVersion>[0]): Promise<{
-  readonly reason?: string;
-  readonly columns: string;
-}> {
-  const { manifest } = await readVersion(dataset);
-  const columns = columnsDigest(manifest.fields);
-  return takesStagedRows(manifest) ? { columns } : { columns, reason: "a feature of the table" };
 }
 
 /** Defines how the drivers of backfills work. */

@@ -1,4 +1,4 @@
-import type { ArrowField } from "../../../../arrow/schema.ts";
+import type { ArrowField, ArrowSchema } from "../../../../arrow/schema.ts";
 import type { Manifest } from "../../../../gen/lance/format/table_pb.ts";
 import type { DataContext } from "../../data/data-context.ts";
 import type { FoundTable } from "../../data/table-source.ts";
@@ -22,24 +22,33 @@ export interface WholeRefresh {
   readonly output: OutputSchema;
 }
 
-/** Returns why a cluster does not compute the rows of a view; undefined if it does. */
-export async function whyNoClusterRefresh(
+/** The columns of the source of a view, and those of the result of its query. */
+export interface QueryColumns {
+  readonly fields: readonly ArrowField[];
+  readonly result: ArrowSchema;
+}
+
+/** Returns the columns with which a cluster computes the rows of a view, or why it does not. */
+export async function columnsForCluster(
   context: DataContext,
   { view, before, source, origin, query, output }: WholeRefresh,
-): Promise<string | undefined> {
-  const { columns, where, limit } = query;
-  if (limit !== undefined) return "LIMIT";
-  if (!takesStagedRows(before)) return "a feature of the view";
+): Promise<QueryColumns | { readonly reason: string }> {
+  if (query.limit !== undefined) return { reason: "LIMIT" };
+  if (!takesStagedRows(before)) return { reason: "a feature of the view" };
   const own = await withData(context, view, { version: before.version }, schemaOf);
-  const { fields, selected } = await withData(
-    context,
-    source,
-    { version: origin.version },
-    async (native) => ({
-      fields: (await schemaOf(native)).fields,
-      selected: await resultSchema(await buildSourceQuery(native, query, output, {})),
-    }),
-  );
+  const read = await withData(context, source, { version: origin.version }, async (native) => ({
+    fields: (await schemaOf(native)).fields,
+    result: await resultSchema(await buildSourceQuery(native, query, output, {})),
+  }));
+  const reason = await whyOtherRows(query, own, read);
+  return reason === undefined ? read : { reason };
+}
+
+async function whyOtherRows(
+  { columns, where }: ViewQuery,
+  own: ArrowSchema,
+  { fields, result: selected }: QueryColumns,
+): Promise<string | undefined> {
   // Drivers write the columns that the view has by their places, and the gateway gives the view those of its query.
   if (JSON.stringify(own.fields.map(shapeOf)) !== JSON.stringify(selected.fields.map(shapeOf)))
     return "its columns differ from those of its query";

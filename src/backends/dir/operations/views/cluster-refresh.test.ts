@@ -9,29 +9,18 @@ import {
   temporaryDirectory,
 } from "../../../../../test/fixtures/dir/directory-backend.ts";
 import { ended, openView, rows } from "../../../../../test/fixtures/dir/views.ts";
-import { startRayStandIn } from "../../../../../test/fixtures/ray/ray-stand-in.ts";
-import { type SimulatedDriver, simulateDriver } from "../../../../../test/fixtures/ray/simulated-driver.ts";
+import { type Drive, openOnCluster } from "../../../../../test/fixtures/ray/open-on-cluster.ts";
+import type { SimulatedDriver } from "../../../../../test/fixtures/ray/simulated-driver.ts";
 import { createLocalStore } from "../../format/local/local-store.ts";
 import { readVersion } from "../../format/versions/version-files.ts";
-import { createDirectoryBackend, type DirectoryBackend } from "../../index.ts";
+import { createDirectoryBackend } from "../../index.ts";
+import { REFRESH_VIEW } from "./submit.ts";
 import { readState } from "./view-state.ts";
 
-type Drive = (driver: SimulatedDriver, root: string) => unknown;
-
 /** Opens a view `v` of the table `t` with the ids 0 to 9, and a gateway with a cluster whose drivers do what `drive` says. */
-async function openOnCluster(t: TestContext, query: string, drive: Drive, minRows = 0) {
+async function openViewOnCluster(t: TestContext, query: string, drive: Drive, minRows = 0) {
   const { root, client: first, ids } = await openView(t, query);
-  let backend: DirectoryBackend | undefined;
-  const ray = await startRayStandIn(t, (job) =>
-    drive(simulateDriver(backend as DirectoryBackend, job), root),
-  );
-  const cluster = {
-    ...{ addresses: [ray.url], gatewayUrl: "http://127.0.0.1:1", minRows, workers: 2 },
-    ...{ kinds: ["refresh_view"], pollMs: [5, 20] as const },
-  };
-  backend = await createDirectoryBackend({ root, log: silent, cluster });
-  const client = clientOf(backend);
-  t.onTestFinished(client.close);
+  const { ray, client } = await openOnCluster(t, root, REFRESH_VIEW, drive, minRows);
   const refresh = async (request: object = {}) => {
     const { jobId } = await client.call("refreshMaterializedView", "v", request);
     const { state, result, error } = await ended(root, jobId);
@@ -72,7 +61,7 @@ async function writtenRows(
 test("a gateway puts the rows that a driver has written in place of those of the view, with their source", async (t) => {
   const tasks: (JsonObject | undefined)[] = [];
   const query = "SELECT id FROM t WHERE id < 3";
-  const opened = await openOnCluster(t, query, async (driver, root) => {
+  const opened = await openViewOnCluster(t, query, async (driver, root) => {
     tasks.push((await driver.task()).task);
     await driver.finish({ result: await writtenRows(t, driver, root, [0, 3]) });
   });
@@ -101,12 +90,16 @@ test("a gateway puts the rows that a driver has written in place of those of the
 }, 60_000);
 
 test("rows that a driver has written do not replace those of a later refresh", async (t) => {
-  const { client, first, ids, refresh } = await openOnCluster(t, "SELECT id FROM t", async (driver, root) => {
-    const report = await writtenRows(t, driver, root, [0, 3]);
-    const { jobId } = await first.call("refreshMaterializedView", "v", {});
-    assert.equal((await ended(root, jobId)).state, "succeeded");
-    await driver.finish({ result: report });
-  });
+  const { client, first, ids, refresh } = await openViewOnCluster(
+    t,
+    "SELECT id FROM t",
+    async (driver, root) => {
+      const report = await writtenRows(t, driver, root, [0, 3]);
+      const { jobId } = await first.call("refreshMaterializedView", "v", {});
+      assert.equal((await ended(root, jobId)).state, "succeeded");
+      await driver.finish({ result: report });
+    },
+  );
   const { state, error } = await refresh();
   assert.deepEqual([state, error?.name], ["failed", "ConcurrentModification"]);
   assert.equal((await ids()).length, 10);
@@ -129,7 +122,7 @@ test("reports of other files than those of the view are refused", async (t) => {
     (report) => Object.assign(fileOf(report), { file_size_bytes: 1 }),
   ];
   const left = [...forgeries];
-  const { ids, refresh } = await openOnCluster(t, "SELECT id FROM t", async (driver, root) => {
+  const { ids, refresh } = await openViewOnCluster(t, "SELECT id FROM t", async (driver, root) => {
     const report = await writtenRows(t, driver, root, [0, 3]);
     left.shift()?.(report);
     await driver.finish({ result: report });
@@ -139,7 +132,7 @@ test("reports of other files than those of the view are refused", async (t) => {
 }, 120_000);
 
 test("rows of a source that another one has replaced meanwhile are not recorded as those of that one", async (t) => {
-  const { client, ids, refresh } = await openOnCluster(t, "SELECT id FROM t", async (driver, root) => {
+  const { client, ids, refresh } = await openViewOnCluster(t, "SELECT id FROM t", async (driver, root) => {
     const report = await writtenRows(t, driver, root, [0, 3]);
     await client.call("dropTable", "t");
     await client.upload("createTable", "t", {}, rows(20, 30));
@@ -151,7 +144,7 @@ test("rows of a source that another one has replaced meanwhile are not recorded 
 }, 60_000);
 
 test("a view whose columns others have changed gets those of its query here", async (t) => {
-  const { client, ray, refresh, ids } = await openOnCluster(t, "SELECT id FROM t", () => {});
+  const { client, ray, refresh, ids } = await openViewOnCluster(t, "SELECT id FROM t", () => {});
   const newColumns = [{ name: "own", expression: "id" }];
   await client.call("alterTableAddColumns", "v", { newColumns });
   await assert.rejects(
@@ -169,7 +162,7 @@ for (const [query, reason] of [
   ["SELECT id FROM t WHERE id > random()", /the function random/],
 ] as const)
   test(`a cluster does not compute ${query}`, async (t) => {
-    const { ray, client, refresh } = await openOnCluster(t, query, () => {});
+    const { ray, client, refresh } = await openViewOnCluster(t, query, () => {});
     assert.equal((await refresh()).state, "succeeded");
     assert.equal(ray.jobs.size, 0);
     const request = { cluster: "ray", full: true };
@@ -177,7 +170,7 @@ for (const [query, reason] of [
   });
 
 test("a view of a table below the bound is refreshed here", async (t) => {
-  const { ray, refresh, ids } = await openOnCluster(t, "SELECT * FROM t", () => {}, 1_000);
+  const { ray, refresh, ids } = await openViewOnCluster(t, "SELECT * FROM t", () => {}, 1_000);
   assert.equal((await refresh()).result?.["mode"], "full");
   assert.equal((await ids()).length, 10);
   assert.equal(ray.jobs.size, 0);

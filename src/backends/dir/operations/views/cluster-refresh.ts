@@ -20,19 +20,17 @@ import { countRows, FLAG_DELETION_FILES } from "../../format/files/manifest.ts";
 import { COMMIT_MESSAGE } from "../../format/versions/transaction-records.ts";
 import { latestVersion, readVersion } from "../../format/versions/version-files.ts";
 import type { Job, JobFacts } from "../../jobs/job.ts";
-import { schemaOf } from "../columns/columns.ts";
 import type { CatalogDataContext, DirectAccessContext, EngineContext } from "../context.ts";
 import { tableOf } from "../jobs/jobs.ts";
 import { findMarked } from "../jobs/marked-version.ts";
 import { workOnCluster } from "../jobs/work-on-cluster.ts";
 import { requireTable } from "../tables/find-table.ts";
-import { datasetOf, withData } from "../tables/open-data.ts";
+import { datasetOf } from "../tables/open-data.ts";
 import { refuseMisread } from "../tables/refuse-misread.ts";
-import { whyNoClusterRefresh } from "./cluster-query.ts";
+import { columnsForCluster } from "./cluster-query.ts";
 import { checkResult, readDefinition, readOutputSchema } from "./definition.ts";
 import { parseViewQuery } from "./query-text.ts";
 import { type RefreshContext, readsOf, replacement } from "./refresh.ts";
-import { buildSourceQuery, resultSchema } from "./source.ts";
 import { readState, versionIdentity } from "./view-state.ts";
 
 /** Tables, and the cluster that reads them with credentials of its own. */
@@ -50,25 +48,21 @@ export function describeClusterRefresh(context: ClusterRefreshContext, kind: str
     const query = parseViewQuery(sourceQuery);
     const source = await requireTable(context, { id: query.source });
     const { manifest: before } = await readVersion(dataset);
-    const version = await sourceVersionOf(job, datasetOf(context, source));
+    const sourceData = datasetOf(context, source);
+    const version = await sourceVersionOf(job, sourceData);
     const output = await readOutputSchema(outputSchema, context.maxUploadBytes);
-    const { manifest: origin } = await readVersion(datasetOf(context, source), version);
+    const { manifest: origin } = await readVersion(sourceData, version);
     const expressions = readsOf(query, output);
-    refuseMisread(await findMisread(datasetOf(context, source), origin), { expressions });
-    const reason = await whyNoClusterRefresh(context, { view, before, source, origin, query, output });
-    if (reason !== undefined)
+    refuseMisread(await findMisread(sourceData, origin), { expressions });
+    const read = await columnsForCluster(context, { view, before, source, origin, query, output });
+    if ("reason" in read)
       throw new LanceError(
         "ConcurrentModification",
-        `a Ray cluster does not refresh this view now: ${reason}`,
+        `a Ray cluster does not refresh this view now: ${read.reason}`,
       );
-    const { columns, filter } = await withData(context, source, { version }, async (native) => {
-      checkResult(await resultSchema(await buildSourceQuery(native, query, output, {})), output.schema);
-      const { fields } = await schemaOf(native);
-      return {
-        columns: await exactColumns(query.columns, fields),
-        filter: query.where === undefined ? undefined : await exactWithAnyIndex(query.where, fields),
-      };
-    });
+    checkResult(read.result, output.schema);
+    const columns = await exactColumns(query.columns, read.fields);
+    const filter = query.where === undefined ? undefined : await exactWithAnyIndex(query.where, read.fields);
     const credentials = await vendor?.vendForWork(store.keyOf(source.path), "read");
     return {
       columns: columns.map(([name, value]) => ({ name, value })),

@@ -3,12 +3,12 @@ import type { Identifier } from "../../../../namespace/identifier.ts";
 import type { FoundTable } from "../../data/table-source.ts";
 import { countRows } from "../../format/files/manifest.ts";
 import { readVersion } from "../../format/versions/version-files.ts";
-import { chooseEngine, workersOf } from "../../jobs/engine/choose-engine.ts";
+import { chooseEngine, type HeavyWork, workersOf } from "../../jobs/engine/choose-engine.ts";
 import type { JobEngineName } from "../../jobs/engine/job-engine.ts";
 import type { CatalogDataContext, EngineContext, JobContext } from "../context.ts";
 import { requireTable } from "../tables/find-table.ts";
 import { datasetOf } from "../tables/open-data.ts";
-import { whyNoClusterRefresh } from "./cluster-query.ts";
+import { columnsForCluster } from "./cluster-query.ts";
 import { readDefinition, readOutputSchema } from "./definition.ts";
 import { parseViewQuery } from "./query-text.ts";
 import { planIncrement, type RefreshContext } from "./refresh.ts";
@@ -72,11 +72,7 @@ async function engineOf(
 async function engineWith(
   context: SubmitContext,
   view: FoundTable,
-  work: {
-    readonly kind: string;
-    readonly properties: FoundTable["properties"];
-    readonly asked?: string | undefined;
-  },
+  work: Omit<HeavyWork, "rows">,
   { srcVersion, full = false }: WantedRefresh,
 ): Promise<JobEngineName> {
   const { sourceQuery: text, outputSchema } = readDefinition(view);
@@ -87,10 +83,11 @@ async function engineWith(
   if (engine === "embedded") return engine;
   const { manifest: before } = await readVersion(datasetOf(context, view));
   const output = await readOutputSchema(outputSchema, context.maxUploadBytes);
-  const reason = await whyNoClusterRefresh(context, { view, before, source, origin, query, output });
-  if (reason !== undefined && work.asked === "ray")
-    throw new LanceError("Unsupported", `a Ray cluster does not refresh this view: ${reason}`);
-  if (reason !== undefined) return "embedded";
+  const read = await columnsForCluster(context, { view, before, source, origin, query, output });
+  if ("reason" in read) {
+    if (work.asked !== "ray") return "embedded";
+    throw new LanceError("Unsupported", `a Ray cluster does not refresh this view: ${read.reason}`);
+  }
   // Rows that were added since the last refresh are few.
   const part = full ? undefined : await planIncrement({ context, source, origin, text, query, view, before });
   return part === undefined ? engine : "embedded";
