@@ -10,7 +10,7 @@ import { runTool } from "../clients/support/tools.ts";
 import { freePort } from "../support/free-port.ts";
 import { MAIN, NODE } from "../support/node-command.ts";
 import { until } from "../support/until.ts";
-import { jobOf, kill, processOf } from "./ray/cluster-processes.ts";
+import { jobOf, kill, killDuring, processOf } from "./ray/cluster-processes.ts";
 import { type RayHead, rayInterpreter, startRayHead } from "./ray-head.ts";
 
 const ROWS = 20_000;
@@ -96,21 +96,12 @@ it("imports files with the rows of an embedded import, all or none, also if a dr
 }, 600_000);
 
 /** Imports the files into a table while something dies once the workers have begun. */
-async function importDuring(table: string, killIt: () => Promise<void>): Promise<string> {
-  const importing = importOnRay("in", table, "--format", "parquet");
-  importing.catch(() => {});
-  let isOver = false;
-  const noteEnd = () => {
-    isOver = true;
-  };
-  void importing.then(noteEnd, noteEnd);
-  await until(async () => {
+function importDuring(table: string, killIt: () => Promise<void>): Promise<string> {
+  const isWriting = async () => {
     const job = await jobOf(head, root, { kind: "import_files", table });
-    return isOver || (job?.step === "importing" && (await processOf(head, "ray::write_files")) !== undefined);
-  });
-  if (isOver) process.stderr.write(`${table}: over before the moment\n`);
-  await killIt();
-  return importing;
+    return job?.step === "importing" && (await processOf(head, "ray::write_files")) !== undefined;
+  };
+  return killDuring(table, importOnRay("in", table, "--format", "parquet"), isWriting, killIt);
 }
 
 it("imports all rows once although a worker dies", async () => {

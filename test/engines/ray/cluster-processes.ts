@@ -1,5 +1,6 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { until } from "../../support/until.ts";
 import type { RayHead } from "../ray-head.ts";
 
 /** A job that runs, as the records of the gateway and the processes of the cluster show it. */
@@ -39,6 +40,24 @@ export async function jobOf(
     return { step, driver: await processOf(head, "python\0-m\0lance_gateway_ray\0", id) };
   }
   return undefined;
+}
+
+/** Kills something during work on a cluster once a moment has come, or the work is over; returns the result of the work. */
+export async function killDuring(
+  name: string,
+  work: Promise<string>,
+  isMoment: () => Promise<boolean>,
+  killIt: () => Promise<void>,
+): Promise<string> {
+  let isOver = false;
+  const noteEnd = () => {
+    isOver = true;
+  };
+  void work.then(noteEnd, noteEnd);
+  await until(async () => isOver || (await isMoment()));
+  if (isOver) process.stderr.write(`${name}: over before the moment\n`);
+  await killIt();
+  return work;
 }
 
 /** Kills a process with everything that it may still have to do. */

@@ -1,7 +1,6 @@
 """Fills columns and refreshes views on Ray. Arguments: the address of a gateway, and what to do:
 
-`compare` columns and views with those that the gateway computes itself; `make` a table; `fill` its column, and wait for that; `check` the
-filled column of a table."""
+`compare` columns and views with those that the gateway computes itself; `make` a table; `fill` its column, wait for that, and check its values."""
 
 import json
 import sys
@@ -63,7 +62,7 @@ def part(number):
 
 
 def make(name, engine):
-    """Makes a table of several fragments with deleted rows and an index of a column that is filled."""
+    """Makes a table of several fragments with deleted rows and the expressions of its columns."""
     call(f"table/{name}/declare", {"properties": {"lance-gateway.job-engine": engine, "lance-gateway.upkeep": "off"}})
     for number in range(PARTS):
         insert(name, part(number))
@@ -141,8 +140,6 @@ if sys.argv[2] == "compare":
     print(json.dumps(compare()))
 elif sys.argv[2] == "make":
     make(sys.argv[3], "ray")
-elif sys.argv[2] == "fill":
-    fill(sys.argv[3], "wide")
-    print(json.dumps(check(sys.argv[3])))
 else:
+    fill(sys.argv[3], "wide")
     print(json.dumps(check(sys.argv[3])))

@@ -1,5 +1,5 @@
-"""Compares values of expressions in the gateway's engine with those of the engine of the driver. Arguments: the address of a gateway, the path of its
-directory, and a directory for files."""
+"""Compares values of expressions in the gateway's engine with those of the engine of the driver. Argument: the address of a gateway on
+this machine."""
 
 import json
 import sys
@@ -78,7 +78,7 @@ def letters():
 
 def compare(name, expressions):
     path = call(f"table/{name}/describe")["location"].removeprefix("file://")
-    # The gateway has them in the form that its engine computes correctly; a driver gets them in that form.
+    # The gateway brings each into the form that its engine computes correctly. The other engine gets it as it is here.
     tried = failed = 0
     table = db.open_table(name)
     dataset = LanceDataset(path)
@@ -102,8 +102,12 @@ def compare(name, expressions):
     return tried, failed
 
 
+def insert_into(name, table):
+    call(f"table/{name}/declare", {"properties": {"lance-gateway.upkeep": "off"}})
+    insert(name, table)
+
+
 db = lancedb.connect("db://any", api_key="unused", host_override=uri)
-insert_into = lambda name, table: (call(f"table/{name}/declare", {"properties": {"lance-gateway.upkeep": "off"}}), insert(name, table))
 insert_into("values", rows())
 insert_into("letters", letters())
 tried, failed = compare("values", [text for line in EXPRESSIONS.splitlines() for text in line.split("|")])

@@ -6,7 +6,7 @@ import { treeSteps } from "./trees.ts";
 
 /**
  * Functions with the same result in other versions of the engine and on other machines. test/engines/portable-values.test.ts compares
- * them. Left out are functions of the time and of chance, those of Lance's own, whose versions differ, and those that the mathematical library of a
+ * those that the gateway's own engine takes. Left out are functions of the time and of chance, those of Lance's own, whose versions differ, and those that the mathematical library of a
  * machine computes, such as `sin`.
  */
 const FUNCTIONS = new Set(
