@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { defineConfig, type TestProjectConfiguration } from "vitest/config";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
 import { joinedProgram } from "./test/support/joined-program.ts";
-import { LongestFirst } from "./test/support/longest-first.ts";
 import { scratchDirectory } from "./test/support/scratch.ts";
 import { seedOf } from "./test/support/seed.ts";
 
@@ -73,10 +73,29 @@ const CUTS = ["power", "disk-faults", "store-cuts", "foreign-cuts", "aborted-dat
 /** Replace modules of the sources, or end their thread for them, which the files of a shared process keep. */
 const MOCKS = ["test/faults/failed-start.test.ts", "test/faults/leaving-worker.test.ts"];
 
+/** Files that take several minutes, the longest first. A run without durations of an earlier one would begin such a small file last. */
+const LONGEST = [
+  "test/clients/pages/pages.test.ts",
+  "test/clients/costs.test.ts",
+  "test/clients/fuzz.test.ts",
+];
+
+/** Begins with the longest files, so that no worker is left alone with one at the end. */
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files);
+    const isAt = (path: string) => sorted.filter(({ moduleId }) => moduleId.endsWith(`/${path}`));
+    return [...new Set([...LONGEST.flatMap(isAt), ...sorted])];
+  }
+}
+
+/** Whether the run is to have a random order, which Vitest gives only to a run without a sequencer. */
+const isShuffled = process.argv.some((argument) => argument.startsWith("--sequence.shuffle"));
+
 export default defineConfig({
   test: {
     reporters: [ownFile("test/support/reporter.ts")],
-    sequence: { sequencer: LongestFirst },
+    ...(!isShuffled && { sequence: { sequencer: LongestFirst } }),
     pool: "forks",
     // Two processors: tests wait for clocks, disks and child processes about a fifth of the time.
     maxWorkers: 4,

@@ -1,5 +1,5 @@
 import { configureGlobal } from "fast-check";
 import { seedOf } from "./seed.ts";
-import "./joined-programs.ts";
+import "./program-hooks.ts";
 
 configureGlobal({ seed: seedOf("TEST_SEED") });
