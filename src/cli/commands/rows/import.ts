@@ -23,7 +23,6 @@ const OPTIONS = {
     flag: "mode",
     value: "MODE",
     help: "Action if the table exists: create (fail), append, overwrite or exist-ok (leave it).",
-    common: "Action if the table exists: create (fail), append, overwrite or exist-ok (leave it).",
     fallback: "create",
     parse: parseChoice(["create", "append", "overwrite", "exist-ok"]),
   },
