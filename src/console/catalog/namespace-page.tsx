@@ -40,6 +40,7 @@ export function NamespacePage({ connection, id, onCreated, onDropped }: Namespac
   );
   const name = id.at(-1) ?? "Catalog";
   const permissions = value && permissionsOf(value);
+  const storage = value && storageOf(value);
   const isRoot = id.length === 0;
   const creates = permissions?.has("write") && value !== undefined && supports(value, "createTable");
   // Nothing is known of the tables before they are listed.
@@ -81,11 +82,11 @@ export function NamespacePage({ connection, id, onCreated, onDropped }: Namespac
         </dl>
       )}
       {value !== undefined && <CatalogNote told={value} />}
-      {!isRoot && value !== undefined && storageOf(value) !== undefined && (
+      {!isRoot && storage !== undefined && (
         <dl class="texts">
           <div>
             <dt>Storage</dt>
-            <dd>{storageOf(value)}</dd>
+            <dd>{storage}</dd>
           </div>
         </dl>
       )}
@@ -94,7 +95,7 @@ export function NamespacePage({ connection, id, onCreated, onDropped }: Namespac
           connection={connection}
           principal={principalOf(value)}
           version={versionOf(value)}
-          storage={storageOf(value)}
+          storage={storage}
         />
       )}
       {value !== undefined && <Folders connection={connection} id={id} />}
