@@ -27,7 +27,7 @@ interface Tally {
   reads: number;
   failed: number;
   fromCacheAlone: number;
-  readonly damages: Map<string, number>;
+  damages: number;
 }
 
 const drawName = (random: Random) => Array.from({ length: 32 }, () => random.below(16).toString(16)).join("");
@@ -116,9 +116,10 @@ async function runSchedule(directory: string, seal: Seal, random: Random, tally:
         await add();
         break;
       case 2: {
-        const kind = random.pick(DAMAGES);
+        // In turn, since a draw may leave one out of a whole run.
+        const kind = DAMAGES[tally.damages % DAMAGES.length] as string;
         await damageFiles(directory, kind, random);
-        tally.damages.set(kind, (tally.damages.get(kind) ?? 0) + 1);
+        tally.damages += 1;
         break;
       }
       case 3:
@@ -153,7 +154,7 @@ describe.each(Object.entries(SEALS))("with %s", (_, seal) => {
   test("no schedule of kills, full disks, flipped bits, gateways and writers answers a wrong byte", async ({
     annotate,
   }) => {
-    const tally: Tally = { reads: 0, failed: 0, fromCacheAlone: 0, damages: new Map() };
+    const tally: Tally = { reads: 0, failed: 0, fromCacheAlone: 0, damages: 0 };
     const count = Math.ceil(SCHEDULES / 2);
     for (let schedule = 0; schedule < count; schedule += 1) {
       const directory = await mkdtemp(join(SCRATCH, "cache-schedule-"));
@@ -163,9 +164,9 @@ describe.each(Object.entries(SEALS))("with %s", (_, seal) => {
       });
       await rm(directory, { recursive: true });
     }
-    const seen = [...tally.damages.values()].reduce((sum, each) => sum + each, 0);
-    await annotate(`${count} schedules, ${tally.reads} reads, ${tally.failed} failed, ${seen} damages`);
-    assert.ok(tally.reads > 10 * count && tally.fromCacheAlone > 0, JSON.stringify(tally));
-    if (count >= 30) assert.equal(tally.damages.size, DAMAGES.length);
+    const { reads, failed, damages } = tally;
+    await annotate(`${count} schedules, ${reads} reads, ${failed} failed, ${damages} damages`);
+    assert.ok(reads > 10 * count && tally.fromCacheAlone > 0, JSON.stringify(tally));
+    if (count >= 30) assert.ok(damages >= DAMAGES.length, JSON.stringify(tally));
   }, 3_600_000);
 });
