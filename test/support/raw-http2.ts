@@ -33,8 +33,15 @@ export interface FloodConnection {
   untilEnded(count: number): Promise<void>;
 }
 
-/** Connects without TLS, with windows that hold any answer. It counts the frames that arrive, and keeps none. */
-export async function openFlood(port: number): Promise<FloodConnection> {
+/**
+ * Connects without TLS, with windows that hold any answer. It counts the frames that arrive, and keeps none.
+ *
+ * @param first requests in the same piece as the preface. Default: none
+ */
+export async function openFlood(
+  port: number,
+  first?: { readonly request: FloodRequest; readonly count: number },
+): Promise<FloodConnection> {
   const socket = connect({ host: "127.0.0.1", port, noDelay: true });
   socket.on("error", () => {});
   await once(socket, "connect");
@@ -43,10 +50,25 @@ export async function openFlood(port: number): Promise<FloodConnection> {
   settings.writeUInt32BE(LARGEST_WINDOW, 2);
   const window = Buffer.alloc(4);
   window.writeUInt32BE(LARGEST_WINDOW - DEFAULT_WINDOW);
+  let [nextId, ended] = [1, 0];
+  socket.cork();
   socket.write("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
   socket.write(Buffer.concat([frame(SETTINGS, 0, 0, settings), frame(WINDOW_UPDATE, 0, 0, window)]));
+  if (first !== undefined) send(first.request, first.count);
+  socket.uncork();
 
-  let [nextId, ended] = [1, 0];
+  function send({ headers, body, isReset = false }: FloodRequest, count: number): void {
+    const block = encodeHeaders(headers);
+    const frames: Buffer[] = [];
+    for (let sent = 0; sent < count; sent++, nextId += 2) {
+      const endFlag = body === undefined ? END_STREAM : 0;
+      frames.push(frame(HEADERS, END_HEADERS | endFlag, nextId, block));
+      if (body !== undefined) frames.push(frame(DATA, END_STREAM, nextId, body));
+      if (isReset) frames.push(frame(RST_STREAM, 0, nextId, CANCEL));
+    }
+    socket.write(Buffer.concat(frames));
+  }
+
   const answered = new Set<number>();
   let waiting: (() => void)[] = [];
   const wake = () => {
@@ -76,17 +98,7 @@ export async function openFlood(port: number): Promise<FloodConnection> {
     get ended() {
       return ended;
     },
-    send({ headers, body, isReset = false }, count) {
-      const block = encodeHeaders(headers);
-      const frames: Buffer[] = [];
-      for (let sent = 0; sent < count; sent++, nextId += 2) {
-        const endFlag = body === undefined ? END_STREAM : 0;
-        frames.push(frame(HEADERS, END_HEADERS | endFlag, nextId, block));
-        if (body !== undefined) frames.push(frame(DATA, END_STREAM, nextId, body));
-        if (isReset) frames.push(frame(RST_STREAM, 0, nextId, CANCEL));
-      }
-      socket.write(Buffer.concat(frames));
-    },
+    send,
     async untilEnded(count) {
       while (ended < count && !socket.destroyed) await new Promise<void>((go) => waiting.push(go));
       waiting = [];

@@ -129,6 +129,24 @@ test("requests that are reset with their first bytes never begin, and their conn
   assert.ok(begun < 50, `${begun} of them began`);
 });
 
+test("resets with the first bytes of a connection end it before Node creates their streams", async () => {
+  await using server = await startServer({ maxConcurrentStreams: COUNT });
+  const created = mostInTurn("http2.server.stream.created");
+  // Few enough bytes for a single piece.
+  const [few, many] = [20, 300];
+  const small: FloodRequest = {
+    headers: { ":method": "GET", ":path": "/", ":scheme": "http", ":authority": "a" },
+    isReset: true,
+  };
+  const flood = await openFlood(server.port, { request: small, count: many });
+  await new Promise((resolve) => flood.socket.on("close", resolve));
+  assert.equal(created.all(), 0);
+  const known = await openFlood(server.port, { request: small, count: few });
+  await expect.poll(created.all).toBe(few);
+  known.socket.destroy();
+  created.end();
+});
+
 test("requests that wait for their turn cost nothing once their client has left", async () => {
   let reads = 0;
   const counted = {

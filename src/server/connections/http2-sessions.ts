@@ -17,8 +17,9 @@ import {
   type SessionIdleness,
 } from "./client-silence.ts";
 import { drainSession, LONGEST_ROUND_TRIP_MS } from "./drain-session.ts";
+import { createIdleSearch } from "./idle-search.ts";
 import { createReadingTurns } from "./reading-turns.ts";
-import type { ResetAllowances } from "./reset-allowance.ts";
+import { countFirstResets, type ResetAllowances } from "./reset-allowance.ts";
 import type { UnreadBytes } from "./unread-bytes.ts";
 import type { UnsentBytes } from "./unsent-bytes.ts";
 
@@ -115,6 +116,9 @@ export function createHttp2Sessions(options: Http2SessionsOptions): Http2Session
   /** By the accepted connections. */
   const sessions = new Map<Socket, OpenSession>();
   const toldToGo = new WeakSet<ServerHttp2Session>();
+  const idle = createIdleSearch<[Socket, OpenSession]>(([, { session, calls }]) =>
+    toldToGo.has(session) ? undefined : calls.idleSince,
+  );
   /** Open streams of all sessions. */
   const all = { open: 0 };
   let goingMs: number | undefined;
@@ -139,8 +143,14 @@ export function createHttp2Sessions(options: Http2SessionsOptions): Http2Session
     // Node's HTTP/2 expects a socket that ends when its peer does.
     socket.allowHalfOpen = false;
     const { peer } = peerOf(socket);
+    const allowance = resets.of(peer);
+    // Its session would end for the resets, after it has created their streams.
+    if (countFirstResets(joinPieces(socket)) > allowance.streamResetBurst) {
+      resets.noteBroken(peer);
+      return void socket.destroy();
+    }
     const session = performServerHandshake(socket, {
-      ...resets.of(peer),
+      ...allowance,
       maxSessionMemory: MAX_SESSION_MEMORY,
       settings: {
         initialWindowSize: options.streamWindowBytes,
@@ -189,9 +199,7 @@ export function createHttp2Sessions(options: Http2SessionsOptions): Http2Session
 
   /** Begins a session on a connection that has waited. */
   function beginLate(socket: Socket): void {
-    if (socket.destroyed) return;
-    joinPieces(socket);
-    begin(socket);
+    if (!socket.destroyed) begin(socket);
   }
 
   function beginSuspect(): void {
@@ -236,14 +244,13 @@ export function createHttp2Sessions(options: Http2SessionsOptions): Http2Session
     },
 
     endIdle(before) {
-      for (const [socket, { session, calls }] of sessions) {
-        if ((calls.idleSince ?? before) >= before || toldToGo.has(session)) continue;
-        tellToGo(session, LONGEST_ROUND_TRIP_MS);
-        // Its client may keep its side of the connection open.
-        setTimeout(() => socket.destroy(), LONGEST_GOODBYE_MS).unref();
-        return true;
-      }
-      return false;
+      const found = idle.find(sessions, before);
+      if (found === undefined) return false;
+      const [socket, { session }] = found;
+      tellToGo(session, LONGEST_ROUND_TRIP_MS);
+      // Its client may keep its side of the connection open.
+      setTimeout(() => socket.destroy(), LONGEST_GOODBYE_MS).unref();
+      return true;
     },
 
     drain() {
@@ -256,11 +263,13 @@ export function createHttp2Sessions(options: Http2SessionsOptions): Http2Session
   };
 }
 
-/** Makes one piece of what a socket has received: node's session reads on after a piece that has ended it, and fails. */
-function joinPieces(socket: Socket): void {
+/** Makes one piece of what a socket has received, and returns it: node's session reads on after a piece that has ended it, and fails. */
+function joinPieces(socket: Socket): Buffer {
   const pieces: Buffer[] = [];
   for (let piece = socket.read(); piece !== null; piece = socket.read()) pieces.push(piece);
-  if (pieces.length > 0) socket.unshift(Buffer.concat(pieces));
+  const bytes = pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces);
+  if (bytes.length > 0) socket.unshift(bytes);
+  return bytes;
 }
 
 /**

@@ -62,3 +62,24 @@ export function createResetAllowances(
     },
   };
 }
+
+/** Length of the preface of a connection of HTTP/2, in bytes. */
+const PREFACE_BYTES = 24;
+/** Length of the head of a frame, in bytes. */
+const FRAME_HEAD_BYTES = 9;
+const RST_STREAM = 3;
+
+/**
+ * Counts the resets among the first bytes of a connection of HTTP/2. Its session creates every stream before it counts the resets, and
+ * hands all of them over in a single turn of the event loop.
+ *
+ * @param bytes the preface and what follows it; the last frame may be incomplete
+ */
+export function countFirstResets(bytes: Buffer): number {
+  let resets = 0;
+  for (let at = PREFACE_BYTES; at + FRAME_HEAD_BYTES <= bytes.length; ) {
+    if (bytes[at + 3] === RST_STREAM) resets += 1;
+    at += FRAME_HEAD_BYTES + bytes.readUIntBE(at, 3);
+  }
+  return resets;
+}

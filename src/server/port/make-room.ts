@@ -1,6 +1,7 @@
 import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Http2Sessions } from "../connections/http2-sessions.ts";
+import { createIdleSearch } from "../connections/idle-search.ts";
 import type { AddressShares } from "./address-shares.ts";
 
 /** The last response of a connection of HTTP/1.1, then the time from which on it is idle. Default: it has had no request. */
@@ -44,6 +45,9 @@ export function createRoomMaker(options: RoomMakerOptions): RoomMaker {
   const { sockets, undecided, sessions, shares, retire, replaceableMs, farewellMs } = options;
   /** Connections that make room for others, and have not ended yet. */
   const parting = new Set<Socket>();
+  const idle = createIdleSearch<[Socket, Http1State]>(([socket, state]) =>
+    typeof state !== "number" || socket.destroyed || parting.has(socket) ? undefined : state,
+  );
 
   /** Returns the oldest connection that has not sent anything yet, or has no call, or any. */
   function leastMissed(some: ReadonlySet<Socket>): Socket {
@@ -78,12 +82,10 @@ export function createRoomMaker(options: RoomMakerOptions): RoomMaker {
   return {
     endIdle() {
       const before = performance.now() - replaceableMs;
-      for (const [socket, state] of sockets) {
-        if (typeof state !== "number" || state >= before || socket.destroyed || parting.has(socket)) continue;
-        socket.destroy();
-        return true;
-      }
-      return sessions.endIdle(before);
+      const found = idle.find(sockets, before);
+      if (found === undefined) return sessions.endIdle(before);
+      found[0].destroy();
+      return true;
     },
 
     takeFromLargest(peer) {
