@@ -146,10 +146,10 @@ routes:
       /: databases\.a\.max-uplaod-size is unknown; did you mean max-upload-size\?$/,
     "databases: { a: { root: x, uri: y } }":
       /: databases\.a\.root and .*: databases\.a\.uri contradict each other$/,
-    "databases: { a: { uri: 'http://a', upkeep-fragments: 2 } }":
-      /: databases\.a\.upkeep-fragments is for the backend dir, and the backend is rest$/,
-    "{ uri: 'http://a', upkeep-fragments: 2 }":
-      /: upkeep-fragments is for the backend dir, and the backend is rest$/,
+    "databases: { a: { uri: 'http://a', managed-versioning: true } }":
+      /: databases\.a\.managed-versioning is for the backend dir, and the backend is rest$/,
+    "{ uri: 'http://a', managed-versioning: true }":
+      /: managed-versioning is for the backend dir, and the backend is rest$/,
     "databases: { a: { root: x, port: 1 } }":
       /: databases\.a\.port applies to the whole server; it belongs at the top of the file$/,
     "databases: { a: { root: x, max-upload-size: 0 } }": /: databases\.a\.max-upload-size must be a size/,

@@ -27,7 +27,9 @@ import {
   describesData,
 } from "../dir/operations/tables/describe/describe-data.ts";
 import { withData } from "../dir/operations/tables/open-data.ts";
-import type { OptimizeFoundOptions, Outcome } from "../dir/upkeep/optimize-now.ts";
+import { noteWrites } from "../dir/upkeep/note-writes.ts";
+import { type OptimizeFoundOptions, type Outcome, optimizeFound } from "../dir/upkeep/optimize-now.ts";
+import { startUpkeep } from "../dir/upkeep/upkeep.ts";
 import { createTableCreation } from "./create-table.ts";
 import { createDescribedTables } from "./described-tables.ts";
 import { createJobCalls } from "./job-calls.ts";
@@ -37,13 +39,15 @@ import type { ComposedBackendOptions } from "./options.ts";
 import { ROW_OPERATIONS } from "./row-operations.ts";
 import { createSharedParts, openRowStorage } from "./row-storage.ts";
 import { createRowStorages } from "./row-storages.ts";
+import { createForeignTables, tendedIn } from "./upkeep/foreign-tables.ts";
+import { callOfUpkeep } from "./upkeep/own-call.ts";
 
 export type { ComposedBackendOptions } from "./options.ts";
 
 /** The backend of an upstream's tables, whose rows are served here. */
 export interface ComposedBackend extends Backend {
-  /** Looks once after a table, as the caller of a call. */
-  optimize(call: Call, id: Identifier, options: Omit<OptimizeFoundOptions, "leases">): Promise<Outcome>;
+  /** Looks once after a table, with the gateway's own credentials. */
+  optimize(id: Identifier, options: Omit<OptimizeFoundOptions, "leases">): Promise<Outcome>;
 }
 
 /**
@@ -68,10 +72,11 @@ export function createComposedBackend(catalog: Backend, options: ComposedBackend
   const all: BackendOperations = { operations: catalog.operations, extensions: catalog.extensions ?? {} };
 
   /** Opens the table of a call; undefined for one whose versions the upstream commits. */
-  async function openTable(call: Call, id: Identifier): Promise<OpenedTable | undefined> {
+  async function openTable(call: Call, id: Identifier, isPassing = false): Promise<OpenedTable | undefined> {
     const described = await descriptions.describe(call, id);
-    return described.isManaged ? undefined : opened.open(call, described);
+    return described.isManaged ? undefined : opened.open(call, described, isPassing);
   }
+  const openPassing = (call: Call, id: Identifier) => openTable(call, id, true);
   const jobCalls = createJobCalls({ catalog, openTable, maxPageSize: shared.maxPageSize });
 
   /** Returns the catalog's own handler, for a table whose rows cannot be served here. */
@@ -169,15 +174,12 @@ export function createComposedBackend(catalog: Backend, options: ComposedBackend
     return create(TableExistsResponseSchema);
   };
 
-  return {
-    name: catalog.name,
-    place: catalog.place && `${catalog.place}; rows are read and written here`,
-    missing:
-      "the upstream catalog has no such operation; with --rows here, the gateway serves the rows of its tables, and no other operations",
-    handsOut: catalog.handsOut,
-    readOnly: catalog.readOnly,
-    hasPlainPageTokens: catalog.hasPlainPageTokens,
-    rootDatabases: catalog.rootDatabases,
+  const foreign = { catalog, openTable: openPassing, readAhead: shared.readAhead, log: options.log };
+  const upkeep =
+    options.upkeep !== undefined && catalog.readOnly === undefined
+      ? startUpkeep(createForeignTables(foreign), options.log, options.upkeep)
+      : undefined;
+  const served: BackendOperations = {
     operations: {
       ...forgetting({ ...ofCatalog, ...withCheckedLocations(ofCatalog) }, descriptions.forget),
       ...rowHandlers("operations", LanceNamespaceService.method),
@@ -189,16 +191,31 @@ export function createComposedBackend(catalog: Backend, options: ComposedBackend
       ...rowHandlers("extensions", LanceDbService.method),
       ...jobCalls.extensions,
     },
+  };
+  return {
+    name: catalog.name,
+    place: catalog.place && `${catalog.place}; rows are read and written here`,
+    missing:
+      "the upstream catalog has no such operation; with --rows here, the gateway serves the rows of its tables, and no other operations",
+    handsOut: catalog.handsOut,
+    readOnly: catalog.readOnly,
+    hasPlainPageTokens: catalog.hasPlainPageTokens,
+    rootDatabases: catalog.rootDatabases,
+    ...(upkeep === undefined ? served : noteWrites(upkeep.note, served)),
     tableOfJob: jobCalls.tableOfJob,
-    async optimize(call, id, wanted) {
-      const table = await openTable(call, id);
-      if (table === undefined)
+    async optimize(id, wanted) {
+      const opened = await openPassing(callOfUpkeep("describeTable", id, options.log), id);
+      if (opened === undefined)
         return { outcome: "skipped", reason: "the upstream catalog commits its versions itself" };
-      return using(table, () => table.storage.optimize(table.table, wanted));
+      return using(opened, async () => {
+        const { context, leases } = tendedIn(opened.storage, opened.table);
+        return optimizeFound(context, { ...wanted, leases }, opened.table);
+      });
     },
     forwardsJobs: catalog.extensions?.describeJob !== undefined && catalog.tableOfJob === undefined,
     ready: () => catalog.ready(),
     async close() {
+      await upkeep?.close();
       await Promise.all([...shared.storageJobs].map((jobs) => jobs.close()));
       await storages.close();
       await catalog.close();

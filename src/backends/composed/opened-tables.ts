@@ -31,9 +31,10 @@ export interface OpenedTables {
   /**
    * Opens the storage of a table for a call, whose operations find the table from now on.
    *
+   * @param isPassing whether storage that only this call can use closes with it. Default: false
    * @throws LanceError PermissionDenied for a location that is not allowed; the errors of the storage
    */
-  open(call: Call, described: DescribedTable): Promise<OpenedTable>;
+  open(call: Call, described: DescribedTable, isPassing?: boolean): Promise<OpenedTable>;
 }
 
 /** Creates the opener of tables. */
@@ -85,7 +86,7 @@ export function createOpenedTables(
     };
   }
   return {
-    async open(call, { id, location, properties, storageOptions: vended }) {
+    async open(call, { id, location, properties, storageOptions: vended }, isPassing = false) {
       const access = vendedAccess(location, vended, environment);
       const { root, key } = check({ id, location, hasCredentials: access !== undefined });
       // Credentials of the gateway go only where its own options say, and never to an address that the upstream chooses.
@@ -93,7 +94,7 @@ export function createOpenedTables(
       const isOwn = root === "/" || access === undefined;
       const renew = isOwn ? undefined : () => renewed(call, { id, location });
       const { storage, release, share } = await storages
-        .acquire({ root, key, options, isOwn, caller: callerOf(call), renew })
+        .acquire({ root, key, options, isOwn, caller: callerOf(call), renew, isPassing })
         .catch((error: unknown) => {
           if (error instanceof LanceError) throw error;
           throw new LanceError(

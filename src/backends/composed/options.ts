@@ -1,6 +1,8 @@
 import type { Logger } from "pino";
+import type { SharedQuantity } from "../../runtime/threads/sharing.ts";
 import type { WorkLimitOptions } from "../dir/operations/work-limits.ts";
 import type { StorageOptions } from "../dir/stores/storage-options.ts";
+import type { UpkeepOptions } from "../dir/upkeep/upkeep.ts";
 
 /** Options of {@link createComposedBackend}. */
 export interface ComposedBackendOptions extends WorkLimitOptions {
@@ -24,6 +26,13 @@ export interface ComposedBackendOptions extends WorkLimitOptions {
   readonly jobTimes?: { readonly leaseMs?: number; readonly retryMs?: number } | undefined;
   /** Name of the catalog if several workers of the process serve it. Default: a single thread serves it. */
   readonly shared?: string | undefined;
+  /**
+   * Upkeep of the tables that the upstream lists to the gateway itself, with the credentials that it sends without a caller. Default: none;
+   * between calls, an upstream may know nobody.
+   */
+  readonly upkeep?: UpkeepOptions | undefined;
+  /** How long the longest use of a table takes already, in each worker. Default: there is a single worker. */
+  readonly tableUseMs?: SharedQuantity | undefined;
   /** Number of workers of the process. Default: 1. */
   readonly workers?: number | undefined;
 }

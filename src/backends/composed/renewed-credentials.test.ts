@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import { pino } from "pino";
-import { describe, type TestContext, test } from "vitest";
+import { describe, expect, type TestContext, test } from "vitest";
 import { cut, people, personStream, rowsOf } from "../../../test/support/arrow.ts";
 import { createCaller } from "../../../test/support/caller.ts";
 import { refused } from "../../../test/support/expect.ts";
@@ -13,6 +13,7 @@ import {
 } from "../../gen/lance/namespace/v1/table_pb.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import type { Backend } from "../../namespace/lance-namespace.ts";
+import type { UpkeepOptions } from "../dir/upkeep/upkeep.ts";
 import { createComposedBackend } from "./index.ts";
 
 const ID = ["t"];
@@ -21,7 +22,7 @@ const LIFE_MS = 1_500;
 const REQUEST_MS = 400;
 
 /** Opens a catalog that hands out credentials of a short life for a bucket that refuses those of the past. */
-async function open(t: TestContext) {
+async function open(t: TestContext, upkeep?: UpkeepOptions) {
   const bucket = await startS3Server();
   const ends = new Map<string, number>();
   const catalog = { isDenied: false, isDeclared: false };
@@ -59,7 +60,7 @@ async function open(t: TestContext) {
     ready: async () => true,
     close: async () => {},
   };
-  const backend = createComposedBackend(upstream, { log: pino({ level: "silent" }) });
+  const backend = createComposedBackend(upstream, { log: pino({ level: "silent" }), upkeep });
   t.onTestFinished(async () => {
     await backend.close();
     await bucket.close();
@@ -90,6 +91,27 @@ describe("credentials that expire within a call", () => {
     assert.equal(rowsOf((await client.queryTable({ id: ID })).bytes).length, 100);
     assert.ok(Date.now() - started > LIFE_MS);
     assert.ok(keys() > asked + 1, "a scan renews its credentials");
+  });
+
+  test("are renewed while upkeep works on a table", async (t) => {
+    const runs: number[] = [];
+    const metrics = {
+      done: ({ fragmentsRemoved }: { fragmentsRemoved: number }) => void runs.push(fragmentsRemoved),
+      missed() {},
+      watch: () => () => {},
+    };
+    const times = { settleMs: 300, waitMs: 3_000, quietMs: 50, cheapRest: 0 };
+    const { bucket, client, keys } = await open(t, { sweeps: false, times, metrics });
+    await client.createTable({ id: ID }, personStream(people(1)));
+    for (let from = 1; from < 4; from++)
+      await client.insertIntoTable({ id: ID }, personStream(people(1, from)));
+    const [asked, started] = [keys(), Date.now()];
+    bucket.delayMs = REQUEST_MS / 2;
+    await expect.poll(() => runs, { timeout: 30_000 }).toContain(4);
+    assert.ok(Date.now() - started > LIFE_MS);
+    assert.ok(keys() > asked + 1);
+    bucket.delayMs = 0;
+    assert.equal((await client.countTableRows({ id: ID })).count, 4n);
   });
 
   test("end the call if the catalog denies new ones", async (t) => {

@@ -1,10 +1,12 @@
 import type { Identifier } from "../../namespace/identifier.ts";
 import { putNewest } from "../../runtime/put-newest.ts";
+import { joinQuantity, type QuantityPart } from "../../runtime/threads/joined-quantity.ts";
+import { UNSHARED } from "../../runtime/threads/sharing.ts";
 import { createWorkNotes } from "../dir/batch/work-notes.ts";
 import type { Exclusion } from "../dir/concurrency/exclusion.ts";
-import type { FoundTable } from "../dir/data/table-source.ts";
 import { defaultCacheSizes } from "../dir/engine/cache-sizes.ts";
 import { createEngine } from "../dir/engine/engine.ts";
+import { createReadVersions, type ReadVersions } from "../dir/engine/read-versions.ts";
 import { keyIn, type ObjectStore } from "../dir/format/storage.ts";
 import { createStorageClock } from "../dir/format/storage-clock.ts";
 import { TABLE_BASE } from "../dir/format/table-files.ts";
@@ -17,7 +19,6 @@ import { workLimitsOf } from "../dir/operations/work-limits.ts";
 import { openStore } from "../dir/stores/open-store.ts";
 import type { RenewOptions, StorageOptions } from "../dir/stores/storage-options.ts";
 import type { TableUpkeepContext } from "../dir/upkeep/optimize.ts";
-import type { OptimizeFoundOptions, Outcome } from "../dir/upkeep/optimize-now.ts";
 import { createBaseCheck } from "./allowed-locations.ts";
 import { type BoundTables, createBoundTables } from "./bound-tables.ts";
 import type { ComposedBackendOptions } from "./options.ts";
@@ -25,11 +26,9 @@ import { createStorageJobs, type StorageJobs } from "./storage-jobs.ts";
 
 /** An opened storage, with the operations on the data of its tables. */
 export interface RowStorage extends ReturnType<typeof createDataOperations> {
-  readonly context: RowsContext;
+  readonly context: RowsContext & Pick<TableUpkeepContext, "work">;
   readonly tables: BoundTables;
   readonly jobs: StorageJobs;
-  /** Looks after a table once. */
-  optimize(table: FoundTable, options: Omit<OptimizeFoundOptions, "leases">): Promise<Outcome>;
   close(): Promise<void>;
 }
 
@@ -45,14 +44,17 @@ export interface StorageAccess {
 }
 
 /** Parts that all storages of a backend share. */
-export interface SharedParts
-  extends Omit<RowsContext, "engine" | "store" | "tables" | "reindexed" | "work" | "jobs"> {
+export interface SharedParts extends Omit<RowsContext, "engine" | "store" | "tables" | "work" | "jobs"> {
   /** Room of the jobs of all storages. */
   readonly room: JobRoom;
   /** The jobs of the storages that are open. */
   readonly storageJobs: Set<StorageJobs>;
   /** Called with a table that has jobs. */
   readonly onJobs: (id: Identifier) => void;
+  /** Versions that calls read by their numbers. */
+  readonly readVersions: ReadVersions;
+  /** Returns the part of a storage in how long the longest use of a table takes already. */
+  readonly usesOf: () => QuantityPart;
 }
 
 /** Number of storages among which the memory of the engine's caches is divided. */
@@ -72,6 +74,9 @@ export function createSharedParts(
     room: createJobRoom(Math.ceil(MAX_RUNNING_JOBS / (options.workers ?? 1))),
     storageJobs: new Set(),
     onJobs,
+    reindexed: new Set(),
+    readVersions: createReadVersions(),
+    usesOf: joinQuantity(options.tableUseMs ?? UNSHARED),
     ...workLimitsOf(options, options.workers),
     managedVersioning: false,
     clientStorageOptions: {},
@@ -99,19 +104,20 @@ export async function openRowStorage(
   const storageOptions =
     renew === undefined ? engineOptions : async () => ({ ...engineOptions, ...(await renew()) });
   const sizes = defaultCacheSizes(store, workers * SHARES);
-  const engine = createEngine({ log, store, storageOptions, maxHandles, idleMs, ...sizes });
+  const { room, storageJobs, onJobs, readVersions, usesOf, ...parts } = shared;
+  const useMs = usesOf();
+  const handles = { maxHandles, idleMs, useMs, readVersions };
+  const engine = createEngine({ log, store, storageOptions, ...handles, ...sizes });
   const tables = createBoundTables(store, isOwn ? createBaseCheck(store, allowedLocations) : undefined);
-  const { room, storageJobs, onJobs, ...parts } = shared;
   const jobs = createStorageJobs({ store, room, log, onJobs, times: jobTimes });
   storageJobs.add(jobs);
   const work = createTableNotes(store);
-  const context: RowsContext = {
+  const context: RowStorage["context"] = {
     ...parts,
     jobs: jobs.ofRows,
     engine,
     store,
     tables,
-    reindexed: new Set(),
     work,
   };
   const mergeLocks = createTableLocks(store);
@@ -121,19 +127,12 @@ export async function openRowStorage(
     context,
     tables,
     jobs,
-    async optimize(table, wanted) {
-      const { optimizeFound } = await import("../dir/upkeep/optimize-now.ts");
-      const { createUpkeepLeases } = await import("../dir/upkeep/lease.ts");
-      const base = keyIn(table.location, TABLE_BASE);
-      const clock = createStorageClock(store, base);
-      const leases = createUpkeepLeases(base, store, clock);
-      return optimizeFound({ ...context, clock, work }, { ...wanted, leases }, table);
-    },
     async close() {
       await jobs.close();
       storageJobs.delete(jobs);
       await mergeLocks.close();
       await engine.close();
+      useMs.end();
     },
   };
 }

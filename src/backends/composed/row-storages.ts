@@ -14,6 +14,11 @@ export interface WantedStorage extends StorageAccess {
   readonly caller: string;
   /** Returns newer options, as the caller of the call. Default: there are none */
   readonly renew?: (() => Promise<StorageOptions>) | undefined;
+  /**
+   * Whether a storage whose credentials expire closes with its last use, instead of taking the place of one that calls use again.
+   * Default: false.
+   */
+  readonly isPassing?: boolean | undefined;
 }
 
 /** An opened storage in use by a call. */
@@ -144,6 +149,7 @@ export function createRowStorages(
         endSource?.();
         if (isDoubtful && taken.expires) drop(key, taken);
         leave();
+        if (wanted.isPassing === true && taken.expires && taken.users === 0) drop(key, taken);
       };
       const share = (renew?: () => Promise<StorageOptions>): SharedStorage => {
         taken.users += 1;

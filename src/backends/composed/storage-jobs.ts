@@ -35,6 +35,8 @@ export interface StorageJobs {
   readonly ofRows: RowJobContext["jobs"];
   /** Returns the jobs of a table. */
   of(table: FoundTable): TableJobs;
+  /** Whether a process works on a job on a table. */
+  isAtWork(table: FoundTable): Promise<boolean>;
   /** Makes a call one on which jobs may start, or go on. @returns ends that */
   bind(by: JobCall): () => void;
   /** Has the jobs of a caller go on whose processes have died. */
@@ -58,6 +60,8 @@ export interface StorageJobsOptions {
 /** The records of the jobs of a table. */
 interface Records {
   readonly jobs: StoredJobs;
+  /** Returns the storage's time. */
+  readonly now: () => Promise<number>;
   /** Whether leases are renewed. */
   isStarted: boolean;
   /** Number of jobs that run here, and of calls that may start some. */
@@ -109,7 +113,7 @@ export function createStorageJobs({ store, room, log, onJobs, times }: StorageJo
     const ownStore = createJobStore(store, keyIn(base, JOBS_DIRECTORY), LIMITS);
     const stored = unlessGone(ownStore, ({ id }) => goneJobs.has(id));
     const jobs = createJobs({ ...times, store: stored, clock: { now }, room, log });
-    const records: Records = { jobs, isStarted: false, uses: 0 };
+    const records: Records = { jobs, now, isStarted: false, uses: 0 };
     for (const [kind, work] of kinds) jobs.define(kind, work);
     return records;
   }
@@ -244,6 +248,13 @@ export function createStorageJobs({ store, room, log, onJobs, times }: StorageJo
         },
         cancel: (id) => jobs.cancel(parseJobId(id)?.record ?? ""),
       };
+    },
+    async isAtWork({ location }) {
+      const { jobs, now } = recordsAt(location);
+      const all = await jobs.open(location);
+      if (!all.some(({ lease }) => lease !== undefined)) return false;
+      const at = await now();
+      return all.some(({ lease }) => lease !== undefined && lease.until > at);
     },
     bind(by) {
       const { location } = by.table;

@@ -34,6 +34,7 @@ import { parseViewQuery, withoutSourceIn, withSourceIn } from "./operations/view
 import { createSqlViewOperations } from "./operations/views/sql-views.ts";
 import { createViewOperations } from "./operations/views/views.ts";
 import type { DirectoryBackendOptions } from "./options.ts";
+import { createDirectoryTables } from "./upkeep/directory-tables.ts";
 import { type NoteWrite, noteWrites } from "./upkeep/note-writes.ts";
 import { startUpkeep } from "./upkeep/upkeep.ts";
 
@@ -67,7 +68,9 @@ export async function createDirectoryBackend(options: DirectoryBackendOptions): 
     bytes: readOnly === undefined ? (options.diskReserveBytes ?? 0) : 0,
   });
   const upkeep =
-    readOnly === undefined && options.upkeep !== undefined ? startUpkeep(context, options.upkeep) : undefined;
+    readOnly === undefined && options.upkeep !== undefined
+      ? startUpkeep(createDirectoryTables(context), log, options.upkeep)
+      : undefined;
   const autoRefresh =
     readOnly === undefined
       ? startAutoRefresh(context, options.autoRefresh, takesOver && (options.shared?.catchesUp ?? true))

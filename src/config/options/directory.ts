@@ -37,10 +37,9 @@ export const DIRECTORY_OPTIONS = {
   tableUpkeep: {
     flag: "table-upkeep",
     value: "on|off",
-    help: "Look after tables in the background: join small fragments, update indices, remove deleted rows, prune old versions (docs/maintenance.md). The property lance-gateway.upkeep of a table overrides it.",
-    fallback: "on",
+    help: "Look after tables in the background: join small fragments, update indices, remove deleted rows, prune old versions (docs/maintenance.md). The property lance-gateway.upkeep of a table overrides it. Default: on for a directory; off with --rows here, where it needs credentials of the gateway at the catalog (docs/rows-here.md).",
     parse: parseChoice(["on", "off"]),
-    backends: ["dir"],
+    backends: ROW_KINDS,
   },
   upkeepFragments: {
     flag: "upkeep-fragments",
@@ -48,7 +47,7 @@ export const DIRECTORY_OPTIONS = {
     help: "Number of small fragments of a table from which on they are joined while rows arrive.",
     fallback: "16",
     parse: parseInteger(2, 1_000_000),
-    backends: ["dir"],
+    backends: ROW_KINDS,
   },
   upkeepUnindexedRows: {
     flag: "upkeep-unindexed-rows",
@@ -56,7 +55,7 @@ export const DIRECTORY_OPTIONS = {
     help: "Number of rows outside an index from which on it is updated while rows arrive.",
     fallback: "1000",
     parse: parseInteger(1, 1_000_000_000),
-    backends: ["dir"],
+    backends: ROW_KINDS,
   },
   upkeepDeletedPercent: {
     flag: "upkeep-deleted-percent",
@@ -64,14 +63,14 @@ export const DIRECTORY_OPTIONS = {
     help: "Share of deleted rows, in percent, from which on they are removed from a table's files.",
     fallback: "10",
     parse: parseInteger(1, 100),
-    backends: ["dir"],
+    backends: ROW_KINDS,
   },
   upkeepConcurrency: {
     flag: "upkeep-concurrency",
     value: "N",
     help: "Maximum number of tables that are looked after at a time. Default: the number of cores.",
     parse: parseInteger(1, 1_000),
-    backends: ["dir"],
+    backends: ROW_KINDS,
   },
   tableRetentionMs: {
     flag: "table-retention",
@@ -79,7 +78,7 @@ export const DIRECTORY_OPTIONS = {
     help: "Age from which on the versions of tables are pruned, such as 90m, 12h or 7d. Tags and branches keep theirs.",
     fallback: "7d",
     parse: parseAge,
-    backends: ["dir"],
+    backends: ROW_KINDS,
   },
   tableHistory: {
     flag: "table-history",
@@ -87,14 +86,14 @@ export const DIRECTORY_OPTIONS = {
     help: "Versions of tables that are kept until the retention ends: the newest 1,000 and of the older ones a single version of each hour, or all. Tags and branches keep theirs (docs/maintenance.md).",
     fallback: "thinned",
     parse: parseChoice(["thinned", "all"]),
-    backends: ["dir"],
+    backends: ROW_KINDS,
   },
   tableMaxVersions: {
     flag: "table-max-versions",
     value: "N",
     help: "Number of versions of a table beyond which older ones are pruned before the retention ends (docs/maintenance.md). Default: no bound.",
     parse: parseInteger(1, 1_000_000),
-    backends: ["dir"],
+    backends: ROW_KINDS,
   },
   diskReserveBytes: {
     flag: "disk-reserve",

@@ -14,6 +14,22 @@ export function upstreamIdentityOf(options: ServeOptions, environment: Environme
   return KINDS[options.upstreamIdentity](options, environment);
 }
 
+/** Kinds of identities that need nothing of a caller. */
+const OWN: ReadonlySet<IdentityKind> = new Set(["service", "client-credentials", "sigv4", "gcp-id-token"]);
+
+/** Headers of requests that prove an identity. */
+const CREDENTIAL_HEADERS: ReadonlySet<string> = new Set(["authorization", "x-api-key"]);
+
+/** Whether the gateway has credentials of its own at an upstream, which calls without a caller have, too. */
+export function hasOwnCredentials({
+  backend,
+  upstreamIdentity,
+  headers,
+}: Pick<ServeOptions, "backend" | "upstreamIdentity" | "headers">): boolean {
+  if (backend === "glue" || OWN.has(upstreamIdentity)) return true;
+  return headers.some(([name]) => CREDENTIAL_HEADERS.has(name.toLowerCase()));
+}
+
 const KINDS: Readonly<Record<IdentityKind, Read>> = {
   passthrough: () => ({ kind: "passthrough" }),
 

@@ -44,3 +44,19 @@ test("a foreign catalog tells its address, its warehouse and the namespace that 
     "glue.example:1",
   );
 });
+
+test("upkeep of an upstream's tables requires credentials of the gateway itself", async () => {
+  const rest = { backend: "rest", uris: ["http://a.example"], rows: "here", tableUpkeep: "on" } as const;
+  const refusal = /--table-upkeep on requires credentials of the gateway itself/;
+  await expect(placeWith(rest)).rejects.toThrow(refusal);
+  const exchange = {
+    upstreamIdentity: "token-exchange",
+    tokenEndpoint: "https://a.example/token",
+    tokenClientId: "gateway",
+  } as const;
+  await expect(placeWith({ ...rest, ...exchange })).rejects.toThrow(refusal);
+  await placeWith({ ...rest, upstreamIdentity: "service", upstreamToken: "own" });
+  await placeWith({ ...rest, headers: [["Authorization", "Bearer own"]] });
+  await placeWith({ ...rest, backend: "glue", uris: [], glueRegion: "r" });
+  await placeWith({ ...rest, rows: "upstream" });
+});

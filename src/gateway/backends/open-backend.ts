@@ -3,7 +3,6 @@ import type { Logger } from "pino";
 import type { BucketCache } from "../../backends/dir/cache/join-cache.ts";
 import type { Turns } from "../../backends/dir/concurrency/turns.ts";
 import type { ReadAhead } from "../../backends/dir/operations/read/read-ahead.ts";
-import type { UpkeepOptions } from "../../backends/dir/upkeep/upkeep.ts";
 import {
   BACKEND_KINDS,
   type BackendKind,
@@ -26,6 +25,7 @@ import { required, upstreamIdentityOf } from "../access/upstream-identity.ts";
 import { loadDefault } from "../plugins/load-module.ts";
 import type { BackendFactory } from "../plugins/plugin.ts";
 import { withRows } from "./open-rows.ts";
+import { upkeepOptionsOf } from "./upkeep-options.ts";
 
 /** Resources that a backend shares with the rest of the gateway. */
 export interface Surroundings {
@@ -98,9 +98,7 @@ const KINDS: Readonly<Record<BackendKind, Open>> = {
       tableIdleMs: options.idleSeconds * 1000,
       maintenance: !options.noMaintenance,
       upkeep:
-        looksAfterTables && !options.noMaintenance
-          ? { ...upkeepOptionsOf(options, shared), metrics }
-          : undefined,
+        looksAfterTables && !options.noMaintenance ? upkeepOptionsOf(options, shared, metrics) : undefined,
       ...{ cache, readAhead, engineTurns, shared, takesOver, log },
     });
   },
@@ -188,22 +186,6 @@ const BACKEND_MEMBERS = [
   "ready",
   "close",
 ] as const satisfies readonly (keyof Backend)[];
-
-function upkeepOptionsOf(options: ServeOptions, shared: SharedDatabase | undefined): UpkeepOptions {
-  return {
-    policy: {
-      enabled: options.tableUpkeep === "on",
-      fragments: options.upkeepFragments,
-      unindexedRows: options.upkeepUnindexedRows,
-      deletedPercent: options.upkeepDeletedPercent,
-      retentionMs: options.tableRetentionMs,
-      history: options.tableHistory,
-      maxVersions: options.tableMaxVersions,
-    },
-    concurrency: options.upkeepConcurrency ?? (shared && Math.ceil(availableParallelism() / shared.workers)),
-    sweeps: shared?.isFirst,
-  };
-}
 
 function timeLimitsOf({ upstreamFirstByteMs: firstByteMs, upstreamIdleMs: idleMs }: ServeOptions) {
   return { firstByteMs, idleMs };

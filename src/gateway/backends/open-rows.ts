@@ -1,8 +1,10 @@
 import type { ComposedBackendOptions } from "../../backends/composed/index.ts";
 import type { ServeOptions } from "../../config/options/groups.ts";
 import { storageOptionsOf } from "../../config/options/storage.ts";
+import type { UpkeepMetrics } from "../../namespace/figures/upkeep-runs.ts";
 import type { Backend } from "../../namespace/lance-namespace.ts";
 import type { SharedDatabase } from "../../runtime/threads/sharing.ts";
+import { upkeepOptionsOf, wantsForeignUpkeep } from "./upkeep-options.ts";
 
 /**
  * Returns a backend that serves the rows of an upstream's tables here, if the options say so; otherwise the upstream itself.
@@ -17,28 +19,40 @@ export async function withRows(
     readAhead,
     engineTurns,
     shared,
+    upkeepMetrics,
     looksAfterTables = false,
   }: Pick<ComposedBackendOptions, "log" | "readAhead" | "engineTurns"> & {
     readonly shared?: SharedDatabase | undefined;
+    readonly upkeepMetrics?: UpkeepMetrics | undefined;
     readonly looksAfterTables?: boolean;
   },
 ): Promise<Backend> {
-  if (options.rows !== "here") return upstream;
-  if (looksAfterTables && (shared?.isFirst ?? true))
-    log.info(
-      "the tables of another catalog are not looked after in the background: the gateway has no rights to them between calls; `lance-gateway optimize --rows here` does the work (docs/rows-here.md)",
-    );
-  const { createComposedBackend } = await import("../../backends/composed/index.ts");
-  const { backend, uris, addresses, warehouse = "" } = options;
+  const tells = looksAfterTables && (shared?.isFirst ?? true);
+  if (options.rows !== "here") {
+    if (tells && options.tableUpkeep === "on")
+      log.info(
+        "--table-upkeep has no effect without --rows here: the upstream looks after its tables itself",
+      );
+    return upstream;
+  }
   try {
+    const isLookedAfter = wantsForeignUpkeep(options);
+    if (tells && !isLookedAfter)
+      log.info(
+        "the tables of another catalog are not looked after in the background without --table-upkeep on; `lance-gateway optimize --rows here` does the work (docs/rows-here.md)",
+      );
+    const { createComposedBackend } = await import("../../backends/composed/index.ts");
+    const { backend, uris, addresses, warehouse = "" } = options;
     return createComposedBackend(upstream, {
       ...options,
       ...{ log, readAhead, engineTurns },
       storageOptionsOf: (root) => storageOptionsOf(root, options.storageOptions, process.env),
       environment: process.env,
+      upkeep: looksAfterTables && isLookedAfter ? upkeepOptionsOf(options, shared, upkeepMetrics) : undefined,
       tableIdleMs: options.idleSeconds * 1000,
       shared: shared && `rows of ${[backend, warehouse, ...uris, ...addresses].join(" ")}`,
       workers: shared?.workers,
+      tableUseMs: shared?.tableUseMs,
     });
   } catch (error) {
     await upstream.close();

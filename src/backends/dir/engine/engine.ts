@@ -38,6 +38,8 @@ export interface EngineOptions {
   readonly changes?: Changes | undefined;
   /** How long the longest use of a table takes already, in each worker. Default: there is a single worker. */
   readonly useMs?: SharedQuantity | undefined;
+  /** Versions that calls read by their numbers, of all engines that open the same tables. Default: those of this engine. */
+  readonly readVersions?: ReadVersions | undefined;
 }
 
 /** The Lance engine: datasets by their location. */
@@ -119,7 +121,7 @@ export function createEngine(options: EngineOptions): Engine {
     },
     forget: handles.forget,
     longestUse: handles.longestUse,
-    readVersions: createReadVersions(),
+    readVersions: options.readVersions ?? createReadVersions(),
     create(location, file, mode) {
       return engineCall(async () => {
         const { connection } = await connected();

@@ -6,7 +6,9 @@ import { LanceError } from "../../../namespace/errors.ts";
 import { createLocalStore } from "../format/local/local-store.ts";
 import type { ObjectStore } from "../format/storage.ts";
 import { openDirectory } from "../open-directory.ts";
+import { createDirectoryTables } from "./directory-tables.ts";
 import { sweepTables } from "./sweep.ts";
+import type { TendedTable } from "./upkeep-tables.ts";
 
 const TABLES = ["a", "b", "c"];
 
@@ -34,9 +36,9 @@ test("a table that cannot be read does not end the look at the others", async (t
   const context = await openTables(t, store);
   const reported: string[] = [];
   const stop = new AbortController();
-  const report = async ([name = ""]: readonly string[]) => void reported.push(name);
+  const report = async ({ table }: TendedTable) => void reported.push(String(table.id[0]));
   const times = { sweepMs: 60_000, lookMs: 1, relookMs: 60_000 };
-  const sweeping = sweepTables(context, times, report, stop.signal);
+  const sweeping = sweepTables(createDirectoryTables(context), times, report, silent, stop.signal);
   await expect.poll(() => reported).toEqual(["b", "c"]);
   stop.abort();
   await sweeping;
@@ -53,11 +55,12 @@ test("interrupted changes are finished during a long round, too", async (t) => {
     },
   };
   const stop = new AbortController();
-  const report = async ([name = ""]: readonly string[]) => {
+  const report = async ({ table }: TendedTable) => {
+    const name = String(table.id[0]);
     events.push(name);
     if (name === TABLES.at(-1)) stop.abort();
   };
   const times = { sweepMs: 1, lookMs: 5, relookMs: 60_000 };
-  await sweepTables({ ...context, journal }, times, report, stop.signal);
+  await sweepTables(createDirectoryTables({ ...context, journal }), times, report, silent, stop.signal);
   assert.ok(events.indexOf("resolve") < events.indexOf("b"), events.join(" "));
 });

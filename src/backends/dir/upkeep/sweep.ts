@@ -1,13 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import type { Logger } from "pino";
 import { type Identifier, joinIdentifier } from "../../../namespace/identifier.ts";
-import type { ChangeContext } from "../batch/change-context.ts";
-import { resolveAbandoned } from "../batch/resolve.ts";
-import { walkAllTables } from "../catalog/walk.ts";
 import { latestVersion } from "../format/versions/version-files.ts";
-import { findTable } from "../operations/tables/find-table.ts";
 import { datasetOf } from "../operations/tables/open-data.ts";
 import type { UpkeepTimes } from "./activity.ts";
-import { findGoneLeases } from "./gone-leases.ts";
+import type { TendedTable, UpkeepTables } from "./upkeep-tables.ts";
 
 /** A look at a table. */
 interface Look {
@@ -23,34 +20,35 @@ interface Look {
  * @param report gets a table with a version that was not seen before, and each table after some time
  */
 export async function sweepTables(
-  context: ChangeContext,
+  tables: Pick<UpkeepTables, "walk" | "withTable" | "finishAbandoned" | "removeRemains">,
   { sweepMs, lookMs, relookMs }: Pick<UpkeepTimes, "sweepMs" | "lookMs" | "relookMs">,
-  report: (id: Identifier, location: string) => Promise<void>,
+  report: (tended: TendedTable) => Promise<void>,
+  log: Logger,
   signal: AbortSignal,
 ): Promise<void> {
-  const { catalog, log } = context;
   const pause = (ms: number) => sleep(ms, undefined, { ref: false, signal }).catch(() => {});
   let seen = new Map<string, Look>();
   let resolvedAt = performance.now();
 
-  async function look(id: Identifier, now: number): Promise<Look | undefined> {
-    const table = await findTable(context, await catalog.read(), id);
-    const newest = table && (await latestVersion(datasetOf(context, table)));
-    if (table === undefined || newest === undefined) return undefined;
-    const last = seen.get(joinIdentifier(id));
-    if (last?.version === newest.version && now - last.reportedAt < relookMs) return last;
-    await report(id, table.location);
-    return { version: newest.version, reportedAt: now };
+  function look(id: Identifier, now: number): Promise<Look | undefined> {
+    return tables.withTable(id, async (tended) => {
+      const newest = await latestVersion(datasetOf(tended.context, tended.table));
+      if (newest === undefined) return undefined;
+      const last = seen.get(joinIdentifier(id));
+      if (last?.version === newest.version && now - last.reportedAt < relookMs) return last;
+      await report(tended);
+      return { version: newest.version, reportedAt: now };
+    });
   }
   /** Finishes what other processes have left, also during a round, which takes long in a large catalog. */
   async function resolveIfDue(): Promise<void> {
     if (performance.now() - resolvedAt < sweepMs) return;
     resolvedAt = performance.now();
-    await resolveAbandoned(context);
+    await tables.finishAbandoned?.();
   }
   async function lookAtAll(): Promise<void> {
     const found = new Map<string, Look>();
-    for await (const id of walkAllTables(context)) {
+    for await (const id of tables.walk(() => pause(lookMs))) {
       await pause(lookMs);
       if (signal.aborted) return;
       const name = joinIdentifier(id);
@@ -69,7 +67,7 @@ export async function sweepTables(
     try {
       await lookAtAll();
       await resolveIfDue();
-      for await (const lease of findGoneLeases(context)) await context.store.deleteDirectory(lease);
+      await tables.removeRemains?.();
     } catch (error) {
       log.debug({ err: error }, "the tables cannot be looked at for upkeep now");
     }

@@ -9,7 +9,8 @@ import { requireTable } from "../operations/tables/find-table.ts";
 import { datasetOf } from "../operations/tables/open-data.ts";
 import type { FencedLease } from "../ownership/fenced-lease.ts";
 import { type ActiveTable, createActivity, UPKEEP_TIMES } from "./activity.ts";
-import { createUpkeepLeases } from "./lease.ts";
+import { createDirectoryTables } from "./directory-tables.ts";
+import { createUpkeepLeases, type UpkeepLeases } from "./lease.ts";
 import { optimizeTables } from "./optimize-now.ts";
 import { DEFAULT_POLICY } from "./policy.ts";
 import { type TendContext, tend } from "./tend.ts";
@@ -53,12 +54,11 @@ async function openTable(t: TestContext) {
 }
 
 /** Everything that a process needs to look after a table, whose versions may be pruned at any age. */
-function tendingOf(context: DirContext, leases: TendContext["leases"]): TendContext {
+function tendingOf(context: DirContext, leases: UpkeepLeases): TendContext {
   return {
-    context,
+    tables: createDirectoryTables(context, leases),
     policy: { ...DEFAULT_POLICY, retentionMs: 0 },
     times: { ...UPKEEP_TIMES, minAgeMs: 0, replacedMs: 0 },
-    leases,
     log: silent,
     signal: new AbortController().signal,
     onRun: () => {},

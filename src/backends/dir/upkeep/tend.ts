@@ -4,8 +4,6 @@ import { joinIdentifier } from "../../../namespace/identifier.ts";
 import { untilAborted } from "../concurrency/wait.ts";
 import type { FoundTable } from "../data/table-source.ts";
 import { latestVersion } from "../format/versions/version-files.ts";
-import { compactOnCluster, compactsOnCluster, isCompacting } from "../operations/jobs/cluster-compaction.ts";
-import { findTable } from "../operations/tables/find-table.ts";
 import { duringWork } from "../operations/tables/long-work.ts";
 import { datasetOf } from "../operations/tables/open-data.ts";
 import type { FencedLease } from "../ownership/fenced-lease.ts";
@@ -20,18 +18,17 @@ import {
   type TableFacts,
   type Work,
 } from "./inspect.ts";
-import type { UpkeepLeases } from "./lease.ts";
-import { type Compacted, optimizeTable, type UpkeepContext, type UpkeepFigures } from "./optimize.ts";
+import { type Compacted, optimizeTable, type TableUpkeepContext, type UpkeepFigures } from "./optimize.ts";
 import { policyOf, type UpkeepPolicy } from "./policy.ts";
 import { hasSurplus, NOT_PRUNED, pruneTable } from "./prune-table.ts";
+import type { TableCluster, TendedTable, UpkeepTables } from "./upkeep-tables.ts";
 
 /** Everything that looking after a table takes. */
 export interface TendContext {
-  readonly context: UpkeepContext;
+  readonly tables: Pick<UpkeepTables, "readAhead" | "withTable">;
   /** The policy of tables without properties. */
   readonly policy: UpkeepPolicy;
   readonly times: UpkeepTimes;
-  readonly leases: UpkeepLeases;
   readonly log: Logger;
   readonly signal: AbortSignal;
   /** Gets the figures of a run, and its duration in milliseconds. */
@@ -67,20 +64,21 @@ export async function tend(
   active: ActiveTable,
   leaveTurn: () => void,
 ): Promise<Tended> {
-  const { context, log } = tending;
-  const table = await findTable(context, await context.catalog.read(), active.id);
-  if (table === undefined) return GONE;
-  const policy = policyOf(tending.policy, table.properties, (reason) =>
-    log.warn({ table: joinIdentifier(active.id) }, `a property of upkeep is ignored: ${reason}`),
-  );
-  if (!policy.enabled) return NOTHING;
-  try {
-    return await tendFound(tending, active, table, policy, leaveTurn);
-  } catch (error) {
-    // A table that is only declared, was dropped meanwhile, needs newer software, or has a damaged version.
-    if (SKIPPED.some((name) => isLanceError(error, name))) return NOTHING;
-    throw error;
-  }
+  const { tables, log } = tending;
+  const tended = await tables.withTable(active.id, async (found) => {
+    const policy = policyOf(tending.policy, found.table.properties, (reason) =>
+      log.warn({ table: joinIdentifier(active.id) }, `a property of upkeep is ignored: ${reason}`),
+    );
+    if (!policy.enabled) return NOTHING;
+    try {
+      return await tendFound(tending, active, found, policy, leaveTurn);
+    } catch (error) {
+      // A table that is only declared, was dropped meanwhile, needs newer software, or has a damaged version.
+      if (SKIPPED.some((name) => isLanceError(error, name))) return NOTHING;
+      throw error;
+    }
+  });
+  return tended ?? GONE;
 }
 
 const SKIPPED = [
@@ -94,11 +92,12 @@ const SKIPPED = [
 async function tendFound(
   tending: TendContext,
   active: ActiveTable,
-  table: FoundTable,
+  found: TendedTable,
   policy: UpkeepPolicy,
   leaveTurn: () => void,
 ): Promise<Tended> {
-  const { context, times, leases, onMiss } = tending;
+  const { tables, times, onMiss } = tending;
+  const { context, table, leases, cluster } = found;
   if (performance.now() - active.lastCommit < times.commitQuietMs) {
     await leases.noteOptimized(table.location, false);
   }
@@ -114,24 +113,25 @@ async function tendFound(
   const work = need === undefined || (waitMs ?? 0) > 0 ? undefined : workOf(need, active);
   if (work === undefined && !prunes) return { restMs: 0, againMs: waitMs };
   // Long changes would lose to a compaction, and start again.
-  if (await context.gate.isBusy(table.path)) return missed("busy", times.busyMs);
+  if ((await context.gate.isBusy(table.path)) || (await found.isBusy?.()))
+    return missed("busy", times.busyMs);
   const onCluster =
     work !== undefined &&
     facts.version !== active.compactedAt &&
     isJoinable(facts) &&
-    compactsOnCluster(context, table, facts.rows);
-  const place = context.readAhead.tryEnter(work === undefined || onCluster ? 0 : memoryOf(facts));
+    cluster?.takes(facts.rows) === true;
+  const place = tables.readAhead.tryEnter(work === undefined || onCluster ? 0 : memoryOf(facts));
   if (place === undefined) return missed("busy", times.busyMs);
   try {
     const lease = await leases.acquire(table.location);
     if (lease === undefined) return missed("leased", LEASED_MS);
     try {
       if (onCluster) {
-        if (await isCompacting(context, table.location)) return missed("leased", LEASED_MS);
+        if (await cluster.isJoining()) return missed("leased", LEASED_MS);
         leaveTurn();
-        return await untilAborted(handOver(tending, active, table), tending.signal);
+        return await untilAborted(handOver(tending, active, found, cluster), tending.signal);
       }
-      const plan = { active, table, policy, facts, work, waitMs, prunes };
+      const plan = { active, found, policy, facts, work, waitMs, prunes };
       const place = { id: active.id, location: table.location };
       const done = duringWork(context, place, () => carryOut(tending, plan, lease));
       return await untilAborted(done, tending.signal);
@@ -161,7 +161,7 @@ function workOf({ work }: Need, { joinsNothing }: ActiveTable): Work {
 /** Work on a table, as its inspection has decided. */
 interface Plan {
   readonly active: ActiveTable;
-  readonly table: FoundTable;
+  readonly found: TendedTable;
   readonly policy: UpkeepPolicy;
   readonly facts: TableFacts;
   /** The engine's work; undefined for none. */
@@ -172,8 +172,8 @@ interface Plan {
 }
 
 async function carryOut(
-  { context, times, leases, signal, onRun }: TendContext,
-  { active, table, policy, facts, work, waitMs, prunes }: Plan,
+  { times, signal, onRun }: TendContext,
+  { active, found: { context, table, leases }, policy, facts, work, waitMs, prunes }: Plan,
   lease: FencedLease,
 ): Promise<Tended> {
   const started = performance.now();
@@ -209,14 +209,15 @@ async function carryOut(
 
 /** Has the cluster join the fragments of a table. Other work on it follows in this process. */
 async function handOver(
-  { context, times, leases, onRun }: TendContext,
+  { times, onRun }: TendContext,
   active: ActiveTable,
-  table: FoundTable,
+  { context, table, leases }: TendedTable,
+  cluster: TableCluster,
 ): Promise<Tended> {
   const started = performance.now();
   // The job may outlive this process; the next one sees by the note that its commit is not a client's.
   await leases.noteOptimized(table.location, true);
-  const joined = await compactOnCluster(context, { id: active.id, location: table.location });
+  const joined = await cluster.join();
   const milliseconds = performance.now() - started;
   if (joined.fragmentsRemoved > 0) await leases.noteOptimized(table.location, true);
   active.compactedAt = (await latestVersion(datasetOf(context, table)))?.version;
@@ -226,7 +227,7 @@ async function handOver(
 
 /** Optimizes a table; if it lost to a writer before, later writers wait for it for a moment. */
 async function holdingWriters(
-  context: UpkeepContext,
+  context: TableUpkeepContext,
   table: FoundTable,
   work: Work,
   holds: boolean,

@@ -1,5 +1,6 @@
 import { availableParallelism } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { Logger } from "pino";
 import type { UpkeepMetrics } from "../../../namespace/figures/upkeep-runs.ts";
 import { type Identifier, joinIdentifier } from "../../../namespace/identifier.ts";
 import { createTurns } from "../concurrency/turns.ts";
@@ -11,12 +12,12 @@ import {
   type UpkeepTimes,
   type Writer,
 } from "./activity.ts";
-import { createUpkeepLeases } from "./lease.ts";
 import type { NoteWrite } from "./note-writes.ts";
-import type { UpkeepContext, UpkeepFigures } from "./optimize.ts";
+import type { UpkeepFigures } from "./optimize.ts";
 import { DEFAULT_POLICY, type UpkeepPolicy } from "./policy.ts";
 import { sweepTables } from "./sweep.ts";
 import { type TendContext, tend } from "./tend.ts";
+import type { TendedTable, UpkeepTables } from "./upkeep-tables.ts";
 
 /** Options of {@link startUpkeep}. */
 export interface UpkeepOptions {
@@ -49,11 +50,10 @@ const TICK_MS = 100;
  */
 const END_MS = 3_000;
 
-/** Starts to look after the tables of a catalog that can be written. */
-export function startUpkeep(context: UpkeepContext, options: UpkeepOptions = {}): Upkeep {
-  const { log } = context;
+/** Starts to look after tables that can be written. */
+export function startUpkeep(tables: UpkeepTables, log: Logger, options: UpkeepOptions = {}): Upkeep {
   const { concurrency = availableParallelism(), sweeps = true, metrics } = options;
-  const ofStore = context.store.files === undefined ? REMOTE_UPKEEP_TIMES : {};
+  const ofStore = tables.isRemote ? REMOTE_UPKEEP_TIMES : {};
   const times = { ...UPKEEP_TIMES, ...ofStore, ...options.times };
   const activity = createActivity(times);
   const turns = createTurns(concurrency);
@@ -61,10 +61,9 @@ export function startUpkeep(context: UpkeepContext, options: UpkeepOptions = {})
   const running = new Set<Promise<void>>();
   let isEnding = false;
   const tending: TendContext = {
-    context,
+    tables,
     policy: { ...DEFAULT_POLICY, ...options.policy },
     times,
-    leases: createUpkeepLeases(context.layout.baseKey, context.store, context.clock),
     log,
     signal: stop.signal,
     onRun,
@@ -112,11 +111,11 @@ export function startUpkeep(context: UpkeepContext, options: UpkeepOptions = {})
   }
   const unwatch = metrics?.watch(() => activity.waiting);
   /** Notes a new version. The commit is somebody else's unless a gateway, this or another one, looks after the table. */
-  async function report(id: Identifier, location: string): Promise<void> {
-    const isOurs = activity.has(id) || (await tending.leases.sinceOptimized(location)) < times.commitQuietMs;
+  async function report({ table: { id, location }, leases }: TendedTable): Promise<void> {
+    const isOurs = activity.has(id) || (await leases.sinceOptimized(location)) < times.commitQuietMs;
     note(id, isOurs ? "gateway" : "client");
   }
-  const sweeping = sweeps ? sweepTables(context, times, report, stop.signal) : undefined;
+  const sweeping = sweeps ? sweepTables(tables, times, report, log, stop.signal) : undefined;
   return {
     note,
     async close() {

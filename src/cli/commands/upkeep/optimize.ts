@@ -1,17 +1,13 @@
-import { randomUUID } from "node:crypto";
 import type { ComposedBackend } from "../../../backends/composed/index.ts";
 import type { OpenedDirectory } from "../../../backends/dir/open-directory.ts";
 import type { Optimized, OptimizedState } from "../../../backends/dir/upkeep/optimize-now.ts";
-import { SILENT_LOG } from "../../../client/connections/silent-log.ts";
 import { parsePath, pathText } from "../../../client/object-path.ts";
 import { readTable } from "../../../config/layers.ts";
 import { type OptionTable, type OptionValues, UsageError } from "../../../config/option-spec.ts";
 import type { ServeOptions } from "../../../config/options/groups.ts";
 import { ROWS_OPTIONS } from "../../../config/options/rows.ts";
 import { parseAge, parseChoice, parseDuration, parseSwitch } from "../../../config/parsers.ts";
-import { type Call, createCall } from "../../../namespace/call/call.ts";
 import type { Identifier } from "../../../namespace/identifier.ts";
-import { METHODS } from "../../../namespace/operations/operations.ts";
 import { placeOf } from "../../place.ts";
 import { confirm, YES_OPTION } from "../../terminal/confirm.ts";
 import { jsonText } from "../../terminal/json-text.ts";
@@ -109,29 +105,12 @@ async function optimizeForeign(
     // That of a connection with `--rows here`.
     const rows = backend as ComposedBackend;
     for await (const table of named ?? tablesBelow(namespace, [])) {
-      const call = callOfGateway(table);
       const isNamed = named !== undefined;
-      const work = () => rows.optimize(call, table, { retentionMs, dryRun, waitMs, isNamed });
+      const work = () => rows.optimize(table, { retentionMs, dryRun, waitMs, isNamed });
       results.push({ table, ...(await orReason(work)) });
     }
   });
   return results;
-}
-
-/** Creates a call about a table that no client has sent. */
-function callOfGateway(id: Identifier): Call {
-  const call = createCall({
-    method: METHODS.describeTable,
-    protocol: "rest",
-    requestId: randomUUID(),
-    headers: Object.create(null),
-    signal: new AbortController().signal,
-    deadline: undefined,
-    accept: undefined,
-    log: SILENT_LOG,
-  });
-  call.id = id;
-  return call;
 }
 
 function jsonOf(results: readonly Optimized[], dryRun: boolean): string {

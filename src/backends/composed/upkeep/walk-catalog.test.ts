@@ -1,0 +1,69 @@
+import assert from "node:assert/strict";
+import { create } from "@bufbuild/protobuf";
+import { pino } from "pino";
+import { expect, test } from "vitest";
+import { ListNamespacesResponseSchema } from "../../../gen/lance/namespace/v1/namespace_pb.ts";
+import { ListTablesResponseSchema } from "../../../gen/lance/namespace/v1/table_pb.ts";
+import { LanceError } from "../../../namespace/errors.ts";
+import type { Backend } from "../../../namespace/lance-namespace.ts";
+import { walkCatalog } from "./walk-catalog.ts";
+
+/** Walks through a catalog, and returns its tables, the number of its turns, and what was logged. */
+async function walk(operations: Backend["operations"]) {
+  const tables: string[] = [];
+  const logged: string[] = [];
+  let turns = 0;
+  const log = pino({ level: "warn" }, { write: (line) => void logged.push(JSON.parse(line).msg) });
+  const turn = async () => {
+    turns += 1;
+  };
+  for await (const id of walkCatalog({ operations }, { log, turn })) tables.push(id.join("$"));
+  return { tables, turns, logged };
+}
+
+test("a walk follows pages and namespaces, each request in its turn", async () => {
+  const { tables, turns } = await walk({
+    async listTables({ pageToken }, { id }) {
+      const at = Number(pageToken ?? 0);
+      const more = at < 2 ? { pageToken: String(at + 1) } : {};
+      return create(ListTablesResponseSchema, { tables: [`t${at}`], ...(id.length === 0 ? {} : more) });
+    },
+    listNamespaces: async (_, { id }) =>
+      create(ListNamespacesResponseSchema, { namespaces: id.length < 2 ? ["n"] : [] }),
+  });
+  assert.deepEqual(tables, ["t0", "n$t0", "n$t1", "n$t2", "n$n$t0", "n$n$t1", "n$n$t2"]);
+  assert.equal(turns, 10);
+});
+
+test("a walk ends a listing that repeats its token, and says so", async () => {
+  const { tables, logged } = await walk({
+    listTables: async () => create(ListTablesResponseSchema, { tables: ["t"], pageToken: "again" }),
+    listNamespaces: async () => create(ListNamespacesResponseSchema),
+  });
+  assert.deepEqual(tables, ["t", "t"]);
+  assert.match(String(logged), /does not end/);
+});
+
+test("a walk ends with namespaces that contain themselves", async () => {
+  const { tables } = await walk({
+    listTables: async (_, { id }) =>
+      create(ListTablesResponseSchema, { tables: id.length === 32 ? ["t"] : [] }),
+    listNamespaces: async () => create(ListNamespacesResponseSchema, { namespaces: ["n"] }),
+  });
+  assert.equal(tables.length, 1);
+});
+
+test("a walk leaves out namespaces that are denied, and fails where the root is", async () => {
+  const denied = (isDenied: (depth: number) => boolean) =>
+    walk({
+      async listTables(_, { id }) {
+        if (isDenied(id.length)) throw new LanceError("PermissionDenied", "not yours");
+        return create(ListTablesResponseSchema, { tables: ["t"] });
+      },
+      listNamespaces: async (_, { id }) =>
+        create(ListNamespacesResponseSchema, { namespaces: id.length === 0 ? ["n"] : [] }),
+    });
+  assert.deepEqual((await denied((depth) => depth === 1)).tables, ["t"]);
+  await expect(denied(() => true)).rejects.toThrow("not yours");
+  await expect(walk({})).rejects.toThrow("does not list its tables");
+});
