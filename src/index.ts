@@ -34,7 +34,7 @@ export {
   isLanceError,
   LanceError,
 } from "./namespace/errors.ts";
-export type { NoteDecision, UpstreamDecision } from "./namespace/figures/decisions.ts";
+export type { NoteDecision, UpstreamDecision } from "./namespace/figures.ts";
 export { type Identifier, joinIdentifier, parseIdentifier } from "./namespace/identifier.ts";
 export type { Backend, LanceDbExtensions, LanceNamespace, Operation } from "./namespace/lance-namespace.ts";
 export { isRead } from "./namespace/operations/actions.ts";

@@ -1,6 +1,6 @@
-import { loadCedar } from "../../src/auth/cedar/cedar.ts";
 import { createDecider } from "../../src/auth/cedar/decide.ts";
 import { parsePolicies } from "../../src/auth/cedar/read-policies.ts";
+import { loadCedar } from "../../src/auth/cedar/schema.ts";
 import type { Access } from "../../src/namespace/authorizer.ts";
 import type { Principal } from "../../src/namespace/call/principal.ts";
 import { atOnce } from "../../src/runtime/pace.ts";

@@ -1,5 +1,4 @@
-import { UPSTREAM_DECISIONS } from "../../src/namespace/figures/decisions.ts";
-import { UPKEEP_OUTCOMES } from "../../src/namespace/figures/upkeep-runs.ts";
+import { UPKEEP_OUTCOMES, UPSTREAM_DECISIONS } from "../../src/namespace/figures.ts";
 import { METRICS } from "../../src/observability/metrics/declarations.ts";
 import { markdownTable } from "./markdown.ts";
 
@@ -14,10 +13,10 @@ export function metricsTable(): string {
   return markdownTable(["Metric", "Type", "Labels", "What it counts"], rows);
 }
 
-/** The decisions as in `src/namespace/figures/decisions.ts`. */
+/** The decisions as in `src/namespace/figures.ts`. */
 export const decisionsTable = (): string => meaningsTable("Decision", UPSTREAM_DECISIONS);
 
-/** The outcomes of upkeep as in `src/namespace/figures/upkeep-runs.ts`. */
+/** The outcomes of upkeep as in `src/namespace/figures.ts`. */
 export const upkeepOutcomesTable = (): string => meaningsTable("Outcome", UPKEEP_OUTCOMES);
 
 function meaningsTable(heading: string, meanings: Readonly<Record<string, string>>): string {

@@ -5,9 +5,9 @@ import { startProgram } from "../../test/support/program.ts";
 import { runCommand } from "../../test/support/run-command.ts";
 import { environmentName, UsageError } from "../config/option-spec.ts";
 import { OPTION_GROUPS } from "../config/options/groups.ts";
-import { EXAMPLES } from "./commands/examples.ts";
 import { COMMANDS } from "./commands/table.ts";
 import { runProgram } from "./program.ts";
+import { EXAMPLES } from "./terminal/help.ts";
 
 async function printed(...args: readonly string[]): Promise<string> {
   const { code, stdout, stderr } = await startProgram(...args).ended;

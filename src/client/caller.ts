@@ -12,8 +12,8 @@ import type { LanceNamespace } from "../namespace/lance-namespace.ts";
 import { checkBlankTexts } from "../pipeline/call/blank-texts.ts";
 import { resolveRequest, shareContext } from "../pipeline/call/resolve.ts";
 import { beforeEnd } from "../runtime/time/before-end.ts";
-import { withServerName } from "./connections/server-name.ts";
 import { SILENT_LOG } from "./connections/silent-log.ts";
+import { withServerName } from "./errors.ts";
 import type { CallOptions } from "./types.ts";
 
 /** Carries out calls on an implementation; every failure is a LanceError. */

@@ -1,5 +1,6 @@
+import { type ErrorName, LanceError, type LanceErrorOptions } from "../namespace/errors.ts";
+
 /** Predicates over the rows of the error table, for errors that a namespace throws. */
-import { type ErrorName, LanceError } from "../namespace/errors.ts";
 
 type Test = (error: unknown) => error is LanceError;
 
@@ -66,3 +67,14 @@ export const isCancelled: Test = oneOf("Cancelled");
 
 /** Whether an unchanged retry may succeed later. Unless the write is idempotent, it may have happened already. */
 export const isRetryable: Test = oneOf("ConcurrentModification", "Throttling", "ServiceUnavailable");
+
+/** How errors name the server of a connection where their authors do not know its address. */
+export const SERVER = "the upstream catalog";
+
+/** Returns an error with the address of the server, if it is known, in place of these words. */
+export function withServerName(error: LanceError, address: string | undefined): LanceError {
+  if (address === undefined || !error.message.includes(SERVER)) return error;
+  const message = error.message.replace(SERVER, () => address);
+  // An error has all that its options give.
+  return new LanceError(error.kind, message, error as LanceErrorOptions);
+}

@@ -9,8 +9,8 @@ export type {
   LanceDbAccess,
   NamespaceFactory,
   NamespaceImplementation,
-} from "./connections/implementation.ts";
-export type { Properties } from "./connections/properties.ts";
+  Properties,
+} from "./connections/properties.ts";
 export type { RestProperties } from "./connections/rest.ts";
 export * from "./errors.ts";
 export type { Listing } from "./listing.ts";

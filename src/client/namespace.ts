@@ -17,7 +17,7 @@ import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
 import { bodyFieldOf } from "../namespace/operations/body-field.ts";
 import type { AnyMethod } from "../namespace/service.ts";
 import { type Caller, createCaller } from "./caller.ts";
-import type { NamespaceImplementation } from "./connections/implementation.ts";
+import type { NamespaceImplementation } from "./connections/properties.ts";
 import { toMessage } from "./input.ts";
 import { createListing } from "./listing.ts";
 import { type ArrowData, toIpcStream } from "./rows/arrow-input.ts";

@@ -1,6 +1,6 @@
 import type { Connection, OpenTableOptions, Table } from "@lancedb/lancedb";
 import { LanceError } from "../namespace/errors.ts";
-import type { LanceDbAccess } from "./connections/implementation.ts";
+import type { LanceDbAccess } from "./connections/properties.ts";
 import type {
   CreateTableRequest,
   CreateTableResponse,

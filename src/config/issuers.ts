@@ -1,5 +1,5 @@
 import type { Grant } from "../namespace/call/grants.ts";
-import { ROLE_NAMES } from "../namespace/call/roles.ts";
+import { ROLE_NAMES } from "../namespace/call/principal.ts";
 import { isJsonObject } from "../runtime/json.ts";
 import { isLoopbackAddress } from "../runtime/loopback.ts";
 import { checkKeys, type Section, subsection, textAt } from "./config-file.ts";

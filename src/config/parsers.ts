@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
 import { availableParallelism } from "node:os";
 import { parseAge as ageOf } from "../namespace/age.ts";
-import { ROLE_NAMES, type Role } from "../namespace/call/roles.ts";
+import { ROLE_NAMES, type Role } from "../namespace/call/principal.ts";
 import { isRoot } from "../namespace/root.ts";
 import { type Parse, UsageError } from "./option-spec.ts";
 

@@ -1,5 +1,15 @@
+import { nearest } from "./config-file.ts";
 import { findGiven, type Layer } from "./layers.ts";
-import { type Need, type OptionSpec, type OptionTable, UsageError } from "./option-spec.ts";
+import {
+  type Environment,
+  environmentName,
+  type Need,
+  type OptionSpec,
+  type OptionTable,
+  UsageError,
+} from "./option-spec.ts";
+import { CLIENT_OPTIONS } from "./options/client.ts";
+import { SERVE_OPTIONS } from "./options/groups.ts";
 
 /**
  * Refuses options of the command line that have no effect, because the option is missing or has another value that they need: they would
@@ -41,4 +51,22 @@ function reasonOf({ flag, is, isNot, absent }: Need): string {
   if (absent) return `with --${flag}`;
   if (isNot !== undefined) return `with --${flag} ${isNot.join(" or ")}`;
   return is === undefined ? `without --${flag}` : `without --${flag} ${is.join(" or ")}`;
+}
+
+/** Returns a line for each variable that looks like that of an option and is none; those of Kubernetes' services do not. */
+export function unknownVariables(environment: Environment): readonly string[] {
+  const known = Object.values({ ...SERVE_OPTIONS, ...CLIENT_OPTIONS }).map(({ flag }) =>
+    environmentName(flag),
+  );
+  const prefix = environmentName("");
+  return Object.keys(environment).flatMap((name) => {
+    if (!name.startsWith(prefix) || known.includes(name)) return [];
+    const meant = nearest(
+      name.slice(prefix.length),
+      known.map((each) => each.slice(prefix.length)),
+    );
+    return meant === undefined
+      ? []
+      : [`${name} is unknown and has no effect; did you mean ${prefix}${meant}?`];
+  });
 }

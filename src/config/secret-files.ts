@@ -1,4 +1,4 @@
-import { readOptionFile } from "./option-file.ts";
+import { readText } from "../runtime/files/files-in-time.ts";
 import { type OptionSpec, UsageError } from "./option-spec.ts";
 
 /** Texts for an option, and the name of their place in errors. */
@@ -46,4 +46,16 @@ async function contentOf(path: string, source: string): Promise<string> {
   const content = text.replace(/\r?\n$/, "");
   if (content === "") throw new UsageError(`${source} ${path} is empty`);
   return content;
+}
+
+/**
+ * Reads the file that an option names.
+ *
+ * @param source the option, as errors name it
+ * @throws UsageError for a file that cannot be read
+ */
+export async function readOptionFile(source: string, path: string): Promise<string> {
+  return readText(path).catch((cause: NodeJS.ErrnoException) => {
+    throw new UsageError(`${source} ${path} cannot be read: ${cause.code ?? cause.message}`, { cause });
+  });
 }

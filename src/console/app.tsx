@@ -18,8 +18,7 @@ import { SignIn } from "./session/sign-in.tsx";
 import { type Start, surroundings } from "./session/start.ts";
 import { Header } from "./shell/header.tsx";
 import { errorOf, useCall, useRoute } from "./shell/hooks.ts";
-import { late } from "./shell/late.tsx";
-import { Waiting } from "./shell/notes.tsx";
+import { late, Waiting } from "./shell/notes.tsx";
 import { hrefOf, type Route } from "./shell/route.ts";
 import { TablePage } from "./table/table-page.tsx";
 

@@ -70,3 +70,13 @@ export function form<D extends DescMessage>(
 export function errorForm(dialect: Dialect, error: string, request: string): ErrorForm | undefined {
   return dialect.errors.find((row) => row.error === error && (row.request ?? request) === request);
 }
+
+/** The public specification, word for word: the dialect of every client that no other dialect recognises. */
+export const specification: Dialect = {
+  name: "specification",
+  recognises: () => true,
+  forms: new Map(),
+  errors: [],
+  preferences: new Map(),
+  headers: {},
+};

@@ -12,11 +12,10 @@ import {
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
 import { errorEntry } from "../namespace/errors.ts";
 import { createTranscoder } from "../transcode/transcoder.ts";
-import { errorForm } from "./dialect.ts";
+import { errorForm, specification } from "./dialect.ts";
 import { lancedb } from "./lancedb.ts";
 import { readMultiMatch } from "./lancedb-query.ts";
 import { DIALECTS } from "./registry.ts";
-import { specification } from "./specification.ts";
 
 const services = [LanceNamespaceService, LanceDbService, ViewService];
 const spoken = createTranscoder(services, lancedb);

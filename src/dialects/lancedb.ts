@@ -51,11 +51,19 @@ import {
 } from "../gen/lance/namespace/v1/view_pb.ts";
 import { OF_DATABASES } from "../namespace/call/database-context.ts";
 import { databaseOfRegion } from "../namespace/call/local-region.ts";
+import { isJsonObject } from "../runtime/json.ts";
 import { type Dialect, type FieldTexts, form } from "./dialect.ts";
-import { inSpecificationTypes, writeLanceType } from "./lance-types.ts";
 import { readColumns, readFullText, readMatch, readMultiMatch, readVector } from "./lancedb-query.ts";
-import { readMaterializedView } from "./lancedb-view.ts";
-import { absentAs, alsoNamed, bare, defaulted, renamed, without } from "./shapes.ts";
+import {
+  absentAs,
+  alsoNamed,
+  bare,
+  defaulted,
+  inSpecificationTypes,
+  renamed,
+  without,
+  writeLanceType,
+} from "./shapes.ts";
 
 /** The name that clients from 0.41 on give to the log of a table. */
 const LOG = { use_rte: "use_lsm" };
@@ -192,3 +200,12 @@ export const lancedb: Dialect = {
   // blobs. From 0.6.0 on they would also ask for the granularity of documents in full-text search.
   headers: { "phalanx-version": "0.5.0" },
 };
+
+/**
+ * Reads a new materialized view: the clients send its query alone, and leave the schema of the result to the server.
+ */
+function readMaterializedView(json: unknown): unknown {
+  if (!isJsonObject(json) || json["query"] === undefined) return json;
+  const { query, ...rest } = json;
+  return { kind: "query", source_query: query, output_schema: "", ...rest };
+}

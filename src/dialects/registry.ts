@@ -1,6 +1,5 @@
-import type { Dialect } from "./dialect.ts";
+import { type Dialect, specification } from "./dialect.ts";
 import { lancedb } from "./lancedb.ts";
-import { specification } from "./specification.ts";
 
 /** Every dialect. The first one that recognises a request answers it; the last one recognises all. */
 export const DIALECTS: readonly Dialect[] = [lancedb, specification];

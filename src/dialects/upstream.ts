@@ -24,9 +24,8 @@ import { ListTableVersionsRequestSchema } from "../gen/lance/namespace/v1/versio
 import type { ErrorName } from "../namespace/errors.ts";
 import { checkNearest, DEFAULT_SEARCH_ROWS } from "../namespace/search-rows.ts";
 import { type FieldTexts, form, type MessageForm } from "./dialect.ts";
-import { readLanceType } from "./lance-types.ts";
 import { writeColumns, writeFullText, writeMultiMatch, writeVector } from "./lancedb-query.ts";
-import { alsoNamed, atMost, defaulted, renamed, wrappedUnless } from "./shapes.ts";
+import { alsoNamed, atMost, defaulted, readLanceType, renamed, wrappedUnless } from "./shapes.ts";
 
 /** An error that an upstream reports in another way than by its code. The first row that matches counts. */
 export interface UpstreamErrorForm {

@@ -5,13 +5,12 @@ import { pino } from "pino";
 import { describe, expect, it, type TestContext } from "vitest";
 import { eventOf, SECRET, startReceiver } from "../../test/fixtures/events.ts";
 import { temporaryDirectory } from "../../test/support/directory.ts";
-import { createAddressGuard } from "./addresses.ts";
 import { openDeadLetters } from "./dead-letters.ts";
 import { createDispatcher, type DispatcherOptions } from "./dispatcher.ts";
-import { createGuardedAgent } from "./guarded-agent.ts";
+import { createAddressGuard, createGuardedAgent } from "./guarded-agent.ts";
 import { openJournal } from "./journal.ts";
+import { createWebhook, type WebhookSetting } from "./send.ts";
 import { parseSecrets } from "./signature.ts";
-import { createWebhook, type WebhookSetting } from "./webhook.ts";
 
 /** Opens dispatchers over a directory, one after another as runs of a program. */
 async function directoryFor({ onTestFinished }: TestContext) {

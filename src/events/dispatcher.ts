@@ -10,8 +10,7 @@ import {
   type RetryPolicy,
 } from "./delivery-queue.ts";
 import type { Entry, Journal } from "./journal.ts";
-import { type Attempt, send } from "./send.ts";
-import type { Webhook } from "./webhook.ts";
+import { type Attempt, send, type Webhook } from "./send.ts";
 
 /** Counts what becomes of events, by the address of the receiver without its query. */
 export interface EventTally {

@@ -1,11 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "vitest";
 import { eventOf, SECRET, startReceiver } from "../../test/fixtures/events.ts";
-import { createAddressGuard } from "./addresses.ts";
-import { createGuardedAgent } from "./guarded-agent.ts";
-import { type Attempt, send } from "./send.ts";
+import { createAddressGuard, createGuardedAgent } from "./guarded-agent.ts";
+import { type Attempt, createWebhook, send } from "./send.ts";
 import { parseSecrets, signatureHeaders } from "./signature.ts";
-import { createWebhook } from "./webhook.ts";
 
 const secrets = parseSecrets(SECRET);
 

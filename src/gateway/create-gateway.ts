@@ -4,7 +4,7 @@ import type { Backend } from "../namespace/lance-namespace.ts";
 import type { Metrics } from "../observability/metrics/metrics.ts";
 import type { Interceptor } from "../pipeline/call/interceptor.ts";
 import { type Gateway, serveBackend, type WireOptions } from "./compose.ts";
-import { type EventOptions, type OpenAnnouncements, openAnnouncements } from "./events/open-announcements.ts";
+import { type EventOptions, type OpenAnnouncements, openAnnouncements } from "./events/open-webhooks.ts";
 import { openTls, type TlsOptions } from "./open-tls.ts";
 import type { GatewayPlugin } from "./plugins/plugin.ts";
 

@@ -10,7 +10,7 @@ import { httpWires } from "../wires/http-wires.ts";
 import { serviceRpcs } from "../wires/rpc.ts";
 import { createApi } from "./api.ts";
 import type { WireOptions } from "./compose.ts";
-import { type EventOptions, openAnnouncements } from "./events/open-announcements.ts";
+import { type EventOptions, openAnnouncements } from "./events/open-webhooks.ts";
 
 /** Options of {@link lanceGateway}. Limits and webhooks have the same defaults as in `lance-gateway serve`. */
 export interface LanceGatewayOptions

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { Logger } from "pino";
-import { FAILURES_SHAPE } from "../auth/failure-delay.ts";
+import { FAILURES_SHAPE } from "../auth/authenticator.ts";
 import { joinCache } from "../backends/dir/cache/join-cache.ts";
 import { createEngineTurns } from "../backends/dir/concurrency/turns.ts";
 import { createReadAhead } from "../backends/dir/operations/read/read-ahead.ts";
@@ -8,7 +8,7 @@ import { createAnswerBudget } from "../backends/resilience/answer-budget.ts";
 import { PAUSES_SHAPE } from "../backends/upstream-identity/refused-fetches.ts";
 import type { Configuration, Databases } from "../config/configuration.ts";
 import type { ServeOptions } from "../config/options/groups.ts";
-import { createEventTallies } from "../observability/metrics/event-tallies.ts";
+import { createEventTallies } from "../observability/metrics/background-tallies.ts";
 import { createMetrics } from "../observability/metrics/metrics.ts";
 import type { Database } from "../pipeline/call/databases.ts";
 import { lookNow } from "../runtime/files/follow.ts";
@@ -16,18 +16,17 @@ import { setTracing } from "../runtime/tracing.ts";
 import { servedAlone, servedByName } from "./backends/served.ts";
 import { startCache } from "./cache/start-cache.ts";
 import { BUILD, type Gateway, type Haste, type State, serve } from "./compose.ts";
-import { openLiveWebhooks } from "./events/live-webhooks.ts";
-import { announcementsTo } from "./events/open-announcements.ts";
+import { announcementsTo, openLiveWebhooks } from "./events/open-webhooks.ts";
 import { openTls } from "./open-tls.ts";
 import { backendsOf, loadPlugins } from "./plugins/load-plugins.ts";
-import { createFormerGenerations } from "./reload/former-generations.ts";
 import {
   closeGeneration,
+  createFormerGenerations,
   type Generation,
   type GenerationContext,
   openGeneration,
 } from "./reload/generation.ts";
-import type { PreparedChange } from "./reload/prepared-change.ts";
+import type { PreparedChange } from "./reload/plan-changes.ts";
 import { openTracing } from "./tracing/open-tracing.ts";
 import { FAILURES, PAUSES, type Workers } from "./workers.ts";
 

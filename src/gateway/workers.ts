@@ -1,4 +1,4 @@
-import { FAILURES_SHAPE } from "../auth/failure-delay.ts";
+import { FAILURES_SHAPE } from "../auth/authenticator.ts";
 import type { CacheAccess } from "../backends/dir/cache/join-cache.ts";
 import { PAUSES_SHAPE } from "../backends/upstream-identity/refused-fetches.ts";
 import type { Configuration } from "../config/configuration.ts";

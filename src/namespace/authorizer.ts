@@ -1,5 +1,7 @@
-import type { Principal } from "./call/principal.ts";
-import type { Action } from "./call/roles.ts";
+import type { DescMethodUnary, MessageShape } from "@bufbuild/protobuf";
+import type { AccessService } from "../gen/lance/gateway/v1/access_pb.ts";
+import type { Call } from "./call/call.ts";
+import type { Action, Principal } from "./call/principal.ts";
 import type { Identifier } from "./identifier.ts";
 import type { ObjectKind } from "./operations/touch.ts";
 
@@ -82,3 +84,12 @@ export interface Siblings {
 
 /** Name under which permissions know the only database of a gateway. */
 export const ONLY_DATABASE = "default";
+
+type Methods = (typeof AccessService)["method"];
+
+/** The operations on keys, roles and policies, which the gateway answers itself. The pipeline has found that the caller is an owner. */
+export type AccessAdministration = {
+  readonly [K in keyof Methods]: Methods[K] extends DescMethodUnary<infer I, infer O>
+    ? (request: MessageShape<I>, call: Call) => Promise<MessageShape<O>>
+    : never;
+};

@@ -1,5 +1,5 @@
 import { LanceError } from "./errors.ts";
-import { hasDotSegment } from "./operations/path-value.ts";
+import { hasDotSegment } from "./operations/template.ts";
 
 /**
  * Names of an object from the root downwards; the root itself is the empty list. It is parsed once, and the gateway

@@ -12,8 +12,8 @@ import type { CreateMaterializedViewRequest } from "../gen/lance/namespace/v1/vi
 import type { Call } from "./call/call.ts";
 import type { RootDatabases } from "./call/database-context.ts";
 import type { IdempotencyRecords } from "./call/idempotency.ts";
-import type { Action } from "./call/roles.ts";
-import type { BackendFigures } from "./figures/backend-figures.ts";
+import type { Action } from "./call/principal.ts";
+import type { BackendFigures } from "./figures.ts";
 import type { Identifier } from "./identifier.ts";
 
 type Methods = typeof LanceNamespaceService.method;

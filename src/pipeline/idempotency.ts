@@ -7,7 +7,7 @@ import {
   type KeptOutcome,
   type TakenKey,
 } from "../namespace/call/idempotency.ts";
-import { isReadAction } from "../namespace/call/roles.ts";
+import { isReadAction } from "../namespace/call/principal.ts";
 import { type ErrorName, LanceError, toLanceError } from "../namespace/errors.ts";
 import { type Databases, databaseOf } from "./call/databases.ts";
 import {

@@ -7,7 +7,7 @@ import { SqlService } from "../gen/lance/gateway/v1/sql_pb.ts";
 import { ViewService } from "../gen/lance/gateway/v1/sql_view_pb.ts";
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
 import { LanceError } from "../namespace/errors.ts";
-import type { ConnectionFigures } from "../namespace/figures/connection-figures.ts";
+import type { ConnectionFigures } from "../namespace/figures.ts";
 import type { ByteBudget } from "../namespace/memory/byte-budget.ts";
 import type { Service } from "../namespace/service.ts";
 import type { NoteAccess } from "../pipeline/records/access-entry.ts";

@@ -10,9 +10,8 @@ import { createBodyReader, type JsonBody } from "./body.ts";
 import { HTTP_BODY, type MessageRecord } from "./descriptors.ts";
 import type { JsonDecoders } from "./json/decode.ts";
 import type { EncodeJson, JsonEncoders } from "./json/encode.ts";
-import type { StepEncoder } from "./json/encode-steps.ts";
+import { type JsonPieces, piecesOf, type StepEncoder } from "./json/encode-steps.ts";
 import type { ParsedJson } from "./json/parse.ts";
-import { type JsonPieces, piecesOf } from "./json/pieces.ts";
 import { compileVariable } from "./path-variable.ts";
 import { createQueryBinder } from "./query.ts";
 

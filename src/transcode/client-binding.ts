@@ -10,8 +10,7 @@ import { HTTP_BODY, type MessageRecord } from "./descriptors.ts";
 import { createJsonDecoders, type JsonDecoders } from "./json/decode.ts";
 import { createJsonEncoders, type EncodeJson, type JsonEncoders } from "./json/encode.ts";
 import { createPlainCheck, type IsPlain } from "./json/plain.ts";
-import { createPathWriter } from "./path-writer.ts";
-import { createQueryWriter, fitsQuery, type QueryWriter } from "./query-writer.ts";
+import { createPathWriter, createQueryWriter, fitsQuery, type QueryWriter } from "./target-writer.ts";
 
 /** How a method is called over HTTP: the counterpart of {@link Binding}. */
 export interface ClientBinding {

@@ -1,12 +1,10 @@
 import type { DescField } from "@bufbuild/protobuf";
 import { LanceError } from "../namespace/errors.ts";
-import { checkPathValue } from "../namespace/operations/path-value.ts";
-import type { TemplateVariable } from "../namespace/operations/template.ts";
+import { checkPathValue, type TemplateVariable } from "../namespace/operations/template.ts";
 import { type MessageRecord, restName } from "./descriptors.ts";
 import { toInvalidInput } from "./field-error.ts";
 import { hasValue, type JsonDecoders } from "./json/decode.ts";
-import { decodePercent } from "./percent.ts";
-import { textDecoder } from "./query.ts";
+import { decodePercent, textDecoder } from "./query.ts";
 
 /** A field that a path sets. */
 export interface PathVariable {

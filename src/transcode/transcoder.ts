@@ -1,6 +1,5 @@
 import { type DescService, hasOption } from "@bufbuild/protobuf";
-import type { Dialect } from "../dialects/dialect.ts";
-import { specification } from "../dialects/specification.ts";
+import { type Dialect, specification } from "../dialects/dialect.ts";
 import { http } from "../gen/google/api/annotations_pb.ts";
 import type { Template } from "../namespace/operations/template.ts";
 import { optionOf } from "../namespace/option.ts";

@@ -3,7 +3,7 @@ import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { inspect } from "node:util";
 import { afterAll, beforeAll, describe, test } from "vitest";
-import { isReadAction } from "../../src/namespace/call/roles.ts";
+import { isReadAction } from "../../src/namespace/call/principal.ts";
 import { errorEntry } from "../../src/namespace/errors.ts";
 import type { Operation } from "../../src/namespace/lance-namespace.ts";
 import { OPERATIONS } from "../../src/namespace/operations/operations.ts";

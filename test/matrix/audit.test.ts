@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, test } from "vitest";
-import { proveByKeys } from "../../src/auth/api-keys/authenticate-by-key.ts";
 import { drawKey } from "../../src/auth/api-keys/key.ts";
+import { proveByKeys } from "../../src/auth/api-keys/key-ring.ts";
 import { createAuthenticator } from "../../src/auth/authenticator.ts";
 import { createTrail } from "../../src/observability/log/lines/trail.ts";
 import { people, personStream } from "../support/arrow.ts";

@@ -5,9 +5,9 @@ import { create, toBinary } from "@bufbuild/protobuf";
 import { type ServiceError, status } from "@grpc/grpc-js";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, test } from "vitest";
-import { proveByKeys } from "../../src/auth/api-keys/authenticate-by-key.ts";
 import { drawKey, type NewKey } from "../../src/auth/api-keys/key.ts";
 import type { KeyRecord } from "../../src/auth/api-keys/key-file.ts";
+import { proveByKeys } from "../../src/auth/api-keys/key-ring.ts";
 import { createAuthenticator } from "../../src/auth/authenticator.ts";
 import { openPolicyFolder } from "../../src/auth/cedar/policy-folder.ts";
 import { rolePolicies } from "../../src/auth/cedar/roles-as-cedar.ts";
@@ -19,7 +19,7 @@ import {
   RenewFlightEndpointRequestSchema,
 } from "../../src/gen/arrow/flight/protocol/Flight_pb.ts";
 import type { Call } from "../../src/namespace/call/call.ts";
-import type { Role } from "../../src/namespace/call/roles.ts";
+import type { Role } from "../../src/namespace/call/principal.ts";
 import { people, personStream, rowsOf } from "../support/arrow.ts";
 import { temporaryDirectory } from "../support/directory.ts";
 import { connectFlight, type FlightClient, fromFlightData, pathTo, toFlightData } from "../support/flight.ts";

@@ -10,10 +10,10 @@ import {
 } from "@connectrpc/connect-node";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, it } from "vitest";
-import { proveByKeys } from "../../src/auth/api-keys/authenticate-by-key.ts";
 import { drawKey } from "../../src/auth/api-keys/key.ts";
+import { proveByKeys } from "../../src/auth/api-keys/key-ring.ts";
+import { proveByCertificates } from "../../src/auth/authenticate-by-certificate.ts";
 import { createAuthenticator } from "../../src/auth/authenticator.ts";
-import { proveByCertificates } from "../../src/auth/certificates/authenticate-by-certificate.ts";
 import { openTls } from "../../src/gateway/open-tls.ts";
 import { CreateNamespaceResponseSchema } from "../../src/gen/lance/namespace/v1/namespace_pb.ts";
 import { makeTlsFiles } from "../fixtures/server/tls.ts";

@@ -1,12 +1,11 @@
 import assert from "node:assert/strict";
 import { afterAll, beforeAll, describe, test } from "vitest";
-import { proveByKeys } from "../../src/auth/api-keys/authenticate-by-key.ts";
 import { drawKey, type NewKey } from "../../src/auth/api-keys/key.ts";
 import type { KeyRecord } from "../../src/auth/api-keys/key-file.ts";
-import type { KeyRefusal } from "../../src/auth/api-keys/key-ring.ts";
+import { type KeyRefusal, proveByKeys } from "../../src/auth/api-keys/key-ring.ts";
 import { createAuthenticator } from "../../src/auth/authenticator.ts";
 import { LanceNamespaceService } from "../../src/gen/lance/namespace/v1/service_pb.ts";
-import { ROLE_NAMES, ROLES, type Role } from "../../src/namespace/call/roles.ts";
+import { ROLE_NAMES, ROLES, type Role } from "../../src/namespace/call/principal.ts";
 import { type ErrorName, errorEntry } from "../../src/namespace/errors.ts";
 import type { Operation } from "../../src/namespace/lance-namespace.ts";
 import { actionOf } from "../../src/namespace/operations/actions.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
-import { isReadAction } from "../../src/namespace/call/roles.ts";
+import { isReadAction } from "../../src/namespace/call/principal.ts";
 import { errorEntry } from "../../src/namespace/errors.ts";
 import { OPERATIONS } from "../../src/namespace/operations/operations.ts";
 import type { AnyOperation } from "../../src/namespace/operations/touch.ts";

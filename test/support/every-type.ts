@@ -1,5 +1,5 @@
 import * as arrow from "apache-arrow";
-import { batchOf } from "../../src/client/rows/batches.ts";
+import { batchOf } from "../../src/client/rows/fitting.ts";
 
 const item = (type: arrow.DataType) => new arrow.Field("item", type, true);
 const member = (name: string, type: arrow.DataType) => new arrow.Field(name, type, true);

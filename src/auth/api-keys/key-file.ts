@@ -1,4 +1,4 @@
-import { ROLE_NAMES, type Role } from "../../namespace/call/roles.ts";
+import { ROLE_NAMES, type Role } from "../../namespace/call/principal.ts";
 import { parseIdentifier } from "../../namespace/identifier.ts";
 import { readText } from "../../runtime/files/files-in-time.ts";
 import { isJsonObject } from "../../runtime/json.ts";

@@ -1,6 +1,5 @@
 import type { Access, Properties } from "../../namespace/authorizer.ts";
-import type { Principal, Proof } from "../../namespace/call/principal.ts";
-import { ROLE_NAMES, type Role } from "../../namespace/call/roles.ts";
+import { type Principal, type Proof, ROLE_NAMES, type Role } from "../../namespace/call/principal.ts";
 import { checkIdentifier, parseIdentifier } from "../../namespace/identifier.ts";
 import type { ObjectKind } from "../../namespace/operations/touch.ts";
 import { isJsonObject } from "../../runtime/json.ts";

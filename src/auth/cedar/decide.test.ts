@@ -4,11 +4,9 @@ import type { Access, Properties } from "../../namespace/authorizer.ts";
 import type { Principal } from "../../namespace/call/principal.ts";
 import type { ObjectKind } from "../../namespace/operations/touch.ts";
 import { atOnce } from "../../runtime/pace.ts";
-import { type Cedar, loadCedar } from "./cedar.ts";
 import { createDecider, type Decider } from "./decide.ts";
-import { entitiesOf, lineOf, userOf } from "./entities.ts";
 import { parsePolicies } from "./read-policies.ts";
-import { BY_NAME } from "./schema.ts";
+import { BY_NAME, type Cedar, entitiesOf, lineOf, loadCedar, userOf } from "./schema.ts";
 
 let cedar: Cedar;
 beforeAll(async () => {

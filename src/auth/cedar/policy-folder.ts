@@ -2,9 +2,9 @@ import type { Logger } from "pino";
 import type { Authorizer } from "../../namespace/authorizer.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import { openFollowed, stampOfFiles } from "../../runtime/files/follow.ts";
-import { loadCedar } from "./cedar.ts";
 import { createDecider } from "./decide.ts";
 import { policyFiles, readPolicies } from "./read-policies.ts";
+import { loadCedar } from "./schema.ts";
 
 /** Options of {@link openPolicyFolder}. */
 export interface PolicyFolderOptions {

@@ -6,7 +6,7 @@ import type {
   ResourceConstraint,
   TypeAndId,
 } from "@cedar-policy/cedar-wasm/nodejs";
-import { keyOf } from "./entities.ts";
+import { keyOf } from "./schema.ts";
 
 /** A policy of a folder. */
 export interface Policy {

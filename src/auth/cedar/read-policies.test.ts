@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "vitest";
 import { atOnce } from "../../runtime/pace.ts";
-import { loadCedar } from "./cedar.ts";
-import { policyParts } from "./policy-parts.ts";
-import { parsePolicies } from "./read-policies.ts";
+import { parsePolicies, policyParts } from "./read-policies.ts";
+import { loadCedar } from "./schema.ts";
 
 const TRICKY = [
   'permit (principal == User::"a;b", action, resource);',

@@ -3,9 +3,9 @@ import { beforeAll, test } from "vitest";
 import type { Access } from "../../namespace/authorizer.ts";
 import type { Principal } from "../../namespace/call/principal.ts";
 import { atOnce } from "../../runtime/pace.ts";
-import { type Cedar, loadCedar } from "./cedar.ts";
 import { createDecider, type Decider } from "./decide.ts";
 import { parsePolicies } from "./read-policies.ts";
+import { type Cedar, loadCedar } from "./schema.ts";
 
 let cedar: Cedar;
 beforeAll(async () => {

@@ -1,4 +1,4 @@
-import { ROLE_NAMES, ROLES } from "../../namespace/call/roles.ts";
+import { ROLE_NAMES, ROLES } from "../../namespace/call/principal.ts";
 
 /** Returns the policies that allow what the roles allow where no policies decide; the role `none` needs no policy. */
 export function rolePolicies(): string {

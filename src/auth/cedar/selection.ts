@@ -1,8 +1,8 @@
 import { type CatalogObject, ONLY_DATABASE, type Siblings } from "../../namespace/authorizer.ts";
 import type { Principal } from "../../namespace/call/principal.ts";
 import { DEFAULT_DELIMITER, type Identifier } from "../../namespace/identifier.ts";
-import { entityOf, keyOf, lineOf, membershipsOf, userOf } from "./entities.ts";
 import { coversOperation, coversUser, namedObject, objectKey, objectKeys, type Policy } from "./policy.ts";
+import { entityOf, keyOf, lineOf, membershipsOf, userOf } from "./schema.ts";
 
 /** Policies that can cover accesses of a caller by an operation, and what they have decided. */
 export interface Selection {

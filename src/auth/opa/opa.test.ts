@@ -3,7 +3,7 @@ import { pino } from "pino";
 import { describe, it, type TestContext } from "vitest";
 import { type Asked, accessTo, allowing, ann, startOpa } from "../../../test/fixtures/auth/opa.ts";
 import { isLanceError } from "../../namespace/errors.ts";
-import { createOpaAuthorizer } from "./opa.ts";
+import { createDecisionCache, createOpaAuthorizer } from "./opa.ts";
 import { createOpaServer, type OpaServerOptions } from "./server.ts";
 
 type Answer = Parameters<typeof startOpa>[1];
@@ -235,4 +235,15 @@ describe("the decision of a policy server", () => {
     assert.ok(Math.max(...lengths) < 1024 ** 2, `${lengths}`);
     assert.deepEqual(decisions, new Array(2_000).fill(true));
   });
+});
+
+it("decisions of a caller with long claims take no more memory than those of others", () => {
+  const cache = createDecisionCache(60_000);
+  const caller = { ...ann, claims: { roles: "r".repeat(32 * 1024) } };
+  const before = process.memoryUsage().heapUsed;
+  for (let table = 0; table < 4_000; table++) cache.remember(caller, accessTo(`t${table}`), true);
+  // With the claims in each, they would take 128 MiB.
+  assert.ok(process.memoryUsage().heapUsed - before < 32 * 1024 ** 2);
+  assert.equal(cache.find({ ...caller }, accessTo("t1")), true);
+  assert.equal(cache.find({ ...caller, claims: {} }, accessTo("t1")), undefined);
 });

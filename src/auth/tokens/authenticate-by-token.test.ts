@@ -22,7 +22,7 @@ import type { Principal } from "../../namespace/call/principal.ts";
 import { isLanceError, type LanceError } from "../../namespace/errors.ts";
 import type { Way } from "../authenticator.ts";
 import { proveByTokens } from "./authenticate-by-token.ts";
-import type { TrustedIssuer } from "./issuer.ts";
+import type { TrustedIssuer } from "./verify.ts";
 
 const OTHER = "https://other.example.com";
 

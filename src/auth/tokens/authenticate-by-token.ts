@@ -1,9 +1,16 @@
+import { hash } from "node:crypto";
+import { claimAt, roleOf, textsOf } from "../../namespace/call/grants.ts";
 import type { Principal } from "../../namespace/call/principal.ts";
 import type { Way } from "../authenticator.ts";
-import { principalOf } from "./principal.ts";
-import { CHALLENGE, invalidToken } from "./refusal.ts";
 import { createVerifiedTokens } from "./verified-tokens.ts";
-import { type Verifier, verifierOf, verifyToken } from "./verify.ts";
+import {
+  CHALLENGE,
+  invalidToken,
+  type TrustedIssuer,
+  type Verifier,
+  verifierOf,
+  verifyToken,
+} from "./verify.ts";
 
 /** Longest token, in characters: what fits into the headers of a request. */
 const MAX_TOKEN_LENGTH = 16 * 1024;
@@ -42,4 +49,71 @@ export function proveByTokens({ verifiers, passesOn = false }: TokenWayOptions):
     },
     close() {},
   };
+}
+
+type Claims = Readonly<Record<string, unknown>>;
+
+/** Most groups of a caller; more of them would make every decision slow. */
+const MAX_GROUPS = 1_000;
+const MAX_NAME_LENGTH = 512;
+const MAX_ID_LENGTH = 128;
+/** Start of the names and groups that only Kubernetes gives. */
+const RESERVED = "system:";
+/** Control characters, and halves of surrogate pairs. */
+const NO_TEXT = /[\p{Cc}\p{Cs}]/u;
+
+/**
+ * Returns the caller that the claims of a verified token name.
+ *
+ * @throws LanceError Unauthenticated for claims that the issuer must have and has not, and for names that nobody may have.
+ */
+export function principalOf(token: string, claims: Claims, issuer: TrustedIssuer): Principal {
+  for (const [claim, value] of issuer.requiredClaims) {
+    if (!textsOf(claimAt(claims, claim)).includes(value))
+      throw invalidToken("the token lacks a claim that the gateway requires");
+  }
+  const { by, prefix } = issuer;
+  const facts = { name: prefix + nameOf(claims, issuer), groups: groupsOf(claims, issuer), claims };
+  const role = roleOf(issuer.grants, facts);
+  return { by, ...facts, credentialId: idOf(token, claims), role };
+}
+
+function nameOf(claims: Claims, { nameClaim, by, prefix }: TrustedIssuer): string {
+  const name = claimAt(claims, nameClaim);
+  if (typeof name !== "string" || name === "" || name.length > MAX_NAME_LENGTH || NO_TEXT.test(name))
+    throw invalidToken("the token does not name its caller");
+  // Anybody can enter the address of somebody else until the issuer has asked there.
+  if (nameClaim === "email" && (claims["email_verified"] ?? true) !== true)
+    throw invalidToken("the address of the token's caller is not verified");
+  if (by !== "kubernetes" && (prefix + name).startsWith(RESERVED))
+    throw invalidToken("the token has a name that only Kubernetes gives");
+  return name;
+}
+
+function groupsOf(claims: Claims, { groupsClaim, by, prefix }: TrustedIssuer): readonly string[] {
+  if (by === "kubernetes") return groupsOfServiceAccount(claims);
+  const groups = [claimAt(claims, groupsClaim) ?? []].flat();
+  if (groups.length > MAX_GROUPS) throw invalidToken(`the token has more than ${MAX_GROUPS} groups`);
+  return groups.map((group) => {
+    if (typeof group !== "string" || !group.isWellFormed())
+      throw invalidToken("the token has groups that are no texts");
+    if ((prefix + group).startsWith(RESERVED))
+      throw invalidToken("the token has a group that only Kubernetes gives");
+    return prefix + group;
+  });
+}
+
+const SERVICE_ACCOUNT = /^system:serviceaccount:([^:]+):[^:]+$/;
+
+/** Returns the groups that Kubernetes gives to a service account. */
+function groupsOfServiceAccount({ sub }: Claims): readonly string[] {
+  const [, namespace] = SERVICE_ACCOUNT.exec(String(sub)) ?? [];
+  if (namespace === undefined) throw invalidToken("the token is not that of a service account");
+  return ["system:serviceaccounts", `system:serviceaccounts:${namespace}`];
+}
+
+/** Returns the id that the issuer has given to a token, or a part of its hash. */
+function idOf(token: string, { jti }: Claims): string {
+  if (typeof jti === "string" && jti !== "" && jti.length <= MAX_ID_LENGTH) return jti;
+  return `sha256:${hash("sha256", token, "hex").slice(0, 16)}`;
 }

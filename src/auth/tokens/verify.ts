@@ -1,8 +1,7 @@
 import { decodeJwt, errors, type JWTPayload, jwtVerify } from "jose";
+import type { Grant } from "../../namespace/call/grants.ts";
 import { LanceError } from "../../namespace/errors.ts";
-import type { TrustedIssuer } from "./issuer.ts";
 import type { KeySet } from "./key-set.ts";
-import { invalidToken } from "./refusal.ts";
 
 /** An issuer with its keys. */
 export interface Verifier {
@@ -77,4 +76,40 @@ function reasonOf(thrown: unknown): string {
     return "the token is signed by an algorithm that is not allowed";
   const claim = thrown instanceof errors.JWTClaimValidationFailed ? CLAIM_REASONS[thrown.claim] : undefined;
   return claim ?? "the token is not valid";
+}
+
+/** An issuer whose tokens the gateway accepts, and what it reads in them. */
+export interface TrustedIssuer {
+  /** Way that principals name. */
+  readonly by: "oidc" | "kubernetes";
+  /** Value of the claim `iss`, to the letter. */
+  readonly issuer: string;
+  /** Values of the claim `aud`, of which a token must have one. */
+  readonly audiences: readonly string[];
+  /** Algorithms by which its tokens may be signed; none of them may have a secret that the verifier knows, too. */
+  readonly algorithms: readonly string[];
+  /** Difference of the clocks that is tolerated, in seconds. */
+  readonly clockSkewSeconds: number;
+  /** Claims that a token must have, each with a value that it must be or contain. */
+  readonly requiredClaims: readonly (readonly [name: string, value: string])[];
+  /** Claim with the name of the caller. */
+  readonly nameClaim: string;
+  /** Claim with the groups of the caller; dots lead into objects. */
+  readonly groupsClaim: string;
+  /** Text before names and groups, which tells issuers apart. */
+  readonly prefix: string;
+  readonly grants: readonly Grant[];
+}
+
+/** Challenge for callers that bring no token (RFC 6750). */
+export const CHALLENGE = 'Bearer realm="lance-gateway"';
+
+/**
+ * Returns the refusal of a token.
+ *
+ * @param reason for the caller, without any text of the token.
+ */
+export function invalidToken(reason: string, cause?: unknown): LanceError {
+  const challenge = `${CHALLENGE}, error="invalid_token", error_description="${reason}"`;
+  return new LanceError("Unauthenticated", reason, { cause, headers: { "www-authenticate": challenge } });
 }

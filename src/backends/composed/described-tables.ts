@@ -6,8 +6,7 @@ import {
 } from "../../gen/lance/namespace/v1/table_pb.ts";
 import { type Call, copyCall } from "../../namespace/call/call.ts";
 import { type Flight, startFlight } from "../../namespace/call/flight.ts";
-import { demandsFreshness, FRESHNESS_HEADERS } from "../../namespace/call/freshness-headers.ts";
-import { endsHere } from "../../namespace/call/header-names.ts";
+import { demandsFreshness, endsHere, FRESHNESS_HEADERS } from "../../namespace/call/headers.ts";
 import { expiryOf } from "../../namespace/credential-options.ts";
 import { isLanceError, LanceError } from "../../namespace/errors.ts";
 import { type Identifier, joinIdentifier } from "../../namespace/identifier.ts";

@@ -13,7 +13,7 @@ import {
 } from "../../gen/lance/namespace/v1/table_pb.ts";
 import { isLanceError } from "../../namespace/errors.ts";
 import type { LanceNamespace } from "../../namespace/lance-namespace.ts";
-import type { ResolveHost } from "../resilience/host-addresses.ts";
+import type { ResolveHost } from "../resilience/followed-hosts.ts";
 import type { UpstreamTls } from "../upstream-identity/tls.ts";
 import { createGrpcBackend } from "./index.ts";
 

@@ -11,6 +11,7 @@ import { temporaryDirectory } from "../../../test/support/directory.ts";
 import { DescribeTableResponseSchema } from "../../gen/lance/namespace/v1/table_pb.ts";
 import { isLanceError, type UpstreamFault } from "../../namespace/errors.ts";
 import type { LanceNamespace } from "../../namespace/lance-namespace.ts";
+import { timeoutHeader } from "./unary-call.ts";
 
 const SIZE = 4_096;
 const LARGE = toBinary(
@@ -110,4 +111,18 @@ describe("unary calls of a gRPC upstream", () => {
     await assert.rejects(late, failsWith("DeadlineExceeded"));
     assert.equal(await reset.promise, constants.NGHTTP2_CANCEL);
   });
+});
+
+it("writes a timeout in the finest unit that has room for it, and never a shorter one", () => {
+  const day = 86_400_000;
+  for (const [milliseconds, header] of [
+    [0, "0m"],
+    [0.2, "1m"],
+    [1_500, "1500m"],
+    [99_999_999, "99999999m"],
+    [100_000_001, "100001S"],
+    [2_000_000 * day, "48000000H"],
+  ] as const) {
+    assert.equal(timeoutHeader(milliseconds), header);
+  }
 });

@@ -1,8 +1,9 @@
 import { constants } from "node:http2";
+import { createGunzip, createInflate } from "node:zlib";
 import type { Message } from "@bufbuild/protobuf";
 import { type InterceptingListener, type Metadata, type StatusObject, status } from "@grpc/grpc-js";
 import { LanceError } from "../../namespace/errors.ts";
-import type { ByteBudget } from "../../namespace/memory/byte-budget.ts";
+import type { ByteBudget, ByteHold } from "../../namespace/memory/byte-budget.ts";
 import {
   type Connection,
   type ConnectionCall,
@@ -11,8 +12,6 @@ import {
 import { FREE_ANSWER_BYTES } from "../resilience/answer-budget.ts";
 import type { PendingAnswer, Running } from "./answer.ts";
 import { statusError, unreached } from "./errors.ts";
-import { ACCEPTED_ENCODINGS, frameOf, isPacked, messageIn, unpack } from "./framing.ts";
-import { timeoutHeader } from "./timeout.ts";
 
 /** A call of a method with a single message each way. */
 export interface UnaryCall {
@@ -222,4 +221,71 @@ class UnaryExchange implements InterceptingListener, Running {
     this.#open = this.#running = this.#deadline = this.#message = undefined;
     return answer;
   }
+}
+
+/** Encodings of answers that an upstream may use. */
+const ACCEPTED_ENCODINGS = "identity,deflate,gzip";
+
+const HEAD_BYTES = 5;
+
+/** Returns a message with its prefix, in a single buffer. */
+function frameOf(message: Uint8Array): Buffer {
+  const frame = Buffer.allocUnsafe(HEAD_BYTES + message.length);
+  frame[0] = 0;
+  frame.writeUInt32BE(message.length, 1);
+  frame.set(message, HEAD_BYTES);
+  return frame;
+}
+
+/** Whether the message of a frame is packed. */
+function isPacked(frame: Buffer): boolean {
+  return frame[0] === 1;
+}
+
+/** Returns the message of a frame, as it was sent. */
+function messageIn(frame: Buffer): Buffer {
+  return frame.subarray(HEAD_BYTES);
+}
+
+const UNPACKERS = { gzip: createGunzip, deflate: createInflate };
+
+/**
+ * Unpacks a message, whose bytes the hold takes.
+ *
+ * @throws RangeError, if it is larger than `maxBytes`; the errors of the hold; Error, for any other reason.
+ */
+async function unpack(
+  message: Buffer,
+  encoding: string,
+  maxBytes: number,
+  hold: Pick<ByteHold, "take">,
+): Promise<Buffer> {
+  if (!Object.hasOwn(UNPACKERS, encoding)) throw new Error(`the encoding ${encoding} is not known`);
+  const unpacker = UNPACKERS[encoding as keyof typeof UNPACKERS]();
+  const pieces: Buffer[] = [];
+  let bytes = 0;
+  unpacker.end(message);
+  for await (const piece of unpacker as AsyncIterable<Buffer>) {
+    bytes += piece.byteLength;
+    if (bytes > maxBytes) throw new RangeError(`the message has more than ${maxBytes} bytes`);
+    hold.take(piece.byteLength);
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces, bytes);
+}
+
+/** Units of `grpc-timeout` with their milliseconds, the finest first. */
+const UNITS = [
+  ["m", 1],
+  ["S", 1_000],
+  ["M", 60_000],
+  ["H", 3_600_000],
+] as const;
+/** A timeout has at most eight digits. */
+const TOO_LONG = 1e8;
+
+/** Returns the header `grpc-timeout` for a number of milliseconds, in the finest unit whose digits suffice. */
+export function timeoutHeader(milliseconds: number): string {
+  const [unit, factor] = UNITS.find(([, factor]) => milliseconds / factor < TOO_LONG) ?? UNITS[3];
+  return `${Math.ceil(milliseconds / factor)}${unit}`;
 }

@@ -1,11 +1,12 @@
-import type { DescMethodUnary, Message } from "@bufbuild/protobuf";
+import { type DescMethod, type DescMethodUnary, fromBinary, type Message } from "@bufbuild/protobuf";
+import { BinaryReader } from "@bufbuild/protobuf/wire";
 import type { Call } from "../../namespace/call/call.ts";
-import { mayPass } from "../../namespace/messages/passed-answer.ts";
+import { mayPass, passedAnswer } from "../../namespace/messages/passed-answer.ts";
 import { repeatableOf } from "../resilience/resilience.ts";
+import { hasNested } from "../upstream-identity/nested-context.ts";
 import { answerOf } from "./answer.ts";
 import { inTrace } from "./metadata.ts";
 import { definitionOf } from "./method-definition.ts";
-import { createPassingReader } from "./plain-message.ts";
 import { authorized, createWriterOf, enter, type Upstream } from "./upstream.ts";
 
 /** Returns the function of a method with a single request and a single response. */
@@ -47,4 +48,30 @@ function endOf({ timeoutMs }: Upstream, elapsedMs: number): number | undefined {
 
 function earliest(a: number | undefined, b: number | undefined): number | undefined {
   return a === undefined || b === undefined ? (a ?? b) : Math.min(a, b);
+}
+
+/** Reads the answer of an upstream. */
+type ReadAnswer = (bytes: Uint8Array) => Message;
+
+/**
+ * Compiles the reader of answers that may pass through: those without a context at any level. It checks the bytes field
+ * by field, but not inside of a field, which is the client's to read.
+ *
+ * The reader throws an error for bytes that are not a message.
+ */
+export function createPassingReader({ output }: DescMethod): ReadAnswer {
+  const context = output.fields.find(({ name }) => name === "context")?.number;
+  if (hasNested(output)) return (bytes) => fromBinary(output, bytes);
+  return (bytes) => (hasField(bytes, context) ? fromBinary(output, bytes) : passedAnswer(output, bytes));
+}
+
+/** Whether a message has a field with a number. */
+function hasField(bytes: Uint8Array, number: number | undefined): boolean {
+  const reader = new BinaryReader(bytes);
+  while (reader.pos < reader.len) {
+    const [field, wireType] = reader.tag();
+    if (field === number) return true;
+    reader.skip(wireType, field);
+  }
+  return false;
 }

@@ -5,8 +5,11 @@ import { isLanceError } from "../../namespace/errors.ts";
 import type { Ending } from "../../runtime/time/late-signal.ts";
 import type { Resilience } from "../resilience/resilience.ts";
 import type { HeaderPolicy } from "../upstream-identity/headers.ts";
-import type { UpstreamCredentials, UpstreamIdentity } from "../upstream-identity/identity.ts";
-import { toldToClient } from "../upstream-identity/refusal.ts";
+import {
+  toldToClient,
+  type UpstreamCredentials,
+  type UpstreamIdentity,
+} from "../upstream-identity/identity.ts";
 import type { Channel } from "./channel/channels.ts";
 import type { TimeLimits } from "./channel/patience.ts";
 import { toMetadata } from "./metadata.ts";

@@ -1,12 +1,9 @@
 import type { Logger } from "pino";
 import { LanceError } from "../../namespace/errors.ts";
-import type { NoteDecision } from "../../namespace/figures/decisions.ts";
+import type { NoteDecision } from "../../namespace/figures.ts";
 import { Circuit, type Health, type Turn } from "../../runtime/circuit.ts";
 import { backoffMs } from "../../runtime/time/backoff.ts";
-import { ErrorShare } from "./error-share.ts";
-import { healthOf } from "./faults.ts";
-import type { Endpoint, Notes } from "./resilience.ts";
-import { refusal } from "./resilience.ts";
+import { type Endpoint, healthOf, type Notes, refusal } from "./resilience.ts";
 
 /** Longest ejection of an address, in milliseconds. */
 const MAX_EJECTION_MS = 300_000;
@@ -146,5 +143,50 @@ export class Address<T> {
     if (this.#hasOpened) call.note("circuit_open");
     this.#hasOpened = false;
     if (health === "failing" && this.#options.ejectOutlier(this)) call.note("ejected");
+  }
+}
+
+/** Duration of a half of the window, in milliseconds. */
+const HALF_MS = 10_000;
+
+/** Measures the recent failure rate of an address: over this half of a window and the previous one. */
+class ErrorShare {
+  #began = 0;
+  #calls = 0;
+  #failures = 0;
+  #callsBefore = 0;
+  #failuresBefore = 0;
+
+  add(failed: boolean): void {
+    this.#move();
+    this.#calls += 1;
+    if (failed) this.#failures += 1;
+  }
+
+  /** Number of calls in the window. */
+  get calls(): number {
+    this.#move();
+    return this.#calls + this.#callsBefore;
+  }
+
+  /** Failure rate, from 0 to 1. */
+  get share(): number {
+    const { calls } = this;
+    return calls === 0 ? 0 : (this.#failures + this.#failuresBefore) / calls;
+  }
+
+  /** Forgets everything. */
+  clear(): void {
+    this.#calls = this.#failures = this.#callsBefore = this.#failuresBefore = 0;
+  }
+
+  #move(): void {
+    const halves = Math.floor((performance.now() - this.#began) / HALF_MS);
+    if (halves === 0) return;
+    const recent = halves === 1;
+    this.#callsBefore = recent ? this.#calls : 0;
+    this.#failuresBefore = recent ? this.#failures : 0;
+    this.#calls = this.#failures = 0;
+    this.#began = recent ? this.#began + HALF_MS : performance.now();
   }
 }

@@ -1,16 +1,24 @@
 import { endingOf } from "../../namespace/call/call.ts";
-import type { UpstreamDecision } from "../../namespace/figures/decisions.ts";
+import type { UpstreamDecision } from "../../namespace/figures.ts";
 import type { Ending } from "../../runtime/time/late-signal.ts";
 import { traced } from "../../runtime/tracing.ts";
 import type { Address } from "./address.ts";
 import { Addresses } from "./addresses.ts";
-import { Budget } from "./budget.ts";
-import { Delays, wait } from "./delays.ts";
-import { healthOf, mayRepeat } from "./faults.ts";
 import { hedge } from "./hedge.ts";
-import type { ResilienceOptions } from "./options.ts";
-import type { Attempt, Endpoint, Notes, Repeatable, Resilience, ResilientCall } from "./resilience.ts";
-import { refusal, withOutcome } from "./resilience.ts";
+import {
+  type Attempt,
+  type Endpoint,
+  healthOf,
+  mayRepeat,
+  type Notes,
+  type Repeatable,
+  type Resilience,
+  type ResilienceOptions,
+  type ResilientCall,
+  refusal,
+  withOutcome,
+} from "./resilience.ts";
+import { Budget, Delays, wait } from "./retries.ts";
 
 const nobody = () => {};
 

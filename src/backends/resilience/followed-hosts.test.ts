@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { test, vi } from "vitest";
-import { type FollowedHosts, followHosts } from "./followed-hosts.ts";
-import type { HostAddress } from "./host-addresses.ts";
+import { type FollowedHosts, followHosts, type HostAddress } from "./followed-hosts.ts";
 
 /** Hosts whose lookups end when the test says so. */
 function follow() {

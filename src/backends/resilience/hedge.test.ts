@@ -4,7 +4,7 @@ import { describe, test } from "vitest";
 import { givenUp, kindOf, outcomeOf, useClock } from "../../../test/fixtures/upstreams/clock.ts";
 import { fakeUpstream, faultError, type Outcome, pass } from "../../../test/fixtures/upstreams/resilience.ts";
 import { LanceError } from "../../namespace/errors.ts";
-import type { UpstreamDecision } from "../../namespace/figures/decisions.ts";
+import type { UpstreamDecision } from "../../namespace/figures.ts";
 import { createResilience } from "./create-resilience.ts";
 
 useClock();

@@ -1,7 +1,10 @@
 import type { DescMethod } from "@bufbuild/protobuf";
+import type { Logger } from "pino";
 import { type Call, endingOf } from "../../namespace/call/call.ts";
 import { isLanceError, LanceError, type UpstreamFault } from "../../namespace/errors.ts";
+import type { NoteDecision } from "../../namespace/figures.ts";
 import { isRead } from "../../namespace/operations/actions.ts";
+import type { Health } from "../../runtime/circuit.ts";
 import type { Ending } from "../../runtime/time/late-signal.ts";
 
 /** How a call may be retried. */
@@ -124,4 +127,76 @@ export function refusal(call: Notes, ms: number): LanceError {
   return new LanceError("ServiceUnavailable", "upstream circuit breaker is open", {
     headers: { "retry-after": String(Math.max(1, Math.ceil(ms / 1000))) },
   });
+}
+
+/** Consequences of a fault. */
+interface FaultRule {
+  /** Calls that may be retried after it. */
+  readonly repeats: readonly Repeatable[];
+  /** Health of the address. */
+  readonly health: Health;
+}
+
+const ALL: readonly Repeatable[] = ["parallel", "serial", "unsent"];
+const SAFE: readonly Repeatable[] = ["parallel", "serial"];
+const NONE: readonly Repeatable[] = [];
+
+/** The rules, which docs/upstreams.md lists for people. */
+const RULES: Readonly<Record<UpstreamFault, FaultRule>> = {
+  unreached: { repeats: ALL, health: "failing" },
+  reset: { repeats: SAFE, health: "failing" },
+  unavailable: { repeats: SAFE, health: "failing" },
+  // The address works; there are too many callers.
+  throttled: { repeats: SAFE, health: "working" },
+  silent: { repeats: NONE, health: "failing" },
+  broken: { repeats: NONE, health: "failing" },
+  oversized: { repeats: NONE, health: "working" },
+  crowded: { repeats: NONE, health: "unknown" },
+};
+
+/** Whether a call may be retried after this failure. */
+export function mayRepeat(error: unknown, repeatable: Repeatable): error is LanceError {
+  if (!(error instanceof LanceError) || error.fault === undefined) return false;
+  return RULES[error.fault].repeats.includes(repeatable);
+}
+
+/** Returns what a failed attempt reveals about the address. */
+export function healthOf(error: unknown): Health {
+  if (!(error instanceof LanceError)) return "unknown";
+  if (error.fault !== undefined) return RULES[error.fault].health;
+  return error.is("Cancelled") || error.is("DeadlineExceeded") ? "unknown" : "working";
+}
+
+/** When calls of an upstream are retried, and when they are not made. All times are in milliseconds. */
+export interface ResiliencePolicy {
+  /** Maximum number of retries of a call; 0 for none. Default: 2. */
+  readonly retries?: number | undefined;
+  /** Retries that each call earns, from 0 to 1; a few a second are always free. Default: 0.2. */
+  readonly retryShare?: number | undefined;
+  /** Longest delay before the first retry; it doubles with each further retry. Default: 50. */
+  readonly backoffMs?: number | undefined;
+  /** Longest delay before any retry; an upstream that asks for more gets no retry. Default: 5,000. */
+  readonly maxBackoffMs?: number | undefined;
+  /** Time after which a read without an answer is hedged; 0 for never. Default: 0. */
+  readonly hedgeAfterMs?: number | undefined;
+  /** Number of consecutive failures that opens the circuit of an address; 0 for never. Default: 10. */
+  readonly circuitFailures?: number | undefined;
+  /** How long a circuit stays open at first; the time doubles with each failed probe, up to 60 s. Default: 1,000. */
+  readonly circuitOpenMs?: number | undefined;
+  /**
+   * How long an address must leave a call unanswered, and answer no other call, before a caller that gives up counts
+   * as a failure; 0 for any time. Default: 5,000.
+   */
+  readonly silenceMs?: number | undefined;
+  /** How long an address that fails far more often than the others is ejected at first. Default: 10,000. */
+  readonly ejectMs?: number | undefined;
+}
+
+/** Options of {@link createResilience}, in addition to its addresses. */
+export interface ResilienceOptions extends ResiliencePolicy {
+  readonly log: Logger;
+  /** Counts decisions that belong to no call. Default: they are not counted. */
+  readonly noteDecision?: NoteDecision | undefined;
+  /** Longest duration of a call with all its attempts; 0 for no limit. Default: 0. */
+  readonly totalMs?: number | undefined;
 }

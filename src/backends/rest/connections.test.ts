@@ -18,7 +18,7 @@ import {
 } from "../../../test/fixtures/upstreams/peer.ts";
 import { callOf, sendJson } from "../../../test/fixtures/upstreams/rest.ts";
 import { LanceError } from "../../namespace/errors.ts";
-import type { HostAddress } from "../resilience/host-addresses.ts";
+import type { HostAddress } from "../resilience/followed-hosts.ts";
 
 describe("more calls than connections", () => {
   const limits = { maxCalls: 1, maxWaiting: 1, resilience: { retries: 0 } };

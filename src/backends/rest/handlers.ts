@@ -1,22 +1,22 @@
-import { create, type Message, type MessageInitShape } from "@bufbuild/protobuf";
+import { create, type DescMethod, type Message, type MessageInitShape } from "@bufbuild/protobuf";
 import { ARROW_FILE, ARROW_STREAM, acceptedArrow, isIpcFile } from "../../arrow/ipc/ipc-forms.ts";
-import { HttpBodySchema } from "../../gen/google/api/httpbody_pb.ts";
+import { type HttpBody, HttpBodySchema } from "../../gen/google/api/httpbody_pb.ts";
 import type { Call } from "../../namespace/call/call.ts";
+import { LanceError } from "../../namespace/errors.ts";
+import { DEFAULT_DELIMITER, type Identifier, joinIdentifier } from "../../namespace/identifier.ts";
 import type { ByteBudget } from "../../namespace/memory/byte-budget.ts";
 import { mayPass, passedBody } from "../../namespace/messages/passed-answer.ts";
 import { isRead } from "../../namespace/operations/actions.ts";
+import { bodyFieldOf } from "../../namespace/operations/body-field.ts";
+import { freeAtOnce, WORTH_FREEING_BYTES } from "../../runtime/free-at-once.ts";
 import type { ClientBinding } from "../../transcode/client-binding.ts";
 import { FREE_ANSWER_BYTES } from "../resilience/answer-budget.ts";
 import { lostAnswer } from "../resilience/resilience.ts";
 import type { HeaderPolicy } from "../upstream-identity/headers.ts";
-import { createAddresser } from "./addressed-request.ts";
-import { BYTES, rangeHeader, readsBytes, tellRange } from "./bodies/byte-ranges.ts";
-import type { LongReader } from "./bodies/long-answers.ts";
-import { mediaTypeOf, released } from "./bodies/upload-body.ts";
+import { BYTES, type LongReader, rangeHeader, readsBytes, tellRange } from "./bodies/downloads.ts";
 import { errorOfFailure } from "./errors.ts";
 import type { UpstreamResponse } from "./transport/transport.ts";
-import type { CallUpstream, UpstreamCall } from "./upstream-call.ts";
-import { tellCache } from "./validation.ts";
+import { type CallUpstream, tellCache, type UpstreamCall } from "./upstream-call.ts";
 
 /** Context that the handlers of a backend share. */
 export interface HandlerOptions {
@@ -164,4 +164,83 @@ function arrowTypeOf(response: UpstreamResponse, first: Uint8Array): string {
   const said = contentTypeOf(response) ?? "";
   for (const type of [ARROW_STREAM, ARROW_FILE]) if (said.startsWith(type)) return type;
   return isIpcFile(first) ? ARROW_FILE : ARROW_STREAM;
+}
+
+interface Addressed extends Message {
+  id?: readonly string[];
+  identifier?: string;
+  delimiter?: string;
+}
+
+/**
+ * Returns a function that writes the resolved object into the request, in the upstream's spelling. It throws LanceError InvalidInput for a
+ * name that the delimiter of the upstream would split.
+ */
+function createAddresser({ input }: DescMethod, delimiter: string): (request: Message, call: Call) => void {
+  const names = new Set(input.fields.map(({ localName }) => localName));
+  if (!names.has("identifier")) {
+    // The client's delimiter joins the names in the answer.
+    return (request: Addressed) => {
+      request.delimiter ??= DEFAULT_DELIMITER;
+    };
+  }
+  return (request: Addressed, { id }) => {
+    const identifier = joinIdentifier(id, delimiter);
+    // A name may have the delimiter in it, or make one with its neighbor: `a~` and `b` joined with `~~`.
+    if (delimiter !== DEFAULT_DELIMITER && !isSplitInto(identifier, delimiter, id)) {
+      const text = JSON.stringify(delimiter);
+      throw new LanceError(
+        "InvalidInput",
+        `names joined with ${text}, as the upstream catalog has them, would be split into others`,
+      );
+    }
+    request.id = id;
+    request.identifier = identifier;
+    request.delimiter = delimiter;
+  };
+}
+
+/** Whether an identifier, split at a delimiter, has the given names; the root is the delimiter itself. */
+function isSplitInto(identifier: string, delimiter: string, names: Identifier): boolean {
+  if (names.length === 0) return true;
+  const split = identifier.split(delimiter);
+  return split.length === names.length && split.every((name, index) => name === names[index]);
+}
+
+/**
+ * Upper bound on the bytes in transit when a connection requests the next piece: it does so when its buffer is not
+ * full.
+ */
+const CONNECTION_BYTES = 1024 * 1024;
+
+/** Media types are short, and servers cut connections off over long or malformed headers. */
+const MEDIA_TYPE = /^[\t\x20-\x7e]{1,1024}$/;
+
+/**
+ * Returns the media type of an upload; messages of gRPC and Connect may have any text there.
+ *
+ * @throws LanceError InvalidInput
+ */
+function mediaTypeOf(request: Message, { input }: DescMethod): string {
+  const body = (request as unknown as Record<string, HttpBody | undefined>)[bodyFieldOf(input) ?? ""];
+  const type = body?.contentType || ARROW_STREAM;
+  if (MEDIA_TYPE.test(type)) return type;
+  throw new LanceError("InvalidInput", "the content type of the body is not a media type");
+}
+
+/** Reports every piece when the connection has taken it, and frees its memory some time later. */
+async function* released(data: AsyncIterable<Uint8Array>, call: Call): AsyncIterable<Uint8Array> {
+  const taken: Uint8Array[] = [];
+  let size = 0;
+  for await (const piece of data) {
+    yield piece;
+    call.releaseBody(piece.byteLength);
+    if (call.ownsBody !== true || piece.byteLength < WORTH_FREEING_BYTES) continue;
+    taken.push(piece);
+    for (size += piece.byteLength; size > CONNECTION_BYTES; ) {
+      const oldest = taken.shift() as Uint8Array;
+      size -= oldest.byteLength;
+      freeAtOnce(oldest);
+    }
+  }
 }

@@ -1,10 +1,10 @@
 import type { Logger } from "pino";
-import type { NoteDecision } from "../../namespace/figures/decisions.ts";
+import type { NoteDecision } from "../../namespace/figures.ts";
 import type { StorageAccess } from "../../namespace/lance-namespace.ts";
 import type { ByteBudget } from "../../namespace/memory/byte-budget.ts";
 import type { KeyedCells } from "../../runtime/threads/keyed-cells.ts";
-import type { ResolveHost } from "../resilience/host-addresses.ts";
-import type { ResiliencePolicy } from "../resilience/options.ts";
+import type { ResolveHost } from "../resilience/followed-hosts.ts";
+import type { ResiliencePolicy } from "../resilience/resilience.ts";
 import type { UpstreamCacheLimits } from "../upstream-cache/cache.ts";
 import type { UpstreamIdentity, UpstreamIdentityOptions } from "../upstream-identity/identity.ts";
 import type { UpstreamTls } from "../upstream-identity/tls.ts";

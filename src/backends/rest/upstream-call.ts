@@ -3,16 +3,15 @@ import type { UpstreamForm } from "../../dialects/upstream.ts";
 import { type Call, endingOf } from "../../namespace/call/call.ts";
 import type { ByteHold } from "../../namespace/memory/byte-budget.ts";
 import type { ClientBinding } from "../../transcode/client-binding.ts";
-import type { Resilience } from "../resilience/resilience.ts";
-import { repeatableOf } from "../resilience/resilience.ts";
-import type { HeaderPolicy } from "../upstream-identity/headers.ts";
-import type { UpstreamCredentials, UpstreamIdentity } from "../upstream-identity/identity.ts";
-import { toldToClient } from "../upstream-identity/refusal.ts";
-import { inTrace } from "../upstream-identity/trace-headers.ts";
+import { type Resilience, repeatableOf } from "../resilience/resilience.ts";
+import { type HeaderPolicy, inTrace } from "../upstream-identity/headers.ts";
+import {
+  toldToClient,
+  type UpstreamCredentials,
+  type UpstreamIdentity,
+} from "../upstream-identity/identity.ts";
 import { errorOfAnswer, errorOfFailure } from "./errors.ts";
-import { createMethodMemory } from "./method-memory.ts";
 import type { UpstreamRequest, UpstreamResponse, UpstreamTransport } from "./transport/transport.ts";
-import { addCondition, stillHolds } from "./validation.ts";
 
 /** Options of {@link createUpstreamCaller}. */
 export interface UpstreamCallerOptions {
@@ -159,4 +158,62 @@ function addOwn(
   addCondition(pairs, call);
   if (call.deadline === undefined) return;
   pairs.push("x-request-timeout-ms", String(Math.max(1, Math.ceil(call.deadline - Date.now()))));
+}
+
+/**
+ * How long a refused HTTP method is avoided, in milliseconds: a 405 may come from a proxy, or from an old replica.
+ */
+const MEMORY_MS = 60_000;
+
+/** Remembers temporarily which HTTP methods an upstream refuses, for operations that have two. */
+interface MethodMemory {
+  /** Returns the forms of an operation, with the one to try first in front. */
+  inOrder(binding: ClientBinding): readonly [ClientBinding, ClientBinding | undefined];
+  /** Records that the upstream refused a form of an operation and accepted the other. */
+  remember(binding: ClientBinding, refused: ClientBinding): void;
+}
+
+/** Creates an empty memory; it holds at most one entry for each operation. */
+function createMethodMemory(): MethodMemory {
+  const refusals = new Map<ClientBinding, { readonly refused: ClientBinding; readonly until: number }>();
+
+  return {
+    inOrder(binding) {
+      const { alternative } = binding;
+      const known = refusals.get(binding);
+      if (alternative === undefined || known === undefined) return [binding, alternative];
+      if (Date.now() >= known.until) {
+        refusals.delete(binding);
+        return [binding, alternative];
+      }
+      return known.refused === binding ? [alternative, binding] : [binding, alternative];
+    },
+    remember(binding, refused) {
+      refusals.set(binding, { refused, until: Date.now() + MEMORY_MS });
+    },
+  };
+}
+
+/** Asks the upstream whether the cached answer is still valid. */
+function addCondition(pairs: string[], { validation }: Call): void {
+  if (validation?.known !== undefined) pairs.push("if-none-match", validation.known);
+}
+
+/** Whether an answer confirms that: 304, or 412 if the request is not a GET (RFC 9110, 13.1.2). */
+function stillHolds(status: number, { validation }: Call): boolean {
+  return validation?.known !== undefined && (status === 304 || status === 412);
+}
+
+/** Passes the upstream's answer to the cache; returns whether the cached answer is valid. */
+export function tellCache({ status, headers }: UpstreamResponse, call: Call): boolean {
+  const { validation } = call;
+  if (validation === undefined) return false;
+  validation.holds = stillHolds(status, call);
+  validation.etag = textOf(headers["etag"]);
+  validation.cacheControl = textOf(headers["cache-control"]);
+  return validation.holds;
+}
+
+function textOf(value: string | string[] | undefined): string | undefined {
+  return Array.isArray(value) ? value.join(", ") : value;
 }

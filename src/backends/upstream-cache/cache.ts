@@ -1,15 +1,16 @@
-import { type DescMethod, fromBinary, type Message } from "@bufbuild/protobuf";
+import { createHash, randomBytes } from "node:crypto";
+import { type DescMethod, fromBinary, type Message, toBinary } from "@bufbuild/protobuf";
 import { type Call, copyCall, type Validation } from "../../namespace/call/call.ts";
 import { type Flight, startFlight } from "../../namespace/call/flight.ts";
-import { demandsFreshness } from "../../namespace/call/freshness-headers.ts";
-import type { NoteDecision } from "../../namespace/figures/decisions.ts";
+import { demandsFreshness } from "../../namespace/call/headers.ts";
+import type { NoteDecision } from "../../namespace/figures.ts";
 import { isRead } from "../../namespace/operations/actions.ts";
 import { factsOf } from "../../namespace/operations/operations.ts";
 import type { SharedCounter } from "../../runtime/threads/sharing.ts";
+import type { HeaderPolicy } from "../upstream-identity/headers.ts";
+import type { SignRequest, UpstreamCredentials, UpstreamIdentity } from "../upstream-identity/identity.ts";
 import { lastingHeaders, lifetimeOf, packAnswer } from "./answers.ts";
-import { createClearing } from "./clearing.ts";
-import { createKeyOf } from "./key.ts";
-import { shareClears } from "./shared-clears.ts";
+import { createClearing, shareClears } from "./clearing.ts";
 import { createSlots } from "./slots.ts";
 
 /** Bounds of a cache. */
@@ -180,4 +181,78 @@ export function createDescribeCache(options: DescribeCacheOptions): DescribeCach
     }
     return result;
   };
+}
+
+/**
+ * Properties of an upstream that a cache needs: the headers that identify callers, and the counter of its decisions.
+ */
+interface CachedUpstream {
+  readonly policy: HeaderPolicy;
+  readonly identity: UpstreamIdentity;
+  readonly noteDecision?: NoteDecision | undefined;
+}
+
+/** Creates the cache in front of an upstream, or a function that returns handlers unchanged. */
+export function createUpstreamCache(
+  limits: UpstreamCacheLimits | undefined,
+  { policy, identity, noteDecision }: CachedUpstream,
+): DescribeCache {
+  if (limits === undefined || limits.ttlMs === 0) return (_, handlers) => ({ ...handlers });
+  return createDescribeCache({
+    ...limits,
+    noteDecision,
+    principalOf(call) {
+      const pairs = policy.varying(call);
+      const withCredentials = (credentials: UpstreamCredentials) => {
+        if (typeof credentials === "function") pairs.push("signer", signerId(credentials));
+        else policy.addCredentials(pairs, credentials);
+        return pairs;
+      };
+      const found = identity.credentials(call);
+      return found instanceof Promise ? found.then(withCredentials) : withCredentials(found);
+    },
+  });
+}
+
+const signers = new WeakMap<SignRequest, string>();
+let lastSigner = 0;
+
+/** Signatures differ in every request, so the signer identifies a caller. */
+function signerId(sign: SignRequest): string {
+  const known = signers.get(sign);
+  if (known !== undefined) return known;
+  lastSigner += 1;
+  signers.set(sign, String(lastSigner));
+  return String(lastSigner);
+}
+
+/** Returns the key of an answer, from the principal and the request. */
+type KeyOf = (method: DescMethod, request: Message, call: Call, principal: readonly string[]) => string;
+
+interface Asking extends Message {
+  context?: Record<string, string>;
+  identity?: unknown;
+}
+
+/**
+ * Creates the keys of a cache. They are hashes with a secret of this process, so that the memory of the cache reveals
+ * no credential, and allows no guess to be verified.
+ */
+function createKeyOf(): KeyOf {
+  const secret = randomBytes(32);
+  return (method, request, call, principal) =>
+    createHash("sha256")
+      .update(secret)
+      .update(JSON.stringify([method.localName, call.id, principal]))
+      .update(toBinary(method.input, essential(request)))
+      .digest("base64");
+}
+
+/** Returns a request without the parts that the call has resolved: its object, headers and credentials. */
+function essential(request: Asking): Message {
+  const context = Object.entries(request.context ?? {})
+    .filter(([key]) => !key.startsWith("header."))
+    .sort(([a], [b]) => (a < b ? -1 : 1));
+  const { identity: _, ...rest } = request;
+  return { ...rest, id: [], identifier: "", context: Object.fromEntries(context) } as Message;
 }

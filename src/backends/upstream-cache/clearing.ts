@@ -1,7 +1,8 @@
 import type { DescMethod, Message } from "@bufbuild/protobuf";
 import type { Call } from "../../namespace/call/call.ts";
-import type { Identifier } from "../../namespace/identifier.ts";
-import { touchedBy } from "./touched.ts";
+import { type Identifier, parseIdentifier } from "../../namespace/identifier.ts";
+import type { SharedCounter } from "../../runtime/threads/sharing.ts";
+import type { Slots } from "./slots.ts";
 
 type Single = (request: Message, ...rest: unknown[]) => Promise<Message>;
 type Streaming = (request: Message, call: Call) => AsyncIterable<Message>;
@@ -44,4 +45,90 @@ export function createClearing(clear: (id: Identifier) => void) {
     run();
     return run;
   }
+}
+
+type Fields = Message & Record<string, unknown>;
+
+const EVERYTHING: readonly Identifier[] = [[]];
+
+/**
+ * Returns the objects that a writing call may touch: its own, the new name of a renamed table, and those that its
+ * operations name. A call that names none, or in an unknown form, may touch everything.
+ */
+function touchedBy(request: Message, call: Call): readonly Identifier[] {
+  const found: Identifier[] = call.id.length > 0 ? [call.id] : [];
+  try {
+    visit(request as Fields, call, undefined, found);
+  } catch {
+    // The upstream reports what is wrong with a name.
+    return EVERYTHING;
+  }
+  return found.length === 0 ? EVERYTHING : found;
+}
+
+function visit(message: Fields, call: Call, common: string | undefined, found: Identifier[]): void {
+  const delimiter = (message["delimiter"] as string | undefined) ?? common;
+  const id = namesOf(message, delimiter);
+  if (id.length > 0) found.push(id);
+  const newName = message["newTableName"];
+  if (typeof newName === "string") {
+    const table = id.length > 0 ? id : call.id;
+    const namespace = (message["newNamespaceId"] as string[] | undefined) ?? [];
+    found.push([...(namespace.length > 0 ? namespace : table.slice(0, -1)), newName]);
+  }
+  for (const value of Object.values(message)) {
+    for (const below of messagesIn(value)) visit(below, call, delimiter, found);
+  }
+}
+
+/** Returns the object that a message names by a list or by a string. */
+function namesOf(message: Fields, delimiter?: string): Identifier {
+  const { id, identifier } = message as { id?: unknown; identifier?: unknown };
+  if (Array.isArray(id) && id.length > 0) return [...id];
+  return typeof identifier === "string" && identifier !== "" ? parseIdentifier(identifier, delimiter) : [];
+}
+
+/** Returns the messages in the value of a field: its own, those of a list, or the chosen case of a oneof. */
+function messagesIn(value: unknown): readonly Fields[] {
+  if (Array.isArray(value)) return value.filter(isMessageLike);
+  if (isMessageLike(value)) return [value];
+  const chosen = (value as { value?: unknown } | null | undefined)?.value;
+  return isMessageLike(chosen) ? [chosen] : [];
+}
+
+function isMessageLike(value: unknown): value is Fields {
+  return typeof value === "object" && value !== null && "$typeName" in value;
+}
+
+/**
+ * Evicts all values when another worker of the process has cleared some, so that a caller that was answered by one
+ * worker sees its write through all of them.
+ *
+ * @param clears number of times that workers have cleared objects. Default: there is a single worker.
+ */
+export function shareClears<T>(slots: Slots<T>, clears: SharedCounter | undefined): Slots<T> {
+  if (clears === undefined) return slots;
+  let seen = clears.value;
+
+  function followOthers(): void {
+    const { value } = clears as SharedCounter;
+    if (value === seen) return;
+    seen = value;
+    slots.clear([]);
+  }
+  return {
+    ...slots,
+    get(key) {
+      followOthers();
+      return slots.get(key);
+    },
+    has(key, value) {
+      followOthers();
+      return slots.has(key, value);
+    },
+    clear(id) {
+      slots.clear(id);
+      if (clears.increment() === seen) seen++;
+    },
+  };
 }

@@ -1,7 +1,11 @@
 import { hash } from "node:crypto";
 import type { KeyedCells } from "../../runtime/threads/keyed-cells.ts";
-import type { CredentialHeaders, UpstreamIdentity, UpstreamIdentityOptions } from "./identity.ts";
-import { passthroughIdentity } from "./passthrough.ts";
+import {
+  type CredentialHeaders,
+  passthroughIdentity,
+  type UpstreamIdentity,
+  type UpstreamIdentityOptions,
+} from "./identity.ts";
 
 /**
  * Creates the identity of an upstream; it loads only the requested kind. An identity that the caller provides is returned unchanged.

@@ -1,6 +1,6 @@
 import { loadLibrary } from "../load-library.ts";
 import type { GcpIdentityOptions, UpstreamIdentity } from "./identity.ts";
-import { createRenewedIdentity } from "./renewed-identity.ts";
+import { createRenewedIdentity } from "./token-cache.ts";
 
 const USER = "the upstream identity gcp-id-token";
 

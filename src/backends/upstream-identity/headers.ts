@@ -1,8 +1,9 @@
+import { hash } from "node:crypto";
 import type { Message } from "@bufbuild/protobuf";
 import type { Call } from "../../namespace/call/call.ts";
-import { FRESHNESS_HEADERS } from "../../namespace/call/freshness-headers.ts";
-import { DATABASE_HEADERS, endsHere } from "../../namespace/call/header-names.ts";
+import { DATABASE_HEADERS, endsHere, FRESHNESS_HEADERS } from "../../namespace/call/headers.ts";
 import { LanceError } from "../../namespace/errors.ts";
+import { currentTraceParent } from "../../runtime/tracing.ts";
 import type { CredentialHeaders } from "./identity.ts";
 import { type Contextual, eachNested } from "./nested-context.ts";
 
@@ -248,4 +249,23 @@ function createNameList(entries: readonly string[]): (name: string) => boolean {
     for (const beginning of beginnings) if (name.startsWith(beginning)) return true;
     return false;
   };
+}
+
+/**
+ * Returns the idempotency key for an upstream to which all callers may be the gateway: the same text of another caller is another key.
+ * Apart from the other headers, because clients in browsers have those, and no callers.
+ */
+export function keyOfCaller(key: string, { principal }: Call): string {
+  if (principal === undefined) return key;
+  return hash("sha256", JSON.stringify([principal.by, principal.name, key]));
+}
+
+const TRACEPARENT = "traceparent";
+
+/** Returns a copy of headers, names and values in turn, whose `traceparent` continues the current span, if there is any. */
+export function inTrace(pairs: readonly string[]): string[] {
+  const own = currentTraceParent();
+  if (own === undefined) return [...pairs];
+  const at = pairs.findIndex((text, index) => index % 2 === 0 && text === TRACEPARENT);
+  return at === -1 ? [...pairs, TRACEPARENT, own] : pairs.with(at + 1, own);
 }

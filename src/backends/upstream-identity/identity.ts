@@ -1,4 +1,5 @@
 import type { Call } from "../../namespace/call/call.ts";
+import { isLanceError, LanceError } from "../../namespace/errors.ts";
 
 /** Headers that identify the caller to an upstream; names in lower case. */
 export type CredentialHeaders = Readonly<Record<string, string>>;
@@ -144,3 +145,34 @@ export type UpstreamIdentityOptions =
   | ExchangeIdentityOptions
   | SigV4IdentityOptions
   | GcpIdentityOptions;
+
+const NONE: CredentialHeaders = {};
+
+/** Passes the credentials on unchanged, whatever their scheme; those of the request's body become headers. */
+export const passthroughIdentity: UpstreamIdentity = {
+  credentials({ headers, identity: { apiKey, authToken } }) {
+    const authorization =
+      headers["authorization"] ?? (authToken === undefined ? undefined : `Bearer ${authToken}`);
+    if (authorization === undefined && apiKey === undefined) return NONE;
+    return {
+      ...(authorization !== undefined && { authorization }),
+      ...(apiKey !== undefined && { "x-api-key": apiKey }),
+    };
+  },
+  refused: () => false,
+};
+
+/**
+ * Returns the error that a client gets for an upstream's error. A client cannot fix a refusal of the gateway's own
+ * credentials, so it gets ServiceUnavailable.
+ */
+export function toldToClient<E>(
+  error: E,
+  { isOwn }: UpstreamIdentity,
+  isRefusal = isLanceError(error, "Unauthenticated"),
+): E | LanceError {
+  if (isOwn !== true || !isRefusal) return error;
+  const text = "the upstream catalog refused the gateway's credentials";
+  const instance = error instanceof LanceError ? error.instance : undefined;
+  return new LanceError("ServiceUnavailable", text, { cause: error, instance });
+}

@@ -8,7 +8,7 @@ import type {
   UpstreamAnswer,
   UpstreamIdentity,
 } from "./identity.ts";
-import { createRenewedIdentity } from "./renewed-identity.ts";
+import { createRenewedIdentity } from "./token-cache.ts";
 
 const USER = "the upstream identity sigv4";
 

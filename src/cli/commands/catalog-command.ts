@@ -1,14 +1,15 @@
 import { once } from "node:events";
+import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { readTable } from "../../config/layers.ts";
 import type { OptionTable, OptionValues } from "../../config/option-spec.ts";
 import type { ServeOptions } from "../../config/options/groups.ts";
+import { createJsonEncoders } from "../../transcode/json/encode.ts";
 import { readConnection } from "../contexts/connection.ts";
 import { confirm, YES_OPTION } from "../terminal/confirm.ts";
-import { forTerminal, rowsFor } from "../terminal/terminal-text.ts";
+import { forTerminal, itemJson, rowsFor } from "../terminal/terminal-text.ts";
 import { JSON_OPTION } from "./catalog.ts";
 import type { CommandDefinition } from "./command.ts";
 import { type CatalogAccess, CONNECTION_OPTIONS, type Connected, withNamespace } from "./connection.ts";
-import { itemJson } from "./item-json.ts";
 import { type ListForm, listText } from "./print-list.ts";
 
 type WithJson<T> = T & { readonly json: typeof JSON_OPTION };
@@ -134,4 +135,9 @@ async function print(text: string | Uint8Array): Promise<void> {
 export function jsonText(value: unknown): string {
   if (!Array.isArray(value)) return `${itemJson(value)}\n`;
   return value.length === 0 ? "[]\n" : `[\n${value.map((item) => `  ${itemJson(item)}`).join(",\n")}\n]\n`;
+}
+
+/** Returns a message in the form of the REST API. */
+export function jsonOf<D extends DescMessage>(schema: D, message: MessageShape<D>): unknown {
+  return JSON.parse(createJsonEncoders().message(schema)(message));
 }

@@ -1,5 +1,5 @@
-import type { Layer } from "../../config/layers.ts";
-import type { Environment } from "../../config/option-spec.ts";
+import { findGiven, type Layer } from "../../config/layers.ts";
+import { type Environment, type OptionTable, UsageError } from "../../config/option-spec.ts";
 import type { OptionGroup } from "../terminal/flags.ts";
 
 /** Parsed command line. */
@@ -20,4 +20,23 @@ export interface CommandDefinition {
    * @throws UsageError for wrong usage; Error with a single line for a failure.
    */
   run(line: CommandLine, environment: Environment): Promise<number>;
+}
+
+/**
+ * Refuses options of a command that the chosen action of it does not use: they would do nothing, and a caller would believe otherwise.
+ *
+ * @param action name of the action in the message
+ * @param used keys of the options that it uses
+ * @throws UsageError
+ */
+export function refuseUnused(
+  action: string,
+  options: OptionTable,
+  used: readonly string[],
+  [flags]: readonly Layer[],
+): void {
+  for (const [key, spec] of Object.entries(options)) {
+    if (flags === undefined || used.includes(key) || findGiven(spec, [flags]) === undefined) continue;
+    throw new UsageError(`${action} takes no --${spec.flag}`);
+  }
 }

@@ -1,5 +1,4 @@
-import { forTerminal } from "../terminal/terminal-text.ts";
-import { itemJson } from "./item-json.ts";
+import { forTerminal, itemJson } from "../terminal/terminal-text.ts";
 import { createTableFormat } from "./text-table.ts";
 
 /** Number of rows that decide about the widths of columns. */

@@ -28,7 +28,7 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
   ready: {
     group: "Server",
     summary: "ask the gateway on this machine whether it can answer calls",
-    load: async () => (await import("./server/ready.ts")).ready,
+    load: async () => (await import("./server/serve.ts")).ready,
   },
   config: {
     group: "Server",
@@ -43,32 +43,32 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
   ls: {
     group: "Data",
     summary: "list the namespaces and tables of a namespace",
-    load: async () => (await import("./objects/ls.ts")).ls,
+    load: async () => (await import("./objects/read-objects.ts")).ls,
   },
   describe: {
     group: "Data",
     summary: "describe a table or a namespace",
-    load: async () => (await import("./objects/describe.ts")).describe,
+    load: async () => (await import("./objects/read-objects.ts")).describe,
   },
   create: {
     group: "Data",
     summary: "create a namespace (import creates tables)",
-    load: async () => (await import("./objects/create.ts")).create,
+    load: async () => (await import("./objects/change-objects.ts")).create,
   },
   drop: {
     group: "Data",
     summary: "remove a table with its data, or a namespace with --namespace",
-    load: async () => (await import("./objects/drop.ts")).drop,
+    load: async () => (await import("./objects/change-objects.ts")).drop,
   },
   rename: {
     group: "Data",
     summary: "give a table another name, another namespace or both",
-    load: async () => (await import("./objects/rename.ts")).rename,
+    load: async () => (await import("./objects/change-objects.ts")).rename,
   },
   count: {
     group: "Data",
     summary: "count the rows of a table",
-    load: async () => (await import("./objects/count.ts")).count,
+    load: async () => (await import("./objects/read-objects.ts")).count,
   },
   query: {
     group: "Data",
@@ -93,7 +93,7 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
   stats: {
     group: "Tables",
     summary: "print the figures of a table: rows, bytes, fragments, indices",
-    load: async () => (await import("./objects/stats.ts")).stats,
+    load: async () => (await import("./objects/read-objects.ts")).stats,
   },
   prewarm: {
     group: "Tables",
@@ -123,18 +123,18 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     group: "Tables",
     summary: "list, create, move and delete the tags of a table",
     commands: {
-      ls: { summary: "list tags", load: async () => (await import("./objects/tags.ts")).tagsLs },
+      ls: { summary: "list tags", load: async () => (await import("./objects/refs.ts")).tagsLs },
       create: {
         summary: "give a version a name",
-        load: async () => (await import("./objects/tags.ts")).tagsCreate,
+        load: async () => (await import("./objects/refs.ts")).tagsCreate,
       },
       update: {
         summary: "move a tag to another version",
-        load: async () => (await import("./objects/tags.ts")).tagsUpdate,
+        load: async () => (await import("./objects/refs.ts")).tagsUpdate,
       },
       delete: {
         summary: "delete a tag; its version stays",
-        load: async () => (await import("./objects/tags.ts")).tagsDelete,
+        load: async () => (await import("./objects/refs.ts")).tagsDelete,
       },
     },
   },
@@ -142,14 +142,14 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     group: "Tables",
     summary: "list, create and delete the branches of a table",
     commands: {
-      ls: { summary: "list branches", load: async () => (await import("./objects/branches.ts")).branchesLs },
+      ls: { summary: "list branches", load: async () => (await import("./objects/refs.ts")).branchesLs },
       create: {
         summary: "create a branch of a version",
-        load: async () => (await import("./objects/branches.ts")).branchesCreate,
+        load: async () => (await import("./objects/refs.ts")).branchesCreate,
       },
       delete: {
         summary: "delete a branch",
-        load: async () => (await import("./objects/branches.ts")).branchesDelete,
+        load: async () => (await import("./objects/refs.ts")).branchesDelete,
       },
     },
   },
@@ -157,22 +157,22 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     group: "Tables",
     summary: "list, create, drop and watch the indices of a table",
     commands: {
-      ls: { summary: "list indices", load: async () => (await import("./upkeep/index-commands.ts")).indexLs },
+      ls: { summary: "list indices", load: async () => (await import("./upkeep/indices.ts")).indexLs },
       create: {
         summary: "build an index of a column",
-        load: async () => (await import("./upkeep/index-create.ts")).indexCreate,
+        load: async () => (await import("./upkeep/indices.ts")).indexCreate,
       },
       wait: {
         summary: "wait until indices have all rows",
-        load: async () => (await import("./upkeep/index-commands.ts")).indexWait,
+        load: async () => (await import("./upkeep/indices.ts")).indexWait,
       },
       stats: {
         summary: "print the figures of an index",
-        load: async () => (await import("./upkeep/index-commands.ts")).indexStats,
+        load: async () => (await import("./upkeep/indices.ts")).indexStats,
       },
       drop: {
         summary: "drop an index",
-        load: async () => (await import("./upkeep/index-commands.ts")).indexDrop,
+        load: async () => (await import("./upkeep/indices.ts")).indexDrop,
       },
     },
   },

@@ -1,4 +1,8 @@
-import { type FileHandle, open } from "node:fs/promises";
+import { createReadStream, createWriteStream, rmSync } from "node:fs";
+import { type FileHandle, mkdtemp, open } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pipeline } from "node:stream/promises";
 import type { RecordBatch, RecordBatchReader, Schema } from "apache-arrow";
 import { isIpcFile } from "../../arrow/ipc/ipc-forms.ts";
 import { CONTINUATION } from "../../arrow/ipc/message.ts";
@@ -7,7 +11,6 @@ import { toIpcStream as encodeRows } from "../../client/rows/arrow-input.ts";
 import type { TextOptions } from "../../client/text/text-to-arrow.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import { type FileFormat, isTextFormat, STANDARD } from "./formats.ts";
-import { type Advanced, pieces, spooled } from "./input.ts";
 
 /** Rows of a file. */
 export interface FileRows {
@@ -146,4 +149,35 @@ async function indexReader(library: typeof RecordBatchReader, handle: FileHandle
   } catch {
     return undefined;
   }
+}
+
+const CHUNK_BYTES = 256 * 1024;
+
+/** Called with the number of bytes that were read. */
+type Advanced = (bytes: number) => void;
+
+/** Reads a file, or standard input, piece by piece. */
+async function* pieces(
+  source: string | NodeJS.ReadableStream,
+  advanced: Advanced,
+): AsyncIterable<Uint8Array> {
+  const stream =
+    typeof source === "string" ? createReadStream(source, { highWaterMark: CHUNK_BYTES }) : source;
+  for await (const piece of stream) {
+    yield piece as Uint8Array;
+    advanced((piece as Uint8Array).byteLength);
+  }
+}
+
+/** Copies standard input to a file that the end of the process removes, for formats that are read twice or from their end. */
+async function spooled(input: NodeJS.ReadableStream, signal: AbortSignal): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "lance-gateway-"));
+  process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
+  const file = join(folder, "input");
+  await pipeline(input, createWriteStream(file, { mode: 0o600 }), { signal }).catch((cause: Error) => {
+    if (signal.aborted) throw cause;
+    const reason = cause.message.split(",")[0];
+    throw new Error(`standard input cannot be copied to ${folder}: ${reason}`, { cause });
+  });
+  return file;
 }

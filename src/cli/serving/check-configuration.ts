@@ -1,10 +1,9 @@
 import { pino } from "pino";
 import { type Configuration, configurationOf, readSources } from "../../config/configuration.ts";
-import type { Layer, Report } from "../../config/layers.ts";
+import { type Layer, type Report, serviceLinks } from "../../config/layers.ts";
 import { backendKindOf, type Environment, REMOTE_KINDS, UsageError } from "../../config/option-spec.ts";
 import { SERVE_OPTIONS, type ServeOptions } from "../../config/options/groups.ts";
-import { serviceLinks } from "../../config/service-links.ts";
-import { unknownVariables } from "../../config/unknown-variables.ts";
+import { unknownVariables } from "../../config/refuse-idle.ts";
 import { refuseStrangers } from "../../gateway/access/exposure.ts";
 import { openAuthenticator } from "../../gateway/access/open-authenticator.ts";
 import { openAuthorizer } from "../../gateway/access/open-authorizer.ts";

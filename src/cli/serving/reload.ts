@@ -8,8 +8,7 @@ import { refuseStrangers } from "../../gateway/access/exposure.ts";
 import { planChanges } from "../../gateway/reload/plan-changes.ts";
 import type { RunningGateway } from "../../gateway/start-gateway.ts";
 import { follow, stampOfFiles } from "../../runtime/files/follow.ts";
-import type { LoadedConfiguration } from "./load-configuration.ts";
-import { warnOfWritableFiles } from "./writable-files.ts";
+import { type LoadedConfiguration, warnOfWritableFiles } from "./load-configuration.ts";
 
 /** Options of {@link startReloads}. */
 export interface ReloadOptions {

@@ -3,29 +3,26 @@ import { resolve } from "node:path";
 import type { Logger } from "pino";
 import { HAS_THREAD_LOCKS } from "../../backends/dir/concurrency/thread-locks.ts";
 import type { Configuration } from "../../config/configuration.ts";
+import { serviceLinks } from "../../config/layers.ts";
 import { type Environment, UsageError } from "../../config/option-spec.ts";
 import { SERVE_OPTIONS, type ServeOptions } from "../../config/options/groups.ts";
+import { unknownVariables } from "../../config/refuse-idle.ts";
 import { secretsOf } from "../../config/secrets.ts";
-import { serviceLinks } from "../../config/service-links.ts";
-import { unknownVariables } from "../../config/unknown-variables.ts";
 import { refuseStrangers, travelsInTheClear } from "../../gateway/access/exposure.ts";
 import { prepareEngine } from "../../gateway/backends/open-backend.ts";
-import { STANDARD_OUTPUT } from "../../gateway/logs/open-lines.ts";
+import { STANDARD_OUTPUT } from "../../gateway/open-logs.ts";
 import type { RunningGateway } from "../../gateway/start-gateway.ts";
 import { createLog, toStandardError } from "../../observability/log/log.ts";
 import { keepTicksFast } from "../../runtime/internals/ticks.ts";
 import { resumeCompilers } from "../../runtime/internals/v8-flags.ts";
 import type { ListenAddress } from "../../server/port/listen.ts";
-import { exitByForce } from "../exit.ts";
-import { handleSignals } from "../signals.ts";
+import { exitByForce, handleSignals, watchForUnhandled } from "../exit.ts";
 import { trimHeapWhenIdle } from "../trim-heap.ts";
-import { watchForUnhandled } from "../unhandled.ts";
 import { canSharePort } from "../workers/check-port.ts";
 import { adminPlace } from "./admin-place.ts";
 import { greeting } from "./greeting.ts";
-import type { LoadedConfiguration } from "./load-configuration.ts";
+import { type LoadedConfiguration, warnOfWritableFiles } from "./load-configuration.ts";
 import { stampOfConfiguration, startReloads } from "./reload.ts";
-import { warnOfWritableFiles } from "./writable-files.ts";
 
 /**
  * Time after which a start has more to do than others, such as to read a large catalog, which takes twice as long without compilers,

@@ -1,5 +1,5 @@
 import { getSystemErrorMessage } from "node:util";
-import { SERVER } from "../../client/connections/server-name.ts";
+import { SERVER } from "../../client/errors.ts";
 import type { LanceError } from "../../client/exports.ts";
 import { UsageError } from "../../config/option-spec.ts";
 import { IN_LOG } from "../../namespace/errors.ts";

@@ -1,6 +1,5 @@
 import { type Command, Help } from "commander";
 import { flagUsage, type OptionSpec } from "../../config/option-spec.ts";
-import { EXAMPLES } from "../commands/examples.ts";
 import { COMMANDS, type CommandEntry, type CommandGroup } from "../commands/table.ts";
 import type { OptionGroup } from "./flags.ts";
 
@@ -149,3 +148,73 @@ function helpItems(command: Command, groups: readonly OptionGroup[]): Item[] {
 function sentence(text: string): string {
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}${text.endsWith(".") ? "" : "."}`;
 }
+
+/** Arguments of the examples in the help, by the names of their commands. A test parses all of them. */
+export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
+  serve: [
+    "--root ./lance-data",
+    "--root s3://bucket/prefix --auth api-key --api-keys-file keys.json",
+    "--uri https://catalog.example.com/lance",
+  ],
+  ready: ["--port 8080"],
+  mcp: ["--root ./lance-data", "--uri https://catalog.example.com/lance --mcp-writes"],
+  config: ["check gateway.yaml", "print gateway.yaml"],
+  ls: ["team --uri http://localhost:2333", "--recursive --root ./lance-data"],
+  describe: ["team/people", "team/people --arrow-types"],
+  create: ["team --property owner=ada"],
+  drop: ["team/people", "team --namespace --cascade --yes"],
+  rename: ["team/people team/persons"],
+  count: ['team/people --filter "age > 30"'],
+  query: [
+    'team/people --filter "age > 30" --limit 10',
+    'team/people --order-by "age desc" --format csv',
+    "team/people --vector [0.5,1] --limit 5 --expanded",
+  ],
+  sql: [
+    '"SELECT name, age FROM team.people WHERE age > 30 ORDER BY age"',
+    '"SELECT count(*) FROM people" --root ./lance-data --format csv',
+    '"SELECT * FROM team.people" --output people.parquet',
+    "--uri http://localhost:2333",
+  ],
+  import: [
+    "people.parquet team/people",
+    "- team/events --format jsonl --mode append",
+    "prices.csv prices --type price=decimal(20,4)",
+    "'/data/raw/*.parquet' team/people --engine ray --root ./lance-data",
+  ],
+  export: ["team/people people.arrow", 'team/people - --format csv --filter "age > 30"'],
+  stats: ["team/people"],
+  prewarm: ["team/people", "team/people --column vector"],
+  "versions ls": ["team/people --limit 5"],
+  "versions describe": ["team/people 3"],
+  restore: ["team/people 3"],
+  "tags ls": ["team/people"],
+  "tags create": ["team/people before-cleanup 3"],
+  "tags update": ["team/people before-cleanup 4"],
+  "tags delete": ["team/people before-cleanup"],
+  "branches ls": ["team/people"],
+  "branches create": ["team/people trial --version 3"],
+  "branches delete": ["team/people trial"],
+  "index ls": ["team/people"],
+  "index create": ["team/people vector --type IVF_PQ --wait", "team/people name --type FTS"],
+  "index wait": ["team/people --timeout 5m"],
+  "index stats": ["team/people vector_idx"],
+  "index drop": ["team/people vector_idx"],
+  "jobs ls": ["team/people"],
+  "jobs describe": ["JOB"],
+  "jobs wait": ["JOB --timeout 5m"],
+  "jobs cancel": ["JOB"],
+  "context add": [
+    "prod --uri https://lance.example.com --key-file ~/.lance-key",
+    "local --root ./lance-data",
+  ],
+  "context use": ["prod"],
+  "context ls": [""],
+  "context rm": ["prod"],
+  bench: ["--uri http://localhost:2333 --connections 16"],
+  keys: ["create --file keys.json --name ann --role reader", "list --file keys.json"],
+  policy: ["check ./policies", "print-roles"],
+  gc: ["--root ./lance-data", "--root ./lance-data --delete --older-than 7d"],
+  optimize: ["team/people --root ./lance-data", "--root ./lance-data --dry-run"],
+  migrate: ["--root ./lance-data --dry-run"],
+};

@@ -5,8 +5,7 @@ import type { Workers } from "../../gateway/workers.ts";
 import type { ProcessSnapshot, Snapshot } from "../../observability/metrics/aggregate.ts";
 import { createCommitPorts } from "./commit-ports.ts";
 import type { CommitPort, DatabaseSlot, DatabaseSlots, ToSupervisor, ToWorker } from "./messages.ts";
-import { type CellsMemory, openAll } from "./shared-cells.ts";
-import { openSharedMemory, type SharedMemory } from "./shared-memory.ts";
+import { type CellsMemory, openAll, openSharedMemory, type SharedMemory } from "./shared-memory.ts";
 
 /** Options of {@link joinWorkers}. */
 export interface JoinOptions {

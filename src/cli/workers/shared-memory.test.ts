@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
-import { describe, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { isLanceError } from "../../namespace/errors.ts";
 import { createByteBudget } from "../../namespace/memory/byte-budget.ts";
-import { openSharedMemory } from "./shared-memory.ts";
+import { openSharedMemory, watchBeats } from "./shared-memory.ts";
 
 const SHAPE = { workers: 3, databases: 2 };
 
@@ -90,4 +90,21 @@ describe("shared memory", () => {
     one?.release();
     three?.take(4_096);
   });
+});
+
+test("a worker without beats is reported once, and one that beats is not", async (t) => {
+  const memory = openSharedMemory({ workers: 3, databases: 1 });
+  const blocked: number[] = [];
+  const beats = setInterval(() => memory.beat(1), 1);
+  const watch = watchBeats(memory, 200, (worker) => blocked.push(worker));
+  t.onTestFinished(() => {
+    clearInterval(beats);
+    watch.close();
+  });
+  for (const worker of [0, 1, 2]) watch.begin(worker, false);
+  watch.end(2);
+  await expect.poll(() => blocked).toEqual([0]);
+  watch.begin(0, true);
+  await expect.poll(() => blocked).toEqual([0, 0]);
+  assert.ok(!blocked.includes(1));
 });

@@ -1,4 +1,12 @@
 import { CHANGES_BYTES, type Changes, createChanges } from "../../runtime/threads/changes.ts";
+import {
+  allocateCells,
+  type CellShape,
+  type CellsOwner,
+  clearWorker,
+  type OpenCells,
+  openCells,
+} from "../../runtime/threads/keyed-cells.ts";
 import type { SharedCounter, SharedQuantity } from "../../runtime/threads/sharing.ts";
 import { hasThreadLeft } from "../../runtime/threads/unbroken-work.ts";
 
@@ -127,4 +135,78 @@ export function openSharedMemory(shape: MemoryShape, buffer?: SharedArrayBuffer)
       for (let cell = 0; cell < block; cell++) Atomics.store(cells, worker * block + cell, 0);
     },
   };
+}
+
+/** How often the beats are looked at within the time after which a worker counts as blocked. */
+const LOOKS = 10;
+/** How many times as long a worker may take that starts: it loads the engine, which holds its event loop. */
+const STARTING = 10;
+
+/** The watch over the event loops of workers. */
+interface BeatWatch {
+  /** Watches a worker from now on; one that only starts may be silent for ten times as long. */
+  begin(worker: number, isStarting: boolean): void;
+  end(worker: number): void;
+  close(): void;
+}
+
+/**
+ * Watches whether the event loops of workers turn. It counts its own looks instead of time: when the whole process was
+ * suspended, no worker is to blame.
+ *
+ * @param onBlocked called once for a worker whose loop has not turned for `timeoutMs` milliseconds
+ */
+export function watchBeats(
+  memory: SharedMemory,
+  timeoutMs: number,
+  onBlocked: (worker: number) => void,
+): BeatWatch {
+  const watched = new Map<number, { beats: number; silentLooks: number; readonly maxLooks: number }>();
+
+  function look(): void {
+    for (const [worker, seen] of watched) {
+      const beats = memory.beatsOf(worker);
+      seen.silentLooks = beats === seen.beats ? seen.silentLooks + 1 : 0;
+      seen.beats = beats;
+      if (seen.silentLooks < seen.maxLooks) continue;
+      watched.delete(worker);
+      onBlocked(worker);
+    }
+  }
+  const timer = setInterval(look, timeoutMs / LOOKS).unref();
+  return {
+    begin(worker, isStarting) {
+      const maxLooks = isStarting ? LOOKS * STARTING : LOOKS;
+      watched.set(worker, { beats: memory.beatsOf(worker), silentLooks: 0, maxLooks });
+    },
+    end: (worker) => watched.delete(worker),
+    close: () => clearInterval(timer),
+  };
+}
+
+/** Memory for the numbers of limits, by name. */
+export type CellsMemory = Readonly<
+  Record<string, { readonly shape: CellShape; readonly memory: SharedArrayBuffer }>
+>;
+
+/** Allocates the memory for the numbers of some limits, which the workers of a process share. */
+export function allocateAll(shapes: Readonly<Record<string, CellShape>>, workers: number): CellsMemory {
+  const entries = Object.entries(shapes);
+  return Object.fromEntries(
+    entries.map(([name, shape]) => [name, { shape, memory: allocateCells(shape, workers) }]),
+  );
+}
+
+/** Returns the numbers of limits as a worker sees them. */
+export function openAll(all: CellsMemory, owner: CellsOwner): OpenCells {
+  return (name) => {
+    const found = all[name];
+    if (found === undefined) throw new Error(`the workers do not share ${name}`);
+    return openCells(found.shape, owner, found.memory);
+  };
+}
+
+/** Takes back what a worker has counted and locked that has ended. */
+export function clearAll(all: CellsMemory, owner: CellsOwner): void {
+  for (const { shape, memory } of Object.values(all)) clearWorker(shape, owner, memory);
 }

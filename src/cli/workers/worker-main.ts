@@ -4,7 +4,7 @@ import { parentPort, workerData } from "node:worker_threads";
 import { UsageError } from "../../config/option-spec.ts";
 import { addSecrets, secretsOf } from "../../config/secrets.ts";
 import type { Gateway, Haste } from "../../gateway/compose.ts";
-import type { PreparedChange } from "../../gateway/reload/prepared-change.ts";
+import type { PreparedChange } from "../../gateway/reload/plan-changes.ts";
 import { type RunningGateway, startGateway } from "../../gateway/start-gateway.ts";
 import { divideConfiguration } from "../../gateway/workers.ts";
 import { createLog, toStandardError } from "../../observability/log/log.ts";
@@ -19,8 +19,8 @@ import {
   unbrokenWorkEnded,
 } from "../../runtime/threads/unbroken-work.ts";
 import { cacheCode } from "../cache-code.ts";
+import { watchForUnhandled } from "../exit.ts";
 import { trimHeapWhenIdle } from "../trim-heap.ts";
-import { watchForUnhandled } from "../unhandled.ts";
 import { joinWorkers } from "./join-workers.ts";
 import type {
   PrepareRequest,

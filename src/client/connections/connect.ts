@@ -1,16 +1,19 @@
 import { create, type DescMethodClientStreaming, type Message } from "@bufbuild/protobuf";
-import type { Transport } from "@connectrpc/connect";
+import { ConnectError, type Transport } from "@connectrpc/connect";
 import { createTransport } from "@connectrpc/connect/protocol-connect";
+import { lostAnswer, repeatableOf } from "../../backends/resilience/resilience.ts";
 import { HttpBodySchema } from "../../gen/google/api/httpbody_pb.ts";
+import { ErrorResponseSchema } from "../../gen/lance/namespace/v1/common_pb.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import type { Call } from "../../namespace/call/call.ts";
+import { LanceError } from "../../namespace/errors.ts";
 import type { LanceNamespace } from "../../namespace/lance-namespace.ts";
 import { bodyFieldOf } from "../../namespace/operations/body-field.ts";
 import type { AnyMethod } from "../../namespace/service.ts";
-import { errorOfConnect } from "../transport/connect-errors.ts";
-import { answerPieces, type Fetch, fetchBody, watchBody } from "../transport/fetch-body.ts";
-import type { NamespaceImplementation } from "./implementation.ts";
-import { type Properties, readProperties } from "./properties.ts";
+import { errorOfStatus } from "../../namespace/status-error.ts";
+import { SERVER } from "../errors.ts";
+import { answerPieces, type Fetch, fetchBody, watchBody } from "../transport/fetch-transport.ts";
+import { type NamespaceImplementation, type Properties, readProperties } from "./properties.ts";
 
 /** Properties of `connect("connect", …)`. */
 export interface ConnectProperties {
@@ -142,4 +145,27 @@ function timeOf({ deadline }: Call): number | undefined {
 
 function headersOf({ headers, requestId }: Call): Record<string, string> {
   return { ...headers, "x-request-id": requestId };
+}
+
+/** Returns the error for a failed call over Connect; if the call ended itself, the reason of the abort. */
+export function errorOfConnect(
+  thrown: unknown,
+  { signal, method, headers }: Pick<Call, "signal" | "method" | "headers">,
+): unknown {
+  if (signal.aborted && signal.reason instanceof LanceError) return signal.reason;
+  if (!(thrown instanceof ConnectError)) {
+    return thrown instanceof LanceError
+      ? thrown
+      : new LanceError("Internal", `cannot read the response of ${SERVER}`, { cause: thrown });
+  }
+  // The error that fetch throws when the connection fails or is lost. Whether the request was sent is unknown.
+  if (thrown.cause instanceof TypeError) {
+    const error = new LanceError("ServiceUnavailable", `${SERVER} cannot be reached`, { cause: thrown });
+    const isLost = repeatableOf(method, Object.entries(headers).flat()) === "unsent";
+    return isLost ? lostAnswer(error) : error;
+  }
+  if (thrown.cause instanceof LanceError) return thrown.cause;
+  const [detail] = thrown.findDetails(ErrorResponseSchema);
+  const { code, rawMessage: text, metadata } = thrown;
+  return errorOfStatus({ code, text, detail, header: (name) => metadata.get(name), cause: thrown }, method);
 }

@@ -1,7 +1,6 @@
 import { LanceError } from "../../namespace/errors.ts";
 import { NAME_RULES, type NameRule } from "../../namespace/identifier.ts";
-import type { NamespaceImplementation } from "./implementation.ts";
-import { type Properties, readProperties } from "./properties.ts";
+import { type NamespaceImplementation, type Properties, readProperties } from "./properties.ts";
 import { SILENT_LOG } from "./silent-log.ts";
 
 /** Properties of `connect("dir", …)`. */

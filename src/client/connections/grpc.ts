@@ -1,7 +1,6 @@
 import { LanceError } from "../../namespace/errors.ts";
 import { readPem } from "../transport/node-transport.ts";
-import type { NamespaceImplementation } from "./implementation.ts";
-import { type Properties, readProperties, readTlsFiles } from "./properties.ts";
+import { type NamespaceImplementation, type Properties, readProperties, readTlsFiles } from "./properties.ts";
 import { SILENT_LOG } from "./silent-log.ts";
 
 /** Properties of `connect("grpc", …)`. */

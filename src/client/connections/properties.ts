@@ -1,4 +1,5 @@
 import { LanceError } from "../../namespace/errors.ts";
+import type { LanceNamespace } from "../../namespace/lance-namespace.ts";
 
 /**
  * Properties of a connection, with names and values as in the Lance Namespace libraries of other languages. Values
@@ -93,3 +94,29 @@ export function readTlsFiles(reader: PropertyReader): TlsFiles {
   }
   return { ...(cert && { cert }), ...(key && { key }), ...(ca && { ca }) };
 }
+
+/** How `@lancedb/lancedb` reaches the tables of the connection: the arguments of its `connectNamespace`. */
+export interface LanceDbAccess {
+  readonly implementation: string;
+  readonly properties: Readonly<Record<string, string>>;
+}
+
+/** Result of a {@link NamespaceFactory}. */
+export interface NamespaceImplementation {
+  /** Name in messages. */
+  readonly name: string;
+  /** Description of the connection's target, for people. */
+  readonly description?: string | undefined;
+  /** The operations; a missing operation fails with Unsupported. */
+  readonly operations: Partial<LanceNamespace>;
+  /** Headers for every call. Default: none. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** Default: `openTable` is not supported. */
+  readonly lancedb?: LanceDbAccess | undefined;
+  close?(): Promise<void>;
+}
+
+/** Creates a connection from its properties. Failures are LanceErrors. */
+export type NamespaceFactory = (
+  properties: Properties,
+) => NamespaceImplementation | Promise<NamespaceImplementation>;

@@ -1,8 +1,7 @@
 import { LanceError } from "../../namespace/errors.ts";
 import { createNamespace, type Namespace } from "../namespace.ts";
 import type { LoadLanceDb } from "../tables.ts";
-import type { NamespaceFactory } from "./implementation.ts";
-import type { Properties } from "./properties.ts";
+import type { NamespaceFactory, Properties } from "./properties.ts";
 
 /** The implementations that an entry point of the client finds by name. */
 export interface Registry {

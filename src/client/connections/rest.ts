@@ -4,14 +4,19 @@ import type { UpstreamDialect } from "../../backends/rest/options.ts";
 import type { UpstreamTransport } from "../../backends/rest/transport/transport.ts";
 import { createUpstreamCaller } from "../../backends/rest/upstream-call.ts";
 import { createHeaderPolicy } from "../../backends/upstream-identity/headers.ts";
-import { passthroughIdentity } from "../../backends/upstream-identity/passthrough.ts";
+import { passthroughIdentity } from "../../backends/upstream-identity/identity.ts";
 import { UPSTREAM_FORMS } from "../../dialects/upstream.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import type { LanceNamespace } from "../../namespace/lance-namespace.ts";
 import { createClientBindings } from "../../transcode/client-binding.ts";
-import type { NamespaceImplementation } from "./implementation.ts";
-import { type Properties, readProperties, readTlsFiles, type TlsFiles } from "./properties.ts";
+import {
+  type NamespaceImplementation,
+  type Properties,
+  readProperties,
+  readTlsFiles,
+  type TlsFiles,
+} from "./properties.ts";
 
 /** Properties of `connect("rest", …)`. */
 export interface RestProperties {

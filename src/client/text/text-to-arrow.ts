@@ -1,11 +1,10 @@
 import type { DataType, Field, RecordBatch, Schema } from "apache-arrow";
 import { LanceError } from "../../namespace/errors.ts";
 import { toIpcStream } from "../rows/arrow-input.ts";
-import { batchOf } from "../rows/batches.ts";
+import { batchOf } from "../rows/fitting.ts";
 import { type Cell, csvBatches } from "./csv.ts";
 import { decoded } from "./decode.ts";
-import { jsonBatches } from "./json-lines.ts";
-import type { JsonValue } from "./json-text.ts";
+import { type JsonValue, jsonBatches } from "./json-text.ts";
 import { BATCH_ROWS, forEachValue, type RowBatch } from "./row-batch.ts";
 import { type Shape, typeOfShape, widenedByCell, widenedByJson } from "./shapes.ts";
 import { type ReadOptions, readerOfCell, readerOfJson } from "./values.ts";

@@ -3,8 +3,7 @@ import type { UpstreamTransport } from "../../backends/rest/transport/transport.
 import type { UpstreamTls } from "../../backends/upstream-identity/tls.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import type { TlsFiles } from "../connections/properties.ts";
-import type { Fetch } from "./fetch-body.ts";
-import { createFetchTransport } from "./fetch-transport.ts";
+import { createFetchTransport, type Fetch } from "./fetch-transport.ts";
 
 /** Bun and Deno have their own fetch and support Node's connection pools only partly. */
 const IS_NODE = !("Bun" in globalThis || "Deno" in globalThis);

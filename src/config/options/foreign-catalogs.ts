@@ -1,7 +1,7 @@
 import { parseIdentifier } from "../../namespace/identifier.ts";
 import { isRoot } from "../../namespace/root.ts";
-import { CATALOG_KINDS, type OptionTable, UsageError } from "../option-spec.ts";
-import { parseText } from "../parsers.ts";
+import { CATALOG_KINDS, type OptionTable, RESILIENT_KINDS, UsageError } from "../option-spec.ts";
+import { parseChoice, parseRoot, parseText } from "../parsers.ts";
 
 /** Options of foreign catalogs (docs/catalogs.md). */
 export const FOREIGN_CATALOG_OPTIONS = {
@@ -39,5 +39,28 @@ export const FOREIGN_CATALOG_OPTIONS = {
     },
     backends: CATALOG_KINDS,
     place: true,
+  },
+} as const satisfies OptionTable;
+
+/** Options of the rows of tables that an upstream catalog lists (docs/rows-here.md). */
+export const ROWS_OPTIONS = {
+  rows: {
+    flag: "rows",
+    value: "upstream|here",
+    help: "Server of the rows of the upstream's tables: the upstream itself, or this gateway, at the locations and with the storage options that the upstream describes (docs/rows-here.md).",
+    fallback: "upstream",
+    parse: parseChoice(["upstream", "here"]),
+    backends: RESILIENT_KINDS,
+    common: "Serve an upstream's rows here.",
+  },
+  allowedLocations: {
+    flag: "allowed-location",
+    value: "DIR|URI",
+    help: "Directory, or place such as s3://bucket/prefix, below which the upstream's tables may be; the gateway opens no others. Default: places in buckets for which the upstream sends credentials.",
+    parse: parseRoot,
+    backends: RESILIENT_KINDS,
+    repeatable: true,
+    place: true,
+    needs: { flag: "rows", is: ["here"] },
   },
 } as const satisfies OptionTable;

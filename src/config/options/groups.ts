@@ -1,25 +1,18 @@
 import type { OptionTable, OptionValues } from "../option-spec.ts";
-import { AUDIT_OPTIONS } from "./access/audit.ts";
 import { IDENTITY_OPTIONS } from "./access/identity.ts";
-import { SECURITY_OPTIONS } from "./access/security.ts";
-import { TLS_OPTIONS } from "./access/tls.ts";
+import { SECURITY_OPTIONS, TLS_OPTIONS } from "./access/security.ts";
 import { TOKEN_OPTIONS } from "./access/tokens.ts";
 import { VENDING_OPTIONS } from "./access/vending.ts";
-import { ADMIN_OPTIONS } from "./admin.ts";
-import { CACHE_OPTIONS } from "./cache.ts";
-import { CALLER_LIMIT_OPTIONS } from "./caller-limits.ts";
 import { CATALOG_OPTIONS } from "./catalog.ts";
-import { DIRECTORY_OPTIONS } from "./directory.ts";
+import { CACHE_OPTIONS, DIRECTORY_OPTIONS } from "./directory.ts";
 import { EVENT_OPTIONS } from "./events.ts";
-import { FOREIGN_CATALOG_OPTIONS } from "./foreign-catalogs.ts";
+import { FOREIGN_CATALOG_OPTIONS, ROWS_OPTIONS } from "./foreign-catalogs.ts";
 import { JOB_ENGINE_OPTIONS } from "./job-engine.ts";
-import { LIMIT_OPTIONS } from "./limits.ts";
-import { OBSERVABILITY_OPTIONS } from "./observability.ts";
-import { RESILIENCE_OPTIONS } from "./resilience.ts";
-import { ROWS_OPTIONS } from "./rows.ts";
+import { CALLER_LIMIT_OPTIONS, LIMIT_OPTIONS } from "./limits.ts";
+import { ADMIN_OPTIONS, AUDIT_OPTIONS, OBSERVABILITY_OPTIONS } from "./observability.ts";
 import { SERVER_OPTIONS } from "./server.ts";
 import { SQL_OPTIONS } from "./sql.ts";
-import { UPSTREAM_OPTIONS } from "./upstream.ts";
+import { RESILIENCE_OPTIONS, UPSTREAM_OPTIONS } from "./upstream.ts";
 
 /** Options of `lance-gateway serve`, by the headings under which help and docs list them. */
 export const OPTION_GROUPS = {

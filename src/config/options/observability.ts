@@ -1,5 +1,13 @@
 import type { OptionTable } from "../option-spec.ts";
-import { parseChoice, parseProxies, parseText } from "../parsers.ts";
+import {
+  parseChoice,
+  parseInteger,
+  parseProxies,
+  parseSize,
+  parseSocketPath,
+  parseSwitch,
+  parseText,
+} from "../parsers.ts";
 
 /** Options about what the gateway reports of its requests (docs/observability.md). */
 export const OBSERVABILITY_OPTIONS = {
@@ -24,5 +32,66 @@ export const OBSERVABILITY_OPTIONS = {
     fallback: "x-forwarded-for",
     parse: parseChoice(["x-forwarded-for", "forwarded"]),
     needs: { flag: "trusted-proxy" },
+  },
+} as const satisfies OptionTable;
+
+/** Options of the audit log (docs/audit.md). */
+export const AUDIT_OPTIONS = {
+  auditLog: {
+    flag: "audit-log",
+    value: "FILE",
+    help: "File to which the gateway appends a line of JSON about each call; - for standard output. Default: no audit log.",
+    parse: parseText,
+  },
+  auditRequired: {
+    flag: "audit-required",
+    help: "Fail calls whose line cannot be written to the audit log, with 503.",
+    fallback: "false",
+    parse: parseSwitch,
+  },
+  auditMaxBytes: {
+    flag: "audit-max-bytes",
+    value: "SIZE",
+    help: "Size at which the gateway renames the audit log and begins a new file; refused calls without credentials then have a file of their own. Default: the file grows until somebody moves it.",
+    parse: parseSize,
+  },
+  auditFiles: {
+    flag: "audit-files",
+    value: "N",
+    help: "Number of renamed audit logs that the gateway keeps of each file; it deletes the oldest.",
+    fallback: "10",
+    parse: parseInteger(1, 10_000),
+    needs: { flag: "audit-max-bytes" },
+  },
+} as const satisfies OptionTable;
+
+/** Options of the port for operators (docs/observability.md#admin-port). */
+export const ADMIN_OPTIONS = {
+  adminPort: {
+    flag: "admin-port",
+    value: "N",
+    help: "Port for operators: metrics, probes, configuration, log level, heap snapshots and CPU profiles; 0 for a free one. Default: none.",
+    parse: parseInteger(0, 65_535),
+  },
+  adminHost: {
+    flag: "admin-host",
+    value: "H",
+    help: "Address of --admin-port. Callers from other machines get only metrics and probes there.",
+    fallback: "127.0.0.1",
+    parse: parseText,
+    needs: { flag: "admin-port" },
+  },
+  adminSocketPath: {
+    flag: "admin-listen",
+    value: "unix:PATH",
+    help: "Unix socket for operators, in place of --admin-port, for the gateway's own user alone.",
+    parse: parseSocketPath,
+  },
+  metricsOn: {
+    flag: "metrics-on",
+    value: "data|admin|both",
+    help: "Ports that have /metrics: that of the API (data), the one for operators (admin) or both.",
+    fallback: "both",
+    parse: parseChoice(["data", "admin", "both"]),
   },
 } as const satisfies OptionTable;

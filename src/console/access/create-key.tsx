@@ -1,8 +1,8 @@
 import { useState } from "preact/hooks";
 import { AccessService } from "../../gen/lance/gateway/v1/access_pb.ts";
 import type { Connection } from "../session/connection.ts";
-import { ActionForm } from "../shell/action-form.tsx";
 import { CopyButton } from "../shell/copy-button.tsx";
+import { ActionForm } from "../shell/dialog.tsx";
 
 /** Lives of keys that the form offers, in days; 0 is no end. */
 const LIVES = [7, 30, 90, 365, 0] as const;

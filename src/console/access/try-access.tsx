@@ -6,7 +6,7 @@ import {
   type TryAccessResponse,
 } from "../../gen/lance/gateway/v1/access_pb.ts";
 import type { Connection } from "../session/connection.ts";
-import { ActionForm } from "../shell/action-form.tsx";
+import { ActionForm } from "../shell/dialog.tsx";
 import { namesIn } from "./create-key.tsx";
 
 interface TryAccessProps {

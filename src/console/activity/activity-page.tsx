@@ -5,8 +5,7 @@ import { formatSeconds } from "../shell/format.ts";
 import { errorOf } from "../shell/hooks.ts";
 import { EmptyNote, ErrorNote, Waiting } from "../shell/notes.tsx";
 import { Chart } from "./chart.tsx";
-import { parseMetrics } from "./metrics-text.ts";
-import { type Activity, activityBetween, type Reading } from "./rates.ts";
+import { type Activity, activityBetween, parseMetrics, type Reading } from "./rates.ts";
 
 /** Time between two readings, in milliseconds. */
 const INTERVAL_MS = 2_000;

@@ -1,7 +1,7 @@
+import "uplot/dist/uPlot.min.css";
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
-import { colourOf } from "../shell/colour.ts";
-import "uplot/dist/uPlot.min.css";
+import { colourOf } from "../shell/browser.ts";
 
 /** A line of a chart. */
 export interface Line {

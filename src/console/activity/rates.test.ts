@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { activityBetween, type Reading } from "./rates.ts";
+import { activityBetween, parseMetrics, type Reading } from "./rates.ts";
 
 /** A reading with calls by code, and with calls by the upper bounds of their durations. */
 function reading(at: number, codes: Record<string, number>, buckets: Record<string, number>): Reading {
@@ -42,4 +42,19 @@ test("without calls there are no durations", () => {
 test("a gateway that began anew in between counts as idle", () => {
   const { callsPerSecond } = activityBetween(reading(0, { OK: 100 }, {}), reading(1, { OK: 1 }, {}));
   expect(callsPerSecond).toBe(0);
+});
+
+test("lines with and without labels are read, and comments are not", () => {
+  const text = [
+    "# HELP a_total Something.",
+    'a_total{code="OK",database="x \\"y\\" \\\\"} 3',
+    "b 0.5 1700000000",
+    'c_bucket{le="+Inf"} 7',
+    "",
+  ].join("\n");
+  expect(parseMetrics(text)).toEqual([
+    { name: "a_total", labels: { code: "OK", database: 'x "y" \\' }, value: 3 },
+    { name: "b", labels: {}, value: 0.5 },
+    { name: "c_bucket", labels: { le: "+Inf" }, value: 7 },
+  ]);
 });

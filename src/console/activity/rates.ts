@@ -1,5 +1,3 @@
-import type { Sample } from "./metrics-text.ts";
-
 /** Counters of the gateway at a time. */
 export interface Reading {
   /** In seconds. */
@@ -80,4 +78,29 @@ function quantile(buckets: Buckets, part: number): number | undefined {
     [low, below] = [bound, calls];
   }
   return low;
+}
+
+/** A line of the text format of Prometheus. */
+interface Sample {
+  readonly name: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly value: number;
+}
+
+const LINE = /^([\w:]+)(?:\{(.*)\})?\s+(\S+)/;
+const LABEL = /(\w+)="((?:[^"\\]|\\.)*)"/g;
+const ESCAPES: Readonly<Record<string, string>> = { "\\n": "\n", '\\"': '"', "\\\\": "\\" };
+
+/** Reads metrics in the text format of Prometheus. Lines of another form are left out. */
+export function parseMetrics(text: string): readonly Sample[] {
+  return text.split("\n").flatMap((line) => {
+    const found = LINE.exec(line);
+    if (found === null) return [];
+    const [, name = "", labels = "", value = ""] = found;
+    const pairs = Array.from(labels.matchAll(LABEL), ([, label = "", content = ""]) => [
+      label,
+      content.replaceAll(/\\[n"\\]/g, (found) => ESCAPES[found] ?? found),
+    ]);
+    return [{ name, labels: Object.fromEntries(pairs), value: value === "+Inf" ? Infinity : Number(value) }];
+  });
 }

@@ -2,18 +2,12 @@ import { useState } from "preact/hooks";
 import { catalogOf, inabilitiesOf, storageOf, supports, versionOf } from "../session/backend-facts.ts";
 import type { Connection } from "../session/connection.ts";
 import { permissionsOf, principalOf, TELL_PERMISSIONS } from "../session/permissions.ts";
-import { ActionForm } from "../shell/action-form.tsx";
-import { Crumbs } from "../shell/crumbs.tsx";
-import { Dialog } from "../shell/dialog.tsx";
-import { DropForm } from "../shell/drop-form.tsx";
+import { ActionForm, Dialog, DropForm } from "../shell/dialog.tsx";
+import { Crumbs } from "../shell/header.tsx";
 import { useCall } from "../shell/hooks.ts";
-import { late } from "../shell/late.tsx";
-import { ErrorNote, Waiting } from "../shell/notes.tsx";
-import { CreateNamespace } from "./create-namespace.tsx";
-import { CreateTable } from "./create-table.tsx";
-import { Folders } from "./folders.tsx";
-import { HomeFacts } from "./home-facts.tsx";
-import { TableList } from "./table-list.tsx";
+import { ErrorNote, late, Waiting } from "../shell/notes.tsx";
+import { CreateNamespace, CreateTable } from "./create-objects.tsx";
+import { Folders, TableList } from "./table-list.tsx";
 
 const LateImportForm = late(async () => (await import("../import/import-form.tsx")).ImportForm);
 
@@ -207,5 +201,46 @@ function DropNamespace({ connection, id, onDone }: DropNamespaceProps) {
     <DropForm name={name} drop={drop}>
       Only an empty namespace can be dropped.
     </DropForm>
+  );
+}
+
+interface HomeFactsProps {
+  readonly connection: Connection;
+  /** Who the caller is. Default: callers prove nothing. */
+  readonly principal: string | undefined;
+  /** Version of the gateway. Default: it does not tell. */
+  readonly version: string | undefined;
+  /** Where the data is. Default: the caller may not list the root, or the backend does not tell. */
+  readonly storage: string | undefined;
+}
+
+/** What one wants to know of a gateway first: whether it is well, its version, its storage, and who is signed in. */
+function HomeFacts({ connection, principal, version, storage }: HomeFactsProps) {
+  const health = useCall(
+    async (signal) => {
+      const { ok } = await connection.fetch("/readyz", { signal });
+      return ok ? "ready" : "not ready";
+    },
+    [connection],
+  );
+  const facts: readonly (readonly [name: string, value: string | undefined])[] = [
+    ["Gateway", health.error === undefined ? health.value : "does not answer"],
+    ["Version", version],
+    ["Storage", storage],
+    ["Signed in", principal ?? "nobody, as the gateway asks for nothing"],
+  ];
+  return (
+    <dl class="figures home-facts">
+      {facts.flatMap(([name, value]) =>
+        value === undefined ? (
+          []
+        ) : (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ),
+      )}
+    </dl>
   );
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createTreeModel, type Lister, type TreeRow } from "./tree-model.ts";
+import { createTreeModel, type Lister, type TreeRow, visibleRange } from "./tree-model.ts";
 
 /** A catalog of namespaces and tables by their paths, in pages of two names. */
 function catalogOf(paths: readonly string[]) {
@@ -129,4 +129,13 @@ test("what others create and drop appears when the open namespaces are read agai
     .poll(() => model.rows().map(text))
     .toEqual(["+a", "  +b", "    t", "    u", "+d", "t2", "t3", "t4", "t5"]);
   expect(calls.filter((call) => call.includes(" d "))).toEqual([]);
+});
+
+test("only lines near the visible part are drawn, however many there are", () => {
+  expect(visibleRange(0, 280, 28, 100_000)).toEqual({ first: 0, end: 20 });
+  expect(visibleRange(28_000, 280, 28, 100_000)).toEqual({ first: 990, end: 1020 });
+});
+
+test("a list that has become shorter than the place it was scrolled to draws nothing beyond its end", () => {
+  expect(visibleRange(28_000, 280, 28, 5)).toEqual({ first: 5, end: 5 });
 });

@@ -1,7 +1,6 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { hrefOf } from "../shell/route.ts";
-import type { TreeModel, TreeRow } from "./tree-model.ts";
-import { useViewport } from "./viewport.ts";
+import { type TreeModel, type TreeRow, useViewport } from "./tree-model.ts";
 
 /** Height of a line in pixels, as the style sheet has it. */
 const LINE_HEIGHT = 30;

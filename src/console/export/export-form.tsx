@@ -1,7 +1,7 @@
 import { type Table, tableToIPC } from "apache-arrow";
 import { useState } from "preact/hooks";
-import { ActionForm } from "../shell/action-form.tsx";
 import { saveFile } from "../shell/browser.ts";
+import { ActionForm } from "../shell/dialog.tsx";
 import { formatCount } from "../shell/format.ts";
 import { runInWorker } from "../shell/worker.ts";
 import { type ExportNews, type ExportTask, FORMATS, type Format } from "./formats.ts";

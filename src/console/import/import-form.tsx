@@ -1,7 +1,7 @@
 import { useRef, useState } from "preact/hooks";
 import { Grid } from "../rows/grid.tsx";
 import type { Connection } from "../session/connection.ts";
-import { ActionForm } from "../shell/action-form.tsx";
+import { ActionForm } from "../shell/dialog.tsx";
 import { formatBytes } from "../shell/format.ts";
 import { useCall } from "../shell/hooks.ts";
 import { ErrorNote, Waiting } from "../shell/notes.tsx";

@@ -2,7 +2,7 @@ import * as arrow from "apache-arrow";
 import { Compression, Table as ParquetTable, WriterPropertiesBuilder, writeParquet } from "parquet-wasm";
 import { expect, test } from "vitest";
 import { decimalText } from "../../arrow/rows/decimal-text.ts";
-import { batchOf } from "../../client/rows/batches.ts";
+import { batchOf } from "../../client/rows/fitting.ts";
 import { openParquet } from "./parquet.ts";
 
 /** Writes a table as Parquet, and returns what the conversion of the file gives. */

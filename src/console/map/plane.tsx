@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { colourOf } from "../shell/colour.ts";
+import { colourOf } from "../shell/browser.ts";
 
 /** Size of the drawing in its own units, and of the edge that stays free. */
 const [WIDTH, HEIGHT, EDGE] = [1000, 440, 16];

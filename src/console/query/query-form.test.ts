@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { EMPTY_FORM, formOf, paramsOf, requestOf } from "./query-form.ts";
+import { EMPTY_FORM, formOf, paramsOf, parseVector, requestOf } from "./query-form.ts";
 
 test("an empty form asks for the first rows", () => {
   expect(requestOf(EMPTY_FORM)).toEqual({ k: 10 });
@@ -37,4 +37,15 @@ test("an address keeps a form", () => {
   expect(formOf(params as Record<string, string>)).toEqual(form);
   expect(formOf({})).toBeUndefined();
   expect(formOf({ limit: "10", columns: "{" })).toEqual(EMPTY_FORM);
+});
+
+test.each([
+  ["[0.1, -2, 3e-2]", [0.1, -2, 0.03]],
+  ["1 2 3", [1, 2, 3]],
+  ["1;2\n3", [1, 2, 3]],
+  ["  ", []],
+])("the text %j is a vector", (text, values) => expect(parseVector(text)).toEqual(values));
+
+test("a part that is not a number is named", () => {
+  expect(() => parseVector("1, two")).toThrow("“two” is not a number");
 });

@@ -1,6 +1,6 @@
 import type { JsonArrowSchema } from "../../gen/lance/namespace/v1/schema_pb.ts";
+import { vectorNumber } from "../rows/cells.ts";
 import type { Params } from "../shell/route.ts";
-import { parseVector } from "./vector-text.ts";
 
 /** What a form asks for, as it was typed. */
 export interface QueryForm {
@@ -89,4 +89,26 @@ export function vectorFields(schema: JsonArrowSchema | undefined): readonly stri
   return (schema?.fields ?? [])
     .filter(({ type }) => type?.type === "fixed_size_list")
     .map(({ name }) => name);
+}
+
+/**
+ * Reads the numbers of a pasted vector: with or without brackets, separated by commas, semicolons, spaces or lines.
+ *
+ * @throws Error that says which part is not a number.
+ */
+export function parseVector(text: string): number[] {
+  const parts = text
+    .replace(/^[\s[({]+|[\s\])}]+$/g, "")
+    .split(/[\s,;]+/)
+    .filter((part) => part !== "");
+  return parts.map((part) => {
+    const value = Number(part);
+    if (!Number.isFinite(value)) throw new Error(`“${part.slice(0, 40)}” is not a number`);
+    return value;
+  });
+}
+
+/** Writes the numbers of a vector of a row, with all their digits. */
+export function vectorText(values: ArrayLike<number>): string {
+  return Array.from(values, (value) => vectorNumber(value, values instanceof Float32Array)).join(", ");
 }

@@ -11,8 +11,7 @@ import type { TableContext } from "../table/table-context.ts";
 import { parsePlan } from "./plan.ts";
 import { PlanTree } from "./plan-tree.tsx";
 import { QueryFields } from "./query-fields.tsx";
-import { EMPTY_FORM, formOf, paramsOf, type QueryForm, requestOf } from "./query-form.ts";
-import { vectorText } from "./vector-text.ts";
+import { EMPTY_FORM, formOf, paramsOf, type QueryForm, requestOf, vectorText } from "./query-form.ts";
 
 type Result =
   | { readonly kind: "nothing" | "waiting" }

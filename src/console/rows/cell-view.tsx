@@ -1,7 +1,6 @@
+import { useEffect, useState } from "preact/hooks";
 import { formatBytes } from "../shell/format.ts";
-import type { Cell } from "./cells.ts";
-import { RowImage } from "./thumbnail.tsx";
-import { barsOf } from "./vector-bars.ts";
+import { barsOf, type Cell } from "./cells.ts";
 
 /** Longest text that a line has, in characters. */
 const LINE_CHARACTERS = 160;
@@ -71,5 +70,41 @@ function Bars({ values, label }: { values: ArrayLike<number>; label: string }) {
         />
       ))}
     </svg>
+  );
+}
+
+interface ImageProps {
+  readonly bytes: Uint8Array;
+  /** Its media type. */
+  readonly type: string;
+  readonly label: string;
+  /** Whether it is shown as large as it is, up to the height of a page. */
+  readonly isLarge: boolean;
+}
+
+/** An image in a row; bytes that only begin like an image are shown by their length. */
+export function RowImage({ bytes, type, label, isLarge }: ImageProps) {
+  const [address, setAddress] = useState<string>();
+  const [isBroken, setBroken] = useState(false);
+  useEffect(() => {
+    const url = URL.createObjectURL(new Blob([bytes as Uint8Array<ArrayBuffer>], { type }));
+    setAddress(url);
+    setBroken(false);
+    return () => URL.revokeObjectURL(url);
+  }, [bytes, type]);
+  const facts = `${type.replace("image/", "").toUpperCase()} image, ${formatBytes(bytes.byteLength)}`;
+  return (
+    <span class="image">
+      {address !== undefined && !isBroken && (
+        <img
+          class={isLarge ? "image-large" : "thumbnail"}
+          src={address}
+          alt={label}
+          title={facts}
+          onError={() => setBroken(true)}
+        />
+      )}
+      {(isLarge || isBroken) && <span class="cell-null">{facts}</span>}
+    </span>
   );
 }

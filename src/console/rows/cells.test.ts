@@ -17,7 +17,7 @@ import {
 } from "apache-arrow";
 import { expect, test } from "vitest";
 import { fittingVector } from "../../client/rows/fitting.ts";
-import { cellOf } from "./cells.ts";
+import { barsOf, cellOf } from "./cells.ts";
 
 const cell = (values: readonly unknown[], type: never) => {
   return cellOf(vectorFromArray(values, type) as Vector, 0);
@@ -86,4 +86,19 @@ test("a vector of 16-bit numbers has its numbers", () => {
   const type = new FixedSizeList(4, new Field("item", new Float16()));
   const found = cell([[1, 2, 3, 0.5]], type as never);
   expect(found.kind === "vector" && Array.from(found.values)).toEqual([1, 2, 3, 0.5]);
+});
+
+test("a short vector has a bar for each number, relative to the largest", () => {
+  expect(barsOf([1, -2, 0])).toEqual([0.5, -1, 0]);
+});
+
+test("a long vector has bars of means", () => {
+  const bars = barsOf(Float32Array.from({ length: 240 }, (_, at) => (at < 120 ? 1 : -1)));
+  expect(bars).toEqual([...Array(12).fill(1), ...Array(12).fill(-1)]);
+});
+
+test("zeros and numbers that are none are drawn flat", () => {
+  expect(barsOf([0, 0])).toEqual([0, 0]);
+  expect(barsOf([Number.NaN, 1])).toEqual([0, 0]);
+  expect(barsOf([])).toEqual([]);
 });

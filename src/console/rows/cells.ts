@@ -3,7 +3,6 @@ import * as arrow from "apache-arrow";
 import { NumberText } from "../../arrow/rows/json-text.ts";
 import { chunkedReader, type ItemAt, itemReader } from "../../arrow/rows/row-reader.ts";
 import { shortest, TEXT_FORMS, textOfValue } from "../../arrow/rows/row-texts.ts";
-import { imageTypeOf } from "./image-type.ts";
 
 /** A value as it is shown. */
 export type Cell =
@@ -85,4 +84,40 @@ const readers = new WeakMap<Vector, ItemAt>();
 /** Writes a number of a vector with all its digits: those of 32 bits have fewer. */
 export function vectorNumber(value: number, isSingle: boolean): string {
   return textOfValue(isSingle ? shortest(value) : value);
+}
+
+/** Most bars that a vector is drawn with. */
+const MOST_BARS = 24;
+
+/**
+ * Returns the heights of the bars that draw a vector, from -1 to 1: the largest value has the full height. Vectors with
+ * more numbers than bars have the mean of neighbours.
+ */
+export function barsOf(values: ArrayLike<number>): number[] {
+  const count = Math.min(values.length, MOST_BARS);
+  const means = Array.from({ length: count }, (_, bar) => {
+    const [start, end] = [bar, bar + 1].map((edge) => Math.floor((edge * values.length) / count));
+    let sum = 0;
+    for (let at = start as number; at < (end as number); at++) sum += values[at] as number;
+    return sum / ((end as number) - (start as number));
+  });
+  const largest = Math.max(...means.map(Math.abs));
+  return means.map((mean) => (Number.isFinite(mean / largest) ? mean / largest : 0));
+}
+
+/** First bytes of images that browsers show, with the place where they are. */
+const MAGIC: readonly (readonly [type: string, at: number, bytes: string])[] = [
+  ["image/png", 0, "\x89PNG\r\n\x1a\n"],
+  ["image/jpeg", 0, "\xff\xd8\xff"],
+  ["image/gif", 0, "GIF8"],
+  ["image/webp", 8, "WEBP"],
+  ["image/avif", 4, "ftypavif"],
+];
+
+/** Returns the media type of bytes that are an image; SVG, which can have scripts, does not count. */
+function imageTypeOf(bytes: Uint8Array): string | undefined {
+  const found = MAGIC.find(([, at, text]) =>
+    [...text].every((character, index) => bytes[at + index] === character.charCodeAt(0)),
+  );
+  return found?.[0];
 }

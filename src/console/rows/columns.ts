@@ -1,4 +1,5 @@
 import { DataType, type Table, type Vector } from "apache-arrow";
+import { fieldPath } from "../table/index-types.ts";
 
 /** A column of rows, as a grid has it. */
 export interface GridColumn {
@@ -56,4 +57,44 @@ export function sortedIndices(rows: Table, order: RowOrder | undefined): readonl
     if (first === null || second === null) return Number(first === null) - Number(second === null);
     return first < second ? -sign : first > second ? sign : 0;
   });
+}
+
+/** Reads an order from an address: the column, after `-` for a descending one. */
+export function orderOf(text: string | undefined): RowOrder | undefined {
+  if (!text) return undefined;
+  return text.startsWith("-")
+    ? { column: text.slice(1), isAscending: false }
+    : { column: text.replace(/^\+/, ""), isAscending: true };
+}
+
+/** Writes an order for an address. */
+export function orderText(order: RowOrder | undefined): string | undefined {
+  if (order === undefined) return undefined;
+  return `${order.isAscending ? (/^[+-]/.test(order.column) ? "+" : "") : "-"}${order.column}`;
+}
+
+/** Returns the order as requests have it. */
+export function orderingOf(order: RowOrder | undefined) {
+  if (order === undefined) return [];
+  return [{ columnName: fieldPath(order.column), ascending: order.isAscending, nullsFirst: false }];
+}
+
+/** Longest text that a condition has, in characters. */
+const MOST_CHARACTERS = 200;
+
+/** Most columns that a condition names. */
+const MOST_COLUMNS = 8;
+
+/** Returns a condition in SQL that a row meets, by its integers, texts and nulls; other rows may meet it, too. */
+export function conditionOf(rows: Table, index: number): string {
+  const parts = rows.schema.fields.flatMap(({ name, type }, at) => {
+    const column = fieldPath(name);
+    const value: unknown = rows.getChildAt(at)?.get(index);
+    if (DataType.isInt(type) && value !== null) return [`${column} = ${value}`];
+    const isText = DataType.isUtf8(type) || DataType.isLargeUtf8(type);
+    if (isText && value !== null && String(value).length <= MOST_CHARACTERS)
+      return [`${column} = '${String(value).replaceAll("'", "''")}'`];
+    return value === null && (isText || DataType.isInt(type)) ? [`${column} IS NULL`] : [];
+  });
+  return parts.slice(0, MOST_COLUMNS).join(" AND ");
 }

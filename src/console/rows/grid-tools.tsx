@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import type { ExportFormProps } from "../export/export-form.tsx";
 import { CopyButton } from "../shell/copy-button.tsx";
 import { Dialog } from "../shell/dialog.tsx";
-import { late } from "../shell/late.tsx";
+import { late } from "../shell/notes.tsx";
 import type { GridColumn } from "./columns.ts";
 import { textAt } from "./row-detail.tsx";
 

@@ -1,11 +1,14 @@
+import type { Table } from "apache-arrow";
+import { useState } from "preact/hooks";
+import { Dialog } from "../shell/dialog.tsx";
 import { formatCount } from "../shell/format.ts";
 import { useCall } from "../shell/hooks.ts";
 import { EmptyNote, ErrorNote, Waiting } from "../shell/notes.tsx";
+import { fieldPath } from "../table/index-types.ts";
+import { DeleteRows, UpdateRows } from "../table/row-forms.tsx";
 import type { TableContext } from "../table/table-context.ts";
-import type { RowOrder } from "./columns.ts";
+import { conditionOf, orderingOf, orderOf, orderText, type RowOrder } from "./columns.ts";
 import { Grid, type OnLike } from "./grid.tsx";
-import { orderingOf, orderOf, orderText } from "./order.ts";
-import { RowActions } from "./row-actions.tsx";
 
 /** Rows on a page. */
 const PAGE_ROWS = 50;
@@ -79,5 +82,49 @@ export function Preview({ table, onLike, onChanged }: PreviewProps) {
         </button>
       </nav>
     </>
+  );
+}
+
+interface RowActionsProps {
+  readonly table: TableContext;
+  readonly rows: Table;
+  readonly index: number;
+  onChanged(): void;
+}
+
+/** The buttons that change a row, for those who may. */
+function RowActions({ table, rows, index, onChanged }: RowActionsProps) {
+  const [action, setAction] = useState<"delete" | "update">();
+  if (!table.permissions.has("write") || table.at.version !== undefined) return null;
+  const condition = conditionOf(rows, index);
+  const close = () => setAction(undefined);
+  const done = () => {
+    close();
+    onChanged();
+  };
+  return (
+    <div class="buttons">
+      <button type="button" onClick={() => setAction("update")}>
+        Change…
+      </button>
+      <button type="button" class="danger" onClick={() => setAction("delete")}>
+        Delete…
+      </button>
+      {action === "update" && (
+        <Dialog title="Change rows" onClose={close}>
+          <UpdateRows
+            table={table}
+            columns={rows.schema.fields.map(({ name }) => fieldPath(name))}
+            condition={condition}
+            onDone={done}
+          />
+        </Dialog>
+      )}
+      {action === "delete" && (
+        <Dialog title="Delete rows" onClose={close}>
+          <DeleteRows table={table} condition={condition} onDone={done} />
+        </Dialog>
+      )}
+    </div>
   );
 }

@@ -2,10 +2,9 @@ import * as arrow from "apache-arrow";
 import { expect, test } from "vitest";
 import { jsonSchemaSteps } from "../../arrow/json-schema.ts";
 import { decodeSchema } from "../../arrow/schema.ts";
-import { arrowTypeName } from "../../client/rows/arrow-type-name.ts";
-import { typeInWords } from "../../client/rows/type-words.ts";
+import { arrowTypeName, typeInWords } from "../../client/rows/type-words.ts";
 import { atOnce } from "../../runtime/pace.ts";
-import { namesOf } from "./type-description.ts";
+import { COLUMN_TYPES, namesOf, schemaOf } from "./type-description.ts";
 
 const item = (type: arrow.DataType) => new arrow.Field("item", type, true);
 const pair = new arrow.Field<arrow.Struct>(
@@ -43,4 +42,20 @@ test("a type of rows has the words and the Arrow name that the schema of a table
       arrowName: arrowTypeName(expected),
     });
   }
+});
+
+test("each type of a form is a type of Arrow that may be null", () => {
+  const schema = schemaOf(
+    arrow,
+    COLUMN_TYPES.map((type) => ({ name: type, type, dimension: 3 })),
+  );
+  expect(schema.fields.map(({ name, nullable, type }) => `${name}: ${type} ${nullable}`)).toEqual([
+    "text: Utf8 true",
+    "integer: Int64 true",
+    "number: Float64 true",
+    "true or false: Bool true",
+    "time: Timestamp<MICROSECOND, UTC> true",
+    "vector: FixedSizeList[3]<Float32> true",
+    "bytes: Binary true",
+  ]);
 });

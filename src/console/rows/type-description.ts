@@ -1,6 +1,5 @@
-import { DataType, TimeUnit } from "apache-arrow";
-import { arrowTypeName } from "../../client/rows/arrow-type-name.ts";
-import { type TypeDescription, typeInWords } from "../../client/rows/type-words.ts";
+import { DataType, type Schema, TimeUnit } from "apache-arrow";
+import { arrowTypeName, type TypeDescription, typeInWords } from "../../client/rows/type-words.ts";
 import type { JsonArrowField } from "../../gen/lance/namespace/v1/schema_pb.ts";
 import { LANCE_TYPE_NAMES } from "../../namespace/type-names.ts";
 
@@ -87,4 +86,37 @@ function lengthOf(type: DataType): bigint | undefined {
   if (DataType.isFixedSizeList(type)) return BigInt(type.listSize);
   if (DataType.isDecimal(type)) return BigInt(type.precision * 1000 + type.scale);
   return undefined;
+}
+
+type Arrow = typeof import("apache-arrow");
+
+/** A column of a new table, as a form has it. */
+export interface Column {
+  readonly name: string;
+  readonly type: ColumnType;
+  /** Numbers in a vector. */
+  readonly dimension: number;
+}
+
+const TYPES = {
+  text: (arrow: Arrow) => new arrow.Utf8(),
+  integer: (arrow: Arrow) => new arrow.Int64(),
+  number: (arrow: Arrow) => new arrow.Float64(),
+  "true or false": (arrow: Arrow) => new arrow.Bool(),
+  time: (arrow: Arrow) => new arrow.TimestampMicrosecond("UTC"),
+  vector: (arrow: Arrow, dimension: number) =>
+    new arrow.FixedSizeList(dimension, new arrow.Field("item", new arrow.Float32(), true)),
+  bytes: (arrow: Arrow) => new arrow.Binary(),
+} as const satisfies Readonly<Record<string, (arrow: Arrow, dimension: number) => DataType>>;
+
+/** Type of a column, in a word. */
+export type ColumnType = keyof typeof TYPES;
+
+export const COLUMN_TYPES = Object.keys(TYPES) as readonly ColumnType[];
+
+/** Returns the Arrow schema of columns. */
+export function schemaOf(arrow: Arrow, columns: readonly Column[]): Schema {
+  return new arrow.Schema(
+    columns.map(({ name, type, dimension }) => new arrow.Field(name, TYPES[type](arrow, dimension), true)),
+  );
 }

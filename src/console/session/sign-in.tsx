@@ -1,13 +1,12 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { isUnauthenticated } from "../../client/errors.ts";
 import { LanceError } from "../../namespace/errors.ts";
-import { ActionForm } from "../shell/action-form.tsx";
+import { ActionForm } from "../shell/dialog.tsx";
 import { useCall } from "../shell/hooks.ts";
 import { Waiting } from "../shell/notes.tsx";
 import { connectGateway } from "./connection.ts";
 import { type Session, storeSession } from "./credential.ts";
-import type { Issuer } from "./issuer.ts";
-import { readSignInFacts, type SignInFacts } from "./sign-in-facts.ts";
+import { type Issuer, readSignInFacts, type SignInFacts } from "./issuer.ts";
 
 type Method = SignInFacts["methods"][number];
 

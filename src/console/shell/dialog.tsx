@@ -1,5 +1,8 @@
 import type { ComponentChildren } from "preact";
-import { useId, useLayoutEffect, useRef } from "preact/hooks";
+import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
+import type { LanceError } from "../../namespace/errors.ts";
+import { errorOf } from "./hooks.ts";
+import { ErrorNote } from "./notes.tsx";
 
 interface DialogProps {
   readonly title: string;
@@ -27,5 +30,72 @@ export function Dialog({ title, isWide = false, children, onClose }: DialogProps
       </header>
       {children}
     </dialog>
+  );
+}
+
+interface ActionFormProps {
+  /** Text of the button. */
+  readonly action: string;
+  readonly isReady: boolean;
+  /** Whether the action destroys something. Default: false. */
+  readonly isDangerous?: boolean;
+  readonly children: ComponentChildren;
+  /** Does it; a failure is shown in the form. */
+  run(): Promise<void>;
+}
+
+/** A form that does something once, and shows its failure. */
+export function ActionForm({ action, isReady, isDangerous = false, children, run }: ActionFormProps) {
+  const [isRunning, setRunning] = useState(false);
+  const [error, setError] = useState<LanceError>();
+  const submit = async () => {
+    setRunning(true);
+    setError(undefined);
+    await run().catch((thrown) => setError(errorOf(thrown)));
+    setRunning(false);
+  };
+  return (
+    <form
+      class="stack"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (isReady && !isRunning) void submit();
+      }}
+    >
+      {children}
+      {error && <ErrorNote error={error} />}
+      <div class="buttons">
+        <button type="submit" class={isDangerous ? "danger" : "primary"} disabled={!isReady || isRunning}>
+          {isRunning ? "Working…" : action}
+        </button>
+      </div>
+    </form>
+  );
+}
+
+interface DropFormProps {
+  /** The name that has to be typed. */
+  readonly name: string;
+  /** Tells the consequence. */
+  readonly children: ComponentChildren;
+  drop(): Promise<void>;
+}
+
+/** A form that drops an object once its name has been typed. */
+export function DropForm({ name, children, drop }: DropFormProps) {
+  const [typed, setTyped] = useState("");
+  return (
+    <ActionForm action={`Drop ${name}`} isDangerous isReady={typed === name} run={drop}>
+      <p>{children}</p>
+      <label>
+        Type <strong>{name}</strong> to confirm
+        <input
+          autocomplete="off"
+          spellcheck={false}
+          value={typed}
+          onInput={({ currentTarget }) => setTyped(currentTarget.value)}
+        />
+      </label>
+    </ActionForm>
   );
 }

@@ -1,8 +1,7 @@
 import { useState } from "preact/hooks";
 import type { Session } from "../session/credential.ts";
-import { readSignInFacts } from "../session/sign-in-facts.ts";
-import { ActionForm } from "./action-form.tsx";
-import { Dialog } from "./dialog.tsx";
+import { readSignInFacts } from "../session/issuer.ts";
+import { ActionForm, Dialog } from "./dialog.tsx";
 import { useCall } from "./hooks.ts";
 import { hrefOf, type Route } from "./route.ts";
 
@@ -92,5 +91,19 @@ function ChooseDatabase({ database, onDone }: ChooseDatabaseProps) {
         <input value={name} onInput={({ currentTarget }) => setName(currentTarget.value)} />
       </label>
     </ActionForm>
+  );
+}
+
+/** Links to the namespaces around an object. */
+export function Crumbs({ id }: { id: readonly string[] }) {
+  return (
+    <nav class="crumbs" aria-label="Where it is">
+      <a href={hrefOf({ page: "namespace", id: [] })}>Root</a>
+      {id.slice(0, -1).map((name, at) => (
+        <a key={name} href={hrefOf({ page: "namespace", id: id.slice(0, at + 1) })}>
+          {name}
+        </a>
+      ))}
+    </nav>
   );
 }

@@ -1,5 +1,6 @@
-import type { ComponentChildren } from "preact";
+import type { ComponentChildren, ComponentType } from "preact";
 import type { LanceError } from "../../namespace/errors.ts";
+import { useCall } from "./hooks.ts";
 
 /** Reports a failure, with a way to try again. */
 export function ErrorNote({ error, retry }: { error: LanceError; retry?: (() => void) | undefined }) {
@@ -44,4 +45,14 @@ const HEADLINES: Readonly<Record<string, string>> = {
 function headline({ kind }: LanceError): string {
   const words = kind.replaceAll(/([a-z])([A-Z])/g, "$1 $2");
   return HEADLINES[kind] ?? `${words.slice(0, 1)}${words.slice(1).toLowerCase()}:`;
+}
+
+/** Returns a component whose module is loaded when it is shown for the first time. */
+export function late<P extends object>(load: () => Promise<ComponentType<P>>): ComponentType<P> {
+  return (props) => {
+    // A component is a function, which a state would call.
+    const { value, error, reload } = useCall(async () => ({ Shown: await load() }), []);
+    if (error !== undefined) return <ErrorNote error={error} retry={reload} />;
+    return value === undefined ? <Waiting what="Loading…" /> : <value.Shown {...props} />;
+  };
 }

@@ -2,6 +2,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { LanceError } from "../../namespace/errors.ts";
 import { effectOf } from "../../sql/statement-effect.ts";
 import { allTables, type Id } from "../catalog/list-tables.ts";
+import { stepsOf } from "../query/plan.ts";
 import { PlanTree } from "../query/plan-tree.tsx";
 import { Grid } from "../rows/grid.tsx";
 import type { Connection } from "../session/connection.ts";
@@ -11,9 +12,15 @@ import { EmptyNote, ErrorNote, Waiting } from "../shell/notes.tsx";
 import { hrefOf, type Params } from "../shell/route.ts";
 import { completionNames, tablesIn } from "./completion-names.ts";
 import { Editor } from "./editor.tsx";
-import { addToHistory, clearHistory, readHistory } from "./history.ts";
-import { stepsOf } from "./plan-steps.ts";
-import { type FirstRows, firstRows, planOf, rowsForFile } from "./statements.ts";
+import {
+  addToHistory,
+  clearHistory,
+  type FirstRows,
+  firstRows,
+  planOf,
+  readHistory,
+  rowsForFile,
+} from "./statements.ts";
 
 /** Most rows that are shown of a result. */
 const MOST_ROWS = 200;

@@ -1,6 +1,5 @@
 import { useState } from "preact/hooks";
-import { ActionForm } from "../shell/action-form.tsx";
-import { DropForm } from "../shell/drop-form.tsx";
+import { ActionForm, DropForm } from "../shell/dialog.tsx";
 import type { TableContext } from "./table-context.ts";
 
 interface ColumnFormProps {

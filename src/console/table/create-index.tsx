@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import type { JsonArrowSchema } from "../../gen/lance/namespace/v1/schema_pb.ts";
-import { ActionForm } from "../shell/action-form.tsx";
+import { ActionForm } from "../shell/dialog.tsx";
 import { EmptyNote } from "../shell/notes.tsx";
 import { indexableColumns, isScalarIndex } from "./index-types.ts";
 import type { TableContext } from "./table-context.ts";

@@ -1,9 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import type { IndexContent } from "../../gen/lance/namespace/v1/index_pb.ts";
 import type { JsonArrowSchema } from "../../gen/lance/namespace/v1/schema_pb.ts";
-import { ActionForm } from "../shell/action-form.tsx";
-import { Dialog } from "../shell/dialog.tsx";
-import { DropForm } from "../shell/drop-form.tsx";
+import { ActionForm, Dialog, DropForm } from "../shell/dialog.tsx";
 import { formatBytes, formatCount, formatSeconds, formatTime } from "../shell/format.ts";
 import { useCall } from "../shell/hooks.ts";
 import { EmptyNote, ErrorNote, Waiting } from "../shell/notes.tsx";

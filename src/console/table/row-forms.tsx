@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import type { LanceError } from "../../namespace/errors.ts";
-import { ActionForm } from "../shell/action-form.tsx";
+import { ActionForm } from "../shell/dialog.tsx";
 import { formatCount } from "../shell/format.ts";
 import { useCall } from "../shell/hooks.ts";
 import type { TableContext } from "./table-context.ts";

@@ -1,6 +1,5 @@
 import { useState } from "preact/hooks";
-import { arrowTypeName } from "../../client/rows/arrow-type-name.ts";
-import { typeInWords } from "../../client/rows/type-words.ts";
+import { arrowTypeName, typeInWords } from "../../client/rows/type-words.ts";
 import type { JsonArrowField } from "../../gen/lance/namespace/v1/schema_pb.ts";
 import type { DescribeTableResponse } from "../../gen/lance/namespace/v1/table_pb.ts";
 import { Dialog } from "../shell/dialog.tsx";

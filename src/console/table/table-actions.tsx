@@ -1,8 +1,6 @@
 import { useState } from "preact/hooks";
-import { ActionForm } from "../shell/action-form.tsx";
-import { Dialog } from "../shell/dialog.tsx";
-import { DropForm } from "../shell/drop-form.tsx";
-import { late } from "../shell/late.tsx";
+import { ActionForm, Dialog, DropForm } from "../shell/dialog.tsx";
+import { late } from "../shell/notes.tsx";
 import { SnippetDialog } from "../snippets/snippet-dialog.tsx";
 import type { TableContext } from "./table-context.ts";
 

@@ -1,24 +1,21 @@
-import { useEffect } from "preact/hooks";
-import { EMPTY_FORM, paramsOf as formParams } from "../query/query-form.ts";
+import { useEffect, useRef } from "preact/hooks";
+import { EMPTY_FORM, paramsOf as formParams, vectorText } from "../query/query-form.ts";
 import { QueryPage } from "../query/query-page.tsx";
-import { vectorText } from "../query/vector-text.ts";
 import { Preview } from "../rows/preview.tsx";
 import { supports } from "../session/backend-facts.ts";
 import type { Connection } from "../session/connection.ts";
 import { permissionsOf, TELL_PERMISSIONS } from "../session/permissions.ts";
-import { Crumbs } from "../shell/crumbs.tsx";
 import { formatBytes, formatCount } from "../shell/format.ts";
+import { Crumbs } from "../shell/header.tsx";
 import { useCall } from "../shell/hooks.ts";
-import { late } from "../shell/late.tsx";
-import { ErrorNote, Waiting } from "../shell/notes.tsx";
-import { openRoute, type Params, type TableView } from "../shell/route.ts";
+import { ErrorNote, late, Waiting } from "../shell/notes.tsx";
+import { hrefOf, openRoute, type Params, type TableView } from "../shell/route.ts";
 import { Indices } from "./indices.tsx";
 import { Refs } from "./refs.tsx";
 import { Schema } from "./schema.tsx";
 import { TableActions } from "./table-actions.tsx";
 import type { Moment, TableContext } from "./table-context.ts";
 import { Versions } from "./versions.tsx";
-import { Views } from "./views.tsx";
 
 const LateMap = late(async () => (await import("../map/map-page.tsx")).MapPage);
 
@@ -189,5 +186,42 @@ function Figures({ context: { connection, id, at }, version }: FiguresProps) {
         </div>
       ))}
     </dl>
+  );
+}
+
+const VIEWS: Readonly<Record<TableView, string>> = {
+  rows: "Rows",
+  schema: "Schema",
+  query: "Query",
+  map: "Map",
+  versions: "Versions",
+  refs: "Branches and tags",
+  indices: "Indices and jobs",
+};
+
+interface ViewsProps {
+  readonly id: readonly string[];
+  readonly current: TableView;
+  /** The version and the branch that are shown. */
+  readonly params: Params;
+}
+
+/** Links to the views of a table. A phone shows a part of them, the current one included. */
+function Views({ id, current, params }: ViewsProps) {
+  const shown = useRef<HTMLAnchorElement>(null);
+  useEffect(() => shown.current?.scrollIntoView({ block: "nearest", inline: "nearest" }), [current]);
+  return (
+    <nav class="views" aria-label={`Views of ${id.at(-1) ?? ""}`}>
+      {Object.entries(VIEWS).map(([each, title]) => (
+        <a
+          key={each}
+          ref={each === current ? shown : null}
+          href={hrefOf({ page: "table", id, view: each as TableView, params })}
+          aria-current={each === current ? "page" : undefined}
+        >
+          {title}
+        </a>
+      ))}
+    </nav>
   );
 }

@@ -1,8 +1,7 @@
 import { useState } from "preact/hooks";
 import { changesOf, rowChangeText, type VersionChange } from "../../client/version-changes.ts";
 import type { TableVersion } from "../../gen/lance/namespace/v1/version_pb.ts";
-import { ActionForm } from "../shell/action-form.tsx";
-import { Dialog } from "../shell/dialog.tsx";
+import { ActionForm, Dialog } from "../shell/dialog.tsx";
 import { formatAge, formatCount, formatTime } from "../shell/format.ts";
 import { useCall } from "../shell/hooks.ts";
 import { EmptyNote, ErrorNote, Waiting } from "../shell/notes.tsx";

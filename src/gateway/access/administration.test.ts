@@ -5,11 +5,12 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { sourcesOf } from "../../../test/support/command-line.ts";
 import { temporaryDirectory } from "../../../test/support/directory.ts";
 import { sendHttp } from "../../../test/support/http.ts";
-import { issueKey } from "../../auth/api-keys/issue-key.ts";
+import { issueKey } from "../../auth/api-keys/key.ts";
 import { rolePolicies } from "../../auth/cedar/roles-as-cedar.ts";
 import { readServeOptions } from "../../config/serve-options.ts";
-import type { Role } from "../../namespace/call/roles.ts";
+import type { Role } from "../../namespace/call/principal.ts";
 import { startGateway } from "../start-gateway.ts";
+import { consoleIssuersOf, consoleSignInOf } from "./administration.ts";
 
 const TEAM = `
   @id("dashboards") permit (principal == User::"api-key:dashboards", action == Action::"QueryTable", resource in Namespace::"team");
@@ -234,4 +235,32 @@ describe("keys, roles and policies over the port", () => {
     };
     expect(policies.find(({ name }) => name === "public")?.text).toContain('getTag("class")');
   });
+});
+
+const [A, B] = ["https://a.example", "https://b.example"] as const;
+
+test("the console signs in at the issuers that it is a client of", () => {
+  expect(consoleIssuersOf({ oidcIssuers: [{ issuer: A }, { issuer: B, consoleClientId: "b" }] })).toEqual([
+    { issuer: B, clientId: "b", scope: "openid" },
+  ]);
+});
+
+test("an issuer's own settings override those of all issuers", () => {
+  const own = { issuer: B, consoleClientId: "b", consoleScope: "openid lance" };
+  const all = { consoleOidcClientId: "console", consoleOidcScope: "openid profile" };
+  expect(consoleIssuersOf({ oidcIssuers: [{ issuer: A }, own], ...all })).toEqual([
+    { issuer: A, clientId: "console", scope: "openid profile" },
+    { issuer: B, clientId: "b", scope: "openid lance" },
+  ]);
+});
+
+test("the console offers the kinds of credentials that the gateway checks", () => {
+  expect(consoleSignInOf({ auth: ["api-key"] }, [undefined])).toEqual({
+    methods: ["api-key"],
+    hasDatabases: false,
+    issuers: [],
+  });
+  const both = consoleSignInOf({ auth: ["oidc", "mtls", "api-key"] }, ["a", "b", undefined]);
+  expect(both).toMatchObject({ methods: ["api-key", "token"], hasDatabases: true });
+  expect(consoleSignInOf({ auth: ["mtls"] }, ["a"])).toMatchObject({ methods: [], hasDatabases: false });
 });

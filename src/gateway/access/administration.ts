@@ -3,9 +3,10 @@ import { access } from "node:fs/promises";
 import { dirname } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
-import { issueKey, type KeyFacts, revokeKey } from "../../auth/api-keys/issue-key.ts";
+import { issueKey, type KeyFacts, revokeKey } from "../../auth/api-keys/key.ts";
 import { faultOfScope, type KeyRecord, readKeyFile } from "../../auth/api-keys/key-file.ts";
 import { targetOf } from "../../auth/owned-file.ts";
+import type { ServeOptions } from "../../config/options/groups.ts";
 import {
   type ApiKey,
   ApiKeySchema,
@@ -15,12 +16,12 @@ import {
   ListRolesResponseSchema,
   RevokeKeyResponseSchema,
 } from "../../gen/lance/gateway/v1/access_pb.ts";
-import type { AccessAdministration } from "../../namespace/access-administration.ts";
-import type { Authorizer } from "../../namespace/authorizer.ts";
-import { ROLE_NAMES, ROLES, type Role } from "../../namespace/call/roles.ts";
+import type { AccessAdministration, Authorizer } from "../../namespace/authorizer.ts";
+import { ROLE_NAMES, ROLES, type Role } from "../../namespace/call/principal.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import { OPERATION_NAMES, OPERATIONS } from "../../namespace/operations/operations.ts";
 import type { Databases } from "../../pipeline/call/databases.ts";
+import type { ConsoleIssuer, ConsoleSignIn } from "../../server/app/console-pages.ts";
 import { type AccessOptions, createTryAccess } from "./try-access.ts";
 
 /** Longest life of a key, in seconds: later times have more digits in their texts. */
@@ -171,4 +172,36 @@ function unwritten(cause: NodeJS.ErrnoException): never {
       { cause },
     );
   throw new LanceError("ServiceUnavailable", `the file of keys cannot be written (${cause.code})`, { cause });
+}
+
+/** Options that say where the console signs in. */
+type SignInOptions = Partial<Pick<ServeOptions, "oidcIssuers" | "consoleOidcClientId" | "consoleOidcScope">>;
+
+/** Returns the issuers of tokens that have the console as a client. */
+export function consoleIssuersOf({
+  oidcIssuers = [],
+  consoleOidcClientId,
+  consoleOidcScope = "openid",
+}: SignInOptions): readonly ConsoleIssuer[] {
+  return oidcIssuers.flatMap(
+    ({ issuer, consoleClientId: clientId = consoleOidcClientId, consoleScope: scope = consoleOidcScope }) =>
+      clientId === undefined ? [] : [{ issuer, clientId, scope }],
+  );
+}
+
+/** Returns how callers of a gateway sign in by the console. */
+export function consoleSignInOf(
+  options: SignInOptions & Partial<Pick<ServeOptions, "auth">>,
+  databases: Iterable<string | undefined>,
+): ConsoleSignIn {
+  const { auth = [] } = options;
+  const isOfTokens = auth.includes("oidc") || auth.includes("kubernetes");
+  return {
+    methods: [
+      ...(auth.includes("api-key") ? (["api-key"] as const) : []),
+      ...(isOfTokens ? (["token"] as const) : []),
+    ],
+    hasDatabases: Array.from(databases).filter((name) => name !== undefined).length > 1,
+    issuers: consoleIssuersOf(options),
+  };
 }

@@ -1,8 +1,7 @@
 import type { Logger } from "pino";
-import { proveByKeys } from "../../auth/api-keys/authenticate-by-key.ts";
-import { openKeyRing } from "../../auth/api-keys/key-ring.ts";
+import { openKeyRing, proveByKeys } from "../../auth/api-keys/key-ring.ts";
+import { proveByCertificates } from "../../auth/authenticate-by-certificate.ts";
 import type { Way } from "../../auth/authenticator.ts";
-import { proveByCertificates } from "../../auth/certificates/authenticate-by-certificate.ts";
 import { UsageError } from "../../config/option-spec.ts";
 import type { ServeOptions } from "../../config/options/groups.ts";
 

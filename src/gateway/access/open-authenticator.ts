@@ -1,6 +1,5 @@
 import type { Logger } from "pino";
-import { type Authenticator, createAuthenticator } from "../../auth/authenticator.ts";
-import { createFailureDelay } from "../../auth/failure-delay.ts";
+import { type Authenticator, createAuthenticator, createFailureDelay } from "../../auth/authenticator.ts";
 import { UsageError } from "../../config/option-spec.ts";
 import type { ServeOptions } from "../../config/options/groups.ts";
 import type { KeyedCells } from "../../runtime/threads/keyed-cells.ts";

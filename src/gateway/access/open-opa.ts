@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
-import { readOptionFile } from "../../config/option-file.ts";
 import type { ServeOptions } from "../../config/options/groups.ts";
+import { readOptionFile } from "../../config/secret-files.ts";
 import type { Authorizer } from "../../namespace/authorizer.ts";
 import { openFollowed, stampOfFiles } from "../../runtime/files/follow.ts";
 

@@ -1,9 +1,8 @@
 import { decodeJwt } from "jose";
 import type { Logger } from "pino";
 import { fetchIssuerKeys, type IssuerAddress } from "../../auth/tokens/discovery.ts";
-import type { TrustedIssuer } from "../../auth/tokens/issuer.ts";
 import { createKeySet } from "../../auth/tokens/key-set.ts";
-import type { Verifier } from "../../auth/tokens/verify.ts";
+import type { TrustedIssuer, Verifier } from "../../auth/tokens/verify.ts";
 import { ALGORITHMS, type IssuerSetting } from "../../config/issuers.ts";
 import { UsageError } from "../../config/option-spec.ts";
 import type { ServeOptions } from "../../config/options/groups.ts";

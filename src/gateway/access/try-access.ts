@@ -1,7 +1,7 @@
 import { create, type DescMethod } from "@bufbuild/protobuf";
 import type { KeyRecord } from "../../auth/api-keys/key-file.ts";
 import { accessOf, type Question } from "../../auth/cedar/cases.ts";
-import { reasonOf } from "../../auth/cedar/evaluate.ts";
+import { reasonOf } from "../../auth/cedar/decide.ts";
 import { BY_NAME } from "../../auth/cedar/schema.ts";
 import type { ServeOptions } from "../../config/options/groups.ts";
 import {
@@ -9,11 +9,9 @@ import {
   type TryAccessRequest,
   TryAccessResponseSchema,
 } from "../../gen/lance/gateway/v1/access_pb.ts";
-import type { AccessAdministration } from "../../namespace/access-administration.ts";
-import type { Access, Authorizer } from "../../namespace/authorizer.ts";
+import type { Access, AccessAdministration, Authorizer } from "../../namespace/authorizer.ts";
 import type { Call } from "../../namespace/call/call.ts";
-import type { Principal } from "../../namespace/call/principal.ts";
-import { allows, isReadAction, ROLES } from "../../namespace/call/roles.ts";
+import { allows, isReadAction, type Principal, ROLES } from "../../namespace/call/principal.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import { checkIdentifier, joinIdentifier, parseIdentifier } from "../../namespace/identifier.ts";
 import { OPERATION_NAMES, type OperationFacts } from "../../namespace/operations/operations.ts";

@@ -1,9 +1,9 @@
 import type { ClusterOptions } from "../../backends/dir/jobs/ray/cluster.ts";
-import { readOptionFile } from "../../config/option-file.ts";
 import { UsageError } from "../../config/option-spec.ts";
 import type { ServeOptions } from "../../config/options/groups.ts";
 import { CLUSTER_KINDS } from "../../config/options/job-engine.ts";
-import type { ClusterRuns } from "../../namespace/figures/cluster-runs.ts";
+import { readOptionFile } from "../../config/secret-files.ts";
+import type { ClusterRuns } from "../../namespace/figures.ts";
 import { isJsonObject } from "../../runtime/json.ts";
 import { required } from "../access/upstream-identity.ts";
 

@@ -1,10 +1,10 @@
 import type { Logger } from "pino";
 import type { CatalogBackendOptions } from "../../backends/catalogs/base/catalog.ts";
 import type { JsonClientOptions } from "../../backends/catalogs/base/json-client.ts";
-import type { ResiliencePolicy } from "../../backends/resilience/options.ts";
+import type { ResiliencePolicy } from "../../backends/resilience/resilience.ts";
 import { UsageError } from "../../config/option-spec.ts";
 import type { ServeOptions } from "../../config/options/groups.ts";
-import type { NoteDecision } from "../../namespace/figures/decisions.ts";
+import type { NoteDecision } from "../../namespace/figures.ts";
 import type { Backend } from "../../namespace/lance-namespace.ts";
 
 /** Resources and limits that the gateway gives a foreign catalog. */

@@ -1,7 +1,7 @@
 import type { ComposedBackendOptions } from "../../backends/composed/index.ts";
 import type { ServeOptions } from "../../config/options/groups.ts";
 import { storageOptionsOf } from "../../config/options/storage.ts";
-import type { UpkeepMetrics } from "../../namespace/figures/upkeep-runs.ts";
+import type { UpkeepMetrics } from "../../namespace/figures.ts";
 import type { Backend } from "../../namespace/lance-namespace.ts";
 import type { SharedDatabase } from "../../runtime/threads/sharing.ts";
 import { upkeepOptionsOf, wantsForeignUpkeep } from "./upkeep-options.ts";

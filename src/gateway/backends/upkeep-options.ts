@@ -2,7 +2,7 @@ import { availableParallelism } from "node:os";
 import type { UpkeepOptions } from "../../backends/dir/upkeep/upkeep.ts";
 import { UsageError } from "../../config/option-spec.ts";
 import type { ServeOptions } from "../../config/options/groups.ts";
-import type { UpkeepMetrics } from "../../namespace/figures/upkeep-runs.ts";
+import type { UpkeepMetrics } from "../../namespace/figures.ts";
 import type { SharedDatabase } from "../../runtime/threads/sharing.ts";
 import { hasOwnCredentials } from "../access/upstream-identity.ts";
 

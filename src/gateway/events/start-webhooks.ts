@@ -1,19 +1,20 @@
 import { mkdir } from "node:fs/promises";
-import { createServer } from "node:net";
+import { createServer, isIP } from "node:net";
 import { join } from "node:path";
 import type { Logger } from "pino";
 import { UsageError } from "../../config/option-spec.ts";
 import type { ServeOptions } from "../../config/options/groups.ts";
-import { type AddressGuard, createAddressGuard } from "../../events/addresses.ts";
+import type { WebhookOption } from "../../config/webhooks.ts";
 import { openDeadLetters } from "../../events/dead-letters.ts";
 import type { RetryPolicy } from "../../events/delivery-queue.ts";
 import { CONCURRENCY, createDispatcher, type Dispatcher, type EventTally } from "../../events/dispatcher.ts";
-import { createGuardedAgent } from "../../events/guarded-agent.ts";
+import { type AddressGuard, createAddressGuard, createGuardedAgent } from "../../events/guarded-agent.ts";
 import { openJournal } from "../../events/journal.ts";
-import type { Webhook } from "../../events/webhook.ts";
+import { createWebhook, type Webhook } from "../../events/send.ts";
+import { openSecretFile, type SecretFile } from "../../events/signature.ts";
+import { isLoopbackAddress } from "../../runtime/loopback.ts";
 import { listenOn } from "../../server/port/listen.ts";
-import type { PreparedChange } from "../reload/prepared-change.ts";
-import { openReceivers } from "./open-receivers.ts";
+import type { PreparedChange } from "../reload/plan-changes.ts";
 
 /** Options about webhooks. */
 export type WebhookOptions = Pick<
@@ -133,4 +134,85 @@ async function lock(directory: string): Promise<() => Promise<void>> {
   await listenOn(server, { path: join(directory, "lock.sock"), mode: 0o600 });
   server.unref();
   return () => new Promise((resolve) => server.close(() => resolve()));
+}
+
+/** Receivers of events with the files of their secrets, which are open. */
+export interface Receivers {
+  readonly webhooks: readonly Webhook[];
+  close(): void;
+}
+
+/** Facts that receivers depend on. */
+export interface ReceiverSurroundings {
+  readonly guard: AddressGuard;
+  readonly log: Logger;
+  /** Names of the databases. Default: there is a single one without a name. */
+  readonly databases?: ReadonlySet<string> | undefined;
+}
+
+/**
+ * Opens the receivers that the options describe.
+ *
+ * @throws UsageError for options that are missing or wrong, and for files that cannot be used.
+ */
+export async function openReceivers(
+  options: Pick<ServeOptions, "webhooks" | "webhookSecretFile">,
+  { guard, log, databases }: ReceiverSurroundings,
+): Promise<Receivers> {
+  const files = new Map<string, SecretFile>();
+  const close = () => {
+    for (const file of files.values()) file.close();
+  };
+  for (const setting of options.webhooks) checkSetting(setting, guard, databases);
+  try {
+    const webhooks: Webhook[] = [];
+    for (const setting of options.webhooks) {
+      const path = setting.secretFile ?? options.webhookSecretFile;
+      if (path === undefined)
+        throw new UsageError("--webhook-url requires --webhook-secret-file, or a secret-file of its own");
+      const file = files.get(path) ?? (await openSecrets(path, log));
+      files.set(path, file);
+      webhooks.push(createWebhook(setting, file.secrets));
+    }
+    const doubled = webhooks.find(({ key }, index) => webhooks.findIndex((each) => each.key === key) < index);
+    if (doubled !== undefined) throw new UsageError(`--webhook-url names ${doubled.shown} twice`);
+    warnOfPlainText(webhooks, log);
+    return { webhooks, close };
+  } catch (error) {
+    close();
+    throw error;
+  }
+}
+
+function checkSetting(
+  { url, databases: wanted = [] }: WebhookOption,
+  guard: AddressGuard,
+  databases: ReadonlySet<string> = new Set(),
+): void {
+  const host = hostOf(url);
+  if (isIP(host) !== 0 && !guard.permits(host)) {
+    throw new UsageError(`--webhook-url: events go to ${host} only if --webhook-allow-address names it`);
+  }
+  for (const name of wanted) {
+    if (!databases.has(name))
+      throw new UsageError(`--webhook-url: there is no database ${JSON.stringify(name)}`);
+  }
+}
+
+function hostOf(url: string): string {
+  return new URL(url).hostname.replace(/^\[(.*)\]$/, "$1");
+}
+
+async function openSecrets(path: string, log: Logger): Promise<SecretFile> {
+  return openSecretFile(path, log).catch((error: NodeJS.ErrnoException) => {
+    const reason = error.code === undefined ? error.message : `it cannot be read: ${error.code}`;
+    throw new UsageError(`--webhook-secret-file ${path}: ${reason}`, { cause: error });
+  });
+}
+
+function warnOfPlainText(webhooks: readonly Webhook[], log: Logger): void {
+  for (const { url, shown } of webhooks) {
+    if (url.startsWith("https:") || hostOf(url) === "localhost" || isLoopbackAddress(hostOf(url))) continue;
+    log.warn({ webhook: shown }, "events travel in the clear to an address without https");
+  }
 }

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsync, FastifyPluginCallback } from "fastify";
 import type { Logger } from "pino";
-import type { NoteDecision } from "../../namespace/figures/decisions.ts";
+import type { NoteDecision } from "../../namespace/figures.ts";
 import type { Backend } from "../../namespace/lance-namespace.ts";
 import type { Interceptor } from "../../pipeline/call/interceptor.ts";
 import { isJsonObject } from "../../runtime/json.ts";

@@ -1,10 +1,11 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import { subscribe } from "node:diagnostics_channel";
 import type { Socket } from "node:net";
 import { loadLibrary } from "../../backends/load-library.ts";
 import type { BucketServer, TokenGrant, TokenRequest } from "../../pipeline/limits/bucket-server.ts";
 import { readText } from "../../runtime/files/files-in-time.ts";
 import { backoffMs } from "../../runtime/time/backoff.ts";
 import { monotonicNow } from "../../runtime/time/monotonic.ts";
-import { withSockets } from "./watched-sockets.ts";
 
 /** Options of {@link connectBuckets}. */
 export interface RedisOptions {
@@ -171,4 +172,19 @@ function grantOf(answer: unknown): TokenGrant {
   if (numbers.length !== 3 || !numbers.every((each) => Number.isSafeInteger(each) && each >= 0))
     throw new Error("the server answers something else than a grant");
   return { granted, waitMs, fullMs };
+}
+
+const watchers = new AsyncLocalStorage<(socket: Socket) => void>();
+
+let isWatching = false;
+
+/** Connects by a library that does not show its sockets, and passes on each of them, also of later connections that it makes by itself. */
+export function withSockets<T>(onSocket: (socket: Socket) => void, connect: () => T): T {
+  if (!isWatching) {
+    isWatching = true;
+    subscribe("net.client.socket", (message) => {
+      watchers.getStore()?.((message as { readonly socket: Socket }).socket);
+    });
+  }
+  return watchers.run(onSocket, connect);
 }

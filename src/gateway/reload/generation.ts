@@ -11,12 +11,10 @@ import type { KeyedCells } from "../../runtime/threads/keyed-cells.ts";
 import { openAuthenticator } from "../access/open-authenticator.ts";
 import { openAuthorizer } from "../access/open-authorizer.ts";
 import { openBackend, type Surroundings } from "../backends/open-backend.ts";
-import { type AccessLog, openAccess } from "../logs/open-access.ts";
-import { type AuditLog, openAudit } from "../logs/open-audit.ts";
+import { type AccessLog, type AuditLog, openAccess, openAudit } from "../open-logs.ts";
 import { openSharedRates, type SharedRates } from "../rates/open-shared-rates.ts";
 import type { Workers } from "../workers.ts";
-import { LIVE_OPTIONS } from "./live-options.ts";
-import { comparing, keepsBackend } from "./plan-changes.ts";
+import { comparing, keepsBackend, LIVE_OPTIONS } from "./plan-changes.ts";
 
 /** Parts of a gateway that last as long as their options stay the same. */
 export interface Parts {
@@ -142,4 +140,42 @@ export async function closeGeneration(
 /** Returns the backends of a generation. */
 function backendsOf({ databases }: Generation): readonly Backend[] {
   return [...databases.values()].map(({ backend }) => backend);
+}
+
+/** Generations that get no more calls, and may still have running ones. */
+interface FormerGenerations {
+  /**
+   * Closes what a generation has, once `ended` resolves, except for what the newest one or another former one uses, which closes with
+   * the last of them.
+   */
+  retire(former: Generation, next: Generation, ended: Promise<void>): void;
+  /** Closes all of them without waiting for their calls. */
+  close(): Promise<void>;
+}
+
+/** Creates the keeper of former generations. It closes each one once, and logs failures. */
+export function createFormerGenerations(log: Logger): FormerGenerations {
+  const open = new Set<Generation>();
+  const closing = new Set<Promise<void>>();
+  let newest: Generation | undefined;
+
+  function close(former: Generation): void {
+    if (!open.delete(former)) return;
+    const inUse = newest === undefined ? [...open] : [newest, ...open];
+    const closed = closeGeneration(former, ...inUse)
+      .catch((error: unknown) => log.error({ err: error }, "the former configuration is not closed"))
+      .finally(() => closing.delete(closed));
+    closing.add(closed);
+  }
+  return {
+    retire(former, next, ended) {
+      open.add(former);
+      newest = next;
+      void ended.then(() => close(former));
+    },
+    async close() {
+      for (const former of [...open]) close(former);
+      await Promise.all(closing);
+    },
+  };
 }

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Configuration, Databases } from "../../config/configuration.ts";
 import { fileKey, type OptionSpec } from "../../config/option-spec.ts";
+import { TOKEN_OPTIONS } from "../../config/options/access/tokens.ts";
 import { SERVE_OPTIONS, type ServeOptions } from "../../config/options/groups.ts";
-import { BACKEND_OPTIONS, DATABASE_OPTIONS, isLive, SERVER_NAMES } from "./live-options.ts";
 
 type Name = keyof ServeOptions;
 
@@ -91,4 +91,72 @@ function optionsOf({ options, databases }: Configuration, name: string): ServeOp
 
 function keyOf(name: Name): string {
   return fileKey(SERVE_OPTIONS[name]);
+}
+
+/** A change that is ready to take effect. */
+export interface PreparedChange {
+  /** Serves by the new configuration from now on, and closes what only the former one used, once its calls have ended. */
+  commit(): void;
+  /** Closes what was opened. */
+  abort(): Promise<void>;
+}
+
+/** Options whose changes a running gateway applies, by the parts that it opens again for them. */
+export const LIVE_OPTIONS = {
+  log: ["logLevel"],
+  drain: ["drainDelayMs", "drainSeconds"],
+  authenticator: [
+    "auth",
+    "apiKeysFile",
+    "mtlsRoles",
+    ...(Object.keys(TOKEN_OPTIONS) as (keyof typeof TOKEN_OPTIONS)[]),
+  ],
+  authorizer: ["auth", "policyDir", "opaUrl", "opaTokenFile", "opaCaFile", "opaTimeoutMs", "opaCacheMs"],
+  rates: [
+    "rateLimits",
+    "rateLimitRedis",
+    "rateLimitRedisPasswordFile",
+    "rateLimitRedisCa",
+    "rateLimitRedisPrefix",
+  ],
+  trail: ["auditLog", "auditRequired", "auditMaxBytes", "auditFiles"],
+  access: ["accessLog"],
+  events: ["webhooks", "webhookFiles", "webhookSecretFile", "webhookDir", "webhookSource"],
+  limits: [
+    "maxBufferedBytes",
+    "maxCallerCalls",
+    "maxCallerDownloads",
+    "maxCallerBytes",
+    "maxQueryMs",
+    "maxQueryRows",
+    "insecure",
+    "readOnly",
+    "pageTokenSecret",
+    "pageTokenSecretFile",
+  ],
+} as const satisfies Readonly<Record<string, readonly Name[]>>;
+
+const LIVE: ReadonlySet<string> = new Set<Name>(Object.values(LIVE_OPTIONS).flat());
+
+/** Limits of a database that apply without opening it again. */
+const LIMITS_OF_DATABASES: ReadonlySet<string> = new Set<Name>(["maxUploadBytes", "maxConcurrentCalls"]);
+
+/** Options of databases by which their backends are opened. */
+const BACKEND_OPTIONS: readonly Name[] = namesOf(
+  (spec, name) => spec.backends !== undefined && !LIMITS_OF_DATABASES.has(name),
+);
+
+/** Options of databases, all of which are live. */
+const DATABASE_OPTIONS: readonly Name[] = namesOf(({ backends }) => backends !== undefined);
+
+/** Options of the whole server, in order. */
+const SERVER_NAMES: readonly Name[] = namesOf(({ backends }) => backends === undefined);
+
+/** Whether a running gateway applies changes of an option. */
+function isLive(name: Name): boolean {
+  return LIVE.has(name) || DATABASE_OPTIONS.includes(name);
+}
+
+function namesOf(chosen: (spec: OptionSpec, name: string) => boolean): readonly Name[] {
+  return (Object.keys(SERVE_OPTIONS) as Name[]).filter((name) => chosen(SERVE_OPTIONS[name], name));
 }

@@ -1,8 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { Attributes, SpanKind as OtelKind, Span as OtelSpan, Tracer } from "@opentelemetry/api";
-import { parseTraceParent } from "../../namespace/call/trace-parent.ts";
-import type { ErrorName } from "../../namespace/errors.ts";
-import { LanceError } from "../../namespace/errors.ts";
+import { parseTraceParent } from "../../namespace/call/headers.ts";
+import { type ErrorName, LanceError } from "../../namespace/errors.ts";
 import type { Span, SpanAttributes, SpanInit, SpanKind, Tracing } from "../../runtime/tracing.ts";
 
 /** The library, which is loaded only where tracing is on. */

@@ -2,12 +2,11 @@ import type { DescMethod } from "@bufbuild/protobuf";
 import type { Logger } from "pino";
 import { type Ending, type LateSignal, signalOf } from "../../runtime/time/late-signal.ts";
 import { type ErrorName, LanceError } from "../errors.ts";
-import type { UpstreamDecision } from "../figures/decisions.ts";
+import type { UpstreamDecision } from "../figures.ts";
 import type { Identifier } from "../identifier.ts";
 import type { PassedBodies } from "../messages/passed-answer.ts";
-import type { Principal } from "./principal.ts";
+import type { Action, Principal } from "./principal.ts";
 import type { Reception } from "./reception.ts";
-import type { Action } from "./roles.ts";
 
 /** Protocols by which a call may arrive. */
 export type Protocol = "grpc" | "grpc-web" | "connect" | "rest" | "mcp" | "flight";

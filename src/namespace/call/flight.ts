@@ -1,5 +1,5 @@
 import { whileWaiting } from "../../runtime/time/while-waiting.ts";
-import type { NoteDecision } from "../figures/decisions.ts";
+import type { NoteDecision } from "../figures.ts";
 import { type Call, copyCall, endingOf } from "./call.ts";
 
 /**

@@ -1,6 +1,5 @@
-import { claimAt, textsOf } from "./claims.ts";
-import type { Principal } from "./principal.ts";
-import { ROLE_NAMES, type Role } from "./roles.ts";
+import { isJsonObject } from "../../runtime/json.ts";
+import { type Principal, ROLE_NAMES, type Role } from "./principal.ts";
 
 /** A role for the callers that something is true of. */
 export interface Grant {
@@ -40,4 +39,25 @@ function applies(to: Grant["to"], { name, groups, claims }: Facts): boolean {
 /** Returns the scopes of a token, which some issuers write as a list, or into `scp`. */
 function scopesOf({ scope, scp }: Facts["claims"]): readonly string[] {
   return [...textsOf(scope), ...textsOf(scp)].flatMap((text) => text.split(" "));
+}
+
+type Claims = Readonly<Record<string, unknown>>;
+
+/** Returns a claim by its name, or by a path with dots such as `realm_access.roles`; undefined if there is none. */
+export function claimAt(claims: Claims, name: string): unknown {
+  if (Object.hasOwn(claims, name)) return claims[name];
+  return name
+    .split(".")
+    .reduce<unknown>(
+      (value, key) => (isJsonObject(value) && Object.hasOwn(value, key) ? value[key] : undefined),
+      claims,
+    );
+}
+
+/** Returns the texts of a claim, which may be a single value or a list; numbers and booleans count as their text. */
+export function textsOf(value: unknown): readonly string[] {
+  return [value].flat().flatMap((each) => {
+    const isScalar = typeof each === "string" || typeof each === "number" || typeof each === "boolean";
+    return isScalar ? [String(each)] : [];
+  });
 }

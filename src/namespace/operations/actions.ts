@@ -1,6 +1,6 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { ActionSchema, operation } from "../../gen/lance/namespace/v1/options_pb.ts";
-import { type Action, isReadAction } from "../call/roles.ts";
+import { type Action, isReadAction } from "../call/principal.ts";
 import { optionOf } from "../option.ts";
 
 const known = new WeakMap<DescMethod, Action>();

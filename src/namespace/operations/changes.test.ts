@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { create, type DescMethod } from "@bufbuild/protobuf";
 import { describe, it } from "vitest";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
-import { isReadAction } from "../call/roles.ts";
+import { isReadAction } from "../call/principal.ts";
 import type { Identifier } from "../identifier.ts";
 import { CHANGE_TYPES } from "./change-types.ts";
 import { changesOf } from "./changes.ts";

@@ -10,7 +10,7 @@ import {
   type Reach,
 } from "../../gen/lance/namespace/v1/options_pb.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
-import { type Action, isReadAction } from "../call/roles.ts";
+import { type Action, isReadAction } from "../call/principal.ts";
 import { optionOf } from "../option.ts";
 import { actionOf } from "./actions.ts";
 import { CHANGE_TYPES, type ChangeType } from "./change-types.ts";

@@ -1,5 +1,5 @@
 import type { Library } from "./collectors.ts";
-import type { Exemplar } from "./exemplar.ts";
+import type { Exemplar } from "./tallies.ts";
 
 /** The values of a metric at a time, in the form of prom-client, which can be sent to another thread. */
 export interface MetricSnapshot {

@@ -1,12 +1,10 @@
 import type { Metric, Registry } from "prom-client";
-import { SECONDS_BOUNDS } from "../../namespace/figures/seconds-bounds.ts";
+import { SECONDS_BOUNDS } from "../../namespace/figures.ts";
 import { inSlices, type Steps } from "../../runtime/pace.ts";
-import type { ClusterTallies } from "./cluster-tallies.ts";
+import type { ClusterTallies, EventTallies, UpkeepTallies } from "./background-tallies.ts";
 import { METRICS, type MetricDeclaration } from "./declarations.ts";
-import type { EventTallies } from "./event-tallies.ts";
 import type { Sources } from "./sources.ts";
 import type { HistogramSample, Sample, Tallies } from "./tallies.ts";
-import type { UpkeepTallies } from "./upkeep-tallies.ts";
 
 /** The library, which is loaded late. */
 export type Library = typeof import("prom-client");

@@ -1,6 +1,6 @@
 import { aggregate, growing, type ProcessSnapshot, type Snapshot } from "./aggregate.ts";
+import type { EventTallies } from "./background-tallies.ts";
 import { METRICS, type MetricDeclaration } from "./declarations.ts";
-import type { EventTallies } from "./event-tallies.ts";
 import { readWatched, watchProcess } from "./process-metrics.ts";
 
 /** A worker whose metrics are read. */

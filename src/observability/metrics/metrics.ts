@@ -1,19 +1,20 @@
 import type { Registry } from "prom-client";
-import type { ClusterRuns } from "../../namespace/figures/cluster-runs.ts";
-import type { NoteDecision } from "../../namespace/figures/decisions.ts";
-import type { UpkeepMetrics } from "../../namespace/figures/upkeep-runs.ts";
+import type { ClusterRuns, NoteDecision, UpkeepMetrics } from "../../namespace/figures.ts";
 import type { CallMetrics } from "../../pipeline/records/call-metrics.ts";
 import type { CountRefusal } from "../../pipeline/records/refusals.ts";
 import { createSharedCheck } from "../../runtime/shared-check.ts";
 import { aggregate, type MetricSnapshot, type ProcessSnapshot, type Snapshot } from "./aggregate.ts";
-import { createClusterTallies } from "./cluster-tallies.ts";
+import {
+  createClusterTallies,
+  createEventTallies,
+  createUpkeepTallies,
+  type EventTallies,
+} from "./background-tallies.ts";
 import { type Build, registerTallies } from "./collectors.ts";
-import { createEventTallies, type EventTallies } from "./event-tallies.ts";
 import { createPages, type Page, type PageFormat, pageFormat, type Readable } from "./pages.ts";
 import { readWatched, watchProcess } from "./process-metrics.ts";
 import { createSources, type Sources } from "./sources.ts";
 import { createTallies, type LineLog } from "./tallies.ts";
-import { createUpkeepTallies } from "./upkeep-tallies.ts";
 
 /** Metrics of a gateway. */
 export interface Metrics {

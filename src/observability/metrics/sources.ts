@@ -1,6 +1,4 @@
-import type { BackendFigures } from "../../namespace/figures/backend-figures.ts";
-import type { CacheFigures } from "../../namespace/figures/cache-figures.ts";
-import type { ConnectionFigures } from "../../namespace/figures/connection-figures.ts";
+import type { BackendFigures, CacheFigures, ConnectionFigures } from "../../namespace/figures.ts";
 import type { Backend } from "../../namespace/lance-namespace.ts";
 import type { HistogramSample, Sample } from "./tallies.ts";
 

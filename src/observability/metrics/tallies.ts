@@ -1,11 +1,10 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { Call, Protocol } from "../../namespace/call/call.ts";
+import { parseTraceParent } from "../../namespace/call/headers.ts";
 import type { LimitName } from "../../namespace/errors.ts";
-import type { NoteDecision, UpstreamDecision } from "../../namespace/figures/decisions.ts";
+import { type NoteDecision, SECONDS_BOUNDS, type UpstreamDecision } from "../../namespace/figures.ts";
 import type { CallMetrics, Outcome } from "../../pipeline/records/call-metrics.ts";
 import type { CountRefusal } from "../../pipeline/records/refusals.ts";
-import { countIn, createCounts } from "./buckets.ts";
-import { type Exemplar, exemplarOf } from "./exemplar.ts";
 
 /** A value of a metric; the labels are in the order of its declaration. */
 export interface Sample {
@@ -230,4 +229,33 @@ function entry<K, V>(map: Map<K, V>, key: K, make: () => V): V {
 
 function add<K>(map: Map<K, number>, key: K): void {
   map.set(key, (map.get(key) ?? 0) + 1);
+}
+
+/** Creates the counts of a histogram of seconds, all zero; the last one is for values above all bounds. */
+export function createCounts(): number[] {
+  return [...SECONDS_BOUNDS.map(() => 0), 0];
+}
+
+/** Counts a value, and returns its bucket. Most values are in the first buckets. */
+export function countIn(counts: number[], seconds: number): number {
+  let bucket = 0;
+  while (bucket < SECONDS_BOUNDS.length && seconds > (SECONDS_BOUNDS[bucket] as number)) bucket += 1;
+  counts[bucket] = (counts[bucket] as number) + 1;
+  return bucket;
+}
+
+/** A call that leads from a metric to its trace. */
+export interface Exemplar {
+  readonly labelSet: { readonly trace_id: string };
+  /** In the unit of the metric. */
+  readonly value: number;
+  /** In seconds since 1970. */
+  readonly timestamp: number;
+}
+
+/** Returns the exemplar of a call; undefined unless its client records the trace. */
+function exemplarOf({ headers }: Call, value: number): Exemplar | undefined {
+  const parent = parseTraceParent(headers["traceparent"]);
+  if (parent?.isSampled !== true) return undefined;
+  return { labelSet: { trace_id: parent.traceId }, value, timestamp: Date.now() / 1000 };
 }

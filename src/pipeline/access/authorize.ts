@@ -1,5 +1,5 @@
 import type { Call } from "../../namespace/call/call.ts";
-import { type Action, allows, isReadAction } from "../../namespace/call/roles.ts";
+import { type Action, allows, isReadAction } from "../../namespace/call/principal.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import { type Identifier, joinIdentifier } from "../../namespace/identifier.ts";
 import { actionOf } from "../../namespace/operations/actions.ts";

@@ -1,4 +1,4 @@
-import { ownerKey } from "../../namespace/call/owner-key.ts";
+import { ownerKey } from "../../namespace/call/caller-key.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import type { Interceptor } from "../call/interceptor.ts";
 

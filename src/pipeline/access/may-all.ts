@@ -1,5 +1,5 @@
 import type { Call } from "../../namespace/call/call.ts";
-import type { Action } from "../../namespace/call/roles.ts";
+import type { Action } from "../../namespace/call/principal.ts";
 import type { Identifier } from "../../namespace/identifier.ts";
 import { OPERATION_NAMES, OPERATIONS } from "../../namespace/operations/operations.ts";
 import type { ObjectKind, Touch } from "../../namespace/operations/touch.ts";

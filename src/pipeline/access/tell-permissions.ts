@@ -1,6 +1,6 @@
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import type { Call } from "../../namespace/call/call.ts";
-import { type Action, isReadAction, ROLES } from "../../namespace/call/roles.ts";
+import { type Action, isReadAction, ROLES } from "../../namespace/call/principal.ts";
 import type { Backend } from "../../namespace/lance-namespace.ts";
 import { type Databases, databaseOf } from "../call/databases.ts";
 import type { Interceptor } from "../call/interceptor.ts";

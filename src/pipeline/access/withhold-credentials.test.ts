@@ -5,7 +5,7 @@ import { beginCall } from "../../../test/support/caller.ts";
 import { fakeBackend } from "../../../test/support/server.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import type { Call } from "../../namespace/call/call.ts";
-import { type Action, allows, type Role } from "../../namespace/call/roles.ts";
+import { type Action, allows, type Role } from "../../namespace/call/principal.ts";
 import type { StorageAccess } from "../../namespace/lance-namespace.ts";
 import { callBackend } from "../call/databases.ts";
 import { compose } from "../call/interceptor.ts";

@@ -1,5 +1,5 @@
 import type { Call } from "../../namespace/call/call.ts";
-import { DATABASE_HEADERS } from "../../namespace/call/header-names.ts";
+import { DATABASE_HEADERS } from "../../namespace/call/headers.ts";
 import { databaseOfRegion } from "../../namespace/call/local-region.ts";
 import { LanceError } from "../../namespace/errors.ts";
 

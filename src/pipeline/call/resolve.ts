@@ -1,6 +1,6 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { Call, Credentials } from "../../namespace/call/call.ts";
-import { endsHere } from "../../namespace/call/header-names.ts";
+import { endsHere } from "../../namespace/call/headers.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import {
   checkDelimiter,
@@ -11,7 +11,7 @@ import {
   sameIdentifier,
 } from "../../namespace/identifier.ts";
 import { pathFieldsOf } from "../../namespace/operations/path-fields.ts";
-import { checkPathValue } from "../../namespace/operations/path-value.ts";
+import { checkPathValue } from "../../namespace/operations/template.ts";
 import type { Interceptor } from "./interceptor.ts";
 
 /** Fields that requests share, as far as a request has them. */

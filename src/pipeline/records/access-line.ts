@@ -1,5 +1,5 @@
 import type { Call } from "../../namespace/call/call.ts";
-import { parseTraceParent } from "../../namespace/call/trace-parent.ts";
+import { parseTraceParent } from "../../namespace/call/headers.ts";
 import { joinIdentifier } from "../../namespace/identifier.ts";
 import { clipped, escapeInvisible } from "../../runtime/line-text.ts";
 import type { AccessEntry } from "./access-entry.ts";

@@ -1,6 +1,6 @@
 import type { DescMethod, Message } from "@bufbuild/protobuf";
 import { type Call, endErrorOf, OF_CALL } from "../../namespace/call/call.ts";
-import { parseTraceParent } from "../../namespace/call/trace-parent.ts";
+import { parseTraceParent } from "../../namespace/call/headers.ts";
 import { LanceError, toLanceError } from "../../namespace/errors.ts";
 import { joinIdentifier } from "../../namespace/identifier.ts";
 import { bodyFieldOf } from "../../namespace/operations/body-field.ts";

@@ -2,8 +2,8 @@ import type { IncomingMessage } from "node:http";
 import { constants, type ServerHttp2Stream } from "node:http2";
 import type { Readable } from "node:stream";
 import { addressCaller } from "../../namespace/call/caller-key.ts";
-import { countStuck } from "../../namespace/figures/stuck-bytes.ts";
 import type { ByteBudget } from "../../namespace/memory/byte-budget.ts";
+import { countStuck } from "../../namespace/memory/stuck-bytes.ts";
 import { waitingPieces } from "../../runtime/internals/readable-state.ts";
 import { clientAddress } from "./client-address.ts";
 

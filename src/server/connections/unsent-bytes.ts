@@ -1,8 +1,8 @@
 import type { ServerResponse } from "node:http";
 import { constants, type ServerHttp2Stream } from "node:http2";
 import { addressCaller } from "../../namespace/call/caller-key.ts";
-import { countStuck } from "../../namespace/figures/stuck-bytes.ts";
 import type { ByteBudget } from "../../namespace/memory/byte-budget.ts";
+import { countStuck } from "../../namespace/memory/stuck-bytes.ts";
 import { clientAddress } from "./client-address.ts";
 
 /** Memory of a request and its response that wait for others of their connection: a client may send any number of them. */

@@ -9,7 +9,7 @@ import {
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import { LanceError } from "../../namespace/errors.ts";
-import type { ConnectionFigures } from "../../namespace/figures/connection-figures.ts";
+import type { ConnectionFigures } from "../../namespace/figures.ts";
 import type { ByteBudget } from "../../namespace/memory/byte-budget.ts";
 import type { NoteRefusal } from "../../pipeline/records/refusals.ts";
 import { carrierOf } from "../../runtime/internals/tls-carrier.ts";

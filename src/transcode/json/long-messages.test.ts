@@ -12,8 +12,8 @@ import type { Steps } from "../../runtime/pace.ts";
 import { type ClientBinding, createClientBindings } from "../client-binding.ts";
 import { createLongAnswerReader } from "../long-answer.ts";
 import { createTranscoder } from "../transcoder.ts";
+import type { JsonPieces } from "./encode-steps.ts";
 import { MAX_NAMES } from "./parts.ts";
-import type { JsonPieces } from "./pieces.ts";
 
 const {
   describeTable,

@@ -1,4 +1,4 @@
-import { DATABASE_HEADERS } from "../../namespace/call/header-names.ts";
+import { DATABASE_HEADERS } from "../../namespace/call/headers.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import { type Identifier, parseIdentifier } from "../../namespace/identifier.ts";
 

@@ -9,7 +9,7 @@ import {
 } from "@bufbuild/protobuf";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import { type Call, type Credentials, createCall } from "../../namespace/call/call.ts";
-import { ownerKey } from "../../namespace/call/owner-key.ts";
+import { ownerKey } from "../../namespace/call/caller-key.ts";
 import { isRefused } from "../../namespace/call/reception.ts";
 import { isLanceError } from "../../namespace/errors.ts";
 import type { Identifier } from "../../namespace/identifier.ts";

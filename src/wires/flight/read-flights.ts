@@ -10,7 +10,7 @@ import {
 import { type QueryTableRequest, QueryTableRequestSchema } from "../../gen/lance/namespace/v1/query_pb.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import type { Call } from "../../namespace/call/call.ts";
-import { ownerKey } from "../../namespace/call/owner-key.ts";
+import { ownerKey } from "../../namespace/call/caller-key.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import type { Identifier } from "../../namespace/identifier.ts";
 import { targetOf } from "./descriptor.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { create } from "@bufbuild/protobuf";
 import { test } from "vitest";
 import { QueryTableRequestSchema } from "../../gen/lance/namespace/v1/query_pb.ts";
-import { ownerKey } from "../../namespace/call/owner-key.ts";
+import { ownerKey } from "../../namespace/call/caller-key.ts";
 import { isLanceError } from "../../namespace/errors.ts";
 import { createTickets, TICKET_MS } from "./tickets.ts";
 

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import { type Timestamp, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { type QueryTableRequest, QueryTableRequestSchema } from "../../gen/lance/namespace/v1/query_pb.ts";
-import { DATABASE_HEADERS } from "../../namespace/call/header-names.ts";
+import { DATABASE_HEADERS } from "../../namespace/call/headers.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import type { Identifier } from "../../namespace/identifier.ts";
 import { createSeal, type Seal } from "../../runtime/seal.ts";

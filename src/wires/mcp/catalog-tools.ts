@@ -1,8 +1,12 @@
 import { z } from "zod";
-import type { DescribeTableResponse, IndexContent, TableVersion } from "../../client/exports.ts";
-import { LanceError } from "../../client/exports.ts";
+import {
+  type DescribeTableResponse,
+  type IndexContent,
+  LanceError,
+  type TableVersion,
+} from "../../client/exports.ts";
 import { parsePath, pathText } from "../../client/object-path.ts";
-import { arrowTypeName } from "../../client/rows/arrow-type-name.ts";
+import { arrowTypeName } from "../../client/rows/type-words.ts";
 import { type BoundedList, boundedListOf, noteMember, objectText } from "./bounded-text.ts";
 import { INPUTS } from "./inputs.ts";
 import { defineTool, type ToolContext } from "./tool.ts";

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { ResiliencePolicy } from "../../../src/backends/resilience/options.ts";
+import type { ResiliencePolicy } from "../../../src/backends/resilience/resilience.ts";
 import type { Operation } from "./answers.ts";
 import {
   answerGrpc,

@@ -1,7 +1,7 @@
 import { tableFromIPC } from "apache-arrow";
 import { pino } from "pino";
 import { createGrpcBackend } from "../../../src/backends/grpc/index.ts";
-import type { ResiliencePolicy } from "../../../src/backends/resilience/options.ts";
+import type { ResiliencePolicy } from "../../../src/backends/resilience/resilience.ts";
 import { createRestBackend } from "../../../src/backends/rest/index.ts";
 import { serveDatabases } from "../../../src/gateway/compose.ts";
 import { ERROR_TABLE } from "../../../src/namespace/errors.ts";

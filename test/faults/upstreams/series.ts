@@ -1,4 +1,4 @@
-import type { ResiliencePolicy } from "../../../src/backends/resilience/options.ts";
+import type { ResiliencePolicy } from "../../../src/backends/resilience/resilience.ts";
 import { createCaller } from "../../support/caller.ts";
 import { FAULTS, type Fault, PATIENCE_MS, type Wire } from "./faults.ts";
 import { answerGrpc, refuseGrpc } from "./grpc-upstream.ts";

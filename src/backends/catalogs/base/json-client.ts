@@ -2,27 +2,25 @@ import { create } from "@bufbuild/protobuf";
 import type { Logger } from "pino";
 import type { Call } from "../../../namespace/call/call.ts";
 import { LanceError } from "../../../namespace/errors.ts";
-import type { NoteDecision } from "../../../namespace/figures/decisions.ts";
+import type { NoteDecision } from "../../../namespace/figures.ts";
 import type { ByteBudget } from "../../../namespace/memory/byte-budget.ts";
 import { isJsonObject } from "../../../runtime/json.ts";
 import type { KeyedCells } from "../../../runtime/threads/keyed-cells.ts";
 import { createAnswerBudget, FREE_ANSWER_BYTES } from "../../resilience/answer-budget.ts";
 import { createResilience } from "../../resilience/create-resilience.ts";
-import type { ResiliencePolicy } from "../../resilience/options.ts";
-import { lostAnswer, type Repeatable } from "../../resilience/resilience.ts";
+import { lostAnswer, type Repeatable, type ResiliencePolicy } from "../../resilience/resilience.ts";
 import { type ErrorFacts, errorOfAnswer, errorOfFailure } from "../../rest/errors.ts";
 import type { HttpTransportOptions } from "../../rest/options.ts";
 import { createPools } from "../../rest/transport/pools.ts";
 import type { UpstreamResponse } from "../../rest/transport/transport.ts";
 import { createIdentity } from "../../upstream-identity/create-identity.ts";
-import { createHeaderPolicy } from "../../upstream-identity/headers.ts";
-import type {
-  UpstreamCredentials,
-  UpstreamIdentity,
-  UpstreamIdentityOptions,
+import { createHeaderPolicy, inTrace } from "../../upstream-identity/headers.ts";
+import {
+  toldToClient,
+  type UpstreamCredentials,
+  type UpstreamIdentity,
+  type UpstreamIdentityOptions,
 } from "../../upstream-identity/identity.ts";
-import { toldToClient } from "../../upstream-identity/refusal.ts";
-import { inTrace } from "../../upstream-identity/trace-headers.ts";
 
 /** Options of the connection to a catalog that speaks JSON over HTTP. */
 export interface JsonClientOptions extends Omit<HttpTransportOptions, "uri"> {

@@ -1,5 +1,5 @@
 import { LanceError } from "../../../namespace/errors.ts";
-import { hasDotSegment } from "../../../namespace/operations/path-value.ts";
+import { hasDotSegment } from "../../../namespace/operations/template.ts";
 import { drawCharacters } from "../../../runtime/draw-characters.ts";
 
 /** Longest location, in characters. */

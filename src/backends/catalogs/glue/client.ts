@@ -6,8 +6,7 @@ import { signalOf } from "../../../runtime/time/late-signal.ts";
 import { loadLibrary } from "../../load-library.ts";
 import { createResilience } from "../../resilience/create-resilience.ts";
 import { Gate } from "../../resilience/gate.ts";
-import type { ResilienceOptions } from "../../resilience/options.ts";
-import type { Repeatable } from "../../resilience/resilience.ts";
+import type { Repeatable, ResilienceOptions } from "../../resilience/resilience.ts";
 import { errorOfGlue, type Missing } from "./errors.ts";
 
 /** Options of the connection to AWS Glue. */

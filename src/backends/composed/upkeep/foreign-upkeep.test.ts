@@ -7,7 +7,7 @@ import { temporaryDirectory } from "../../../../test/fixtures/dir/directory-back
 import { people, personStream, rowsOf } from "../../../../test/support/arrow.ts";
 import { createCaller } from "../../../../test/support/caller.ts";
 import { LanceError } from "../../../namespace/errors.ts";
-import type { UpkeepMetrics } from "../../../namespace/figures/upkeep-runs.ts";
+import type { UpkeepMetrics } from "../../../namespace/figures.ts";
 import type { Backend, LanceNamespace } from "../../../namespace/lance-namespace.ts";
 import { createDirectoryBackend } from "../../dir/index.ts";
 import { createComposedBackend } from "../index.ts";

@@ -1,5 +1,4 @@
-import type { CacheDurations, CacheFigures } from "../../../namespace/figures/cache-figures.ts";
-import { SECONDS_BOUNDS } from "../../../namespace/figures/seconds-bounds.ts";
+import { type CacheDurations, type CacheFigures, SECONDS_BOUNDS } from "../../../namespace/figures.ts";
 
 /** Names of the counters, in the order of its shared memory. */
 const NAMES = [

@@ -1,4 +1,4 @@
-import type { CacheFigures } from "../../../namespace/figures/cache-figures.ts";
+import type { CacheFigures } from "../../../namespace/figures.ts";
 import { placeOf } from "../stores/open-store.ts";
 import type { StorageOptions } from "../stores/storage-options.ts";
 import { askControl } from "./control.ts";

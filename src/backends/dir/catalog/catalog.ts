@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 import type { DataFragment, Manifest } from "../../../gen/lance/format/table_pb.ts";
 import { LanceError } from "../../../namespace/errors.ts";
-import type { BackendFigures } from "../../../namespace/figures/backend-figures.ts";
+import type { BackendFigures } from "../../../namespace/figures.ts";
 import { createSharedCheck } from "../../../runtime/shared-check.ts";
 import { startStopwatch } from "../../../runtime/time/stopwatch.ts";
 import { traced } from "../../../runtime/tracing.ts";

@@ -1,4 +1,4 @@
-import { demandedTime } from "../../../namespace/call/freshness-headers.ts";
+import { demandedTime } from "../../../namespace/call/headers.ts";
 import { type BackendOperations, callIn, wrapOperations } from "../../../namespace/lance-namespace.ts";
 import type { Staleness } from "../concurrency/allow-staleness.ts";
 

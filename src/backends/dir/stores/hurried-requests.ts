@@ -1,5 +1,5 @@
-import { Budget } from "../../resilience/budget.ts";
 import { hedge } from "../../resilience/hedge.ts";
+import { Budget } from "../../resilience/retries.ts";
 import type { Bucket } from "./bucket.ts";
 import { transferMs } from "./time-limits.ts";
 

@@ -10,7 +10,7 @@ import {
 import { idsOf, rows } from "../../../../test/fixtures/dir/rows.ts";
 import { commitAsClient } from "../../../../test/fixtures/dir/staged-commit.ts";
 import { createDiskBucket } from "../../../../test/support/disk-bucket.ts";
-import type { UpkeepMetrics, UpkeepRun } from "../../../namespace/figures/upkeep-runs.ts";
+import type { UpkeepMetrics, UpkeepRun } from "../../../namespace/figures.ts";
 import type { NameRule } from "../../../namespace/identifier.ts";
 import { createLocalStore } from "../format/local/local-store.ts";
 import { createStorageClock } from "../format/storage-clock.ts";

@@ -1,7 +1,7 @@
 import { availableParallelism } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
-import type { UpkeepMetrics } from "../../../namespace/figures/upkeep-runs.ts";
+import type { UpkeepMetrics } from "../../../namespace/figures.ts";
 import { type Identifier, joinIdentifier } from "../../../namespace/identifier.ts";
 import { createTurns } from "../concurrency/turns.ts";
 import {

@@ -3,7 +3,7 @@ import { get } from "node:http";
 import { describe, it } from "vitest";
 import { failsWith } from "../../../../test/fixtures/dir/directory-backend.ts";
 import { startFake } from "../../../../test/fixtures/dir/stores.ts";
-import { type Action, allows, type Role } from "../../../namespace/call/roles.ts";
+import { type Action, allows, type Role } from "../../../namespace/call/principal.ts";
 import { LanceError } from "../../../namespace/errors.ts";
 import { createStaticSource, type StaticOptions } from "./static-options.ts";
 import { type CredentialSource, createVendor, type VendorOptions } from "./vendor.ts";

@@ -7,8 +7,7 @@ import { answerWith, plain, upstreamOf } from "../../../../test/fixtures/upstrea
 import { LanceError } from "../../../namespace/errors.ts";
 import type { ConnectionCall } from "../../../runtime/internals/grpc-connection.ts";
 import { createAnswerBudget } from "../../resilience/answer-budget.ts";
-import { PacedCall } from "./paced-resets.ts";
-import { ResetPace } from "./reset-pace.ts";
+import { PacedCall, ResetPace } from "./paced-resets.ts";
 
 /** Number of resets at once. */
 const AT_ONCE = 100;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import { createReclaimer } from "./receiver.ts";
+import { CollectedBody, createReclaimer } from "./receiver.ts";
 
 const READ_BYTES = 64 * 1024;
 const isFreed = ({ buffer }: Uint8Array) => (buffer as ArrayBuffer).detached;
@@ -25,4 +25,22 @@ test("buffers that others share are never freed", () => {
   for (const piece of [empty, read(), pooled, read(), empty, pooled, read()]) reclaim(piece);
   assert.equal(isFreed(empty), false);
   assert.equal(pooled.toString(), "short");
+});
+
+const PIECES = Array.from({ length: 50 }, (_, i) => Buffer.alloc(i * 7, i));
+
+for (const expected of [0, 3, Buffer.concat(PIECES).length, 100_000]) {
+  test(`joins pieces, whose announced size is ${expected}`, () => {
+    const body = new CollectedBody(expected);
+    for (const piece of PIECES) body.add(piece);
+    assert.deepEqual(body.bytes, Buffer.concat(PIECES));
+  });
+}
+
+test("does not move what has arrived of a body whose size is announced", () => {
+  const body = new CollectedBody(1000);
+  body.add(Buffer.alloc(1));
+  const { buffer } = body.bytes;
+  body.add(Buffer.alloc(999));
+  assert.equal(body.bytes.buffer, buffer);
 });

@@ -3,7 +3,6 @@ import type { Dispatcher } from "undici";
 import { WORTH_FREEING_BYTES } from "../../../runtime/free-at-once.ts";
 import { failureOf, failureOfKind } from "../failures.ts";
 import { UpstreamFailure, type UpstreamRequest, type UpstreamResponse } from "../transport/transport.ts";
-import { CollectedBody } from "./collected-body.ts";
 import { PieceQueue, type PieceSource } from "./piece-queue.ts";
 
 /** Events and bounds of an exchange. */
@@ -218,4 +217,31 @@ function free(memory: ArrayBufferLike): void {
   // An empty piece is in a buffer that all connections share, a small piece may be in Node's pool.
   if (memory.byteLength < WORTH_FREEING_BYTES || isMarkedAsUntransferable(memory)) return;
   if (memory instanceof ArrayBuffer) memory.transfer(0);
+}
+
+/** A body of several pieces, which become one as they arrive: joining 60 MB at the end would hold the event loop for 30 ms. */
+export class CollectedBody {
+  #memory: Buffer;
+  #size = 0;
+
+  /** @param expected size of the body in bytes, if its sender has announced it; else 0. */
+  constructor(expected: number) {
+    this.#memory = Buffer.allocUnsafeSlow(expected);
+  }
+
+  add(piece: Uint8Array): void {
+    const size = this.#size + piece.byteLength;
+    if (size > this.#memory.byteLength) {
+      const larger = Buffer.allocUnsafeSlow(Math.max(size, 2 * this.#memory.byteLength));
+      this.#memory.copy(larger, 0, 0, this.#size);
+      this.#memory = larger;
+    }
+    this.#memory.set(piece, this.#size);
+    this.#size = size;
+  }
+
+  /** The bytes that have arrived. */
+  get bytes(): Buffer {
+    return this.#memory.subarray(0, this.#size);
+  }
 }

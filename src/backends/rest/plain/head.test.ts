@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { Client } from "undici";
 import { test } from "vitest";
+import { SentConnection } from "./connection.ts";
 import { readPlainHead } from "./head.ts";
-import { SentConnection } from "./sent-connection.ts";
 
 /** Lines of heads: usual ones, those of other framings, and spellings that parsers have disagreed about. */
 const LINES = [

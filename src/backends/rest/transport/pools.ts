@@ -1,6 +1,10 @@
 import type { LookupFunction } from "node:net";
-import { type FollowedHosts, followHosts } from "../../resilience/followed-hosts.ts";
-import { type HostAddress, isName } from "../../resilience/host-addresses.ts";
+import {
+  type FollowedHosts,
+  followHosts,
+  type HostAddress,
+  isName,
+} from "../../resilience/followed-hosts.ts";
 import type { RestBackendOptions } from "../options.ts";
 import { UpstreamFailure } from "./transport.ts";
 import { createHttpTransport, type HttpTransport } from "./undici-transport.ts";

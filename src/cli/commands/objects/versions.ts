@@ -6,9 +6,9 @@ import {
   rowChangeText,
   type VersionChange,
 } from "../../../client/version-changes.ts";
+import { UsageError } from "../../../config/option-spec.ts";
 import { parseInteger } from "../../../config/parsers.ts";
 import { catalogCommand } from "../catalog-command.ts";
-import { parseVersion } from "../operands.ts";
 import { BRANCH_OPTION } from "../rows/read-options.ts";
 import { factTable, isoTime, sizeText, timeText } from "../text-table.ts";
 
@@ -112,4 +112,13 @@ function pairsText(pairs: Readonly<Record<string, string>>): string {
   return Object.entries(pairs)
     .map(([name, value]) => `${name}=${value}`)
     .join(", ");
+}
+
+/** Parses the operand VERSION. */
+export function parseVersion(text: string): number {
+  try {
+    return parseInteger(1, Number.MAX_SAFE_INTEGER)(text);
+  } catch {
+    throw new UsageError(`VERSION must be a positive integer, not ${JSON.stringify(text)}`);
+  }
 }

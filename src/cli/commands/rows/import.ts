@@ -7,7 +7,7 @@ import { FILE_FORMATS, type FileFormat, formatOfName, isTextFormat, STANDARD } f
 import { type InputOptions, openRows } from "../../files/read.ts";
 import { createProgress, type Progress } from "../../terminal/progress.ts";
 import { catalogCommand } from "../catalog-command.ts";
-import { PROPERTY_OPTION } from "../objects/create.ts";
+import { PROPERTY_OPTION } from "../objects/change-objects.ts";
 
 /** Format of rows that no name reveals. */
 export const FORMAT_OPTION = {

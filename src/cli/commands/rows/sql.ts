@@ -14,13 +14,12 @@ import { type WritableNamespace, writesToNamespace } from "../../../sql/namespac
 import type { SqlEngine } from "../../../sql/sql-engine.ts";
 import { effectOf } from "../../../sql/statement-effect.ts";
 import { parseWrite } from "../../../sql/writes/parse-write.ts";
-import { createLineReader } from "../../shell/line-reader.ts";
-import { historyPath, readHistory, writeHistory } from "../../shell/shell-history.ts";
+import { createLineReader, historyPath, readHistory, writeHistory } from "../../shell/line-reader.ts";
 import { runShell } from "../../shell/sql-shell.ts";
 import { YES_OPTION } from "../../terminal/confirm.ts";
 import { forTerminal } from "../../terminal/terminal-text.ts";
 import { catalogCommand, type Work } from "../catalog-command.ts";
-import { walk } from "../objects/ls.ts";
+import { walk } from "../objects/read-objects.ts";
 import { FORCE_OPTION, saveRows } from "./export.ts";
 import { OUTPUT_OPTIONS, type Output, printerOf } from "./row-output.ts";
 

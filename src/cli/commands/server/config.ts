@@ -5,10 +5,9 @@ import { type Environment, type OptionTable, UsageError } from "../../../config/
 import { SERVE_OPTIONS } from "../../../config/options/groups.ts";
 import { configurationSchema } from "../../../config/schema.ts";
 import { redactText } from "../../../observability/log/redact.ts";
-import { jsonText } from "../../terminal/json-text.ts";
+import { jsonText } from "../../terminal/terminal-text.ts";
 import { JSON_OPTION } from "../catalog.ts";
-import type { CommandDefinition } from "../command.ts";
-import { refuseUnused } from "../refuse-unused.ts";
+import { type CommandDefinition, refuseUnused } from "../command.ts";
 import { textTable } from "../text-table.ts";
 import { serve } from "./serve.ts";
 

@@ -1,14 +1,13 @@
-import { issueKey, revokeKey } from "../../../auth/api-keys/issue-key.ts";
+import { issueKey, revokeKey } from "../../../auth/api-keys/key.ts";
 import { faultOfScope, readKeyFile } from "../../../auth/api-keys/key-file.ts";
 import { readTable } from "../../../config/layers.ts";
 import { type OptionTable, type OptionValues, UsageError } from "../../../config/option-spec.ts";
 import { parseAge, parseChoice, parseText } from "../../../config/parsers.ts";
-import { ROLE_NAMES } from "../../../namespace/call/roles.ts";
+import { ROLE_NAMES } from "../../../namespace/call/principal.ts";
 import { confirm, YES_OPTION } from "../../terminal/confirm.ts";
-import { jsonText } from "../../terminal/json-text.ts";
+import { jsonText } from "../../terminal/terminal-text.ts";
 import { JSON_OPTION } from "../catalog.ts";
-import type { CommandDefinition } from "../command.ts";
-import { refuseUnused } from "../refuse-unused.ts";
+import { type CommandDefinition, refuseUnused } from "../command.ts";
 import { textTable } from "../text-table.ts";
 
 function parseScope(text: string): string {

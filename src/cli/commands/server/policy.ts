@@ -1,21 +1,19 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { accessOf, type Case, type Question, readCases } from "../../../auth/cedar/cases.ts";
-import { type Cedar, loadCedar } from "../../../auth/cedar/cedar.ts";
-import { createDecider, type Decider } from "../../../auth/cedar/decide.ts";
-import { reasonOf } from "../../../auth/cedar/evaluate.ts";
+import { createDecider, type Decider, reasonOf } from "../../../auth/cedar/decide.ts";
 import { readPolicies } from "../../../auth/cedar/read-policies.ts";
 import { rolePolicies } from "../../../auth/cedar/roles-as-cedar.ts";
+import { type Cedar, loadCedar } from "../../../auth/cedar/schema.ts";
 import { readConfigFile } from "../../../config/config-file.ts";
 import { readTable } from "../../../config/layers.ts";
 import { type OptionTable, type OptionValues, UsageError } from "../../../config/option-spec.ts";
 import { parseChoice, parseText } from "../../../config/parsers.ts";
 import type { Decision } from "../../../namespace/authorizer.ts";
-import { ROLE_NAMES } from "../../../namespace/call/roles.ts";
+import { ROLE_NAMES } from "../../../namespace/call/principal.ts";
 import { LanceError } from "../../../namespace/errors.ts";
 import { JSON_OPTION } from "../catalog.ts";
-import type { CommandDefinition } from "../command.ts";
-import { refuseUnused } from "../refuse-unused.ts";
+import { type CommandDefinition, refuseUnused } from "../command.ts";
 
 const OPTIONS = {
   dir: {

@@ -6,19 +6,19 @@ import {
 import type { Namespace } from "../../../client/namespace.ts";
 import { readTable } from "../../../config/layers.ts";
 import { type OptionTable, type OptionValues, UsageError } from "../../../config/option-spec.ts";
+import { ROWS_OPTIONS } from "../../../config/options/foreign-catalogs.ts";
 import type { ServeOptions } from "../../../config/options/groups.ts";
-import { ROWS_OPTIONS } from "../../../config/options/rows.ts";
 import { storageOptionsOf } from "../../../config/options/storage.ts";
 import { parseAge, parseSwitch } from "../../../config/parsers.ts";
 import { isLanceError } from "../../../namespace/errors.ts";
 import { placeOf } from "../../place.ts";
 import { confirm, YES_OPTION } from "../../terminal/confirm.ts";
-import { jsonText } from "../../terminal/json-text.ts";
+import { jsonText } from "../../terminal/terminal-text.ts";
 import { type CatalogChoice, JSON_OPTION, ROOT_OPTIONS, readPlace, withCatalog } from "../catalog.ts";
 import type { CommandDefinition } from "../command.ts";
 import { PLACE_OPTIONS, withNamespace } from "../connection.ts";
-import { tablesBelow } from "../tables-below.ts";
 import { sizeText, textTable } from "../text-table.ts";
+import { tablesBelow } from "./optimize.ts";
 
 const OPTIONS = {
   delete: {

@@ -10,10 +10,9 @@ import { LanceDbService } from "../../../gen/lance/gateway/v1/lancedb_pb.ts";
 import { LanceError } from "../../../namespace/errors.ts";
 import type { Backend } from "../../../namespace/lance-namespace.ts";
 import { pagesOf } from "../../../namespace/page-progress.ts";
-import { catalogCommand } from "../catalog-command.ts";
-import { jsonOf } from "../message-json.ts";
+import { catalogCommand, jsonOf } from "../catalog-command.ts";
 import { factTable, isoTime, textTable, timeText } from "../text-table.ts";
-import { TIMEOUT_OPTION } from "./index-commands.ts";
+import { TIMEOUT_OPTION } from "./indices.ts";
 
 const { listJobs, describeJob, cancelJob } = LanceDbService.method;
 

@@ -2,7 +2,7 @@ import type { Migrated } from "../../../backends/dir/maintenance/migrate.ts";
 import { readTable } from "../../../config/layers.ts";
 import type { OptionTable } from "../../../config/option-spec.ts";
 import { parseSwitch } from "../../../config/parsers.ts";
-import { jsonText } from "../../terminal/json-text.ts";
+import { jsonText } from "../../terminal/terminal-text.ts";
 import { JSON_OPTION, ROOT_OPTIONS, readRoot, withCatalog } from "../catalog.ts";
 import type { CommandDefinition } from "../command.ts";
 import { textTable } from "../text-table.ts";

@@ -1,20 +1,20 @@
 import type { ComposedBackend } from "../../../backends/composed/index.ts";
 import type { OpenedDirectory } from "../../../backends/dir/open-directory.ts";
 import type { Optimized, OptimizedState } from "../../../backends/dir/upkeep/optimize-now.ts";
+import type { Namespace } from "../../../client/namespace.ts";
 import { parsePath, pathText } from "../../../client/object-path.ts";
 import { readTable } from "../../../config/layers.ts";
 import { type OptionTable, type OptionValues, UsageError } from "../../../config/option-spec.ts";
+import { ROWS_OPTIONS } from "../../../config/options/foreign-catalogs.ts";
 import type { ServeOptions } from "../../../config/options/groups.ts";
-import { ROWS_OPTIONS } from "../../../config/options/rows.ts";
 import { parseAge, parseChoice, parseDuration, parseSwitch } from "../../../config/parsers.ts";
 import type { Identifier } from "../../../namespace/identifier.ts";
 import { placeOf } from "../../place.ts";
 import { confirm, YES_OPTION } from "../../terminal/confirm.ts";
-import { jsonText } from "../../terminal/json-text.ts";
+import { jsonText } from "../../terminal/terminal-text.ts";
 import { JSON_OPTION, ROOT_OPTIONS, readPlace, requireDirectory, withCatalog } from "../catalog.ts";
 import type { CommandDefinition } from "../command.ts";
 import { PLACE_OPTIONS, withNamespace } from "../connection.ts";
-import { tablesBelow } from "../tables-below.ts";
 import { sizeText, textTable } from "../text-table.ts";
 
 const OPTIONS = {
@@ -165,4 +165,10 @@ function tableOf(results: readonly Optimized[], dryRun: boolean): string {
   const freed = done.reduce((sum, result) => sum + ("before" in result ? result.bytesRemoved : 0), 0);
   const summary = `${done.length} of ${results.length} ${dryRun ? "to optimize" : "optimized"}, ${sizeText(freed)} ${dryRun ? "to free" : "freed"}`;
   return `${textTable([HEADINGS, ...rows])}\n${summary}\n`;
+}
+
+/** Yields the names of all tables in a namespace and those below it. */
+export async function* tablesBelow(namespace: Namespace, id: Identifier): AsyncGenerator<Identifier> {
+  for await (const name of namespace.listNamespaces({ id })) yield* tablesBelow(namespace, [...id, name]);
+  for await (const name of namespace.listTables({ id })) yield [...id, name];
 }

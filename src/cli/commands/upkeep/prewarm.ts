@@ -9,8 +9,7 @@ import {
 } from "../../../gen/lance/gateway/v1/lancedb_pb.ts";
 import { isLanceError, LanceError } from "../../../namespace/errors.ts";
 import type { Backend } from "../../../namespace/lance-namespace.ts";
-import { catalogCommand } from "../catalog-command.ts";
-import { jsonOf } from "../message-json.ts";
+import { catalogCommand, jsonOf } from "../catalog-command.ts";
 import { factTable, sizeText } from "../text-table.ts";
 
 const { prewarmData, describePageCache } = LanceDbService.method;

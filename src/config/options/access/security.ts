@@ -1,6 +1,6 @@
 import { parseServerAddress } from "../../issuers.ts";
 import { type OptionTable, UsageError } from "../../option-spec.ts";
-import { parseChoice, parseDuration, parseSwitch, parseText } from "../../parsers.ts";
+import { parseCertificateRole, parseChoice, parseDuration, parseSwitch, parseText } from "../../parsers.ts";
 
 /** Options that decide who may call, and what callers may do (docs/security.md). */
 export const SECURITY_OPTIONS = {
@@ -96,5 +96,36 @@ export const SECURITY_OPTIONS = {
     help: "Listen on an address that other machines reach, although everyone who reaches it may do everything.",
     fallback: "false",
     parse: parseSwitch,
+  },
+} as const satisfies OptionTable;
+
+/** Options of encryption on the gateway's port, and of callers with certificates (docs/security.md#tls). */
+export const TLS_OPTIONS = {
+  tlsCert: {
+    flag: "tls-cert",
+    value: "FILE",
+    help: "Certificate of the gateway in PEM, and then those of intermediate authorities; the port then speaks TLS only. Requires --tls-key. The gateway reads it again when it changes.",
+    parse: parseText,
+    common: "Certificate of the gateway, in PEM.",
+  },
+  tlsKey: {
+    flag: "tls-key",
+    value: "FILE",
+    help: "Private key of --tls-cert, in PEM.",
+    parse: parseText,
+    common: "Private key of --tls-cert, in PEM.",
+  },
+  tlsClientCa: {
+    flag: "tls-client-ca",
+    value: "FILE",
+    help: "Certificate authorities that sign the certificates of clients, in PEM, for --auth mtls.",
+    parse: parseText,
+  },
+  mtlsRoles: {
+    flag: "mtls-role",
+    value: "ROLE=NAME",
+    help: "Role for callers whose certificates have a name, such as writer=spiffe://example.org/ns/etl/* or reader=*.example.org; * matches everything except /. The mightiest role counts; without one a caller may do nothing.",
+    parse: parseCertificateRole,
+    repeatable: true,
   },
 } as const satisfies OptionTable;

@@ -5,7 +5,7 @@ import { LanceDbService } from "../../../gen/lance/gateway/v1/lancedb_pb.ts";
 import { ViewService } from "../../../gen/lance/gateway/v1/sql_view_pb.ts";
 import { QueryTableRequestSchema } from "../../../gen/lance/namespace/v1/query_pb.ts";
 import { LanceNamespaceService } from "../../../gen/lance/namespace/v1/service_pb.ts";
-import { DATABASE_HEADERS } from "../../../namespace/call/header-names.ts";
+import { DATABASE_HEADERS } from "../../../namespace/call/headers.ts";
 import { LanceError } from "../../../namespace/errors.ts";
 import type { ReadableNamespace } from "../../../sql/namespace-tables.ts";
 import type { WritableNamespace } from "../../../sql/namespace-writes.ts";

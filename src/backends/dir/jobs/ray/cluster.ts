@@ -2,7 +2,7 @@ import type { JsonObject } from "@bufbuild/protobuf";
 import type { Logger } from "pino";
 import type { Transaction } from "../../../../gen/lance/format/transaction_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
-import type { ClusterRuns } from "../../../../namespace/figures/cluster-runs.ts";
+import type { ClusterRuns } from "../../../../namespace/figures.ts";
 import type { KeyedLocks } from "../../concurrency/keyed-locks.ts";
 import type { DatasetRef } from "../../format/dataset.ts";
 import type { ManifestFile } from "../../format/files/manifest-file.ts";

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
-import type { ClusterOutcome, ClusterRuns } from "../../../../namespace/figures/cluster-runs.ts";
+import type { ClusterOutcome, ClusterRuns } from "../../../../namespace/figures.ts";
 import { backoffMs } from "../../../../runtime/time/backoff.ts";
 import { startStopwatch } from "../../../../runtime/time/stopwatch.ts";
 import type { EngineStatus, JobEngine } from "../engine/job-engine.ts";

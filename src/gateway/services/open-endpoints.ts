@@ -1,0 +1,69 @@
+import { readFile } from "node:fs/promises";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { ServeOptions } from "../../config/options/groups.ts";
+import { senderKey } from "../../namespace/call/caller-key.ts";
+import type { Service } from "../../namespace/service.ts";
+import { once } from "../../runtime/once.ts";
+import { inSlices } from "../../runtime/pace.ts";
+import { codeFile } from "../../runtime/package-files.ts";
+import type { ApiDocuments } from "../../server/app/document-page.ts";
+import type { McpEndpoint } from "../../wires/mcp.ts";
+import { packageVersion } from "../version.ts";
+import type { OpenSql } from "./open-sql.ts";
+
+/** Returns the documents of the API, which are made when they are read first; undefined if they are turned off. */
+export function openDocument({
+  noDocs = false,
+  auth: security = [],
+}: Partial<Pick<ServeOptions, "noDocs" | "auth">>): ApiDocuments | undefined {
+  if (noDocs) return undefined;
+  // Loading and making them takes tens of milliseconds, so that parts have turns of the event loop of their own.
+  const document = once(async () => {
+    const { documentSteps } = await import("../../server/openapi/document.ts");
+    await nextTurn();
+    return inSlices(documentSteps({ version: packageVersion(), security }));
+  });
+  const page = once(async () => {
+    const { renderPage } = await import("../../server/openapi/page.ts");
+    const made = await document();
+    await nextTurn();
+    return renderPage(made);
+  });
+  return {
+    json: async () => JSON.stringify(await document()),
+    async file(name) {
+      if (name === "index.html") return page();
+      return readFile(codeFile(`server/openapi/page/${name}`), "utf8");
+    },
+  };
+}
+
+/** Options that decide about MCP. */
+type McpOptions = Partial<Pick<ServeOptions, "noMcp" | "mcpWrites" | "readOnly" | "oidcIssuers">>;
+
+/**
+ * Returns the endpoint of MCP; undefined if it is turned off. Its libraries are loaded by the first request.
+ *
+ * @param options returns the options that hold now
+ * @param sql runs the statements of agents
+ */
+export function openMcp(
+  options: () => McpOptions,
+  service: Service,
+  sql: Pick<OpenSql, "runAs">,
+): McpEndpoint | undefined {
+  if (options().noMcp) return undefined;
+  const writes = () => options().mcpWrites === true && options().readOnly !== true;
+  return {
+    load: once(async () => {
+      // Each is evaluated in a turn of its own.
+      await import("zod");
+      const { createMcpHttp } = await import("../../wires/mcp/http.ts");
+      return createMcpHttp({
+        ...{ service, writes, version: packageVersion() },
+        sqlOf: (caller) => sql.runAs(senderKey(caller), writes()),
+      });
+    }),
+    issuers: () => (options().oidcIssuers ?? []).map(({ issuer }) => issuer),
+  };
+}
