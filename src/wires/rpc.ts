@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type {
+  DescField,
   DescMethod,
   DescMethodClientStreaming,
   DescMethodServerStreaming,
@@ -7,10 +8,12 @@ import type {
   DescService,
   Message,
 } from "@bufbuild/protobuf";
+import { HttpBodySchema } from "../gen/google/api/httpbody_pb.ts";
 import type { Call } from "../namespace/call/call.ts";
 import { LanceError } from "../namespace/errors.ts";
 import { bodyFieldOf } from "../namespace/operations/body-field.ts";
 import type { Service } from "../namespace/service.ts";
+import type { LongField } from "./grpc/long-field.ts";
 
 /** Traits of a method beside its messages. */
 interface RpcTraits {
@@ -31,6 +34,8 @@ export interface UnaryRpc extends RpcTraits {
 export interface StreamRpc extends RpcTraits {
   readonly kind: "stream";
   readonly method: DescMethod;
+  /** Where long requests may be cut as they arrive, with the rest in messages of {@link continuedMessage}. Default: each one comes as a whole. */
+  readonly longField?: LongField | undefined;
   handle(requests: AsyncIterable<Message>, call: Call): AsyncIterable<Message>;
 }
 
@@ -76,9 +81,11 @@ function serviceRpc(described: DescMethod, service: Service): Rpc {
       const method = described as DescMethodClientStreaming;
       const field = bodyFieldOf(method.input);
       if (field === undefined) throw new Error(`${method} streams requests that have no google.api.HttpBody`);
+      const longField = [method.input.field[field] as DescField, HttpBodySchema.field.data] as const;
       return {
         kind: "stream",
         method,
+        longField,
         async *handle(requests, call) {
           const { first, data } = await splitUpload(requests, field);
           call.begun = true;

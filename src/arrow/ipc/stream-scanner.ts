@@ -79,8 +79,8 @@ export function createStreamScanner(maxBytes: number, partBytes: number): Stream
    * reason why it starts a new part.
    */
   function next(part: PartBuffer): "begun" | "taken" | "more" | "size" | "dictionary" {
+    if (awaited > part.length) return "more";
     const { bytes } = part;
-    if (awaited > bytes.byteLength) return "more";
     const prefix = readPrefix(bytes, position);
     if (prefix === undefined) return "more";
     if (prefix.metadataLength === 0) {

@@ -133,7 +133,12 @@ async function* readParts(
   };
   const pace = createPace();
   const advance = () => scanner.advance(current, pace.isDue);
-  const isFile = () => parts === 0 && isIpcFile(current.bytes);
+  let beginsAsFile: boolean | undefined;
+  const isFile = () => {
+    if (received < FILE_MAGIC.byteLength) return false;
+    beginsAsFile ??= isIpcFile(current.bytes);
+    return beginsAsFile;
+  };
 
   for await (const chunk of chunks) {
     cancelled();

@@ -2,6 +2,7 @@ import { create, type DescMethod, type Message } from "@bufbuild/protobuf";
 import {
   type Action,
   type Criteria,
+  FlightDataSchema,
   type FlightDescriptor,
   FlightService,
   PollInfoSchema,
@@ -34,6 +35,9 @@ export interface FlightOptions {
 
 /** Answers a Flight call. */
 type Handle = (requests: AsyncIterable<Message>, calls: PipelineCalls, call: Call) => AsyncIterable<Message>;
+
+/** The bodies of batches. */
+const longField = [FlightDataSchema.field.dataBody] as const;
 
 /** The rpcs of Arrow Flight. They read and write by calls of the pipeline. */
 export function flightRpcs(service: Service, { secret, sql }: FlightOptions): Rpc[] {
@@ -108,10 +112,18 @@ export function flightRpcs(service: Service, { secret, sql }: FlightOptions): Rp
         remove();
       }
     }),
-    streamed(method.doPut, async function* (requests, calls, { signal }) {
-      yield await putFlight(requests, calls, signal, tickets, sql);
-    }),
-    streamed(method.doExchange, (requests, calls, { signal }) => exchangeSql(requests, calls, signal, sql)),
+    {
+      ...streamed(method.doPut, async function* (requests, calls, { signal }) {
+        yield await putFlight(requests, calls, signal, tickets, sql);
+      }),
+      longField,
+    },
+    {
+      ...streamed(method.doExchange, (requests, calls, { signal }) =>
+        exchangeSql(requests, calls, signal, sql),
+      ),
+      longField,
+    },
     streamed(method.doAction, async function* (requests, calls) {
       yield await runAction((await onlyRequest(requests)) as Action, calls, { tickets, running, sql });
     }),

@@ -5,6 +5,7 @@ import { END_OF_STREAM } from "../../arrow/ipc/stream.ts";
 import type { FlightData, FlightDescriptor } from "../../gen/arrow/flight/protocol/Flight_pb.ts";
 import type { CreateTableMode, InsertMode } from "../../gen/lance/namespace/v1/data_pb.ts";
 import { LanceError } from "../../namespace/errors.ts";
+import { isContinued } from "../grpc/long-field.ts";
 import { type FlightJson, parseFlightJson } from "./json-request.ts";
 
 /** Bytes to which the metadata of a message is padded, with its prefix. */
@@ -20,7 +21,7 @@ export interface Write {
 export interface PutStart {
   readonly descriptor: FlightDescriptor;
   readonly options: FlightJson | undefined;
-  /** Messages with Arrow. */
+  /** Messages with Arrow, of which the last one may go on in `rest`. */
   readonly head: readonly FlightData[];
   readonly rest: AsyncIterator<Message>;
 }
@@ -35,8 +36,13 @@ export async function readStart(requests: AsyncIterable<Message>): Promise<PutSt
   const head: FlightData[] = [];
   let descriptor: FlightDescriptor | undefined;
   let options: FlightJson | undefined;
+  let isArrow = false;
   for (let next = await rest.next(); !next.done; next = await rest.next()) {
     const message = next.value as FlightData;
+    if (isContinued(message)) {
+      if (isArrow) head.push(message);
+      continue;
+    }
     descriptor ??= message.flightDescriptor;
     if (descriptor === undefined)
       throw new LanceError("InvalidInput", "the first message of a stream must have a descriptor");
@@ -44,7 +50,8 @@ export async function readStart(requests: AsyncIterable<Message>): Promise<PutSt
       if (options !== undefined) throw lateOptions();
       options = parseFlightJson(message.appMetadata, "app_metadata");
     }
-    if (message.dataHeader.byteLength === 0) continue;
+    isArrow = message.dataHeader.byteLength > 0;
+    if (!isArrow) continue;
     head.push(message);
     if (parseMessageHead(message.dataHeader, 0).kind !== "schema") break;
   }
@@ -68,15 +75,23 @@ export async function* streamOf(
 ): AsyncIterable<Uint8Array> {
   if (head.length === 0) throw new LanceError("InvalidInput", "the stream has no schema");
   for (const message of head) {
-    passed(message);
-    yield* ipcMessage(message);
+    if (!isContinued(message)) {
+      passed(message);
+      yield ipcHead(message);
+    }
+    if (message.dataBody.byteLength > 0) yield message.dataBody;
   }
+  let isArrow = true;
   for (let next = await rest.next(); !next.done; next = await rest.next()) {
     const message = next.value as FlightData;
-    if (message.appMetadata.byteLength > 0) throw lateOptions();
-    if (message.dataHeader.byteLength === 0) continue;
-    passed(message);
-    yield* ipcMessage(message);
+    if (!isContinued(message)) {
+      if (message.appMetadata.byteLength > 0) throw lateOptions();
+      isArrow = message.dataHeader.byteLength > 0;
+      if (!isArrow) continue;
+      passed(message);
+      yield ipcHead(message);
+    }
+    if (isArrow && message.dataBody.byteLength > 0) yield message.dataBody;
   }
   // Clients on Node end a request before they reset it, and the reset arrives a turn later.
   for (let turn = 0; turn < RESET_TURNS; turn++) await setImmediate();
@@ -93,13 +108,12 @@ export function rowsIn({ dataHeader }: FlightData): number {
   return head.kind === "batch" ? head.rows : 0;
 }
 
-/** Yields the parts of a message as a stream has them. */
-function* ipcMessage({ dataHeader, dataBody }: FlightData): Iterable<Uint8Array> {
+/** Returns the prefix and the metadata of a message as a stream has them. */
+function ipcHead({ dataHeader }: FlightData): Uint8Array {
   const length = Math.ceil(dataHeader.byteLength / ALIGNMENT) * ALIGNMENT;
   const head = Buffer.alloc(8 + length);
   head.writeUInt32LE(CONTINUATION, 0);
   head.writeUInt32LE(length, 4);
   head.set(dataHeader, 8);
-  yield head;
-  if (dataBody.byteLength > 0) yield dataBody;
+  return head;
 }

@@ -1,6 +1,7 @@
 import { LanceError } from "../../namespace/errors.ts";
 import { freeAtOnce } from "../../runtime/free-at-once.ts";
 import { bytesIn } from "../pieces.ts";
+import { findLongField, type LongField } from "./long-field.ts";
 
 const HEAD_BYTES = 5;
 /**
@@ -9,14 +10,24 @@ const HEAD_BYTES = 5;
  */
 const [FIRST_ALLOCATION_BYTES, SECOND_ALLOCATION_BYTES] = [16 * 1024, 1024 * 1024];
 
+/** Length from which a message is cut at its long field, in bytes: shorter ones cost less whole than in pieces. */
+const CUT_BYTES = 64 * 1024;
+
+/** Number of bytes in which the long field of a message must begin. Longer messages are read as a whole. */
+const MAX_START_BYTES = 256 * 1024;
+
 const NOTHING: Buffer = Buffer.alloc(0);
 
-/** A length-prefixed message. */
+/** A length-prefixed message, or a part of one that is cut at its long field. */
 export interface Frame {
   readonly compressed: boolean;
   readonly data: Uint8Array;
   /** Bytes of the request that it took, including its prefix. */
   readonly bytes: number;
+  /** Bytes of the long field that have arrived, which `data` lacks. Default: `data` is the whole message. */
+  readonly piece?: Uint8Array;
+  /** Whether the piece continues that of the frame before, and `data` is empty. Default: false. */
+  readonly continues?: boolean;
 }
 
 /** Returns a message with its prefix, in a single buffer. */
@@ -46,18 +57,25 @@ export function tooLarge(maxBytes: number): LanceError {
  *
  * After each {@link push}, call {@link next} until it returns nothing more. A message in a single piece is not
  * copied. A message in several pieces is copied into a single buffer as they arrive, so that a peer's tiny pieces
- * cost no more than their bytes.
+ * cost no more than their bytes. A message with a long field comes in pieces as they arrive, none of which is copied.
  */
 export class FrameReader {
   readonly #maxBytes: number;
+  readonly #longField: LongField | undefined;
   #rest = NOTHING;
   #body: Buffer | undefined;
   #filled = 0;
   #length = 0;
   #compressed = false;
+  /** Bytes of a message that has been cut, which have not arrived. */
+  #missing = 0;
+  /** Bytes of a message with which its long field is looked for again. */
+  #lookAt = 0;
 
-  constructor(maxBytes: number) {
+  /** @param longField where long messages are cut. Default: each message is read as a whole. */
+  constructor(maxBytes: number, longField?: LongField) {
     this.#maxBytes = maxBytes;
+    this.#longField = longField;
   }
 
   push(piece: Buffer): void {
@@ -70,6 +88,7 @@ export class FrameReader {
    * @throws LanceError PayloadTooLarge, for a declared length over the limit; Internal, for an unknown flag.
    */
   next(): Frame | undefined {
+    if (this.#missing > 0) return this.#pass();
     if (this.#body !== undefined) return this.#fill(this.#body);
     const rest = this.#rest;
     if (rest.length < HEAD_BYTES) return undefined;
@@ -85,6 +104,9 @@ export class FrameReader {
     this.#rest = rest.subarray(HEAD_BYTES);
     this.#compressed = flag === 1;
     this.#length = length;
+    this.#lookAt = 0;
+    const cut = this.#cut(this.#rest);
+    if (cut !== undefined) return cut;
     this.#filled = 0;
     this.#body = Buffer.allocUnsafeSlow(Math.min(length, FIRST_ALLOCATION_BYTES));
     return this.#fill(this.#body);
@@ -92,7 +114,28 @@ export class FrameReader {
 
   /** Whether a message has started and not ended. */
   get partial(): boolean {
-    return this.#body !== undefined || this.#rest.length > 0;
+    return this.#missing > 0 || this.#body !== undefined || this.#rest.length > 0;
+  }
+
+  /** Cuts a message at its long field, if the field has begun; otherwise looks again when twice as many bytes have arrived. */
+  #cut(start: Buffer): Frame | undefined {
+    const isCut = this.#longField !== undefined && this.#length >= CUT_BYTES && !this.#compressed;
+    if (!isCut || start.length < this.#lookAt || this.#lookAt > MAX_START_BYTES) return undefined;
+    const found = findLongField(start, this.#length, this.#longField);
+    this.#lookAt = 2 * Math.max(start.length, FIRST_ALLOCATION_BYTES / 4);
+    if (found === undefined) return undefined;
+    this.#missing = this.#length - start.length;
+    [this.#body, this.#rest] = [undefined, NOTHING];
+    const piece = start.subarray(found.at);
+    return { compressed: false, data: found.head, piece, bytes: HEAD_BYTES + start.length };
+  }
+
+  #pass(): Frame | undefined {
+    if (this.#rest.length === 0) return undefined;
+    const piece = this.#rest.subarray(0, this.#missing);
+    this.#rest = this.#rest.subarray(piece.length);
+    this.#missing -= piece.length;
+    return { compressed: false, data: NOTHING, piece, continues: true, bytes: piece.length };
   }
 
   #fill(body: Buffer): Frame | undefined {
@@ -103,7 +146,7 @@ export class FrameReader {
     this.#rest = this.#rest.subarray(taken);
     this.#filled = filled;
     this.#body = target;
-    if (filled < this.#length) return undefined;
+    if (filled < this.#length) return this.#cut(target.subarray(0, filled));
     this.#body = undefined;
     return { compressed: this.#compressed, data: target, bytes: HEAD_BYTES + this.#length };
   }

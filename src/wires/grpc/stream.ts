@@ -1,9 +1,10 @@
-import { create, type DescMethod, type Message } from "@bufbuild/protobuf";
+import { create, type Message } from "@bufbuild/protobuf";
 import { senderKey } from "../../namespace/call/caller-key.ts";
 import { isRefused } from "../../namespace/call/reception.ts";
 import { keptBytes, type StreamRpc } from "../rpc.ts";
 import { FrameReader } from "./frame.ts";
 import { encodeMessage } from "./framed-message.ts";
+import { continuedMessage, putLongField } from "./long-field.ts";
 import { decode, plainData, truncated } from "./message.ts";
 import type { Served } from "./server-call.ts";
 
@@ -15,7 +16,7 @@ export function serveStream(rpc: StreamRpc, served: Served): void {
 async function run(rpc: StreamRpc, served: Served): Promise<void> {
   const { serverCall } = served;
   try {
-    const requests = readMessages(rpc.method, served);
+    const requests = readMessages(rpc, served);
     for await (const message of rpc.handle(requests, served.call)) {
       await serverCall.lend(encodeMessage(rpc.method.output, message));
       // Leaving the loop tells the handler that the rest is not needed.
@@ -33,13 +34,13 @@ async function run(rpc: StreamRpc, served: Served): Promise<void> {
  * Yields the messages of a request. It reads nothing ahead of the consumer beyond what the stream itself holds, so
  * that flow control reaches the peer. The bytes of messages count as long as the call keeps them.
  */
-async function* readMessages(method: DescMethod, served: Served): AsyncIterable<Message> {
+async function* readMessages({ method, longField }: StreamRpc, served: Served): AsyncIterable<Message> {
   if (isRefused(served.call.reception)) {
     yield create(method.input);
     return;
   }
   const { serverCall, hold, pace, maxMessageBytes } = served;
-  const reader = new FrameReader(maxMessageBytes);
+  const reader = new FrameReader(maxMessageBytes, longField);
   const keeps = keptBytes(method);
   const arrive = () =>
     hold.arrive(
@@ -52,11 +53,19 @@ async function* readMessages(method: DescMethod, served: Served): AsyncIterable<
     hold.take(piece.length);
     reader.push(piece);
     for (let frame = reader.next(); frame !== undefined; frame = reader.next()) {
-      if (!pace.enter()) await pace.turn(serverCall);
+      const { piece, continues = false } = frame;
+      if (!continues && !pace.enter()) await pace.turn(serverCall);
       serverCall.signal.throwIfAborted();
-      const data = await plainData(frame, served);
-      const message = await decode(method.input, data);
-      const bytes = frame.bytes + (frame.compressed ? data.byteLength : 0);
+      let message: Message;
+      let { bytes } = frame;
+      if (continues && longField !== undefined && piece !== undefined)
+        message = continuedMessage(method.input, longField, piece);
+      else {
+        const data = await plainData(frame, served);
+        message = await decode(method.input, data);
+        if (longField !== undefined && piece !== undefined) putLongField(message, longField, piece);
+        if (frame.compressed) bytes += data.byteLength;
+      }
       const kept = keeps(message, bytes);
       hold.release(bytes - kept);
       hold.arrived();
