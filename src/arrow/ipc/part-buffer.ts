@@ -10,14 +10,16 @@ export const MAX_FILE_MESSAGES = 262_144;
 /** Room for the footer: a repetition of the schema and the positions of the messages. */
 const MAX_TAIL_BYTES = 2 * MAX_METADATA_BYTES;
 
+const MIB = 1024 * 1024;
+
 /**
  * Sizes up to which memory grows in place, in bytes; beyond one, the contents move to the next. The garbage collector
- * counts a reserved range as used, so small uploads must not reserve much.
+ * counts a reserved range as used, so uploads must not reserve much: neither small ones nor parts, which are about half of the second step long.
  */
-const STEPS = [4 * 1024 * 1024, 128 * 1024 * 1024, Number.POSITIVE_INFINITY] as const;
+const STEPS = [4 * MIB, 64 * MIB, 128 * MIB, Number.POSITIVE_INFINITY] as const;
 
 /** How far the memory grows beyond the bytes that have arrived, in bytes. */
-const GROWTH_BYTES = 1024 * 1024;
+const GROWTH_BYTES = MIB;
 
 /**
  * The bytes of an IPC file as they arrive. They are stored at their final position, in memory that grows with hardly
