@@ -75,6 +75,8 @@ const MOCKS = ["test/faults/failed-start.test.ts", "test/faults/leaving-worker.t
 
 /** Files that take several minutes, the longest first. A run without durations of an earlier one would begin such a small file last. */
 const LONGEST = [
+  "test/engines/ray-jobs.test.ts",
+  "test/engines/engines.test.ts",
   "test/clients/pages/pages.test.ts",
   "test/clients/costs.test.ts",
   "test/clients/fuzz.test.ts",
@@ -97,8 +99,8 @@ export default defineConfig({
     reporters: [ownFile("test/support/reporter.ts")],
     ...(!isShuffled && { sequence: { sequencer: LongestFirst } }),
     pool: "forks",
-    // Two processors: tests wait for clocks, disks and child processes about a fifth of the time.
-    maxWorkers: 4,
+    // Two processors: tests wait for clocks, disks, the threads of engines and child processes more than a third of the time.
+    maxWorkers: 6,
     execArgv: [
       // The tests of memory collect what nobody refers to.
       "--expose-gc",

@@ -5,7 +5,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { RESULTS_FOLDER, type SessionResult } from "../test/clients/support/session.ts";
-import { pythonInterpreter } from "./python-environment.ts";
+import { makeEnvironments } from "./environments.ts";
 
 const root = join(import.meta.dirname, "..");
 const chosen = process.argv.slice(2);
@@ -14,9 +14,7 @@ const vitest = join(root, "node_modules", "vitest", "vitest.mjs");
 const projects = ["--project", "clients", "--project", "browser", "--maxWorkers", "2"];
 
 // Before the files, which share these environments and would otherwise install them at the same time.
-pythonInterpreter("clients");
-pythonInterpreter("moto");
-pythonInterpreter("catalogs");
+await makeEnvironments("clients", "moto", "catalogs");
 
 rmSync(RESULTS_FOLDER, { recursive: true, force: true });
 const { status } = spawnSync(process.execPath, [...process.execArgv, vitest, "run", ...projects, ...chosen], {

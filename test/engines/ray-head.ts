@@ -1,7 +1,9 @@
 import { spawn } from "node:child_process";
-import { cpSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { cpSync, existsSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { request } from "undici";
 import { pythonInterpreter } from "../../scripts/python-environment.ts";
 import { ROOT, runTool } from "../clients/support/tools.ts";
 import { freePort } from "../support/free-port.ts";
@@ -24,15 +26,27 @@ export interface RayHead {
 
 const TOKEN = "a-token-of-a-test-with-enough-characters";
 
-/** The interpreter with Ray and the driver of the gateway. */
+/** The interpreter with Ray and the driver of the gateway, which is installed again when its sources have changed. */
 export async function rayInterpreter(): Promise<string> {
   const python = pythonInterpreter("ray");
+  const installed = join(dirname(python), "driver.sha256");
+  const wanted = hashOfDriver();
+  if (existsSync(installed) && readFileSync(installed, "utf8") === wanted) return python;
   // A build leaves files in the folder.
   const copy = mkdtempSync(join(tmpdir(), "lg-"));
   cpSync(join(ROOT, "python"), copy, { recursive: true });
   await runTool(python, ["-m", "pip", "install", "--quiet", "--no-deps", copy]);
   rmSync(copy, { recursive: true, force: true });
+  writeFileSync(installed, wanted);
   return python;
+}
+
+function hashOfDriver(): string {
+  const folder = join(ROOT, "python");
+  const hash = createHash("sha256");
+  for (const name of globSync("{pyproject.toml,lance_gateway_ray/**/*.py}", { cwd: folder }).sort())
+    hash.update(`${name}\0`).update(readFileSync(join(folder, name)));
+  return hash.digest("hex");
 }
 
 /** Starts a head with a dashboard on loopback. Its files are in a directory of its own, whose path must be short for Ray's sockets. */
@@ -40,13 +54,17 @@ export async function startRayHead(python: string): Promise<RayHead> {
   const directory = mkdtempSync(join(tmpdir(), "lg-"));
   const tokenFile = join(directory, "token");
   writeFileSync(tokenFile, TOKEN, { mode: 0o600 });
-  const [port, dashboard, client, agent] = await Promise.all(Array.from({ length: 4 }, () => freePort()));
+  const ports = await Promise.all(Array.from({ length: 7 }, () => freePort()));
+  const [port, dashboard, client, agent, ...ofAgents] = ports;
   const bin = dirname(python);
   const flags = (files: string) => [
     ...["start", "--head", "--block", "--num-cpus", "2", "--node-ip-address", "127.0.0.1"],
     ...["--port", `${port}`, "--dashboard-port", `${dashboard}`, "--ray-client-server-port", `${client}`],
     ...["--dashboard-agent-listen-port", `${agent}`, "--include-dashboard", "true"],
     ...["--dashboard-host", "127.0.0.1", "--temp-dir", join(directory, files)],
+    // A raylet ends if an agent that chooses a port itself has not done so after 15 seconds.
+    ...["--dashboard-agent-grpc-port", `${ofAgents[0]}`, "--runtime-env-agent-port", `${ofAgents[1]}`],
+    ...["--metrics-export-port", `${ofAgents[2]}`],
     // The other ports must not be among those of the workers.
     ...["--min-worker-port", "0", "--max-worker-port", "0"],
     ...["--object-store-memory", String(120 * 2 ** 20), "--disable-usage-stats"],
@@ -70,7 +88,17 @@ export async function startRayHead(python: string): Promise<RayHead> {
     const answer = await fetch(`${address}/api/${path}`, { headers: { authorization: `Bearer ${TOKEN}` } });
     return answer.text();
   };
-  const answers = () => until(async () => (await ask("version").catch(() => "")).includes("ray_version"));
+  // Jobs need the agent, which starts later than the dashboard.
+  const isHealthy = async (url: string) => {
+    // It refuses requests with the headers of a browser, which `fetch` sends.
+    const answer = await request(url).catch(() => undefined);
+    await answer?.body.dump();
+    return answer?.statusCode === 200;
+  };
+  const answers = async () => {
+    await until(async () => (await ask("version").catch(() => "")).includes("ray_version"));
+    await until(() => isHealthy(`http://127.0.0.1:${agent}/api/local_raylet_healthz`));
+  };
   let [child, count] = [run("0"), 1];
   const processes = () => processTree(child.pid as number);
   const replace = async () => {
