@@ -1,5 +1,17 @@
 import assert from "node:assert/strict";
-import { Field, Int64, makeData, RecordBatch, Schema, Struct, Table, tableToIPC } from "apache-arrow";
+import {
+  Field,
+  Int64,
+  makeData,
+  RecordBatch,
+  Schema,
+  Struct,
+  Table,
+  tableFromIPC,
+  tableToIPC,
+  Utf8,
+  vectorFromArray,
+} from "apache-arrow";
 import { afterAll, beforeAll, describe, it } from "vitest";
 import { assertAgreement, cellsIn, raceAtRandom, raceForEach } from "../faults/race/race.ts";
 import { createGatewayRacer, type Racer } from "../faults/race/racer.ts";
@@ -16,6 +28,18 @@ const NAMES = Number(process.env["RACE_NAMES"] ?? 40);
 const SEED = seedOf("RACE_SEED");
 
 const ROUNDS = 10;
+
+/** Makes a request about a table of the race, and returns its answer. */
+async function post(uri: string, action: string, body: Uint8Array | string): Promise<Response> {
+  const type = typeof body === "string" ? "application/json" : "application/vnd.apache.arrow.stream";
+  const response = await fetch(`${uri}/v1/table/race$${action}`, {
+    method: "POST",
+    headers: { "content-type": type },
+    body: typeof body === "string" ? body : Buffer.from(body),
+  });
+  assert.equal(response.status, 200, await response.clone().text());
+  return response;
+}
 
 describe("three gateways and pylance's DirectoryNamespace on one root", () => {
   let first: GatewayProcess;
@@ -65,18 +89,8 @@ describe("three gateways and pylance's DirectoryNamespace on one root", () => {
       const struct = makeData({ type: new Struct(schema.fields), length: keys.length, children: [data] });
       return tableToIPC(new Table(schema, new RecordBatch(schema, struct)), "stream");
     };
-    const post = async (uri: string, action: string, body: Uint8Array | string) => {
-      const type = typeof body === "string" ? "application/json" : "application/vnd.apache.arrow.stream";
-      const response = await fetch(`${uri}/v1/table/race$keyed/${action}`, {
-        method: "POST",
-        headers: { "content-type": type },
-        body: typeof body === "string" ? body : Buffer.from(body),
-      });
-      assert.equal(response.status, 200, await response.clone().text());
-      return response;
-    };
-    await post(uris[0] as string, "create", streamOf([0]));
-    const merge = "merge_insert?on=id&when_matched_update_all=true&when_not_matched_insert_all=true";
+    await post(uris[0] as string, "keyed/create", streamOf([0]));
+    const merge = "keyed/merge_insert?on=id&when_matched_update_all=true&when_not_matched_insert_all=true";
     for (let round = 1; round <= ROUNDS; round++) {
       const keys = [round, round + 1, round + 2];
       await Promise.all([
@@ -84,7 +98,42 @@ describe("three gateways and pylance's DirectoryNamespace on one root", () => {
         pylance.merge(["race", "keyed"], keys),
       ]);
     }
-    const count = await post(uris[0] as string, "count_rows", "{}");
+    const count = await post(uris[0] as string, "keyed/count_rows", "{}");
     assert.equal(Number(await count.text()), ROUNDS + 3);
+  });
+
+  it(`double no key by a gateway that pylance has inserted, without a primary key (${ROUNDS} rounds)`, async () => {
+    const streamOf = (keys: readonly number[], by: string) =>
+      tableToIPC(
+        new Table({
+          id: vectorFromArray(keys.map(BigInt), new Int64()),
+          by: vectorFromArray(Array(keys.length).fill(by), new Utf8()),
+        }),
+        "stream",
+      );
+    await post(uris[0] as string, "plain/create", streamOf([0], "first"));
+    for (let round = 1; round <= ROUNDS; round++) {
+      const keys = [0, 1, 2].map((i) => 3 * round + i);
+      await Promise.all([
+        ...uris.map((uri, i) =>
+          post(
+            uri,
+            "plain/merge_insert?on=id&when_not_matched_insert_all=true",
+            streamOf(keys, `gateway ${i}`),
+          ),
+        ),
+        pylance.merge(["race", "plain"], keys, false),
+      ]);
+    }
+    const query = { vector: {}, k: 10_000, columns: { column_names: ["id", "by", "_rowaddr"] } };
+    const answer = await post(uris[0] as string, "plain/query", JSON.stringify(query));
+    const writers = new Map<bigint, string[]>();
+    const rows = tableFromIPC(await answer.arrayBuffer()).toArray();
+    for (const { id, by } of rows.toSorted((a, b) => (a._rowaddr < b._rowaddr ? -1 : 1)))
+      writers.set(id, [...(writers.get(id) ?? []), by]);
+    assert.equal(writers.size, 3 * ROUNDS + 1);
+    // Pylance commits on top of rows that it has not seen, which no other writer can prevent.
+    for (const [id, [, ...later]] of writers)
+      assert.deepEqual(later, later.length > 0 ? ["pylance"] : [], `${id}`);
   });
 });

@@ -254,8 +254,20 @@ describe("paths and names", () => {
     );
   });
 
+  test("REST: a component of dots alone is refused, because clients of HTTP drop it from paths", async () => {
+    const outer = fresh("n");
+    await done(`/v1/namespace/${outer}/create`);
+    for (const name of [".", "..", "..."])
+      for (const path of [name, name.replaceAll(".", "%2e"), `${outer}$${name}`]) {
+        const refused = await post(`/v1/namespace/${path}/create`);
+        assert.equal(refused.status, 400, path);
+        assert.match(String(jsonOf(refused)["error"]), /dots alone/);
+      }
+    assert.equal(new URL("http://a/v1/namespace/%2e%2e/create").pathname, "/v1/create");
+  });
+
   byClient("a component is a name, not a segment of a path", async (ns) => {
-    await assert.rejects(ns.createNamespace({ id: [".."] }), isInvalidInput);
+    for (const name of [".", ".."]) await assert.rejects(ns.createNamespace({ id: [name] }), isInvalidInput);
     const name = fresh("a..b.lance");
     await ns.declareTable({ id: [name] });
     assert.equal((await ns.describeTable({ id: [name] })).table, name);
@@ -407,6 +419,34 @@ describe("declared tables", () => {
     assert.deepEqual([byClient.transactionId, byClient.context["note"]], ["t-1", "back"]);
     const asked = { id, ...tagged, version: 2n, note: "there" };
     assert.deepEqual(seen, [asked, asked]);
+  });
+
+  test("REST: properties map strings to strings: null is none of them, and no value", async () => {
+    const name = fresh("t");
+    assert.deepEqual((await done(`/v1/table/${name}/declare`, { properties: null }))["properties"], {});
+    for (const [value, told] of [
+      [null, /"properties\.owner" must be a string/],
+      [1, /"properties\.owner" must be a string/],
+      [["a"], /"properties\.owner" must be a string/],
+    ] as const) {
+      const other = fresh("t");
+      const refused = await post(`/v1/table/${other}/declare`, { properties: { a: "b", owner: value } });
+      assert.equal(refused.status, 400);
+      assert.match(String(jsonOf(refused)["error"]), told);
+      assert.equal((await post(`/v1/table/${other}/describe`)).status, 404);
+    }
+  });
+
+  test("the client, rest: properties of null are those of a service that has none", async (t) => {
+    const listening = createServer((_, response) => {
+      response.writeHead(200, JSON_TYPE).end('{"location":"s3://bucket/t","properties":null}');
+    }).listen(0, "127.0.0.1");
+    t.onTestFinished(() => void listening.close());
+    await new Promise((resolve) => listening.once("listening", resolve));
+    const uri = `http://127.0.0.1:${(listening.address() as AddressInfo).port}`;
+    await using ns = await connect("rest", { uri });
+    const { location, properties } = await ns.declareTable({ id: ["t"] });
+    assert.deepEqual([location, properties], ["s3://bucket/t", {}]);
   });
 
   byClient("have empty properties if they were given none", async (ns) => {

@@ -41,17 +41,20 @@ def rename(id, to):
     return namespace.rename_table(request)
 
 
-def merge(id, keys):
+def merge(id, keys, updates):
     table = lance.dataset(namespace.describe_table(DescribeTableRequest(id=id)).location)
-    rows = pa.table({"id": pa.array(keys, pa.int64())}, schema=table.schema)
-    table.merge_insert("id").when_matched_update_all().when_not_matched_insert_all().execute(rows)
+    columns = {name: keys if name == "id" else ["pylance"] * len(keys) for name in table.schema.names}
+    work = table.merge_insert("id").when_not_matched_insert_all()
+    if updates:
+        work = work.when_matched_update_all()
+    work.execute(pa.table(columns, schema=table.schema))
 
 
 def perform(call):
     if call["kind"] == "rename":
         return rename(call["id"], call["to"])
     if call["kind"] == "merge":
-        return merge(call["id"], call["keys"])
+        return merge(call["id"], call["keys"], call["updates"])
     return CALLS[call["kind"]](call["id"])
 
 

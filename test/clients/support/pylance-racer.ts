@@ -21,8 +21,12 @@ const KNOWN: readonly number[] = Object.values(REFUSALS);
 
 interface PylanceRacer {
   readonly racer: Racer;
-  /** Merges rows into a table that has a single column with a key of 64 bits, `id`. */
-  merge(id: readonly string[], keys: readonly number[]): Promise<void>;
+  /**
+   * Merges rows into a table by a key of 64 bits, `id`. Its other columns are strings, which become `pylance`.
+   *
+   * @param updates whether rows with these keys are updated. Default: true
+   */
+  merge(id: readonly string[], keys: readonly number[], updates?: boolean): Promise<void>;
   end(): Promise<void>;
 }
 
@@ -46,7 +50,7 @@ export function startPylanceRacer(base: string, ...properties: readonly string[]
   type Asked =
     | RaceCall
     | { kind: "tables"; id: readonly string[] }
-    | { kind: "merge"; id: readonly string[]; keys: readonly number[] };
+    | { kind: "merge"; id: readonly string[]; keys: readonly number[]; updates: boolean };
   const ask = (call: Asked) =>
     new Promise<Said>((resolve) => {
       serial++;
@@ -68,8 +72,8 @@ export function startPylanceRacer(base: string, ...properties: readonly string[]
         return ((await ask({ kind: "tables", id: namespace })).tables ?? []).toSorted();
       },
     },
-    async merge(id, keys) {
-      const { ok, text } = await ask({ kind: "merge", id, keys });
+    async merge(id, keys, updates = true) {
+      const { ok, text } = await ask({ kind: "merge", id, keys, updates });
       if (!ok) throw new Error(`pylance: ${text}`);
     },
     async end() {

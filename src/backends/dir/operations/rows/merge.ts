@@ -25,12 +25,13 @@ import type { ReadContext, UploadContext } from "../context.ts";
 import { inRoomOfChange } from "../read/in-room.ts";
 import { openGuarded } from "../tables/call-data.ts";
 import { requireTable } from "../tables/find-table.ts";
-import { isMain } from "../tables/open-data.ts";
+import { datasetOf, isMain } from "../tables/open-data.ts";
 import { isWritten } from "../tables/table-data.ts";
 import { checkWriteLog } from "../tables/write-log.ts";
 import { memoryOfReads } from "./change-memory.ts";
 import { checkBlobs } from "./check-blobs.ts";
 import { checkTypes } from "./check-types.ts";
+import { mergeWithoutDoubling } from "./doubled-keys.ts";
 import { parseDuration } from "./duration.ts";
 import { createShared, writeFirst } from "./first-version.ts";
 import type { MergeLocks } from "./merge-locks.ts";
@@ -106,18 +107,26 @@ export function createMergeOperations(
         plan.useIndex !== false && (await canUseIndex(plan, schema, upload, on)) ? plan.useIndex : false;
       const log = await data.wait(() => data.table.getLsmWriteSpec());
       checkWriteLog(plan.useLsm, Boolean(log));
+      const dataset = datasetOf(context, table, branch);
+      const mergeOnce = () => {
+        let builder = data.table.mergeInsert(on);
+        if (update) builder = builder.whenMatchedUpdateAll(update.condition);
+        if (plan.insert) builder = builder.whenNotMatchedInsertAll();
+        if (remove) builder = builder.whenNotMatchedBySourceDelete(remove.condition);
+        if (useIndex !== undefined) builder = builder.useIndex(useIndex);
+        if (log) builder = builder.useLsm(false);
+        const limit = timeLimit(call, plan.timeout);
+        if (limit !== undefined) builder.setTimeout(limit);
+        return builder.execute(upload.file);
+      };
+      const work = () =>
+        inRoomOfChange(bytes, { call, readAhead }, () =>
+          plan.insert ? mergeWithoutDoubling({ dataset, table: data.table, on }, mergeOnce) : mergeOnce(),
+        );
       return answer(
         await data.commit(async () => {
           await data.refuseMisread(() => ({ all, expressions }));
-          let builder = data.table.mergeInsert(on);
-          if (update) builder = builder.whenMatchedUpdateAll(update.condition);
-          if (plan.insert) builder = builder.whenNotMatchedInsertAll();
-          if (remove) builder = builder.whenNotMatchedBySourceDelete(remove.condition);
-          if (useIndex !== undefined) builder = builder.useIndex(useIndex);
-          if (log) builder = builder.useLsm(false);
-          const limit = timeLimit(call, plan.timeout);
-          if (limit !== undefined) builder.setTimeout(limit);
-          return inRoomOfChange(bytes, { call, readAhead }, () => builder.execute(upload.file));
+          return work();
         }, onCommitted),
       );
     } finally {
