@@ -1,4 +1,4 @@
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { cpSync, existsSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -24,6 +24,8 @@ export interface RayHead {
   close(): Promise<void>;
 }
 
+/** How often a head is started: its raylet ends when an agent takes longer than 15 seconds, which no option changes. */
+const ATTEMPTS = 5;
 const TOKEN = "a-token-of-a-test-with-enough-characters";
 
 /** The interpreter with Ray and the driver of the gateway, which is installed again when its sources have changed. */
@@ -62,7 +64,6 @@ export async function startRayHead(python: string): Promise<RayHead> {
     ...["--port", `${port}`, "--dashboard-port", `${dashboard}`, "--ray-client-server-port", `${client}`],
     ...["--dashboard-agent-listen-port", `${agent}`, "--include-dashboard", "true"],
     ...["--dashboard-host", "127.0.0.1", "--temp-dir", join(directory, files)],
-    // A raylet ends if an agent that chooses a port itself has not done so after 15 seconds.
     ...["--dashboard-agent-grpc-port", `${ofAgents[0]}`, "--runtime-env-agent-port", `${ofAgents[1]}`],
     ...["--metrics-export-port", `${ofAgents[2]}`],
     // The other ports must not be among those of the workers.
@@ -88,25 +89,33 @@ export async function startRayHead(python: string): Promise<RayHead> {
     const answer = await fetch(`${address}/api/${path}`, { headers: { authorization: `Bearer ${TOKEN}` } });
     return answer.text();
   };
-  // Jobs need the agent, which starts later than the dashboard.
   const isHealthy = async (url: string) => {
     // It refuses requests with the headers of a browser, which `fetch` sends.
     const answer = await request(url).catch(() => undefined);
     await answer?.body.dump();
     return answer?.statusCode === 200;
   };
-  const answers = async () => {
-    await until(async () => (await ask("version").catch(() => "")).includes("ray_version"));
-    await until(() => isHealthy(`http://127.0.0.1:${agent}/api/local_raylet_healthz`));
+  // Jobs need the agent, which starts later than the dashboard.
+  const answers = async () =>
+    (await ask("version").catch(() => "")).includes("ray_version") &&
+    isHealthy(`http://127.0.0.1:${agent}/api/local_raylet_healthz`);
+  let count = 0;
+  let child: ChildProcess;
+  const hasEnded = () => child.exitCode !== null || child.signalCode !== null;
+  const start = async () => {
+    for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
+      child = run(String(count++));
+      await until(async () => hasEnded() || (await answers()));
+      if (!hasEnded()) return;
+    }
+    throw new Error(`Ray has not started in ${ATTEMPTS} attempts`);
   };
-  let [child, count] = [run("0"), 1];
   const processes = () => processTree(child.pid as number);
   const replace = async () => {
     const all = await processes();
     killAll(all);
     await allEnded(all);
-    child = run(String(count++));
-    await answers();
+    await start();
   };
   const close = async () => {
     const all = await processes();
@@ -117,7 +126,7 @@ export async function startRayHead(python: string): Promise<RayHead> {
     rmSync(directory, { recursive: true, force: true });
   };
   try {
-    await answers();
+    await start();
   } catch (error) {
     await close();
     throw error;
