@@ -10,7 +10,7 @@ import { AS_FIRST, mayUnshare, signalFirst } from "../../test/support/first-proc
 const PROGRAM = `
   import { readFile } from "node:fs";
   import { pino } from "pino";
-  import { handleSignals } from ${JSON.stringify(join(import.meta.dirname, "signals.ts"))};
+  import { handleSignals } from ${JSON.stringify(join(import.meta.dirname, "exit.ts"))};
   const end = () => new Promise((resolve) => readFile(process.argv[1], resolve));
   handleSignals({ end, reload() {}, log: pino(process.stdout) });
   setInterval(() => {}, 1_000);
