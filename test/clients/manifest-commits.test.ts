@@ -2,12 +2,11 @@ import assert from "node:assert/strict";
 import { pino } from "pino";
 import { describe, it, type TestContext } from "vitest";
 import { createCatalog } from "../../src/backends/dir/catalog/catalog.ts";
-import { mayLeaveGap } from "../../src/backends/dir/catalog/manifest/gap-marker.ts";
 import {
   createManifestTable,
   MANIFEST_NAME,
 } from "../../src/backends/dir/catalog/manifest/manifest-table.ts";
-import { createOptimizing } from "../../src/backends/dir/catalog/manifest/prune-and-compact.ts";
+import { createOptimizing, mayLeaveGap } from "../../src/backends/dir/catalog/manifest/prune-and-compact.ts";
 import { createEngine } from "../../src/backends/dir/engine/engine.ts";
 import type { NativeTable } from "../../src/backends/dir/engine/native/native.ts";
 import { createLocalStore } from "../../src/backends/dir/format/local/local-store.ts";

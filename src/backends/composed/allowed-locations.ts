@@ -3,7 +3,7 @@ import { relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { LanceError } from "../../namespace/errors.ts";
 import { type Identifier, joinIdentifier } from "../../namespace/identifier.ts";
-import { isInside } from "../dir/catalog/base/inside.ts";
+import { isInside } from "../dir/catalog/base/location-names.ts";
 import type { ObjectStore } from "../dir/format/storage.ts";
 import { placeOf } from "../dir/stores/open-store.ts";
 

@@ -21,11 +21,7 @@ import {
 import { factsOf, isReadOperation, METHODS } from "../../namespace/operations/operations.ts";
 import { createExclusion } from "../dir/concurrency/exclusion.ts";
 import { findEngine } from "../dir/engine/native/load.ts";
-import {
-  checkReference,
-  describeData,
-  describesData,
-} from "../dir/operations/tables/describe/describe-data.ts";
+import { checkReference, describeData, describesData } from "../dir/operations/tables/describe.ts";
 import { withData } from "../dir/operations/tables/open-data.ts";
 import { noteWrites } from "../dir/upkeep/note-writes.ts";
 import { type OptimizeFoundOptions, type Outcome, optimizeFound } from "../dir/upkeep/optimize-now.ts";

@@ -4,9 +4,12 @@ import { joinQuantity, type QuantityPart } from "../../runtime/threads/joined-qu
 import { UNSHARED } from "../../runtime/threads/sharing.ts";
 import { createWorkNotes } from "../dir/batch/work-notes.ts";
 import type { Exclusion } from "../dir/concurrency/exclusion.ts";
-import { defaultCacheSizes } from "../dir/engine/cache-sizes.ts";
-import { createEngine } from "../dir/engine/engine.ts";
-import { createReadVersions, type ReadVersions } from "../dir/engine/read-versions.ts";
+import {
+  createEngine,
+  createReadVersions,
+  defaultCacheSizes,
+  type ReadVersions,
+} from "../dir/engine/engine.ts";
 import { keyIn, type ObjectStore } from "../dir/format/storage.ts";
 import { createStorageClock } from "../dir/format/storage-clock.ts";
 import { TABLE_BASE } from "../dir/format/table-files.ts";

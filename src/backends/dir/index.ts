@@ -21,7 +21,7 @@ import { createMergeLocks } from "./operations/rows/merge-locks.ts";
 import { createMultipartWrites } from "./operations/rows/multipart.ts";
 import { startStagingSweep } from "./operations/rows/staging-sweep.ts";
 import { createDeclareOperations } from "./operations/tables/declare.ts";
-import { createDescribeOperations } from "./operations/tables/describe/describe.ts";
+import { createDescribeOperations } from "./operations/tables/describe.ts";
 import { createDropOperations } from "./operations/tables/drop.ts";
 import { rootTableAt, tableAt } from "./operations/tables/naming/table-at.ts";
 import { createRenameOperations } from "./operations/tables/rename.ts";

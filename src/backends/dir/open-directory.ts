@@ -21,7 +21,7 @@ import { MAX_RUNNING_JOBS } from "./jobs/room.ts";
 import { createJobStore, JOBS_DIRECTORY } from "./jobs/store.ts";
 import type { DirContext } from "./operations/context.ts";
 import { createCachePins } from "./operations/read/pins.ts";
-import { createCatalogTables } from "./operations/tables/source/catalog-tables.ts";
+import { createCatalogTables } from "./operations/tables/catalog-tables.ts";
 import { workLimitsOf } from "./operations/work-limits.ts";
 import type { DirectoryBackendOptions } from "./options.ts";
 import { noteChanges } from "./stores/note-changes.ts";

@@ -1,4 +1,4 @@
-import { whyNoSource } from "../../namespace/import-source.ts";
+import { whyNoSource } from "../../namespace/root.ts";
 import { type OptionTable, UsageError } from "../option-spec.ts";
 import { parseBaseUri, parseChoice, parseInteger, parseText } from "../parsers.ts";
 

@@ -5,12 +5,10 @@ import type { Staleness } from "../concurrency/allow-staleness.ts";
 import { createLocalStore } from "../format/local/local-store.ts";
 import type { ObjectStore } from "../format/storage.ts";
 import { branchNotFound } from "../format/versions/refs/refs.ts";
-import { defaultCacheSizes } from "./cache-sizes.ts";
 import { engineCall } from "./failures/errors.ts";
 import { createHandles, type Handles } from "./handles.ts";
 import { loadNative } from "./native/load.ts";
 import type { NativeTable } from "./native/native.ts";
-import { createReadVersions, type ReadVersions } from "./read-versions.ts";
 import { createResolver, type EngineOptionsSource, tableName } from "./resolver.ts";
 import { createWatcher } from "./watch.ts";
 import { createDeletionFiles } from "./workarounds/deletion-lengths/deletion-files.ts";
@@ -172,5 +170,60 @@ export function createEngine(options: EngineOptions): Engine {
       }
       await resolver?.close();
     },
+  };
+}
+
+const MIB = 1024 * 1024;
+
+/** Sizes of the engine's caches, in bytes. */
+export interface CacheSizes {
+  /** Of parts of indices. */
+  readonly indexCacheBytes: number;
+  /** Of the metadata of files. */
+  readonly metadataCacheBytes: number;
+}
+
+/**
+ * Returns the default sizes of the engine's caches for a worker, in equal parts of what the process may have.
+ *
+ * On a disk they are small, because the operating system keeps the files in memory anyway; from a bucket, each part
+ * that is read again costs a round trip (docs/adr/0028).
+ *
+ * @param workers number of workers. Default: 1
+ */
+export function defaultCacheSizes(store: Pick<ObjectStore, "files">, workers = 1): CacheSizes {
+  const [index, metadata] = store.files === undefined ? [256, 128] : [32, 16];
+  return {
+    indexCacheBytes: Math.ceil((index * MIB) / workers),
+    metadataCacheBytes: Math.ceil((metadata * MIB) / workers),
+  };
+}
+
+/** Versions of tables that running calls of this thread read by their numbers. */
+export interface ReadVersions {
+  /** Notes that a version is about to be read; the returned function ends that. */
+  begin(location: string, version: number): () => void;
+  has(location: string, version: number): boolean;
+}
+
+/** Creates an empty record. */
+export function createReadVersions(): ReadVersions {
+  const readers = new Map<string, number>();
+  const keyOf = (location: string, version: number) => `${version} ${location}`;
+
+  return {
+    begin(location, version) {
+      const key = keyOf(location, version);
+      readers.set(key, (readers.get(key) ?? 0) + 1);
+      let isOver = false;
+      return () => {
+        if (isOver) return;
+        isOver = true;
+        const left = (readers.get(key) as number) - 1;
+        if (left === 0) readers.delete(key);
+        else readers.set(key, left);
+      };
+    },
+    has: (location, version) => readers.has(keyOf(location, version)),
   };
 }

@@ -9,8 +9,8 @@ import {
 } from "../../../../test/fixtures/dir/directory-backend.ts";
 import { atOnce } from "../../../runtime/pace.ts";
 import { openDirectory } from "../open-directory.ts";
-import { countMatching } from "./count-matching.ts";
 import { milestonesOf } from "./milestones.ts";
+import { countMatching } from "./passing-rows.ts";
 import { costSteps } from "./sql/costs.ts";
 
 /** A condition with half of the steps that a condition may have; whether the text has a `b` decides. */

@@ -1,5 +1,4 @@
 import { LanceError } from "../../../namespace/errors.ts";
-import { RefusedRequest } from "./refused-request.ts";
 import type { ObjectStore } from "./storage.ts";
 
 /**
@@ -27,4 +26,14 @@ export function unknownOutcome(cause: unknown): LanceError {
     "the storage failed during a change, which may be stored or not; look before you repeat it",
     { cause },
   );
+}
+
+/** An answer of the storage that proves that it has not carried the request out. */
+export class RefusedRequest extends LanceError {}
+
+/** Deletes an object unless it has other bytes than these; a deletion that is carried out late does not delete such a one either. */
+export async function deleteIfSame(store: ObjectStore, key: string, bytes: Uint8Array): Promise<void> {
+  const found = await store.getTagged(key);
+  if (found !== undefined && Buffer.compare(found.bytes, bytes) === 0)
+    await store.deleteTagged(key, found.tag);
 }

@@ -6,8 +6,7 @@ import { isEarlier, type TakenKey } from "../../../namespace/call/idempotency.ts
 import { LanceError } from "../../../namespace/errors.ts";
 import { createLocalStore } from "../format/local/local-store.ts";
 import { listNames, type ObjectStore } from "../format/storage.ts";
-import { IDEMPOTENCY_DIRECTORY } from "./record-days.ts";
-import { createIdempotencyRecords } from "./records.ts";
+import { createIdempotencyRecords, IDEMPOTENCY_DIRECTORY } from "./records.ts";
 
 const DAY = 24 * 60 * 60 * 1000;
 const NOON = 20_000 * DAY + DAY / 2;

@@ -3,7 +3,7 @@ import { checkNewName } from "../../../namespace/identifier.ts";
 import { rootName } from "../catalog/base/location-names.ts";
 import type { CatalogContext } from "../catalog/catalog-context.ts";
 import type { Draft } from "../catalog/state/draft.ts";
-import { unlistedAmong } from "../catalog/unlisted.ts";
+import { unlistedAmong } from "../catalog/walk.ts";
 
 /** A directory of the root that a migration examined. */
 export interface Migrated {

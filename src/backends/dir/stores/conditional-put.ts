@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { backoffMs } from "../../../runtime/time/backoff.ts";
-import { RefusedRequest } from "../format/refused-request.ts";
+import { RefusedRequest } from "../format/decisive-request.ts";
 
 /** Outcome of an attempt to change an object under a condition. */
 export type Outcome =

@@ -1,5 +1,5 @@
 import { type ErrorName, LanceError } from "../../../namespace/errors.ts";
-import { RefusedRequest } from "../format/refused-request.ts";
+import { RefusedRequest } from "../format/decisive-request.ts";
 
 /** Facts of a failure from the answer of an object store, or from its absence. */
 export interface StoreFailure {

@@ -8,7 +8,7 @@ import { UsageError } from "../../../config/option-spec.ts";
 import type { ServeOptions } from "../../../config/options/groups.ts";
 import { isLanceError } from "../../../namespace/errors.ts";
 import type { Identifier } from "../../../namespace/identifier.ts";
-import { whyNoSource } from "../../../namespace/import-source.ts";
+import { whyNoSource } from "../../../namespace/root.ts";
 import { type FileFormat, formatOfName } from "../../files/formats.ts";
 import { createProgress } from "../../terminal/progress.ts";
 import { requireDirectory, withCatalog } from "../catalog.ts";

@@ -1,12 +1,17 @@
 import { randomUUID } from "node:crypto";
 import { dirname, relative, resolve } from "node:path";
 import { LanceError } from "../../../../namespace/errors.ts";
-import { deleteIfSame } from "../../format/delete-if-same.ts";
+import { deleteIfSame } from "../../format/decisive-request.ts";
 import { newStagingKey } from "../../format/staging-key.ts";
 import { keyIn, listNames, type ObjectStore } from "../../format/storage.ts";
 import { MANIFEST_NAME } from "../manifest/manifest-table.ts";
+import { createRemovals } from "./directory-removal.ts";
+import type { Layout } from "./layout.ts";
+import { isRootDirectory, staysInside } from "./location-names.ts";
+import { decoded, refusedLocation } from "./location-rules.ts";
 import {
   claimMark,
+  createMarkChanges,
   DEREGISTERED_MARKER,
   departureMark,
   departuresIn,
@@ -14,13 +19,7 @@ import {
   MARKS,
   PLAIN_MARK,
   RESERVED_MARKER,
-} from "./directory-marks.ts";
-import { createRemovals } from "./directory-removal.ts";
-import { staysInside } from "./inside.ts";
-import type { Layout } from "./layout.ts";
-import { isRootDirectory } from "./location-names.ts";
-import { decoded, refusedLocation } from "./location-rules.ts";
-import { createMarkChanges } from "./mark-changes.ts";
+} from "./mark-changes.ts";
 
 const NOTHING = new Uint8Array();
 

@@ -5,7 +5,7 @@ import { test } from "vitest";
 import { temporaryDirectory } from "../../../../../test/fixtures/dir/directory-backend.ts";
 import { createMemoryStore } from "../../../../../test/fixtures/dir/format.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
-import { RefusedRequest } from "../../format/refused-request.ts";
+import { RefusedRequest } from "../../format/decisive-request.ts";
 import { openStore } from "../../stores/open-store.ts";
 import { openBase } from "./base.ts";
 

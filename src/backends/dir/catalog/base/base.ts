@@ -2,12 +2,12 @@ import { constants } from "node:fs";
 import { access, readdir, realpath } from "node:fs/promises";
 import { join, relative, resolve } from "node:path";
 import { isLanceError } from "../../../../namespace/errors.ts";
-import { RefusedRequest } from "../../format/refused-request.ts";
+import { RefusedRequest } from "../../format/decisive-request.ts";
 import { type FileFeatures, keyIn, type ObjectStore } from "../../format/storage.ts";
 import { probeKey } from "../../format/storage-clock.ts";
 import type { OpenedStore } from "../../stores/open-store.ts";
 import { MANIFEST_NAME } from "../manifest/manifest-table.ts";
-import { isInside } from "./inside.ts";
+import { isInside } from "./location-names.ts";
 
 /** Directory in which new catalogs keep their manifest and their tables. */
 const DATA_DIRECTORY = "data";

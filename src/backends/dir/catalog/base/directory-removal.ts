@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import { type FileFeatures, keyIn, listNames, type ObjectStore } from "../../format/storage.ts";
 import { hasOtherFiles, isTableFile } from "../../format/table-files.ts";
-import { claimMark, DEREGISTERED_MARKER, departuresIn, isClaim, PLAIN_MARK } from "./directory-marks.ts";
+import { claimMark, DEREGISTERED_MARKER, departuresIn, isClaim, PLAIN_MARK } from "./mark-changes.ts";
 
 /**
  * Removals of directories of tables, given by their keys; see the methods of `Layout`. Only the files of the table go

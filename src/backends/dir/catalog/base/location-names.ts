@@ -1,3 +1,4 @@
+import { isAbsolute, relative, resolve, sep } from "node:path";
 import { type Identifier, joinIdentifier } from "../../../../namespace/identifier.ts";
 import { drawCharacters } from "../../../../runtime/draw-characters.ts";
 
@@ -38,4 +39,18 @@ export function recurs(location: string): boolean {
 /** Creates a location that no other table has or has had (docs/adr/0009). */
 export function uniqueLocation(id: Identifier): string {
   return `${drawCharacters(RANDOM_CHARACTERS)}_${joinIdentifier(id)}`;
+}
+
+/** Whether a relative location stays below a directory. */
+export function staysInside(directory: string, location: string): boolean {
+  const path = resolve(directory, location);
+  return (
+    !isAbsolute(location) && !location.includes("://") && path !== directory && isInside(directory, path)
+  );
+}
+
+/** Whether a path is a directory or something inside it. */
+export function isInside(directory: string, path: string): boolean {
+  const way = relative(directory, path);
+  return way === "" || !(way === ".." || way.startsWith(`..${sep}`) || isAbsolute(way));
 }

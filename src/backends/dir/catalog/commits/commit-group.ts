@@ -5,10 +5,9 @@ import type { Committed, PreparedCommit } from "../manifest/prepared-commit.ts";
 import { MAX_ROWS_AT_ONCE } from "../manifest/reader.ts";
 import type { PropertyLimits } from "../state/properties-size.ts";
 import type { CatalogState } from "../state/state.ts";
+import { inSlicesOn } from "../state/steps.ts";
 import type { Changes } from "../state/view.ts";
-import type { Decision, Mutation, Outcome } from "./decide.ts";
-import { decideOn } from "./decide-on.ts";
-import type { Forgettable } from "./forgettable.ts";
+import { type Decision, decide, type Mutation, type Outcome } from "./decide.ts";
 
 /**
  * Runs work while no other worker of the process commits to the catalog: workers that competed for the next version
@@ -206,4 +205,51 @@ export function createGroupCommits(options: GroupCommitOptions): GroupCommits {
 /** Whether a decision changes the catalog. */
 function isChange({ changes, recorded }: Decision): boolean {
   return changes.size > 0 || recorded.size > 0;
+}
+
+/**
+ * Decides a group on the state of a version, without the mutations that would lose values of rows.
+ *
+ * @returns undefined if the version has disappeared, or must be read and is still being published
+ * @throws StateChanged
+ */
+async function decideOn(
+  manifest: Pick<ManifestTable, "losing">,
+  base: CommitBase,
+  group: readonly Mutation<unknown>[],
+  limits: PropertyLimits,
+): Promise<Decision | undefined> {
+  const kept = new Set<string>();
+  // A refused mutation changes the state that later ones see, and these may then lose further rows. Each turn finds
+  // at least one.
+  for (;;) {
+    const decision = await inSlicesOn(base.state, decide(base.state, group, kept, limits), base.revision);
+    if (base.version === 0 || decision.changes.size === 0) return decision;
+    const losing = await manifest.losing(base, decision.changes);
+    if (losing === undefined) return undefined;
+    const known = kept.size;
+    for (const id of losing) kept.add(id);
+    if (kept.size === known) return decision;
+  }
+}
+
+/** Changes whose verdicts the next commit removes. */
+interface Forgettable {
+  add(changeId: string): void;
+  /** Returns those whose verdicts a state has; the others have been removed. */
+  in(state: Pick<CatalogState, "verdicts">): ReadonlySet<string>;
+}
+
+/** Creates an empty {@link Forgettable}. */
+export function createForgettable(): Forgettable {
+  const ids = new Set<string>();
+  return {
+    add(changeId) {
+      ids.add(changeId);
+    },
+    in({ verdicts }) {
+      for (const id of ids) if (!verdicts.has(id)) ids.delete(id);
+      return new Set(ids);
+    },
+  };
 }

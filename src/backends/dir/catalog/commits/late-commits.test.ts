@@ -4,7 +4,7 @@ import { openBaseDirectory, table } from "../../../../../test/fixtures/catalog/c
 import { failsWith } from "../../../../../test/fixtures/dir/directory-backend.ts";
 import { pruneVersions } from "../../format/versions/prune.ts";
 import { latestVersion } from "../../format/versions/version-files.ts";
-import { mayLeaveGap } from "../manifest/gap-marker.ts";
+import { mayLeaveGap } from "../manifest/prune-and-compact.ts";
 
 /** A catalog that another process changes and prunes while the put of a version waits. */
 async function createWorld(t: TestContext) {

@@ -6,8 +6,8 @@ import { failsWith, silent, temporaryDirectory } from "../../../../../test/fixtu
 import { createDiskBucket } from "../../../../../test/support/disk-bucket.ts";
 import { type ErrorName, isLanceError, LanceError } from "../../../../namespace/errors.ts";
 import { createEngine } from "../../engine/engine.ts";
+import { RefusedRequest } from "../../format/decisive-request.ts";
 import { createLocalStore } from "../../format/local/local-store.ts";
-import { RefusedRequest } from "../../format/refused-request.ts";
 import { keyIn, type ObjectStore } from "../../format/storage.ts";
 import type { Bucket } from "../../stores/bucket.ts";
 import { createRemoteStore } from "../../stores/remote-store.ts";

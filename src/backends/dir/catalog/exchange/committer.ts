@@ -2,17 +2,17 @@ import type { MessagePort } from "node:worker_threads";
 import { isThreadEnding } from "../../../../runtime/threads/unbroken-work.ts";
 import type { Mutation } from "../commits/decide.ts";
 import type { Draft } from "../state/draft.ts";
-import { ageOf } from "./instant.ts";
-import type {
-  Decided,
-  FromCommitter,
-  MadeVersion,
-  RemoteOutcome,
-  SharedVersion,
-  ToCommitter,
+import {
+  ageOf,
+  type Decided,
+  type FromCommitter,
+  type MadeVersion,
+  type RemoteOutcome,
+  type SharedVersion,
+  type ToCommitter,
+  toPlain,
 } from "./messages.ts";
 import { stillHold } from "./observed-view.ts";
-import { toPlain } from "./plain-error.ts";
 
 /** The worker of a process that commits the mutations of all workers. */
 export interface Committer {

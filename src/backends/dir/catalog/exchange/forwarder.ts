@@ -6,12 +6,9 @@ import type { Mutation, Outcome } from "../commits/decide.ts";
 import { createDraft } from "../state/draft.ts";
 import type { CatalogState } from "../state/state.ts";
 import { inSlicesOn, StateChanged } from "../state/steps.ts";
-import { now } from "./instant.ts";
 import { type Link, openLink } from "./link.ts";
-import type { Decided, MadeVersion, SharedVersion } from "./messages.ts";
+import { type Decided, fromPlain, type MadeVersion, now, type SharedVersion } from "./messages.ts";
 import { observe } from "./observed-view.ts";
-import { fromPlain } from "./plain-error.ts";
-import { createResharing, type Resharing } from "./resharing.ts";
 
 /** The way of a worker's mutations to the worker that commits for all. */
 export interface Forwarder {
@@ -139,4 +136,49 @@ function lost(): LanceError {
     "OutcomeUnknown",
     "the worker that commits ended meanwhile; the change may be stored or not; look before you repeat it",
   );
+}
+
+/** Memory of its own that a worker's state may take: a fixed part, and a part for each row. In bytes. */
+const FIXED_BYTES = 2 * 1024 * 1024;
+const BYTES_PER_ROW = 8;
+
+/** Shortest time between two requests, in milliseconds. */
+const PAUSE_MS = 1_000;
+
+/** Keeps the memory of a worker's state small. */
+interface Resharing {
+  /** Looks at the state, which has changed. */
+  note(): void;
+}
+
+/**
+ * Creates the resharing of a worker: it takes over the memory of the committing worker whenever its own state, which
+ * copies what it changes, has taken too much.
+ *
+ * @param share asks the committing worker for its newest version
+ * @param replace takes over a version, if that is possible
+ */
+function createResharing(
+  known: () => CatalogState,
+  share: () => Promise<SharedVersion | undefined>,
+  replace: (shared: SharedVersion) => void,
+): Resharing {
+  let isAsking = false;
+  let askedAt = Number.NEGATIVE_INFINITY;
+
+  async function ask(): Promise<void> {
+    const shared = await share();
+    if (shared !== undefined) replace(shared);
+    isAsking = false;
+  }
+  return {
+    note() {
+      const { ownBytes, size } = known();
+      const now = performance.now();
+      if (isAsking || ownBytes <= FIXED_BYTES + size * BYTES_PER_ROW || now - askedAt < PAUSE_MS) return;
+      isAsking = true;
+      askedAt = now;
+      void ask();
+    },
+  };
 }

@@ -3,8 +3,8 @@ import { once } from "node:events";
 import { MessageChannel } from "node:worker_threads";
 import { expect, test } from "vitest";
 import { inFastTime } from "../../../../../test/support/fast-time.ts";
-import { now } from "./instant.ts";
 import { openLink } from "./link.ts";
+import { now } from "./messages.ts";
 
 test("a worker that has ended is not waited for, whenever it is asked", async () => {
   const { port1, port2 } = new MessageChannel();

@@ -1,10 +1,10 @@
-import type { ErrorName, LimitName } from "../../../../namespace/errors.ts";
+import { type ErrorName, LanceError, type LimitName } from "../../../../namespace/errors.ts";
+import { UnsyncedError } from "../../format/local/local-errors.ts";
 import type { Row } from "../state/row.ts";
 import type { RowAddress } from "../state/rows/stored-row.ts";
 import type { SharedState } from "../state/state.ts";
 import type { Verdict } from "../state/verdicts.ts";
 import type { Changes } from "../state/view.ts";
-import type { Instant } from "./instant.ts";
 import type { Observation } from "./observed-view.ts";
 
 /** A mutation as a worker has decided it on its own state; it counts wherever its observations hold. */
@@ -72,4 +72,43 @@ export interface PlainError {
   readonly limit: LimitName | undefined;
   /** Whether a loss of power may undo the change. */
   readonly isUnsynced: boolean;
+}
+
+/** A time by both clocks, which all threads of a process share. In milliseconds. */
+interface Instant {
+  readonly wall: number;
+  readonly monotonic: number;
+}
+
+export function now(): Instant {
+  return { wall: Date.now(), monotonic: Number(process.hrtime.bigint() / 1_000_000n) };
+}
+
+/**
+ * Returns the milliseconds since an instant by the clock that counted more: the monotonic one does not advance while the
+ * machine sleeps, and the other one can be set back.
+ */
+export function ageOf({ wall, monotonic }: Instant): number {
+  const { wall: wallNow, monotonic: monotonicNow } = now();
+  return Math.max(wallNow - wall, monotonicNow - monotonic);
+}
+
+/** Returns an error as data that another thread can receive. */
+export function toPlain(error: unknown): PlainError {
+  const known = error instanceof LanceError ? error : undefined;
+  return {
+    kind: known?.kind,
+    message: error instanceof Error ? error.message : String(error),
+    stack: error instanceof Error ? error.stack : undefined,
+    headers: known?.headers ?? {},
+    limit: known?.limit,
+    isUnsynced: error instanceof UnsyncedError,
+  };
+}
+
+/** Returns the error of {@link toPlain}; its cause is the error in the other thread. */
+export function fromPlain({ kind, message, stack, headers, limit, isUnsynced }: PlainError): Error {
+  const cause = Object.assign(new Error(message), stack !== undefined && { stack });
+  if (isUnsynced) return new UnsyncedError(cause);
+  return kind === undefined ? cause : new LanceError(kind, message, { headers, limit, cause });
 }

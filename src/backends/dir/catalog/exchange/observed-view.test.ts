@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "vitest";
 import { table } from "../../../../../test/fixtures/catalog/catalog.ts";
 import { createState } from "../state/state.ts";
-import { NO_FACTS } from "../state/version-facts.ts";
+import { NO_FACTS } from "../state/verdicts.ts";
 import type { CatalogView } from "../state/view.ts";
 import { observe, stillHold } from "./observed-view.ts";
 

@@ -13,23 +13,19 @@ import { createHintWriter } from "../../format/versions/version-hint.ts";
 import type { Memory } from "../state/memory.ts";
 import type { Delta } from "../state/rows/row-batch.ts";
 import { type CatalogState, createState } from "../state/state.ts";
-import type { VerdictChange } from "../state/verdicts.ts";
-import { factsOf, type VersionFacts } from "../state/version-facts.ts";
+import { factsOf, type VerdictChange, type VersionFacts } from "../state/verdicts.ts";
 import type { Changes } from "../state/view.ts";
 import type { Chore } from "./background.ts";
 import type { CommitBase } from "./commit-base.ts";
 import { liveRows } from "./commit-plan.ts";
-import { createEngineAccess } from "./engine-access.ts";
-import { createEngineFormat } from "./engine-format.ts";
-import { checkFeatureFlags } from "./feature-flags.ts";
+import { createEngineAccess, createEngineFormat } from "./engine-access.ts";
 import { foreignValues } from "./foreign-values.ts";
 import { createFragmentWriter } from "./new-fragment.ts";
 import { createFreshness, type Freshness, type Head } from "./newest-version.ts";
-import { isPartOfHistory } from "./predecessor.ts";
 import type { Committed, PreparedCommit } from "./prepared-commit.ts";
 import { createJoining, createOptimizing, createPruning } from "./prune-and-compact.ts";
 import { readDelta, readIds, readState } from "./reader.ts";
-import { createManifestWriter, type PreparedJoin } from "./writer.ts";
+import { createManifestWriter, isPartOfHistory, type PreparedJoin } from "./writer.ts";
 
 /** Name of the manifest table in the base directory. */
 export const MANIFEST_NAME = "__manifest";
@@ -264,4 +260,18 @@ export function createManifestTable(
       engine.forget(location);
     },
   };
+}
+
+/**
+ * Refuses a catalog that needs a feature from a later version of the format; no feature is known yet.
+ *
+ * @throws LanceError Unsupported
+ */
+function checkFeatureFlags({ tableMetadata }: Manifest, role: "reader" | "writer"): void {
+  const flags = tableMetadata[`lance.namespace.manifest.${role}_feature_flags`] ?? "0";
+  if (!/^\d+$/.test(flags) || BigInt(flags) === 0n) return;
+  throw new LanceError(
+    "Unsupported",
+    `the catalog uses features that this version cannot ${role === "reader" ? "read" : "write"} (${role} flags ${flags}); upgrade the server`,
+  );
 }

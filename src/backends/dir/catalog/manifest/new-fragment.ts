@@ -9,7 +9,7 @@ import { isTextFileVersion } from "../../format/files/text-file.ts";
 import { newStagingKey } from "../../format/staging-key.ts";
 import { readVersion } from "../../format/versions/version-files.ts";
 import type { StoredRow } from "../state/rows/stored-row.ts";
-import type { EngineFormat } from "./engine-format.ts";
+import type { EngineFormat } from "./engine-access.ts";
 import { encodeFragment, type RowFormat } from "./row-fragment.ts";
 
 /** A fragment that is not part of a version yet, and has no id. */

@@ -13,7 +13,6 @@ import {
   Utf8,
   type Vector,
 } from "apache-arrow";
-import { plainLocation } from "../state/plain-location.ts";
 import { type Row, VIEW_KIND, VIEW_PROPERTY } from "../state/row.ts";
 import { parseProperties, type RowBatch, type TextColumn, textColumn } from "../state/rows/row-batch.ts";
 import { COLUMNS, type StoredRow, toStored } from "../state/rows/stored-row.ts";
@@ -139,4 +138,15 @@ function toTextColumn(column: Vector | null, length: number): TextColumn {
     offsets: data.valueOffsets as Int32Array,
     isNull: data.nullCount === 0 ? () => false : (index) => !data.getValid(index),
   };
+}
+
+/**
+ * Returns a location in its plain spelling, without empty parts and single dots. Other programs put rows with any spelling, and two
+ * spellings of a directory must be equal: otherwise the drop of one row removes the directory of the other.
+ */
+export function plainLocation(location: string): string {
+  if (location.startsWith("/") || location.includes("://")) return location;
+  const parts = location.split("/").filter((part) => part !== "" && part !== ".");
+  // The base itself has none.
+  return parts.length === 0 ? location : parts.join("/");
 }

@@ -10,8 +10,13 @@ import { pruneVersions } from "../../format/versions/prune.ts";
 import { latestVersion, readVersion } from "../../format/versions/version-files.ts";
 import type { Row } from "../state/row.ts";
 import { createHousekeeping } from "./background.ts";
-import { mayLeaveGap } from "./gap-marker.ts";
-import { chooseJoined, createJoining, createOptimizing, isFragmented } from "./prune-and-compact.ts";
+import {
+  chooseJoined,
+  createJoining,
+  createOptimizing,
+  isFragmented,
+  mayLeaveGap,
+} from "./prune-and-compact.ts";
 
 /** The clock is a minute ahead, so that files whose times are rounded up are not in the future. */
 const clock = { now: async () => Date.now() + 60_000 };

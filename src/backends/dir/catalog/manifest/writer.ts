@@ -1,20 +1,20 @@
-import type { DataFragment } from "../../../../gen/lance/format/table_pb.ts";
-import { isLanceError } from "../../../../namespace/errors.ts";
+import type { DataFragment, Manifest } from "../../../../gen/lance/format/table_pb.ts";
+import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
 import { buildNextVersion } from "../../format/changes/next-version.ts";
 import { changeRows, type RowsChange } from "../../format/changes/rows-change.ts";
 import { type DatasetRef, dataDirectory } from "../../format/dataset.ts";
 import { deletionKey } from "../../format/files/deletion-file.ts";
 import type { ManifestFile } from "../../format/files/manifest-file.ts";
+import { readTransactionMessage } from "../../format/versions/transaction-records.ts";
+import { latestVersion, readVersionIfThere } from "../../format/versions/version-files.ts";
 import type { StoredRow } from "../state/rows/stored-row.ts";
 import { inSlicesOn, StateChanged } from "../state/steps.ts";
 import { NO_VERDICTS, type VerdictChange, withVerdicts } from "../state/verdicts.ts";
 import type { Changes } from "../state/view.ts";
 import type { BaseState, CommitBase } from "./commit-base.ts";
 import { planCommit } from "./commit-plan.ts";
-import { createFragmentRows } from "./fragment-rows.ts";
-import { markGaps } from "./gap-marker.ts";
+import { createFragmentRows, type ThinnedFragment, thinFragment, writeDeletions } from "./fragment-rows.ts";
 import type { FragmentWriter } from "./new-fragment.ts";
-import { propertiesAfter } from "./predecessor.ts";
 import {
   allDone,
   type Committed,
@@ -22,8 +22,8 @@ import {
   NothingCommitted,
   type PreparedCommit,
 } from "./prepared-commit.ts";
+import { KEEP_VERSIONS, markGaps } from "./prune-and-compact.ts";
 import { fileNameOf, type RowFormat, rowFormatOf } from "./row-fragment.ts";
-import { type ThinnedFragment, thinFragment, writeDeletions } from "./thinned-fragment.ts";
 
 /** Writes commits of the manifest table. */
 export interface ManifestWriter {
@@ -170,4 +170,32 @@ async function orNothing<T>(work: () => Promise<T>): Promise<T> {
 /** Whether a fragment's rows are unchanged. */
 function isSame(a: DataFragment, b: DataFragment | undefined): boolean {
   return b !== undefined && a.id === b.id && a.deletionFile?.id === b.deletionFile?.id;
+}
+
+/** Property of a commit's transaction: the name of the transaction that made the version before. */
+const FOLLOWS = "lance_gateway.follows";
+
+/** Returns the properties of the transaction of a commit that follows a version. */
+function propertiesAfter({ transactionFile }: Manifest): Readonly<Record<string, string>> {
+  return { [FOLLOWS]: transactionFile };
+}
+
+/**
+ * Whether a version that was made here is part of the history. If others had made and pruned a version of its number before, the
+ * history continues without it.
+ *
+ * @throws LanceError OutcomeUnknown, if the version after it is gone, or another implementation has made that one
+ */
+export async function isPartOfHistory(dataset: DatasetRef, made: Manifest): Promise<boolean> {
+  const newest = await latestVersion(dataset);
+  // Pruning keeps so many versions, so none of this number can have gone.
+  if (newest === undefined || newest.version < made.version + BigInt(KEEP_VERSIONS)) return true;
+  const next = await readVersionIfThere(dataset, made.version + 1n);
+  const transaction = next && (await readTransactionMessage(dataset, next));
+  const follows = transaction?.transactionProperties[FOLLOWS];
+  if (follows !== undefined && made.transactionFile !== "") return follows === made.transactionFile;
+  throw new LanceError(
+    "OutcomeUnknown",
+    "the commit took so long that others have removed what shows whether it counts; look before you repeat it",
+  );
 }

@@ -1,12 +1,11 @@
 import { atOnce, ITEMS_PER_STEP, type Steps } from "../../../../runtime/pace.ts";
-import { descendantsOf } from "./descendants.ts";
 import { createMemory, type Memory } from "./memory.ts";
 import type { Row, VIEW_KIND } from "./row.ts";
 import { createIndexedRows, type IndexedRows, type SharedRows } from "./rows/indexed-rows.ts";
 import { type Delta, NO_FRAGMENT, parseProperties, type RowBatch, toBatch } from "./rows/row-batch.ts";
-import { compareKeys, isChild } from "./rows/row-key.ts";
+import { compareBytes, compareKeys, isChild, parentEnd, type RowKey } from "./rows/row-key.ts";
 import type { PlacedRow, RowAddress } from "./rows/stored-row.ts";
-import { NO_FACTS, type VersionFacts } from "./version-facts.ts";
+import { NO_FACTS, type VersionFacts } from "./verdicts.ts";
 import type { CatalogView, Changes } from "./view.ts";
 
 /** All rows of the manifest, indexed for lookups and for listings in order. */
@@ -240,4 +239,46 @@ function toAddressColumn(rows: readonly Row[], addresses: ReadonlyMap<string, Ro
     column[i * 2 + 1] = fragment;
   }
   return column;
+}
+
+/** Returns the ids of all rows below a namespace; `""` is the root. */
+function descendantsOf(rows: IndexedRows, objectId: string): IterableIterator<string> {
+  return objectId === "" ? everything(rows) : below(rows, objectId);
+}
+
+function* everything({ store }: IndexedRows): IterableIterator<string> {
+  for (const row of store.rows()) {
+    const id = store.id(row);
+    if (id !== "") yield id;
+  }
+}
+
+/** Yields the ids below a namespace: its children, and rows whose parent's id begins with its own id and a `$`. */
+function* below(rows: IndexedRows, objectId: string): IterableIterator<string> {
+  const own = Buffer.from(objectId);
+  yield* withParent(rows, own, (key) => parentEnd(key) - key.start === own.byteLength);
+  yield* withParent(rows, Buffer.from(`${objectId}$`), () => true);
+}
+
+/** Yields the ids of the rows from a parent on, as long as their parents begin with its id and meet a condition. */
+function* withParent(
+  rows: IndexedRows,
+  prefix: Buffer,
+  isMeant: (key: RowKey) => boolean,
+): IterableIterator<string> {
+  const length = prefix.byteLength;
+  // An empty name after the prefix: the place before all of its children.
+  const place = {
+    bytes: Buffer.concat([prefix, Buffer.from("$")]),
+    start: 0,
+    end: length + 1,
+    nameStart: length + 1,
+    kind: -1,
+  };
+  for (const row of rows.from((key) => compareKeys(key, place) < 0)) {
+    const key = rows.key(row);
+    if (parentEnd(key) - key.start < length || !isMeant(key)) return;
+    if (compareBytes(key.bytes, key.start, key.start + length, prefix, 0, length) !== 0) return;
+    yield rows.store.id(row);
+  }
 }

@@ -1,7 +1,6 @@
-import { LanceError } from "../../../../namespace/errors.ts";
+import { IN_LOG, LanceError } from "../../../../namespace/errors.ts";
 import { withoutBracketsAround } from "../sql/print.ts";
 import { withoutSeparators } from "../workarounds/joined-lists/in-lists.ts";
-import { DAMAGE, DAMAGE_BELOW_LANCE } from "./damage.ts";
 import { FIRST_MEANINGS, MEANINGS, type Meaning, UNKNOWN } from "./meanings.ts";
 
 /**
@@ -80,4 +79,69 @@ function summary(bare: string): string {
     .trimEnd()
     .replace(/, (?:(?:source|target)\.)?(?:_rowid|_rowaddr|_rowoffset|_row_\w+|__merge_\w+)/g, "")
     .slice(0, 500);
+}
+
+/**
+ * Texts of the engine about files of a table that are missing or cannot be read, in the order of the crates that report
+ * them: tables, manifests, data files, encodings, indices. Many of them are InvalidInput in the engine's own terms,
+ * because its decoders cannot tell a damaged file from a wrong argument.
+ */
+const DAMAGED: readonly RegExp[] = [
+  /^Encountered corrupt file |^Table '[^']*' exists but could not be loaded/,
+  /^Not found: \S*\/(?:data|_deletions|_indices)\/|^Version conflict error: Attempt to use the /,
+  /^failed to decode (?:Protobuf message|InvertedIndexDetails)|^Parser error: Arrow file does not/,
+  /^Invalid format: |^Dataset snapshot mixes |^Protobuf UUID is malformed|^File \S+ has size 0/,
+  /^Field '[^']*' \(id=-?\d+\) references parent id|^Field \S+ has a negative id|^Duplicate field id /,
+  /^base_path id \d+ not found|^Dataset base path with ID \d+ not found|^row id index corrupt/,
+  /^Missing (?:row id meta|positions in)|^Got too (?:few|many) (?:segments|version runs)|^Row ids must be unique/,
+  /^(?:file|the file \S+) does not appear to be a lance file/i,
+  /^does not have sufficient data|^file size is too small|^Io error: (?:Data corruption|failed to fill)/,
+  /^(?:Generic \w+ error: )?(?:failed to fill whole buffer|Invalid range \d)|^I\/O request for file \S+ and range/,
+  /^I\/O request ranges must be sorted|^Invalid read of range \S+ for fragment|^RowAddrTreeMap::from_sorted_iter called/,
+  /^Global buffer \d|^File did not contain any global buffers|^request for global buffer|^Schema position \d/,
+  /^Column \d+ (?:page \d+ )?(?:is missing its encoding|has \d+ buffer|buffer offset)|^Column row count overflows/,
+  /^column metadata |^column index \d+ is out of bounds|^physical column \d|^schema requires \d+ physical/,
+  /^Tail (?:byte range|read position)|^projection (?:supplied|references)|^projected field '/,
+  /^The projection specified the column index|^cannot read field '[^']*': its children/,
+  /^Invalid direct |^Indirect file encodings|^Missing \w+ encoding (?:description|location)/,
+  /^Lance v2\.\d |^(?:Large miniblock|Variable packed struct|Sparse page layout|Compressed constant-page)/,
+  /^there were more fields in the schema|^the column at index \d|^Due to schema we expected|^Expected a struct enc/,
+  /^expected list encoding|^list encoding for field|^corrupt binary page/,
+  /^(?:General compression|GeneralMiniBlock|RLE|VariablePackedStruct|OutOfLineBitpacking) /,
+  /^(?:Sparse|miniblock) |^Mismatched complex all-null|^Unexpected (?:un|de)compressed |^(?:LZ4|Zstd) /,
+  /^Invalid (?:constant layout|complex all-null|variable offsets|repetition level|definition level)/,
+  /^Unexpected \w+ level (?:count|bit width) after|^Struct child array length|^Unrecognized blob desc/,
+  /^Blob (?:field|column '[^']*' expected desc)|^Unknown blob kind/,
+  /^(?:expected|EOF|key must|control character|invalid|trailing|missing field|unknown)\b.{0,200} at line \d+ column \d/,
+  /^(?:ZoneMap|BloomFilter)Index: |^invalid null bitmap buffer|^stored RTree page_size|^RabitQ /,
+  /^missing (?:c_table|huffman_codes|tree_topology|row_ids|doc_start_positions)|^(?:expected \d+ )?FM-Index/,
+  /^FTS (?:corpus|document frequency|posting file|row address|local document|DocId|token '|partitions? )/,
+  /^(?:modern FTS|impact|packed posi|packed posting|missing packed|invalid packed|invalid FTS) /,
+  /^(?:doc ids|positions) must be sorted|^positions are missing|^position stream|^failed to decode positions/,
+  /^invalid u(?:32|64) varint|^unexpected EOF|^compressed posting|^posting (?:freq|length meta|token id)/,
+  /^(?:params|partitions|offsets) not found in|^tokens is not fst|^token \d+ maps to slot/,
+  /^Failed to parse (?:(?:IVF|PQ|index|storage) metadata|partitions|params|bitmap)|^Failed to decode (?:HNSW|IVF|Row)/,
+  /^Failed to deserialize (?:VectorIndexDetails|bitmap|bloom|existing)|^(?:lance:\w+|storage_metadata) not found/,
+  /^HNSW (?:graph has|level-0|entry_point)|^Reading (?:PQ|SQ|Rabit)|^Codebook not found|^No partition metadata/,
+  /^IVF (?:index has|prewarm|index parse|meta)|^partition (?:id|centroid) \d|^auxiliary |^legacy IVF/,
+  /^(?:unknown cookie value|size is greater than supported|An element was out of order at index)/,
+  /^unsupported (?:token set format|FTS format version) |^invalid posting_block_size metadata|^failed to load fst/,
+  /^cannot read Range\(|^cannot read columns of differing lengths|^Unexpected inner encoding type in FSL/,
+  /^Data file '[^']*' \(fragment \d+\) has \d+ field ids/,
+  /^task \d+ panicked with message "(?:not implemented: Bitpacking|the offset \+ length of the sliced Buffer)/,
+];
+
+/** Texts of Arrow's readers in Lance. Without Lance before them, they are about the rows that a caller sent. */
+const DAMAGED_BELOW_LANCE: readonly RegExp[] = [
+  /^lance error: (?:A prerequisite task failed: )?LanceError\(Arrow\): (?:Parser error: Unable to get root as |Invalid argument error: (?:(?:First|Last|Max) offset (?:of )?\d|Invalid scalar value buffer))/,
+];
+
+/** Meanings of texts without their wrappings. */
+const DAMAGE: readonly Meaning[] = DAMAGED.map(damage);
+
+/** Meanings of whole texts. */
+const DAMAGE_BELOW_LANCE: readonly Meaning[] = DAMAGED_BELOW_LANCE.map(damage);
+
+function damage(pattern: RegExp): Meaning {
+  return [pattern, "DataLoss", `a file of the table is damaged or missing; ${IN_LOG}`];
 }

@@ -1,9 +1,10 @@
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { isMainThread } from "node:worker_threads";
+import { LanceError } from "../../../../namespace/errors.ts";
+import { countUnbroken, isThreadEnding } from "../../../../runtime/threads/unbroken-work.ts";
 import { explainMissing } from "../../../load-library.ts";
 import type { NativeModule } from "./native.ts";
-import { keepCallsUnbroken } from "./unbroken-calls.ts";
 
 /*
  * The engine's JavaScript wrapper decodes and encodes Arrow; the native classes below it take and give Arrow
@@ -114,4 +115,26 @@ function requireNative(folder: string): Record<string, { prototype: object } | u
     const text = `${ENGINE} has no native part for ${system} here; install it without --omit=optional`;
     throw new Error(text, { cause });
   }
+}
+
+/**
+ * Counts the calls of native classes as work that must have ended before its thread does: the engine's Node API aborts the process when a
+ * call ends whose thread has ended (docs/adr/0058). Calls fail with ServiceUnavailable once the thread is about to end.
+ */
+function keepCallsUnbroken(classes: Iterable<{ readonly prototype: object }>): void {
+  for (const { prototype } of classes) {
+    for (const [name, { value, ...rest }] of Object.entries(Object.getOwnPropertyDescriptors(prototype))) {
+      if (name === "constructor" || name === "close" || typeof value !== "function") continue;
+      Object.defineProperty(prototype, name, { ...rest, value: unbroken(value) });
+    }
+  }
+}
+
+function unbroken(method: (...args: unknown[]) => unknown) {
+  return function call(this: unknown, ...args: unknown[]): unknown {
+    if (isThreadEnding()) throw new LanceError("ServiceUnavailable", "the server is shutting down");
+    const result = method.apply(this, args);
+    if (result instanceof Promise) countUnbroken(result);
+    return result;
+  };
 }

@@ -1,5 +1,4 @@
 import type { NativeIndex, NativeIndexMakers, NativeIndexParameters, NativeIndexStats } from "./index.ts";
-import type { NativeLsmWriteSpec } from "./lsm.ts";
 import type { NativeQuery, NativeTakeQuery, NativeTextQueries } from "./query.ts";
 
 /** A connection; tables are opened by name through the resolver. */
@@ -163,4 +162,15 @@ export interface NativeModule {
   readonly JsFullTextQuery: NativeTextQueries;
   readonly Index: NativeIndexMakers;
   readonly Session: new (indexCacheBytes: bigint, metadataCacheBytes: bigint) => unknown;
+}
+
+/** How a table takes writes through a log, in the engine's words. */
+export interface NativeLsmWriteSpec {
+  /** `bucket`, `identity` or `unsharded`. */
+  readonly specType: string;
+  /** The sharding column of `bucket` and `identity`. */
+  readonly column?: string;
+  readonly numBuckets?: number;
+  readonly maintainedIndexes?: readonly string[];
+  readonly writerConfigDefaults?: Readonly<Record<string, string>>;
 }

@@ -1,9 +1,7 @@
 import type { ArrowField } from "../../../../arrow/schema.ts";
 import { ITEMS_PER_STEP, type Steps } from "../../../../runtime/pace.ts";
-import { COMPARISONS } from "./operators.ts";
-import type { SqlToken } from "./tokens.ts";
-import { nameOf } from "./tokens.ts";
-import { pathOf, type SqlNode, type SqlTree, withoutBrackets } from "./tree.ts";
+import { nameOf, type SqlToken } from "./tokens.ts";
+import { COMPARISONS, pathOf, type SqlNode, type SqlTree, withoutBrackets } from "./tree.ts";
 
 /** A comparison of a column with other operands. */
 export interface Comparison {

@@ -1,10 +1,16 @@
 import { ITEMS_PER_STEP, inSlices, type Steps } from "../../../../runtime/pace.ts";
 import { MAX_BATCH_ROWS } from "../batch-rows.ts";
 import { calledBy, startOf } from "./functions.ts";
-import { PATTERN_OPERATORS } from "./operators.ts";
 import { ignoresSpace, stepsOfLike, stepsOfRegexp } from "./patterns.ts";
 import { invalidSql, nameOf } from "./tokens.ts";
-import { constantOf, type SqlKnot, type SqlNode, type SqlOperation, withoutBrackets } from "./tree.ts";
+import {
+  constantOf,
+  PATTERN_OPERATORS,
+  type SqlKnot,
+  type SqlNode,
+  type SqlOperation,
+  withoutBrackets,
+} from "./tree.ts";
 import { treeSteps } from "./trees.ts";
 
 /*

@@ -1,6 +1,5 @@
-import { ARITHMETIC } from "./operators.ts";
 import type { SqlToken } from "./tokens.ts";
-import { isText, type SqlKnot, type SqlName, type SqlNode, type SqlOperation } from "./tree.ts";
+import { ARITHMETIC, isText, type SqlKnot, type SqlName, type SqlNode, type SqlOperation } from "./tree.ts";
 
 /** Words that a bracket may follow without being their arguments. */
 const BEFORE_BRACKETS = new Set(

@@ -1,4 +1,5 @@
 import { type Cursor, isCall, isName, missing, noteName, operation, together, wordAt } from "./cursor.ts";
+import { invalidSql, isClosing, isOpening, type SqlToken } from "./tokens.ts";
 import {
   COMPARE,
   ENDS,
@@ -11,9 +12,13 @@ import {
   PATTERN_ENDS,
   PATTERN_OPERATORS,
   SIGN,
-} from "./operators.ts";
-import { invalidSql, isClosing, isOpening, type SqlToken } from "./tokens.ts";
-import type { SqlBracket, SqlCase, SqlKnot, SqlName, SqlNode, SqlTree } from "./tree.ts";
+  type SqlBracket,
+  type SqlCase,
+  type SqlKnot,
+  type SqlName,
+  type SqlNode,
+  type SqlTree,
+} from "./tree.ts";
 
 /*
  * A Pratt parser, in which operators bind as closely as in the engine's parser (sqlparser 0.62). Any tokens make a tree: what the gateway does not

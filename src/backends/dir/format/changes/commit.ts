@@ -5,23 +5,19 @@ import { LanceError } from "../../../../namespace/errors.ts";
 import { createPace, inSlices, type Steps, stepsOf } from "../../../../runtime/pace.ts";
 import { backoffMs } from "../../../../runtime/time/backoff.ts";
 import { startStopwatch } from "../../../../runtime/time/stopwatch.ts";
-import type { DatasetRef } from "../dataset.ts";
-import { manifestKey } from "../dataset.ts";
+import { type DatasetRef, manifestKey } from "../dataset.ts";
 import { copySteps } from "../files/copy-message.ts";
 import { damagedFile } from "../files/damaged-file.ts";
 import { checkWritable } from "../files/manifest.ts";
-import type { ManifestFile } from "../files/manifest-file.ts";
-import { readManifestFile } from "../files/manifest-file.ts";
+import { type ManifestFile, readManifestFile } from "../files/manifest-file.ts";
 import { noteDurable } from "../versions/known-durable.ts";
 import { ensureDurable } from "../versions/make-durable.ts";
-import { isOvertaken } from "../versions/overtaken.ts";
-import type { PreparedVersion } from "../versions/prepared-version.ts";
+import { isOvertaken, type PreparedVersion } from "../versions/prepared-version.ts";
 import { publishVersion } from "../versions/publish-version.ts";
 import { latestVersion } from "../versions/version-files.ts";
 import { writeVersionHint } from "../versions/version-hint.ts";
 import { afterChange } from "./after-change.ts";
-import type { MetadataChange } from "./metadata-change.ts";
-import { applyChange } from "./metadata-change.ts";
+import { applyChange, type MetadataChange } from "./metadata-change.ts";
 import { buildNextVersion, type Change, type NextVersion } from "./next-version.ts";
 
 /** Options of a commit. */

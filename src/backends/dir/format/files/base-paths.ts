@@ -1,7 +1,6 @@
 import type { BasePath, Manifest } from "../../../../gen/lance/format/table_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { DatasetRef } from "../dataset.ts";
-import { withoutEndSlashes } from "../end-slashes.ts";
 
 /**
  * Checks that a staged manifest names no directories outside of its table, except for those that the version before
@@ -50,4 +49,9 @@ function isOwn({ store, root }: DatasetRef, path: string): boolean {
   // As a URI, as the engine decodes that, and as the path in the storage.
   const forms = [store.uriOf(root), store.uriOf("x").slice(0, -1) + root, root];
   return forms.some((own) => plain.startsWith(own) && PLAIN_REST.test(plain.slice(own.length)));
+}
+
+/** Returns a path without the slashes at its end. It looks at slashes within the path once, however many are in a row. */
+export function withoutEndSlashes(path: string): string {
+  return path.replace(/(?<!\/)\/+$/, "");
 }

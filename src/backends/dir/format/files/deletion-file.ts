@@ -1,13 +1,13 @@
 import { randomBytes } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
+import { Field, makeData, RecordBatch, Schema, Struct, Table, tableToIPC, Uint32 } from "apache-arrow";
 import {
   type DataFragment,
   type DeletionFile,
   DeletionFile_DeletionFileType,
   DeletionFileSchema,
 } from "../../../../gen/lance/format/table_pb.ts";
-import type { DatasetRef } from "../dataset.ts";
-import { dataDirectory } from "../dataset.ts";
+import { type DatasetRef, dataDirectory } from "../dataset.ts";
 
 const SUFFIXES: Readonly<Record<DeletionFile_DeletionFileType, string>> = {
   [DeletionFile_DeletionFileType.ARROW_ARRAY]: "arrow",
@@ -32,4 +32,14 @@ export function newDeletionFile(readVersion: bigint, deletedRows: number): Delet
     id: randomBytes(8).readBigUInt64LE(),
     numDeletedRows: BigInt(deletedRows),
   });
+}
+
+const SCHEMA = new Schema([new Field("row_id", new Uint32(), false)]);
+
+/** Encodes the offsets of deleted rows as an Arrow file. */
+export function encodeDeletions(offsets: Uint32Array): Uint8Array {
+  const column = makeData({ type: new Uint32(), length: offsets.length, nullCount: 0, data: offsets });
+  const children = [column];
+  const data = makeData({ type: new Struct(SCHEMA.fields), length: offsets.length, nullCount: 0, children });
+  return tableToIPC(new Table(SCHEMA, new RecordBatch(SCHEMA, data)), "file");
 }

@@ -1,11 +1,16 @@
+import { putNewest } from "../../../../runtime/put-newest.ts";
 import { type DatasetRef, manifestName, versionsDirectory } from "../dataset.ts";
-import { createDatasetMemory } from "./dataset-memory.ts";
+import { UnsyncedError } from "../local/local-errors.ts";
+import type { ObjectStore } from "../storage.ts";
 
 interface Durable {
   readonly version: bigint;
   /** Distinguishes its manifest from those of other versions that have had its number. */
   readonly stamp: string | undefined;
 }
+
+/** Default number of datasets of a store that are remembered. */
+const MAX_DATASETS = 10_000;
 
 const versions = createDatasetMemory<Durable>();
 
@@ -64,4 +69,60 @@ function stampOf(dataset: DatasetRef, version: bigint): string | undefined {
     if (stamp !== undefined) return stamp;
   }
   return undefined;
+}
+
+/** Facts that this process remembers about the datasets of a store, by their directories of versions. */
+interface DatasetMemory<T> {
+  get(store: ObjectStore, directory: string): T | undefined;
+  /** Remembers a value; evicts the values that were set the longest ago if there are too many. */
+  set(store: ObjectStore, directory: string, value: T): void;
+  forget(store: ObjectStore, directory: string): void;
+}
+
+/**
+ * Creates an empty memory.
+ *
+ * @param max Maximum number of datasets of a store that are remembered. Default: 10,000.
+ */
+export function createDatasetMemory<T>(max = MAX_DATASETS): DatasetMemory<T> {
+  const stores = new WeakMap<ObjectStore, Map<string, T>>();
+  return {
+    get: (store, directory) => stores.get(store)?.get(directory),
+    set(store, directory, value) {
+      const values = stores.get(store) ?? new Map<string, T>();
+      stores.set(store, values);
+      putNewest(values, directory, value, max);
+    },
+    forget: (store, directory) => void stores.get(store)?.delete(directory),
+  };
+}
+
+/** The names of the files, and of the segments of indices, whose sync has failed. */
+const failed = createDatasetMemory<ReadonlySet<string>>();
+
+/**
+ * Syncs files of a dataset, unless a sync of one of them has failed before: the system has discarded what it could not
+ * write, and would report success (docs/adr/0032).
+ *
+ * @param names names of what is synced, each of which is used once
+ * @throws UnsyncedError
+ */
+export async function syncUnlessFailed(
+  dataset: DatasetRef,
+  names: readonly string[],
+  sync: () => Promise<void>,
+): Promise<void> {
+  const directory = versionsDirectory(dataset);
+  const before = failed.get(dataset.store, directory);
+  const lost = before && names.find((name) => before.has(name));
+  if (lost !== undefined) throw new UnsyncedError(new Error(`an earlier sync of ${lost} has failed`));
+  try {
+    await sync();
+  } catch (error) {
+    if (error instanceof UnsyncedError) {
+      const others = failed.get(dataset.store, directory) ?? [];
+      failed.set(dataset.store, directory, new Set([...others, ...names]));
+    }
+    throw error;
+  }
 }

@@ -6,9 +6,14 @@ import { blobDirectories } from "../files/blob-files.ts";
 import { readSegmentIds } from "../files/index-section.ts";
 import type { ManifestFile } from "../files/manifest-file.ts";
 import type { ObjectStore } from "../storage.ts";
-import { createDatasetMemory } from "./dataset-memory.ts";
-import { durableContent, durableVersion, noteDurable, type VersionContent } from "./known-durable.ts";
-import { syncUnlessFailed } from "./unsynced-files.ts";
+import {
+  createDatasetMemory,
+  durableContent,
+  durableVersion,
+  noteDurable,
+  syncUnlessFailed,
+  type VersionContent,
+} from "./known-durable.ts";
 import { describeVersion, readVersion, versionNotFound } from "./version-files.ts";
 import { noteOwnVersion } from "./version-ledger.ts";
 import { filesOf } from "./version-parts.ts";

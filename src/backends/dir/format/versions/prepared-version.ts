@@ -3,8 +3,8 @@ import type { DatasetRef, NamingScheme } from "../dataset.ts";
 import { manifestFileOf, parseManifestFile } from "../files/manifest-file.ts";
 import { noteDurable } from "./known-durable.ts";
 import { syncFilesOf } from "./make-durable.ts";
-import { isOvertaken } from "./overtaken.ts";
 import { publishVersion } from "./publish-version.ts";
+import { latestVersion } from "./version-files.ts";
 import { writeVersionHint } from "./version-hint.ts";
 
 /** A manifest that has been checked and may become a version. */
@@ -52,4 +52,23 @@ export async function publishPrepared(prepared: PreparedVersion, onUnclear?: () 
 /** Creates the error for a version whose number another writer has taken. */
 export function takenVersion(version: bigint): LanceError {
   return new LanceError("ConcurrentModification", `version ${version} was committed by another writer`);
+}
+
+/** Time in which no version is made and pruned, in milliseconds: pruning leaves those that are several times as old. */
+const SURE_WITHIN_MS = 5_000;
+
+/**
+ * Whether others may have made and pruned a version of a number by now. Its name is free again then, and a version under it
+ * would not be part of the history.
+ *
+ * @param sinceLook the milliseconds since the number was known to be the next
+ */
+export async function isOvertaken(
+  dataset: DatasetRef,
+  version: bigint,
+  sinceLook: () => number,
+): Promise<boolean> {
+  if (sinceLook() < SURE_WITHIN_MS) return false;
+  const latest = await latestVersion(dataset);
+  return latest !== undefined && latest.version >= version;
 }

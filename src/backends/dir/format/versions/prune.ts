@@ -2,7 +2,7 @@ import { forEachOf } from "../../concurrency/for-each.ts";
 import type { DatasetRef } from "../dataset.ts";
 import type { StorageClock } from "../storage-clock.ts";
 import { type ExamineOptions, examine, examineAll, identityOf } from "./examine-versions.ts";
-import { type Refs, readRefs } from "./refs/version-refs.ts";
+import { type Refs, readRefs } from "./refs/refs.ts";
 import { type FoundVersion, findVersions } from "./version-files.ts";
 import { writeVersionHint } from "./version-hint.ts";
 import type { Sizes, VersionParts } from "./version-parts.ts";

@@ -1,7 +1,7 @@
 import { basename, dirname } from "node:path/posix";
 import { type DatasetRef, parseManifestName, versionsDirectory } from "../dataset.ts";
 import type { ObjectStore } from "../storage.ts";
-import { createDatasetMemory } from "./dataset-memory.ts";
+import { createDatasetMemory } from "./known-durable.ts";
 
 /** Versions of a dataset that this process knows. */
 interface Known {

@@ -19,7 +19,7 @@ import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import { untilAborted } from "../../concurrency/wait.ts";
 import type { DataContext } from "../../data/data-context.ts";
 import type { NativeIndex } from "../../engine/native/index.ts";
-import { dropIndex, indexNotFound } from "../../format/changes/drop-index.ts";
+import { dropIndex, indexNotFound } from "../../format/changes/index-entries.ts";
 import { chooseEngine, type HeavyWork } from "../../jobs/engine/choose-engine.ts";
 import { type JobEngineName, runOn } from "../../jobs/engine/job-engine.ts";
 import { isForCluster, requireSuccess } from "../../jobs/job.ts";

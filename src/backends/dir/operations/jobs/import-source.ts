@@ -1,5 +1,5 @@
 import { LanceError } from "../../../../namespace/errors.ts";
-import { whyNoSource } from "../../../../namespace/import-source.ts";
+import { whyNoSource } from "../../../../namespace/root.ts";
 
 /**
  * Returns the location that contains the files of a source, of those that the operator allows.

@@ -12,7 +12,7 @@ import { rootLocation, rootName } from "../../catalog/base/location-names.ts";
 import type { CatalogContext, TableContext } from "../../catalog/catalog-context.ts";
 import { compareNames, firstAfter, mergeNames } from "../../catalog/state/names.ts";
 import type { CatalogState } from "../../catalog/state/state.ts";
-import { PROBES, unlistedAmong } from "../../catalog/unlisted.ts";
+import { PROBES, unlistedAmong } from "../../catalog/walk.ts";
 import type { DirContext, PageContext } from "../context.ts";
 import { pageSize } from "../paging.ts";
 import { objectIdOf, requireListed } from "../tables/naming/object-names.ts";

@@ -1,6 +1,6 @@
-import { countMatching } from "../../engine/count-matching.ts";
 import { engineCall } from "../../engine/failures/errors.ts";
 import type { NativeTable } from "../../engine/native/native.ts";
+import { countMatching } from "../../engine/passing-rows.ts";
 import { createRowWidths } from "../../engine/row-widths.ts";
 import { createVersionAnswers } from "../../engine/version-answers.ts";
 import type { Guarded } from "../tables/call-data.ts";

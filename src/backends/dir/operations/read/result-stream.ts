@@ -12,10 +12,10 @@ import type { BuiltQuery } from "../query/build.ts";
 import { createResultEditor } from "../query/edit-result.ts";
 import type { Guarded } from "../tables/call-data.ts";
 import { sizeBeside } from "./columns-size.ts";
-import { expectedWidth } from "./expected-width.ts";
 import type { Place, ReadAhead } from "./read-ahead.ts";
 import { sizeOf } from "./result-size.ts";
 import { batchFilesAhead, emptySchema, passingOf, type RunOptions, runsOf, startRun } from "./run-query.ts";
+import { expectedWidth } from "./sampled-width.ts";
 import { SMALL_RESULT_BYTES, smallResult, type WideResult } from "./small-result.ts";
 
 /** Maximum number of rows of a result that is collected before it is sent. */

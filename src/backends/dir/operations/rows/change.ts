@@ -18,7 +18,7 @@ import { countRows } from "../read/count-rows.ts";
 import { inRoomOfChange } from "../read/in-room.ts";
 import { withGuarded } from "../tables/call-data.ts";
 import { checkChange, memoryOfReads, memoryOfUpdate } from "./change-memory.ts";
-import { createRowTurns } from "./row-turns.ts";
+import { createRowTurns } from "./merge-locks.ts";
 import { checkUpdates, updatedColumns } from "./updated-columns.ts";
 
 /** The operations that update and delete rows in place. */

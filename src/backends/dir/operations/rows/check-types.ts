@@ -1,5 +1,6 @@
 import type { ArrowField, ArrowType } from "../../../../arrow/schema.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
+import { BLOB_TYPE, EXTENSION } from "../../format/files/blob-files.ts";
 
 /** Types whose values have no fixed width, on which the engine fails in a list of fixed size. */
 const WITHOUT_WIDTH: ReadonlySet<ArrowType["name"]> = new Set([
@@ -123,4 +124,23 @@ function itemProblem({ type, dictionary }: ArrowField, size: number): string | u
   if (dictionary === undefined && !isUnreadable) return undefined;
   const items = dictionary === undefined ? type.name : "dictionary";
   return `is a fixed_size_list of ${items}, which the engine cannot store; a list can have such items`;
+}
+
+/** The part of a stored blob that says where its bytes are. */
+const KIND = "kind";
+
+/**
+ * Refuses blobs in the form in which the engine stores them. In this form a row says where its blob is, which may be in any file of the
+ * server; the engine checks that only in the form in which clients send blobs.
+ *
+ * @throws LanceError InvalidInput
+ */
+export function checkBlobs(fields: readonly ArrowField[]): void {
+  for (const { name, metadata, children } of fields) {
+    if (metadata[EXTENSION] === BLOB_TYPE && children.some((child) => child.name === KIND)) {
+      const column = JSON.stringify(name);
+      throw new LanceError("InvalidInput", `column ${column} has stored blobs; send their bytes in "data"`);
+    }
+    checkBlobs(children);
+  }
 }

@@ -1,15 +1,14 @@
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { Identifier } from "../../../../namespace/identifier.ts";
 import type { ChangeContext } from "../../batch/change-context.ts";
-import { removeTables } from "../../batch/remove-tables.ts";
 import { isRefusal } from "../../batch/run.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
 import { afterChange } from "../../format/changes/after-change.ts";
 import { newStagingKey } from "../../format/staging-key.ts";
+import { confirmWritten } from "../tables/catalog-tables.ts";
 import { checkNewIdentifier } from "../tables/naming/object-names.ts";
 import { planClaim } from "../tables/naming/plan-claim.ts";
 import { type Claim, takeName } from "../tables/naming/take-name.ts";
-import { confirmWritten } from "../tables/source/confirm-written.ts";
 import type { ReceivedRows } from "./received-rows.ts";
 import { publishStaged, removeStaged } from "./staged-write.ts";
 
@@ -105,4 +104,28 @@ async function createInRoot(
   } finally {
     await removeStaged(store, staging);
   }
+}
+
+/**
+ * Removes the directories of tables that the catalog no longer has.
+ *
+ * The tables are gone already, so a failure to remove a directory is only logged.
+ *
+ * @returns whether none is left
+ */
+async function removeTables(
+  { layout, engine, log }: Pick<ChangeContext, "engine" | "layout" | "log">,
+  locations: readonly string[],
+): Promise<boolean> {
+  let all = true;
+  for (const location of locations) {
+    try {
+      engine.forget(layout.pathOf(location));
+      await layout.remove(location);
+    } catch (error) {
+      all = false;
+      log.warn({ err: error, location }, "the directory of a dropped table is left behind");
+    }
+  }
+  return all;
 }

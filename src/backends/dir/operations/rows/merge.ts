@@ -13,7 +13,7 @@ import type { Call } from "../../../../namespace/call/call.ts";
 import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import { inSlices } from "../../../../runtime/pace.ts";
-import { untilEarlyEnd } from "../../concurrency/early-end.ts";
+import { untilEarlyEnd } from "../../concurrency/in-turn.ts";
 import { cancellationOf, timeLimit, untilAborted } from "../../concurrency/wait.ts";
 import type { DataContext } from "../../data/data-context.ts";
 import type { FoundTable } from "../../data/table-source.ts";
@@ -29,13 +29,11 @@ import { datasetOf, isMain } from "../tables/open-data.ts";
 import { isWritten } from "../tables/table-data.ts";
 import { checkWriteLog } from "../tables/write-log.ts";
 import { memoryOfReads } from "./change-memory.ts";
-import { checkBlobs } from "./check-blobs.ts";
-import { checkTypes } from "./check-types.ts";
+import { checkBlobs, checkTypes } from "./check-types.ts";
 import { mergeWithoutDoubling } from "./doubled-keys.ts";
 import { parseDuration } from "./duration.ts";
 import { createShared, writeFirst } from "./first-version.ts";
-import type { MergeLocks } from "./merge-locks.ts";
-import { createRowTurns } from "./row-turns.ts";
+import { createRowTurns, type MergeLocks } from "./merge-locks.ts";
 
 /** A part of a merge: an action on rows, and the condition for them. */
 interface Conditional {

@@ -1,15 +1,18 @@
 import { createHash, randomBytes } from "node:crypto";
+import { create } from "@bufbuild/protobuf";
 import { joinIpcStreams } from "../../../../arrow/ipc/join-streams.ts";
+import { InsertIntoTableResponseSchema, InsertMode } from "../../../../gen/lance/namespace/v1/data_pb.ts";
 import { type Call, copyCall } from "../../../../namespace/call/call.ts";
 import { LanceError, toLanceError } from "../../../../namespace/errors.ts";
+import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import type { DataContext } from "../../data/data-context.ts";
 import type { FoundTable } from "../../data/table-source.ts";
-import { decisiveRequest } from "../../format/decisive-request.ts";
-import { deleteIfSame } from "../../format/delete-if-same.ts";
+import { decisiveRequest, deleteIfSame } from "../../format/decisive-request.ts";
 import { newStagingId } from "../../format/staging-key.ts";
 import { keyIn, listNames } from "../../format/storage.ts";
 import type { UploadContext } from "../context.ts";
-import { isMain } from "../tables/open-data.ts";
+import { requireTable } from "../tables/find-table.ts";
+import { isMain, requireOpenTable } from "../tables/open-data.ts";
 import { type InsertOutcome, insertRows } from "./insert.ts";
 
 /** Writes whose parts arrive one by one, are kept as files, and become one version on completion. */
@@ -164,4 +167,34 @@ async function* released(data: AsyncIterable<Uint8Array>, call: Call): AsyncIter
 
 function unknown(id: string): LanceError {
   return new LanceError("TransactionNotFound", `the table has no multipart write ${JSON.stringify(id)}`);
+}
+
+/** The operation that adds rows to a table, or replaces them. */
+export function createInsertOperations(
+  context: DataContext & UploadContext,
+  writes: Pick<MultipartWrites, "stage">,
+): Pick<LanceNamespace, "insertIntoTable"> {
+  return {
+    async insertIntoTable({ branch, mode, uploadId, uploadPartId }, data, call) {
+      const overwrite = mode === InsertMode.OVERWRITE;
+      if (uploadId === undefined && isMain(branch) && !overwrite) {
+        const { table, lease: opened } = await requireOpenTable(context, call);
+        try {
+          const target = { table, branch, overwrite, opened };
+          const { rows, version } = await insertRows(context, target, data, call);
+          return create(InsertIntoTableResponseSchema, { numInsertedRows: rows, version });
+        } finally {
+          opened?.release();
+        }
+      }
+      const table = await requireTable(context, call);
+      if (uploadId !== undefined) {
+        const write = { id: uploadId, table, branch };
+        await writes.stage({ write, name: uploadPartId ?? "", overwrite }, data, call);
+        return create(InsertIntoTableResponseSchema);
+      }
+      const { rows, version } = await insertRows(context, { table, branch, overwrite }, data, call);
+      return create(InsertIntoTableResponseSchema, { numInsertedRows: rows, version });
+    },
+  };
 }

@@ -22,8 +22,7 @@ import type { UploadContext } from "../context.ts";
 import { datasetOf, isMain, withData } from "../tables/open-data.ts";
 import { versionWork } from "../tables/version-work.ts";
 import { type DropWatch, watchForDrop } from "../tables/watch-for-drop.ts";
-import { checkBlobs } from "./check-blobs.ts";
-import { checkStorable, checkTypes } from "./check-types.ts";
+import { checkBlobs, checkStorable, checkTypes } from "./check-types.ts";
 import { createShared } from "./first-version.ts";
 import {
   type AlsoChange,

@@ -20,8 +20,7 @@ import {
 import { beginCall } from "../../../../../test/support/caller.ts";
 import { LanceNamespaceService } from "../../../../gen/lance/namespace/v1/service_pb.ts";
 import { openDirectory } from "../../open-directory.ts";
-import { createInsertOperations } from "./insert-into-table.ts";
-import { createMultipartWrites } from "./multipart.ts";
+import { createInsertOperations, createMultipartWrites } from "./multipart.ts";
 
 const ROWS = 100;
 const TEXT = "x".repeat(1000);

@@ -1,19 +1,19 @@
 import type { ArrowSchema } from "../../../../arrow/schema.ts";
 import type { Call } from "../../../../namespace/call/call.ts";
 import { callerKey } from "../../../../namespace/call/caller-key.ts";
+import { startStopwatch } from "../../../../runtime/time/stopwatch.ts";
 import { timeLimit, untilAborted } from "../../concurrency/wait.ts";
 import type { DataContext } from "../../data/data-context.ts";
 import type { FoundTable } from "../../data/table-source.ts";
-import { countMatching } from "../../engine/count-matching.ts";
 import { engineCall } from "../../engine/failures/errors.ts";
 import type { NativeTable } from "../../engine/native/native.ts";
+import { countMatching } from "../../engine/passing-rows.ts";
 import { repeatConflicts } from "../../engine/repeat-conflicts.ts";
 import type { RowWidths } from "../../engine/row-widths.ts";
 import { findMisread } from "../../engine/workarounds/misread-lists/find-misread.ts";
 import { afterChange } from "../../format/changes/after-change.ts";
 import { syncVersion } from "../../format/versions/make-durable.ts";
 import { readVersion } from "../../format/versions/version-files.ts";
-import { startLongChange } from "./long-change.ts";
 import {
   datasetOf,
   isMain,
@@ -235,4 +235,34 @@ export async function atOneVersion(
   const own = await openGuarded(context, call, { version }, data.found);
   data.release();
   return own;
+}
+
+/**
+ * Time after which a change is noted, in milliseconds. Pruning leaves a version for three times as long after another has
+ * replaced it.
+ */
+const NOTE_AFTER_MS = 10_000;
+
+/**
+ * Prepares to note a change of a table that takes long, in the storage. The engine computes a change on the version at its beginning
+ * and looks at the later ones for conflicts; it does not miss those that another process has pruned.
+ *
+ * @returns does the change, and notes it for the rest of its time when it has taken long since the preparation
+ */
+function startLongChange({ work }: Pick<DataContext, "work">, location: string) {
+  const sinceOpen = startStopwatch();
+  return async <T>(change: () => Promise<T>): Promise<T> => {
+    let noted: Promise<(() => Promise<void>) | undefined> | undefined;
+    const note = () => {
+      // Without the note, a change is as safe as one that is short.
+      noted = work.begin(location).catch(() => undefined);
+    };
+    const timer = setTimeout(note, NOTE_AFTER_MS - sinceOpen()).unref();
+    try {
+      return await change();
+    } finally {
+      clearTimeout(timer);
+      await (await noted)?.();
+    }
+  };
 }

@@ -2,7 +2,7 @@ import { LanceError } from "../../../../namespace/errors.ts";
 import type { Identifier } from "../../../../namespace/identifier.ts";
 import type { CatalogContext } from "../../catalog/catalog-context.ts";
 import type { Draft } from "../../catalog/state/draft.ts";
-import { unlistedAmong } from "../../catalog/unlisted.ts";
+import { unlistedAmong } from "../../catalog/walk.ts";
 import type { DataContext } from "../../data/data-context.ts";
 import type { FoundTable } from "../../data/table-source.ts";
 import { requireTable } from "./find-table.ts";

@@ -18,8 +18,7 @@ import { LanceNamespaceService } from "../../../../gen/lance/namespace/v1/servic
 import { parseIdentifier } from "../../../../namespace/identifier.ts";
 import type { Catalog } from "../../catalog/catalog.ts";
 import { openDirectory } from "../../open-directory.ts";
-import { createInsertOperations } from "../rows/insert-into-table.ts";
-import { createMultipartWrites } from "../rows/multipart.ts";
+import { createInsertOperations, createMultipartWrites } from "../rows/multipart.ts";
 
 const rows = tableToIPC(new Table({ id: vectorFromArray([1, 2], new Int32()) }), "stream");
 

@@ -8,7 +8,7 @@ import {
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { LanceDbExtensions } from "../../../../namespace/lance-namespace.ts";
 import type { DataContext } from "../../data/data-context.ts";
-import type { NativeLsmWriteSpec } from "../../engine/native/lsm.ts";
+import type { NativeLsmWriteSpec } from "../../engine/native/native.ts";
 import { withGuarded } from "./call-data.ts";
 import { requireTable } from "./find-table.ts";
 

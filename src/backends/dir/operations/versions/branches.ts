@@ -13,7 +13,7 @@ import type { DataContext } from "../../data/data-context.ts";
 import { engineCall } from "../../engine/failures/errors.ts";
 import type { NativeTable } from "../../engine/native/native.ts";
 import { afterChange } from "../../format/changes/after-change.ts";
-import { locateInherited } from "../../format/changes/inherited-indices.ts";
+import { locateInherited } from "../../format/changes/index-entries.ts";
 import { type DatasetRef, normalizeBranch } from "../../format/dataset.ts";
 import { syncBranches, syncVersion } from "../../format/versions/make-durable.ts";
 import {

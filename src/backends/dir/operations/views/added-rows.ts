@@ -7,7 +7,7 @@ import {
 } from "../../../../gen/lance/format/table_pb.ts";
 import type { Transaction_Rewrite_RewriteGroup } from "../../../../gen/lance/format/transaction_pb.ts";
 import type { DatasetRef } from "../../format/dataset.ts";
-import { KEEPING, MAX_STEPS, readStep } from "./kept-rows.ts";
+import { KEEPING, MAX_STEPS, readStep } from "./view-state.ts";
 
 /** Rows by their addresses, from the first to before the last. */
 export interface RowRange {

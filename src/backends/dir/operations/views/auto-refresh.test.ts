@@ -3,6 +3,7 @@ import { readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Field, Int32, Schema, Table, tableToIPC, vectorFromArray } from "apache-arrow";
 import { expect, type TestContext, test, vi } from "vitest";
+import { table } from "../../../../../test/fixtures/catalog/catalog.ts";
 import {
   openClient,
   silent,
@@ -14,13 +15,15 @@ import { MaterializedViewKind } from "../../../../gen/lance/namespace/v1/view_pb
 import { LanceError } from "../../../../namespace/errors.ts";
 import { createChanges } from "../../../../runtime/threads/changes.ts";
 import { type SharedDatabase, UNSHARED } from "../../../../runtime/threads/sharing.ts";
+import { createState } from "../../catalog/state/state.ts";
 import { createLocalStore } from "../../format/local/local-store.ts";
 import type { ObjectStore } from "../../format/storage.ts";
 import type { Job } from "../../jobs/job.ts";
 import type { Jobs } from "../../jobs/jobs.ts";
 import { createJobStore, JOBS_DIRECTORY } from "../../jobs/store.ts";
 import { openDirectory } from "../../open-directory.ts";
-import { startAutoRefresh } from "./auto-refresh.ts";
+import { createViewRegister, startAutoRefresh } from "./auto-refresh.ts";
+import { toProperties } from "./definition.ts";
 
 /** Shares of a worker without others. */
 const ALONE: SharedDatabase = {
@@ -268,4 +271,40 @@ test("a refresh to an older version that waits is followed by one to the newest"
   const { submitted, looks } = await openLooks(t, ["v"], (look) => (look === 1 ? [older] : []));
   await expect.poll(() => submitted).toEqual(["v"]);
   assert.deepEqual(looks, [0, 0]);
+});
+
+test("looks for views in many changed tables with as many checks of the catalog as in a few", async () => {
+  const names = Array.from({ length: 50 }, (_, i) => `t${i}`);
+  const state = createState(names.map((name) => table(name)));
+  let checks = 0;
+  const catalog = {
+    known: () => state,
+    read: async () => {
+      checks += 1;
+      return state;
+    },
+  };
+  const register = createViewRegister(catalog, 0);
+  async function checksOf(tables: readonly string[]): Promise<number> {
+    checks = 0;
+    assert.deepEqual(await register.viewsOf(tables.map((name) => [name])), []);
+    return checks;
+  }
+  assert.equal(await checksOf(names), await checksOf(names.slice(0, 2)));
+});
+
+test("forgets views that have gone without a call for them", async () => {
+  const definition = {
+    sourceQuery: "SELECT * FROM t",
+    outputSchema: "",
+    withNoData: false,
+    autoRefresh: true,
+  };
+  const view = (name: string) => ({ ...table(name), properties: toProperties(definition) });
+  let state = createState([view("v"), view("w")]);
+  const register = createViewRegister({ known: () => state, read: async () => state }, 0);
+  const names = async () => (await register.viewsOf([[]])).map(({ id }) => id.join("$"));
+  assert.deepEqual(await names(), ["v", "w"]);
+  state = createState([view("w")]);
+  assert.deepEqual(await names(), ["w"]);
 });

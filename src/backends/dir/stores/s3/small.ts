@@ -3,9 +3,18 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { GetObjectCommandOutput, S3Client } from "@aws-sdk/client-s3";
 import type { ObjectInfo, ObjectTail, TaggedObject } from "../../format/storage.ts";
 import type { Bucket, ByteRange } from "../bucket.ts";
+import type { Outcome } from "../conditional-put.ts";
 import { readPaced } from "../paced-body.ts";
-import { failureOf, isMissing, isThrottled, known, mayRepeat, type S3Access } from "./client.ts";
-import { type Condition, outcomeOf, outcomeOfTagged, UNLESS_EXISTING } from "./conditions.ts";
+import {
+  failureOf,
+  isMissing,
+  isPassing,
+  isThrottled,
+  known,
+  mayRepeat,
+  type S3Access,
+  toS3Error,
+} from "./client.ts";
 import { createPlainWay, type PlainAnswer, type PlainRequest } from "./plain.ts";
 
 /** Size from which a body goes through the library, in bytes: its transfer takes longer than what the library adds. */
@@ -190,4 +199,47 @@ export function infoOf(
 
 function bytesOf({ Body }: GetObjectCommandOutput, limit: number, maxBytes?: number): Promise<Uint8Array> {
   return readPaced(Body as Readable, limit, maxBytes);
+}
+
+/** A condition, as a header and in the words of the library. */
+type Condition = readonly [
+  header: Readonly<Record<string, string>>,
+  field: { readonly IfNoneMatch: string } | { readonly IfMatch: string },
+];
+
+/** The condition that no object exists. */
+const UNLESS_EXISTING: Condition = [{ "if-none-match": "*" }, { IfNoneMatch: "*" }];
+
+/** Meanings of the statuses of conditional writes. */
+const OUTCOMES: Readonly<Record<number, "refused" | "busy">> = { 409: "busy", 412: "refused" };
+
+/** Returns the outcome of an attempt under a condition, which resolves to the status of a refusal or undefined. */
+async function outcomeOf(attempt: Promise<number | undefined>): Promise<Outcome> {
+  try {
+    return OUTCOMES[(await attempt) ?? 0] ?? "done";
+  } catch (error) {
+    const outcome = OUTCOMES[failureOf(error).status ?? 0];
+    if (outcome !== undefined) return outcome;
+    if (isPassing(error)) return { unclear: toS3Error(error) };
+    throw toS3Error(error);
+  }
+}
+
+/**
+ * Returns the outcome of an attempt on an object with a tag.
+ *
+ * @param plainly makes the change without the condition, for a service that refuses the condition as unknown
+ */
+function outcomeOfTagged(
+  attempt: Promise<number | undefined>,
+  plainly: () => Promise<unknown>,
+): Promise<Outcome> {
+  return outcomeOf(
+    attempt.catch(async (error: unknown) => {
+      if (isMissing(error)) return 412;
+      if (failureOf(error).status !== 501) throw error;
+      await plainly();
+      return undefined;
+    }),
+  );
 }

@@ -1,11 +1,9 @@
 import { ITEMS_PER_STEP, type Steps } from "../../../../../runtime/pace.ts";
 import type { Memory } from "../memory.ts";
-import { createSearchText } from "../search-text.ts";
 import { createByteHash, createHashIndex, type HashTable, newSeed } from "./hash-index.ts";
 import { createOrderedRows, inBlocks, type OrderedRows, type SharedOrder } from "./ordered-rows.ts";
 import { radixSort } from "./radix-sort.ts";
-import type { Delta } from "./row-batch.ts";
-import { NO_FRAGMENT, type RowBatch } from "./row-batch.ts";
+import { type Delta, NO_FRAGMENT, type RowBatch } from "./row-batch.ts";
 import { compareKeys, createKey, type RowKey } from "./row-key.ts";
 import { createRowStore, type RowStore, type SharedStore } from "./row-store.ts";
 import type { RowAddress } from "./stored-row.ts";
@@ -226,4 +224,41 @@ export function createIndexedRows({ expected = 0, memory, content }: IndexedRows
 
 function addressIn(addresses: Uint32Array, index: number): RowAddress {
   return { fragment: addresses[index * 2 + 1] as number, offset: addresses[index * 2] as number };
+}
+
+/** Encodes search texts as bytes, in memory that the next search reuses. */
+interface SearchText {
+  /** Returns the UTF-8 bytes of a text and their end, which is -1 for a malformed text with half a character. */
+  encode(text: string): { readonly bytes: Uint8Array; readonly end: number };
+  /** Returns the place in the order of a name below a parent; kind -1 is before all kinds. */
+  place(parent: string, name: string, kind: number): RowKey;
+}
+
+/** Creates an encoder for searches. */
+function createSearchText(): SearchText {
+  const encoded = { bytes: Buffer.alloc(512), end: 0 };
+  const placed = createKey();
+  return {
+    encode(text) {
+      if (text.length * 3 > encoded.bytes.byteLength) encoded.bytes = Buffer.alloc(text.length * 6);
+      encoded.end = encodeInto(text, encoded.bytes);
+      return encoded;
+    },
+    place(parent, name, kind) {
+      placed.bytes = Buffer.from(parent === "" ? name : `${parent}$${name}`);
+      placed.end = placed.bytes.byteLength;
+      placed.nameStart = placed.end - Buffer.byteLength(name);
+      placed.kind = kind;
+      return placed;
+    },
+  };
+}
+
+function encodeInto(text: string, bytes: Buffer): number {
+  for (let i = 0; i < text.length; i++) {
+    const unit = text.charCodeAt(i);
+    if (unit >= 0x80) return text.isWellFormed() ? bytes.write(text) : -1;
+    bytes[i] = unit;
+  }
+  return text.length;
 }

@@ -2,7 +2,7 @@ import { isLanceError } from "../../../../../namespace/errors.ts";
 import { type Identifier, parseIdentifier } from "../../../../../namespace/identifier.ts";
 import { isRootDirectory, rootName } from "../../../catalog/base/location-names.ts";
 import type { CatalogContext } from "../../../catalog/catalog-context.ts";
-import { withoutEndSlashes } from "../../../format/end-slashes.ts";
+import { withoutEndSlashes } from "../../../format/files/base-paths.ts";
 import { isUnlistedTable } from "./unlisted-table.ts";
 
 /**

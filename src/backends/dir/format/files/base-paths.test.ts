@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import { withoutEndSlashes } from "./end-slashes.ts";
+import { withoutEndSlashes } from "./base-paths.ts";
 
 test("a path loses the slashes at its end, and those within it are looked at once", () => {
   const slashes = "/".repeat(500_000);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "vitest";
 import { isLanceError, type LanceError } from "../../../../namespace/errors.ts";
-import { byteRange } from "./byte-range.ts";
+import { byteRange } from "./blobs.ts";
 
 describe("the range of a request", () => {
   const cases: readonly [header: string | undefined, size: number, range: [number, number] | undefined][] = [

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import { unlistedAmong } from "./unlisted.ts";
+import { unlistedAmong } from "./walk.ts";
 
 test("a table whose drop ends during the look at its directory is not among those without a row", async () => {
   const shown = new Set(["a.lance", "dropped.lance"]);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import { countMatching } from "./count-matching.ts";
 import type { NativeTable } from "./native/native.ts";
+import { countMatching } from "./passing-rows.ts";
 
 const MIB = 1024 ** 2;
 

@@ -1,6 +1,6 @@
 import { assert, test } from "vitest";
 import { createLocalStore } from "../format/local/local-store.ts";
-import { defaultCacheSizes } from "./cache-sizes.ts";
+import { defaultCacheSizes } from "./engine.ts";
 
 const MIB = 1024 * 1024;
 

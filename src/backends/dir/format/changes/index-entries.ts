@@ -1,0 +1,116 @@
+import { create } from "@bufbuild/protobuf";
+import { Transaction_CreateIndexSchema } from "../../../../gen/lance/format/transaction_pb.ts";
+import { LanceError } from "../../../../namespace/errors.ts";
+import type { DatasetRef } from "../dataset.ts";
+import { copyMessage } from "../files/copy-message.ts";
+import { readSegments } from "../files/index-section.ts";
+import { readVersion } from "../versions/version-files.ts";
+import { type CommittedVersion, commitChange } from "./commit.ts";
+
+/**
+ * Drops an index in a commit of its own. The engine lets two drops of an index that begin at one version both succeed.
+ *
+ * @throws LanceError TableIndexNotFound if the newest version has no such index, and the errors of {@link commitChange}
+ */
+export async function dropIndex(
+  dataset: DatasetRef,
+  name: string,
+  signal: AbortSignal,
+): Promise<CommittedVersion> {
+  return commitChange(
+    dataset,
+    () => {
+      const value = create(Transaction_CreateIndexSchema);
+      return {
+        operation: { case: "createIndex", value },
+        changeIndices(indices) {
+          value.removedIndices = indices.filter((index) => index.name === name);
+          if (value.removedIndices.length === 0) throw indexNotFound(name);
+          return indices.filter((index) => index.name !== name);
+        },
+      };
+    },
+    { signal },
+  );
+}
+
+/** Returns the error for an index that a table does not have. */
+export function indexNotFound(name: string): LanceError {
+  return new LanceError("TableIndexNotFound", `index ${JSON.stringify(name)} does not exist`);
+}
+
+/**
+ * Renames an index in a commit of its own.
+ *
+ * @param replace whether it replaces the indices of the new name
+ * @throws LanceError TableIndexAlreadyExists if the new name is taken, ConcurrentModification if the index is gone, and the
+ *   errors of {@link commitChange}
+ */
+export async function renameIndex(
+  dataset: DatasetRef,
+  { from, to, replace }: { readonly from: string; readonly to: string; readonly replace: boolean },
+  signal: AbortSignal,
+): Promise<void> {
+  await commitChange(
+    dataset,
+    () => {
+      const value = create(Transaction_CreateIndexSchema);
+      return {
+        operation: { case: "createIndex", value },
+        changeIndices(indices) {
+          if (!replace && indices.some(({ name }) => name === to)) {
+            throw new LanceError("TableIndexAlreadyExists", `another writer made an index ${to} meanwhile`);
+          }
+          value.removedIndices = indices.filter(({ name }) => name === from || name === to);
+          value.newIndices = indices
+            .filter(({ name }) => name === from)
+            .map((segment) => Object.assign(copyMessage(segment), { name: to }));
+          if (value.newIndices.length === 0) {
+            throw new LanceError("ConcurrentModification", "another writer dropped the index concurrently");
+          }
+          const kept = indices.filter((index) => !value.removedIndices.includes(index));
+          return [...kept, ...value.newIndices];
+        },
+      };
+    },
+    { signal },
+  );
+}
+
+/**
+ * Corrects where a new branch of a branch looks for indices that its parent has inherited itself. The engine looks for
+ * all of them in the parent's own directory, so that each call that uses one of them fails.
+ *
+ * @throws LanceError the errors of {@link commitChange}
+ */
+export async function locateInherited(
+  parent: DatasetRef,
+  version: bigint,
+  created: DatasetRef,
+): Promise<void> {
+  const file = await readVersion(parent, version);
+  const pathOf = new Map(file.manifest.basePaths.map(({ id, path }) => [id, path]));
+  const inherited = new Map<string, string>();
+  for (const { uuid, baseId } of await readSegments(file)) {
+    const path = baseId === undefined ? undefined : pathOf.get(baseId);
+    if (path !== undefined) inherited.set(String(uuid?.uuid), path);
+  }
+  if (inherited.size === 0) return;
+  await commitChange(created, (manifest) => {
+    const value = create(Transaction_CreateIndexSchema);
+    const idOf = new Map(manifest.basePaths.map(({ id, path }) => [path, id]));
+    return {
+      operation: { case: "createIndex", value },
+      changeIndices(found) {
+        return found.map((segment) => {
+          const baseId = idOf.get(inherited.get(String(segment.uuid?.uuid)) ?? "");
+          if (baseId === undefined || baseId === segment.baseId) return segment;
+          const moved = Object.assign(copyMessage(segment), { baseId });
+          value.removedIndices.push(segment);
+          value.newIndices.push(moved);
+          return moved;
+        });
+      },
+    };
+  });
+}
