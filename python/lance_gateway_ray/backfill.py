@@ -12,6 +12,7 @@ from lance.dataset import LanceDataset, LanceOperation
 from lance.fragment import FragmentMetadata
 
 from .commits import commit_once
+from .computed import compute_column
 from .gateway import Gateway, Json, Task
 from .spread import SizedFragment, split_fragments, spread
 
@@ -42,6 +43,8 @@ class Filled:
 
 def backfill_column(task: Task, gateway: Gateway) -> Json:
     """Fills a column by one version, or changes nothing."""
+    if "function" in task.details:
+        return compute_column(task, gateway)
     done = task.details.get("committed")
     if done is not None:
         return dict(done)

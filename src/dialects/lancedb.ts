@@ -31,6 +31,7 @@ import {
 } from "../gen/lance/namespace/v1/query_pb.ts";
 import {
   AlterTableAddColumnsRequestSchema,
+  AlterTableBackfillColumnsRequestSchema,
   JsonArrowDataTypeSchema,
 } from "../gen/lance/namespace/v1/schema_pb.ts";
 import {
@@ -53,6 +54,7 @@ import { OF_DATABASES } from "../namespace/call/database-context.ts";
 import { databaseOfRegion } from "../namespace/call/local-region.ts";
 import { isJsonObject } from "../runtime/json.ts";
 import { type Dialect, type FieldTexts, form } from "./dialect.ts";
+import { readFunctionColumns } from "./lancedb-function.ts";
 import { readColumns, readFullText, readMatch, readMultiMatch, readVector } from "./lancedb-query.ts";
 import {
   absentAs,
@@ -140,11 +142,13 @@ export const lancedb: Dialect = {
     // The clients always say whether computed columns may be refreshed by themselves; here only a call does it, which
     // both answers allow.
     form(AlterTableAddColumnsRequestSchema, {
-      read: without({
-        auto_refresh_interval_seconds:
-          "not supported: a computed column is refreshed by refresh_column_async only, and the interval would be without effect",
-        function: "not supported: functions are Python, which this server does not run",
-      }),
+      read: (json) =>
+        readFunctionColumns(
+          without({
+            auto_refresh_interval_seconds:
+              "not supported: a computed column is refreshed by refresh_column_async only, and the interval would be without effect",
+          })(json),
+        ),
     }),
     form(JsonArrowDataTypeSchema, { write: writeLanceType }),
     // The clients read the columns of a view, unlike those of a table, in the words of the specification.
@@ -176,6 +180,9 @@ export const lancedb: Dialect = {
     { error: "InvalidTableState", status: 400 },
     { error: "TableVersionNotFound", request: CreateTableTagRequestSchema.typeName, status: 400 },
     { error: "TableVersionNotFound", request: UpdateTableTagRequestSchema.typeName, status: 400 },
+    // A function that there is not. Clients before 0.41 treat any 404 as a missing table.
+    { error: "TableVersionNotFound", request: AlterTableAddColumnsRequestSchema.typeName, status: 400 },
+    { error: "TableVersionNotFound", request: AlterTableBackfillColumnsRequestSchema.typeName, status: 400 },
     // The clients retry a 504 three times. A limit that they set themselves would run out three times.
     {
       error: "DeadlineExceeded",

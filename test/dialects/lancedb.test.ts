@@ -157,10 +157,11 @@ describe("LanceDB's dialect over a directory", () => {
     ["POST", "/v1/table/t/flush_lsm/"],
     ["POST", "/v1/table/t/errors"],
     ["POST", "/v1/functions/create"],
-    ["POST", "/v1/function/f/drop"],
+    ["POST", "/v1/function/f/rename"],
     ["GET", "/v1/namespace/$/function/list"],
     ["POST", "/v1/view/v/rename"],
-    ["POST", "/v1/secret/s/create"],
+    ["GET", "/v1/namespace/$/secret/list"],
+    ["POST", "/v1/secret/s/drop"],
     ["POST", "/v1/jobs/pause"],
   ] as const;
   for (const [method, path] of UNSERVED) {

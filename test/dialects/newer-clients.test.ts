@@ -85,7 +85,8 @@ describe("clients of LanceDB 0.41, over a directory", () => {
     const often = { auto_refresh_enabled: true, auto_refresh_interval_seconds: 300 };
     const refusal = await calls.refused("Unsupported", path, column("often", often));
     assert.match(refusal, /auto_refresh_interval_seconds .* refresh_column_async/);
-    const ofFunction = { new_columns: [{ name: "f", all_null: true }], function: { application: {} } };
+    const application = { function: { name: "f", version: "1", object_id: "x" }, inputs: [] };
+    const ofFunction = { new_columns: [{ name: "f", all_null: true }], function: { application } };
     assert.match(await calls.refused("Unsupported", path, ofFunction), /functions are Python/);
   });
 
@@ -116,13 +117,17 @@ describe("clients of LanceDB 0.41, over a directory", () => {
   });
 
   it("receive the reason for each service that is missing", async () => {
-    for (const [path, words] of [
-      ["function/f/create", /functions are Python/],
-      ["view/v/rename", /nothing else/],
-      ["secret/s/create", /secrets are not supported: they belong to functions/],
-      ["jobs/pause", /could pause/],
+    const definition = { artifact: {}, signature: {}, runtime: {} };
+    for (const [path, words, body] of [
+      ["function/f/create", /functions are Python/, definition],
+      ["function/f/describe", /functions are Python/, { version: "1" }],
+      ["function/f/rename", /nothing else/, {}],
+      ["view/v/rename", /nothing else/, {}],
+      ["secret/s/create", /functions are Python/, { value: "x" }],
+      ["secret/s/rename", /nothing else/, {}],
+      ["jobs/pause", /could pause/, {}],
     ] as const) {
-      assert.match(await calls.refused("Unsupported", path, {}), words);
+      assert.match(await calls.refused("Unsupported", path, body), words);
     }
   });
 });

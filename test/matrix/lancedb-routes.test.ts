@@ -54,6 +54,9 @@ const BODY = JSON.stringify({
   sharding: { mode: "unsharded" },
 });
 
+/** Those of functions and secrets, whose versions are texts. */
+const FUNCTION_BODY = JSON.stringify({ artifact: {}, signature: {}, runtime: {}, version: "1", value: "x" });
+
 /** Sends a request with as few parameters as possible, about an object where the route names one. */
 async function send(port: number, binding: Binding, key: string | undefined, id: string) {
   const { httpMethod: method, template, requestBody } = binding;
@@ -62,9 +65,13 @@ async function send(port: number, binding: Binding, key: string | undefined, id:
   );
   const type = requestBody === "raw" ? "application/vnd.apache.arrow.stream" : "application/json";
   const headers = { "content-type": type, ...(key !== undefined && { "x-api-key": key }) };
-  const body = requestBody === "none" ? undefined : requestBody === "raw" ? personStream([]) : BODY;
+  const body = requestBody === "none" ? undefined : requestBody === "raw" ? personStream([]) : bodyOf(path);
   const answer = await sendHttp(port, { method, path, headers, ...(body !== undefined && { body }) });
   return { status: answer.status, error: answer.status < 400 ? "" : String(jsonOf(answer)["error"]) };
+}
+
+function bodyOf(path: string): string {
+  return /^\/v1\/(?:function|secret)\//.test(path) ? FUNCTION_BODY : BODY;
 }
 
 async function seed(server: DirectoryServer): Promise<void> {

@@ -39,12 +39,15 @@ export interface OpenedDirectory {
 async function openClusterOf(
   { cluster, log }: DirectoryBackendOptions,
   store: ObjectStore,
-  directory: string,
+  base: string,
   locks: KeyedLocks,
 ) {
   if (cluster === undefined) return undefined;
   const { openCluster } = await import("./jobs/ray/cluster.ts");
-  return openCluster(cluster, { store, directory, locks, log });
+  const directory = keyIn(base, JOBS_DIRECTORY);
+  const { openFunctions } = await import("./jobs/functions/open-functions.ts");
+  const functions = cluster.functions && openFunctions(store, base, cluster.functions);
+  return openCluster(cluster, { store, directory, functions, locks, log });
 }
 
 /**
@@ -102,9 +105,8 @@ export async function openDirectory(options: DirectoryBackendOptions): Promise<O
     workers: shared,
   });
   const maxRunning = shared && Math.ceil(MAX_RUNNING_JOBS / shared.workers);
-  const jobsDirectory = keyIn(base.key, JOBS_DIRECTORY);
   const jobs = createJobs({
-    store: createJobStore(store, jobsDirectory),
+    store: createJobStore(store, keyIn(base.key, JOBS_DIRECTORY)),
     clock,
     log,
     maxRunning,
@@ -127,7 +129,7 @@ export async function openDirectory(options: DirectoryBackendOptions): Promise<O
   };
   const context: DirContext = {
     embedded: createEmbeddedEngine(),
-    cluster: await openClusterOf(options, store, jobsDirectory, exclusion.createLocks("cluster")),
+    cluster: await openClusterOf(options, store, base.key, exclusion.createLocks("cluster")),
     ...changes,
     tables: createCatalogTables(changes),
     ...limits,

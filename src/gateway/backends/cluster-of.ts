@@ -28,8 +28,21 @@ export async function clusterOf(
     kinds: jobEngineKinds.length === 0 ? CLUSTER_KINDS : jobEngineKinds,
     workers: options.rayWorkers,
     importLocations: options.importLocations,
+    functions: options.functions === "on" ? { key: await keyOf(options.functionSecretKeyFile) } : undefined,
     metrics,
   };
+}
+
+/** Minimum length of the secret of which a key is made, in characters. */
+const MIN_KEY_LENGTH = 32;
+
+async function keyOf(path: string | undefined): Promise<string | undefined> {
+  if (path === undefined) return undefined;
+  const flag = "--function-secret-key-file";
+  const secret = await textOf(path, flag);
+  if (secret.length < MIN_KEY_LENGTH)
+    throw new UsageError(`${flag} ${path} must have at least ${MIN_KEY_LENGTH} characters`);
+  return secret;
 }
 
 async function textOf(path: string, flag: string): Promise<string> {

@@ -15,6 +15,8 @@ const { method } = LanceNamespaceService;
 const UNSEEN = [
   ...["createMultipartWrite", "abortMultipartWrite", "cancelJob", "createView", "dropView"],
   ...["reportDriverProgress", "commitDriverVersion", "finishDriverTask"],
+  ...["createFunction", "describeFunction", "listFunctions", "dropFunction", "listFunctionErrors"],
+  ...["createSecret", "alterSecret", "describeSecret", "dropSecret", "listSecrets"],
   ...["manageLsm", "manageFunctions", "manageViews", "manageSecrets", "manageAuthorization", "manageJobs"],
   ...["listKeys", "createKey", "revokeKey", "listRoles", "listPolicies", "tryAccess"],
 ];

@@ -32,9 +32,20 @@ export type Walk = (message: Message, edit: Edit) => void;
 export type Fields = Message & Record<string, unknown>;
 
 /** Fields of requests that lead to an object from the root. */
-const IN_REQUESTS: ReadonlySet<string> = new Set(["id", "new_namespace_id", "default_namespace"]);
+const IN_REQUESTS: ReadonlySet<string> = new Set([
+  "id",
+  "new_namespace_id",
+  "default_namespace",
+  "namespace_path",
+]);
 /** Fields of answers that lead to an object from the root. */
-const IN_ANSWERS: ReadonlySet<string> = new Set(["id", "namespace", "source_namespace", "default_namespace"]);
+const IN_ANSWERS: ReadonlySet<string> = new Set([
+  "id",
+  "namespace",
+  "source_namespace",
+  "default_namespace",
+  "namespace_path",
+]);
 
 /** Finds the fields with names in the messages of a method. */
 export function createScope({ input, output }: DescMethod): Scope {

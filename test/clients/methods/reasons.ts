@@ -1,5 +1,7 @@
-const FUNCTIONS = "Functions are Python, which the gateway does not run.";
-const SECRETS = "Secrets belong to functions, which the gateway does not run.";
+const FUNCTIONS =
+  "Functions are Python, which the gateway does not run. With `--functions on`, a Ray cluster does: see [functions](how-to/functions.md).";
+const SECRETS =
+  "Secrets belong to functions, which the gateway does not run. With `--functions on`, a Ray cluster does: see [functions](how-to/functions.md).";
 const SQL =
   "SQL goes to the port after the host's; with `sql_host_override`, the gateway serves it: see [Flight SQL](flight.md#flight-sql).";
 const LOG =

@@ -8,6 +8,7 @@ import type { DatasetRef } from "../../format/dataset.ts";
 import type { ManifestFile } from "../../format/files/manifest-file.ts";
 import type { ObjectStore } from "../../format/storage.ts";
 import type { JobEngine } from "../engine/job-engine.ts";
+import type { FunctionsKey, StoredFunctions } from "../functions/open-functions.ts";
 import type { Job } from "../job.ts";
 import { createDriverRecords, type DriverRecords } from "./driver-records.ts";
 import { createRayClient } from "./ray-client.ts";
@@ -28,6 +29,8 @@ export interface ClusterOptions
   readonly workers: number;
   /** Absolute directories, and places in S3 buckets, from which files may be imported. Default: none. */
   readonly importLocations?: readonly string[] | undefined;
+  /** Has the workers run functions that owners have stored. Default: they run none. */
+  readonly functions?: FunctionsKey | undefined;
   /** Counts the runs. Default: they are not counted. */
   readonly metrics?: ClusterRuns | undefined;
 }
@@ -37,6 +40,8 @@ export interface Cluster extends Pick<ClusterOptions, "minRows" | "kinds" | "wor
   readonly importLocations: readonly string[];
   readonly engine: JobEngine;
   readonly records: DriverRecords;
+  /** Functions that its workers run. Default: they run none. */
+  readonly functions: StoredFunctions | undefined;
   /** Does work on a table after the other work of this process on it: an index does not survive a compaction that ends first. */
   alone<T>(table: string, work: () => Promise<T>): Promise<T>;
   /** Defines how the jobs of a kind are described to their drivers. */
@@ -83,6 +88,8 @@ export interface ClusterParts {
   readonly store: ObjectStore;
   /** The directory of the jobs, as an object key. */
   readonly directory: string;
+  /** Functions that the catalog keeps. Default: the workers run none. */
+  readonly functions?: StoredFunctions | undefined;
   readonly locks: KeyedLocks;
   readonly log: Logger;
 }
@@ -90,7 +97,7 @@ export interface ClusterParts {
 /** Opens a cluster without speaking to it. */
 export function openCluster(
   options: ClusterOptions,
-  { store, directory, locks, log }: ClusterParts,
+  { store, directory, functions, locks, log }: ClusterParts,
 ): Cluster {
   const client = createRayClient(options);
   const records = createDriverRecords(store, directory);
@@ -98,7 +105,7 @@ export function openCluster(
   const tasks = new Map<string, DescribeTask>();
   const checks = new Map<string, CheckCommit>();
   return {
-    ...{ minRows, kinds, workers, importLocations, records },
+    ...{ minRows, kinds, workers, importLocations, records, functions },
     alone: (table, work) => locks.withLocks([table], work),
     engine: createRayEngine({ ...options, client, records, log }),
     describe: (kind, task) => void tasks.set(kind, task),

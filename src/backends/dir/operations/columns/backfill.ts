@@ -23,6 +23,8 @@ import { readVersion } from "../../format/versions/version-files.ts";
 import { chooseEngine, workersOf } from "../../jobs/engine/choose-engine.ts";
 import { isForCluster, type Job, type JobFacts } from "../../jobs/job.ts";
 import type { EngineContext, ReadContext, RowJobContext } from "../context.ts";
+import { FUNCTION_KEY } from "../functions/computed-column.ts";
+import { planFunctionFill } from "../functions/function-fill.ts";
 import { countRows } from "../read/count-rows.ts";
 import { inRoomOfJob } from "../read/in-room.ts";
 import { dataOfJob } from "../read/job-data.ts";
@@ -36,6 +38,7 @@ import {
   type ClusterFill,
   describeClusterBackfill,
   fillOnCluster,
+  planFunctionOnCluster,
   planOnCluster,
 } from "./cluster-backfill.ts";
 import { schemaOf } from "./columns.ts";
@@ -92,8 +95,21 @@ export function createBackfillOperations(
       const branch = isMain(request.branch) ? undefined : request.branch;
       const work = await withGuarded(context, call, { branch }, async (data) => {
         const { table, wait, refuseMisread } = data;
-        const { names, field } = resolveField(await wait(() => schemaOf(table)), request.column);
+        const schema = await wait(() => schemaOf(table));
+        const { names, field } = resolveField(schema, request.column);
         await checkReach(request, () => wait(() => table.version()));
+        const functionText = names.length === 1 ? field.metadata[FUNCTION_KEY] : undefined;
+        if (functionText !== undefined) {
+          if (branch !== undefined) throw unsupported("a function fills no column of a branch");
+          const asked = { kind: BACKFILL_COLUMN, rows: 0, ...found, workers: request.concurrency };
+          const bound = await planFunctionFill(context, schema, functionText, call);
+          const spread = await wait(() =>
+            planFunctionOnCluster(table, datasetOf(context, found), {
+              ...{ column: names.join("."), where: request.where },
+            }),
+          );
+          return { ...spread, function: bound, engine: "ray" as const, ...workersOf(cluster, asked) };
+        }
         const plan = await planFill(names, field, request);
         const { expression } = plan;
         // The engine writes the rows that it fills again.

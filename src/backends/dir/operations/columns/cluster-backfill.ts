@@ -16,6 +16,7 @@ import { columnFacts } from "../../format/files/manifest.ts";
 import { readVersion } from "../../format/versions/version-files.ts";
 import type { Job, JobFacts } from "../../jobs/job.ts";
 import type { EngineContext } from "../context.ts";
+import { describeFunction, noteFailedRows } from "../functions/function-fill.ts";
 import { workOnCluster } from "../jobs/work-on-cluster.ts";
 import { refuseMisread } from "../tables/refuse-misread.ts";
 import { schemaOf } from "./columns.ts";
@@ -71,6 +72,28 @@ export async function planOnCluster(
   const filter = where === undefined ? undefined : await exactWithAnyIndex(where, fields);
   const columns = columnsDigest(manifest.fields);
   return { fill: { column, value, ...(filter !== undefined && { filter }), columns } };
+}
+
+/**
+ * Plans the work of a cluster on a column whose values a function computes.
+ *
+ * @throws LanceError Unsupported if a cluster cannot fill it
+ */
+export async function planFunctionOnCluster(
+  native: NativeTable,
+  dataset: DatasetRef,
+  { column, where }: Pick<ColumnToFill, "column" | "where">,
+): Promise<Omit<ClusterFill, "value">> {
+  const { manifest } = await readVersion(dataset);
+  const refuse = (reason: string) =>
+    new LanceError("Unsupported", `a Ray cluster does not fill column ${column}: ${reason}`);
+  if (!takesStagedRows(manifest)) throw refuse("a feature of the table");
+  const { fields } = await schemaOf(native);
+  const filter = where ?? `${formatFieldPath([column])} is null`;
+  const reason = await whyNotPortable(filter, fields);
+  if (where !== undefined && reason !== undefined) throw refuse(reason);
+  const exact = where === undefined ? filter : await exactWithAnyIndex(where, fields);
+  return { column, filter: exact, columns: columnsDigest(manifest.fields) };
 }
 
 /**
@@ -132,11 +155,14 @@ export function describeClusterBackfill({ cluster }: Context, kind: string): voi
   cluster?.describe(kind, async (job, dataset) => {
     const committed = await filledBy(job, dataset);
     const { manifest } = await readVersion(dataset);
-    const { column, value, filter, columns } = job.spec;
+    const { column, value, filter, columns, function: bound } = job.spec;
     if (committed === undefined && columnsDigest(manifest.fields) !== columns)
       throw new LanceError("ConcurrentModification", "the columns of the table have changed meanwhile");
     return {
-      ...{ column: String(column), value: String(value) },
+      column: String(column),
+      ...(bound === undefined
+        ? { value: String(value) }
+        : { function: await describeFunction({ cluster }, job) }),
       ...(typeof filter === "string" && { filter }),
       ...{ version: Number(manifest.version), mark: fillMarkOf(job) },
       ...(committed !== undefined && { committed: { ...committed } }),
@@ -158,10 +184,13 @@ export function fillOnCluster(context: Context, job: Job, signal: AbortSignal): 
       const filled = await filledBy(job, dataset);
       return filled && { ...filled };
     },
-    async finish({ rows, version }, { dataset }) {
+    async finish(report, { dataset }) {
+      const { rows, version } = report;
+      const failed =
+        job.spec["function"] === undefined ? {} : await noteFailedRows(context, job, report, Date.now());
       const filled = await filledBy(job, dataset);
-      if (filled !== undefined) return { ...filled };
-      if (rows === 0) return { rows, sourceVersion: Number(version), version: Number(version) };
+      if (filled !== undefined) return { ...filled, ...failed };
+      if (rows === 0) return { rows, sourceVersion: Number(version), version: Number(version), ...failed };
       throw new LanceError("Internal", "the driver on Ray has reported values that are not in the table");
     },
   });

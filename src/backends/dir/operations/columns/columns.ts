@@ -20,18 +20,25 @@ import { areCostly } from "../../engine/sql/costs.ts";
 import { exactColumns, refuseInexact, wholeExpression } from "../../engine/sql/exact-filter.ts";
 import { checkExpressions } from "../../engine/sql/predicate.ts";
 import { readSchema } from "../../engine/version-answers.ts";
-import type { ReadContext } from "../context.ts";
+import type { EngineContext, ReadContext } from "../context.ts";
+import {
+  checkFunctionColumn,
+  checkInputs,
+  isFunctionColumn,
+  requireRecord,
+} from "../functions/computed-column.ts";
 import { inRoomOfChange } from "../read/in-room.ts";
 import { checkChange, memoryOfReads } from "../rows/change-memory.ts";
 import { checkStorable, checkTypes } from "../rows/check-types.ts";
 import { withGuarded } from "../tables/call-data.ts";
+import { isMain } from "../tables/open-data.ts";
 import type { Reads } from "../tables/refuse-misread.ts";
 import { checkName } from "./column-name.ts";
 import { engineType } from "./data-type.ts";
 
 /** The operations that add, alter and drop columns of a table. */
 export function createColumnOperations(
-  context: DataContext & Pick<ReadContext, "readAhead">,
+  context: DataContext & Pick<ReadContext, "readAhead"> & Pick<EngineContext, "cluster">,
 ): Pick<LanceNamespace, "alterTableAddColumns" | "alterTableAlterColumns" | "alterTableDropColumns"> {
   /** Makes one new version from the newest one. */
   function change(
@@ -55,8 +62,29 @@ export function createColumnOperations(
     });
   }
 
+  async function addFunctionColumn(
+    entries: readonly AddColumnsEntry[],
+    branch: string | undefined,
+    call: Call,
+  ): Promise<bigint> {
+    const column = await checkFunctionColumn(context, entries, call);
+    if (!isMain(branch)) throw new LanceError("Unsupported", "a function fills no column of a branch");
+    const { emptyColumn } = await import("../functions/null-column.ts");
+    const record = await requireRecord(context, column.binding);
+    const file = await emptyColumn(column);
+    return change(call, branch, async (native, schema) => {
+      requireNewName(schema, checkName(column.name));
+      checkInputs(schema, record, column.binding);
+      return native.addColumnsWithSchema(file);
+    });
+  }
+
   return {
     async alterTableAddColumns({ branch, newColumns }, call) {
+      if (newColumns.some(isFunctionColumn)) {
+        const version = await addFunctionColumn(newColumns, branch, call);
+        return create(AlterTableAddColumnsResponseSchema, { version });
+      }
       const { computed, columns } = await checkNewColumns(newColumns);
       const add = async (native: NativeTable, schema: ArrowSchema) => {
         for (const { name } of columns) requireNewName(schema, name);
@@ -187,7 +215,7 @@ function sourceOf(entry: AddColumnsEntry): string {
   if (given.includes("virtualColumn")) {
     throw new LanceError(
       "Unsupported",
-      `${column}: a virtual_column needs a Python function, which this server does not run; give a SQL expression with computed`,
+      `${column}: a virtual_column needs a pickled function, which this server does not open; give a SQL expression with computed`,
     );
   }
   if (given.length !== 1) {

@@ -21,6 +21,8 @@ import {
 } from "../../jobs/job.ts";
 import { BACKFILL_COLUMN } from "../columns/backfill.ts";
 import type { EngineContext, JobContext, PageContext } from "../context.ts";
+import { CREATE_FUNCTION } from "../functions/functions.ts";
+import { requireOwner } from "../functions/require-owner.ts";
 import { pageOfNames } from "../paging.ts";
 import { REFRESH_VIEW } from "../views/submit.ts";
 
@@ -42,13 +44,14 @@ const MODES: Readonly<Record<string, string>> = {
 
 /** The results of the kinds of jobs that LanceDB's clients read as a type of their own. */
 const RESULTS: Readonly<Record<string, (result: JobFacts) => JsonObject>> = {
-  [BACKFILL_COLUMN]: ({ rows = 0, sourceVersion = null, version = null }) => ({
+  [BACKFILL_COLUMN]: ({ rows = 0, rowsFailed = 0, sourceVersion = null, version = null }) => ({
     rows_assigned: rows,
-    rows_failed: 0,
-    rows_remaining: 0,
+    rows_failed: rowsFailed,
+    rows_remaining: rowsFailed,
     source_version: sourceVersion,
     published_version: version,
   }),
+  [CREATE_FUNCTION]: ({ definition }) => JSON.parse(String(definition)) as JsonObject,
   [REFRESH_VIEW]: ({ mode, rows = 0, sourceVersion = null, version = null }) => ({
     mode: MODES[String(mode)] ?? "rebuild",
     rows_written: rows,
@@ -99,8 +102,10 @@ export function createJobExtensions(context: RecordedJobs): JobExtensions {
         ),
       });
     },
-    async describeJob({ jobId }) {
+    async describeJob({ jobId }, call) {
       const job = await requireJob(jobId);
+      // It shows what only an owner may list.
+      if (job.kind === CREATE_FUNCTION) await requireOwner(call);
       const { id, kind, state, createdAt, spec, result, error } = job;
       const engine = isForCluster(job) ? "ray" : undefined;
       const progress = engine && (await cluster?.records.progressOf(id));
@@ -109,7 +114,7 @@ export function createJobExtensions(context: RecordedJobs): JobExtensions {
         jobType: kind,
         jobState: STATES[state],
         creationMs: BigInt(createdAt),
-        spec: jsonOf(spec),
+        spec: kind === CREATE_FUNCTION ? { name: job.table.at(-1) ?? "" } : jsonOf(spec),
         ...(result !== undefined && { result: RESULTS[kind]?.(result) ?? jsonOf(result) }),
         ...(engine !== undefined && { engine }),
         ...(progress !== undefined && { progress }),
