@@ -28,8 +28,9 @@ import { type OptimizeFoundOptions, type Outcome, optimizeFound } from "../dir/u
 import { startUpkeep } from "../dir/upkeep/upkeep.ts";
 import { createTableCreation } from "./create-table.ts";
 import { createDescribedTables } from "./described-tables.ts";
-import { createJobCalls } from "./job-calls.ts";
+import { createJobCalls, MAX_LISTED } from "./job-calls.ts";
 import { refuseManaged } from "./managed-tables.ts";
+import { createNotedTables } from "./noted-tables.ts";
 import { createOpenedTables, type OpenedTable, using } from "./opened-tables.ts";
 import type { ComposedBackendOptions } from "./options.ts";
 import { ROW_OPERATIONS } from "./row-operations.ts";
@@ -58,7 +59,8 @@ export interface ComposedBackend extends Backend {
 export function createComposedBackend(catalog: Backend, options: ComposedBackendOptions): ComposedBackend {
   findEngine();
   const exclusion = createExclusion(options.shared);
-  const shared = createSharedParts(options, exclusion, (id) => jobCalls.note(id));
+  const noted = createNotedTables({ most: MAX_LISTED, shared: options.shared, workers: options.workers });
+  const shared = createSharedParts(options, exclusion, noted.note);
   const descriptions = createDescribedTables(catalog, options.maxStalenessMs ?? 0);
   const storages = createRowStorages(
     (wanted) => openRowStorage(wanted, shared, options),
@@ -73,7 +75,7 @@ export function createComposedBackend(catalog: Backend, options: ComposedBackend
     return described.isManaged ? undefined : opened.open(call, described, isPassing);
   }
   const openPassing = (call: Call, id: Identifier) => openTable(call, id, true);
-  const jobCalls = createJobCalls({ catalog, openTable, maxPageSize: shared.maxPageSize });
+  const jobCalls = createJobCalls({ catalog, openTable, maxPageSize: shared.maxPageSize, noted });
 
   /** Returns the catalog's own handler, for a table whose rows cannot be served here. */
   function upstreams(kind: keyof BackendOperations, name: string): AnyHandler | undefined {
@@ -214,6 +216,7 @@ export function createComposedBackend(catalog: Backend, options: ComposedBackend
       await upkeep?.close();
       await Promise.all([...shared.storageJobs].map((jobs) => jobs.close()));
       await storages.close();
+      noted.close();
       await catalog.close();
     },
   };

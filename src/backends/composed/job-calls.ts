@@ -2,11 +2,11 @@ import type { Call } from "../../namespace/call/call.ts";
 import { isLanceError, LanceError } from "../../namespace/errors.ts";
 import { type Identifier, joinIdentifier } from "../../namespace/identifier.ts";
 import type { Backend, LanceDbExtensions } from "../../namespace/lance-namespace.ts";
-import { putNewest } from "../../runtime/put-newest.ts";
 import { forEachOf } from "../dir/concurrency/for-each.ts";
 import type { JobSummary } from "../dir/jobs/job.ts";
 import { createJobExtensions, type JobExtensions } from "../dir/operations/jobs/jobs.ts";
 import { parseJobId } from "./job-ids.ts";
+import type { NotedTables } from "./noted-tables.ts";
 import { type OpenedTable, using } from "./opened-tables.ts";
 
 /** Options of {@link createJobCalls}. */
@@ -15,17 +15,17 @@ export interface JobCallOptions {
   /** Opens a table for a call; undefined for one whose versions the upstream commits. */
   readonly openTable: (call: Call, id: Identifier) => Promise<OpenedTable | undefined>;
   readonly maxPageSize: number;
+  /** The tables that had jobs when this process saw them last, {@link MAX_LISTED} at most. */
+  readonly noted: Pick<NotedTables, "all">;
 }
 
 /** The calls about jobs, and the tables of jobs. */
 export interface JobCalls extends Required<Pick<Backend, "tableOfJob">> {
   readonly extensions: Pick<LanceDbExtensions, keyof JobExtensions>;
-  /** Remembers a table that has jobs, for the list of all jobs. */
-  note(id: Identifier): void;
 }
 
 /** Maximum number of tables whose jobs are in the list of all jobs; each takes a description by the upstream, as the caller. */
-const MAX_LISTED = 100;
+export const MAX_LISTED = 100;
 
 /** Number of tables whose jobs are listed at a time. */
 const LISTS = 8;
@@ -34,11 +34,8 @@ const LISTS = 8;
 const NAMES = { read: async () => ({ ownerOf: () => undefined }) };
 
 /** Creates the calls by which clients follow jobs on tables of an upstream. Jobs without a table in their id are the upstream's. */
-export function createJobCalls({ catalog, openTable, maxPageSize }: JobCallOptions): JobCalls {
+export function createJobCalls({ catalog, openTable, maxPageSize, noted }: JobCallOptions): JobCalls {
   const upstreams: Partial<JobExtensions> = catalog.extensions ?? {};
-  /** The tables that had jobs when this process saw them last. */
-  const noted = new Map<string, Identifier>();
-  const note = (id: Identifier) => void putNewest(noted, JSON.stringify(id), id, MAX_LISTED);
   const callsOn = (jobs: Parameters<typeof createJobExtensions>[0]["jobs"]) =>
     createJobExtensions({ jobs, maxPageSize, catalog: NAMES, cluster: undefined });
 
@@ -68,7 +65,6 @@ export function createJobCalls({ catalog, openTable, maxPageSize }: JobCallOptio
   }
 
   return {
-    note,
     async tableOfJob(jobId) {
       return parseJobId(jobId)?.table ?? catalog.tableOfJob?.(jobId);
     },
@@ -94,7 +90,7 @@ export function createJobCalls({ catalog, openTable, maxPageSize }: JobCallOptio
         }
         const list = async () => {
           const found: JobSummary[] = [];
-          const tables = [...noted.values()];
+          const tables = await noted.all();
           const failures: unknown[] = [];
           await forEachOf(tables, LISTS, async (id) => {
             try {
