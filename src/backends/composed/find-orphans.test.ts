@@ -91,6 +91,12 @@ describe("the search for what crashes left beside a catalog's tables", () => {
     assert.equal((await find(t, paths, [], -MINUTE))["n/listed.lance"], "unfinished table");
   });
 
+  it("finds notes of work whose process has died, in the directories of tables", async (t) => {
+    const note = `n/listed.lance/.lance-gateway/.work/${ID}-11111111-2222-3333-4444-555555555555`;
+    const paths = ["n/listed.lance/data/a.lance", note, `${note}.alive`];
+    assert.deepEqual(await find(t, paths, ["n/listed.lance"], -MINUTE), { [note]: "work note" });
+  });
+
   it("finds nothing that was written since", async (t) => {
     assert.deepEqual(await find(t, PATHS, [], MINUTE), {});
   });

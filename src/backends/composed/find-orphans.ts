@@ -1,7 +1,8 @@
 import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { createWorkNotes } from "../dir/batch/work-notes.ts";
 import { keyIn, type ObjectEntry, type ObjectStore } from "../dir/format/storage.ts";
-import { createStorageClock, MACHINE_CLOCK } from "../dir/format/storage-clock.ts";
+import { createStorageClock, MACHINE_CLOCK, type StorageClock } from "../dir/format/storage-clock.ts";
 import { otherFiles, TABLE_BASE } from "../dir/format/table-files.ts";
 import { latestVersion } from "../dir/format/versions/version-files.ts";
 import { findJobFiles } from "../dir/jobs/store.ts";
@@ -55,7 +56,7 @@ export async function* findOrphans(options: OrphanOptions): AsyncGenerator<Lefto
     const { store } = await openStore(root, root === "/" ? {} : storageOptionsOf(root));
     const clock = removes ? createStorageClock(store, key) : MACHINE_CLOCK;
     const before = async () => (await clock.now()) - olderThan;
-    for await (const leftover of walk(store, key, before, 0))
+    for await (const leftover of walk(store, key, clock, before, 0))
       found.set(`${root} ${leftover.path}`, { ...leftover, path: store.uriOf(leftover.path) });
   }
   // The catalog is read after the storage, so it has the tables that came in between.
@@ -80,6 +81,7 @@ const stagedKind = (name: string) => STAGED.find(([pattern]) => pattern.test(nam
 async function* walk(
   store: ObjectStore,
   directory: string,
+  clock: StorageClock,
   before: () => Promise<number>,
   depth: number,
 ): AsyncGenerator<Leftover> {
@@ -96,6 +98,8 @@ async function* walk(
     const base = keyIn(directory, TABLE_BASE);
     for (const key of await findJobFiles(store, base))
       yield* fileLeftover(context, "job file", key, await before());
+    for (const key of await createWorkNotes(base, store, clock).stale())
+      yield* fileLeftover(context, "work note", key, await before());
     for await (const page of store.list(base)) yield* probesAmong(page, context, base, before);
   }
   if (await isTable(store, directory, directories)) {
@@ -105,7 +109,7 @@ async function* walk(
     yield* directoryLeftover(context, kind, directory, await before(), keep);
   } else if (depth < MAX_DEPTH)
     for (const { name } of directories)
-      if (!name.startsWith(".")) yield* walk(store, keyIn(directory, name), before, depth + 1);
+      if (!name.startsWith(".")) yield* walk(store, keyIn(directory, name), clock, before, depth + 1);
 }
 
 async function* probesAmong(
