@@ -15,6 +15,9 @@ const PATIENCE_MS = 2_000;
 
 const NAMES = ["a", "b", "c"];
 
+/** Name of the index of each table. */
+const INDEX = "by_id";
+
 /** Number of faults of each kind that came before the end of a change. */
 export type Faults = Map<Fault["kind"], number>;
 
@@ -28,6 +31,12 @@ interface Change {
   readonly requests: number;
   run(gateway: Gateway): Promise<unknown>;
   after(state: State): State;
+  /** Whether a gateway makes it that looks after the table then, and removes old versions. Default: false. */
+  readonly hasUpkeep?: boolean;
+  /** Table whose index is there once the change is acknowledged. Default: none. */
+  readonly indexes?: string;
+  /** Old and new name of a table. Default: no table gets another name. */
+  readonly renames?: readonly [from: string, to: string];
   /** States besides the ones before and after. Default: none. */
   between?(state: State): State[];
 }
@@ -61,7 +70,7 @@ function drawChange(random: Random, state: State): Change {
     };
   }
   const free = NAMES.find((each) => !state.has(each));
-  const kind = random.below(free === undefined ? 3 : 4);
+  const kind = random.below(free === undefined ? 6 : 7);
   if (kind < 2) {
     return {
       what: `insert into ${name}`,
@@ -70,7 +79,29 @@ function drawChange(random: Random, state: State): Change {
       after: inserted,
     };
   }
-  if (kind === 2) {
+  if (kind < 4) {
+    return {
+      what: `insert into ${name}, and upkeep`,
+      requests: 80,
+      hasUpkeep: true,
+      async run(gateway) {
+        await gateway.client.insertIntoTable(ID(name), stream);
+        await gateway.lookedAfter();
+      },
+      after: inserted,
+    };
+  }
+  if (kind === 4) {
+    return {
+      what: `index ${name}`,
+      requests: 50,
+      indexes: name,
+      run: ({ client }) =>
+        client.createTableIndex({ ...ID(name), column: "id", indexType: "BTREE", name: INDEX }),
+      after: (known) => known,
+    };
+  }
+  if (kind === 5) {
     return {
       what: `drop ${name}`,
       requests: 3,
@@ -81,6 +112,7 @@ function drawChange(random: Random, state: State): Change {
   return {
     what: `rename ${name} to ${free}`,
     requests: 6,
+    renames: [name, free as string],
     run: ({ client }) => client.renameTable({ ...ID(name), newTableName: free as string }),
     after: (known) => withTable(without(known, name), free as string, known.get(name)),
   };
@@ -163,12 +195,26 @@ async function checkOrphans(world: World): Promise<void> {
   for await (const { path } of orphans) found.push(path);
   const missed = world.keys().filter((key) => {
     const uri = `s3://${S3_BUCKET}/${key}`;
-    const isStaged = uri.includes("/.");
+    // Leases, jobs and notes of a table stay with it.
+    const isStaged = uri.includes("/.") && !uri.includes("/.lance-gateway/");
     return !(isStaged ? found : [...owners, ...found]).some((each) => uri.startsWith(`${each}/`));
   });
   assert.deepEqual(missed, [], "gc finds all objects without a table");
   const taken = found.filter((path) => owners.includes(path));
   assert.deepEqual(taken, [], "gc finds no table of the catalog");
+}
+
+/** Checks that tables have the indices whose builds were acknowledged, and answer by them. */
+async function checkIndices({ client }: Gateway, names: Iterable<string>): Promise<void> {
+  for (const name of names) {
+    const { indexes } = await client.listTableIndices(ID(name));
+    assert.ok(
+      indexes.some(({ indexName }) => indexName === INDEX),
+      `${name} has lost its index`,
+    );
+    const { count } = await client.countTableRows({ ...ID(name), predicate: "id >= 0" });
+    assert.equal(count, (await client.countTableRows(ID(name))).count);
+  }
 }
 
 /**
@@ -182,6 +228,8 @@ export async function play(random: Random, met: Faults): Promise<void> {
   const reader = await world.open();
   let writer = await world.open(PATIENCE_MS);
   const said: string[] = [];
+  /** Tables whose index was acknowledged. */
+  let indexed = new Set<string>();
   try {
     let state = await observe(reader, world);
     for (let at = 0; at < CHANGES; at++) {
@@ -189,6 +237,10 @@ export async function play(random: Random, met: Faults): Promise<void> {
       const kinds = Object.keys(FAULTS) as Fault["kind"][];
       const fault: Fault = { kind: random.pick(kinds), at: random.below(change.requests) };
       const [before, files] = [world.locations(), filesOf(world)];
+      if (change.hasUpkeep) {
+        await writer.close();
+        writer = await world.open(PATIENCE_MS, true);
+      }
       writer.arm(fault);
       const failure: unknown = await change.run(writer).then(
         () => undefined,
@@ -199,7 +251,7 @@ export async function play(random: Random, met: Faults): Promise<void> {
       said.push(
         `${change.what}, ${JSON.stringify(fault)}: ${killed ? "killed" : (kindOf(failure) ?? "done")}`,
       );
-      if (killed) {
+      if (killed || change.hasUpkeep) {
         await writer.close();
         writer = await world.open(PATIENCE_MS);
       } else writer.arm();
@@ -215,7 +267,12 @@ export async function play(random: Random, met: Faults): Promise<void> {
         allowed.some((each) => isEqual(each, seen)),
         `saw ${JSON.stringify(sorted(seen))} instead of ${JSON.stringify(allowed.map(sorted))}`,
       );
-      for (const [name, location] of world.locations()) {
+      if (failure === undefined && change.indexes !== undefined) indexed.add(change.indexes);
+      const [from = "", to = ""] = change.renames ?? [];
+      indexed = new Set([...indexed].map((name) => (name === from && !seen.has(from) ? to : name)));
+      indexed = indexed.intersection(new Map([...seen].filter(([, rows]) => rows !== undefined)));
+      await checkIndices(reader, indexed);
+      for (const [name, location] of change.hasUpkeep ? [] : world.locations()) {
         const [old] = [...before].find(([, each]) => each === location) ?? [];
         const kept = filesOf(world).get(name) ?? [];
         const lost = (old === undefined ? [] : (files.get(old) ?? [])).filter((key) => !kept.includes(key));

@@ -3,6 +3,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { pino } from "pino";
 import { createLakekeeperBackend } from "../../../src/backends/catalogs/iceberg/index.ts";
 import { createComposedBackend } from "../../../src/backends/composed/index.ts";
+import type { UpkeepTimes } from "../../../src/backends/dir/upkeep/activity.ts";
+import type { UpkeepPolicy } from "../../../src/backends/dir/upkeep/policy.ts";
+import type { UpkeepMetrics } from "../../../src/namespace/figures.ts";
 import { createCaller } from "../../support/caller.ts";
 import type { CatalogAnswer, CatalogRequest } from "../../support/catalogs/catalog-server.ts";
 import { startIcebergServer } from "../../support/catalogs/iceberg-server.ts";
@@ -36,6 +39,8 @@ export interface Gateway {
   hasMet(): boolean;
   /** Whether it has been killed. */
   isKilled(): boolean;
+  /** Waits until upkeep has worked on a table or has failed, but not for long. */
+  lookedAfter(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -45,8 +50,9 @@ export interface World {
    * Opens a gateway.
    *
    * @param patienceMs longest time for an answer of the catalog, in milliseconds. Default: no limit
+   * @param hasUpkeep whether it looks after tables as soon as they are written. Default: false
    */
-  open(patienceMs?: number): Promise<Gateway>;
+  open(patienceMs?: number, hasUpkeep?: boolean): Promise<Gateway>;
   /** Locations by the names of the tables, as the catalog has them. */
   locations(): ReadonlyMap<string, string>;
   /** Keys of the objects of the bucket. */
@@ -60,6 +66,20 @@ export const NAMESPACE = "n";
 
 /** Place of all tables. */
 export const TABLES = `s3://${S3_BUCKET}/tables`;
+
+/** Upkeep that keeps nothing but the newest version, without a wait. */
+const POLICY: Partial<UpkeepPolicy> = { fragments: 2, unindexedRows: 1, retentionMs: 0 };
+const TIMES: Partial<UpkeepTimes> = {
+  settleMs: 0,
+  waitMs: 100,
+  quietMs: 0,
+  commitQuietMs: 0,
+  minAgeMs: 0,
+  replacedMs: 0,
+};
+
+/** Longest wait for upkeep, which a killed gateway does not end, in milliseconds. */
+const LOOK_MS = 2_000;
 
 /** Access key of the owner of the bucket, whose credentials do not expire. */
 const OWNER = "owner";
@@ -175,8 +195,15 @@ export async function startWorld(): Promise<World> {
   await setUp.client.createNamespace({ id: [NAMESPACE] });
   await setUp.close();
 
-  async function openGateway(name: string, totalMs = 0): Promise<Gateway> {
+  async function openGateway(name: string, totalMs = 0, hasUpkeep = false): Promise<Gateway> {
     const plan = createPlan();
+    const looked = Promise.withResolvers<void>();
+    const metrics: UpkeepMetrics = {
+      done: () => looked.resolve(),
+      missed: () => looked.resolve(),
+      watch: () => () => {},
+    };
+    const upkeep = hasUpkeep ? { policy: POLICY, times: TIMES, sweeps: false, metrics } : undefined;
     gateways.set(name, plan);
     const log = pino({ level: "silent" });
     const lakekeeper = await createLakekeeperBackend({
@@ -188,10 +215,11 @@ export async function startWorld(): Promise<World> {
       timeLimits: { totalMs },
       resilience: { backoffMs: 1, circuitFailures: 0 },
     });
-    const backend = createComposedBackend(lakekeeper, { log });
+    const backend = createComposedBackend(lakekeeper, { log, upkeep });
     return {
       client: createCaller({ backend, limits: { maxUploadBytes: 2 ** 26 } }),
       ...plan,
+      lookedAfter: () => Promise.race([looked.promise, sleep(LOOK_MS)]),
       async close() {
         plan.kill();
         await backend.close();
@@ -204,9 +232,9 @@ export async function startWorld(): Promise<World> {
 
   let opened = 0;
   return {
-    open(patienceMs) {
+    open(patienceMs, hasUpkeep) {
       opened += 1;
-      return openGateway(`gateway${opened}`, patienceMs);
+      return openGateway(`gateway${opened}`, patienceMs, hasUpkeep);
     },
     locations: () => catalog.locations(),
     keys: () => [...bucket.objects.keys()],
