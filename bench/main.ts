@@ -7,6 +7,7 @@ const suites: Readonly<Record<string, () => Promise<{ run(args: readonly string[
   cores: () => import("./cores.ts"),
   data: () => import("./data.ts"),
   faults: () => import("./faults.ts"),
+  fleet: () => import("./fleet.ts"),
   flight: () => import("./flight.ts"),
   "grpc-clients": () => import("./grpc-clients.ts"),
   loop: () => import("./loop.ts"),
