@@ -76,3 +76,11 @@ test("a merge keeps its rows beside other keys, compactions and deletions of ano
   assert.deepEqual([merged.numInsertedRows, merged.numUpdatedRows], [1n, 1n]);
   assert.deepEqual((await rowsOf(client)).map(([id]) => id).toSorted(), [1, 5, 6, 7]);
 });
+
+test("a merge keeps a row that it has updated beside one that another program has inserted since", async (t) => {
+  const { client, other, waiting } = await createWorld(t);
+  waiting.push(() => other.upload("insertIntoTable", "t", {}, rows([0, 1, 2])));
+  const merged = await client.upload("mergeInsertIntoTable", "t", UPSERT, rows([1, 2]));
+  assert.deepEqual([merged.numInsertedRows, merged.numUpdatedRows], [0n, 2n]);
+  assert.deepEqual((await rowsOf(client)).map(([id]) => id).toSorted(), [0, 0, 1, 1, 2]);
+});

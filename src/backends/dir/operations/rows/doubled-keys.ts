@@ -1,5 +1,6 @@
 import type { Data, Vector } from "apache-arrow";
 import { formatFieldPath } from "../../../../arrow/field-path.ts";
+import type { DataFragment } from "../../../../gen/lance/format/table_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import { MAX_BATCH_ROWS } from "../../engine/batch-rows.ts";
 import type { NativeMerge, NativeTable } from "../../engine/native/native.ts";
@@ -21,7 +22,7 @@ const REPEATS = 5;
 /** A table into which rows are merged. */
 export interface MergedTable {
   readonly dataset: DatasetRef;
-  readonly table: Pick<NativeTable, "query" | "delete" | "version">;
+  readonly table: Pick<NativeTable, "query" | "delete" | "version" | "checkoutCurrent">;
   /** Columns of the key. */
   readonly on: readonly string[];
 }
@@ -45,9 +46,10 @@ export async function mergeWithoutDoubling(
 ): Promise<Merged> {
   let before = await merged.table.version();
   let result = await merge();
+  const inserted = new Set<string>();
   for (let repeats = 0; ; repeats++) {
     const { version } = result;
-    const doubled = await afterChange(() => deleteDoubled(merged, before, version));
+    const doubled = await afterChange(() => deleteDoubled(merged, { before, version, inserted }));
     if (doubled === 0) return result;
     if (repeats === REPEATS) throw new LanceError("OutcomeUnknown", CROWDED);
     before = await merged.table.version();
@@ -72,33 +74,47 @@ function joined(first: Merged, doubled: number, second: Merged): Merged {
   };
 }
 
-/** Deletes the rows of a merge whose keys others have inserted between two versions; returns their number. */
-async function deleteDoubled({ dataset, table, on }: MergedTable, before: number, version: number) {
+/**
+ * Deletes the rows that a merge has inserted and whose keys others have inserted between two versions.
+ *
+ * @param inserted the keys that the merge has inserted before it was repeated; gets those of this time
+ * @returns the number of deleted rows
+ */
+async function deleteDoubled(
+  { dataset, table, on }: MergedTable,
+  { before, version, inserted }: { before: number; version: number; inserted: Set<string> },
+): Promise<number> {
   if (version <= before + 1) return 0;
-  const { ours, theirs } = await newFragments(dataset, before, version);
+  const { ours, theirs, shrunk } = await newFragments(dataset, before, version);
   if (ours.length === 0 || theirs.length === 0) return 0;
-  const sizeOf = (some: readonly NewFragment[]) => some.reduce((sum, { rows }) => sum + rows, 0n);
+  const sizeOf = (some: readonly CountedFragment[]) => some.reduce((sum, { rows }) => sum + rows, 0n);
   const [few, many] = sizeOf(theirs) < sizeOf(ours) ? [theirs, ours] : [ours, theirs];
   const known = new Set<string>();
   for await (const { key } of keysIn(table, on, few)) known.add(key);
   const doubled = new Set<string>();
   for await (const { key } of keysIn(table, on, many)) if (known.has(key)) doubled.add(key);
   if (doubled.size === 0) return 0;
+  const updated = new Set(shrunk.length === 0 ? [] : await keysAt(table, version - 1, on, shrunk));
   const addresses: bigint[] = [];
-  for await (const { key, address } of keysIn(table, on, ours)) if (doubled.has(key)) addresses.push(address);
+  for await (const { key, address } of keysIn(table, on, ours)) {
+    // A row that was there before the merge stays beside the other.
+    if (updated.has(key) && !inserted.has(key)) continue;
+    inserted.add(key);
+    if (doubled.has(key)) addresses.push(address);
+  }
   for (let at = 0; at < addresses.length; at += MAX_ADDRESSES)
     await table.delete(`_rowaddr IN (${addresses.slice(at, at + MAX_ADDRESSES).join(",")})`);
   return addresses.length;
 }
 
-interface NewFragment {
+interface CountedFragment {
   readonly id: bigint;
   readonly rows: bigint;
 }
 
-/** Returns the fragments with the rows of a merge, and those that other writers have added before it. */
+/** Returns the fragments with the rows of a merge, those that other writers have added before it, and others from which it has taken rows. */
 async function newFragments(dataset: DatasetRef, before: number, version: number) {
-  const theirs: NewFragment[] = [];
+  const theirs: CountedFragment[] = [];
   let previous = await readVersion(dataset, BigInt(before));
   for (let number = before + 1; number < version; number++) {
     const next = await readVersion(dataset, BigInt(number));
@@ -106,21 +122,49 @@ async function newFragments(dataset: DatasetRef, before: number, version: number
     if (!WITHOUT_NEW_ROWS.has(transaction?.operation.case)) theirs.push(...added(previous, next));
     previous = next;
   }
-  return { theirs, ours: added(previous, await readVersion(dataset, BigInt(version))) };
+  const merged = await readVersion(dataset, BigInt(version));
+  const others = new Set(theirs.map(({ id }) => id));
+  const shrunk = taken(previous, merged).filter(({ id }) => !others.has(id));
+  return { theirs, ours: added(previous, merged), shrunk };
 }
 
-function added(previous: ManifestFile, next: ManifestFile): NewFragment[] {
+function taken(previous: ManifestFile, next: ManifestFile): CountedFragment[] {
+  const rowsOf = ({ physicalRows, deletionFile }: DataFragment) =>
+    physicalRows - (deletionFile?.numDeletedRows ?? 0n);
+  const left = new Map(next.manifest.fragments.map((fragment) => [fragment.id, rowsOf(fragment)]));
+  return previous.manifest.fragments
+    .map((fragment) => ({ id: fragment.id, rows: rowsOf(fragment) }))
+    .filter(({ id, rows }) => left.get(id) !== rows);
+}
+
+function added(previous: ManifestFile, next: ManifestFile): CountedFragment[] {
   const known = new Set(previous.manifest.fragments.map(({ id }) => id));
   return next.manifest.fragments
     .filter(({ id }) => !known.has(id))
     .map(({ id, physicalRows }) => ({ id, rows: physicalRows }));
 }
 
+/** Returns the keys of some fragments at a version. */
+async function keysAt(
+  table: Pick<NativeTable, "checkoutCurrent">,
+  version: number,
+  on: readonly string[],
+  fragments: readonly CountedFragment[],
+): Promise<readonly string[]> {
+  const own = await table.checkoutCurrent();
+  try {
+    await own.checkout(version);
+    return await Array.fromAsync(keysIn(own, on, fragments), ({ key }) => key);
+  } finally {
+    own.close();
+  }
+}
+
 /** Yields the keys of the rows of some fragments. A row with a null in its key matches no other. */
 async function* keysIn(
   table: Pick<NativeTable, "query">,
   on: readonly string[],
-  fragments: readonly NewFragment[],
+  fragments: readonly CountedFragment[],
 ): AsyncGenerator<{ key: string; address: bigint }> {
   const { tableFromIPC } = await import("apache-arrow");
   for (const { id } of fragments) {
