@@ -10,7 +10,7 @@ import {
 import type { Call } from "../../namespace/call/call.ts";
 import { checkChosenLocation } from "../../namespace/call/chosen-location.ts";
 import { isLanceError, LanceError } from "../../namespace/errors.ts";
-import type { Identifier } from "../../namespace/identifier.ts";
+import { type Identifier, joinIdentifier } from "../../namespace/identifier.ts";
 import {
   type AnyHandler,
   type Backend,
@@ -20,6 +20,7 @@ import {
 } from "../../namespace/lance-namespace.ts";
 import { factsOf, isReadOperation, METHODS } from "../../namespace/operations/operations.ts";
 import { createExclusion } from "../dir/concurrency/exclusion.ts";
+import type { WriteGate } from "../dir/concurrency/write-gate.ts";
 import { findEngine } from "../dir/engine/native/load.ts";
 import { checkReference, describeData, describesData } from "../dir/operations/tables/describe.ts";
 import { withData } from "../dir/operations/tables/open-data.ts";
@@ -71,7 +72,8 @@ export function createComposedBackend(catalog: Backend, options: ComposedBackend
 
   /** Opens the table of a call; undefined for one whose versions the upstream commits. */
   async function openTable(call: Call, id: Identifier, isPassing = false): Promise<OpenedTable | undefined> {
-    const described = await descriptions.describe(call, id);
+    // Upkeep deletes old versions, so it follows the properties and the place that the table has now.
+    const described = await descriptions.describe(call, id, isPassing);
     return described.isManaged ? undefined : opened.open(call, described, isPassing);
   }
   const openPassing = (call: Call, id: Identifier) => openTable(call, id, true);
@@ -143,6 +145,7 @@ export function createComposedBackend(catalog: Backend, options: ComposedBackend
   const creation = createTableCreation({ catalog, descriptions, opened, uploads: shared });
   const ofCatalog: Partial<LanceNamespace> = {
     ...catalog.operations,
+    ...withoutUpkeep(catalog.operations, exclusion.histories),
     ...creation,
     async createTable(request, data, call) {
       refuseKey(call);
@@ -234,6 +237,22 @@ function refuseKey({ headers }: Call): void {
 /** Returns the table of a call: a transaction is one of the table before its name. */
 function tableOf(name: string, { id }: Call): Identifier {
   return factsOf(name)?.by === "transaction" ? id.slice(0, -1) : id;
+}
+
+/** Longest wait of a drop for upkeep and jobs that run on its table, in milliseconds. */
+const DRAIN_MS = 5_000;
+
+/** Makes a drop wait for work on its table: the engine would commit it to a new table that is made in the same place. */
+function withoutUpkeep({ dropTable }: Partial<LanceNamespace>, histories: WriteGate) {
+  const drop: LanceNamespace["dropTable"] = async (request, call) => {
+    const open = await histories.close(joinIdentifier(call.id), DRAIN_MS);
+    try {
+      return await (dropTable as LanceNamespace["dropTable"])(request, call);
+    } finally {
+      open();
+    }
+  };
+  return dropTable === undefined ? {} : { dropTable: drop };
 }
 
 /** Makes the operations that declare tables check who chooses their locations. */

@@ -5,6 +5,7 @@ import { expect, test } from "vitest";
 import { startServer } from "../../../test/fixtures/server/server.ts";
 import { type FloodRequest, openFlood } from "../../../test/support/raw-http2.ts";
 import { DescribeTableResponseSchema } from "../../gen/lance/namespace/v1/table_pb.ts";
+import type { Refusal } from "../../pipeline/records/refusals.ts";
 import { fakeService } from "../../wires/grpc/fixture.ts";
 
 const COUNT = 1_000;
@@ -130,7 +131,9 @@ test("requests that are reset with their first bytes never begin, and their conn
 });
 
 test("resets with the first bytes of a connection end it before Node creates their streams", async () => {
-  await using server = await startServer({ maxConcurrentStreams: COUNT });
+  const faults: unknown[] = [];
+  const refused = ({ code, fault }: Refusal) => void faults.push([code, fault]);
+  await using server = await startServer({ maxConcurrentStreams: COUNT, refused });
   const created = mostInTurn("http2.server.stream.created");
   // Few enough bytes for a single piece.
   const [few, many] = [20, 300];
@@ -141,6 +144,7 @@ test("resets with the first bytes of a connection end it before Node creates the
   const flood = await openFlood(server.port, { request: small, count: many });
   await new Promise((resolve) => flood.socket.on("close", resolve));
   assert.equal(created.all(), 0);
+  assert.deepEqual(faults, [["InvalidInput", "ERR_HTTP2_ERROR"]]);
   const known = await openFlood(server.port, { request: small, count: few });
   await expect.poll(created.all).toBe(few);
   known.socket.destroy();

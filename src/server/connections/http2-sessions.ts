@@ -51,7 +51,7 @@ export interface Http2SessionsOptions {
   ): void;
   /** Called for a stream that is refused because its session has its share of streams. */
   onCrowded(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void;
-  /** Called when a session breaks. */
+  /** Called when a session breaks, or a connection ends instead of getting one. */
   onBroken(error: NodeJS.ErrnoException): void;
 }
 
@@ -147,6 +147,7 @@ export function createHttp2Sessions(options: Http2SessionsOptions): Http2Session
     // Its session would end for the resets, after it has created their streams.
     if (countFirstResets(joinPieces(socket)) > allowance.streamResetBurst) {
       resets.noteBroken(peer);
+      onBroken(Object.assign(new Error("too many resets with the first bytes"), { code: "ERR_HTTP2_ERROR" }));
       return void socket.destroy();
     }
     const session = performServerHandshake(socket, {

@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
 import type { Call } from "../../../namespace/call/call.ts";
-import { isLanceError, type LanceError } from "../../../namespace/errors.ts";
+import { isLanceError } from "../../../namespace/errors.ts";
 import { type Identifier, joinIdentifier } from "../../../namespace/identifier.ts";
 import type { Backend } from "../../../namespace/lance-namespace.ts";
 import { putNewest } from "../../../runtime/put-newest.ts";
@@ -9,6 +9,7 @@ import { keyIn } from "../../dir/format/storage.ts";
 import { createStorageClock } from "../../dir/format/storage-clock.ts";
 import { TABLE_BASE } from "../../dir/format/table-files.ts";
 import type { ReadAhead } from "../../dir/operations/read/read-ahead.ts";
+import { FOREIGN_UPKEEP_TIMES } from "../../dir/upkeep/activity.ts";
 import { createUpkeepLeases } from "../../dir/upkeep/lease.ts";
 import type { TendedTable, UpkeepTables } from "../../dir/upkeep/upkeep-tables.ts";
 import { type OpenedTable, using } from "../opened-tables.ts";
@@ -29,6 +30,9 @@ export interface ForeignTablesOptions {
 const GONE = ["TableNotFound", "NamespaceNotFound"] as const;
 const CLOSED = ["PermissionDenied", "InvalidTableState", "InvalidInput", "Unsupported"] as const;
 
+/** Errors of a storage that denies the work, or of an upstream whose credentials do not open it. It is tried again. */
+const REFUSED = ["ServiceUnavailable", "PermissionDenied", "Unauthenticated", "Internal"] as const;
+
 /** Maximum number of tables that the log names once. */
 const MAX_NAMED = 10_000;
 
@@ -42,39 +46,44 @@ export function createForeignTables({
   readAhead,
   log,
 }: ForeignTablesOptions): UpkeepTables {
-  const named = new Map<string, true>();
+  const [leftOut, failed] = [new Map<string, true>(), new Map<string, true>()];
 
-  /** Logs once why a table is left out. */
-  function leaveOut(id: Identifier, error: LanceError): undefined {
+  /** Logs once why a table is left out, or why work on it has failed. */
+  function nameOnce(named: Map<string, true>, id: Identifier, error: unknown): undefined {
     const table = joinIdentifier(id);
     if (!named.has(table)) log.warn({ table, err: error }, "a table of the upstream is not looked after");
     putNewest(named, table, true, MAX_NAMED);
   }
-  async function open(id: Identifier): Promise<OpenedTable | undefined> {
+  async function open(id: Identifier, signal: AbortSignal): Promise<OpenedTable | undefined> {
     try {
-      const opened = await openTable(callOfUpkeep("describeTable", id, log), id);
-      named.delete(joinIdentifier(id));
+      const opened = await openTable(callOfUpkeep("describeTable", id, log, signal), id);
+      leftOut.delete(joinIdentifier(id));
       return opened;
     } catch (error) {
       if (GONE.some((kind) => isLanceError(error, kind))) return undefined;
-      if (CLOSED.some((kind) => isLanceError(error, kind))) return leaveOut(id, error as LanceError);
+      if (CLOSED.some((kind) => isLanceError(error, kind))) return nameOnce(leftOut, id, error);
       throw error;
     }
   }
   return {
     readAhead,
-    isRemote: true,
-    async *walk(turn) {
+    times: FOREIGN_UPKEEP_TIMES,
+    async *walk(turn, signal) {
       try {
-        yield* walkCatalog(catalog, { log, turn });
+        yield* walkCatalog(catalog, { log, turn, signal });
       } catch (error) {
-        log.warn({ err: error }, "the upstream does not list its tables for upkeep now");
+        if (!signal.aborted) log.warn({ err: error }, "the upstream does not list its tables for upkeep now");
         throw error;
       }
     },
-    async withTable(id, work) {
-      const opened = await open(id);
-      return opened && using(opened, () => work(tendedIn(opened.storage, opened.table)));
+    async withTable(id, work, signal) {
+      try {
+        const opened = await open(id, signal);
+        return opened && (await using(opened, () => work(tendedIn(opened.storage, opened.table))));
+      } catch (error) {
+        if (!signal.aborted && REFUSED.some((kind) => isLanceError(error, kind))) nameOnce(failed, id, error);
+        throw error;
+      }
     },
   };
 }

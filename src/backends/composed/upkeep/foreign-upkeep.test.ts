@@ -9,8 +9,12 @@ import { createCaller } from "../../../../test/support/caller.ts";
 import { LanceError } from "../../../namespace/errors.ts";
 import type { UpkeepMetrics } from "../../../namespace/figures.ts";
 import type { Backend, LanceNamespace } from "../../../namespace/lance-namespace.ts";
+import { createLocalStore } from "../../dir/format/local/local-store.ts";
 import { createDirectoryBackend } from "../../dir/index.ts";
+import { createReadAhead } from "../../dir/operations/read/read-ahead.ts";
 import { createComposedBackend } from "../index.ts";
+import type { OpenedTable } from "../opened-tables.ts";
+import { createForeignTables } from "./foreign-tables.ts";
 
 const SILENT = pino({ level: "silent" });
 const limits = { maxUploadBytes: 2 ** 26 };
@@ -53,14 +57,16 @@ async function open(t: TestContext, changed: (operations: LanceNamespace) => Par
   };
   const logged: { readonly level: number; readonly msg: string; readonly table?: string }[] = [];
   const log = pino({ level: "warn" }, { write: (line) => void logged.push(JSON.parse(line)) });
-  function gateway({ upkeep = true, sweeps = true, allowedLocations = [root] } = {}) {
+  const gateways: Backend[] = [];
+  function gateway({ upkeep = true, sweeps = true, allowedLocations = [root], maxStalenessMs = 0 } = {}) {
     const own = upkeep ? { times: TIMES, metrics, sweeps } : undefined;
-    const backend = createComposedBackend(catalog, { log, allowedLocations, upkeep: own });
+    const backend = createComposedBackend(catalog, { log, allowedLocations, maxStalenessMs, upkeep: own });
+    gateways.push(backend);
     t.onTestFinished(() => backend.close());
     return createCaller({ backend, limits });
   }
   await createCaller({ backend: directory, limits }).createNamespace({ id: ["n"] });
-  return { root, runs, logged, gateway };
+  return { root, runs, logged, gateways, gateway };
 }
 
 type Client = ReturnType<Awaited<ReturnType<typeof open>>["gateway"]>;
@@ -188,4 +194,60 @@ test("upkeep names a table once that it may not open, and looks after the others
   await new Promise((resolve) => setTimeout(resolve, 500));
   assert.equal(named().length, 1);
   assert.match(named()[0]?.msg ?? "", /not looked after/);
+});
+
+test("a gateway that closes waits for no answer of the upstream", async (t) => {
+  let asked = 0;
+  const { gateway, gateways } = await open(t, () => ({
+    listTables() {
+      asked += 1;
+      return new Promise(() => {});
+    },
+  }));
+  gateway();
+  await expect.poll(() => asked).toBe(1);
+  await gateways[0]?.close();
+  assert.equal(asked, 1);
+});
+
+test("upkeep follows the properties that a table has now, however old descriptions may be", async (t) => {
+  let asked = 0;
+  const { gateway } = await open(t, ({ describeTable }) => ({
+    async describeTable(request, call) {
+      asked += 1;
+      const answer = await describeTable(request, call);
+      return asked > 5 ? answer : { ...answer, properties: { "lance-gateway.upkeep": "off" } };
+    },
+  }));
+  await write(gateway({ upkeep: false }));
+  asked = 0;
+  gateway({ maxStalenessMs: 3_600_000 });
+  const reader = gateway({ upkeep: false });
+  await expect.poll(() => asked, { timeout: 10_000 }).toBeGreaterThan(5);
+  await expect.poll(() => fragmentsOf(reader), { timeout: 10_000 }).toBe(1);
+});
+
+test("the log names a table once whose storage denies the work, which is tried again after minutes", async () => {
+  const logged: string[] = [];
+  const log = pino({ level: "warn" }, { write: (line) => void logged.push(JSON.parse(line).table) });
+  const opened = {
+    storage: { context: { store: createLocalStore() }, jobs: {} },
+    table: { id: ID, location: "n/t.lance" },
+    release() {},
+  } as unknown as OpenedTable;
+  const { withTable, times } = createForeignTables({
+    catalog: { operations: {} },
+    openTable: async () => opened,
+    readAhead: createReadAhead({ maxBytes: 1 }),
+    log,
+  });
+  const { signal } = new AbortController();
+  const fail = (error: Error) =>
+    expect(withTable(ID, () => Promise.reject(error), signal)).rejects.toBe(error);
+  await fail(new LanceError("ConcurrentModification", "another commit was faster"));
+  assert.deepEqual(logged, []);
+  for (let tries = 0; tries < 3; tries++)
+    await fail(new LanceError("ServiceUnavailable", "the storage denies access"));
+  assert.deepEqual(logged, ["n$t"]);
+  assert.ok((times.maxRetryMs ?? 0) >= 600_000);
 });

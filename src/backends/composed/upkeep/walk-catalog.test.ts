@@ -9,7 +9,7 @@ import type { Backend } from "../../../namespace/lance-namespace.ts";
 import { walkCatalog } from "./walk-catalog.ts";
 
 /** Walks through a catalog, and returns its tables, the number of its turns, and what was logged. */
-async function walk(operations: Backend["operations"]) {
+async function walk(operations: Backend["operations"], signal = new AbortController().signal) {
   const tables: string[] = [];
   const logged: string[] = [];
   let turns = 0;
@@ -17,7 +17,7 @@ async function walk(operations: Backend["operations"]) {
   const turn = async () => {
     turns += 1;
   };
-  for await (const id of walkCatalog({ operations }, { log, turn })) tables.push(id.join("$"));
+  for await (const id of walkCatalog({ operations }, { log, turn, signal })) tables.push(id.join("$"));
   return { tables, turns, logged };
 }
 
@@ -66,4 +66,42 @@ test("a walk leaves out namespaces that are denied, and fails where the root is"
   assert.deepEqual((await denied((depth) => depth === 1)).tables, ["t"]);
   await expect(denied(() => true)).rejects.toThrow("not yours");
   await expect(walk({})).rejects.toThrow("does not list its tables");
+});
+
+test("a walk leaves out a namespace that cannot be listed, and ends where several in succession cannot", async () => {
+  const broken = (isBroken: (name: string) => boolean) =>
+    walk({
+      async listTables(_, { id }) {
+        if (isBroken(id[0] ?? "")) throw new LanceError("Internal", "broken");
+        return create(ListTablesResponseSchema, { tables: ["t"] });
+      },
+      listNamespaces: async (_, { id }) =>
+        create(ListNamespacesResponseSchema, { namespaces: id.length === 0 ? [..."abcdefgh"] : [] }),
+    });
+  const { tables, logged } = await broken((name) => name === "a" || name === "c");
+  assert.deepEqual(tables, ["t", ...[..."bdefgh"].map((name) => `${name}$t`)]);
+  assert.match(String(logged), /does not list a namespace/);
+  assert.equal(logged.length, 2);
+  await expect(broken((name) => name !== "")).rejects.toThrow("broken");
+});
+
+test("a walk ends with its signal, between pages and while the upstream does not answer", async () => {
+  for (const answers of [true, false]) {
+    const stop = new AbortController();
+    let pages = 0;
+    const walked = walk(
+      {
+        async listTables() {
+          pages += 1;
+          if (pages === 3) stop.abort(new Error("the gateway closes"));
+          if (pages === 3 && !answers) await new Promise(() => {});
+          return create(ListTablesResponseSchema, { pageToken: String(pages) });
+        },
+        listNamespaces: async () => create(ListNamespacesResponseSchema),
+      },
+      stop.signal,
+    );
+    await expect(walked).rejects.toThrow("the gateway closes");
+    assert.equal(pages, 3);
+  }
 });

@@ -59,6 +59,13 @@ export const UPKEEP_TIMES: UpkeepTimes = {
 /** The times that differ in object stores, where an inspection takes several requests, and which gateways share. */
 export const REMOTE_UPKEEP_TIMES: Partial<UpkeepTimes> = { waitMs: 2_000, replacedMs: 5 * 60_000 };
 
+/** The times that differ for tables of a foreign catalog, which describes a table again for each try. */
+export const FOREIGN_UPKEEP_TIMES: Partial<UpkeepTimes> = {
+  ...REMOTE_UPKEEP_TIMES,
+  busyMs: 30_000,
+  maxRetryMs: UPKEEP_TIMES.sweepMs,
+};
+
 /** Author of a write: the gateway, or a client or another process, which commits itself. */
 export type Writer = "gateway" | "client";
 

@@ -2,6 +2,7 @@ import { resolveAbandoned } from "../batch/resolve.ts";
 import { walkAllTables } from "../catalog/walk.ts";
 import { compactOnCluster, compactsOnCluster, isCompacting } from "../operations/jobs/cluster-compaction.ts";
 import { findTable } from "../operations/tables/find-table.ts";
+import { REMOTE_UPKEEP_TIMES } from "./activity.ts";
 import { findGoneLeases } from "./gone-leases.ts";
 import { createUpkeepLeases, type UpkeepLeases } from "./lease.ts";
 import type { UpkeepContext } from "./optimize.ts";
@@ -16,7 +17,7 @@ export function createDirectoryTables(context: UpkeepContext, leases = leasesOf(
   const { catalog, store, readAhead } = context;
   return {
     readAhead,
-    isRemote: store.files === undefined,
+    times: store.files === undefined ? REMOTE_UPKEEP_TIMES : {},
     walk: () => walkAllTables(context),
     async withTable(id, work) {
       const table = await findTable(context, await catalog.read(), id);

@@ -31,14 +31,15 @@ export async function sweepTables(
   let resolvedAt = performance.now();
 
   function look(id: Identifier, now: number): Promise<Look | undefined> {
-    return tables.withTable(id, async (tended) => {
+    const lookIn = async (tended: TendedTable): Promise<Look | undefined> => {
       const newest = await latestVersion(datasetOf(tended.context, tended.table));
       if (newest === undefined) return undefined;
       const last = seen.get(joinIdentifier(id));
       if (last?.version === newest.version && now - last.reportedAt < relookMs) return last;
       await report(tended);
       return { version: newest.version, reportedAt: now };
-    });
+    };
+    return tables.withTable(id, lookIn, signal);
   }
   /** Finishes what other processes have left, also during a round, which takes long in a large catalog. */
   async function resolveIfDue(): Promise<void> {
@@ -48,7 +49,7 @@ export async function sweepTables(
   }
   async function lookAtAll(): Promise<void> {
     const found = new Map<string, Look>();
-    for await (const id of tables.walk(() => pause(lookMs))) {
+    for await (const id of tables.walk(() => pause(lookMs), signal)) {
       await pause(lookMs);
       if (signal.aborted) return;
       const name = joinIdentifier(id);

@@ -64,8 +64,8 @@ export async function tend(
   active: ActiveTable,
   leaveTurn: () => void,
 ): Promise<Tended> {
-  const { tables, log } = tending;
-  const tended = await tables.withTable(active.id, async (found) => {
+  const { tables, log, signal } = tending;
+  const work = async (found: TendedTable): Promise<Tended> => {
     const policy = policyOf(tending.policy, found.table.properties, (reason) =>
       log.warn({ table: joinIdentifier(active.id) }, `a property of upkeep is ignored: ${reason}`),
     );
@@ -77,8 +77,8 @@ export async function tend(
       if (SKIPPED.some((name) => isLanceError(error, name))) return NOTHING;
       throw error;
     }
-  });
-  return tended ?? GONE;
+  };
+  return (await tables.withTable(active.id, work, signal)) ?? GONE;
 }
 
 const SKIPPED = [

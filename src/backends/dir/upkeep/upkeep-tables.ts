@@ -2,6 +2,7 @@ import type { Identifier } from "../../../namespace/identifier.ts";
 import type { FoundTable } from "../data/table-source.ts";
 import type { ClusterCompaction } from "../operations/jobs/cluster-compaction.ts";
 import type { ReadAhead } from "../operations/read/read-ahead.ts";
+import type { UpkeepTimes } from "./activity.ts";
 import type { UpkeepLeases } from "./lease.ts";
 import type { TableUpkeepContext } from "./optimize.ts";
 
@@ -29,16 +30,26 @@ export interface TableCluster {
 export interface UpkeepTables {
   /** The memory of large results, of which compactions take a part. */
   readonly readAhead: ReadAhead;
-  /** Whether their storage is away, and other gateways work on it, too. */
-  readonly isRemote: boolean;
+  /** The times that differ from those of a directory on a disk. */
+  readonly times: Partial<UpkeepTimes>;
   /**
    * Yields all tables, in no particular order; changes may hide or repeat some.
    *
    * @param turn waited for before each request to the catalog after the first, if its listings take requests
+   * @param signal ends these requests
    */
-  walk(turn: () => Promise<void>): AsyncIterable<Identifier>;
-  /** Works on a table; returns undefined if there is none, or none that may be worked on. @throws the errors of `work` */
-  withTable<T>(id: Identifier, work: (tended: TendedTable) => Promise<T>): Promise<T | undefined>;
+  walk(turn: () => Promise<void>, signal: AbortSignal): AsyncIterable<Identifier>;
+  /**
+   * Works on a table; returns undefined if there is none, or none that may be worked on.
+   *
+   * @param signal ends the requests by which the table is found
+   * @throws the errors of `work`
+   */
+  withTable<T>(
+    id: Identifier,
+    work: (tended: TendedTable) => Promise<T>,
+    signal: AbortSignal,
+  ): Promise<T | undefined>;
   /** Finishes what processes have left that died. Default: nothing is left. */
   finishAbandoned?(): Promise<void>;
   /** Removes what tables have left that are gone. Default: nothing is left. */

@@ -4,14 +4,7 @@ import type { Logger } from "pino";
 import type { UpkeepMetrics } from "../../../namespace/figures.ts";
 import { type Identifier, joinIdentifier } from "../../../namespace/identifier.ts";
 import { createTurns } from "../concurrency/turns.ts";
-import {
-  type ActiveTable,
-  createActivity,
-  REMOTE_UPKEEP_TIMES,
-  UPKEEP_TIMES,
-  type UpkeepTimes,
-  type Writer,
-} from "./activity.ts";
+import { type ActiveTable, createActivity, UPKEEP_TIMES, type UpkeepTimes, type Writer } from "./activity.ts";
 import type { NoteWrite } from "./note-writes.ts";
 import type { UpkeepFigures } from "./optimize.ts";
 import { DEFAULT_POLICY, type UpkeepPolicy } from "./policy.ts";
@@ -53,8 +46,7 @@ const END_MS = 3_000;
 /** Starts to look after tables that can be written. */
 export function startUpkeep(tables: UpkeepTables, log: Logger, options: UpkeepOptions = {}): Upkeep {
   const { concurrency = availableParallelism(), sweeps = true, metrics } = options;
-  const ofStore = tables.isRemote ? REMOTE_UPKEEP_TIMES : {};
-  const times = { ...UPKEEP_TIMES, ...ofStore, ...options.times };
+  const times = { ...UPKEEP_TIMES, ...tables.times, ...options.times };
   const activity = createActivity(times);
   const turns = createTurns(concurrency);
   const stop = new AbortController();
