@@ -42,7 +42,7 @@ def compute_column(task: Task, gateway: Gateway) -> Json:
     column, where = details["column"], details["filter"]
     done = details.get("committed")
     if done is not None:
-        return {**done, "failed": remaining(task, int(done["version"]), where)}
+        return {**done, "failed": remaining(task, int(done["version"]), column, where)}
     version = int(details["version"])
     function = function_of(details["function"])
     dataset = LanceDataset(task.uri, version=version, storage_options=task.storage_options)
@@ -68,10 +68,11 @@ def compute_column(task: Task, gateway: Gateway) -> Json:
     return {**made, **report}
 
 
-def remaining(task: Task, version: int, where: str) -> int:
+def remaining(task: Task, version: int, column: str, where: str) -> int:
     """Returns the number of rows that have no value after an earlier run, whose errors are not known any more."""
     dataset = LanceDataset(task.uri, version=version, storage_options=task.storage_options)
-    return int(dataset.count_rows(filter=where))
+    name = column.replace("`", "``")
+    return int(dataset.count_rows(filter=f"({where}) and `{name}` is null"))
 
 
 def remote_for(function: Function) -> Any:
@@ -115,17 +116,23 @@ def compute_fragments(
 ) -> list[Computed]:
     """Calls a function for rows of some fragments, and writes the values to files of their own."""
     before = dict(os.environ)
-    call = load(function)
+    call: Any = None
     try:
+        call = load(function)
         dataset: Any = LanceDataset(uri, version=version, storage_options=storage_options)
         return [compute_fragment(dataset, part.id, column, where, function, call) for part in parts]
     finally:
-        close = getattr(call, "close", None)
-        if callable(close):
-            close()
-        # The next function on this worker must not see its secrets.
-        os.environ.clear()
-        os.environ.update(before)
+        try:
+            close = getattr(call, "close", None)
+            if callable(close):
+                close()
+        except Exception as error:
+            message = f"the function cannot be closed: {type(error).__name__}: {error}"
+            raise RuntimeError(function.without_secrets(message)) from None
+        finally:
+            # The next function on this worker must not see its secrets.
+            os.environ.clear()
+            os.environ.update(before)
 
 
 def compute_fragment(dataset: Any, number: int, column: str, where: str, function: Function, call: Any) -> Computed:

@@ -21,6 +21,8 @@ import pyarrow as pa
 from .gateway import Json
 
 ENTRY = "user_function"
+HIDDEN = "[secret]"
+MAX_TYPE = 100
 MAX_MESSAGE = 300
 MAX_RECORDED = 100
 """Number of failed rows of a fragment that are reported one by one."""
@@ -38,9 +40,17 @@ class Function:
     nullable: frozenset[str]
     initialization: Json = field(repr=False)
     variables: dict[str, str] = field(repr=False)
+    secrets: frozenset[str] = field(repr=False)
+    """Values that no report may have."""
     python_version: str
     packages: list[str]
     gpu: bool
+
+    def without_secrets(self, text: str) -> str:
+        """Returns a text without the values of the secrets, which an exception may quote."""
+        for value in sorted(self.secrets, key=len, reverse=True):
+            text = text.replace(value, HIDDEN)
+        return text
 
 
 @dataclass(frozen=True)
@@ -64,6 +74,7 @@ def function_of(details: Json) -> Function:
         nullable=frozenset(each["name"] for each in signature["inputs"] if each["nullable"]),
         initialization=details.get("initialization", {}),
         variables={**runtime.get("env", {}), **details.get("secrets", {})},
+        secrets=frozenset(details.get("secrets", {}).values()),
         python_version=runtime["python_version"],
         packages=list(runtime["environment"].get("packages", [])),
         gpu=runtime.get("gpu", False),
@@ -78,6 +89,17 @@ def load(function: Function) -> Callable[..., Any]:
     if f"sha256:{hashlib.sha256(function.source).hexdigest()}" != function.digest:
         raise ValueError("the source of the function is damaged")
     os.environ.update(function.variables)
+    try:
+        return imported(function)
+    except Exception as error:
+        # The job shows it to all who may see the job. Only what may pass is tried again.
+        kind = OSError if isinstance(error, OSError) else RuntimeError
+        message = f"the function cannot be imported: {type(error).__name__}: {error}"
+        raise kind(function.without_secrets(message)) from None
+
+
+def imported(function: Function) -> Callable[..., Any]:
+    """Writes the files of a function, and imports its module."""
     place = Path(tempfile.mkdtemp(prefix="lance-gateway-function-"))
     for path, text in files_of(function).items():
         target = place / path
@@ -110,7 +132,7 @@ def apply(
             values.append(value_of(call, function, columns, row, kind))
             rows.append(row)
         except Exception as error:
-            errors.append(row_error(offset, error))
+            errors.append(row_error(function, offset, error))
     return values, rows, errors
 
 
@@ -149,7 +171,7 @@ def apply_to_batch(
             raise ValueError(f"the function has returned {len(values)} values, {values.null_count} of them null, for {len(offsets)} rows")
         return list(values), list(range(len(offsets))), []
     except Exception as error:
-        return [], [], [row_error(offset, error) for offset in offsets]
+        return [], [], [row_error(function, offset, error) for offset in offsets]
 
 
 def takes_batches(call: Callable[..., Any]) -> bool:
@@ -169,6 +191,6 @@ def annotation_names(call: Callable[..., Any]) -> set[str]:
     return {text.rsplit(".", 1)[-1] for text in texts}
 
 
-def row_error(offset: int, error: Exception) -> RowError:
+def row_error(function: Function, offset: int, error: Exception) -> RowError:
     """Returns what is reported about a failed row."""
-    return RowError(offset, type(error).__name__, str(error)[:MAX_MESSAGE])
+    return RowError(offset, type(error).__name__[:MAX_TYPE], function.without_secrets(str(error))[:MAX_MESSAGE])

@@ -4,9 +4,15 @@ import base64
 import hashlib
 import os
 import sys
+import traceback
 import unittest
+from tempfile import TemporaryDirectory
 
 import pyarrow as pa
+from lance.dataset import write_dataset
+
+from lance_gateway_ray.computed import compute_fragments, remaining
+from lance_gateway_ray.gateway import Task
 from lance_gateway_ray.functions import apply, function_of, load
 
 HEADER = "from __future__ import annotations\n\nimport pyarrow as pa\n\n"
@@ -73,6 +79,34 @@ class FunctionTest(unittest.TestCase):
         details["runtime"]["python_version"] = "3.1"
         with self.assertRaisesRegex(ValueError, "wants Python 3.1"):
             load(function_of(details))
+
+    def test_reports_no_secret_that_an_exception_quotes(self):
+        body = "import os\n\ndef f(x: int) -> str:\n    raise KeyError('no key ' + os.environ['TOKEN'])\n"
+        function = function_of(described(body, secrets={"TOKEN": "s3cret-value", "PREFIX": "s3cret"}))
+        batch = pa.record_batch({"x": pa.array([1], pa.int64())})
+        _, _, [error] = apply(load(function), function, batch, [0], pa.string())
+        self.assertEqual(error.message, "'no key [secret]'")
+        whole = body.replace("x: int) -> str", "x: pa.Array) -> pa.Array")
+        function = function_of(described(whole, secrets={"TOKEN": "s3cret-value"}))
+        _, _, [error] = apply(load(function), function, batch, [0], pa.string())
+        self.assertNotIn("s3cret", error.message)
+
+    def test_reports_no_secret_of_a_module_that_cannot_be_imported(self):
+        body = "import os\n\nraise RuntimeError('refused: ' + os.environ['TOKEN'])\n"
+        before = dict(os.environ)
+        function = function_of(described(body, secrets={"TOKEN": "s3cret-value"}))
+        with self.assertRaises(Exception) as raised:
+            compute_fragments([], "", {}, 1, "y", "true", function)
+        shown = "".join(traceback.format_exception(raised.exception))
+        self.assertNotIn("s3cret", shown)
+        self.assertIn("RuntimeError: refused: [secret]", shown)
+        self.assertEqual(dict(os.environ), before)
+
+    def test_counts_the_rows_without_a_value_after_an_earlier_run(self):
+        with TemporaryDirectory() as folder:
+            made = write_dataset(pa.table({"id": [1, 2, 3], "y": [1, None, None]}), f"{folder}/t.lance")
+            task = Task(kind="backfill_column", uri=made.uri, details={})
+            self.assertEqual(remaining(task, made.version, "y", "id < 3"), 1)
 
     def test_shows_no_secret_when_it_is_printed(self):
         self.assertNotIn("value", repr(function_of(described("def f(x):\n    return x\n"))))

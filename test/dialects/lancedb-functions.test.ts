@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { readdir, readFile } from "node:fs/promises";
+import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pino } from "pino";
 import { type TestContext, test } from "vitest";
@@ -8,8 +8,11 @@ import { drawKey } from "../../src/auth/api-keys/key.ts";
 import type { KeyRecord } from "../../src/auth/api-keys/key-file.ts";
 import { proveByKeys } from "../../src/auth/api-keys/key-ring.ts";
 import { createAuthenticator } from "../../src/auth/authenticator.ts";
+import { openPolicyFolder } from "../../src/auth/cedar/policy-folder.ts";
+import { rolePolicies } from "../../src/auth/cedar/roles-as-cedar.ts";
 import { createDirectoryBackend, type DirectoryBackend } from "../../src/backends/dir/index.ts";
 import type { FunctionsKey } from "../../src/backends/dir/jobs/functions/open-functions.ts";
+import { isLanceError } from "../../src/namespace/errors.ts";
 import { startRayStandIn } from "../fixtures/ray/ray-stand-in.ts";
 import { type SimulatedDriver, simulateDriver } from "../fixtures/ray/simulated-driver.ts";
 import { people, personStream } from "../support/arrow.ts";
@@ -20,15 +23,16 @@ import { LANCEDB, type RemoteCalls, remoteCalls } from "./remote-calls.ts";
 const SOURCE =
   "from __future__ import annotations\n\ndef shout(word: str) -> str:\n    return word.upper()\n";
 
-const [owner, writer, reader, scoped] = [drawKey(), drawKey(), drawKey(), drawKey()];
+const [owner, writer, reader, scoped, analyst] = [drawKey(), drawKey(), drawKey(), drawKey(), drawKey()];
 const facts = { hash: "", created: "2026-01-01T00:00:00.000Z" } as const;
 const keys: readonly KeyRecord[] = [
   { ...facts, id: owner.id, name: "owner", role: "owner" },
   { ...facts, id: writer.id, name: "writer", role: "writer" },
   { ...facts, id: reader.id, name: "reader", role: "reader" },
-  { ...facts, id: scoped.id, name: "scoped", role: "owner", scope: ["t"] },
+  { ...facts, id: scoped.id, name: "scoped", role: "owner", scope: ["t", "n"] },
+  { ...facts, id: analyst.id, name: "analyst", role: "none" },
 ];
-const texts = [owner, writer, reader, scoped].map(({ text }) => text);
+const texts = [owner, writer, reader, scoped, analyst].map(({ text }) => text);
 const authenticator = createAuthenticator(
   [proveByKeys({ find: (text: string) => keys[texts.indexOf(text)] ?? ("unknown" as const), close() {} })],
   { failed: () => 0 },
@@ -252,21 +256,73 @@ test("only an owner of the whole catalog has functions run", async (t) => {
   const version = await register(calls);
   const { job_id } = await calls.post("function/shout/create", registration());
   await calls.post("table/t/add_columns/", columnOf(version, "loud"));
+  await calls.post("namespace/n/create", {});
   for (const { text } of [writer, reader, scoped]) {
     const other = as({ "x-api-key": text });
     const refused = (path: string, body?: unknown) => other.refused("PermissionDenied", path, body);
     await refused("table/t/add_columns/", columnOf(version, "other"));
     await refused("table/t/backfill_column", { column: "loud" });
-    await refused("table/t/errors", {}).catch((error) => assert.equal(text, scoped.text, String(error)));
+    await refused("table/t/errors", {});
     await refused("jobs/describe", { job_id });
-    await refused("function/shout/create", registration());
-    await refused("function/shout/describe", { version: "1" });
-    await refused("function/shout/drop", { version: "1" });
-    for (const what of ["create", "alter"]) await refused(`secret/s/${what}`, { value: "x" });
-    for (const what of ["describe", "drop"]) await refused(`secret/s/${what}`);
+    // A scope covers what is in it, but no function of it.
+    for (const place of ["", "n$"]) {
+      await refused(`function/${place}shout/create`, registration());
+      for (const what of ["describe", "drop"])
+        await refused(`function/${place}shout/${what}`, { version: "1" });
+      for (const what of ["create", "alter"]) await refused(`secret/${place}s/${what}`, { value: "x" });
+      for (const what of ["describe", "drop"]) await refused(`secret/${place}s/${what}`);
+    }
     for (const what of ["function", "secret"])
-      await assert.rejects(other.get(`namespace/$/${what}/list`), /403/);
+      for (const id of ["$", "n"])
+        await assert.rejects(other.get(`namespace/${id}/${what}/list`), /403/, `${what} ${id}`);
   }
+}, 60_000);
+
+test("a policy for a namespace gives no functions in it", async (t) => {
+  const directory = await temporaryDirectory();
+  t.onTestFinished(directory.remove);
+  const policy = `permit (principal == User::"api-key:analyst", action, resource in Namespace::"n");`;
+  await writeFile(join(directory.path, "all.cedar"), `${rolePolicies()}\n${policy}\n`);
+  const authorizer = await openPolicyFolder({ directory: directory.path, log: pino({ level: "silent" }) });
+  const { as, calls } = await serve(t, nothing, undefined, { authenticator, authorizer });
+  await calls.post("namespace/n/create", {});
+  await calls.upload("table/n$t/create/", personStream(people(3)));
+  const version = await register(calls, "n$f");
+  await calls.post("secret/n$s/create", { value: "x" });
+  await calls.post("table/n$t/add_columns/", columnOf(version, "loud"));
+  const other = as({ "x-api-key": analyst.text });
+  await other.post("table/n$t/describe/", {});
+  for (const [path, body] of [
+    ["function/n$f/create", registration()],
+    ["function/n$f/describe", { version: "1" }],
+    ["function/n$f/drop", { version: "1" }],
+    ["secret/n$x/create", { value: "x" }],
+    ["secret/n$s/alter", { value: "y" }],
+    ["secret/n$s/describe"],
+    ["secret/n$s/drop"],
+    ["table/n$t/add_columns/", columnOf(version, "other")],
+    ["table/n$t/backfill_column", { column: "loud" }],
+    ["table/n$t/errors", {}],
+  ] as const)
+    await other.refused("PermissionDenied", path, body);
+  for (const what of ["function", "secret"])
+    await assert.rejects(other.get(`namespace/n/${what}/list`), /403/, what);
+}, 60_000);
+
+test("a driver is told that its function is gone, and is not started again", async (t) => {
+  let calls: RemoteCalls;
+  const { calls: own, ray } = await serve(t, async (driver) => {
+    await calls.post("function/shout/drop", { version: "1" });
+    await assert.rejects(driver.task(), (error) => isLanceError(error, "InvalidInput"));
+    await driver.finish({ failure: { message: "gone", retryable: false } });
+  });
+  calls = own;
+  const version = await register(calls);
+  await calls.post("table/t/add_columns/", columnOf(version, "loud"));
+  const { job_id } = await calls.post("table/t/backfill_column", { column: "loud" });
+  const { failure } = await calls.ended(job_id);
+  assert.match(String(failure?.message), /gone/);
+  assert.equal([...ray.jobs].length, 1);
 }, 60_000);
 
 test("a refresh reports the rows for which its function has failed", async (t) => {

@@ -2,7 +2,7 @@ import type { JsonObject } from "@bufbuild/protobuf";
 import { formatFieldPath, resolveField } from "../../../../arrow/field-path.ts";
 import type { ArrowSchema } from "../../../../arrow/schema.ts";
 import type { Call } from "../../../../namespace/call/call.ts";
-import { LanceError } from "../../../../namespace/errors.ts";
+import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
 import { joinIdentifier } from "../../../../namespace/identifier.ts";
 import type { Job, JobFacts } from "../../jobs/job.ts";
 import type { EngineContext } from "../context.ts";
@@ -29,8 +29,20 @@ export async function planFunctionFill(
   return JSON.stringify({ ...binding, inputs });
 }
 
-/** Returns the function of a job for its driver, with its source and the values of its secrets. */
-export async function describeFunction(context: Context, { spec }: Job): Promise<JsonObject> {
+/**
+ * Returns the function of a job for its driver, with its source and the values of its secrets.
+ *
+ * @throws LanceError InvalidInput. Of a missing object, a driver would conclude that nobody wants its work any more, and it would repeat
+ * its call after an error of the server.
+ */
+export function describeFunction(context: Context, job: Job): Promise<JsonObject> {
+  return findFunction(context, job).catch((error: unknown) => {
+    if (!isLanceError(error, "TableVersionNotFound") && !isLanceError(error, "DataLoss")) throw error;
+    throw new LanceError("InvalidInput", error.message, { cause: error });
+  });
+}
+
+async function findFunction(context: Context, { spec }: Job): Promise<JsonObject> {
   const { records, secrets } = requireFunctions(context);
   const binding = readBinding(String(spec["function"]));
   const record = await requireRecord(context, binding);

@@ -8,6 +8,7 @@ import {
   ListedFunctionSchema,
   ListFunctionsResponseSchema,
 } from "../../../../gen/lance/gateway/v1/function_pb.ts";
+import type { Call } from "../../../../namespace/call/call.ts";
 import { callerKey } from "../../../../namespace/call/caller-key.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import { type Identifier, joinIdentifier, sameIdentifier } from "../../../../namespace/identifier.ts";
@@ -17,7 +18,7 @@ import type { CatalogDataContext, EngineContext, JobContext, PageContext } from 
 import { pageOfNames } from "../paging.ts";
 import { requireListed, requireParent } from "../tables/naming/object-names.ts";
 import { checkDefinition, FUNCTION_NAME } from "./definition.ts";
-import { requireFunctions } from "./require-owner.ts";
+import { requireFunctions, requireOwner } from "./require-owner.ts";
 
 /** The kind of the jobs that publish a version of a function. */
 export const CREATE_FUNCTION = "create_function";
@@ -35,14 +36,18 @@ export function createFunctionOperations(
   context: Context,
 ): Pick<LanceDbExtensions, "createFunction" | "describeFunction" | "listFunctions" | "dropFunction"> {
   const { catalog, clock, jobs } = context;
-  const optionsOf = () => requireFunctions(context);
+  const optionsOf = async (call: Call) => {
+    const functions = requireFunctions(context);
+    await requireOwner(call);
+    return functions;
+  };
 
   // The clients wait for a job. The version is there when it begins.
   jobs.define(CREATE_FUNCTION, async ({ spec: { definition } }) => ({ definition }));
 
   return {
     async createFunction(request, call) {
-      const { records, secrets } = optionsOf();
+      const { records, secrets } = await optionsOf(call);
       const { id } = call;
       const name = id.at(-1) ?? "";
       if (!FUNCTION_NAME.test(name))
@@ -67,15 +72,16 @@ export function createFunctionOperations(
       const job = await jobs.submit({ kind: CREATE_FUNCTION, table: id, spec }, callerKey(call), call);
       return create(CreateFunctionResponseSchema, { jobId: job.id });
     },
-    async describeFunction({ version }, { id }) {
-      const found = (await optionsOf().records.versionsOf(id)).find(
-        (each) => String(each.version) === version,
-      );
+    async describeFunction({ version }, call) {
+      const { id } = call;
+      const { records } = await optionsOf(call);
+      const found = (await records.versionsOf(id)).find((each) => String(each.version) === version);
       if (found === undefined) throw versionNotFound(id, version);
       return create(DescribeFunctionResponseSchema, { function: toMessage(found) });
     },
-    async listFunctions(request, { id }) {
-      const { records } = optionsOf();
+    async listFunctions(request, call) {
+      const { records } = await optionsOf(call);
+      const { id } = call;
       requireListed(await catalog.read(), id);
       const own = (await records.list()).filter((each) => sameIdentifier(each.id.slice(0, -1), id));
       const byOrder = new Map(own.map((each) => [orderOf(each), each]));
@@ -88,8 +94,9 @@ export function createFunctionOperations(
       );
       return create(ListFunctionsResponseSchema, { ...page, functions });
     },
-    async dropFunction({ version }, { id }) {
-      const { records } = optionsOf();
+    async dropFunction({ version }, call) {
+      const { records } = await optionsOf(call);
+      const { id } = call;
       const versions = await records.versionsOf(id);
       if (versions.length > 0 && !versions.some((each) => String(each.version) === version))
         throw versionNotFound(id, version);

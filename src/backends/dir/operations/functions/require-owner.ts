@@ -14,12 +14,13 @@ export function requireFunctions({ cluster }: Pick<EngineContext, "cluster">): S
 }
 
 /**
- * Refuses a call that has a function run, or shows one, unless its caller is an owner without a scope: what a function may do does not end
- * with the table.
+ * Refuses a call that has a function run, or shows one, unless its caller has the role owner and no scope, also where policies give others
+ * every right to the object: what a function may do does not end with it.
  *
  * @throws LanceError PermissionDenied
  */
 export async function requireOwner({ may, principal }: Call): Promise<void> {
-  if (principal?.scope === undefined && (may === undefined || (await may("admin")))) return;
+  const isOwner = principal === undefined || (principal.role === "owner" && principal.scope === undefined);
+  if (isOwner && (may === undefined || (await may("admin")))) return;
   throw new LanceError("PermissionDenied", "functions are for owners of the whole catalog");
 }

@@ -13,7 +13,7 @@ import type { FailedRows } from "../../jobs/functions/row-errors.ts";
 import type { CatalogDataContext, EngineContext } from "../context.ts";
 import { requireTable } from "../tables/find-table.ts";
 import { isMain } from "../tables/open-data.ts";
-import { requireFunctions } from "./require-owner.ts";
+import { requireFunctions, requireOwner } from "./require-owner.ts";
 
 const LIMIT = 10_000;
 const MAX_LIMIT = 100_000;
@@ -25,6 +25,8 @@ export function createErrorOperations(
   return {
     async listFunctionErrors({ jobId, column, branch, limit = LIMIT }, call) {
       const { errors } = requireFunctions(context);
+      // They have texts that a function has made, as the definitions do.
+      await requireOwner(call);
       if (!isMain(branch))
         throw new LanceError("Unsupported", "branches have no columns that functions compute");
       const { location } = await requireTable(context, call);

@@ -7,6 +7,7 @@ import {
   ListedSecretSchema,
   ListSecretsResponseSchema,
 } from "../../../../gen/lance/gateway/v1/function_pb.ts";
+import type { Call } from "../../../../namespace/call/call.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import { type Identifier, joinIdentifier, sameIdentifier } from "../../../../namespace/identifier.ts";
 import type { LanceDbExtensions } from "../../../../namespace/lance-namespace.ts";
@@ -14,7 +15,7 @@ import type { CatalogDataContext, EngineContext, PageContext } from "../context.
 import { pageOfNames } from "../paging.ts";
 import { requireListed, requireParent } from "../tables/naming/object-names.ts";
 import { SECRET_NAME } from "./definition.ts";
-import { requireFunctions } from "./require-owner.ts";
+import { requireFunctions, requireOwner } from "./require-owner.ts";
 
 /** Maximum size of a value, in bytes. */
 const MAX_VALUE_BYTES = 64 * 1024;
@@ -28,16 +29,18 @@ export function createSecretOperations(
   context: CatalogDataContext & PageContext & Pick<EngineContext, "cluster">,
 ): Pick<LanceDbExtensions, SecretOperation> {
   const { catalog, clock } = context;
-  const secretsOf = () => {
+  const secretsOf = async (call: Call) => {
     const { secrets } = requireFunctions(context);
+    await requireOwner(call);
     if (secrets !== undefined) return secrets;
     throw new LanceError("Unsupported", "secrets are not kept without a key (--function-secret-key-file)");
   };
   const now = async () => Math.trunc(await clock.now());
 
   return {
-    async createSecret({ value }, { id }) {
-      const secrets = secretsOf();
+    async createSecret({ value }, call) {
+      const secrets = await secretsOf(call);
+      const { id } = call;
       checkName(id);
       checkValue(value);
       requireParent(await catalog.read(), id);
@@ -46,25 +49,29 @@ export function createSecretOperations(
       if (await secrets.create(id, value, await now())) return create(CreateSecretResponseSchema);
       throw new LanceError("InvalidTableState", `the secret ${joinIdentifier(id)} already exists`);
     },
-    async alterSecret({ value }, { id }) {
-      const secrets = secretsOf();
+    async alterSecret({ value }, call) {
+      const secrets = await secretsOf(call);
+      const { id } = call;
       checkValue(value);
       if (await secrets.alter(id, value, await now())) return create(AlterSecretResponseSchema);
       throw missing(id);
     },
-    async describeSecret(_request, { id }) {
-      const found = await secretsOf().describe(id);
+    async describeSecret(_request, call) {
+      const { id } = call;
+      const found = await (await secretsOf(call)).describe(id);
       if (found === undefined) throw missing(id);
       const { createdAt, updatedAt } = found;
       const times = { createdAtMillis: BigInt(createdAt), updatedAtMillis: BigInt(updatedAt) };
       return create(DescribeSecretResponseSchema, { name: id.at(-1) ?? "", ...times });
     },
-    async dropSecret(_request, { id }) {
-      if (await secretsOf().remove(id)) return create(DropSecretResponseSchema);
+    async dropSecret(_request, call) {
+      const { id } = call;
+      if (await (await secretsOf(call)).remove(id)) return create(DropSecretResponseSchema);
       throw missing(id);
     },
-    async listSecrets(request, { id }) {
-      const secrets = secretsOf();
+    async listSecrets(request, call) {
+      const secrets = await secretsOf(call);
+      const { id } = call;
       requireListed(await catalog.read(), id);
       const own = (await secrets.list()).filter((each) => sameIdentifier(each.slice(0, -1), id));
       const byName = new Map(own.map((each) => [each.at(-1) ?? "", each]));
