@@ -6,13 +6,9 @@ import os
 import sys
 import traceback
 import unittest
-from tempfile import TemporaryDirectory
 
 import pyarrow as pa
-from lance.dataset import write_dataset
-
-from lance_gateway_ray.computed import compute_fragments, remaining
-from lance_gateway_ray.gateway import Task
+from lance_gateway_ray.computed import compute_fragments
 from lance_gateway_ray.functions import apply, function_of, load
 
 HEADER = "from __future__ import annotations\n\nimport pyarrow as pa\n\n"
@@ -101,12 +97,6 @@ class FunctionTest(unittest.TestCase):
         self.assertNotIn("s3cret", shown)
         self.assertIn("RuntimeError: refused: [secret]", shown)
         self.assertEqual(dict(os.environ), before)
-
-    def test_counts_the_rows_without_a_value_after_an_earlier_run(self):
-        with TemporaryDirectory() as folder:
-            made = write_dataset(pa.table({"id": [1, 2, 3], "y": [1, None, None]}), f"{folder}/t.lance")
-            task = Task(kind="backfill_column", uri=made.uri, details={})
-            self.assertEqual(remaining(task, made.version, "y", "id < 3"), 1)
 
     def test_shows_no_secret_when_it_is_printed(self):
         self.assertNotIn("value", repr(function_of(described("def f(x):\n    return x\n"))))

@@ -139,6 +139,18 @@ test("a gateway commits a column that a driver has filled once", async (t) => {
   assert.deepEqual(await column(), [10, 20, 30]);
 }, 60_000);
 
+test("rows that have failed are counted also where a driver dies after its commit", async (t) => {
+  let committed: unknown;
+  const { fill } = await openColumn(t, async (driver, root) => {
+    await commitColumn(t, driver, root, { message: (own) => `${own}, 2 failed` });
+    committed = (await driver.task()).task?.["committed"];
+    await driver.finish({ failure: { message: "lost", retryable: false } });
+  });
+  const { state, result } = await fill();
+  assert.deepEqual([state, result?.["rows_assigned"], result?.["rows_failed"]], ["DONE", 3, 2]);
+  assert.deepEqual(committed, { rows: 3, rowsFailed: 2, sourceVersion: 2, version: 3 });
+}, 60_000);
+
 test("a backfill of a column that gets no values makes no version", async (t) => {
   const tasks: (JsonObject | undefined)[] = [];
   const { fill } = await openColumn(t, async (driver) => {

@@ -17,11 +17,13 @@ import { findMarked, flagsOf, segmentFacts } from "../jobs/marked-version.ts";
 /** The version that a backfill on a cluster has made. */
 export interface FilledVersion {
   readonly rows: number;
+  /** Number of rows whose function has failed; absent for none. */
+  readonly rowsFailed?: number;
   readonly sourceVersion: number;
   readonly version: number;
 }
 
-/** Returns how the commit message of a job begins; the number of the rows that got a value follows. */
+/** Returns how the commit message of a job begins; the number of the rows that got a value follows, and that of those whose function has failed. */
 export function fillMarkOf({ id }: Pick<Job, "id">): string {
   return `lance-gateway backfill ${id}: `;
 }
@@ -31,14 +33,18 @@ export async function filledBy(job: Job, dataset: DatasetRef): Promise<FilledVer
   const mark = fillMarkOf(job);
   const found = await findMarked(job, dataset, mark);
   if (found === undefined) return undefined;
-  const rows = rowsIn(found.message, mark) ?? 0;
-  return { rows, sourceVersion: Number(found.readVersion), version: Number(found.version) };
+  const counted = rowsIn(found.message, mark) ?? { rows: 0 };
+  return { ...counted, sourceVersion: Number(found.readVersion), version: Number(found.version) };
 }
 
-function rowsIn(message: string | undefined, mark: string): number | undefined {
+function rowsIn(
+  message: string | undefined,
+  mark: string,
+): Pick<FilledVersion, "rows" | "rowsFailed"> | undefined {
   if (message?.startsWith(mark) !== true) return undefined;
-  const [, rows] = /^(\d{1,15})$/.exec(message.slice(mark.length)) ?? [];
-  return rows === undefined ? undefined : Number(rows);
+  const [, rows, failed] = /^(\d{1,15})(?:, (\d{1,15}) failed)?$/.exec(message.slice(mark.length)) ?? [];
+  if (rows === undefined) return undefined;
+  return { rows: Number(rows), ...(failed !== undefined && { rowsFailed: Number(failed) }) };
 }
 
 /** A field id in a data file whose column another file has taken over. */
