@@ -1,5 +1,5 @@
 import { LanceError } from "../namespace/errors.ts";
-import { isJsonObject } from "../runtime/json.ts";
+import { isJsonObject } from "../runtime/text/json.ts";
 
 /** The kind of virtual columns that the gateway computes by a function which CreateFunction has stored. */
 const STORED_FUNCTION = "lancedb_function";

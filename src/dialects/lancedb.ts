@@ -52,7 +52,7 @@ import {
 } from "../gen/lance/namespace/v1/view_pb.ts";
 import { OF_DATABASES } from "../namespace/call/database-context.ts";
 import { databaseOfRegion } from "../namespace/call/local-region.ts";
-import { isJsonObject } from "../runtime/json.ts";
+import { isJsonObject } from "../runtime/text/json.ts";
 import { type Dialect, type FieldTexts, form } from "./dialect.ts";
 import { readFunctionColumns } from "./lancedb-function.ts";
 import { readColumns, readFullText, readMatch, readMultiMatch, readVector } from "./lancedb-query.ts";

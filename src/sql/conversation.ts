@@ -1,5 +1,5 @@
 import { LanceError } from "../namespace/errors.ts";
-import type { EngineProcess } from "./engine-process.ts";
+import type { EngineProcess } from "./process/engine-process.ts";
 import type { Reply, Request, ScanReply, ScanRequest } from "./process/messages.ts";
 
 /** Reply to a request, with what the process sent along. */

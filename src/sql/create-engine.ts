@@ -8,14 +8,14 @@ import {
   writeChecked,
 } from "./checked-statements.ts";
 import { type Conversation, createConversation, type ScanPlace } from "./conversation.ts";
-import type { EngineProcess } from "./engine-process.ts";
 import { createKeptTables } from "./kept-tables.ts";
 import { parseLookup } from "./materialized/parse-lookup.ts";
 import { prepareLookup } from "./materialized/prepare-lookup.ts";
 import { createOpening } from "./opened-tables.ts";
 import { boundsOf, type SqlOptions } from "./options.ts";
 import { fits, type Plan, planOf } from "./plan.ts";
-import { createProcessPool } from "./process-pool.ts";
+import type { EngineProcess } from "./process/engine-process.ts";
+import { createProcessPool } from "./process/process-pool.ts";
 import type {
   SqlCall,
   SqlEngine,

@@ -2,7 +2,7 @@ import { LanceError } from "../namespace/errors.ts";
 import { putNewest } from "../runtime/put-newest.ts";
 import type { SqlType } from "./column-types.ts";
 import type { Conversation } from "./conversation.ts";
-import type { EngineProcess } from "./engine-process.ts";
+import type { EngineProcess } from "./process/engine-process.ts";
 import type { ScannedTable } from "./process/messages.ts";
 import type { SqlTable, SqlTables } from "./sql-engine.ts";
 

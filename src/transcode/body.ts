@@ -1,6 +1,6 @@
 import { create, type DescField, type DescMessage, type Message } from "@bufbuild/protobuf";
 import { LanceError } from "../namespace/errors.ts";
-import { isJsonObject } from "../runtime/json.ts";
+import { isJsonObject } from "../runtime/text/json.ts";
 import { isRequired, type MessageRecord, restName } from "./descriptors.ts";
 import { FieldError, InexactNumberError, toInvalidInput, within } from "./field-error.ts";
 import type { DecodeJson, JsonDecoders } from "./json/decode.ts";

@@ -7,7 +7,7 @@ import {
 } from "jose";
 import type { Logger } from "pino";
 import { LanceError } from "../../namespace/errors.ts";
-import { isJsonObject } from "../../runtime/json.ts";
+import { isJsonObject } from "../../runtime/text/json.ts";
 import { backoffMs } from "../../runtime/time/backoff.ts";
 
 /** Most keys of an issuer. */

@@ -29,7 +29,7 @@ import { type OptimizeFoundOptions, type Outcome, optimizeFound } from "../dir/u
 import { startUpkeep } from "../dir/upkeep/upkeep.ts";
 import { createTableCreation } from "./create-table.ts";
 import { createDescribedTables } from "./described-tables.ts";
-import { createJobCalls, MAX_LISTED } from "./job-calls.ts";
+import { createJobCalls, MAX_LISTED } from "./jobs/job-calls.ts";
 import { refuseManaged } from "./managed-tables.ts";
 import { createNotedTables } from "./noted-tables.ts";
 import { createOpenedTables, type OpenedTable, using } from "./opened-tables.ts";

@@ -24,8 +24,8 @@ import type { RenewOptions, StorageOptions } from "../dir/stores/storage-options
 import type { TableUpkeepContext } from "../dir/upkeep/optimize.ts";
 import { createBaseCheck } from "./allowed-locations.ts";
 import { type BoundTables, createBoundTables } from "./bound-tables.ts";
+import { createStorageJobs, type StorageJobs } from "./jobs/storage-jobs.ts";
 import type { ComposedBackendOptions } from "./options.ts";
-import { createStorageJobs, type StorageJobs } from "./storage-jobs.ts";
 
 /** An opened storage, with the operations on the data of its tables. */
 export interface RowStorage extends ReturnType<typeof createDataOperations> {

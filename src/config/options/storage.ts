@@ -1,4 +1,4 @@
-import { SECRET_NAME } from "../../runtime/secret-name.ts";
+import { SECRET_NAME } from "../../runtime/text/secret-name.ts";
 import { type Environment, UsageError } from "../option-spec.ts";
 
 /**

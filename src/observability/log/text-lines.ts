@@ -1,7 +1,7 @@
 import { isatty } from "node:tty";
 import { styleText } from "node:util";
 import { type DestinationStream, levels } from "pino";
-import { escapeInvisible } from "../../runtime/line-text.ts";
+import { escapeInvisible } from "../../runtime/text/line-text.ts";
 
 /** A form of the log: `auto` is text on a terminal, and JSON elsewhere. */
 export type LogFormat = "auto" | "json" | "text";

@@ -1,6 +1,6 @@
 import type { Metric, RegistryContentType } from "prom-client";
-import { mediaRanges } from "../../runtime/media-ranges.ts";
 import { createPace } from "../../runtime/pace.ts";
+import { mediaRanges } from "../../runtime/text/media-ranges.ts";
 import type { Library } from "./collectors.ts";
 
 /** Metrics in a text format. */

@@ -1,7 +1,7 @@
 import type { Call } from "../../namespace/call/call.ts";
 import { parseTraceParent } from "../../namespace/call/headers.ts";
 import { joinIdentifier } from "../../namespace/identifier.ts";
-import { clipped, escapeInvisible } from "../../runtime/line-text.ts";
+import { clipped, escapeInvisible } from "../../runtime/text/line-text.ts";
 import type { AccessEntry } from "./access-entry.ts";
 import type { MaskPath } from "./refusals.ts";
 

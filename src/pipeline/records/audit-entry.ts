@@ -5,7 +5,7 @@ import { errorEntry } from "../../namespace/errors.ts";
 import { joinIdentifier } from "../../namespace/identifier.ts";
 import type { Backend } from "../../namespace/lance-namespace.ts";
 import { actionOf } from "../../namespace/operations/actions.ts";
-import { clipped, escapeInvisible } from "../../runtime/line-text.ts";
+import { clipped, escapeInvisible } from "../../runtime/text/line-text.ts";
 import type { OperationRequest } from "../call/interceptor.ts";
 import type { Outcome } from "./call-metrics.ts";
 import { otherObjects } from "./other-objects.ts";

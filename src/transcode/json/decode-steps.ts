@@ -1,8 +1,8 @@
 import { create, type DescField, type DescMessage, type Message } from "@bufbuild/protobuf";
 import type { Dialect } from "../../dialects/dialect.ts";
 import { RestForm } from "../../gen/lance/namespace/v1/options_pb.ts";
-import { isJsonObject } from "../../runtime/json.ts";
 import { ITEMS_PER_STEP, type Steps, stepsOf } from "../../runtime/pace.ts";
+import { isJsonObject } from "../../runtime/text/json.ts";
 import { type MessageRecord, oneofOf, restForm, restName } from "../descriptors.ts";
 import { FieldError, within } from "../field-error.ts";
 import { checkDepth, type DecodeJson, type JsonDecoders, setField, setOwn } from "./decode.ts";

@@ -1,5 +1,5 @@
-import { MAX_JSON_DEPTH } from "../../runtime/json.ts";
 import type { Steps } from "../../runtime/pace.ts";
+import { MAX_JSON_DEPTH } from "../../runtime/text/json.ts";
 import { FieldError, within } from "../field-error.ts";
 import { setOwn } from "./decode.ts";
 import { CLOSE, COLON, KINDS, NOTHING, OPEN, STEP_BYTES, TEXT, textEnd } from "./scan.ts";

@@ -1,5 +1,5 @@
 import { LanceError } from "../../../namespace/errors.ts";
-import { isJsonObject } from "../../../runtime/json.ts";
+import { isJsonObject } from "../../../runtime/text/json.ts";
 import type { Properties } from "./catalog.ts";
 import type { Json } from "./json-client.ts";
 

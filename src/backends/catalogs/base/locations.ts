@@ -1,6 +1,6 @@
 import { LanceError } from "../../../namespace/errors.ts";
 import { hasDotSegment } from "../../../namespace/operations/template.ts";
-import { drawCharacters } from "../../../runtime/draw-characters.ts";
+import { drawCharacters } from "../../../runtime/text/draw-characters.ts";
 
 /** Longest location, in characters. */
 const MAX_LENGTH = 2_048;

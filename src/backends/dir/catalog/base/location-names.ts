@@ -1,6 +1,6 @@
 import { isAbsolute, relative, resolve, sep } from "node:path";
 import { type Identifier, joinIdentifier } from "../../../../namespace/identifier.ts";
-import { drawCharacters } from "../../../../runtime/draw-characters.ts";
+import { drawCharacters } from "../../../../runtime/text/draw-characters.ts";
 
 /** Draws the name of a new table's directory: its own name in the root, a random prefix and the id elsewhere. */
 export function newLocation(id: Identifier): string {

@@ -2,9 +2,9 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import type { Duplex } from "node:stream";
 import { fileURLToPath } from "node:url";
-import { programFile } from "../runtime/package-files.ts";
-import { decodeFrame, encodeFrame, type Frame, LENGTHS_BYTES } from "./process/frames.ts";
-import type { ProcessBounds } from "./process/messages.ts";
+import { programFile } from "../../runtime/package-files.ts";
+import { decodeFrame, encodeFrame, type Frame, LENGTHS_BYTES } from "./frames.ts";
+import type { ProcessBounds } from "./messages.ts";
 
 /** The program of the process. */
 const PROGRAM = fileURLToPath(programFile("sql/process/main"));

@@ -1,21 +1,21 @@
 import { hash } from "node:crypto";
 import type { Logger } from "pino";
-import type { Call } from "../../namespace/call/call.ts";
-import { callerKey } from "../../namespace/call/caller-key.ts";
-import { type Identifier, sameIdentifier } from "../../namespace/identifier.ts";
-import { putNewest } from "../../runtime/put-newest.ts";
-import type { FoundTable } from "../dir/data/table-source.ts";
-import { keyIn, type ObjectStore } from "../dir/format/storage.ts";
-import { createStorageClock, MACHINE_CLOCK } from "../dir/format/storage-clock.ts";
-import { TABLE_BASE } from "../dir/format/table-files.ts";
-import type { Job } from "../dir/jobs/job.ts";
-import { createJobs, type StoredJobs } from "../dir/jobs/jobs.ts";
-import { inTurn, type JobRoom } from "../dir/jobs/room.ts";
-import type { JobWork } from "../dir/jobs/running-jobs.ts";
-import { createJobStore, JOBS_DIRECTORY, type JobStore, type RecordLimits } from "../dir/jobs/store.ts";
-import type { RowJobContext } from "../dir/operations/context.ts";
+import type { Call } from "../../../namespace/call/call.ts";
+import { callerKey } from "../../../namespace/call/caller-key.ts";
+import { type Identifier, sameIdentifier } from "../../../namespace/identifier.ts";
+import { putNewest } from "../../../runtime/put-newest.ts";
+import type { FoundTable } from "../../dir/data/table-source.ts";
+import { keyIn, type ObjectStore } from "../../dir/format/storage.ts";
+import { createStorageClock, MACHINE_CLOCK } from "../../dir/format/storage-clock.ts";
+import { TABLE_BASE } from "../../dir/format/table-files.ts";
+import type { Job } from "../../dir/jobs/job.ts";
+import { createJobs, type StoredJobs } from "../../dir/jobs/jobs.ts";
+import { inTurn, type JobRoom } from "../../dir/jobs/room.ts";
+import type { JobWork } from "../../dir/jobs/running-jobs.ts";
+import { createJobStore, JOBS_DIRECTORY, type JobStore, type RecordLimits } from "../../dir/jobs/store.ts";
+import type { RowJobContext } from "../../dir/operations/context.ts";
+import { gone, type KeptTable, watchKept } from "../kept-table.ts";
 import { jobIdOf, parseJobId } from "./job-ids.ts";
-import { gone, type KeptTable, watchKept } from "./kept-table.ts";
 import { beginningOf, isSince } from "./table-beginning.ts";
 
 /** A call on a table, whose caller's rights its jobs use. */

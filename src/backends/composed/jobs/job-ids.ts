@@ -1,4 +1,4 @@
-import { type Identifier, joinIdentifier, parseIdentifier } from "../../namespace/identifier.ts";
+import { type Identifier, joinIdentifier, parseIdentifier } from "../../../namespace/identifier.ts";
 
 /** Place of the record of a job. */
 export interface JobPlace {

@@ -1,6 +1,6 @@
-import { manifestName, versionsDirectory } from "../dir/format/dataset.ts";
-import { keyIn, type ObjectStore } from "../dir/format/storage.ts";
-import type { Job } from "../dir/jobs/job.ts";
+import { manifestName, versionsDirectory } from "../../dir/format/dataset.ts";
+import { keyIn, type ObjectStore } from "../../dir/format/storage.ts";
+import type { Job } from "../../dir/jobs/job.ts";
 
 /** Longest time by which a storage's clock may seem to go back, because it dates objects by whole seconds, in milliseconds. */
 const SLACK_MS = 2_000;

@@ -1,13 +1,13 @@
-import type { Call } from "../../namespace/call/call.ts";
-import { isLanceError, LanceError } from "../../namespace/errors.ts";
-import { type Identifier, joinIdentifier } from "../../namespace/identifier.ts";
-import type { Backend, LanceDbExtensions } from "../../namespace/lance-namespace.ts";
-import { forEachOf } from "../dir/concurrency/for-each.ts";
-import type { JobSummary } from "../dir/jobs/job.ts";
-import { createJobExtensions, type JobExtensions } from "../dir/operations/jobs/jobs.ts";
+import type { Call } from "../../../namespace/call/call.ts";
+import { isLanceError, LanceError } from "../../../namespace/errors.ts";
+import { type Identifier, joinIdentifier } from "../../../namespace/identifier.ts";
+import type { Backend, LanceDbExtensions } from "../../../namespace/lance-namespace.ts";
+import { forEachOf } from "../../dir/concurrency/for-each.ts";
+import type { JobSummary } from "../../dir/jobs/job.ts";
+import { createJobExtensions, type JobExtensions } from "../../dir/operations/jobs/jobs.ts";
+import type { NotedTables } from "../noted-tables.ts";
+import { type OpenedTable, using } from "../opened-tables.ts";
 import { parseJobId } from "./job-ids.ts";
-import type { NotedTables } from "./noted-tables.ts";
-import { type OpenedTable, using } from "./opened-tables.ts";
 
 /** Options of {@link createJobCalls}. */
 export interface JobCallOptions {

@@ -1,7 +1,7 @@
-import { LanceError } from "../namespace/errors.ts";
-import { createCallerQueue } from "../runtime/caller-queue.ts";
+import { LanceError } from "../../namespace/errors.ts";
+import { createCallerQueue } from "../../runtime/caller-queue.ts";
+import type { SqlBounds } from "../options.ts";
 import { type EngineProcess, startProcess } from "./engine-process.ts";
-import type { SqlBounds } from "./options.ts";
 
 /** A process for one statement. */
 export interface Lease {
