@@ -1,5 +1,6 @@
 // Searches of a table that another catalog lists, beside the same searches of its directory: the time of a search alone beside that of a
-// description by the catalog, the rate of many connections, and how many descriptions a search costs. The catalog is a gateway behind a link.
+// description by the catalog, the rate of many connections, and how many descriptions a search costs; and descriptions through the gateway,
+// with the rows there and here. The catalog is a gateway behind a link.
 import { mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,13 +9,14 @@ import { loadOf } from "./bucket/load.ts";
 import { prepare, SEARCH_KINDS } from "./bucket/searched-table.ts";
 import { takeRequests } from "./bucket/trace.ts";
 import { send } from "./data/client.ts";
+import { computedSeconds } from "./support/cpu.ts";
 import { type ServerProcess, startGateway, startServer } from "./support/process.ts";
 import { type Rounds, roundsOf, writeResults } from "./support/results.ts";
 
 /** Number of different searches of a kind; each is warm when it is measured. */
 const SEARCHES = 20;
 
-/** The gateways in front of the catalog, and their options. */
+/** The gateways in front of the catalog that have the rows, and their options. */
 const GATEWAYS: Readonly<Record<string, readonly string[]>> = {
   "rows here": [],
   "rows here, staleness 60 s": ["--max-staleness", "60000"],
@@ -28,13 +30,19 @@ const USAGE = {
   only: { type: "string", default: "vector,filter" },
 } as const;
 
+/** The gateway in front of the catalog that forwards all calls. */
+const PROXY = "rows upstream";
+
 /** Calls to one server, and their times. */
 interface Side {
   readonly name: string;
+  /** The process id of the gateway that is compared. */
+  readonly pid: number | undefined;
   /** Makes the call of a number. */
   call(at: number): Promise<{ readonly ms: number }>;
   readonly p50Ms: number[];
   readonly perSecond: number[];
+  readonly computedMs: number[];
   calls: number;
   descriptions: number;
 }
@@ -42,6 +50,8 @@ interface Side {
 interface Measured {
   readonly p50Ms: Rounds;
   readonly perSecond: Rounds;
+  /** Computing of a call under load in the gateway, in milliseconds. */
+  readonly computedMs: Rounds;
   /** Descriptions by the catalog for each search under load. */
   readonly descriptions: number;
 }
@@ -50,7 +60,7 @@ interface Measured {
  * Runs the comparison.
  *
  * Options: `--rows N` of the table, `--delay MS` of each request to the catalog, `--rounds N`, `--connections N`, and `--only KIND,KIND` of the
- * searches.
+ * searches, or `describe`.
  */
 export async function run(args: readonly string[]): Promise<void> {
   const { values } = parseArgs({ args: [...args], options: USAGE });
@@ -70,17 +80,27 @@ export async function run(args: readonly string[]): Promise<void> {
     const catalog = await start(startGateway("--root", scratch, "--table-upkeep=off"));
     await prepare(catalog.port, rows);
     const link = await start(startServer("bucket/link.ts", String(catalog.port), values.delay));
-    const front = ["--uri", `http://127.0.0.1:${link.port}`, "--rows", "here", "--allowed-location", scratch];
-    const ports: Record<string, number> = { directory: catalog.port };
+    const uri = ["--uri", `http://127.0.0.1:${link.port}`];
+    const here = [...uri, "--rows", "here", "--allowed-location", scratch];
+    const proxy = await start(startGateway(...uri));
+    const gateways: Record<string, ServerProcess> = {};
     for (const [name, flags] of Object.entries(GATEWAYS))
-      ports[name] = (await start(startGateway(...front, ...flags))).port;
+      gateways[name] = await start(startGateway(...here, ...flags));
     const results: Record<string, Record<string, Measured>> = {};
     for (const kind of values.only.split(",")) {
       const searches = Array.from({ length: SEARCHES }, () => SEARCH_KINDS[kind]?.(rows) ?? {});
+      const isDescribe = kind === "describe";
+      const served = { ...(isDescribe ? { [PROXY]: proxy } : { directory: catalog }), ...gateways };
       const sides = [
-        sideOf("description", () => send(link.port, "table/t/describe", { vend_credentials: true })),
-        ...Object.entries(ports).map(([name, port]) =>
-          sideOf(name, (at) => send(port, "table/t/query", searches[at % SEARCHES])),
+        sideOf("description", undefined, () =>
+          send(link.port, "table/t/describe", { vend_credentials: true }),
+        ),
+        ...Object.entries(served).map(([name, { pid, port }]) =>
+          sideOf(name, pid, (at) =>
+            isDescribe
+              ? send(port, "table/t/describe", {})
+              : send(port, "table/t/query", searches[at % SEARCHES]),
+          ),
         ),
       ];
       results[kind] = await measure(sides, link, { rounds, connections });
@@ -93,8 +113,8 @@ export async function run(args: readonly string[]): Promise<void> {
   }
 }
 
-function sideOf(name: string, call: Side["call"]): Side {
-  return { name, call, p50Ms: [], perSecond: [], calls: 0, descriptions: 0 };
+function sideOf(name: string, pid: number | undefined, call: Side["call"]): Side {
+  return { name, pid, call, p50Ms: [], perSecond: [], computedMs: [], calls: 0, descriptions: 0 };
 }
 
 /** Measures the sides round by round, so that noise of the machine affects all of them. */
@@ -111,18 +131,22 @@ async function measure(
       side.p50Ms.push(roundsOf(times).median);
       await takeRequests(link.port);
       let next = 0;
+      const before = side.pid === undefined ? 0 : computedSeconds(side.pid);
       const load = await loadOf(connections, () => side.call(next++));
       if (load.refused > 0) throw new Error(`${side.name}: ${load.refused} calls were refused`);
       side.perSecond.push(load.perSecond);
+      if (side.pid !== undefined)
+        side.computedMs.push(((computedSeconds(side.pid) - before) * 1_000) / load.calls);
       side.calls += load.calls;
       side.descriptions += (await takeRequests(link.port)).length;
     }
   return Object.fromEntries(
-    sides.map(({ name, p50Ms, perSecond, calls, descriptions }) => [
+    sides.map(({ name, p50Ms, perSecond, computedMs, calls, descriptions }) => [
       name,
       {
         p50Ms: roundsOf(p50Ms),
         perSecond: roundsOf(perSecond),
+        computedMs: roundsOf(computedMs),
         descriptions: descriptions / Math.max(1, calls),
       },
     ]),
@@ -131,13 +155,14 @@ async function measure(
 
 function print(kind: string, measured: Readonly<Record<string, Measured>>): void {
   console.log(`\n${kind}`);
-  for (const [name, { p50Ms, perSecond, descriptions }] of Object.entries(measured))
-    console.log(
-      `  ${name}: p50 ${textOf(p50Ms)} ms; ${textOf(perSecond)} /s; ${descriptions.toFixed(3)} descriptions each`,
-    );
+  for (const [name, { p50Ms, perSecond, computedMs, descriptions }] of Object.entries(measured)) {
+    const computed = computedMs.rounds.length === 0 ? "" : `; ${textOf(computedMs)} ms of computing`;
+    const rate = `p50 ${textOf(p50Ms)} ms; ${textOf(perSecond)} /s`;
+    console.log(`  ${name}: ${rate}${computed}; ${descriptions.toFixed(3)} descriptions each`);
+  }
 }
 
 function textOf({ median, min, max }: Rounds): string {
-  const [middle, low, high] = [median, min, max].map((value) => value.toFixed(1));
+  const [middle, low, high] = [median, min, max].map((value) => value.toFixed(value < 1 ? 3 : 1));
   return `${middle} (${low} to ${high})`;
 }
