@@ -1,6 +1,7 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { UPSTREAM_FORMS } from "../../dialects/upstream.ts";
 import { http } from "../../gen/google/api/annotations_pb.ts";
+import { file_lance_gateway_v1_function } from "../../gen/lance/gateway/v1/function_pb.ts";
 import { LanceDbService } from "../../gen/lance/gateway/v1/lancedb_pb.ts";
 import { ViewService } from "../../gen/lance/gateway/v1/sql_view_pb.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
@@ -19,9 +20,10 @@ import { createOutageLog, type OutageLog } from "../resilience/outage-log.ts";
 import type { Endpoint } from "../resilience/resilience.ts";
 import { createUpstreamCache } from "../upstream-cache/cache.ts";
 import { createIdentity } from "../upstream-identity/create-identity.ts";
-import { createHeaderPolicy, keyOfCaller } from "../upstream-identity/headers.ts";
+import { createHeaderPolicy } from "../upstream-identity/headers.ts";
+import { keyOfCaller } from "../upstream-identity/key-of-caller.ts";
 import { databasesOfUpstream } from "../upstream-identity/upstream-databases.ts";
-import { createLongReader } from "./bodies/downloads.ts";
+import { createLongReader } from "./bodies/long-answers.ts";
 import { createHandler } from "./handlers.ts";
 import type { RestBackendOptions } from "./options.ts";
 import { createPools } from "./transport/pools.ts";
@@ -104,14 +106,18 @@ function checkedViews(views: ViewOperations): ViewOperations {
 /** Fields that every request has. */
 const SHARED = new Set(["id", "identifier", "delimiter", "identity", "context"]);
 
+/** The messages of functions and secrets: the upstream runs them for this gateway, and cannot ask what the gateway's caller may do. */
+const OF_FUNCTIONS = file_lance_gateway_v1_function;
+
 /** Methods whose requests need no fields of their own. */
 const COMPLETE = new Set(["describeMaterializedView", "describePageCache", "dropMaterializedView"]);
 
 /**
  * Whether a message determines the route of its request: it has fields of its own or needs none, and the last segments of its
- * routes are fixed.
+ * routes are fixed. Functions are not forwarded.
  */
 function isForwardable(method: DescMethod): boolean {
+  if (method.input.file === OF_FUNCTIONS) return false;
   const rule = optionOf(method, http);
   const fixed = [rule, ...rule.additionalBindings].every(({ pattern }) => !pattern.value?.endsWith("}"));
   return (

@@ -12,7 +12,8 @@ import {
 import type { Principal } from "../../namespace/call/principal.ts";
 import { isLanceError } from "../../namespace/errors.ts";
 import { resolveRequest, shareContext } from "../../pipeline/call/resolve.ts";
-import { createHeaderPolicy, type HeaderPolicyOptions, keyOfCaller } from "./headers.ts";
+import { createHeaderPolicy, type HeaderPolicyOptions } from "./headers.ts";
+import { keyOfCaller } from "./key-of-caller.ts";
 
 const { describeTable, batchCommitTables } = LanceNamespaceService.method;
 

@@ -1,4 +1,3 @@
-import { hash } from "node:crypto";
 import type { Message } from "@bufbuild/protobuf";
 import type { Call } from "../../namespace/call/call.ts";
 import { DATABASE_HEADERS, endsHere, FRESHNESS_HEADERS } from "../../namespace/call/headers.ts";
@@ -249,15 +248,6 @@ function createNameList(entries: readonly string[]): (name: string) => boolean {
     for (const beginning of beginnings) if (name.startsWith(beginning)) return true;
     return false;
   };
-}
-
-/**
- * Returns the idempotency key for an upstream to which all callers may be the gateway: the same text of another caller is another key.
- * Apart from the other headers, because clients in browsers have those, and no callers.
- */
-export function keyOfCaller(key: string, { principal }: Call): string {
-  if (principal === undefined) return key;
-  return hash("sha256", JSON.stringify([principal.by, principal.name, key]));
 }
 
 const TRACEPARENT = "traceparent";

@@ -211,9 +211,12 @@ export function createHttp2Sessions(options: Http2SessionsOptions): Http2Session
 
   /** Begins a session in its turn of the event loop, because Node hands over all requests of a connection's first bytes at once. */
   async function beginInTurn(socket: Socket): Promise<void> {
-    if (!readingTurns.isOver && beginnings.enter()) return begin(socket);
-    do await beginnings.turn({ connection: socket, done: false });
-    while (readingTurns.isOver);
+    // Node stops reading once it has handed the first bytes over, if they are many. Taken before, they would leave it stopped.
+    await undefined;
+    if (readingTurns.isOver || !beginnings.enter()) {
+      do await beginnings.turn({ connection: socket, done: false });
+      while (readingTurns.isOver);
+    }
     beginLate(socket);
   }
 

@@ -1,10 +1,6 @@
-import type { Message } from "@bufbuild/protobuf";
-import type { UpstreamForm } from "../../../dialects/upstream.ts";
 import type { Call } from "../../../namespace/call/call.ts";
 import { LanceError } from "../../../namespace/errors.ts";
-import { inSlices } from "../../../runtime/pace.ts";
 import type { ClientBinding } from "../../../transcode/client-binding.ts";
-import { createLongAnswerReader, type LongAnswer } from "../../../transcode/long-answer.ts";
 import type { UpstreamResponse } from "../transport/transport.ts";
 
 /** Headers of an answer that say which bytes it has, and of which version. */
@@ -49,22 +45,4 @@ export function tellRange({ status, headers }: UpstreamResponse, call: Call): vo
   }
   const length = Number(headers["content-length"]);
   if (Number.isSafeInteger(length)) call.responseBytes = length;
-}
-
-/** Size above which an answer is read in steps, in bytes: a shorter one takes a few milliseconds, whatever it contains. */
-const LONG_BYTES = 64 * 1024;
-
-/** Reads long answers with pauses for other calls. */
-export interface LongReader {
-  isLong(body: UpstreamResponse["body"]): body is Buffer;
-  read(answer: LongAnswer): Promise<Message>;
-}
-
-/** Creates the reader of long answers. */
-export function createLongReader(form: UpstreamForm): LongReader {
-  const read = createLongAnswerReader(form);
-  return {
-    isLong: (body): body is Buffer => body instanceof Buffer && body.length > LONG_BYTES,
-    read: (answer) => inSlices(read(answer)),
-  };
 }
