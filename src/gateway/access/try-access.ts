@@ -11,12 +11,12 @@ import {
 } from "../../gen/lance/gateway/v1/access_pb.ts";
 import type { Access, AccessAdministration, Authorizer } from "../../namespace/authorizer.ts";
 import type { Call } from "../../namespace/call/call.ts";
-import { allows, isReadAction, type Principal, ROLES } from "../../namespace/call/principal.ts";
+import { allows, isOwnerOfAll, isReadAction, type Principal, ROLES } from "../../namespace/call/principal.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import { checkIdentifier, joinIdentifier, parseIdentifier } from "../../namespace/identifier.ts";
 import { OPERATION_NAMES, type OperationFacts } from "../../namespace/operations/operations.ts";
 import { isInScope } from "../../pipeline/access/keep-to-scope.ts";
-import { isOwnerOfAll, objectsOfOwners } from "../../pipeline/access/owners-only.ts";
+import { objectsOfOwners } from "../../pipeline/access/owners-only.ts";
 import { createPropertyLookup } from "../../pipeline/access/property-lookup.ts";
 import { type Databases, nameOfUnnamed } from "../../pipeline/call/databases.ts";
 

@@ -19,6 +19,11 @@ export interface Principal {
   readonly scope?: readonly Identifier[] | undefined;
 }
 
+/** Whether a caller has the role of an owner for the whole gateway. */
+export function isOwnerOfAll({ role, scope }: Principal): boolean {
+  return role === "owner" && scope === undefined;
+}
+
 /** Kinds of operations, by which permissions are given. */
 export type Action =
   /** Names of objects. */

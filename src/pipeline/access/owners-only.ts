@@ -1,5 +1,5 @@
 import type { Authorizer, CatalogObject } from "../../namespace/authorizer.ts";
-import type { Principal } from "../../namespace/call/principal.ts";
+import { isOwnerOfAll } from "../../namespace/call/principal.ts";
 import { actionOf } from "../../namespace/operations/actions.ts";
 import type { Databases } from "../call/databases.ts";
 import type { Interceptor } from "../call/interceptor.ts";
@@ -23,11 +23,6 @@ export function ownersOnly(authorizer: Authorizer | undefined, databases: Databa
     }
     return next(call, request);
   };
-}
-
-/** Whether a caller has the role of an owner for the whole gateway. */
-export function isOwnerOfAll({ role, scope }: Principal): boolean {
-  return role === "owner" && scope === undefined;
 }
 
 /** Returns the objects on each of which owners must have a permission, where something else decides than roles: all databases. */

@@ -1,4 +1,5 @@
 import type { Call } from "../../../../namespace/call/call.ts";
+import { isOwnerOfAll } from "../../../../namespace/call/principal.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { StoredFunctions } from "../../jobs/functions/open-functions.ts";
 import type { EngineContext } from "../context.ts";
@@ -20,7 +21,7 @@ export function requireFunctions({ cluster }: Pick<EngineContext, "cluster">): S
  * @throws LanceError PermissionDenied
  */
 export async function requireOwner({ may, principal }: Call): Promise<void> {
-  const isOwner = principal === undefined || (principal.role === "owner" && principal.scope === undefined);
+  const isOwner = principal === undefined || isOwnerOfAll(principal);
   if (isOwner && (may === undefined || (await may("admin")))) return;
   throw new LanceError("PermissionDenied", "functions are for owners of the whole catalog");
 }
