@@ -182,7 +182,7 @@ const PER_SECOND = 30;
 /** Early resets that each call earns that ends by itself: Envoy closes a connection on which they are half of the calls. */
 const EARLY_SHARE = 0.5;
 
-/** Age, in milliseconds, at which the reset of an unanswered call is no longer early for Envoy. */
+/** Age of an unanswered call, in milliseconds, below which Envoy counts its reset as early. */
 const EARLY_MS = 2_000;
 
 /** Pause until the next attempt to reset calls that wait, in milliseconds. */

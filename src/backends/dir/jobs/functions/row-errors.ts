@@ -1,4 +1,5 @@
 import type { JsonValue } from "@bufbuild/protobuf";
+import { forEachOf } from "../../concurrency/for-each.ts";
 import { parseJsonFile } from "../../format/files/json-file.ts";
 import { keyIn, listNames, type ObjectStore } from "../../format/storage.ts";
 import { keyOfName } from "./records.ts";
@@ -27,17 +28,22 @@ export interface RowErrors {
 
 /** Number of jobs of a table whose failed rows are kept. */
 const MAX_JOBS = 50;
+
+/** Number of records that are read at a time. */
+const READS = 16;
+
 /** Opens the failed rows in a directory, given as an object key. */
 export function createRowErrors(store: ObjectStore, directory: string): RowErrors {
   const folder = (location: string) => keyIn(directory, keyOfName([location]));
   async function list(location: string): Promise<FailedRows[]> {
-    const found: FailedRows[] = [];
-    for (const name of await listNames(store, folder(location))) {
+    const names = await listNames(store, folder(location));
+    const found: (FailedRows | undefined)[] = [];
+    await forEachOf(names.entries(), READS, async ([place, name]) => {
       const key = keyIn(folder(location), name);
       const bytes = await store.get(key);
-      if (bytes !== undefined) found.push(parseJsonFile(key, bytes) as unknown as FailedRows);
-    }
-    return found.sort((one, other) => other.at - one.at);
+      found[place] = bytes && (parseJsonFile(key, bytes) as unknown as FailedRows);
+    });
+    return found.filter((rows) => rows !== undefined).sort((one, other) => other.at - one.at);
   }
   return {
     async put(location, rows) {
