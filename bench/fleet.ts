@@ -4,15 +4,15 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { BUCKET, type StoreServer, startS3 } from "../test/clients/support/store-servers.ts";
+import { startS3 } from "../test/clients/support/store-servers.ts";
 import { loadOf } from "./bucket/load.ts";
-import { prepare, SEARCH_KINDS } from "./bucket/searched-table.ts";
+import { prepare, rootInBucket, SEARCH_KINDS } from "./bucket/searched-table.ts";
 import { takeRequests } from "./bucket/trace.ts";
 import { send } from "./data/client.ts";
 import { computedSeconds } from "./support/cpu.ts";
 import { limitCpu } from "./support/cpu-share.ts";
 import { type ServerProcess, startGateway, startServer } from "./support/process.ts";
-import { type Rounds, roundsOf, writeResults } from "./support/results.ts";
+import { type Rounds, rangeText, roundsOf, writeResults } from "./support/results.ts";
 
 /** Number of different searches of a kind; each is warm when it is measured. */
 const SEARCHES = 20;
@@ -61,9 +61,9 @@ export async function run(args: readonly string[]): Promise<void> {
   const store = await startS3();
   const link = await startServer("bucket/link.ts", String(store.port), values.delay);
   try {
-    const maker = await startGateway(...rootOf(store.options), "--table-upkeep=off");
+    const maker = await startGateway(...rootInBucket("fleet", store.options), "--table-upkeep=off");
     await prepare(maker.port, rows).finally(() => maker.stop());
-    const root = rootOf({ ...store.options, aws_endpoint: `http://127.0.0.1:${link.port}` });
+    const root = rootInBucket("fleet", { ...store.options, aws_endpoint: `http://127.0.0.1:${link.port}` });
     const own = ["--table-upkeep=off", "--max-staleness", values.staleness, "--cache-size", "2GiB"];
     for (let at = 0; at < Math.max(...counts); at += 1)
       gateways.push(await startGateway(...root, ...own, "--cache-dir", join(scratch, `cache-${at}`)));
@@ -90,11 +90,6 @@ export async function run(args: readonly string[]): Promise<void> {
     await store.close();
     await rm(scratch, { recursive: true, force: true });
   }
-}
-
-function rootOf(options: StoreServer["options"]): string[] {
-  const flags = Object.entries(options).map(([key, value]) => `--storage-option=${key}=${value}`);
-  return ["--root", `s3://${BUCKET}/fleet`, ...flags];
 }
 
 interface Fleet {
@@ -141,12 +136,9 @@ function print(kind: string, measured: readonly Measured[]): void {
   console.log(`\n${kind}`);
   for (const { gateways, perSecond, p50Ms, computedMs, requests } of measured) {
     const times = (perSecond.median / (first?.perSecond.median ?? Number.NaN)).toFixed(2);
-    const costs = `${textOf(computedMs)} ms of computing and ${textOf(requests)} requests for each`;
-    console.log(`  ${gateways}: ${textOf(perSecond)} /s (${times} ×), p50 ${textOf(p50Ms)} ms, ${costs}`);
+    const costs = `${rangeText(computedMs)} ms of computing and ${rangeText(requests)} requests for each`;
+    console.log(
+      `  ${gateways}: ${rangeText(perSecond)} /s (${times} ×), p50 ${rangeText(p50Ms)} ms, ${costs}`,
+    );
   }
-}
-
-function textOf({ median, min, max }: Rounds): string {
-  const [middle, low, high] = [median, min, max].map((value) => value.toFixed(1));
-  return `${middle} (${low} to ${high})`;
 }

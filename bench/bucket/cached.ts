@@ -2,12 +2,12 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { BUCKET, type StoreServer } from "../../test/clients/support/store-servers.ts";
+import type { StoreServer } from "../../test/clients/support/store-servers.ts";
 import { send } from "../data/client.ts";
 import { type ServerProcess, startGateway, startServer } from "../support/process.ts";
-import { type Rounds, roundsOf, writeResults } from "../support/results.ts";
+import { type Rounds, rangeText, roundsOf, writeResults } from "../support/results.ts";
 import { loadOf } from "./load.ts";
-import { prepare, SEARCH_KINDS } from "./searched-table.ts";
+import { prepare, rootInBucket, SEARCH_KINDS } from "./searched-table.ts";
 import { kindsOf, takeRequests } from "./trace.ts";
 
 /** Number of different searches of a kind; each is warm when it is measured. */
@@ -62,7 +62,7 @@ export async function runCached(store: StoreServer, options: CachedOptions): Pro
   const scratch = await mkdtemp(join(tmpdir(), "lance-gateway-bench-"));
   const sides: Side[] = [];
   try {
-    for (const root of [rootInBucket(store.options), ["--root", join(scratch, "disk")]]) {
+    for (const root of [rootInBucket("cached", store.options), ["--root", join(scratch, "disk")]]) {
       const server = await startGateway(...root, "--table-upkeep=off");
       await prepare(server.port, rows).finally(() => server.stop());
     }
@@ -82,11 +82,6 @@ export async function runCached(store: StoreServer, options: CachedOptions): Pro
   }
 }
 
-function rootInBucket(options: Readonly<Record<string, string>>): string[] {
-  const flags = Object.entries(options).map(([key, value]) => `--storage-option=${key}=${value}`);
-  return ["--root", `s3://${BUCKET}/cached`, ...flags];
-}
-
 async function openSide(
   name: string,
   flags: readonly string[],
@@ -95,7 +90,9 @@ async function openSide(
   const isDisk = name === "disk";
   const link = isDisk ? undefined : await startServer("bucket/link.ts", String(store.port), String(delayMs));
   const address = { aws_endpoint: `http://127.0.0.1:${link?.port}` };
-  const root = isDisk ? ["--root", join(scratch, "disk")] : rootInBucket({ ...store.options, ...address });
+  const root = isDisk
+    ? ["--root", join(scratch, "disk")]
+    : rootInBucket("cached", { ...store.options, ...address });
   const cache = flags.length === 0 ? [] : ["--cache-dir", join(scratch, `cache of ${name}`)];
   const start = () => startGateway(...root, ...cache, ...flags, "--table-upkeep=off");
   return { name, link, start, server: await start() };
@@ -134,15 +131,10 @@ async function measureKind(
   for (const side of sides) {
     const [p50Ms, perSecond] = [roundsOf(times.get(side) ?? []), roundsOf(rates.get(side) ?? [])];
     measured[side.name] = { p50Ms, perSecond, kinds: kinds.get(side) ?? "" };
-    const rate = `${textOf(perSecond)} /s of ${connections} clients`;
-    console.log(`  ${side.name}: p50 ${textOf(p50Ms)} ms; ${rate}; ${kinds.get(side) || "no requests"}`);
+    const rate = `${rangeText(perSecond)} /s of ${connections} clients`;
+    console.log(`  ${side.name}: p50 ${rangeText(p50Ms)} ms; ${rate}; ${kinds.get(side) || "no requests"}`);
   }
   return measured;
-}
-
-function textOf({ median, min, max }: Rounds): string {
-  const [middle, low, high] = [median, min, max].map((value) => value.toFixed(1));
-  return `${middle} (${low} to ${high})`;
 }
 
 /** Kills a server, starts it again, and measures the first search of each kind and those within ten seconds. */

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Field, FixedSizeList, Float32, Int32, Table, tableToIPC, Utf8, vectorFromArray } from "apache-arrow";
+import { BUCKET } from "../../test/clients/support/store-servers.ts";
 import { createRandom } from "../../test/support/random.ts";
 import { send } from "../data/client.ts";
 
@@ -44,6 +45,12 @@ function streamOf(first: number, count: number): Buffer {
     vector: vectorFromArray(ids.map(drawVector), vector),
   });
   return Buffer.from(tableToIPC(table, "stream"));
+}
+
+/** Returns the options of a gateway whose catalog is at a path of the bucket. */
+export function rootInBucket(path: string, options: Readonly<Record<string, string>>): string[] {
+  const flags = Object.entries(options).map(([key, value]) => `--storage-option=${key}=${value}`);
+  return ["--root", `s3://${BUCKET}/${path}`, ...flags];
 }
 
 /** Makes the table `t` with its three indices. */

@@ -18,6 +18,12 @@ export function roundsOf(values: readonly number[]): Rounds {
   return { median, min: sorted[0] ?? Number.NaN, max: sorted.at(-1) ?? Number.NaN, rounds: values };
 }
 
+/** Returns the median of a value with its range, as a text. */
+export function rangeText({ median, min, max }: Rounds): string {
+  const [middle, low, high] = [median, min, max].map((value) => value.toFixed(1));
+  return `${middle} (${low} to ${high})`;
+}
+
 const CHECKOUT = join(import.meta.dirname, "..", "..");
 
 /** Where, when and with what a benchmark runs. */
