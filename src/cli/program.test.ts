@@ -180,6 +180,31 @@ describe("wrong use", () => {
       ["serve", "--uri", "http://a", "--aws-region", "r"],
       /^--aws-region has no effect without --upstream-identity sigv4$/,
     ],
+    [
+      ["serve", "--uri", "http://a", "--table-upkeep", "on"],
+      /^--table-upkeep has no effect without --rows here$/,
+    ],
+    ...[
+      "--upkeep-fragments=5",
+      "--upkeep-concurrency=2",
+      "--table-retention=1d",
+      "--table-history=all",
+    ].flatMap((flag): [string[], RegExp][] => [
+      [
+        ["serve", "--uri", "http://a", flag, "--rows", "here"],
+        /^--(?:upkeep|table)-\w+ has no effect without --table-upkeep on$/,
+      ],
+      [
+        ["serve", "--root", "x", flag, "--no-maintenance"],
+        /^--(?:upkeep|table)-\w+ has no effect with --no-maintenance true$/,
+      ],
+    ]),
+    ...["--max-staleness=1", "--upload-part-size=8MiB", "--table-idle-seconds=9", "--storage-option=a=b"].map(
+      (flag): [string[], RegExp] => [
+        ["serve", "--backend", "glue", flag],
+        /^--[a-z-]+ has no effect without --rows here$/,
+      ],
+    ),
     [["completion", "tcsh"], /Allowed choices are zsh, bash, fish/],
   ];
   for (const [args, message] of CASES) {

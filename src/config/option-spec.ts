@@ -54,6 +54,8 @@ export interface Need {
   readonly isNot?: readonly string[];
   /** Whether it must not be given at all. Default: false. */
   readonly absent?: true;
+  /** Kinds of backends with which it is needed. Default: all. */
+  readonly with?: readonly BackendKind[];
 }
 
 /** An option; its flag, environment variable, key of the configuration file and documentation derive from this. */
@@ -91,8 +93,8 @@ export interface OptionSpec {
    * of the option.
    */
   readonly isFile?: true;
-  /** The option without which it does nothing; see {@link Need}. Default: it has an effect of its own. */
-  readonly needs?: Need;
+  /** The options without which it does nothing; see {@link Need}. Default: it has an effect of its own. */
+  readonly needs?: Need | readonly Need[];
   /**
    * Text of the short help, a line, or `false` for an option that the short help leaves to `--help-all`. Default: the first sentence of
    * `help` for a command's own option; an option that commands share is left out.

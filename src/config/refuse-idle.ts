@@ -1,6 +1,7 @@
 import { nearest } from "./config-file.ts";
-import { findGiven, type Layer } from "./layers.ts";
+import { findGiven, type Given, type Layer } from "./layers.ts";
 import {
+  type BackendKind,
   type Environment,
   environmentName,
   type Need,
@@ -18,22 +19,31 @@ import { SERVE_OPTIONS } from "./options/groups.ts";
  * @param options all options of the command
  * @param flags the command line
  * @param layers all sources, the most important first
+ * @param kind kind of the backend. Default: the options are not for some kinds of backends alone
  * @throws UsageError that names both options
  */
-export function refuseIdle(options: OptionTable, flags: Layer, layers: readonly Layer[]): void {
+export function refuseIdle(
+  options: OptionTable,
+  flags: Layer,
+  layers: readonly Layer[],
+  kind?: BackendKind,
+): void {
   const specs = Object.values<OptionSpec>(options);
   for (const spec of specs) {
-    const { needs } = spec;
-    if (needs === undefined || flags(spec) === undefined || isOff(spec, flags)) continue;
-    const other = specs.find(({ flag }) => flag === needs.flag);
-    if (other === undefined || isMet(needs, textsOf(other, layers))) continue;
-    throw new UsageError(`--${spec.flag} has no effect ${reasonOf(needs)}`);
+    const given = flags(spec);
+    if (given === undefined || isOff(spec, given)) continue;
+    for (const need of [spec.needs ?? []].flat()) {
+      if (kind !== undefined && need.with?.includes(kind) === false) continue;
+      const other = specs.find(({ flag }) => flag === need.flag);
+      if (other === undefined || isMet(need, textsOf(other, layers))) continue;
+      throw new UsageError(`${given.source} has no effect ${reasonOf(need)}`);
+    }
   }
 }
 
-/** A switch that is turned off wants no effect. */
-function isOff(spec: OptionSpec, flags: Layer): boolean {
-  return spec.value === undefined && flags(spec)?.texts.at(-1) === "false";
+/** An option that is turned off wants no effect. */
+function isOff({ value, parse }: OptionSpec, { texts }: Given): boolean {
+  return texts.at(-1) === (value === undefined ? "false" : parse.choices?.includes("off") && "off");
 }
 
 function textsOf(spec: OptionSpec, layers: readonly Layer[]): readonly string[] {

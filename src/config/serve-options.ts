@@ -33,10 +33,6 @@ export function readServeOptions(
 ): ServeOptions {
   const options = readTable(SERVE_OPTIONS, layers, report);
   const flags = commandLine(layers);
-  const specs = Object.entries<OptionSpec>(SERVE_OPTIONS);
-  // A database may have the option that another one needs.
-  const own = isShared ? specs.filter(([, { backends }]) => backends === undefined) : specs;
-  attempt(report, () => refuseIdle(Object.fromEntries(own), flags, layers));
   let { backend } = options;
   for (const layer of layers) {
     const named = attempt(report, () => backendIn(layer));
@@ -46,6 +42,10 @@ export function readServeOptions(
     break;
   }
   if (!isShared) attempt(report, () => refuseOtherKinds(flags, backend));
+  const specs = Object.entries<OptionSpec>(SERVE_OPTIONS);
+  // A database may have the option that another one needs.
+  const own = isShared ? specs.filter(([, { backends }]) => backends === undefined) : specs;
+  attempt(report, () => refuseIdle(Object.fromEntries(own), flags, layers, backendKindOf(backend)));
   return { ...options, backend };
 }
 

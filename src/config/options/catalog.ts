@@ -1,6 +1,7 @@
 import { NAME_RULES } from "../../namespace/identifier.ts";
 import { BACKEND_KINDS, CATALOG_KINDS, type OptionTable, ROW_KINDS } from "../option-spec.ts";
 import { parseChoice, parseNamedValue, parseRoot, parseText } from "../parsers.ts";
+import { ROWS_HERE } from "./needs.ts";
 import { parseClientStorageOption, parseStorageOption } from "./storage.ts";
 
 /** Options that select the catalog. */
@@ -73,6 +74,7 @@ export const CATALOG_OPTIONS = {
     help: "Option of the object store of the root, for example aws_endpoint=https://minio.example.com (docs/storage.md).",
     parse: parseStorageOption,
     backends: ROW_KINDS,
+    needs: ROWS_HERE,
     repeatable: true,
     place: true,
     secret: true,
@@ -83,6 +85,7 @@ export const CATALOG_OPTIONS = {
     help: "File with the value of a --storage-option, such as a secret key. The gateway reads it again when it changes.",
     parse: parseStorageOption,
     backends: ROW_KINDS,
+    needs: ROWS_HERE,
     repeatable: true,
     place: true,
     holds: "storage-option",

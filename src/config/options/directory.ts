@@ -1,5 +1,6 @@
 import { type OptionTable, ROW_KINDS } from "../option-spec.ts";
 import { parseAge, parseChoice, parseInteger, parseSize, parseSwitch, parseText } from "../parsers.ts";
+import { MAINTENANCE, ROWS_HERE, UPKEEP } from "./needs.ts";
 
 /** Options of a directory backend. */
 export const DIRECTORY_OPTIONS = {
@@ -17,6 +18,7 @@ export const DIRECTORY_OPTIONS = {
     fallback: "0",
     parse: parseInteger(0, 3_600_000),
     backends: ROW_KINDS,
+    needs: ROWS_HERE,
   },
   cachePins: {
     flag: "cache-pin",
@@ -40,6 +42,7 @@ export const DIRECTORY_OPTIONS = {
     help: "Look after tables in the background: join small fragments, update indices, remove deleted rows, prune old versions (docs/maintenance.md). The property lance-gateway.upkeep of a table overrides it. Default: on for a directory; off with --rows here, where it needs credentials of the gateway at the catalog (docs/rows-here.md).",
     parse: parseChoice(["on", "off"]),
     backends: ROW_KINDS,
+    needs: [ROWS_HERE, MAINTENANCE],
   },
   upkeepFragments: {
     flag: "upkeep-fragments",
@@ -48,6 +51,7 @@ export const DIRECTORY_OPTIONS = {
     fallback: "16",
     parse: parseInteger(2, 1_000_000),
     backends: ROW_KINDS,
+    needs: UPKEEP,
   },
   upkeepUnindexedRows: {
     flag: "upkeep-unindexed-rows",
@@ -56,6 +60,7 @@ export const DIRECTORY_OPTIONS = {
     fallback: "1000",
     parse: parseInteger(1, 1_000_000_000),
     backends: ROW_KINDS,
+    needs: UPKEEP,
   },
   upkeepDeletedPercent: {
     flag: "upkeep-deleted-percent",
@@ -64,6 +69,7 @@ export const DIRECTORY_OPTIONS = {
     fallback: "10",
     parse: parseInteger(1, 100),
     backends: ROW_KINDS,
+    needs: UPKEEP,
   },
   upkeepConcurrency: {
     flag: "upkeep-concurrency",
@@ -71,6 +77,7 @@ export const DIRECTORY_OPTIONS = {
     help: "Maximum number of tables that are looked after at a time. Default: the number of cores.",
     parse: parseInteger(1, 1_000),
     backends: ROW_KINDS,
+    needs: UPKEEP,
   },
   tableRetentionMs: {
     flag: "table-retention",
@@ -79,6 +86,7 @@ export const DIRECTORY_OPTIONS = {
     fallback: "7d",
     parse: parseAge,
     backends: ROW_KINDS,
+    needs: UPKEEP,
   },
   tableHistory: {
     flag: "table-history",
@@ -87,6 +95,7 @@ export const DIRECTORY_OPTIONS = {
     fallback: "thinned",
     parse: parseChoice(["thinned", "all"]),
     backends: ROW_KINDS,
+    needs: UPKEEP,
   },
   tableMaxVersions: {
     flag: "table-max-versions",
@@ -94,6 +103,7 @@ export const DIRECTORY_OPTIONS = {
     help: "Number of versions of a table beyond which older ones are pruned before the retention ends (docs/maintenance.md). Default: no bound.",
     parse: parseInteger(1, 1_000_000),
     backends: ROW_KINDS,
+    needs: UPKEEP,
   },
   diskReserveBytes: {
     flag: "disk-reserve",
@@ -134,6 +144,7 @@ export const DIRECTORY_OPTIONS = {
     fallback: "500",
     parse: parseInteger(0, 1_000_000),
     backends: ROW_KINDS,
+    needs: ROWS_HERE,
   },
   uploadPartBytes: {
     flag: "upload-part-size",
@@ -142,6 +153,7 @@ export const DIRECTORY_OPTIONS = {
     fallback: "32MiB",
     parse: parseSize,
     backends: ROW_KINDS,
+    needs: ROWS_HERE,
   },
   indexCacheBytes: {
     flag: "index-cache-size",
@@ -164,6 +176,7 @@ export const DIRECTORY_OPTIONS = {
     fallback: "256",
     parse: parseInteger(1, 1_000_000),
     backends: ROW_KINDS,
+    needs: ROWS_HERE,
   },
   idleSeconds: {
     flag: "table-idle-seconds",
@@ -172,6 +185,7 @@ export const DIRECTORY_OPTIONS = {
     fallback: "600",
     parse: parseInteger(1, 86_400),
     backends: ROW_KINDS,
+    needs: ROWS_HERE,
   },
 } as const satisfies OptionTable;
 
