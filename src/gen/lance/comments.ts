@@ -331,7 +331,7 @@ export const COMMENTS: Readonly<Record<string, string>> = {
   "lance.gateway.v1.CreateFunctionResponse.job_id": "The job, whose result is the version of the function.",
   "lance.gateway.v1.FunctionImage": "What a version of a function runs.",
   "lance.gateway.v1.FunctionImage.manifest_digest": "The digest of everything that decides what it computes: source, signature, environment and names of secrets.",
-  "lance.gateway.v1.FunctionImage.descriptor": "The artifact without its content, and the environment.",
+  "lance.gateway.v1.FunctionImage.image_descriptor": "The artifact without its content, and the environment.",
   "lance.gateway.v1.FunctionImage.source": "Whether it is the source of another image. Here: false.",
   "lance.gateway.v1.FunctionVersion": "A version of a function. It never changes.",
   "lance.gateway.v1.FunctionVersion.name": "The name of the function.",

@@ -116,7 +116,7 @@ function toMessage(record: FunctionRecord): FunctionVersion {
   return create(FunctionVersionSchema, {
     ...{ name: id.at(-1) ?? "", namespacePath: id.slice(0, -1), objectId, version: String(version) },
     location: `functions/${objectId}/${version}`,
-    image: { manifestDigest: digest, descriptor: { artifact, runtime }, source: false },
+    image: { manifestDigest: digest, imageDescriptor: { artifact, runtime }, source: false },
     signature: { ...rest, ...(hasInitialization && { initialization }) },
     secretBindings: secretBindings.map(({ variable, secret }) => ({
       ...{ kind: "env", variable },
