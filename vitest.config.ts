@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { defineConfig, type TestProjectConfiguration } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 import { joinedProgram } from "./test/support/joined-program.ts";
-import { scratchDirectory } from "./test/support/scratch.ts";
+import { SESSIONS, scratchDirectory } from "./test/support/scratch.ts";
 import { seedOf } from "./test/support/seed.ts";
 
 // All workers of a run draw from the same seed, which the reporter prints.
@@ -32,7 +32,7 @@ interface ProjectOptions {
   /** Files that belong to another project. Default: none. */
   readonly exclude?: readonly string[];
   /** Variables of the environment in addition to those of the run. Default: none. */
-  readonly env?: Readonly<Record<string, string>>;
+  readonly env?: Readonly<Record<string, string>> | undefined;
 }
 
 function project(
@@ -64,7 +64,10 @@ const FEWER_COLLECTIONS = "--external-memory-accounted-in-global-limit";
 
 /** For tests that are not about disks, which take their time to sync every commit. */
 const SHARED: ProjectOptions = { isolate: false, env: { TMPDIR: scratchDirectory() } };
-const CLIENTS: ProjectOptions = { limit: CLIENT_TIME_LIMIT_MS };
+/** Clients wait for the commits of gateways for most of their time. */
+const CLIENTS: ProjectOptions = { limit: CLIENT_TIME_LIMIT_MS, env: { TMPDIR: scratchDirectory(SESSIONS) } };
+/** Ray's sockets need a short path. */
+const ENGINES: ProjectOptions = { limit: CLIENT_TIME_LIMIT_MS };
 /** Cut everything off at moments that a seed draws: the more schedules, the more they find. `.ci/run` has many. */
 const CUTS = ["power", "disk-faults", "store-cuts", "foreign-cuts", "aborted-data", "aborted-streams"].map(
   (name) => `test/faults/${name}.test.ts`,
@@ -73,13 +76,46 @@ const CUTS = ["power", "disk-faults", "store-cuts", "foreign-cuts", "aborted-dat
 /** Replace modules of the sources, or end their thread for them, which the files of a shared process keep. */
 const MOCKS = ["test/faults/failed-start.test.ts", "test/faults/leaving-worker.test.ts"];
 
-/** Files that take several minutes, the longest first. A run without durations of an earlier one would begin such a small file last. */
+/** Files of `unit`, `contract` and `matrix` that take more than ten seconds or start programs, the longest first: `npm test` is short. */
+const LONG = [
+  "test/contract/composed.test.ts",
+  "test/contract/catalogs/*.test.ts",
+  "src/cli/workers/supervisor.test.ts",
+  "src/backends/dir/cache/cached-table.test.ts",
+  "test/matrix/composed.test.ts",
+  "src/sql/{pushdown,hostile,source-types,namespace-tables,views}.test.ts",
+  "src/sql/writes/writes.test.ts",
+  "src/backends/dir/batch/batch.test.ts",
+  "src/backends/dir/upkeep/{upkeep,writers}.test.ts",
+  "src/backends/dir/stores/{azure,gcs}/bodies.test.ts",
+  "src/backends/dir/operations/jobs/cluster-import.test.ts",
+  "src/backends/dir/operations/read/{costly-filter,costly-scan}.test.ts",
+  "src/backends/dir/operations/rows/{merge-cancelled,merge-locks}.test.ts",
+  "src/backends/dir/operations/tables/refuse-misread.test.ts",
+  "src/backends/dir/catalog/manifest/reader.test.ts",
+  "src/backends/composed/renewed-credentials.test.ts",
+  "src/gateway/services/open-sql.test.ts",
+  "src/server/rest-answers.test.ts",
+  "src/server/connections/client-silence.test.ts",
+  "src/server/requests/ambiguous-headers.test.ts",
+  "src/cli/program.test.ts",
+  "test/client/{examples,mounted}.test.ts",
+];
+
+const SHORT: ProjectOptions = { ...SHARED, exclude: LONG };
+
+/** Files that take longest in their runs. A run without durations of an earlier one would begin such a small file last. */
 const LONGEST = [
   "test/engines/ray-jobs.test.ts",
   "test/engines/engines.test.ts",
   "test/clients/pages/pages.test.ts",
   "test/clients/costs.test.ts",
   "test/clients/fuzz.test.ts",
+  "test/faults/workers.test.ts",
+  "test/contract/composed.test.ts",
+  "test/contract/grpc.test.ts",
+  "test/contract/rest.test.ts",
+  "test/contract/dir.test.ts",
 ];
 
 /** Begins with the longest files, so that no worker is left alone with one at the end. */
@@ -119,15 +155,16 @@ export default defineConfig({
       reportsDirectory: ".cache/coverage",
     },
     projects: [
-      project("unit", ["src/**/*.test.ts", "test/{client,dialects,docs,spec,support}/**/*.test.ts"], SHARED),
-      project("contract", ["test/{contract,stores}/**/*.test.ts"], SHARED),
-      project("matrix", ["test/matrix/**/*.test.ts"], SHARED),
+      project("unit", ["src/**/*.test.ts", "test/{client,dialects,docs,spec,support}/**/*.test.ts"], SHORT),
+      project("contract", ["test/{contract,stores}/**/*.test.ts"], SHORT),
+      project("matrix", ["test/matrix/**/*.test.ts"], SHORT),
+      project("long", LONG, SHARED),
       project("cli", ["test/cli/**/*.test.ts"], SHARED),
       project("faults", ["test/faults/**/*.test.ts"], { isolate: false, exclude: [...CUTS, ...MOCKS] }),
       project("mocks", MOCKS),
-      project("cuts", CUTS),
+      project("cuts", CUTS, { env: SHARED.env }),
       project("clients", ["test/{clients,chains}/**/*.test.ts"], CLIENTS),
-      project("engines", ["test/engines/**/*.test.ts"], CLIENTS),
+      project("engines", ["test/engines/**/*.test.ts"], ENGINES),
       project("browser", ["test/browser/**/*.test.ts"], CLIENTS),
     ],
   },

@@ -41,13 +41,13 @@ async function endBySignals(t: TestContext, starter: readonly string[]) {
   program.stdout.setEncoding("utf8").on("data", (piece: string) => {
     text += piece;
   });
-  await expect.poll(() => text, { timeout: 60_000 }).toContain("running");
+  await expect.poll(() => text).toContain("running");
   const terminate = () => {
     if (starter.length > 0) signalFirst(program.pid, "SIGTERM");
     else program.kill("SIGTERM");
   };
   terminate();
-  await expect.poll(() => text, { timeout: 60_000 }).toContain("stopping");
+  await expect.poll(() => text).toContain("stopping");
   const again = setInterval(() => program.exitCode ?? program.signalCode ?? terminate(), 100);
   t.onTestFinished(() => clearInterval(again));
   return ended;

@@ -203,7 +203,7 @@ async function answersOf(
   for (const [title, sent] of Object.entries(requests)) {
     const answer = await exchange(port, textOf(sent));
     expect(answer, title).toMatch(/^HTTP\/1\.1 \d{3} /);
-    await vi.waitFor(() => expect(notes.at(-1), title).toContain("access"), { timeout: 20_000 });
+    await vi.waitFor(() => expect(notes.at(-1), title).toContain("access"), { timeout: 60_000 });
     const noted = notes.splice(0).map((note) => `${JSON.stringify(note)}\n`);
     answers.push(`== ${title}\n${shortened(answer)}\n${noted.join("")}`);
   }
@@ -279,7 +279,7 @@ test("random requests have an answer of one shape, which hooks do not change", a
     expect(received, text).toMatch(/^HTTP\/1\.1 \d{3} /);
     // A connection may close after the next request has arrived, so that the lines have no fixed order.
     const [plain, hooked] = servers;
-    await vi.waitFor(() => expect(linesOf(plain.notes), text).toEqual(linesOf(hooked.notes)), 10_000);
+    await vi.waitFor(() => expect(linesOf(plain.notes), text).toEqual(linesOf(hooked.notes)), 60_000);
     for (const { notes } of servers) notes.length = 0;
   }
 });

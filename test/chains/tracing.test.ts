@@ -39,7 +39,7 @@ for (const [backend, place] of [
     // Readiness checks of the upstream have traces of their own.
     const inTrace = () => collector.spans.filter(({ traceId }) => traceId === TRACE);
     const calls = () => inTrace().filter(({ name }) => name.endsWith("/CreateNamespace"));
-    await expect.poll(() => calls().length, { timeout: 20_000 }).toBe(2);
+    await expect.poll(() => calls().length).toBe(2);
     const named = (name: string) => inTrace().find((span) => span.name === name) ?? assert.fail(name);
     const byService = new Map(calls().map((span) => [span.service, span]));
     const upstream = named("upstream");

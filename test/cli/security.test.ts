@@ -53,7 +53,7 @@ describe("lance-gateway keys", () => {
     assert.doesNotMatch(listed, /sha256/);
     const revoked = await run("keys", "revoke", "--file", file, id);
     assert.deepEqual(revoked, { code: 0, stdout: `revoked ${id}\n`, stderr: "" });
-    await vi.waitFor(() => assert.rejects(db.tableNames(), /401 Unauthorized/), { timeout: 30_000 });
+    await vi.waitFor(() => assert.rejects(db.tableNames(), /401 Unauthorized/), { timeout: 60_000 });
     assert.deepEqual(await (await connect(writer)).tableNames(), ["people"]);
   });
 

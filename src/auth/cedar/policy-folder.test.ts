@@ -15,7 +15,7 @@ const read: Access = {
 };
 
 const ALL = 'permit (principal == User::"api-key:ann", action, resource);';
-const patient = { timeout: 10_000 };
+const patient = { timeout: 60_000 };
 
 async function folderOf(files: Readonly<Record<string, string>>) {
   const { path: directory, remove } = await temporaryDirectory();

@@ -88,7 +88,7 @@ describe("the options of a policy server", () => {
         await usual?.allows(ann, accessTo("t"));
         assert.equal(asked.at(-1)?.headers.authorization, "Bearer two");
       },
-      { timeout: 20_000 },
+      { timeout: 60_000 },
     );
   });
 

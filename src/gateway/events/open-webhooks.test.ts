@@ -125,7 +125,7 @@ describe("the options of webhooks", () => {
     };
     assert.equal(await signatures(), 1);
     await writeFile(secretFile, `${SECRET}\nwhsec_${Buffer.alloc(32, 7).toString("base64")}\n`);
-    await vi.waitFor(async () => assert.equal(await signatures(), 2), { timeout: 20_000 });
+    await vi.waitFor(async () => assert.equal(await signatures(), 2), { timeout: 60_000 });
     await writeFile(secretFile, "wrong");
     assert.equal(await signatures(), 2);
   });

@@ -81,7 +81,7 @@ describe("what is followed", () => {
     Object.assign(world, { stamp: "2", fault: "wrong" });
     // From here on, the pause is longer than the test.
     const { reads } = world;
-    await expect.poll(() => world.reads, { timeout: 20_000 }).toBeGreaterThan(reads + 8);
+    await expect.poll(() => world.reads).toBeGreaterThan(reads + 8);
     Object.assign(world, { stamp: "3", text: "c", fault: "" });
     const { looks } = world;
     await expect.poll(() => taken.at(-1)).toBe("c");

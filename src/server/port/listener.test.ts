@@ -169,7 +169,7 @@ test("a connection that asks for a tunnel is closed, even if its client keeps it
   const [answer] = await once(socket, "data");
   assert.match(String(answer), /^HTTP\/1\.1 405 /);
   socket.write("more");
-  await expect.poll(() => server.figures().open, { timeout: 10_000 }).toBe(0);
+  await expect.poll(() => server.figures().open).toBe(0);
   socket.destroy();
 });
 

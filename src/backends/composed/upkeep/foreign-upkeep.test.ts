@@ -86,9 +86,9 @@ test("upkeep joins the fragments of writes through the gateway, and keeps their 
   const { gateway, runs } = await open(t, same);
   const client = gateway({ sweeps: false });
   await write(client);
-  await expect.poll(() => fragmentsOf(client), { timeout: 10_000 }).toBe(1);
+  await expect.poll(() => fragmentsOf(client)).toBe(1);
   // A run is counted after its version can be read.
-  await expect.poll(() => runs.fragments, { timeout: 10_000 }).toBeGreaterThanOrEqual(6);
+  await expect.poll(() => runs.fragments).toBeGreaterThanOrEqual(6);
   const rows = rowsOf((await client.queryTable({ id: ID })).bytes);
   assert.deepEqual(rows.map(({ id }) => Number(id)).sort(), [0, 1, 2, 3, 4, 5]);
 });
@@ -109,8 +109,8 @@ test("upkeep finds tables page by page, and leaves those alone whose property sa
   await write(writer, off, { "lance-gateway.upkeep": "off" });
   await write(writer, ["u"]);
   const reader = gateway();
-  await expect.poll(() => fragmentsOf(reader), { timeout: 10_000 }).toBe(1);
-  await expect.poll(() => fragmentsOf(reader, ["u"]), { timeout: 10_000 }).toBe(1);
+  await expect.poll(() => fragmentsOf(reader)).toBe(1);
+  await expect.poll(() => fragmentsOf(reader, ["u"])).toBe(1);
   assert.equal(await fragmentsOf(reader, off), 6);
   assert.ok(pages.filter((namespace) => namespace === "n").length >= 2);
 });
@@ -128,7 +128,7 @@ test("upkeep asks the catalog without anything of a caller", async (t) => {
   await client.createTable({ id: ID, context }, personStream(people(1)));
   for (let from = 1; from < 6; from++)
     await client.insertIntoTable({ id: ID, context }, personStream(people(1, from)));
-  await expect.poll(() => seen.has(undefined), { timeout: 10_000 }).toBe(true);
+  await expect.poll(() => seen.has(undefined)).toBe(true);
   assert.ok(seen.has("Bearer of-a-caller"));
 });
 
@@ -152,11 +152,11 @@ test("upkeep waits for a job of another gateway on the table", async (t) => {
   await mkdir(jobs, { recursive: true });
   await writeFile(record, JSON.stringify(job));
   const reader = gateway();
-  await expect.poll(() => runs.missed.includes("busy"), { timeout: 10_000 }).toBe(true);
+  await expect.poll(() => runs.missed.includes("busy")).toBe(true);
   assert.equal(await fragmentsOf(reader), 6);
   // Its process has died.
   await writeFile(record, JSON.stringify({ ...job, lease: { ...job.lease, until: Date.now() - 1 } }));
-  await expect.poll(() => fragmentsOf(reader), { timeout: 10_000 }).toBe(1);
+  await expect.poll(() => fragmentsOf(reader)).toBe(1);
   await rm(root, { recursive: true });
 });
 
@@ -164,8 +164,8 @@ test("several gateways in front of a catalog do the work on a table once", async
   const { gateway, runs } = await open(t, same);
   await write(gateway({ upkeep: false }));
   const [first] = [gateway(), gateway(), gateway()];
-  await expect.poll(() => fragmentsOf(first), { timeout: 10_000 }).toBe(1);
-  await expect.poll(() => runs.fragments, { timeout: 10_000 }).toBeGreaterThanOrEqual(6);
+  await expect.poll(() => fragmentsOf(first)).toBe(1);
+  await expect.poll(() => runs.fragments).toBeGreaterThanOrEqual(6);
   await new Promise((resolve) => setTimeout(resolve, 500));
   assert.equal(runs.fragments, 6);
 });
@@ -190,9 +190,9 @@ test("upkeep names a table once that it may not open, and looks after the others
   await write(writer, ["t"]);
   await writer.declareTable({ id: ["away"] }).catch(() => {});
   const reader = gateway({ allowedLocations: [root] });
-  await expect.poll(() => fragmentsOf(reader, ["t"]), { timeout: 10_000 }).toBe(1);
+  await expect.poll(() => fragmentsOf(reader, ["t"])).toBe(1);
   const named = () => logged.filter(({ table }) => table === "away");
-  await expect.poll(() => named().length, { timeout: 10_000 }).toBe(1);
+  await expect.poll(() => named().length).toBe(1);
   await new Promise((resolve) => setTimeout(resolve, 500));
   assert.equal(named().length, 1);
   assert.match(named()[0]?.msg ?? "", /not looked after/);
@@ -225,8 +225,8 @@ test("upkeep follows the properties that a table has now, however old descriptio
   asked = 0;
   gateway({ maxStalenessMs: 3_600_000 });
   const reader = gateway({ upkeep: false });
-  await expect.poll(() => asked, { timeout: 10_000 }).toBeGreaterThan(5);
-  await expect.poll(() => fragmentsOf(reader), { timeout: 10_000 }).toBe(1);
+  await expect.poll(() => asked).toBeGreaterThan(5);
+  await expect.poll(() => fragmentsOf(reader)).toBe(1);
 });
 
 test("the log names a table once whose storage denies the work, which is tried again after minutes", async () => {

@@ -25,7 +25,7 @@ async function resumed(t: Parameters<typeof openClient>[0], expression: string) 
   await store.put(job);
   const client = await openClient(t, root);
   const ended = () => store.get(job.id);
-  await expect.poll(async () => (await ended())?.finishedAt, { timeout: 20_000 }).toBeDefined();
+  await expect.poll(async () => (await ended())?.finishedAt).toBeDefined();
   const ids = [...(tableFromIPC(await client.query("t")).getChild("id") ?? [])].map(Number);
   return { state: (await ended())?.state, error: (await ended())?.error?.name, ids: ids.sort() };
 }
