@@ -23,16 +23,19 @@ interface Page {
  * Yields the pages of a listing.
  *
  * @param read returns the page of a token. Default: the first one
- * @throws LanceError as {@link checkProgress} does
+ * @param onRepeated called for a page that has its own token for the next one, which is the last then. Default: throws as
+ *   {@link checkProgress} does
  */
 export async function* pagesOf<P extends Page>(
   read: (pageToken: string | undefined) => Promise<P>,
+  onRepeated: (token: string) => void = (token) => checkProgress(token, token),
 ): AsyncGenerator<P, void> {
   for (let asked: string | undefined; ; ) {
     const page = await read(asked);
     yield page;
-    if (!page.pageToken) return;
-    checkProgress(asked, page.pageToken);
-    asked = page.pageToken;
+    const { pageToken: next } = page;
+    if (!next) return;
+    if (next === asked) return onRepeated(next);
+    asked = next;
   }
 }

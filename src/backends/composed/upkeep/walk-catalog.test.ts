@@ -41,7 +41,7 @@ test("a walk ends a listing that repeats its token, and says so", async () => {
     listNamespaces: async () => create(ListNamespacesResponseSchema),
   });
   assert.deepEqual(tables, ["t", "t"]);
-  assert.match(String(logged), /does not end/);
+  assert.match(String(logged), /repeats its page token/);
 });
 
 test("a walk ends with namespaces that contain themselves", async () => {
@@ -51,6 +51,33 @@ test("a walk ends with namespaces that contain themselves", async () => {
     listNamespaces: async () => create(ListNamespacesResponseSchema, { namespaces: ["n"] }),
   });
   assert.equal(tables.length, 1);
+});
+
+test("a walk ends where namespaces or their tables have no end, and says so", async () => {
+  const fresh = (pageToken = "0") => ({ pageToken: String(Number(pageToken) + 1) });
+  const empty = create(ListTablesResponseSchema);
+  const many = Array.from({ length: 1_000 }, (_, at) => String(at));
+  const kinds: Record<string, Backend["operations"]> = {
+    pages: {
+      listTables: async () => empty,
+      listNamespaces: async ({ pageToken }) => create(ListNamespacesResponseSchema, fresh(pageToken)),
+    },
+    "namespaces of namespaces": {
+      listTables: async () => empty,
+      listNamespaces: async () => create(ListNamespacesResponseSchema, { namespaces: ["a", "b"] }),
+    },
+    tables: {
+      listTables: async ({ pageToken }) =>
+        create(ListTablesResponseSchema, { tables: many, ...fresh(pageToken) }),
+      listNamespaces: async () => create(ListNamespacesResponseSchema),
+    },
+  };
+  for (const [kind, operations] of Object.entries(kinds)) {
+    const { tables, turns, logged } = await walk(operations);
+    assert.equal(tables.length + turns, 100_000, kind);
+    assert.match(String(logged), /more than upkeep looks at in a walk/, kind);
+    assert.equal(logged.length, 1);
+  }
 });
 
 test("a walk leaves out namespaces that are denied, and fails where the root is", async () => {

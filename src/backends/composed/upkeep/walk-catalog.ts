@@ -5,6 +5,7 @@ import { ListTablesRequestSchema } from "../../../gen/lance/namespace/v1/table_p
 import { isLanceError, LanceError } from "../../../namespace/errors.ts";
 import { type Identifier, joinIdentifier } from "../../../namespace/identifier.ts";
 import type { Backend } from "../../../namespace/lance-namespace.ts";
+import { pagesOf } from "../../../namespace/page-progress.ts";
 import { whileWaiting } from "../../../runtime/time/while-waiting.ts";
 import { callOfUpkeep } from "./own-call.ts";
 
@@ -20,8 +21,10 @@ export interface WalkOptions {
 /** Number of names that a page should have. */
 const PAGE_SIZE = 1_000;
 
-/** Most pages of a listing, and most names of a namespace; a catalog that has more may have no end. */
-const MAX_PAGES = 10_000;
+/** Maximum number of requests and tables of a walk, which takes a day; a catalog that has more may have no end. */
+const MAX_STEPS = 100_000;
+
+/** Maximum number of names of a namespace. */
 const MAX_DEPTH = 32;
 
 /** Errors of a namespace that the gateway may not see, or that has just been dropped. */
@@ -32,21 +35,40 @@ const MAX_FAILURES = 5;
 
 /**
  * Yields the tables that an upstream lists to the gateway itself, page by page. Namespaces that are denied to it are left out, and so are those
- * that it cannot list, which the log names.
+ * that it cannot list, which the log names. A walk has at most 100,000 requests and tables; the log names the namespace where it ends before.
  *
  * @throws LanceError Unsupported if the upstream has no listings; its errors for the root, and for several namespaces in succession; the reason
  *   of the signal
  */
-export function walkCatalog(
+export async function* walkCatalog(
   catalog: Pick<Backend, "operations">,
   options: WalkOptions,
 ): AsyncGenerator<Identifier, void> {
-  return walkFrom(catalog, { ...options, failed: 0 }, []);
+  try {
+    yield* walkFrom(catalog, { ...options, failed: 0, left: MAX_STEPS }, []);
+  } catch (error) {
+    if (error !== END) throw error;
+  }
 }
 
-/** A walk; `failed` counts the namespaces in succession that could not be listed. */
+/** Ends a walk that takes too long. */
+const END = new Error("the walk has its maximum number of steps");
+
+/** A walk; `failed` counts the namespaces in succession that could not be listed, and `left` the steps that it may still take. */
 interface Walk extends WalkOptions {
   failed: number;
+  left: number;
+}
+
+/** Counts a request or a table. */
+function step(walk: Walk, id: Identifier): void {
+  walk.left -= 1;
+  if (walk.left >= 0) return;
+  walk.log.warn(
+    { namespace: joinIdentifier(id), steps: MAX_STEPS },
+    "the upstream catalog lists more than upkeep looks at in a walk; tables after this namespace are not looked after",
+  );
+  throw END;
 }
 
 async function* walkFrom(
@@ -62,14 +84,17 @@ async function* walkFrom(
     listTables(
       create(ListTablesRequestSchema, { id: [...id], limit: PAGE_SIZE, ...tokenOf(pageToken) }),
       callOfUpkeep("listTables", id, log, signal),
-    ).then(({ tables: names, pageToken: next }) => ({ names, next }));
+    ).then(({ tables: names, pageToken: next }) => ({ names, pageToken: next }));
   const namespaces = (pageToken: string | undefined) =>
     listNamespaces(
       create(ListNamespacesRequestSchema, { id: [...id], limit: PAGE_SIZE, ...tokenOf(pageToken) }),
       callOfUpkeep("listNamespaces", id, log, signal),
-    ).then(({ namespaces: names, pageToken: next }) => ({ names, next }));
+    ).then(({ namespaces: names, pageToken: next }) => ({ names, pageToken: next }));
   try {
-    for await (const name of namesOf(tables, id, walk)) yield [...id, name];
+    for await (const name of namesOf(tables, id, walk)) {
+      step(walk, id);
+      yield [...id, name];
+    }
     if (id.length >= MAX_DEPTH) return;
     for await (const name of namesOf(namespaces, id, walk)) yield* walkFrom(catalog, walk, [...id, name]);
   } catch (error) {
@@ -86,10 +111,10 @@ async function* walkFrom(
 
 const tokenOf = (pageToken: string | undefined) => (pageToken === undefined ? {} : { pageToken });
 
-/** A page of a listing; `next` is the token of the following one. */
+/** A page of a listing. */
 interface Page {
   readonly names: readonly string[];
-  readonly next?: string | undefined;
+  readonly pageToken?: string | undefined;
 }
 
 async function* namesOf(
@@ -98,21 +123,19 @@ async function* namesOf(
   walk: Walk,
 ): AsyncGenerator<string, void> {
   const { turn, log, signal } = walk;
-  let token: string | undefined;
-  for (let pages = 1; ; pages++) {
+  const read = async (pageToken: string | undefined) => {
+    step(walk, id);
     await turn();
     signal.throwIfAborted();
-    const { names, next = "" } = await whileWaiting(list(token), signal);
+    return whileWaiting(list(pageToken), signal);
+  };
+  const onRepeated = () =>
+    log.warn(
+      { namespace: joinIdentifier(id) },
+      "a listing of the upstream catalog repeats its page token; tables of later pages are not looked after",
+    );
+  for await (const { names } of pagesOf(read, onRepeated)) {
     walk.failed = 0;
     yield* names;
-    if (next === "") return;
-    if (next === token || pages === MAX_PAGES) {
-      log.warn(
-        { namespace: joinIdentifier(id), pages },
-        "a listing of the upstream catalog does not end; tables of later pages are not looked after",
-      );
-      return;
-    }
-    token = next;
   }
 }

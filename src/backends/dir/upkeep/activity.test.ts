@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import { type ActiveTable, createActivity, UPKEEP_TIMES } from "./activity.ts";
+import { type ActiveTable, createActivity, MAX_ACTIVE, UPKEEP_TIMES } from "./activity.ts";
 
 const TIMES = { ...UPKEEP_TIMES, settleMs: 500, waitMs: 2_000, retryMs: 1_000, maxRetryMs: 3_000 };
 const only = (tables: readonly ActiveTable[]): ActiveTable => {
@@ -71,4 +71,25 @@ test("a table that does not exist is forgotten, unless it was written to meanwhi
   assert.equal(activity.has(["t"]), true);
   activity.end(only(activity.takeDue(2_000)), gone, 2_000);
   assert.equal(activity.has(["t"]), false);
+});
+
+test("any number of names takes bounded memory, and the tables written to last are remembered", () => {
+  const activity = createActivity(TIMES);
+  activity.note(["kept"], 0);
+  const idle = ["idle"];
+  activity.note(idle, 0);
+  for (const table of activity.takeDue(500))
+    activity.end(table, { restMs: 0, againMs: table.id[0] === "idle" ? undefined : 0 }, 500);
+  let forgotten = 0;
+  for (let at = 0; at < 2 * MAX_ACTIVE; at += 1) {
+    if (at === MAX_ACTIVE - 2) assert.equal(forgotten, 0);
+    if (activity.note([`t${at}`], 600 + at / 1_000)) forgotten += 1;
+    if (at % 100 === 0) activity.note(["kept"], 600 + at / 1_000);
+  }
+  assert.equal(activity.waiting, MAX_ACTIVE);
+  assert.equal(forgotten, MAX_ACTIVE + 1);
+  assert.deepEqual(
+    ["kept", "idle", "t0", `t${2 * MAX_ACTIVE - 1}`].map((name) => activity.has([name])),
+    [true, false, false, true],
+  );
 });

@@ -1,4 +1,5 @@
 import { type Identifier, joinIdentifier } from "../../../namespace/identifier.ts";
+import { putNewest } from "../../../runtime/put-newest.ts";
 import { backoffMs } from "../../../runtime/time/backoff.ts";
 import type { KnownVersions } from "../format/versions/examine-versions.ts";
 
@@ -107,10 +108,21 @@ export interface Tended {
   readonly isGone?: boolean;
 }
 
+/**
+ * Maximum number of tables that are remembered. Callers can name any number of tables, and those of a failing upstream stay until it
+ * answers.
+ */
+export const MAX_ACTIVE = 50_000;
+
 /** The tables with recent writes. */
 export interface Activity {
-  /** Notes a write of the gateway, or a commit that a client or another process made. */
-  note(id: Identifier, now: number, by?: Writer): void;
+  /**
+   * Notes a write of the gateway, or a commit that a client or another process made. At most {@link MAX_ACTIVE} tables are remembered; the one
+   * whose last write is the oldest makes room.
+   *
+   * @returns whether a table was forgotten that waits for an inspection
+   */
+  note(id: Identifier, now: number, by?: Writer): boolean;
   /** Whether the table was written to recently. */
   has(id: Identifier): boolean;
   /** Takes the tables whose inspection is due, the most overdue first; {@link Activity.end} gives them back. */
@@ -128,15 +140,13 @@ export function createActivity(times: UpkeepTimes): Activity {
   return {
     note(id, now, by = "gateway") {
       const key = joinIdentifier(id);
-      let table = tables.get(key);
-      if (table === undefined) {
-        table = newTable(id);
-        tables.set(key, table);
-      }
+      const table = tables.get(key) ?? newTable(id);
+      const forgotten = putNewest(tables, key, table, MAX_ACTIVE);
       table.firstWrite ??= now;
       table.lastWrite = now;
       if (by === "client") table.lastCommit = now;
       table.due = Math.min(now + times.settleMs, table.firstWrite + times.waitMs);
+      return forgotten !== undefined && isWaiting(forgotten);
     },
     has: (id) => tables.has(joinIdentifier(id)),
     takeDue(now) {
@@ -171,12 +181,14 @@ export function createActivity(times: UpkeepTimes): Activity {
     },
     get waiting() {
       let count = 0;
-      for (const { due, isRunning } of tables.values()) {
-        if (isRunning || due < Number.POSITIVE_INFINITY) count += 1;
-      }
+      for (const table of tables.values()) if (isWaiting(table)) count += 1;
       return count;
     },
   };
+}
+
+function isWaiting({ due, isRunning }: ActiveTable): boolean {
+  return isRunning || due < Number.POSITIVE_INFINITY;
 }
 
 function isIdle({ due, notBefore }: ActiveTable, now: number): boolean {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { pino } from "pino";
 import { describe, expect, type TestContext, test } from "vitest";
 import {
   openClient,
@@ -16,9 +17,9 @@ import { createLocalStore } from "../format/local/local-store.ts";
 import { createStorageClock } from "../format/storage-clock.ts";
 import { createReadAhead, type ReadAhead } from "../operations/read/read-ahead.ts";
 import { createRemoteStore } from "../stores/remote-store.ts";
-import { UPKEEP_TIMES } from "./activity.ts";
+import { MAX_ACTIVE, UPKEEP_TIMES } from "./activity.ts";
 import { createUpkeepLeases } from "./lease.ts";
-import type { UpkeepOptions } from "./upkeep.ts";
+import { startUpkeep, type UpkeepOptions } from "./upkeep.ts";
 
 const QUICK: UpkeepOptions = {
   times: {
@@ -288,3 +289,21 @@ async function untilOtherIsJoined(client: TestClient): Promise<void> {
   for (let id = 1; id <= 20; id++) await client.upload("insertIntoTable", "other", {}, rows([id]));
   await expect.poll(() => fragmentsOf(client, "other")).toBe(1);
 }
+
+test("upkeep says once that more tables wait than it remembers", async () => {
+  const logged: string[] = [];
+  const log = pino({ level: "warn" }, { write: (line) => void logged.push(JSON.parse(line).msg) });
+  const tables = {
+    readAhead: createReadAhead({ maxBytes: 0 }),
+    times: {},
+    async *walk() {},
+    withTable: async () => undefined,
+  };
+  const upkeep = startUpkeep(tables, log, { sweeps: false });
+  for (let at = 0; at < MAX_ACTIVE; at += 1) upkeep.note([`t${at}`]);
+  assert.deepEqual(logged, []);
+  for (let at = 0; at < 3; at += 1) upkeep.note([`u${at}`]);
+  assert.match(String(logged), /^more tables wait for upkeep than are remembered/);
+  assert.equal(logged.length, 1);
+  await upkeep.close();
+});

@@ -4,7 +4,14 @@ import type { Logger } from "pino";
 import type { UpkeepMetrics } from "../../../namespace/figures.ts";
 import { type Identifier, joinIdentifier } from "../../../namespace/identifier.ts";
 import { createTurns } from "../concurrency/turns.ts";
-import { type ActiveTable, createActivity, UPKEEP_TIMES, type UpkeepTimes, type Writer } from "./activity.ts";
+import {
+  type ActiveTable,
+  createActivity,
+  MAX_ACTIVE,
+  UPKEEP_TIMES,
+  type UpkeepTimes,
+  type Writer,
+} from "./activity.ts";
 import type { NoteWrite } from "./note-writes.ts";
 import type { UpkeepFigures } from "./optimize.ts";
 import { DEFAULT_POLICY, type UpkeepPolicy } from "./policy.ts";
@@ -52,6 +59,8 @@ export function startUpkeep(tables: UpkeepTables, log: Logger, options: UpkeepOp
   const stop = new AbortController();
   const running = new Set<Promise<void>>();
   let isEnding = false;
+  /** When the log last said that tables were forgotten. */
+  let warnedAt = Number.NEGATIVE_INFINITY;
   const tending: TendContext = {
     tables,
     policy: { ...DEFAULT_POLICY, ...options.policy },
@@ -98,7 +107,14 @@ export function startUpkeep(tables: UpkeepTables, log: Logger, options: UpkeepOp
   }
   function note(id: Identifier, by?: Writer): void {
     if (id.length === 0) return;
-    activity.note(id, performance.now(), by);
+    const now = performance.now();
+    if (activity.note(id, now, by) && now - warnedAt > times.keepMs) {
+      warnedAt = now;
+      log.warn(
+        { most: MAX_ACTIVE },
+        "more tables wait for upkeep than are remembered; the oldest ones are looked after when a sweep comes to them",
+      );
+    }
     schedule();
   }
   const unwatch = metrics?.watch(() => activity.waiting);
