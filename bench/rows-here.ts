@@ -26,6 +26,8 @@ const USAGE = {
   rows: { type: "string", default: "20000" },
   delay: { type: "string", default: "5" },
   rounds: { type: "string", default: "7" },
+  /** Starts of the gateways: two processes of one program differ by up to a tenth as long as they live. */
+  starts: { type: "string", default: "1" },
   connections: { type: "string", default: "16" },
   only: { type: "string", default: "vector,filter" },
 } as const;
@@ -36,8 +38,8 @@ const PROXY = "rows upstream";
 /** Calls to one server, and their times. */
 interface Side {
   readonly name: string;
-  /** The process id of the gateway that is compared. */
-  readonly pid: number | undefined;
+  /** Returns the process id of the gateway that is compared. */
+  pid(): number | undefined;
   /** Makes the call of a number. */
   call(at: number): Promise<{ readonly ms: number }>;
   readonly p50Ms: number[];
@@ -52,6 +54,8 @@ interface Measured {
   readonly perSecond: Rounds;
   /** Computing of a call under load in the gateway, in milliseconds. */
   readonly computedMs: Rounds;
+  /** This computing as a multiple of the first gateway's, round by round. */
+  readonly computedRatio: Rounds;
   /** Descriptions by the catalog for each search under load. */
   readonly descriptions: number;
 }
@@ -59,16 +63,17 @@ interface Measured {
 /**
  * Runs the comparison.
  *
- * Options: `--rows N` of the table, `--delay MS` of each request to the catalog, `--rounds N`, `--connections N`, and `--only KIND,KIND` of the
- * searches, or `describe`.
+ * Options: `--rows N` of the table, `--delay MS` of each request to the catalog, `--rounds N` of each of the `--starts N` of the gateways,
+ * `--connections N`, and `--only KIND,KIND` of the searches, or `describe`.
  */
 export async function run(args: readonly string[]): Promise<void> {
   const { values } = parseArgs({ args: [...args], options: USAGE });
-  const [rows, rounds, connections] = [values.rows, values.rounds, values.connections].map(Number) as [
-    number,
-    number,
-    number,
-  ];
+  const [rows = 0, rounds = 0, starts = 0, connections = 0] = [
+    values.rows,
+    values.rounds,
+    values.starts,
+    values.connections,
+  ].map(Number);
   const scratch = await realpath(await mkdtemp(join(tmpdir(), "lance-gateway-bench-")));
   const servers: ServerProcess[] = [];
   const start = async (starting: Promise<ServerProcess>) => {
@@ -82,30 +87,21 @@ export async function run(args: readonly string[]): Promise<void> {
     const link = await start(startServer("bucket/link.ts", String(catalog.port), values.delay));
     const uri = ["--uri", `http://127.0.0.1:${link.port}`];
     const here = [...uri, "--rows", "here", "--allowed-location", scratch];
-    const proxy = await start(startGateway(...uri));
-    const gateways: Record<string, ServerProcess> = {};
-    for (const [name, flags] of Object.entries(GATEWAYS))
-      gateways[name] = await start(startGateway(...here, ...flags));
-    const results: Record<string, Record<string, Measured>> = {};
-    for (const kind of values.only.split(",")) {
-      const searches = Array.from({ length: SEARCHES }, () => SEARCH_KINDS[kind]?.(rows) ?? {});
-      const isDescribe = kind === "describe";
-      const served = { ...(isDescribe ? { [PROXY]: proxy } : { directory: catalog }), ...gateways };
-      const sides = [
-        sideOf("description", undefined, () =>
-          send(link.port, "table/t/describe", { vend_credentials: true }),
-        ),
-        ...Object.entries(served).map(([name, { pid, port }]) =>
-          sideOf(name, pid, (at) =>
-            isDescribe
-              ? send(port, "table/t/describe", {})
-              : send(port, "table/t/query", searches[at % SEARCHES]),
-          ),
-        ),
-      ];
-      results[kind] = await measure(sides, link, { rounds, connections });
-      print(kind, results[kind]);
+    const gateways: Readonly<Record<string, () => Promise<ServerProcess>>> = {
+      [PROXY]: () => startGateway(...uri),
+      ...Object.fromEntries(
+        Object.entries(GATEWAYS).map(([name, flags]) => [name, () => startGateway(...here, ...flags)]),
+      ),
+    };
+    const running = new Map([["directory", catalog]]);
+    const kinds = values.only.split(",").map((kind) => ({ kind, sides: sidesOf(kind, rows, link, running) }));
+    for (let round = 0; round < starts; round += 1) {
+      for (const [name, begin] of Object.entries(gateways)) running.set(name, await start(begin()));
+      for (const { sides } of kinds) await measure(sides, link, { rounds, connections });
+      await Promise.all(Object.keys(gateways).map((name) => running.get(name)?.stop()));
     }
+    const results = Object.fromEntries(kinds.map(({ kind, sides }) => [kind, measuredOf(sides)]));
+    for (const [kind, measured] of Object.entries(results)) print(kind, measured);
     console.log(`\nwritten to ${writeResults("rows-here", { ...values, results })}`);
   } finally {
     await Promise.all(servers.map((server) => server.stop()));
@@ -113,33 +109,60 @@ export async function run(args: readonly string[]): Promise<void> {
   }
 }
 
-function sideOf(name: string, pid: number | undefined, call: Side["call"]): Side {
-  return { name, pid, call, p50Ms: [], perSecond: [], computedMs: [], calls: 0, descriptions: 0 };
+/** Returns the sides of a kind of calls, whose gateways are looked up when they are called. */
+function sidesOf(
+  kind: string,
+  rows: number,
+  link: ServerProcess,
+  running: ReadonlyMap<string, ServerProcess>,
+): readonly Side[] {
+  const searches = Array.from({ length: SEARCHES }, () => SEARCH_KINDS[kind]?.(rows) ?? {});
+  const isDescribe = kind === "describe";
+  const times = () => ({ p50Ms: [], perSecond: [], computedMs: [], calls: 0, descriptions: 0 });
+  const description: Side = {
+    ...{ name: "description", pid: () => undefined, ...times() },
+    call: () => send(link.port, "table/t/describe", { vend_credentials: true }),
+  };
+  const served = [isDescribe ? PROXY : "directory", ...Object.keys(GATEWAYS)].map((name): Side => {
+    const port = () => running.get(name)?.port ?? 0;
+    return {
+      ...{ name, pid: () => running.get(name)?.pid, ...times() },
+      call: (at) =>
+        isDescribe
+          ? send(port(), "table/t/describe", {})
+          : send(port(), "table/t/query", searches[at % SEARCHES]),
+    };
+  });
+  return [description, ...served];
 }
 
-/** Measures the sides round by round, so that noise of the machine affects all of them. */
+/** Measures the sides round by round in alternating order, so that noise of the machine affects all of them. */
 async function measure(
   sides: readonly Side[],
   link: ServerProcess,
   { rounds, connections }: { readonly rounds: number; readonly connections: number },
-): Promise<Record<string, Measured>> {
+): Promise<void> {
   for (const side of sides) for (let at = 0; at < 2 * SEARCHES; at += 1) await side.call(at);
   for (let round = 0; round < rounds; round += 1)
-    for (const side of sides) {
+    for (const side of round % 2 === 0 ? sides : sides.toReversed()) {
       const times: number[] = [];
       for (let at = 0; at < SEARCHES; at += 1) times.push((await side.call(at)).ms);
       side.p50Ms.push(roundsOf(times).median);
       await takeRequests(link.port);
       let next = 0;
-      const before = side.pid === undefined ? 0 : computedSeconds(side.pid);
+      const pid = side.pid();
+      const before = pid === undefined ? 0 : computedSeconds(pid);
       const load = await loadOf(connections, () => side.call(next++));
       if (load.refused > 0) throw new Error(`${side.name}: ${load.refused} calls were refused`);
       side.perSecond.push(load.perSecond);
-      if (side.pid !== undefined)
-        side.computedMs.push(((computedSeconds(side.pid) - before) * 1_000) / load.calls);
+      if (pid !== undefined) side.computedMs.push(((computedSeconds(pid) - before) * 1_000) / load.calls);
       side.calls += load.calls;
       side.descriptions += (await takeRequests(link.port)).length;
     }
+}
+
+function measuredOf(sides: readonly Side[]): Record<string, Measured> {
+  const first = sides.find(({ computedMs }) => computedMs.length > 0)?.computedMs ?? [];
   return Object.fromEntries(
     sides.map(({ name, p50Ms, perSecond, computedMs, calls, descriptions }) => [
       name,
@@ -147,6 +170,7 @@ async function measure(
         p50Ms: roundsOf(p50Ms),
         perSecond: roundsOf(perSecond),
         computedMs: roundsOf(computedMs),
+        computedRatio: roundsOf(computedMs.map((each, at) => each / (first[at] ?? 0))),
         descriptions: descriptions / Math.max(1, calls),
       },
     ]),
@@ -155,8 +179,13 @@ async function measure(
 
 function print(kind: string, measured: Readonly<Record<string, Measured>>): void {
   console.log(`\n${kind}`);
-  for (const [name, { p50Ms, perSecond, computedMs, descriptions }] of Object.entries(measured)) {
-    const computed = computedMs.rounds.length === 0 ? "" : `; ${textOf(computedMs)} ms of computing`;
+  for (const [name, { p50Ms, perSecond, computedMs, computedRatio, descriptions }] of Object.entries(
+    measured,
+  )) {
+    const computed =
+      computedMs.rounds.length === 0
+        ? ""
+        : `; ${textOf(computedMs)} ms of computing, ${textOf(computedRatio)} times`;
     const rate = `p50 ${textOf(p50Ms)} ms; ${textOf(perSecond)} /s`;
     console.log(`  ${name}: ${rate}${computed}; ${descriptions.toFixed(3)} descriptions each`);
   }
