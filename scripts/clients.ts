@@ -10,8 +10,8 @@ import { makeEnvironments } from "./environments.ts";
 const root = join(import.meta.dirname, "..");
 const chosen = process.argv.slice(2);
 const vitest = join(root, "node_modules", "vitest", "vitest.mjs");
-// Two files at once: most of their time they wait for clients, builds and clocks.
-const projects = ["--project", "clients", "--project", "browser", "--maxWorkers", "2"];
+// Three files at once: most of their time they wait for clients, builds and clocks.
+const projects = ["--project", "clients", "--project", "browser", "--maxWorkers", "3"];
 
 // Before the files, which share these environments and would otherwise install them at the same time.
 await makeEnvironments("clients", "moto", "catalogs");

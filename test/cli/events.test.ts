@@ -60,11 +60,11 @@ describe("lance-gateway serve --webhook-url", () => {
       ofA.map(({ event }) => event.data.operation),
       Array.from({ length: 8 }, () => ["CreateNamespace", "DropNamespace"]).flat(),
     );
-    const metrics = await fetch(`http://127.0.0.1:${secondPort}/metrics`);
-    assert.match(
-      await metrics.text(),
-      /lance_gateway_webhook_attempts_total\{webhook="http:[^"]*",outcome="delivered"\} 17/,
-    );
+    // A receiver has an event before the gateway has its response.
+    const metrics = async () => (await fetch(`http://127.0.0.1:${secondPort}/metrics`)).text();
+    await expect
+      .poll(metrics)
+      .toMatch(/lance_gateway_webhook_attempts_total\{webhook="http:[^"]*",outcome="delivered"\} 17/);
   });
 
   it("delivers what is ready before it ends", async (context) => {

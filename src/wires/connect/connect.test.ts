@@ -171,7 +171,9 @@ test("deadlines and cancellation abort the call with a Lance error", async () =>
   for (const { client } of server.clients) {
     const controller = new AbortController();
     onBegun = () => controller.abort();
+    const before = reasons.length;
     await assert.rejects(client.describeTable({}, { signal: controller.signal }));
+    await expect.poll(() => reasons.length).toBe(before + 1);
   }
   const late = await fetch(`${server.http1}${DESCRIBE}`, {
     method: "POST",
