@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { tableFromArrays } from "apache-arrow";
 import { afterAll, test } from "vitest";
+import { until } from "../../test/support/until.ts";
 import { isInvalidInput } from "../client/index.ts";
 import { LanceError } from "../namespace/errors.ts";
 import { createSqlEngine } from "./create-engine.ts";
@@ -230,8 +231,16 @@ const refusedBy = (engine: SqlEngine) => async (_what: string, kind: RegExp, sta
     assert.match((thrown as LanceError).kind, kind);
     return true;
   });
-  const after = await runSql(engine, "SELECT sum(id) AS n FROM t", { tables: tablesInMemory({ t }) });
-  assert.equal(after.numRows, 1);
+  await until(async () => {
+    const after = await runSql(engine, "SELECT sum(id) AS n FROM t", { tables: tablesInMemory({ t }) }).catch(
+      (thrown: LanceError) => {
+        // A busy machine may take the whole time of an impatient engine.
+        if (thrown.kind !== "DeadlineExceeded") throw thrown;
+      },
+    );
+    if (after !== undefined) assert.equal(after.numRows, 1);
+    return after !== undefined;
+  });
 };
 
 test.each(COSTLY)("refuses %s, and works on", refusedBy(engine));

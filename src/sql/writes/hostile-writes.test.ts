@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { tableFromArrays } from "apache-arrow";
 import { afterAll, test } from "vitest";
+import { until } from "../../../test/support/until.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import { createSqlEngine } from "../create-engine.ts";
 import { runSql, tablesInMemory } from "../engine-fixture.ts";
@@ -250,8 +251,13 @@ test.each([
   const { changes, failure } = await attempt(statement, by);
   assert.ok(failure instanceof LanceError, String(failure));
   assert.deepEqual(changes, []);
-  const { changes: after } = await attempt("INSERT INTO t VALUES (1, 'a')", by);
-  assert.deepEqual(after, ["insert"]);
+  await until(async () => {
+    const after = await attempt("INSERT INTO t VALUES (1, 'a')", by);
+    // A busy machine may take the whole time of an impatient engine.
+    if (after.failure instanceof LanceError && after.failure.kind === "DeadlineExceeded") return false;
+    assert.deepEqual([after.failure, after.changes], [undefined, ["insert"]]);
+    return true;
+  });
 });
 
 test("comments and spaces may stand anywhere in a head", async () => {

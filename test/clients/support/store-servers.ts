@@ -143,7 +143,7 @@ function run(program: string, args: readonly string[], env: Record<string, strin
 
 /** Waits until a server listens. @throws Error if it ends first */
 export async function untilListening(port: number, child: ChildProcess): Promise<void> {
-  for (let tries = 0; tries < 200; tries++) {
+  for (let tries = 0; tries < 1_000; tries++) {
     if (child.exitCode !== null) throw new Error(`the server ended with code ${child.exitCode}`);
     const socket = connect(port, "127.0.0.1");
     const open = await new Promise<boolean>((resolve) => {

@@ -6,6 +6,7 @@ import { type TestContext, test } from "vitest";
 import { failsWith } from "../../../../../test/fixtures/dir/directory-backend.ts";
 import {
   drain,
+  LIMIT_OF_SLOW_READER,
   pour,
   READS,
   readSlowly,
@@ -53,7 +54,11 @@ for (const [stall, send] of Object.entries(STALLS))
     });
 
 test("a slow reader does not fail a body of Azure", async (t) => {
-  const store = await openFake(t, (_, response) => void response.end(Buffer.alloc(SIZE)));
+  const store = await openFake(
+    t,
+    (_, response) => void response.end(Buffer.alloc(SIZE)),
+    LIMIT_OF_SLOW_READER,
+  );
   assert.equal(await readSlowly(store), SIZE);
   await drain(store);
 });

@@ -6,6 +6,7 @@ import { failsWith } from "../../../../../test/fixtures/dir/directory-backend.ts
 import {
   begin,
   drain,
+  LIMIT_OF_SLOW_READER,
   pour,
   READS,
   readSlowly,
@@ -95,8 +96,10 @@ test("a body of Google makes Node warn of nothing", async (t) => {
 });
 
 test("a slow reader does not fail a body", async (t) => {
-  const store = await openFake(t, (request, response) =>
-    isBody(request) ? response.end(Buffer.alloc(SIZE)) : sendFacts(response),
+  const store = await openFake(
+    t,
+    (request, response) => (isBody(request) ? response.end(Buffer.alloc(SIZE)) : sendFacts(response)),
+    LIMIT_OF_SLOW_READER,
   );
   assert.equal(await readSlowly(store), SIZE);
 });

@@ -4,6 +4,7 @@ import { type TestContext, test, vi } from "vitest";
 import { failsWith } from "../../../../../test/fixtures/dir/directory-backend.ts";
 import {
   drain,
+  LIMIT_OF_SLOW_READER,
   pour,
   READS,
   readSlowly,
@@ -46,7 +47,8 @@ for (const [stall, send] of Object.entries(STALLS))
       });
 
 test("a slow reader does not fail a body of S3", async (t) => {
-  const store = await openFake(t, (_, response) => void response.end(Buffer.alloc(SIZE)));
+  const answer = (_: IncomingMessage, response: ServerResponse) => void response.end(Buffer.alloc(SIZE));
+  const store = await openFake(t, answer, { timeout: LIMIT_OF_SLOW_READER });
   assert.equal(await readSlowly(store), SIZE);
   await drain(store);
 });
@@ -126,7 +128,7 @@ test("a success whose body is an error fails a copy and a long upload", async (t
 });
 
 test("a part of an object from a service that ignores ranges is cut from the whole", async (t) => {
-  const store = await openFake(t, (_, response) => void response.end("0123456789"));
+  const store = await openFake(t, (_, response) => void response.end("0123456789"), { timeout: "30s" });
   assert.equal(Buffer.from((await store.getRange("k", 2, 5)) ?? []).toString(), "234");
   const tail = await store.getTail("k", 3);
   assert.deepEqual([Buffer.from(tail?.bytes ?? []).toString(), tail?.size], ["789", 10]);
