@@ -1,8 +1,9 @@
 import { execFile } from "node:child_process";
 import { join } from "node:path";
+import { constants, PerformanceObserver } from "node:perf_hooks";
 import { promisify } from "node:util";
 import { assert, expect, test } from "vitest";
-import { v8Collector } from "./v8-flags.ts";
+import { collectInParts, v8Collector } from "./v8-flags.ts";
 
 const MODULE = JSON.stringify(new URL("v8-flags.ts", import.meta.url).href);
 const CACHE = join(import.meta.dirname, "../../../node_modules/.cache/compiled");
@@ -50,4 +51,25 @@ test("gc collects all garbage, and takes the options of its asynchronous kinds",
   assert.equal(reference.deref(), undefined);
   await collect({ type: "minor", execution: "async" });
   await collect({ type: "major", execution: "async", flavor: "last-resort" });
+});
+
+test("a collection in parts collects all garbage, and holds no turn for all of it", async () => {
+  const kinds = new Set<unknown>();
+  let forced = 0;
+  const observer = new PerformanceObserver((list) => {
+    for (const entry of list.getEntries()) {
+      const { kind, flags } = (entry as PerformanceEntry & { detail: { kind: number; flags: number } })
+        .detail;
+      kinds.add(kind);
+      if ((flags & constants.NODE_PERFORMANCE_GC_FLAGS_FORCED) !== 0) forced++;
+    }
+  });
+  observer.observe({ entryTypes: ["gc"] });
+  const reference = new WeakRef({});
+  await new Promise((resolve) => setImmediate(resolve));
+  await Promise.all([collectInParts(), collectInParts()]);
+  assert.equal(reference.deref(), undefined);
+  await expect.poll(() => kinds).toContain(constants.NODE_PERFORMANCE_GC_INCREMENTAL);
+  observer.disconnect();
+  assert.equal(forced, 0);
 });

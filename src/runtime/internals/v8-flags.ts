@@ -1,6 +1,6 @@
 import { getCompileCacheDir } from "node:module";
 import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
+import { measureMemory, runInNewContext } from "node:vm";
 
 /** V8's own function that collects garbage: without options all of it, before it returns. */
 export interface Collect {
@@ -26,6 +26,20 @@ function takeCollector(): Collect {
   const collect: Collect = runInNewContext("gc");
   setFlagsFromString("--no-expose-gc");
   return collect;
+}
+
+let collecting: Promise<unknown> | undefined;
+
+/**
+ * Collects all garbage in parts, between which other work runs, and resolves when that is done; calls in the meantime
+ * share the collection. The longest part takes a quarter of the time of {@link v8Collector}, which collects in one.
+ */
+export async function collectInParts(): Promise<void> {
+  // Node's only way to begin a collection that is not done at once: V8 measures while it marks.
+  collecting ??= measureMemory({ execution: "eager" }).finally(() => {
+    collecting = undefined;
+  });
+  await collecting;
 }
 
 /** Compilers of V8 for code that runs often. */

@@ -1,6 +1,6 @@
 import { LanceError } from "../../../../namespace/errors.ts";
 import { type CallerQueue, createCallerQueue } from "../../../../runtime/caller-queue.ts";
-import { v8Collector } from "../../../../runtime/internals/v8-flags.ts";
+import { collectInParts } from "../../../../runtime/internals/v8-flags.ts";
 import { cancellationOf } from "../../concurrency/wait.ts";
 
 /** The memory that the engine may use to read ahead of the readers of its results, over all databases of a process. */
@@ -163,7 +163,7 @@ export function createReadAhead(options: ReadAheadOptions): ReadAhead {
 
   function makeRoom(): void {
     // Only the collector frees the engine's results, and it does not know how much native memory they hold.
-    if (abandoned > 0) v8Collector()();
+    if (abandoned > 0) void collectInParts();
     const now = performance.now();
     const stalled = ({ since }: Held) => (since === undefined ? 0 : now - since);
     const late = (place: Held) => place.lateMs + Math.max(0, stalled(place) - place.allowedMs);
