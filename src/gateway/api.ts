@@ -20,9 +20,9 @@ import {
   type NoteRefusal,
 } from "../pipeline/records/refusals.ts";
 import { createServiceSwitch } from "../pipeline/service-switch.ts";
+import { createLoopPace, type LoopPace } from "../runtime/loop-pace.ts";
 import type { SharedQuantity } from "../runtime/threads/sharing.ts";
 import { createTranscoder, type Transcoder } from "../transcode/transcoder.ts";
-import { createLoopPace, type LoopPace } from "../wires/loop-pace.ts";
 
 /** Parts that decide about calls and answer them; they can be replaced. */
 export interface CallOptions

@@ -1,3 +1,5 @@
+import { createLoopPace } from "./loop-pace.ts";
+
 /** Memory below this size, in bytes, is left to the collector: accounting for it would cost more. */
 export const WORTH_FREEING_BYTES = 16 * 1024;
 
@@ -10,4 +12,12 @@ export function freeAtOnce({ buffer, byteLength }: Uint8Array): void {
   // Empty buffers are shared constants.
   const isWhole = buffer.byteLength === byteLength && byteLength > 0;
   if (isWhole && buffer instanceof ArrayBuffer && !buffer.resizable) buffer.transfer(0);
+}
+
+const frees = createLoopPace();
+
+/** Frees much memory in its turn of the event loop: unmapping what hundreds of cut uploads have left takes longer than a turn may. */
+export async function freeInTurn(free: () => void): Promise<void> {
+  if (!frees.enter()) await frees.turn();
+  free();
 }

@@ -16,9 +16,9 @@ import {
   DescribeTableResponseSchema,
 } from "../gen/lance/namespace/v1/table_pb.ts";
 import type { Service } from "../namespace/service.ts";
+import type { LoopPace } from "../runtime/loop-pace.ts";
 import { createTranscoder } from "../transcode/transcoder.ts";
 import { callUnary, codecs, fakeService, METHODS } from "../wires/grpc/fixture.ts";
-import type { LoopPace } from "../wires/loop-pace.ts";
 
 const PIECE = Buffer.alloc(50_000);
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { Int32, Table, tableFromIPC, tableToIPC, vectorFromArray } from "apache-arrow";
 import fc from "fast-check";
-import { test } from "vitest";
+import { test, vi } from "vitest";
 import {
   changingDictionaries,
   LIMIT,
@@ -11,6 +11,7 @@ import {
   tables,
 } from "../../../test/fixtures/arrow/upload.ts";
 import { isLanceError } from "../../namespace/errors.ts";
+import { LOOP, TURN_MS } from "../../runtime/loop-pace.ts";
 import { createPartBufferPool } from "../ipc/part-buffer.ts";
 import { END_OF_STREAM } from "../ipc/stream.ts";
 import { collectUpload, readUpload } from "./upload.ts";
@@ -85,4 +86,29 @@ test("an upload that may not be cut is one part, whatever its size", async () =>
     assert.deepEqual(parts, [[9, true]]);
     assert.equal(asked, 1);
   }
+});
+
+test("uploads that are cut at the same time free their memory in different turns of the event loop", async ({
+  onTestFinished,
+}) => {
+  const { transferToFixedLength } = ArrayBuffer.prototype;
+  const turns: number[] = [];
+  const free = vi.spyOn(ArrayBuffer.prototype, "transferToFixedLength");
+  free.mockImplementation(function (this: ArrayBuffer, length) {
+    if (this.byteLength > 0) {
+      turns.push(LOOP.turn());
+      const end = performance.now() + TURN_MS;
+      while (performance.now() < end);
+    }
+    return transferToFixedLength.call(this, length);
+  });
+  onTestFinished(() => free.mockRestore());
+  async function* cutUpload() {
+    yield END_OF_STREAM.subarray(0, 4);
+    throw new Error("cut");
+  }
+  const uploads = Array.from({ length: 5 }, () => assert.rejects(collectUpload(cutUpload(), LIMIT), /cut/));
+  await Promise.all(uploads);
+  assert.equal(turns.length, 5);
+  assert.equal(new Set(turns).size, 5);
 });

@@ -1,5 +1,5 @@
 import { LanceError } from "../../namespace/errors.ts";
-import { freeAtOnce } from "../../runtime/free-at-once.ts";
+import { freeAtOnce, freeInTurn } from "../../runtime/free-at-once.ts";
 import { createPace } from "../../runtime/pace.ts";
 import { scanIpcFile } from "../ipc/file-scan.ts";
 import { isIpcFile } from "../ipc/ipc-forms.ts";
@@ -108,7 +108,7 @@ export async function* readUpload(
   } finally {
     for (const buffer of buffers) {
       const isKept = pool?.give(buffer) === true;
-      if (!isKept && buffer === arriving) buffer.free();
+      if (!isKept && buffer === arriving) await freeInTurn(buffer.free);
     }
   }
 }

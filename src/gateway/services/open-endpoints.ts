@@ -19,15 +19,18 @@ export function openDocument({
   if (noDocs) return undefined;
   // Loading and making them takes tens of milliseconds, so that parts have turns of the event loop of their own.
   const document = once(async () => {
+    await nextTurn();
+    await import("../../gen/lance/comments.ts");
+    await nextTurn();
     const { documentSteps } = await import("../../server/openapi/document.ts");
     await nextTurn();
-    return inSlices(documentSteps({ version: packageVersion(), security }));
+    const made = await inSlices(documentSteps({ version: packageVersion(), security }));
+    await nextTurn();
+    return made;
   });
   const page = once(async () => {
     const { renderPage } = await import("../../server/openapi/page.ts");
-    const made = await document();
-    await nextTurn();
-    return renderPage(made);
+    return renderPage(await document());
   });
   return {
     json: async () => JSON.stringify(await document()),

@@ -1,5 +1,5 @@
 import type { FastifyPluginCallback } from "fastify";
-import { type LoopPace, UNPACED } from "../../wires/loop-pace.ts";
+import { type LoopPace, UNPACED } from "../../runtime/loop-pace.ts";
 import { exchangeOf, isGone } from "../../wires/rest/http.ts";
 import { refuseOtherMethods } from "./probes.ts";
 

@@ -7,7 +7,7 @@ import {
 } from "node:http2";
 import type { Socket } from "node:net";
 import { carrierOf } from "../../runtime/internals/tls-carrier.ts";
-import { createLoopPace } from "../../wires/loop-pace.ts";
+import { createLoopPace } from "../../runtime/loop-pace.ts";
 import { peerOf } from "../../wires/peer.ts";
 import { type ArrivalPace, WaitingStream } from "../requests/arrival-pace.ts";
 import {

@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import { startReading, stopReading } from "../../runtime/internals/socket-reading.ts";
-import { LOOP, type LoopClock, watchTurns } from "../../wires/loop-pace.ts";
+import { LOOP, type LoopClock, watchTurns } from "../../runtime/loop-pace.ts";
 
 /**
  * Shares the turns of the event loop among connections of HTTP/2.

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import { type LoopClock, type LoopPace, UNPACED } from "../../wires/loop-pace.ts";
+import { type LoopClock, type LoopPace, UNPACED } from "../../runtime/loop-pace.ts";
 import { createArrivalPace } from "./arrival-pace.ts";
 
 const METHOD = "/lance.namespace.v1.LanceNamespaceService/DescribeTable";

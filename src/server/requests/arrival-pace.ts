@@ -1,5 +1,5 @@
 import type { ServerHttp2Stream } from "node:http2";
-import { LOOP, type LoopClock, type LoopPace, type PacedExchange } from "../../wires/loop-pace.ts";
+import { LOOP, type LoopClock, type LoopPace, type PacedExchange } from "../../runtime/loop-pace.ts";
 import { withoutQuery } from "../../wires/rest/http.ts";
 
 /** Content types of native gRPC, whatever encoding its messages have. */

@@ -6,12 +6,12 @@ import type { Compression } from "@connectrpc/connect/protocol";
 import { compressionGzip } from "@connectrpc/connect-node";
 import { LanceError } from "../../namespace/errors.ts";
 import type { ByteHold } from "../../namespace/memory/byte-budget.ts";
+import type { LoopPace } from "../../runtime/loop-pace.ts";
 import { inSlices } from "../../runtime/pace.ts";
 import { SMALL_JSON_BYTES, scanJson } from "../../transcode/json/scan.ts";
 import { scanBinary } from "../binary-budget.ts";
 import { unpack } from "../grpc/gzip.ts";
 import { FREE_BYTES } from "../limits.ts";
-import type { LoopPace } from "../loop-pace.ts";
 import type { MessageCheck } from "./body.ts";
 
 /** Encodings of messages. */

@@ -9,10 +9,10 @@ import {
   DEFAULT_MAX_MESSAGE_BYTES,
 } from "../../namespace/memory/byte-budget.ts";
 import type { NoteRefusal } from "../../pipeline/records/refusals.ts";
+import { createLoopPace, type LoopPace, UNPACED } from "../../runtime/loop-pace.ts";
 import { noteCall, originOf } from "../arrival.ts";
 import { timeAllowed } from "../deadline.ts";
 import { FREE_BYTES } from "../limits.ts";
-import { createLoopPace, type LoopPace, UNPACED } from "../loop-pace.ts";
 import { pathOf, type Rpc } from "../rpc.ts";
 import { DEFAULT_SILENCE_MS } from "../stall.ts";
 import { ACCEPTED_ENCODINGS, acceptsGzip } from "./gzip.ts";

@@ -4,7 +4,7 @@ import { brotliCompressSync, gzipSync, zstdCompressSync } from "node:zlib";
 import { test } from "vitest";
 import { isLanceError } from "../../namespace/errors.ts";
 import { createByteBudget } from "../../namespace/memory/byte-budget.ts";
-import { UNPACED } from "../loop-pace.ts";
+import { UNPACED } from "../../runtime/loop-pace.ts";
 import { readPieces } from "./body.ts";
 import type { Exchange } from "./exchange.ts";
 

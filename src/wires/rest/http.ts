@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
-import type { PacedExchange } from "../loop-pace.ts";
+import type { PacedExchange } from "../../runtime/loop-pace.ts";
 
 /** A request of either version of HTTP. */
 export type RestRequest = IncomingMessage | Http2ServerRequest;

@@ -20,12 +20,12 @@ import {
 } from "../../namespace/memory/byte-budget.ts";
 import type { Service } from "../../namespace/service.ts";
 import type { NoteRefusal } from "../../pipeline/records/refusals.ts";
+import { createLoopPace, type LoopPace } from "../../runtime/loop-pace.ts";
 import { inSlices, type Steps } from "../../runtime/pace.ts";
 import type { Binding } from "../../transcode/binding.ts";
 import { noteCall, originOf } from "../arrival.ts";
 import { timeAllowed } from "../deadline.ts";
 import { FREE_BYTES } from "../limits.ts";
-import { createLoopPace, type LoopPace } from "../loop-pace.ts";
 import { checkNoForm, endOf, readJson, readPieces } from "./body.ts";
 import { knownError } from "./error-body.ts";
 import { type Exchange, LONG_TEXT } from "./exchange.ts";

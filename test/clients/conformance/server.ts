@@ -6,13 +6,13 @@ import { create, createFileRegistry, type DescMessage, fromBinary, toBinary } fr
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import pino from "pino";
 import { DEFAULT_MAX_MESSAGE_BYTES } from "../../../src/namespace/memory/byte-budget.ts";
+import { createLoopPace } from "../../../src/runtime/loop-pace.ts";
 import { createApp } from "../../../src/server/app/app.ts";
 import { createHostCheck } from "../../../src/server/app/host-check.ts";
 import { createReadiness } from "../../../src/server/app/readiness.ts";
 import { createListener } from "../../../src/server/port/listener.ts";
 import { createArrivalPace } from "../../../src/server/requests/arrival-pace.ts";
 import { createGrpcHandler } from "../../../src/wires/grpc/handler.ts";
-import { createLoopPace } from "../../../src/wires/loop-pace.ts";
 import { conformanceRpcs, detailsOf } from "./service.ts";
 
 const [, , descriptors = ""] = process.argv;
