@@ -281,3 +281,9 @@ test("the columns of a text have names before their values have a type", async (
   expect(await columnsOfText(open('{"a":1}\n{"b":2}\n'), { format: "jsonl" })).toEqual(["a", "b"]);
   expect(await columnsOfText(open(""), { format: "jsonl" })).toEqual([]);
 });
+
+test("objects without members are rows of nulls", async () => {
+  const schema = new Schema([new Field("a", new Int32(), true)]);
+  expect(plain(await json("{}\n{}\n", schema))).toEqual([{ a: null }, { a: null }]);
+  expect(plain(await json('{}\n{"a":1}\n', schema))).toEqual([{ a: null }, { a: 1 }]);
+});

@@ -115,7 +115,8 @@ export async function* textBatches(
   let target = options.isForTable === true ? undefined : schema;
   for await (const batch of batches(decoded(open(), encoding))) {
     const names = [...batch.columns.keys()];
-    target ??= new arrow.Schema(fieldsNamed(schema, names));
+    // Rows without any column are rows all the same, which a batch without columns would lose.
+    target ??= names.length === 0 ? schema : new arrow.Schema(fieldsNamed(schema, names));
     const known = target.names;
     const late = names.find((name) => !known.includes(name));
     if (late !== undefined) refuseLate(batch, late);
