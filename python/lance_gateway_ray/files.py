@@ -10,6 +10,8 @@ import pyarrow.fs as fs
 import pyarrow.ipc as ipc
 import pyarrow.parquet as parquet
 
+from .texts import FORMATS, open_text
+
 BATCH_ROWS = 8192
 """The number of rows that are read at once."""
 
@@ -27,11 +29,16 @@ class RowFile:
 
 
 @contextmanager
-def open_rows(system: fs.FileSystem, path: str, format: str) -> Iterator[RowFile]:
-    """Opens a file of a format; a file of another one is refused by its path."""
+def open_rows(system: fs.FileSystem, path: str, format: str, table: pa.Schema | None = None) -> Iterator[RowFile]:
+    """Opens a file of a format; a file of another one is refused by its path. Texts are read for the columns of a table."""
     with system.open_input_file(path) as file:
         with _naming(path, f"is not a file of the format {format}"):
-            found = OPENERS[format](file, path)
+            if format in FORMATS:
+                if table is None:
+                    raise ValueError(f"a table from {format} needs the types of its columns")
+                found = RowFile(*open_text(file, path, format, table), None)
+            else:
+                found = OPENERS[format](file, path)
         yield RowFile(found.schema, _whole(found, path), found.rows)
 
 

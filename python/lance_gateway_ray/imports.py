@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.ipc as ipc
 import ray
 from lance.dataset import LanceDataset, LanceOperation
 from lance.fragment import FragmentMetadata, write_fragments
 
-from .columns import check_fits, conform, unify
+from .columns import check_fits, check_storable, conform, unify
 from .commits import commit_once
 from .files import open_rows
 from .gateway import Gateway, Json, Task
@@ -25,10 +27,11 @@ def import_files(task: Task, gateway: Gateway) -> Json:
         return dict(done)
     source = source_of(task.details)
     files = source.files()
-    schemas = inspect(task, gateway, source, files)
     dataset = open_table(task)
-    schema = unify(schemas) if dataset is None else dataset.schema
-    if dataset is not None:
+    known = chosen_schema(task.details) if dataset is None else dataset.schema
+    schemas = inspect(task, gateway, source, files, known)
+    schema = unify(schemas) if known is None else known
+    if known is not None:
         for path, own in schemas:
             check_fits(own, schema, path)
     parts = split_evenly(files, task.workers * PARTS_FOR_EACH_WORKER)
@@ -46,10 +49,23 @@ def open_table(task: Task) -> Any:
     return None if task.details.get("is_new") else LanceDataset(task.uri, storage_options=task.storage_options)
 
 
-def inspect(task: Task, gateway: Gateway, source: Source, files: list[SourceFile]) -> list[tuple[str, pa.Schema]]:
-    """Returns the schema of each file."""
+def chosen_schema(details: Json) -> pa.Schema | None:
+    """Returns the columns that the command has chosen for a new table; None if the files decide."""
+    text = details.get("schema")
+    if text is None:
+        return None
+    with ipc.open_stream(base64.b64decode(text)) as stream:
+        schema = stream.schema
+    check_storable(schema, "--type")
+    return schema
+
+
+def inspect(
+    task: Task, gateway: Gateway, source: Source, files: list[SourceFile], known: pa.Schema | None
+) -> list[tuple[str, pa.Schema]]:
+    """Returns the schema of each file; that of a text depends on the table."""
     parts = split_evenly(files, task.workers)
-    found = spread(gateway, "reading schemas", _inspect, parts, task.workers, source)
+    found = spread(gateway, "reading schemas", _inspect, parts, task.workers, source, known)
     return [each for part in found for each in part]
 
 
@@ -64,11 +80,11 @@ def commit(task: Task, gateway: Gateway, dataset: Any, schema: pa.Schema, fragme
 
 
 @ray.remote
-def _inspect(files: list[SourceFile], source: Source) -> list[tuple[str, pa.Schema]]:
+def _inspect(files: list[SourceFile], source: Source, known: pa.Schema | None) -> list[tuple[str, pa.Schema]]:
     system = source.open()
     found = []
     for file in files:
-        with open_rows(system, file.path, source.format) as rows:
+        with open_rows(system, file.path, source.format, known) as rows:
             found.append((file.path, rows.schema))
     return found
 
@@ -117,7 +133,7 @@ def read_files(files: list[SourceFile], schema: pa.Schema, source: Source) -> It
     """Yields the rows of files with the columns of the table."""
     system = source.open()
     for file in files:
-        with open_rows(system, file.path, source.format) as opened:
+        with open_rows(system, file.path, source.format, schema) as opened:
             check_fits(opened.schema, schema, file.path)
             for batch in opened.batches:
                 yield conform(batch, schema, file.path)

@@ -14,6 +14,9 @@ ENDINGS = {
     "parquet": (".parquet", ".pq"),
     "arrow": (".arrow", ".feather", ".ipc"),
     "arrows": (".arrows",),
+    "csv": (".csv",),
+    "tsv": (".tsv",),
+    "jsonl": (".jsonl", ".ndjson"),
 }
 """Endings by which the files of a format are found in a folder."""
 

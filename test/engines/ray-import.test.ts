@@ -91,8 +91,35 @@ it("imports files with the rows of an embedded import, all or none, also if a dr
   assert.match(refused, /bad\/part-2\.parquet: column 'small': Integer value 1099511627776/);
   assert.match(elsewhere, /is outside of the locations/);
   assert.doesNotMatch(await cli("ls"), /elsewhere/);
-  assert.equal(await session("compare"), String(ROWS));
+  assert.equal(await session("compare", "on_ray"), String(ROWS));
   assert.equal(await session("count", "appended"), String(2 * ROWS));
+}, 600_000);
+
+it("imports CSV and lines of JSON with the rows of an embedded import, all or none", async () => {
+  for (const format of ["csv", "jsonl"]) {
+    await cli("import", join(folder, "whole", "none.parquet"), format);
+    for (const [part, filter] of ["id < 7000", "id >= 7000"].entries())
+      await cli("export", "here", join(folder, "texts", `part-${part}.${format}`), "--filter", filter);
+  }
+  const types = ["--type", "id=int64", "--type", "small=int64"];
+  const [csv, jsonl, made, ...refused] = await Promise.all([
+    importOnRay("texts/*.csv", "csv", "--mode", "append", "--json"),
+    importOnRay("texts/*.jsonl", "jsonl", "--mode", "append", "--json"),
+    importOnRay("bad/*.csv", "typed", ...types),
+    importOnRay("bad/*.csv", "here", "--mode", "append").catch((error: Error) => error.message),
+    importOnRay("bad/*.csv", "narrow", "--type", "id=int64", "--type", "small=int8").catch(
+      (error: Error) => error.message,
+    ),
+  ]);
+  assert.deepEqual(JSON.parse(csv), { path: "csv", rows: ROWS, version: 2 });
+  assert.deepEqual(JSON.parse(jsonl), { path: "jsonl", rows: ROWS, version: 2 });
+  assert.match(made, /^imported 6000 rows of .* into typed, version 1\n$/);
+  for (const message of refused)
+    assert.match(message, /bad\/part-2\.csv, line 1502: column 'small': '1099511627776' is not read as int8/);
+  assert.doesNotMatch(await cli("ls"), /narrow/);
+  for (const table of ["csv", "jsonl"]) assert.equal(await session("compare", table), String(ROWS));
+  assert.equal(await session("compare", "on_ray"), String(ROWS));
+  assert.equal(await session("count", "typed"), "6000");
 }, 600_000);
 
 /** Imports the files into a table while something dies once the workers have begun. */
@@ -155,6 +182,6 @@ it("leaves files that gc removes, and no table misses any", async () => {
   assert.ok((await collect("--delete", "--yes")) > 0);
   assert.equal(await collect(), 0);
   gateway = await startGateway("--root", root, "--port", "0");
-  assert.equal(await session("compare"), String(ROWS));
+  assert.equal(await session("compare", "on_ray"), String(ROWS));
   assert.equal(await session("count", "appended"), String(2 * ROWS));
 }, 600_000);

@@ -1,6 +1,6 @@
 """Imports of files on Ray. Arguments: the address of a gateway, and what to do:
 
-`make` files in a directory; `upload` them to a bucket; `compare` the tables of an import on the cluster and of one in the gateway; `count` the rows of a table."""
+`make` files in a directory; `upload` them to a bucket; `compare` a table of an import on the cluster with that of one in the gateway; `count` the rows of a table."""
 
 import json
 import os
@@ -64,15 +64,19 @@ def row(number):
 
 def make(folder):
     rows = pa.Table.from_pylist([row(number) for number in range(FILES * ROWS)], SCHEMA)
-    for name in ("in", "whole", "bad"):
+    for name in ("in", "whole", "bad", "texts"):
         os.mkdir(f"{folder}/{name}")
     for part in range(FILES):
         parquet.write_table(rows.slice(part * ROWS, ROWS), f"{folder}/in/part-{part}.parquet", row_group_size=1000)
     parquet.write_table(rows, f"{folder}/whole/rows.parquet")
+    parquet.write_table(rows.slice(0, 0), f"{folder}/whole/none.parquet")
     # The last one has a value that the table of the first ones cannot hold.
     for part in range(3):
         value = 2**40 if part == 2 else part
         parquet.write_table(pa.table({"id": [part], "small": [value]}), f"{folder}/bad/part-{part}.parquet")
+        lines = [f"{at},{value if at == 1500 else 1}\n" for at in range(2000)]
+        with open(f"{folder}/bad/part-{part}.csv", "w") as file:
+            file.writelines(["id,small\n", *lines])
 
 
 def upload(folder, options, place):
@@ -104,7 +108,7 @@ else:
         print(json.dumps(db.open_table(sys.argv[3]).count_rows()))
     else:
         schema, here = rows_of("here")
-        own_schema, on_ray = rows_of("on_ray")
+        own_schema, on_ray = rows_of(sys.argv[3])
         assert own_schema.equals(schema), f"{own_schema}\n{schema}"
         assert here.num_rows == FILES * ROWS
         for column in here.column_names:

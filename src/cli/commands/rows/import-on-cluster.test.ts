@@ -9,8 +9,11 @@ import { runProgram } from "../../program.ts";
 const importOnRay = (...args: readonly string[]) => runProgram(["import", ...args, "--engine", "ray"], {});
 
 test.for([
-  [["/data/*.csv", "t"], /parquet, arrow, arrows, and not csv: only --engine embedded reads/],
-  [["/data/a.jsonl", "t"], /and not jsonl/],
+  [["/data/*.csv", "t"], /a new table from csv needs --type for each column with --engine ray/],
+  [["/data/a.jsonl", "t", "--round", "--type", "a=int64"], /--encoding and --round need --engine embedded/],
+  [["/data/a.tsv", "t", "--mode", "append", "--encoding", "latin1"], /--engine ray reads texts in UTF-8/],
+  [["/data/a.csv", "t", "--mode", "append", "--type", "a=int64"], /--type is for new columns/],
+  [["/data/a.csv", "t", "--type", "a=integer"], /"integer" is not the name of a type/],
   [["/data", "t"], /has none of the endings/],
   [["/data/a.parquet", "t", "--mode", "overwrite", "--yes"], /--mode create or append, and not overwrite/],
   [["/data/a.parquet", "t", "--round"], /--encoding, --type and --round are for csv/],

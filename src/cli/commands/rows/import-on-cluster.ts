@@ -9,7 +9,7 @@ import type { ServeOptions } from "../../../config/options/groups.ts";
 import { isLanceError } from "../../../namespace/errors.ts";
 import type { Identifier } from "../../../namespace/identifier.ts";
 import { whyNoSource } from "../../../namespace/root.ts";
-import { type FileFormat, formatOfName } from "../../files/formats.ts";
+import { type FileFormat, formatOfName, isTextFormat } from "../../files/formats.ts";
 import { createProgress } from "../../terminal/progress.ts";
 import { requireDirectory, withCatalog } from "../catalog.ts";
 
@@ -22,7 +22,7 @@ interface ImportWork {
     readonly mode: string;
     readonly format: FileFormat | undefined;
     readonly encoding: string | undefined;
-    readonly types: readonly unknown[];
+    readonly types: readonly (readonly [column: string, type: string])[];
     readonly round: boolean;
     readonly properties: readonly (readonly [name: string, value: string])[];
     readonly wait: number;
@@ -68,23 +68,38 @@ export async function importOnCluster(work: ImportWork, { source, id }: Target):
 }
 
 async function filesOf(source: string, options: ImportWork["options"]): Promise<ImportSource> {
-  const { CLUSTER_FORMATS } = await import("../../../backends/dir/operations/jobs/cluster-import.ts");
   const { mode, encoding, types, round } = options;
   if (mode !== "create" && mode !== "append")
     throw new UsageError(`--engine ray takes --mode create or append, and not ${mode}`);
-  const found = options.format ?? formatOfName(source);
-  const format = CLUSTER_FORMATS.find((each) => each === found);
-  if (format === undefined)
-    throw new UsageError(
-      `--engine ray takes ${CLUSTER_FORMATS.join(", ")}, and not ${found}: only --engine embedded reads the values of its texts exactly`,
-    );
-  if (encoding !== undefined || types.length > 0 || round)
+  const format = options.format ?? formatOfName(source);
+  if (!isTextFormat(format) && (encoding !== undefined || types.length > 0 || round))
     throw new UsageError(`--encoding, --type and --round are for csv, tsv and jsonl, and not for ${format}`);
+  if (encoding !== undefined || round)
+    throw new UsageError(
+      "--engine ray reads texts in UTF-8 and rounds nothing: --encoding and --round need --engine embedded",
+    );
+  if (mode === "append" && types.length > 0)
+    throw new UsageError("--type is for new columns, and --mode append takes the types of the table");
+  if (mode === "create" && isTextFormat(format) && types.length === 0)
+    throw new UsageError(
+      `a new table from ${format} needs --type for each column with --engine ray: the values of all files decide about types, and no worker has them all`,
+    );
   const named = source.replace(/(?<=[^/])\/+$/, "");
   const place = named.includes("://") || isAbsolute(named) ? named : resolve(named);
   const why = whyNoSource(place);
   if (why !== undefined) throw new UsageError(`${source} cannot be imported by --engine ray: ${why}`);
-  return { source: place, format, mode };
+  return { source: place, format, mode, ...(types.length > 0 && { schema: await schemaOf(types) }) };
+}
+
+/** Returns columns with the types of these names as an Arrow IPC stream in base64. */
+async function schemaOf(types: ImportWork["options"]["types"]): Promise<string> {
+  const arrow = await import("apache-arrow");
+  const { typeOfName } = await import("../../../client/text/type-names.ts");
+  const fields = [...new Map(types)].map(
+    ([column, type]) => new arrow.Field(column, typeOfName(arrow, type), true),
+  );
+  const stream = arrow.tableToIPC(new arrow.Table(new arrow.Schema(fields)), "stream");
+  return Buffer.from(stream).toString("base64");
 }
 
 interface Followed {

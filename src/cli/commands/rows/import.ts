@@ -53,7 +53,7 @@ const OPTIONS = {
   engine: {
     flag: "engine",
     value: "embedded|ray",
-    help: "Place where FILE is read (docs/how-to/jobs-on-ray.md).",
+    help: "Place where FILE is read. A cluster reads csv, tsv and jsonl for columns with known types: with --mode append, or --type for each column (docs/how-to/jobs-on-ray.md).",
     common: false,
     fallback: "embedded",
     parse: parseChoice(["embedded", "ray"]),

@@ -22,7 +22,7 @@ import { latestVersion, readVersion } from "../../format/versions/version-files.
 import { createDirectoryBackend, type DirectoryBackend } from "../../index.ts";
 import { openDirectory } from "../../open-directory.ts";
 import { requireTable } from "../tables/find-table.ts";
-import { importElsewhere } from "./cluster-import.ts";
+import { type ImportSource, importElsewhere } from "./cluster-import.ts";
 
 const SOURCE = { source: "/data/raw/*.parquet", format: "parquet", mode: "append" } as const;
 
@@ -45,9 +45,9 @@ async function openOnCluster(
   await client.call("declareTable", "new");
   const command = await openDirectory({ root, log: silent });
   t.onTestFinished(command.close);
-  const importInto = async (id: string, signal?: AbortSignal, mode: "append" | "create" = "append") => {
+  const importInto = async (id: string, signal?: AbortSignal, files: Partial<ImportSource> = {}) => {
     const table = await requireTable(command.context, { id: [id] });
-    const source = { ...SOURCE, mode };
+    const source = { ...SOURCE, ...files };
     const importing = importElsewhere(command.context, table, source, { waitMs: 60_000, signal });
     importing.catch(() => {});
     // A gateway looks for such jobs when it starts, and then every 15 seconds.
@@ -165,6 +165,20 @@ test("an import that is cancelled adds nothing", async (t) => {
   assert.deepEqual(await ids("t"), [0]);
 }, 60_000);
 
+test("the driver of a new table from texts gets the columns that the command has chosen", async (t) => {
+  let given: unknown;
+  const { importInto } = await openOnCluster(t, async (driver) => {
+    const { task } = await driver.task();
+    given = [task?.["format"], task?.["is_new"], task?.["schema"]];
+    await driver.finish({ failure: { message: "seen", retryable: false } });
+  });
+  await assert.rejects(
+    importInto("new", undefined, { mode: "create", format: "csv", schema: "AAAA" }),
+    /seen/,
+  );
+  assert.deepEqual(given, ["csv", true, "AAAA"]);
+}, 60_000);
+
 test("an import into a new table is refused after another one has filled it", async (t) => {
   const refusals: unknown[] = [];
   const { importInto, ids } = await openOnCluster(t, async (driver, root) => {
@@ -176,7 +190,7 @@ test("an import into a new table is refused after another one has filled it", as
     await commitRows(t, driver, root, "new").catch((error: unknown) => refusals.push(error));
     await driver.finish({ failure: { message: "refused", retryable: false } });
   });
-  await assert.rejects(importInto("new", undefined, "create"), /refused/);
+  await assert.rejects(importInto("new", undefined, { mode: "create" }), /refused/);
   assert.deepEqual(
     refusals.map(failsWith("ConcurrentModification")),
     refusals.map(() => true),

@@ -15,9 +15,6 @@ import { workOnCluster } from "./work-on-cluster.ts";
 /** The kind of the jobs that import files on a cluster. */
 export const IMPORT_FILES = "import_files";
 
-/** Formats of the files whose values a cluster keeps exactly. */
-export const CLUSTER_FORMATS = ["parquet", "arrow", "arrows"] as const;
-
 type Context = CatalogDataContext &
   JobContext &
   Pick<EngineContext, "cluster"> &
@@ -27,9 +24,11 @@ type Context = CatalogDataContext &
 export interface ImportSource {
   /** An absolute path or the URI of a place in a bucket: a file, a folder, or a pattern with `*`. */
   readonly source: string;
-  readonly format: (typeof CLUSTER_FORMATS)[number];
+  readonly format: "parquet" | "arrow" | "arrows" | "csv" | "tsv" | "jsonl";
   /** Whether the table has to be without data before. */
   readonly mode: "create" | "append";
+  /** Columns of a new table: an Arrow IPC stream without rows in base64. Default: those of the files, which texts do not have. */
+  readonly schema?: string;
 }
 
 /**
@@ -45,11 +44,12 @@ export function defineClusterImport(context: Context): void {
     const committed = await committedBy(job, dataset);
     const hasVersion = (await latestVersion(dataset)) !== undefined;
     if (committed === undefined) checkTaken(job, hasVersion);
-    const { source, format } = job.spec;
+    const { source, format, schema } = job.spec;
     const within = allowedLocation(importLocations, String(source));
     return {
       ...{ source: String(source), format: String(format), within, mark: markOf(job) },
       is_new: !hasVersion,
+      ...(typeof schema === "string" && { schema }),
       source_options: await optionsFor(context, within),
       ...(committed !== undefined && { committed: { ...committed } }),
     };
@@ -78,12 +78,12 @@ export function defineClusterImport(context: Context): void {
 export async function importElsewhere(
   context: Context,
   table: FoundTable,
-  { source, format, mode }: ImportSource,
+  files: ImportSource,
   wait: Omit<ElsewhereOptions, "work" | "needs" | "findResult">,
 ): Promise<ClusterImport> {
   const { id, location } = table;
   const dataset = datasetOf(context, table);
-  const request = { kind: IMPORT_FILES, table: id, spec: { location, engine: "ray", source, format, mode } };
+  const request = { kind: IMPORT_FILES, table: id, spec: { location, engine: "ray", ...files } };
   const { rows, version } = await doElsewhere(context, request, {
     ...{ ...wait, work: "the import", needs: "--job-engine ray and --import-location" },
     async findResult(jobId) {

@@ -1,0 +1,143 @@
+"""CSV, of which only the strict form of RFC 4180 is read: quotes are around whole cells, and all rows have the same number of cells."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.csv as csv
+
+from .lines import BATCH_BYTES, BATCH_ROWS, LONGEST_ROW, MARK, RefusedError, lines_of
+from .values import ValueRefusedError, column_of_cells, is_readable
+
+SEPARATORS = (b"\t", b",", b";", b"|")
+"""What may be between cells: the first one of these that is in the line of names."""
+
+QUOTED = re.compile(rb'"[^"]*(?:""[^"]*)*"')
+
+
+@dataclass(frozen=True)
+class Form:
+    """The separator of a text, and what a row is with it."""
+
+    separator: bytes
+    row: re.Pattern[bytes]
+
+    def count(self, row: bytes) -> int:
+        """Returns the number of cells of a row."""
+        return QUOTED.sub(b"", row).count(self.separator) + 1
+
+    def read(self, rows: bytes, names: list[str]) -> pa.Table:
+        """Parses rows, whose cells become texts: null for a cell without anything, and not for two quotes."""
+        columns = {name: pa.string() for name in names}
+        return csv.read_csv(
+            # A mark is skipped once, and more of them are text.
+            pa.BufferReader(MARK + rows),
+            read_options=csv.ReadOptions(use_threads=False, column_names=names, block_size=len(rows) + 64),
+            parse_options=csv.ParseOptions(
+                delimiter=self.separator.decode(), newlines_in_values=True, ignore_empty_lines=False
+            ),
+            convert_options=csv.ConvertOptions(
+                column_types=columns, null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False
+            ),
+        )
+
+
+def form_of(separator: bytes) -> Form:
+    """Returns the form of a text with a separator."""
+    cell = rb'(?:%s|[^"\r\n%s]*)' % (QUOTED.pattern, re.escape(separator))
+    return Form(separator, re.compile(rb"%s(?:%s%s)*(?:\r?\n)?" % (cell, re.escape(separator), cell)))
+
+
+def open_csv(file: pa.NativeFile, path: str, format: str, table: pa.Schema) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+    """Opens CSV, or TSV, for a table."""
+    rows = _rows_of(file, path)
+    for line, head in rows:
+        if not _is_blank(head):
+            break
+    else:
+        raise RefusedError(path, 1, "the file is empty")
+    plain = QUOTED.sub(b"", head)
+    form = form_of(next((each for each in SEPARATORS if format == "csv" and each in plain), b"," if format == "csv" else b"\t"))
+    _check(form, path, line, head, None)
+    names = _names(form, path, line, head)
+    for name in names:
+        if name not in table.names:
+            raise RefusedError(path, line, f"the table has no column {name!r}")
+        if not is_readable(table.field(name)):
+            raise RefusedError(path, line, f"column {name!r} is not filled from texts")
+    schema = pa.schema([table.field(name) for name in names])
+    return schema, _batches(rows, form, path, schema)
+
+
+def _rows_of(file: pa.NativeFile, path: str) -> Iterator[tuple[int, bytes]]:
+    """Yields rows with the numbers of their first lines: a line feed between quotes ends none."""
+    lines = lines_of(file, path)
+    for first, line in lines:
+        parts, size, quotes = [line], len(line), line.count(b'"')
+        while quotes % 2 == 1:
+            _, more = next(lines, (0, None))
+            if more is None:
+                raise RefusedError(path, first, "a quote of this row is not closed")
+            parts.append(more)
+            size, quotes = size + len(more), quotes + more.count(b'"')
+            if size > LONGEST_ROW:
+                raise RefusedError(path, first, "the row is longer than 64 MiB")
+        yield first, b"".join(parts)
+
+
+def _is_blank(row: bytes) -> bool:
+    return row in (b"\n", b"\r\n")
+
+
+def _check(form: Form, path: str, line: int, row: bytes, cells: int | None) -> None:
+    """Refuses a row of another form."""
+    if form.row.fullmatch(row) is None:
+        reason = "quotes are read around whole cells alone, and carriage returns before line feeds"
+        raise RefusedError(path, line, reason)
+    if cells is not None and form.count(row) != cells:
+        raise RefusedError(path, line, f"the row has {form.count(row)} cells, and the first line names {cells}")
+
+
+def _names(form: Form, path: str, line: int, head: bytes) -> list[str]:
+    places = [f"c{at}" for at in range(form.count(head))]
+    names = [column[0].as_py() for column in form.read(head, places).columns]
+    for at, name in enumerate(names):
+        # The import of the gateway gives such columns other names.
+        if name is None or name.strip().strip("\ufeff") != name or name == "" or name in names[:at]:
+            raise RefusedError(path, line, f"{name!r} is not read as the name of a column")
+    return names
+
+
+def _batches(rows: Iterator[tuple[int, bytes]], form: Form, path: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    block: list[bytes] = []
+    lines: list[int] = []
+    size = 0
+    for line, row in rows:
+        if _is_blank(row) and len(schema) > 1:
+            continue
+        _check(form, path, line, row, len(schema))
+        # Without a line feed, pyarrow reads an empty last cell after quotes as two quotes.
+        block.append(row if row.endswith(b"\n") else row + b"\n")
+        lines.append(line)
+        size += len(row)
+        if len(block) >= BATCH_ROWS or size >= BATCH_BYTES:
+            yield _batch(b"".join(block), lines, form, path, schema)
+            block, lines, size = [], [], 0
+    if block:
+        yield _batch(b"".join(block), lines, form, path, schema)
+
+
+def _batch(block: bytes, lines: list[int], form: Form, path: str, schema: pa.Schema) -> pa.RecordBatch:
+    texts = form.read(block, schema.names)
+    if texts.num_rows != len(lines):
+        raise RefusedError(path, lines[0], f"{len(lines)} rows were read as {texts.num_rows}")
+    arrays = []
+    for field in schema:
+        try:
+            arrays.append(column_of_cells(texts.column(field.name).combine_chunks(), field.type))
+        except ValueRefusedError as error:
+            raise RefusedError(path, lines[error.row], f"column {field.name!r}: {error}") from None
+    return pa.RecordBatch.from_arrays(arrays, schema=pa.schema([field.with_nullable(True) for field in schema]))
