@@ -8,7 +8,7 @@ import { createSqlEngine } from "./create-engine.ts";
 import { runSql, tablesInMemory } from "./engine-fixture.ts";
 import type { SqlEngine } from "./sql-engine.ts";
 
-const engine = createSqlEngine({ memoryMib: 128, timeoutMs: 5_000 });
+const engine = createSqlEngine({ memoryMib: 128, timeoutMs: 30_000 });
 /** For statements without an end, which compute on all threads until the time is over. */
 const impatientEngine = createSqlEngine({ memoryMib: 128, timeoutMs: 2_000 });
 afterAll(() => Promise.all([engine.close(), impatientEngine.close()]));
