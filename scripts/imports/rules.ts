@@ -95,7 +95,7 @@ export const IMPORT_RULES: Readonly<Record<string, FolderRule>> = {
   "observability/metrics": { may: [...CORE, "pipeline"] },
   config: { may: [...CORE, "pipeline"] },
   client: { may: [...CORE, "arrow", "backends", "dialects", "pipeline", "transcode"] },
-  console: { may: [...CORE, "arrow/rows", "client", "sql/statement-effect.ts"], isForBrowsers: true },
+  console: { may: [...CORE, "arrow/rows", "client", "sql/statement-text.ts"], isForBrowsers: true },
   "wires/mcp": { may: [...CORE, "arrow/rows", "client"] },
   // The queries of materialized views are in the language of filters.
   sql: { may: [...CORE, "arrow", "client", "backends/*", "backends/dir/engine/sql/tokens.ts"] },

@@ -6,8 +6,7 @@ import { columns, randomTable, rowsIn, streamOf } from "../../test/fixtures/arro
 import { join, split } from "../../test/fixtures/arrow/upload.ts";
 import { createRandom } from "../../test/support/random.ts";
 import { toIpcFile } from "./ipc/file.ts";
-import { joinIpcStreams } from "./ipc/join-streams.ts";
-import { splitIpcStream } from "./ipc/split-stream.ts";
+import { joinIpcStreams, splitIpcStream } from "./ipc/join-streams.ts";
 import { toIpcStream } from "./ipc/to-stream.ts";
 
 test("a stream that becomes a file, parts, or a stream again has the same rows", async () => {

@@ -5,15 +5,15 @@ import {
   type CheckedStatement,
   checkText,
   createCheckedStatements,
+  fits,
+  type Plan,
+  planOf,
   writeChecked,
 } from "./checked-statements.ts";
 import { type Conversation, createConversation, type ScanPlace } from "./conversation.ts";
 import { createKeptTables } from "./kept-tables.ts";
-import { parseLookup } from "./materialized/parse-lookup.ts";
-import { prepareLookup } from "./materialized/prepare-lookup.ts";
+import { parseLookup, prepareLookup } from "./materialized/lookup.ts";
 import { createOpening } from "./opened-tables.ts";
-import { boundsOf, type SqlOptions } from "./options.ts";
-import { fits, type Plan, planOf } from "./plan.ts";
 import type { EngineProcess } from "./process/engine-process.ts";
 import { createProcessPool } from "./process/process-pool.ts";
 import type {
@@ -25,8 +25,8 @@ import type {
   SqlView,
   ViewQuery,
 } from "./sql-engine.ts";
-import { withKeptTables } from "./tree/kept.ts";
-import { statementReading } from "./tree/tables.ts";
+import { boundsOf, type SqlOptions } from "./sql-engine.ts";
+import { statementReading, withKeptTables } from "./tree/tables.ts";
 import { parseWrite } from "./writes/parse-write.ts";
 import { prepareWrite } from "./writes/prepare-write.ts";
 

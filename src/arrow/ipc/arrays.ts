@@ -1,6 +1,6 @@
 import { bitWidth } from "../bit-width.ts";
-import { isSet } from "../bits.ts";
 import type { ArrowField } from "../schema.ts";
+import { isSet } from "../validity.ts";
 import { type FlatTable, readVector } from "./flatbuffer.ts";
 
 /** Size of an array's entry and of a buffer's entry in the metadata of a batch, in bytes. */

@@ -1,8 +1,7 @@
 import type { ArrowField } from "../schema.ts";
 import type { DictionaryTexts } from "../upload/dictionary-texts.ts";
 import { type FlatTable, readLength, readTable, readUint8, readVector } from "./flatbuffer.ts";
-import { checkLz4Frame } from "./lz4.ts";
-import { unpack } from "./unpack.ts";
+import { checkLz4Frame, unpack } from "./unpack.ts";
 
 /** Sizes of the arrays of a message, in bytes. */
 export interface LayoutSize {

@@ -5,8 +5,7 @@ import { messagesIn } from "../../../test/fixtures/arrow/upload.ts";
 import { lz4Zeros } from "../../../test/support/hostile-arrow.ts";
 import { STRUCT_BYTES } from "./arrays.ts";
 import { type FlatTable, readLength, readTable, readVector, rootTable } from "./flatbuffer.ts";
-import { checkLz4Frame } from "./lz4.ts";
-import { unpack } from "./unpack.ts";
+import { checkLz4Frame, unpack } from "./unpack.ts";
 
 /** Returns the compressed buffers of the only batch of a stream, each with its unpacked size. */
 function buffersOf(codec: "lz4" | "zstd") {

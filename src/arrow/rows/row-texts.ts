@@ -1,5 +1,4 @@
 import type { Data, DataType, RecordBatch } from "apache-arrow";
-import { decimalText } from "./decimal-text.ts";
 import { ListItems, NumberText, textOfJson } from "./json-text.ts";
 import { createRowReader, type ItemForms, type ReadItems } from "./row-reader.ts";
 import { textOfDay, textOfTime, textOfTimeOfDay } from "./times.ts";
@@ -125,4 +124,15 @@ export function shortest(value: number): number {
     if (Object.is(Math.fround(short), value)) return short;
   }
   return value;
+}
+
+/** Returns a decimal with all its digits; Arrow keeps it in words of 32 bits, the lowest first. */
+export function decimalText(words: Uint32Array, scale: number): string {
+  const whole = [...words].reduceRight((sum, word) => (sum << 32n) | BigInt(word), 0n);
+  const value = BigInt.asIntN(words.length * 32, whole);
+  const digits = (value < 0n ? -value : value).toString().padStart(scale + 1, "0");
+  const point = digits.length - scale;
+  const zeros = digits === "0" ? "" : "0".repeat(Math.max(0, -scale));
+  const text = scale <= 0 ? `${digits}${zeros}` : `${digits.slice(0, point)}.${digits.slice(point)}`;
+  return value < 0n ? `-${text}` : text;
 }

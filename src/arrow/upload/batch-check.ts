@@ -2,7 +2,7 @@ import { bitWidth } from "../bit-width.ts";
 import { type BatchCursor, createBatchCursor, type LayoutSize } from "../ipc/batch-cursor.ts";
 import { type FlatTable, readInt64 } from "../ipc/flatbuffer.ts";
 import type { ArrowField } from "../schema.ts";
-import { bytesInViews, VIEW_BYTES } from "../views.ts";
+import { bytesInViews, VIEW_BYTES } from "../validity.ts";
 import { type DictionaryTexts, hasSizes, sizesOf } from "./dictionary-texts.ts";
 
 /**

@@ -32,10 +32,10 @@ import { ITEMS_PER_STEP } from "../../runtime/pace.ts";
 import { STRUCT_BYTES } from "../ipc/arrays.ts";
 import { scanIpcFile } from "../ipc/file-scan.ts";
 import { type FlatTable, readTable, readVector, rootTable } from "../ipc/flatbuffer.ts";
-import { checkLz4Frame } from "../ipc/lz4.ts";
 import { MAX_UPLOAD_BUFFERS, parseMessageHead } from "../ipc/message.ts";
 import { createPartBuffer, MAX_FILE_MESSAGES, type PartBuffer } from "../ipc/part-buffer.ts";
 import { createStreamScanner } from "../ipc/stream-scanner.ts";
+import { checkLz4Frame } from "../ipc/unpack.ts";
 import { decodeSchema, MAX_METADATA_ENTRIES, MAX_UPLOAD_TABLES } from "../schema.ts";
 import { collectUpload, readUpload } from "./upload.ts";
 

@@ -1,6 +1,5 @@
 import { openAsBlob } from "node:fs";
-import { joinIpcStreams } from "../../arrow/ipc/join-streams.ts";
-import { splitIpcStream } from "../../arrow/ipc/split-stream.ts";
+import { joinIpcStreams, splitIpcStream } from "../../arrow/ipc/join-streams.ts";
 import { loadLibrary } from "../../backends/load-library.ts";
 import { LanceError } from "../../namespace/errors.ts";
 

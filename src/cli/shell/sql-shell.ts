@@ -1,5 +1,4 @@
-import { behindSpaces, endOfComment } from "../../sql/spaces.ts";
-import { effectOf } from "../../sql/statement-effect.ts";
+import { behindSpaces, effectOf, endOfComment } from "../../sql/statement-text.ts";
 import type { Output } from "../commands/rows/row-output.ts";
 import { isYes } from "../terminal/confirm.ts";
 import { INTERRUPTED, type LineReader } from "./line-reader.ts";

@@ -1,7 +1,7 @@
 import type { DataType, RecordBatch, Table, Timestamp } from "apache-arrow";
-import { decimalText } from "../../arrow/rows/decimal-text.ts";
 import { readBatches } from "../../arrow/rows/read-batches.ts";
 import { createRowReader, type ReadItems } from "../../arrow/rows/row-reader.ts";
+import { decimalText } from "../../arrow/rows/row-texts.ts";
 
 /**
  * The rows of a query, as Arrow record batches. Each iteration runs the query again; leaving the loop early ends it.

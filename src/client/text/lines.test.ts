@@ -19,7 +19,7 @@ import {
   Utf8,
 } from "apache-arrow";
 import { expect, test } from "vitest";
-import { decimalText } from "../../arrow/rows/decimal-text.ts";
+import { decimalText } from "../../arrow/rows/row-texts.ts";
 import { columnsOfText, schemaOfText, type TextOptions, textToArrow } from "./text-to-arrow.ts";
 
 async function read(format: TextOptions["format"], text: string, schema?: Schema): Promise<Table> {

@@ -1,7 +1,7 @@
 import * as arrow from "apache-arrow";
 import { Compression, Table as ParquetTable, WriterPropertiesBuilder, writeParquet } from "parquet-wasm";
 import { expect, test } from "vitest";
-import { decimalText } from "../../arrow/rows/decimal-text.ts";
+import { decimalText } from "../../arrow/rows/row-texts.ts";
 import { batchOf } from "../../client/rows/fitting.ts";
 import { openParquet } from "./parquet.ts";
 

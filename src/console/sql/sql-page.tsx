@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { LanceError } from "../../namespace/errors.ts";
-import { effectOf } from "../../sql/statement-effect.ts";
+import { effectOf } from "../../sql/statement-text.ts";
 import { allTables, type Id } from "../catalog/list-tables.ts";
 import { stepsOf } from "../query/plan.ts";
 import { PlanTree } from "../query/plan-tree.tsx";

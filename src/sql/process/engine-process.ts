@@ -3,8 +3,8 @@ import { readFile } from "node:fs/promises";
 import type { Duplex } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { programFile } from "../../runtime/package-files.ts";
-import { decodeFrame, encodeFrame, type Frame, LENGTHS_BYTES } from "./frames.ts";
 import type { ProcessBounds } from "./messages.ts";
+import { decodeFrame, encodeFrame, type Frame, LENGTHS_BYTES } from "./messages.ts";
 
 /** The program of the process. */
 const PROGRAM = fileURLToPath(programFile("sql/process/main"));

@@ -2,10 +2,10 @@
 // gateway alone. It has no credentials, no files and no network.
 import duckdb from "@duckdb/node-bindings";
 import * as arrow from "apache-arrow";
-import { KEPT_SCHEMA, SCAN_FUNCTION } from "../tree/own-names.ts";
+import { KEPT_SCHEMA, SCAN_FUNCTION } from "../tree/tree.ts";
 import type { ColumnReader } from "./column-reader.ts";
-import { readFrame, writeFrame } from "./frames.ts";
 import type { ProcessBounds, Reply, Request, StatementTables } from "./messages.ts";
+import { readFrame, writeFrame } from "./messages.ts";
 import { bindParameters } from "./parameters.ts";
 import { columnReader } from "./read-vectors.ts";
 import { registerScans, setTables } from "./scans.ts";

@@ -1,6 +1,6 @@
 import { LanceError } from "../../namespace/errors.ts";
 import { createCallerQueue } from "../../runtime/caller-queue.ts";
-import type { SqlBounds } from "../options.ts";
+import type { SqlBounds } from "../sql-engine.ts";
 import { type EngineProcess, startProcess } from "./engine-process.ts";
 
 /** A process for one statement. */

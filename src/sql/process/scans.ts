@@ -1,10 +1,10 @@
 // The table function by which DuckDB reads the tables of a statement. Its functions run while a thread of DuckDB waits, so they wait themselves.
 import duckdb from "@duckdb/node-bindings";
 import { type RecordBatch, RecordBatchReader } from "apache-arrow";
-import { SCAN_FUNCTION } from "../tree/own-names.ts";
-import { readFrame, writeFrame } from "./frames.ts";
-import { logicalType } from "./logical-types.ts";
+import type { SqlType } from "../column-types.ts";
+import { SCAN_FUNCTION } from "../tree/tree.ts";
 import type { ScannedTable, ScanReply, ScanRequest, StatementTables } from "./messages.ts";
+import { readFrame, writeFrame } from "./messages.ts";
 import { vectorWriter, type WriteVector } from "./write-vectors.ts";
 
 /** A scan under way. */
@@ -152,4 +152,22 @@ function* piecesOf(scan: number): Generator<Uint8Array> {
 
 function ask(request: ScanRequest): void {
   writeFrame(request);
+}
+
+/** Makes a type of DuckDB. */
+function logicalType(type: SqlType): duckdb.LogicalType {
+  switch (type.id) {
+    case "DECIMAL":
+      return duckdb.create_decimal_type(type.width, type.scale);
+    case "LIST":
+      return duckdb.create_list_type(logicalType(type.child));
+    case "ARRAY":
+      return duckdb.create_array_type(logicalType(type.child), type.size);
+    case "MAP":
+      return duckdb.create_map_type(logicalType(type.key), logicalType(type.value));
+    case "STRUCT":
+      return duckdb.create_struct_type(type.types.map(logicalType), type.names);
+    default:
+      return duckdb.create_logical_type(duckdb.Type[type.id]);
+  }
 }

@@ -1,7 +1,6 @@
 import { LanceError } from "../../namespace/errors.ts";
 import { COLLATIONS, FUNCTIONS, TABLE_FUNCTIONS } from "./allowed-functions.ts";
-import { KEPT_SCHEMA, SCAN_FUNCTION, VIEW_PREFIX } from "./own-names.ts";
-import { isExactNumber, positionOf, type TreeNode } from "./tree.ts";
+import { isExactNumber, KEPT_SCHEMA, positionOf, SCAN_FUNCTION, type TreeNode, VIEW_PREFIX } from "./tree.ts";
 
 /** Kinds of expressions that statements may have. */
 const EXPRESSIONS: ReadonlySet<unknown> = new Set([

@@ -1,5 +1,5 @@
 import { LanceError } from "../../namespace/errors.ts";
-import { quoted } from "../type-text.ts";
+import { quoted } from "../column-types.ts";
 import type { TreeNode } from "./tree.ts";
 
 /** A column that a result must have: its name, and its type in SQL. */

@@ -1,8 +1,15 @@
 import { LanceError } from "../../namespace/errors.ts";
 import type { SqlTableName } from "../sql-engine.ts";
 import { checkTree } from "./check.ts";
-import { SCAN_FUNCTION, VIEW_PREFIX } from "./own-names.ts";
-import { isExactNumber, positionOf, readTree, type TreeNode } from "./tree.ts";
+import {
+  isExactNumber,
+  KEPT_SCHEMA,
+  positionOf,
+  readTree,
+  SCAN_FUNCTION,
+  type TreeNode,
+  VIEW_PREFIX,
+} from "./tree.ts";
 
 /** A table that a statement names, once for each place that means the same table. */
 export interface NamedTable extends SqlTableName {
@@ -237,4 +244,35 @@ function shortenColumns(value: unknown, tables: readonly TreeNode[]): void {
     }
   }
   for (const child of Object.values(node)) shortenColumns(child, tables);
+}
+
+/** Returns a statement with kept tables in place of scans. @param nameAt returns the name of the kept table for a place; undefined if its scan stays. */
+export function withKeptTables(statement: TreeNode, nameAt: (place: number) => string | undefined): TreeNode {
+  return replaced(statement) as TreeNode;
+
+  function replaced(value: unknown): unknown {
+    if (typeof value !== "object" || value === null || isExactNumber(value)) return value;
+    if (Array.isArray(value)) return value.map(replaced);
+    const node = value as TreeNode;
+    const place = placeOf(node);
+    const name = place === undefined ? undefined : nameAt(place);
+    if (name !== undefined) return keptNode(node, name);
+    return Object.fromEntries(Object.entries(node).map(([key, child]) => [key, replaced(child)]));
+  }
+}
+
+function keptNode({ alias, sample, column_name_alias: columns }: TreeNode, name: string): TreeNode {
+  return {
+    ...{ type: "BASE_TABLE", alias, sample, query_location: -1 },
+    ...{ catalog_name: "", schema_name: KEPT_SCHEMA, table_name: name },
+    ...{ column_name_alias: columns, at_clause: null },
+  };
+}
+
+/** Whether a statement names a column `rowid`, which kept tables have and tables of the catalog do not. */
+export function namesRowId(value: unknown): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  const { class: kind, column_names: names } = value as TreeNode;
+  if (kind === "COLUMN_REF" && (names as string[]).at(-1)?.toLowerCase() === "rowid") return true;
+  return Object.values(value).some(namesRowId);
 }

@@ -1,11 +1,9 @@
 import { LanceError } from "../../namespace/errors.ts";
-import { readOptions } from "../materialized/options.ts";
 import { readSourceQuery } from "../materialized/source-query.ts";
 import type { Existing } from "../sql-engine.ts";
-import { readColumns } from "./new-columns.ts";
 import { type Target, targetOf } from "./target.ts";
-import { positionAt, TokenReader } from "./tokens.ts";
-import type { WriteStatement } from "./write-statement.ts";
+import { isWord, positionAt, type Token, TokenReader } from "./tokens.ts";
+import type { NewColumn, WriteStatement } from "./write-statement.ts";
 
 /**
  * Reads the head of a statement that changes something; undefined for other statements. DuckDB makes trees of queries alone, so that the gateway
@@ -154,4 +152,108 @@ export function targetAt(tokens: TokenReader): Target {
 function queryAt(statement: string, { next }: TokenReader, before = ""): string {
   const head = Buffer.byteLength(statement.slice(0, next.start));
   return `${before.padEnd(head)}${statement.slice(next.start)}`;
+}
+
+/** Reasons why options that LanceDB's clients send are refused. */
+const REASONS: ReadonlyMap<string, string> = new Map([
+  [
+    "auto_refresh_interval_seconds",
+    ": a view with auto_refresh_enabled is refreshed soon after its source has changed, and at no interval",
+  ],
+]);
+
+/**
+ * Reads `WITH (name = true, …)`, if it is next.
+ *
+ * @throws LanceError Unsupported for an unknown option, InvalidInput for one that is set twice, and for a value that is not true or false
+ */
+function readOptions(
+  statement: string,
+  tokens: TokenReader,
+  known: readonly string[],
+): ReadonlyMap<string, boolean> {
+  const options = new Map<string, boolean>();
+  if (!tokens.accept("WITH")) return options;
+  tokens.expect("(");
+  do {
+    const at = positionAt(statement, tokens.next.start);
+    const name = tokens.name("the name of an option").toLowerCase();
+    if (!known.includes(name)) {
+      const reason = REASONS.get(name) ?? "";
+      throw new LanceError("Unsupported", `the option "${name}" is not supported at position ${at}${reason}`);
+    }
+    if (options.has(name))
+      throw new LanceError("InvalidInput", `the option "${name}" is there twice, again at position ${at}`);
+    tokens.expect("=");
+    const isTrue = tokens.accept("TRUE");
+    if (!isTrue && !tokens.accept("FALSE")) throw tokens.unexpected("true or false");
+    options.set(name, isTrue);
+  } while (tokens.accept(","));
+  tokens.expect(")");
+  return options;
+}
+
+/** Words behind the type of a column that the catalog has no counterpart for. */
+const REFUSED = [
+  "PRIMARY",
+  "UNIQUE",
+  "DEFAULT",
+  "CHECK",
+  "REFERENCES",
+  "COLLATE",
+  "GENERATED",
+  "AS",
+  "USING",
+];
+
+/** Words that begin a rule of the whole table. */
+const RULES = ["PRIMARY", "UNIQUE", "CHECK", "FOREIGN", "CONSTRAINT"];
+
+/**
+ * Reads the columns of CREATE TABLE, in parentheses.
+ *
+ * @throws LanceError InvalidInput for something else, Unsupported for rules such as keys and defaults
+ */
+function readColumns(statement: string, tokens: TokenReader): readonly NewColumn[] {
+  tokens.expect("(");
+  const columns: NewColumn[] = [];
+  const names = new Set<string>();
+  do {
+    const column = readColumn(statement, tokens);
+    if (names.size === names.add(column.name.toLowerCase()).size)
+      throw new LanceError("InvalidInput", `the new table has the column "${column.name}" twice`);
+    columns.push(column);
+  } while (tokens.accept(","));
+  tokens.expect(")");
+  return columns;
+}
+
+function readColumn(statement: string, tokens: TokenReader): NewColumn {
+  if (RULES.some((word) => isWord(tokens.next, word))) throw refused(statement, tokens.next);
+  const name = tokens.name("the name of a column");
+  const { start } = tokens.next;
+  let end = start;
+  for (let depth = 0; !endsType(tokens.next, depth); ) {
+    const token = tokens.take();
+    if (token.kind === "end") throw tokens.unexpected('")"');
+    if (token.kind === "mark" && !"()[],.".includes(token.text)) throw refused(statement, token);
+    if (isWord(token, "(")) depth++;
+    if (isWord(token, ")")) depth--;
+    end = token.end;
+  }
+  if (end === start) throw tokens.unexpected(`the type of the column "${name}"`);
+  const isRequired = tokens.accept("NOT", "NULL");
+  if (!isRequired) tokens.accept("NULL");
+  if (!isWord(tokens.next, ",") && !isWord(tokens.next, ")")) throw refused(statement, tokens.next);
+  return { name, type: statement.slice(start, end), isNullable: !isRequired };
+}
+
+function endsType(token: Token, depth: number): boolean {
+  if (depth > 0) return false;
+  return [",", ")", "NOT", "NULL", ...REFUSED].some((word) => isWord(token, word));
+}
+
+function refused(statement: string, { text, start }: Token): LanceError {
+  const at = positionAt(statement, start);
+  return new LanceError("Unsupported", `"${text}" of a new table is not supported at position ${at}`);
 }

@@ -1,14 +1,13 @@
 import type { ArrowField } from "../../arrow/schema.ts";
 import { isLanceError, LanceError } from "../../namespace/errors.ts";
-import { columnOf, fieldsByName, fieldsOf } from "../column-types.ts";
+import { columnOf, fieldsByName, fieldsOf, typeText } from "../column-types.ts";
 import { queryFrom } from "../materialized/source-query.ts";
 import { openTable } from "../opened-tables.ts";
 import type { SqlCall, SqlStatement, SqlTableName, SqlWrites } from "../sql-engine.ts";
 import { fittingText, nullsText, putQuery, requireNulls } from "../tree/fit-columns.ts";
-import { typeText } from "../type-text.ts";
-import { rowsOf } from "./parameter-rows.ts";
 import { prepareChange } from "./prepare-change.ts";
 import type { PreparedWrite, PrepareQueries, PrepareQuery } from "./prepared-write.ts";
+import { rowsOf } from "./prepared-write.ts";
 import { nameOf, type Target } from "./target.ts";
 import {
   countedStream,

@@ -1,5 +1,5 @@
 import { LanceError } from "../../namespace/errors.ts";
-import { behindSpaces, UNICODE_SPACES } from "../spaces.ts";
+import { behindSpaces, UNICODE_SPACES } from "../statement-text.ts";
 
 /** A part of a statement's head. */
 export interface Token {

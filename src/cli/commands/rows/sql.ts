@@ -12,7 +12,7 @@ import { createSqlEngine } from "../../../sql/create-engine.ts";
 import { type ReadableNamespace, tablesOfNamespace } from "../../../sql/namespace-tables.ts";
 import { type WritableNamespace, writesToNamespace } from "../../../sql/namespace-writes.ts";
 import type { SqlEngine } from "../../../sql/sql-engine.ts";
-import { effectOf } from "../../../sql/statement-effect.ts";
+import { effectOf } from "../../../sql/statement-text.ts";
 import { parseWrite } from "../../../sql/writes/parse-write.ts";
 import { createLineReader, historyPath, readHistory, writeHistory } from "../../shell/line-reader.ts";
 import { runShell } from "../../shell/sql-shell.ts";

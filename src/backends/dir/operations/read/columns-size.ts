@@ -1,4 +1,4 @@
-import { rowWidth } from "../../../../arrow/row-width.ts";
+import { rowWidth } from "../../../../arrow/bit-width.ts";
 import type { ArrowField } from "../../../../arrow/schema.ts";
 import { batchRowsOf, MAX_BATCH_ROWS } from "../../engine/batch-rows.ts";
 import { namedColumns } from "../../engine/sql/named-columns.ts";

@@ -1,4 +1,4 @@
-import { rowWidth } from "../../../../arrow/row-width.ts";
+import { rowWidth } from "../../../../arrow/bit-width.ts";
 import { decodeSchema } from "../../../../arrow/schema.ts";
 import { batchRowsOf, MAX_BATCH_ROWS, MAX_EXACT_ROWS } from "../../engine/batch-rows.ts";
 import type { BuiltQuery, Gathered } from "../query/build.ts";

@@ -1,6 +1,6 @@
+import { rowWidth } from "../../../../arrow/bit-width.ts";
 import { fieldNamed } from "../../../../arrow/field-path.ts";
 import { dataBytes, splitIpcFile } from "../../../../arrow/ipc/stream.ts";
-import { rowWidth } from "../../../../arrow/row-width.ts";
 import type { ArrowField, ArrowSchema } from "../../../../arrow/schema.ts";
 import { BLOB_TYPE, EXTENSION } from "../../format/files/blob-files.ts";
 import type { BuiltQuery } from "../query/build.ts";

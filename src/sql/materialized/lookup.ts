@@ -2,9 +2,51 @@ import type { Table } from "apache-arrow";
 import { END_OF_STREAM } from "../../arrow/ipc/stream.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import type { MaterializedView, SqlCall, SqlStatement, SqlTables } from "../sql-engine.ts";
-import { nameOf } from "../writes/target.ts";
+import { targetAt } from "../writes/parse-write.ts";
+import { nameOf, type Target } from "../writes/target.ts";
+import { TokenReader } from "../writes/tokens.ts";
 import { parameterSchema } from "../writes/write-result.ts";
-import type { Lookup } from "./parse-lookup.ts";
+
+/** A statement that reads definitions of materialized views. */
+type Lookup =
+  | { readonly kind: "describe"; readonly target: Target }
+  /** Lists names in their order. @param after lists those behind this one. Default: all. @param limit Default: none. */
+  | { readonly kind: "show"; readonly after: string | undefined; readonly limit: number | undefined };
+
+/** Largest limit: longer numbers are not exact. */
+const LIMIT = /^\d{1,15}$/;
+
+/**
+ * Reads `DESCRIBE MATERIALIZED VIEW name`, and `SHOW MATERIALIZED VIEWS [WHERE name > 'name'] [LIMIT n]`; undefined for other statements.
+ *
+ * @throws LanceError InvalidInput for one of them that has more
+ */
+export function parseLookup(statement: string): Lookup | undefined {
+  const tokens = new TokenReader(statement);
+  if (tokens.accept("DESCRIBE", "MATERIALIZED", "VIEW")) {
+    const target = targetAt(tokens);
+    tokens.end();
+    return { kind: "describe", target };
+  }
+  if (!tokens.accept("SHOW", "MATERIALIZED", "VIEWS")) return undefined;
+  const after = tokens.accept("WHERE") ? nameAfter(tokens) : undefined;
+  const limit = tokens.accept("LIMIT") ? limitAt(tokens) : undefined;
+  tokens.end();
+  return { kind: "show", after, limit };
+}
+
+/** Reads `name > 'name'`. */
+function nameAfter(tokens: TokenReader): string {
+  tokens.expect("name", ">");
+  if (tokens.next.kind !== "string") throw tokens.unexpected("a string");
+  return tokens.take().text;
+}
+
+function limitAt(tokens: TokenReader): number {
+  const { kind, text } = tokens.next;
+  if (kind !== "number" || !LIMIT.test(text)) throw tokens.unexpected("a number of views");
+  return Number(tokens.take().text);
+}
 
 /** Prepares a statement that reads definitions of materialized views. They are read when it runs. */
 export async function prepareLookup(lookup: Lookup, call: SqlCall): Promise<SqlStatement> {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { expect, test } from "vitest";
-import { LanceError } from "../../namespace/errors.ts";
-import { type DescribedJob, jobEnd } from "./job-end.ts";
+import { LanceError } from "../namespace/errors.ts";
+import { type DescribedJob, jobEnd } from "./namespace-writes.ts";
 
 const never = new AbortController().signal;
 const ended = (...states: readonly DescribedJob[]) => {

@@ -1,5 +1,3 @@
-import { isSet } from "./bits.ts";
-
 /** Size of a view, in bytes. */
 export const VIEW_BYTES = 16;
 
@@ -20,4 +18,9 @@ export function bytesInViews(views: Uint8Array, length: number, validity: Uint8A
     if (size > SHORT_BYTES && (validity === undefined || isSet(validity, i))) bytes += size;
   }
   return bytes;
+}
+
+/** Whether a bit is set. */
+export function isSet(bits: Uint8Array, at: number): boolean {
+  return (((bits[at >> 3] ?? 0) >> (at & 7)) & 1) === 1;
 }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import { effectOf } from "./statement-effect.ts";
+import { effectOf } from "./statement-text.ts";
 
 test.each([
   ["SELECT 1", "reads"],
