@@ -13,7 +13,7 @@ import {
 import { keyIn, type ObjectStore } from "../dir/format/storage.ts";
 import { createStorageClock } from "../dir/format/storage-clock.ts";
 import { TABLE_BASE } from "../dir/format/table-files.ts";
-import { createEmbeddedEngine } from "../dir/jobs/engine/embedded-engine.ts";
+import { createEmbeddedEngine } from "../dir/jobs/job-engine.ts";
 import { createJobRoom, type JobRoom, MAX_RUNNING_JOBS } from "../dir/jobs/room.ts";
 import { createDataOperations, type RowsContext } from "../dir/operations/data-operations.ts";
 import { createMergeLocks, type MergeLocks } from "../dir/operations/rows/merge-locks.ts";

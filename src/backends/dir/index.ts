@@ -1,25 +1,37 @@
-import type { Backend } from "../../namespace/lance-namespace.ts";
+import { demandedTime } from "../../namespace/call/headers.ts";
+import { LanceError } from "../../namespace/errors.ts";
+import {
+  type Backend,
+  type BackendOperations,
+  callIn,
+  type LanceDbExtensions,
+  wrapOperations,
+} from "../../namespace/lance-namespace.ts";
+import { isReadOperation } from "../../namespace/operations/operations.ts";
 import { resolveAbandoned } from "./batch/resolve.ts";
+import type { Staleness } from "./concurrency/shared-checks.ts";
 import { createDiskReserve } from "./disk-reserve.ts";
 import { findEngine } from "./engine/native/load.ts";
 import { createIdempotencyRecords } from "./idempotency/records.ts";
 import { openDirectory } from "./open-directory.ts";
+import type { CatalogDataContext, EngineContext, JobContext, PageContext } from "./operations/context.ts";
 import { createDataOperations } from "./operations/data-operations.ts";
-import { heedFreshness } from "./operations/heed-freshness.ts";
+import { createFunctionOperations } from "./operations/functions/functions.ts";
+import { createErrorOperations } from "./operations/functions/row-errors.ts";
+import { createSecretOperations } from "./operations/functions/secrets.ts";
 import { defineClusterCompaction } from "./operations/jobs/cluster-compaction.ts";
 import { defineClusterImport } from "./operations/jobs/cluster-import.ts";
 import { createDriverOperations } from "./operations/jobs/drivers.ts";
-import { tableOf } from "./operations/jobs/jobs.ts";
-import { createLanceDbExtensions } from "./operations/lancedb.ts";
+import { createJobExtensions, tableOf } from "./operations/jobs/jobs.ts";
 import { hasDatabase } from "./operations/namespaces/databases.ts";
 import { createListOperations } from "./operations/namespaces/list.ts";
 import { createNamespaceOperations } from "./operations/namespaces/namespaces.ts";
 import { startKeepingPinned } from "./operations/read/keep-pinned.ts";
-import { onlyReads } from "./operations/read-only.ts";
 import { createCreateOperations } from "./operations/rows/create-table.ts";
 import { createMergeLocks } from "./operations/rows/merge-locks.ts";
 import { createMultipartWrites } from "./operations/rows/multipart.ts";
 import { startStagingSweep } from "./operations/rows/staging-sweep.ts";
+import { createCloneOperations } from "./operations/tables/clone.ts";
 import { createDeclareOperations } from "./operations/tables/declare.ts";
 import { createDescribeOperations } from "./operations/tables/describe.ts";
 import { createDropOperations } from "./operations/tables/drop.ts";
@@ -35,8 +47,7 @@ import { createSqlViewOperations } from "./operations/views/sql-views.ts";
 import { createViewOperations } from "./operations/views/views.ts";
 import type { DirectoryBackendOptions } from "./options.ts";
 import { createDirectoryTables } from "./upkeep/directory-tables.ts";
-import { type NoteWrite, noteWrites } from "./upkeep/note-writes.ts";
-import { startUpkeep } from "./upkeep/upkeep.ts";
+import { type NoteWrite, noteWrites, startUpkeep } from "./upkeep/upkeep.ts";
 
 /** The backend of a directory. */
 export interface DirectoryBackend extends Backend {
@@ -187,4 +198,59 @@ export async function createDirectoryBackend(options: DirectoryBackendOptions): 
 function countBy<T>(items: readonly T[], keyOf: (item: T) => string): Record<string, number> {
   const groups = Map.groupBy(items, keyOf);
   return Object.fromEntries([...groups].map(([key, each]) => [key, each.length]));
+}
+
+/**
+ * Makes every operation see the state that the headers of its call demand ({@link demandedTime}), where reads may be
+ * stale: the catalog, and in a bucket the versions of tables.
+ */
+function heedFreshness(staleness: Staleness, all: BackendOperations): BackendOperations {
+  if (staleness.maxMs <= 0) return all;
+  return wrapOperations(all, (handler) => (...args) => {
+    const time = demandedTime(callIn(args).headers);
+    if (time !== undefined) staleness.demand(time);
+    return handler(...args);
+  });
+}
+
+/**
+ * Refuses every operation that writes.
+ *
+ * @param reason the reason why the catalog is read-only; undefined for a writable catalog, which refuses nothing
+ */
+function onlyReads(reason: string | undefined, all: BackendOperations): BackendOperations {
+  if (reason === undefined) return all;
+  const refuse = async () => {
+    throw new LanceError("Unsupported", `the catalog is read-only: ${reason}`);
+  };
+  return wrapOperations(all, (handler, localName) => (isReadOperation(localName) ? handler : refuse));
+}
+
+/** Reasons why services of LanceDB are not served, by the operation. */
+const REFUSED = {
+  manageFunctions: "functions can be created, described, listed and dropped, and nothing else",
+  manageViews: "views can be created, described, listed and dropped, and nothing else",
+  manageSecrets: "secrets can be created, altered, described, listed and dropped, and nothing else",
+  manageAuthorization:
+    "roles and policies of this server decide who may do what; they are files of its operator, which no call reads or changes",
+  manageJobs: "the work of the engine has no step at which it could pause; a job can be cancelled",
+} satisfies Partial<Record<keyof LanceDbExtensions, string>>;
+
+/** Calls of LanceDB's remote clients beyond the contract; {@link REFUSED} has those without a meaning here. */
+function createLanceDbExtensions(
+  context: CatalogDataContext & JobContext & PageContext & Pick<EngineContext, "cluster">,
+): Partial<LanceDbExtensions> {
+  const refuse = (reason: string) => () => Promise.reject(new LanceError("Unsupported", reason));
+  return {
+    manageFunctions: refuse(REFUSED.manageFunctions),
+    manageViews: refuse(REFUSED.manageViews),
+    manageSecrets: refuse(REFUSED.manageSecrets),
+    manageAuthorization: refuse(REFUSED.manageAuthorization),
+    manageJobs: refuse(REFUSED.manageJobs),
+    ...createJobExtensions(context),
+    ...createFunctionOperations(context),
+    ...createSecretOperations(context),
+    ...createErrorOperations(context),
+    ...createCloneOperations(context),
+  };
 }

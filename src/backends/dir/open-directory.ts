@@ -1,4 +1,7 @@
-import { createChanges } from "../../runtime/threads/changes.ts";
+import { mkdtemp, rmdir } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Changes, createChanges } from "../../runtime/threads/changes.ts";
 import type { ChangeContext } from "./batch/change-context.ts";
 import { createJournal } from "./batch/journal.ts";
 import { createWorkNotes } from "./batch/work-notes.ts";
@@ -8,14 +11,13 @@ import { createLayout } from "./catalog/base/base-layout.ts";
 import { createCatalog } from "./catalog/catalog.ts";
 import { createManifestTable } from "./catalog/manifest/manifest-table.ts";
 import { PROPERTY_LIMITS } from "./catalog/state/properties-size.ts";
-import { createStaleness } from "./concurrency/allow-staleness.ts";
 import { createExclusion } from "./concurrency/exclusion.ts";
 import type { KeyedLocks } from "./concurrency/keyed-locks.ts";
+import { createStaleness } from "./concurrency/shared-checks.ts";
 import { createEngine } from "./engine/engine.ts";
-import { checkTemporaryDirectory } from "./engine/temporary-directory.ts";
 import { keyIn, type ObjectStore } from "./format/storage.ts";
 import { createStorageClock, MACHINE_CLOCK } from "./format/storage-clock.ts";
-import { createEmbeddedEngine } from "./jobs/engine/embedded-engine.ts";
+import { createEmbeddedEngine } from "./jobs/job-engine.ts";
 import { createJobs } from "./jobs/jobs.ts";
 import { MAX_RUNNING_JOBS } from "./jobs/room.ts";
 import { createJobStore, JOBS_DIRECTORY } from "./jobs/store.ts";
@@ -24,7 +26,6 @@ import { createCachePins } from "./operations/read/pins.ts";
 import { createCatalogTables } from "./operations/tables/catalog-tables.ts";
 import { workLimitsOf } from "./operations/work-limits.ts";
 import type { DirectoryBackendOptions } from "./options.ts";
-import { noteChanges } from "./stores/note-changes.ts";
 import { openStore } from "./stores/open-store.ts";
 
 /** An opened directory. */
@@ -150,5 +151,52 @@ export async function openDirectory(options: DirectoryBackendOptions): Promise<O
       await catalog.close();
       await engine.close();
     },
+  };
+}
+
+/**
+ * Checks that the engine can make temporary directories. It makes one when it is loaded, and ends the process if it cannot.
+ *
+ * @throws Error with a single line
+ */
+async function checkTemporaryDirectory(): Promise<void> {
+  const path = tmpdir();
+  try {
+    await rmdir(await mkdtemp(join(path, "lance-gateway-")));
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    const text = `the engine needs a directory for temporary files, and ${path} cannot be written (${code}); TMPDIR names another one`;
+    throw new Error(text, { cause });
+  }
+}
+
+/** The directory of a table's versions within a key; what is before it is the table's directory. */
+const VERSIONS = "/_versions/";
+
+/** Returns a store that notes each version that is written or deleted through it as a change of its table. */
+function noteChanges(store: ObjectStore, changes: Changes): ObjectStore {
+  async function noted<T>(keys: readonly string[], work: Promise<T>): Promise<T> {
+    try {
+      return await work;
+    } finally {
+      // A failure leaves open whether something has changed.
+      for (const key of keys) {
+        const end = key.indexOf(VERSIONS);
+        if (end > 0) changes.note(store.uriOf(key.slice(0, end)));
+      }
+    }
+  }
+  return {
+    ...store,
+    create: (key, bytes) => noted([key], store.create(key, bytes)),
+    put: (key, bytes) => noted([key], store.put(key, bytes)),
+    putStream: (key, bytes, signal) => noted([key], store.putStream(key, bytes, signal)),
+    putIfAbsent: (key, ...rest) => noted([key], store.putIfAbsent(key, ...rest)),
+    replace: (key, bytes, tag) => noted([key], store.replace(key, bytes, tag)),
+    delete: (key) => noted([key], store.delete(key)),
+    deleteTagged: (key, tag) => noted([key], store.deleteTagged(key, tag)),
+    deleteAll: (keys) => noted(keys, store.deleteAll(keys)),
+    copy: (from, to) => noted([to], store.copy(from, to)),
+    move: (from, to) => noted([to], store.move(from, to)),
   };
 }

@@ -1,13 +1,12 @@
 import type { Call } from "../../../namespace/call/call.ts";
+import { EXPIRY_OPTION, inEverySpelling } from "../../../namespace/credential-options.ts";
 import { LanceError } from "../../../namespace/errors.ts";
 import { type Identifier, sameIdentifier } from "../../../namespace/identifier.ts";
-import { listIn, objectIn, objectsIn, propertiesIn, textIn } from "../base/answers.ts";
-import type { Catalog, CatalogTable, PageRequest } from "../base/catalog.ts";
+import { putNewest } from "../../../runtime/put-newest.ts";
+import { createFacts, listIn, objectIn, objectsIn, propertiesIn, textIn } from "../base/answers.ts";
+import type { Catalog, CatalogTable, PageRequest, Properties } from "../base/catalog.ts";
 import { shown } from "../base/checks.ts";
-import { icebergOptions, type PrefixedConfig } from "../base/credentials.ts";
-import { createFacts } from "../base/facts.ts";
 import type { Json, JsonClient } from "../base/json-client.ts";
-import { createSpellings } from "./spellings.ts";
 
 /** Differences between the catalogs that speak Iceberg's REST API for namespaces and have generic tables for other formats. */
 export interface IcebergDialect {
@@ -204,4 +203,86 @@ function namesIn(answer: Json): Identifier {
 
 function missingNamespace(id: Identifier): LanceError {
   return new LanceError("NamespaceNotFound", `there is no namespace ${shown(id)}`);
+}
+
+/** Names of Iceberg's REST API, and the options that they become. */
+const ICEBERG: Readonly<Record<string, string>> = {
+  "s3.access-key-id": "aws_access_key_id",
+  "s3.secret-access-key": "aws_secret_access_key",
+  "s3.session-token": "aws_session_token",
+  "s3.session-token-expires-at-ms": EXPIRY_OPTION,
+  "s3.endpoint": "aws_endpoint",
+  "s3.region": "aws_region",
+  "s3.client.region": "aws_region",
+  "client.region": "aws_region",
+  "gcs.oauth2.token": "google_storage_token",
+  "gcs.oauth2.token-expires-at": EXPIRY_OPTION,
+  "adls.account-name": "azure_storage_account_name",
+};
+
+/** Options whose name ends with the host of the account. */
+const OF_HOST: readonly (readonly [prefix: string, name: string])[] = [
+  ["adls.sas-token.", "azure_storage_sas_token"],
+  ["adls.sas-token-expires-at-ms.", EXPIRY_OPTION],
+];
+
+/** A part of the configuration that a catalog of Iceberg's family returns. */
+interface PrefixedConfig {
+  /** Location below which it counts. */
+  readonly prefix: string;
+  readonly config: Properties;
+}
+
+/**
+ * Returns the storage options of a table from the configurations that a catalog returns: that of the longest prefix of the
+ * location. Configurations for other places are left out, and so are unknown settings.
+ */
+function icebergOptions(
+  location: string,
+  configs: readonly PrefixedConfig[],
+  shared: Properties = {},
+): Properties {
+  const [best] = configs
+    .filter(({ prefix }) => isBelow(location, prefix))
+    .sort((a, b) => b.prefix.length - a.prefix.length);
+  const options: Record<string, string> = {};
+  for (const [name, value] of Object.entries({ ...shared, ...best?.config })) {
+    const known = ICEBERG[name];
+    if (known !== undefined) options[known] = value;
+    for (const [prefix, own] of OF_HOST) {
+      if (!name.startsWith(prefix)) continue;
+      options[own] = value;
+      options["azure_storage_account_name"] ??= name.slice(prefix.length).split(".", 1)[0] as string;
+    }
+    if (name === "s3.path-style-access")
+      options["aws_virtual_hosted_style_request"] = String(value !== "true");
+    if (name === "s3.endpoint" && value.startsWith("http://")) options["allow_http"] = "true";
+  }
+  return inEverySpelling(options);
+}
+
+/** Whether a location is in a place, and not merely spelled alike. */
+function isBelow(location: string, prefix: string): boolean {
+  if (!location.startsWith(prefix)) return false;
+  return prefix.endsWith("/") || location.length === prefix.length || location[prefix.length] === "/";
+}
+
+/** How long a spelling counts as the canonical one, in milliseconds. */
+const MEMORY_MS = 60_000;
+const MAX_SPELLINGS = 10_000;
+
+/** Remembers which spellings of namespaces are the catalog's own; only the form of names is kept, for all callers. */
+interface Spellings {
+  confirm(id: Identifier): void;
+  isConfirmed(id: Identifier): boolean;
+}
+
+/** Creates an empty memory. */
+function createSpellings(now: () => number = Date.now): Spellings {
+  const known = new Map<string, number>();
+  const keyOf = (id: Identifier) => id.join("$");
+  return {
+    confirm: (id) => void putNewest(known, keyOf(id), now() + MEMORY_MS, MAX_SPELLINGS),
+    isConfirmed: (id) => (known.get(keyOf(id)) ?? 0) > now(),
+  };
 }

@@ -1,10 +1,9 @@
 import type { Call } from "../../../namespace/call/call.ts";
 import { LanceError } from "../../../namespace/errors.ts";
 import type { Backend } from "../../../namespace/lance-namespace.ts";
-import { objectIn, textIn } from "../base/answers.ts";
+import { createFacts, objectIn, textIn } from "../base/answers.ts";
 import { createCatalogBackend } from "../base/backend.ts";
 import type { CatalogBackendOptions } from "../base/catalog.ts";
-import { createFacts } from "../base/facts.ts";
 import { createJsonClient, type JsonClient, type JsonClientOptions } from "../base/json-client.ts";
 import { createIcebergCatalog, type IcebergDialect } from "./catalog.ts";
 

@@ -2,10 +2,9 @@ import type { Call } from "../../../namespace/call/call.ts";
 import { EXPIRY_OPTION, inEverySpelling } from "../../../namespace/credential-options.ts";
 import { isLanceError, LanceError } from "../../../namespace/errors.ts";
 import { type Identifier, sameIdentifier } from "../../../namespace/identifier.ts";
-import { objectIn, objectsIn, propertiesIn, textIn } from "../base/answers.ts";
+import { createFacts, objectIn, objectsIn, propertiesIn, textIn } from "../base/answers.ts";
 import type { Catalog, CatalogTable, NewTable, PageRequest, Properties } from "../base/catalog.ts";
 import { shown } from "../base/checks.ts";
-import { createFacts } from "../base/facts.ts";
 import type { Json, JsonClient, JsonRequest } from "../base/json-client.ts";
 
 /** Property that marks the tables of Lance; its value is compared without regard to case. */

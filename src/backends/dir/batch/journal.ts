@@ -5,7 +5,7 @@ import type { StorageClock } from "../format/storage-clock.ts";
 import { createNotes } from "../ownership/notes.ts";
 import { hasLeft, type Owner, THIS_PROCESS } from "../ownership/owner.ts";
 import type { LeaseTimes } from "../ownership/renewal.ts";
-import { createSilence } from "../ownership/silence.ts";
+import { createSilence } from "../ownership/renewal.ts";
 import type { Intent } from "./intent.ts";
 
 /** A recorded intent. */

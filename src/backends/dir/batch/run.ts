@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { isLanceError, LanceError } from "../../../namespace/errors.ts";
 import { type Steps, stepsOf } from "../../../runtime/pace.ts";
-import { LocationTaken } from "../catalog/base/location-rules.ts";
+import { LocationTaken } from "../catalog/base/location-names.ts";
 import type { CatalogContext, TableContext } from "../catalog/catalog-context.ts";
 import { allOrNothing, type Mutation } from "../catalog/commits/decide.ts";
 import { createDraft, type Draft } from "../catalog/state/draft.ts";

@@ -1,8 +1,8 @@
 import { pacedBody, readPaced } from "../stores/paced-body.ts";
 import type { BlockCache, CachedObject } from "./block-cache.ts";
 import type { CacheableKind } from "./cacheable.ts";
+import { hasCustomerKey } from "./cacheable.ts";
 import type { CacheCounters } from "./counters.ts";
-import { hasCustomerKey } from "./customer-keys.ts";
 import { type AskedRange, parseContentRange, rangeWithin } from "./ranges.ts";
 import { MAX_TAG_BYTES, type ObjectFacts } from "./record.ts";
 import type { Upstream, UpstreamAnswer } from "./upstream.ts";

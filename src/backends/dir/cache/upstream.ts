@@ -1,6 +1,6 @@
 import type { Readable } from "node:stream";
 import { openS3 } from "../stores/s3/client.ts";
-import { findTarget, type HttpRequest, pathOfKey, type Target } from "../stores/s3/target.ts";
+import { findTarget, type HttpRequest, pathOfKey, type Target } from "../stores/s3/plain-requests.ts";
 import type { StorageOptions } from "../stores/storage-options.ts";
 import type { TimeLimits } from "../stores/time-limits.ts";
 

@@ -1,8 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { PassThrough, type Readable } from "node:stream";
 import type { BlockCache } from "./block-cache.ts";
-import { cacheableKindOf } from "./cacheable.ts";
-import { hasCustomerKey } from "./customer-keys.ts";
+import { cacheableKindOf, hasCustomerKey } from "./cacheable.ts";
 import { MAX_TAG_BYTES } from "./record.ts";
 import type { UpstreamAnswer, UpstreamRequest } from "./upstream.ts";
 

@@ -1,5 +1,5 @@
 import type { SharedCounter, SharedDatabase } from "../../../runtime/threads/sharing.ts";
-import type { Staleness } from "../concurrency/allow-staleness.ts";
+import type { Staleness } from "../concurrency/shared-checks.ts";
 import type { TakeTurn } from "./commits/commit-group.ts";
 import type { PropertyLimits } from "./state/properties-size.ts";
 

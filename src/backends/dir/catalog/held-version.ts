@@ -6,8 +6,8 @@ import type { Head } from "./manifest/newest-version.ts";
 import type { Sharing } from "./sharing.ts";
 import type { RowAddress } from "./state/rows/stored-row.ts";
 import { type CatalogState, createState } from "./state/state.ts";
-import { factsOf } from "./state/verdicts.ts";
 import type { Changes } from "./state/view.ts";
+import { factsOf } from "./state/view.ts";
 
 /** The version of a catalog that this thread has in memory, and its state. */
 export interface HeldVersion {

@@ -4,7 +4,7 @@ import type { SharedVersion } from "./exchange/messages.ts";
 import type { ManifestTable } from "./manifest/manifest-table.ts";
 import { createMemory, type Memory } from "./state/memory.ts";
 import { type CatalogState, openState } from "./state/state.ts";
-import { factsOf } from "./state/verdicts.ts";
+import { factsOf } from "./state/view.ts";
 
 /** A version in memory. */
 export interface Held {

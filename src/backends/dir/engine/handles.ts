@@ -4,8 +4,12 @@ import { createSharedCheck } from "../../../runtime/shared-check.ts";
 import { type Changes, createChanges } from "../../../runtime/threads/changes.ts";
 import { type SharedQuantity, UNSHARED } from "../../../runtime/threads/sharing.ts";
 import { traced } from "../../../runtime/tracing.ts";
-import { allowStaleness, createStaleness, type Staleness } from "../concurrency/allow-staleness.ts";
-import { createOverlappingCheck } from "../concurrency/overlapping-check.ts";
+import {
+  allowStaleness,
+  createOverlappingCheck,
+  createStaleness,
+  type Staleness,
+} from "../concurrency/shared-checks.ts";
 import { toEngineError } from "./failures/errors.ts";
 import type { NativeTable } from "./native/native.ts";
 import { createRowWidths, type RowWidths } from "./row-widths.ts";

@@ -2,10 +2,10 @@ import { integersOf } from "../../../arrow/edit.ts";
 import { splitIpcFile } from "../../../arrow/ipc/stream.ts";
 import { decodeSchema } from "../../../arrow/schema.ts";
 import { inSlices } from "../../../runtime/pace.ts";
-import { batchRowsOf } from "./batch-rows.ts";
 import { type Milestones, milestonesOf } from "./milestones.ts";
 import type { NativeTable } from "./native/native.ts";
 import type { NativeQuery } from "./native/query.ts";
+import { batchRowsOf } from "./row-widths.ts";
 import { costSteps } from "./sql/costs.ts";
 
 /**

@@ -1,8 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { EarlierCall, KeptOutcome, TakenKey } from "../../../namespace/call/idempotency.ts";
 import type { ErrorName } from "../../../namespace/errors.ts";
-import { damagedFile } from "../format/files/damaged-file.ts";
-import { parseJsonFile } from "../format/files/json-file.ts";
+import { damagedFile, parseJsonFile } from "../format/files/damaged-file.ts";
 import type { ObjectStore } from "../format/storage.ts";
 import { hasLeft, type Owner, THIS_PROCESS } from "../ownership/owner.ts";
 

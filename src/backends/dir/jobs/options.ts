@@ -1,5 +1,7 @@
+import { randomUUID } from "node:crypto";
 import type { Logger } from "pino";
 import type { StorageClock } from "../format/storage-clock.ts";
+import type { Job } from "./job.ts";
 import type { JobRoom } from "./room.ts";
 import type { JobStore } from "./store.ts";
 
@@ -24,4 +26,18 @@ export interface JobsOptions {
   readonly retryMs?: number | undefined;
   /** How long finished jobs are kept, in milliseconds. Default: 7 days. */
   readonly keepMs?: number | undefined;
+}
+
+/** A process that takes leases on jobs. */
+export interface Lessee {
+  /** The process, by a name that no other one has. */
+  readonly owner: string;
+  /** Returns a lease that begins now. */
+  lease(now: number): NonNullable<Job["lease"]>;
+}
+
+/** Creates the lessee of this process, with leases of that many milliseconds. */
+export function createLessee(leaseMs: number): Lessee {
+  const owner = randomUUID();
+  return { owner, lease: (now) => ({ owner, until: now + leaseMs }) };
 }

@@ -2,8 +2,7 @@ import { LanceError, toLanceError } from "../../../namespace/errors.ts";
 import { isThreadEnding } from "../../../runtime/threads/unbroken-work.ts";
 import { untilAborted } from "../concurrency/wait.ts";
 import { begunOf, type Job, type JobFacts, type JobState, withEvent } from "./job.ts";
-import type { Lessee } from "./lessee.ts";
-import type { JobsOptions } from "./options.ts";
+import type { JobsOptions, Lessee } from "./options.ts";
 import { inTurn, type JobRoom } from "./room.ts";
 
 /** Does the work of a job. It may run a second time after a crash, so it must be repeatable. */

@@ -1,7 +1,6 @@
-import { createSilence } from "../ownership/silence.ts";
+import { createSilence } from "../ownership/renewal.ts";
 import { begunOf, type Job, withEvent } from "./job.ts";
-import type { Lessee } from "./lessee.ts";
-import type { JobsOptions } from "./options.ts";
+import type { JobsOptions, Lessee } from "./options.ts";
 import type { RunningJobs } from "./running-jobs.ts";
 
 /** After this number of starts by processes that died, a job is not started again: it may have ended them. */

@@ -11,7 +11,7 @@ import { keyIn, listNames, type ObjectEntry } from "../format/storage.ts";
 import { hasOtherFiles, isTableFile } from "../format/table-files.ts";
 import { findOldDays } from "../idempotency/records.ts";
 import { findJobFiles, JOBS_DIRECTORY } from "../jobs/store.ts";
-import { findGoneLeases } from "../upkeep/gone-leases.ts";
+import { findGoneLeases } from "../upkeep/directory-tables.ts";
 import { UPKEEP_DIRECTORY } from "../upkeep/lease.ts";
 import { directoryLeftover, fileLeftover, isOld, type Leftover, type LeftoverKind } from "./leftover.ts";
 import { createReferredSearch } from "./referred-directories.ts";

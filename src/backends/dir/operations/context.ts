@@ -1,8 +1,8 @@
 import type { PartBufferPool } from "../../../arrow/ipc/part-buffer.ts";
 import type { ChangeContext } from "../batch/change-context.ts";
-import type { Staleness } from "../concurrency/allow-staleness.ts";
+import type { Staleness } from "../concurrency/shared-checks.ts";
 import type { DataContext } from "../data/data-context.ts";
-import type { JobEngine } from "../jobs/engine/job-engine.ts";
+import type { JobEngine } from "../jobs/job-engine.ts";
 import type { Jobs } from "../jobs/jobs.ts";
 import type { Cluster } from "../jobs/ray/cluster.ts";
 import type { Permission, Vendor } from "../vending/vendor.ts";

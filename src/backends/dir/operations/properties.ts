@@ -2,7 +2,7 @@ import { LanceError } from "../../../namespace/errors.ts";
 import { type Identifier, joinIdentifier } from "../../../namespace/identifier.ts";
 import type { CatalogContext } from "../catalog/catalog-context.ts";
 import { checkSize } from "../catalog/state/properties-size.ts";
-import { checkEngineProperty } from "../jobs/engine/choose-engine.ts";
+import { checkEngineProperty } from "../jobs/job-engine.ts";
 import { checkUpkeepProperties } from "../upkeep/policy.ts";
 import { checkCacheProperty } from "./read/pins.ts";
 import { checkDefinesNoView } from "./views/definition.ts";

@@ -1,8 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { keyIn, listNames, type ObjectStore } from "../format/storage.ts";
 import type { StorageClock } from "../format/storage-clock.ts";
-import { keepRenewing, type LeaseTimes } from "./renewal.ts";
-import { createSilence } from "./silence.ts";
+import { createSilence, keepRenewing, type LeaseTimes } from "./renewal.ts";
 
 /** A lease that this process has. */
 export interface FencedLease {

@@ -1,8 +1,7 @@
 import { keyIn, listNames, type ObjectStore } from "../format/storage.ts";
 import type { StorageClock } from "../format/storage-clock.ts";
 import { hasLeft, type Owner, THIS_PROCESS } from "./owner.ts";
-import { keepRenewing, type LeaseTimes, type Renewal } from "./renewal.ts";
-import { createSilence } from "./silence.ts";
+import { createSilence, keepRenewing, type LeaseTimes, type Renewal } from "./renewal.ts";
 
 /**
  * Notes of owners in a directory, a file each. A note is written once and removed once, so the signs of its owner have a file of their own:

@@ -5,12 +5,16 @@ import { Field, List, Struct, Table, tableToIPC, Utf8, vectorFromArray } from "a
 import { type TestContext, test } from "vitest";
 import { openClient, silent, temporaryDirectory } from "../../../../test/fixtures/dir/directory-backend.ts";
 import { idsOf, rows } from "../../../../test/fixtures/dir/rows.ts";
+import { createEngine } from "../engine/engine.ts";
 import { loadNative } from "../engine/native/load.ts";
+import { readIndices } from "../format/files/index-section.ts";
+import { createLocalStore } from "../format/local/local-store.ts";
+import { readVersion } from "../format/versions/version-files.ts";
 import { openDirectory } from "../open-directory.ts";
 import { requireTable } from "../operations/tables/find-table.ts";
 import { datasetOf } from "../operations/tables/open-data.ts";
 import { inspectTable, type Work } from "./inspect.ts";
-import { optimizeTable } from "./optimize.ts";
+import { optimizeTable, releaseSegments } from "./optimize.ts";
 
 const SIGNAL = new AbortController().signal;
 
@@ -93,4 +97,48 @@ test("drops an index on a column that is gone, over which the engine fails", asy
   await optimizeTable(context, table, "all", SIGNAL);
   assert.deepEqual((await client.call("listTableIndices", "t")).indexes, []);
   assert.deepEqual(idsOf(await client.query("t", { filter: "id = 1" })), [1]);
+});
+
+test("small segments of an index of vectors are released when there are many, and no row is lost", async (t) => {
+  const root = await temporaryDirectory(t);
+  const client = await openClient(t, root);
+  const ids = Array.from({ length: 300 }, (_, id) => id);
+  await client.upload("createTable", "t", {}, rows(ids));
+  await client.call("createTableIndex", "t", { column: "vector", indexType: "IVF_FLAT", name: "near" });
+  await client.call("createTableIndex", "t", { column: "id", indexType: "BTREE", name: "by_id" });
+  const engine = createEngine({ log: silent });
+  t.onTestFinished(() => engine.close());
+  // Each time the engine brings the indices up to date, that of the vectors gets a segment.
+  const addSegment = async (id: number) => {
+    await client.upload("insertIntoTable", "t", {}, rows([id]));
+    const lease = await engine.acquire(join(root, "data", "t.lance"));
+    await lease.table.optimize(0);
+    lease.release();
+  };
+  const store = createLocalStore();
+  const dataset = { store, root: store.keyOf(join(root, "data", "t.lance")), branch: undefined };
+  const segments = async () => {
+    const indices = await readIndices(await readVersion(dataset));
+    return indices.map(({ name, segments, indexedRows }) => [name, segments, Number(indexedRows)]);
+  };
+  for (let added = 0; added < 7; added++) {
+    assert.equal(await releaseSegments(dataset, t.signal), 0);
+    await addSegment(300 + added);
+  }
+  assert.deepEqual(await segments(), [
+    ["by_id", 1, 307],
+    ["near", 8, 307],
+  ]);
+  assert.equal(await releaseSegments(dataset, t.signal), 7);
+  assert.deepEqual(await segments(), [
+    ["by_id", 1, 307],
+    ["near", 1, 300],
+  ]);
+  const nearest = { k: 3n, vector: { singleVector: [305, 305] } };
+  assert.deepEqual(idsOf(await client.query("t", nearest)).sort(), [304, 305, 306]);
+  await addSegment(307);
+  assert.deepEqual(await segments(), [
+    ["by_id", 1, 308],
+    ["near", 2, 308],
+  ]);
 });

@@ -1,13 +1,17 @@
+import { create } from "@bufbuild/protobuf";
+import type { IndexMetadata, Manifest } from "../../../gen/lance/format/table_pb.ts";
+import { Transaction_CreateIndexSchema } from "../../../gen/lance/format/transaction_pb.ts";
 import { isLanceError } from "../../../namespace/errors.ts";
 import type { WorkNotes } from "../batch/work-notes.ts";
 import type { DataContext } from "../data/data-context.ts";
 import type { FoundTable } from "../data/table-source.ts";
-import { compactOnly, NO_VERSION } from "../engine/compact.ts";
 import { engineCall } from "../engine/failures/errors.ts";
+import type { NativeTable } from "../engine/native/native.ts";
 import { findUnsafe } from "../engine/workarounds/misread-lists/find-misread.ts";
+import { commitChange } from "../format/changes/commit.ts";
 import { dropOrphanIndices } from "../format/changes/orphan-indices.ts";
-import { releaseSegments } from "../format/changes/release-segments.ts";
 import type { DatasetRef } from "../format/dataset.ts";
+import { coverOf, readSegments } from "../format/files/index-section.ts";
 import type { ManifestFile } from "../format/files/manifest-file.ts";
 import type { StorageClock } from "../format/storage-clock.ts";
 import { syncVersions } from "../format/versions/make-durable.ts";
@@ -128,4 +132,111 @@ async function release(context: DataContext, table: FoundTable, signal: AbortSig
     throw error;
   });
   if (released === 0 && !isMarked) reindexed.delete(table.path);
+}
+
+/** Asks the engine to prune no version: none is older than 1970. */
+const NO_VERSION = 0;
+
+/** Says that a handle does not follow the newest version. */
+const IS_PINNED = /when a specific version is checked out/;
+
+/**
+ * Has the engine join small fragments and remove deleted rows from the files, and leaves indices and versions alone. Its
+ * cost does not depend on the number of versions.
+ *
+ * The engine has no call for this: `optimize` compacts, then reads the manifests of all versions to prune some, and then
+ * brings the indices up to date. Before each of these it refuses a handle that does not follow the newest version. A
+ * handle that stops to follow while the engine compacts therefore ends the call with the compaction. If it stops too
+ * late, the engine does the rest, too; if too early, which happens on a busy machine, the engine does nothing.
+ */
+async function compactOnly(table: Pick<NativeTable, "checkoutCurrent">): Promise<void> {
+  const own = await table.checkoutCurrent();
+  try {
+    await own.checkoutLatest();
+    // A handle cannot be closed while a call of it runs.
+    const [compacted] = await Promise.allSettled([
+      own.optimize(NO_VERSION),
+      own.version().then((version) => own.checkout(version)),
+    ]);
+    if (compacted.status === "rejected" && !isPinned(compacted.reason)) throw compacted.reason;
+  } finally {
+    own.close();
+  }
+}
+
+function isPinned(error: unknown): boolean {
+  return error instanceof Error && IS_PINNED.test(error.message);
+}
+
+/*
+ * The engine appends a segment to an index of vectors each time that it brings the index up to date, and merges them
+ * only when a partition has outgrown its size. Each search reads all segments, and fragments of different segments are
+ * not joined.
+ */
+
+/** Number of segments of an index from which on small ones are released. */
+const MANY_SEGMENTS = 8;
+
+/** Maximum size of the data files of the fragments that are released at a time, in bytes. */
+const RELEASED_BYTES = 64 * 1024 * 1024;
+
+const VECTOR_INDEX = /[./]VectorIndexDetails$/;
+
+/**
+ * Takes the small segments out of the indices of vectors that have many, so that the engine adds their rows again, in a
+ * single segment. The largest segment of an index stays. Until then, searches read the rows without an index.
+ *
+ * @returns the number of segments that were released
+ * @throws LanceError as {@link commitChange}
+ */
+export async function releaseSegments(dataset: DatasetRef, signal: AbortSignal): Promise<number> {
+  const file = await readVersion(dataset);
+  if (smallSegments(file.manifest, await readSegments(file)).length === 0) return 0;
+  let released: readonly IndexMetadata[] = [];
+  await commitChange(
+    dataset,
+    (manifest) => {
+      const value = create(Transaction_CreateIndexSchema);
+      return {
+        operation: { case: "createIndex", value },
+        changeIndices(segments) {
+          released = smallSegments(manifest, segments);
+          value.removedIndices = [...released];
+          return segments.filter((segment) => !released.includes(segment));
+        },
+      };
+    },
+    { signal },
+  );
+  return released.length;
+}
+
+/** Returns the segments to release: of each index with many, the smallest ones. */
+function smallSegments(manifest: Manifest, segments: readonly IndexMetadata[]): IndexMetadata[] {
+  const vectors = segments.filter(({ indexDetails }) => VECTOR_INDEX.test(indexDetails?.typeUrl ?? ""));
+  return [...Map.groupBy(vectors, ({ name }) => name).values()]
+    .filter((own) => own.length >= MANY_SEGMENTS)
+    .flatMap((own) => smallest(manifest, own));
+}
+
+function smallest(manifest: Manifest, segments: readonly IndexMetadata[]): IndexMetadata[] {
+  // A segment that does not say what it covers may cover everything.
+  if (segments.some(({ fragmentBitmap }) => fragmentBitmap.byteLength === 0)) return [];
+  const sized = segments.map((segment) => ({ segment, bytes: coveredBytes(manifest, segment) }));
+  sized.sort((a, b) => a.bytes - b.bytes);
+  let sum = 0;
+  const chosen = sized.slice(0, -1).filter(({ bytes }) => {
+    sum += bytes;
+    return sum <= RELEASED_BYTES;
+  });
+  return chosen.length < 2 ? [] : chosen.map(({ segment }) => segment);
+}
+
+/** Returns the size of the data files of the fragments that a segment covers, as far as it is known. */
+function coveredBytes({ fragments }: Manifest, segment: IndexMetadata): number {
+  const covers = coverOf(segment);
+  return fragments
+    .filter(({ id }) => covers(Number(id)))
+    .flatMap(({ files }) => files)
+    .reduce((sum, { fileSizeBytes }) => sum + Number(fileSizeBytes), 0);
 }

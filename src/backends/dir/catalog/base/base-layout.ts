@@ -7,8 +7,7 @@ import { keyIn, listNames, type ObjectStore } from "../../format/storage.ts";
 import { MANIFEST_NAME } from "../manifest/manifest-table.ts";
 import { createRemovals } from "./directory-removal.ts";
 import type { Layout } from "./layout.ts";
-import { isRootDirectory, staysInside } from "./location-names.ts";
-import { decoded, refusedLocation } from "./location-rules.ts";
+import { decoded, isRootDirectory, refusedLocation, staysInside } from "./location-names.ts";
 import {
   claimMark,
   createMarkChanges,

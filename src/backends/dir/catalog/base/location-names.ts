@@ -1,6 +1,13 @@
 import { isAbsolute, relative, resolve, sep } from "node:path";
-import { type Identifier, joinIdentifier } from "../../../../namespace/identifier.ts";
+import { LanceError } from "../../../../namespace/errors.ts";
+import {
+  DEFAULT_DELIMITER,
+  type Identifier,
+  isNewName,
+  joinIdentifier,
+} from "../../../../namespace/identifier.ts";
 import { drawCharacters } from "../../../../runtime/text/draw-characters.ts";
+import { MANIFEST_NAME } from "../manifest/manifest-table.ts";
 
 /** Draws the name of a new table's directory: its own name in the root, a random prefix and the id elsewhere. */
 export function newLocation(id: Identifier): string {
@@ -53,4 +60,61 @@ export function staysInside(directory: string, location: string): boolean {
 export function isInside(directory: string, path: string): boolean {
   const way = relative(directory, path);
   return way === "" || !(way === ".." || way.startsWith(`..${sep}`) || isAbsolute(way));
+}
+
+/** Forms of refused locations, with their rules in the words of Lance's own directory catalog. The first match counts. */
+const RULES: readonly (readonly [broken: RegExp, rule: string])[] = [
+  [/^(?:[\\/]|[A-Za-z]:[\\/])/, "Absolute paths are not allowed"],
+  [/^[A-Za-z][A-Za-z0-9+.-]*:\//, "Absolute URIs are not allowed"],
+  [/(?:^|[\\/])\.\.(?:[\\/]|$)/, "Path traversal is not allowed"],
+  [/^(?:\.\/)*__manifest(?:\/|$)/, "The manifest of the catalog is not allowed"],
+  [/(?:^|\/)\./, "Names that begin with a dot are not allowed"],
+  [/(?:^|\/)(?:\/|$)/, "Empty names are not allowed"],
+];
+
+/** The beginning of a URI. */
+const URI = /^[a-z][a-z0-9+.-]*:\//i;
+
+/**
+ * Checks a location that a client requests for a table.
+ *
+ * @throws LanceError InvalidInput, unless it is a plain relative path that stays below the base.
+ */
+export function checkNewLocation(location: string): void {
+  const parts = location.split("/");
+  // The location of a table in a namespace has the delimiter of its identifier.
+  const plain = parts.every((part) => isNewName(part.replaceAll(DEFAULT_DELIMITER, "_")));
+  if (
+    plain &&
+    !URI.test(location) &&
+    parts[0] !== MANIFEST_NAME &&
+    !parts.some((part) => part.startsWith("."))
+  )
+    return;
+  throw refusedLocation(location);
+}
+
+/** Creates the error for a refused location; it says which rule the location breaks. */
+export function refusedLocation(location: string): LanceError {
+  const texts = [location, decoded(location)];
+  const [, rule = "Names that a table must not have are not allowed"] =
+    RULES.find(([broken]) => texts.some((text) => broken.test(text))) ?? [];
+  const must = "Location must be a relative path within the root directory";
+  return new LanceError("InvalidInput", `${rule}. ${must}: ${JSON.stringify(location)}`);
+}
+
+/** Returns the location as a reader sees it that decodes percent-encoding. */
+export function decoded(location: string): string {
+  try {
+    return decodeURIComponent(location);
+  } catch {
+    return location;
+  }
+}
+
+/** Another caller has taken the location that was chosen for a new table. */
+export class LocationTaken extends LanceError {
+  constructor() {
+    super("ConcurrentModification", "the location of a table was taken meanwhile; try again");
+  }
 }

@@ -4,7 +4,7 @@ import { openBaseDirectory } from "../../../../../test/fixtures/catalog/catalog.
 import { readVersion } from "../../format/versions/version-files.ts";
 import type { Catalog } from "../catalog.ts";
 import { MANIFEST_NAME } from "../manifest/manifest-table.ts";
-import { type Verdict, verdictsIn } from "../state/verdicts.ts";
+import { type Verdict, verdictsIn } from "../state/view.ts";
 
 async function createWorld(t: TestContext) {
   const { base, engine, dataset, open } = await openBaseDirectory(t);

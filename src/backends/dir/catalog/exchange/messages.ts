@@ -3,8 +3,7 @@ import { UnsyncedError } from "../../format/local/local-errors.ts";
 import type { Row } from "../state/row.ts";
 import type { RowAddress } from "../state/rows/stored-row.ts";
 import type { SharedState } from "../state/state.ts";
-import type { Verdict } from "../state/verdicts.ts";
-import type { Changes } from "../state/view.ts";
+import type { Changes, Verdict } from "../state/view.ts";
 import type { Observation } from "./observed-view.ts";
 
 /** A mutation as a worker has decided it on its own state; it counts wherever its observations hold. */

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "vitest";
 import { table } from "../../../../../test/fixtures/catalog/catalog.ts";
 import { createState } from "../state/state.ts";
-import { NO_FACTS } from "../state/verdicts.ts";
 import type { CatalogView } from "../state/view.ts";
+import { NO_FACTS } from "../state/view.ts";
 import { observe, stillHold } from "./observed-view.ts";
 
 const NAMES = ["a", "a$b", "a$c", "d/e"];

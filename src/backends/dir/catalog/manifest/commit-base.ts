@@ -4,8 +4,7 @@ import { createDraft } from "../state/draft.ts";
 import { growthOf } from "../state/properties-size.ts";
 import type { PlacedRow, RowAddress, StoredRow } from "../state/rows/stored-row.ts";
 import type { CatalogState } from "../state/state.ts";
-import type { Verdict } from "../state/verdicts.ts";
-import type { CatalogView, Changes } from "../state/view.ts";
+import type { CatalogView, Changes, Verdict } from "../state/view.ts";
 
 /** The part of a state from which a commit is decided and planned. */
 export type BaseState = CatalogView &

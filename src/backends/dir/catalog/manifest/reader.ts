@@ -7,7 +7,7 @@ import {
 import { inSlices } from "../../../../runtime/pace.ts";
 import type { NativeTable } from "../../engine/native/native.ts";
 import type { Memory } from "../state/memory.ts";
-import type { Delta, RowBatch } from "../state/rows/row-batch.ts";
+import type { Delta, RowBatch } from "../state/rows/stored-row.ts";
 import { type CatalogState, createStateBuilder } from "../state/state.ts";
 import { liveRows } from "./commit-plan.ts";
 

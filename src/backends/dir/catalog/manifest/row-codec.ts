@@ -14,8 +14,15 @@ import {
   type Vector,
 } from "apache-arrow";
 import { type Row, VIEW_KIND, VIEW_PROPERTY } from "../state/row.ts";
-import { parseProperties, type RowBatch, type TextColumn, textColumn } from "../state/rows/row-batch.ts";
-import { COLUMNS, type StoredRow, toStored } from "../state/rows/stored-row.ts";
+import {
+  COLUMNS,
+  parseProperties,
+  type RowBatch,
+  type StoredRow,
+  type TextColumn,
+  textColumn,
+  toStored,
+} from "../state/rows/stored-row.ts";
 
 /** Key that makes concurrent inserts of an object conflict. */
 const PRIMARY_KEY = new Map([["lance-schema:unenforced-primary-key:position", "0"]]);

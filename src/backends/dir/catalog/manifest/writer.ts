@@ -1,7 +1,7 @@
 import type { DataFragment, Manifest } from "../../../../gen/lance/format/table_pb.ts";
 import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
 import { buildNextVersion } from "../../format/changes/next-version.ts";
-import { changeRows, type RowsChange } from "../../format/changes/rows-change.ts";
+import { changeRows, type RowsChange } from "../../format/changes/staged-rows.ts";
 import { type DatasetRef, dataDirectory } from "../../format/dataset.ts";
 import { deletionKey } from "../../format/files/deletion-file.ts";
 import type { ManifestFile } from "../../format/files/manifest-file.ts";
@@ -9,8 +9,8 @@ import { readTransactionMessage } from "../../format/versions/transaction-record
 import { latestVersion, readVersionIfThere } from "../../format/versions/version-files.ts";
 import type { StoredRow } from "../state/rows/stored-row.ts";
 import { inSlicesOn, StateChanged } from "../state/steps.ts";
-import { NO_VERDICTS, type VerdictChange, withVerdicts } from "../state/verdicts.ts";
 import type { Changes } from "../state/view.ts";
+import { NO_VERDICTS, type VerdictChange, withVerdicts } from "../state/view.ts";
 import type { BaseState, CommitBase } from "./commit-base.ts";
 import { planCommit } from "./commit-plan.ts";
 import { createFragmentRows, type ThinnedFragment, thinFragment, writeDeletions } from "./fragment-rows.ts";

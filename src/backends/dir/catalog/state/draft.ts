@@ -1,7 +1,6 @@
 import { firstAfter } from "./names.ts";
 import { parentId, type Row } from "./row.ts";
-import type { Verdict } from "./verdicts.ts";
-import type { CatalogView, Changes } from "./view.ts";
+import type { CatalogView, Changes, Verdict } from "./view.ts";
 
 /** A draft: a state with changes on top of it, which later changes see. */
 export interface Draft extends CatalogView {

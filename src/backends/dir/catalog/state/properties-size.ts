@@ -1,7 +1,7 @@
 import { LanceError } from "../../../../namespace/errors.ts";
 import { ITEMS_PER_STEP, type Steps } from "../../../../runtime/pace.ts";
 import type { Row } from "./row.ts";
-import { propertiesText } from "./rows/row-batch.ts";
+import { propertiesText } from "./rows/stored-row.ts";
 import type { CatalogView, Changes } from "./view.ts";
 
 /** Bounds of the properties in a catalog, which every process keeps in memory. */

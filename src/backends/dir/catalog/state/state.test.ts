@@ -7,8 +7,8 @@ import { createDraft } from "./draft.ts";
 import { createMemory } from "./memory.ts";
 import { compareNames } from "./names.ts";
 import { parentId, type Row } from "./row.ts";
-import { toBatch } from "./rows/row-batch.ts";
 import type { RowAddress } from "./rows/stored-row.ts";
+import { toBatch } from "./rows/stored-row.ts";
 import { type CatalogState, createState, createStateBuilder } from "./state.ts";
 
 test("contains exactly its rows after any changes", () => {

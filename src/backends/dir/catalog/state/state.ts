@@ -2,11 +2,11 @@ import { atOnce, ITEMS_PER_STEP, type Steps } from "../../../../runtime/pace.ts"
 import { createMemory, type Memory } from "./memory.ts";
 import type { Row, VIEW_KIND } from "./row.ts";
 import { createIndexedRows, type IndexedRows, type SharedRows } from "./rows/indexed-rows.ts";
-import { type Delta, NO_FRAGMENT, parseProperties, type RowBatch, toBatch } from "./rows/row-batch.ts";
 import { compareBytes, compareKeys, isChild, parentEnd, type RowKey } from "./rows/row-key.ts";
 import type { PlacedRow, RowAddress } from "./rows/stored-row.ts";
-import { NO_FACTS, type VersionFacts } from "./verdicts.ts";
+import { type Delta, NO_FRAGMENT, parseProperties, type RowBatch, toBatch } from "./rows/stored-row.ts";
 import type { CatalogView, Changes } from "./view.ts";
+import { NO_FACTS, type VersionFacts } from "./view.ts";
 
 /** All rows of the manifest, indexed for lookups and for listings in order. */
 export interface CatalogState extends CatalogView {

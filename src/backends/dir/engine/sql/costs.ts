@@ -1,5 +1,5 @@
 import { ITEMS_PER_STEP, inSlices, type Steps } from "../../../../runtime/pace.ts";
-import { MAX_BATCH_ROWS } from "../batch-rows.ts";
+import { MAX_BATCH_ROWS } from "../row-widths.ts";
 import { calledBy, startOf } from "./functions.ts";
 import { ignoresSpace, stepsOfLike, stepsOfRegexp } from "./patterns.ts";
 import { invalidSql, nameOf } from "./tokens.ts";

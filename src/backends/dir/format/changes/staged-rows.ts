@@ -1,27 +1,27 @@
 import { randomUUID } from "node:crypto";
 import { create, toBinary } from "@bufbuild/protobuf";
-import type { DataFragment, Manifest } from "../../../../gen/lance/format/table_pb.ts";
-import { ManifestSchema } from "../../../../gen/lance/format/table_pb.ts";
+import { type DataFragment, type Manifest, ManifestSchema } from "../../../../gen/lance/format/table_pb.ts";
 import {
+  type Transaction,
   Transaction_AppendSchema,
   Transaction_OverwriteSchema,
+  Transaction_Update_UpdateMode,
+  Transaction_UpdateSchema,
   TransactionSchema,
 } from "../../../../gen/lance/format/transaction_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
-import type { DatasetRef } from "../dataset.ts";
-import { manifestKey } from "../dataset.ts";
+import { type DatasetRef, manifestKey } from "../dataset.ts";
 import { copyMessage } from "../files/copy-message.ts";
 import {
   FLAG_DELETION_FILES,
   FLAG_NO_TRANSACTION_FILES,
   FLAG_TABLE_CONFIG,
   FLAG_V2_FORMAT,
+  largestFragmentId,
 } from "../files/manifest.ts";
-import type { ManifestFile } from "../files/manifest-file.ts";
-import { buildManifestFile } from "../files/manifest-file.ts";
+import { buildManifestFile, type ManifestFile } from "../files/manifest-file.ts";
 import { writeVersionHint } from "../versions/version-hint.ts";
 import { type ApplyChange, commitChange } from "./commit.ts";
-import { nextFragmentId } from "./rows-change.ts";
 
 /*
  * The gateway stages rows that are too many for a single commit of the engine: the engine writes them, in several
@@ -138,4 +138,63 @@ function sameStorage(a: Manifest, b: Manifest): boolean {
     toBinary(ManifestSchema, create(ManifestSchema, { fields, ...(dataFormat && { dataFormat }) })),
   );
   return Buffer.compare(one as Uint8Array, other as Uint8Array) === 0;
+}
+
+/** A change of rows, by fragments. */
+export interface RowsChange {
+  /** Fragments to remove. */
+  readonly removed: ReadonlySet<bigint>;
+  /** Fragments that lose rows, in their new form. */
+  readonly updated: readonly DataFragment[];
+  /** A new fragment; the change assigns its id. */
+  readonly added: DataFragment | undefined;
+}
+
+/** A manifest with a change in it, which shares unchanged parts with the previous one. */
+interface ChangedRows {
+  readonly manifest: Manifest;
+  readonly operation: Transaction["operation"];
+  /** Id of the added fragment. */
+  readonly addedId: bigint;
+}
+
+/**
+ * Applies a change of rows to a manifest.
+ *
+ * It records an `Update`, even if rows are only added or only removed. Writers of the engine that insert by a key treat
+ * every `Update` without a filter of keys as a conflict and decide again on the new version, whereas they follow an
+ * `Append` or a `Delete` without deciding again.
+ */
+export function changeRows(before: Manifest, { removed, updated, added }: RowsChange): ChangedRows {
+  const byId = new Map(updated.map((fragment) => [fragment.id, fragment]));
+  const fragments = before.fragments
+    .filter(({ id }) => !removed.has(id))
+    .map((fragment) => byId.get(fragment.id) ?? fragment);
+  const addedId = nextFragmentId(before);
+  if (added !== undefined) fragments.push({ ...added, id: addedId });
+  const maxFragmentId = added === undefined ? largestFragmentId(before) : addedId;
+  const deletes = fragments.some(({ deletionFile }) => deletionFile !== undefined);
+  const manifest: Manifest = {
+    ...before,
+    fragments,
+    readerFeatureFlags: withDeletions(before.readerFeatureFlags, deletes),
+    writerFeatureFlags: withDeletions(before.writerFeatureFlags, deletes),
+    ...(maxFragmentId !== undefined && { maxFragmentId: Number(maxFragmentId) }),
+  };
+  const value = create(Transaction_UpdateSchema, {
+    removedFragmentIds: [...removed],
+    updatedFragments: [...updated],
+    newFragments: added === undefined ? [] : [Object.assign(copyMessage(added), { id: 0n })],
+    updateMode: Transaction_Update_UpdateMode.REWRITE_ROWS,
+  });
+  return { manifest, operation: { case: "update", value }, addedId };
+}
+
+/** Returns the id of the next new fragment. */
+function nextFragmentId(manifest: Manifest): bigint {
+  return (largestFragmentId(manifest) ?? -1n) + 1n;
+}
+
+function withDeletions(flags: bigint, deletes: boolean): bigint {
+  return deletes ? flags | FLAG_DELETION_FILES : flags & ~FLAG_DELETION_FILES;
 }

@@ -1,6 +1,6 @@
 import { dirname } from "node:path/posix";
 import { isLanceError } from "../../../../namespace/errors.ts";
-import { createSharedBatch } from "../../concurrency/shared-batch.ts";
+import { createSharedCheck } from "../../../../runtime/shared-check.ts";
 import { type DatasetRef, dataDirectory, versionsDirectory } from "../dataset.ts";
 import { blobDirectories } from "../files/blob-files.ts";
 import { readSegmentIds } from "../files/index-section.ts";
@@ -203,4 +203,25 @@ async function contentOf(dataset: DatasetRef, file: ManifestFile): Promise<Versi
 
 function ifGone(error: unknown): undefined {
   if (!isLanceError(error, "TableVersionNotFound")) throw error;
+}
+
+/**
+ * Shares work among concurrent callers, each of which brings an item. The items whose callers arrive while a batch runs
+ * are the next batch.
+ *
+ * @param work gets the items of a batch; all of its callers get the result
+ */
+export function createSharedBatch<I, T>(
+  work: (items: ReadonlySet<I>) => Promise<T>,
+): (item: I) => Promise<T> {
+  let waiting = new Set<I>();
+  const workOnWaiting = createSharedCheck(() => {
+    const items = waiting;
+    waiting = new Set();
+    return work(items);
+  });
+  return (item) => {
+    waiting.add(item);
+    return workOnWaiting();
+  };
 }

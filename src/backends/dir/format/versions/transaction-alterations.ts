@@ -2,8 +2,7 @@ import { createHash, randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { DatasetRef } from "../dataset.ts";
-import { damagedFile } from "../files/damaged-file.ts";
-import { parseJsonFile } from "../files/json-file.ts";
+import { damagedFile, parseJsonFile } from "../files/damaged-file.ts";
 import { listNames } from "../storage.ts";
 import type { TransactionRecord } from "./transaction-records.ts";
 

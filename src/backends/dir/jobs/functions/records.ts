@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { JsonObject } from "@bufbuild/protobuf";
 import type { Identifier } from "../../../../namespace/identifier.ts";
 import { forEachOf } from "../../concurrency/for-each.ts";
-import { parseJsonFile } from "../../format/files/json-file.ts";
+import { parseJsonFile } from "../../format/files/damaged-file.ts";
 import { keyIn, listNames, type ObjectStore } from "../../format/storage.ts";
 
 /** A secret that a function uses, and the variable of the environment in which it gets it. */

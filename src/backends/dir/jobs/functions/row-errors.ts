@@ -1,6 +1,6 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import { forEachOf } from "../../concurrency/for-each.ts";
-import { parseJsonFile } from "../../format/files/json-file.ts";
+import { parseJsonFile } from "../../format/files/damaged-file.ts";
 import { keyIn, listNames, type ObjectStore } from "../../format/storage.ts";
 import { keyOfName } from "./records.ts";
 

@@ -7,26 +7,21 @@ import type { KeyedLocks } from "../../concurrency/keyed-locks.ts";
 import type { DatasetRef } from "../../format/dataset.ts";
 import type { ManifestFile } from "../../format/files/manifest-file.ts";
 import type { ObjectStore } from "../../format/storage.ts";
-import type { JobEngine } from "../engine/job-engine.ts";
 import type { FunctionsKey, StoredFunctions } from "../functions/open-functions.ts";
 import type { Job } from "../job.ts";
+import type { ClusterWork, JobEngine } from "../job-engine.ts";
 import { createDriverRecords, type DriverRecords } from "./driver-records.ts";
 import { createRayClient } from "./ray-client.ts";
 import { createRayEngine, type RayEngineOptions } from "./ray-engine.ts";
 
 /** Options of a Ray cluster that does heavy work. */
 export interface ClusterOptions
-  extends Pick<RayEngineOptions, "gatewayUrl" | "runtimeEnv" | "pollMs" | "lostMs"> {
+  extends ClusterWork,
+    Pick<RayEngineOptions, "gatewayUrl" | "runtimeEnv" | "pollMs" | "lostMs"> {
   /** Addresses of the dashboards of heads, such as `http://head:8265`. */
   readonly addresses: readonly string[];
   /** Token of the cluster. Default: it asks for none. */
   readonly token?: string | undefined;
-  /** Number of rows from which on the work on a table goes to the cluster. */
-  readonly minRows: number;
-  /** Kinds of jobs that go to the cluster. */
-  readonly kinds: readonly string[];
-  /** Number of workers over which a job is spread. */
-  readonly workers: number;
   /** Absolute directories, and places in S3 buckets, from which files may be imported. Default: none. */
   readonly importLocations?: readonly string[] | undefined;
   /** Has the workers run functions that owners have stored. Default: they run none. */
@@ -36,7 +31,7 @@ export interface ClusterOptions
 }
 
 /** A cluster that does heavy work for the gateways of a catalog. */
-export interface Cluster extends Pick<ClusterOptions, "minRows" | "kinds" | "workers"> {
+export interface Cluster extends ClusterWork {
   readonly importLocations: readonly string[];
   readonly engine: JobEngine;
   readonly records: DriverRecords;

@@ -1,8 +1,8 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { JsonObject } from "@bufbuild/protobuf";
-import { parseJsonFile } from "../../format/files/json-file.ts";
+import { parseJsonFile } from "../../format/files/damaged-file.ts";
 import type { ObjectStore } from "../../format/storage.ts";
-import type { EngineProgress } from "../engine/job-engine.ts";
+import type { EngineProgress } from "../job-engine.ts";
 
 /** The end of a driver's run, as the driver has reported it. */
 export interface DriverReport {

@@ -10,7 +10,7 @@ import {
 import { until } from "../../../../../test/support/until.ts";
 import { type ErrorName, isLanceError, LanceError } from "../../../../namespace/errors.ts";
 import { createLocalStore } from "../../format/local/local-store.ts";
-import { runOn } from "../engine/job-engine.ts";
+import { runOn } from "../job-engine.ts";
 import { createDriverRecords } from "./driver-records.ts";
 import { createRayClient } from "./ray-client.ts";
 import { createRayEngine, submissionId } from "./ray-engine.ts";

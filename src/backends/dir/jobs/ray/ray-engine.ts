@@ -4,7 +4,7 @@ import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
 import type { ClusterOutcome, ClusterRuns } from "../../../../namespace/figures.ts";
 import { backoffMs } from "../../../../runtime/time/backoff.ts";
 import { startStopwatch } from "../../../../runtime/time/stopwatch.ts";
-import type { EngineStatus, JobEngine } from "../engine/job-engine.ts";
+import type { EngineStatus, JobEngine } from "../job-engine.ts";
 import { type DriverRecords, MAX_RUNS } from "./driver-records.ts";
 import type { RayClient } from "./ray-client.ts";
 

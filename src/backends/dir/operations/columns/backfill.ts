@@ -20,14 +20,13 @@ import { findMisread } from "../../engine/workarounds/misread-lists/find-misread
 import type { DatasetRef } from "../../format/dataset.ts";
 import { syncVersion } from "../../format/versions/make-durable.ts";
 import { readVersion } from "../../format/versions/version-files.ts";
-import { chooseEngine, workersOf } from "../../jobs/engine/choose-engine.ts";
 import { isForCluster, type Job, type JobFacts } from "../../jobs/job.ts";
+import { chooseEngine, workersOf } from "../../jobs/job-engine.ts";
 import type { EngineContext, ReadContext, RowJobContext } from "../context.ts";
 import { FUNCTION_KEY } from "../functions/computed-column.ts";
 import { planFunctionFill } from "../functions/function-fill.ts";
-import { countRows } from "../read/count-rows.ts";
-import { inRoomOfJob } from "../read/in-room.ts";
-import { dataOfJob } from "../read/job-data.ts";
+import { countRows, dataOfJob } from "../read/count-rows.ts";
+import { inRoomOfJob } from "../read/memory-room.ts";
 import { checkChange, memoryOfReads, memoryOfUpdate } from "../rows/change-memory.ts";
 import { withGuarded } from "../tables/call-data.ts";
 import { requireTable } from "../tables/find-table.ts";

@@ -27,7 +27,7 @@ import {
   isFunctionColumn,
   requireRecord,
 } from "../functions/computed-column.ts";
-import { inRoomOfChange } from "../read/in-room.ts";
+import { inRoomOfChange } from "../read/memory-room.ts";
 import { checkChange, memoryOfReads } from "../rows/change-memory.ts";
 import { checkStorable, checkTypes } from "../rows/check-types.ts";
 import { withGuarded } from "../tables/call-data.ts";

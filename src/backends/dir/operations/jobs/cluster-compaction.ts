@@ -4,8 +4,8 @@ import { findUnsafe } from "../../engine/workarounds/misread-lists/find-misread.
 import { dropOrphanIndices } from "../../format/changes/orphan-indices.ts";
 import { countRows } from "../../format/files/manifest.ts";
 import { readVersion } from "../../format/versions/version-files.ts";
-import { chooseEngine } from "../../jobs/engine/choose-engine.ts";
 import { type JobFacts, requireSuccess } from "../../jobs/job.ts";
+import { chooseEngine } from "../../jobs/job-engine.ts";
 import { untilEnded } from "../../jobs/jobs.ts";
 import type { CheckCommit } from "../../jobs/ray/cluster.ts";
 import type { CatalogDataContext, EngineContext, JobContext } from "../context.ts";

@@ -1,5 +1,6 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import { LanceError } from "../../../../namespace/errors.ts";
+import { whyNoSource } from "../../../../namespace/root.ts";
 import type { FoundTable } from "../../data/table-source.ts";
 import type { DatasetRef } from "../../format/dataset.ts";
 import { latestVersion } from "../../format/versions/version-files.ts";
@@ -8,7 +9,6 @@ import type { CheckCommit } from "../../jobs/ray/cluster.ts";
 import type { CatalogDataContext, DirectAccessContext, EngineContext, JobContext } from "../context.ts";
 import { datasetOf } from "../tables/open-data.ts";
 import { doElsewhere, type ElsewhereOptions } from "./elsewhere.ts";
-import { allowedLocation } from "./import-source.ts";
 import { type ClusterImport, committedBy, markOf, whyNoAddition } from "./imported-version.ts";
 import { workOnCluster } from "./work-on-cluster.ts";
 
@@ -131,4 +131,20 @@ async function optionsFor(context: Context, within: string): Promise<JsonObject>
   const isOwn = store.files === undefined && `${within}/`.startsWith(bucket);
   const credentials = isOwn ? await vendor?.vendForWork(within.slice(bucket.length), "read") : undefined;
   return isOwn ? { ...clientStorageOptions, ...credentials } : {};
+}
+
+/**
+ * Returns the location that contains the files of a source, of those that the operator allows.
+ *
+ * @param source an absolute path or the URI of a place in an S3 bucket, with `*` for any characters
+ * @throws LanceError PermissionDenied if there is none, InvalidInput for a source that has other names
+ */
+export function allowedLocation(locations: readonly string[], source: string): string {
+  const why = whyNoSource(source);
+  if (why !== undefined) throw new LanceError("InvalidInput", `${source} cannot be imported: ${why}`);
+  const containing = locations.filter((location) => `${source}/`.startsWith(`${location}/`));
+  const [longest] = containing.toSorted((a, b) => b.length - a.length);
+  if (longest !== undefined) return longest;
+  const text = `${source} is outside of the locations from which --import-location allows imports`;
+  throw new LanceError("PermissionDenied", text);
 }

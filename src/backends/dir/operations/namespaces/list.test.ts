@@ -8,9 +8,9 @@ import {
   type TestClient,
   temporaryDirectory,
 } from "../../../../../test/fixtures/dir/directory-backend.ts";
-import { createBaseListing } from "../../catalog/base/base-listing.ts";
-import { createStaleness } from "../../concurrency/allow-staleness.ts";
+import { createStaleness } from "../../concurrency/shared-checks.ts";
 import { createLocalStore } from "../../format/local/local-store.ts";
+import { createBaseListing } from "./list.ts";
 
 /** Returns all names of the root, read in pages of a size. */
 async function pages(client: TestClient, limit: number, includeDeclared = true): Promise<string[]> {

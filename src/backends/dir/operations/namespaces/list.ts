@@ -7,12 +7,16 @@ import {
 import { concernsDatabases } from "../../../../namespace/call/database-context.ts";
 import type { Identifier } from "../../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
-import { createBaseListing } from "../../catalog/base/base-listing.ts";
+import { createSharedCheck } from "../../../../runtime/shared-check.ts";
+import type { Layout } from "../../catalog/base/layout.ts";
 import { rootLocation, rootName } from "../../catalog/base/location-names.ts";
 import type { CatalogContext, TableContext } from "../../catalog/catalog-context.ts";
 import { compareNames, firstAfter, mergeNames } from "../../catalog/state/names.ts";
 import type { CatalogState } from "../../catalog/state/state.ts";
 import { PROBES, unlistedAmong } from "../../catalog/walk.ts";
+import { allowStaleness, type Staleness } from "../../concurrency/shared-checks.ts";
+import { createStampMemory } from "../../format/directory-stamp.ts";
+import type { ObjectStore } from "../../format/storage.ts";
 import type { DirContext, PageContext } from "../context.ts";
 import { pageSize } from "../paging.ts";
 import { objectIdOf, requireListed } from "../tables/naming/object-names.ts";
@@ -152,4 +156,35 @@ async function unlistedTables(
     if (isPast) break;
   }
   return found.slice(0, limit);
+}
+
+/**
+ * Creates a listing of the tables that directories in the base may represent: the names of the `*.lance` directories
+ * without that ending, in the order of {@link compareNames}, including every directory that was created before the
+ * call.
+ *
+ * On a disk it reads the base again only if its stamp has changed, or was too young to prove anything.
+ */
+export function createBaseListing(
+  store: ObjectStore,
+  layout: Pick<Layout, "baseKey" | "tableDirectories">,
+  staleness: Staleness,
+): () => Promise<readonly string[]> {
+  let names: readonly string[] = [];
+  const stamps = createStampMemory();
+
+  const look = createSharedCheck(async () => {
+    const before = performance.now();
+    const seen = store.files?.directoryStamp(layout.baseKey);
+    if (seen !== undefined && stamps.isUnchanged(seen)) return;
+    const directories = await layout.tableDirectories();
+    names = directories.map(rootName).sort(compareNames);
+    if (seen === undefined) stamps.forget();
+    else stamps.note(seen, before);
+  });
+  const lenient = allowStaleness(look, staleness);
+  return async () => {
+    await lenient();
+    return names;
+  };
 }

@@ -21,11 +21,12 @@ import { mutateAndRemove } from "../tables/drop.ts";
 import {
   checkNewIdentifier,
   isNamespace,
+  isUnlistedTable,
+  mayBeUnlisted,
   namespaceNotFound,
   objectIdOf,
   requireParent,
 } from "../tables/naming/object-names.ts";
-import { isUnlistedTable, mayBeUnlisted } from "../tables/naming/unlisted-table.ts";
 import { newProperties, noDatabase, wantsDatabase } from "./databases.ts";
 
 type Operations = Pick<

@@ -2,17 +2,28 @@ import { fieldNamed } from "../../../../arrow/field-path.ts";
 import type { ArrowSchema } from "../../../../arrow/schema.ts";
 import { DEFAULT_SEARCH_ROWS, isSearch } from "../../../../namespace/search-rows.ts";
 import { createPace, inSlices, type Pace } from "../../../../runtime/pace.ts";
-import { MAX_BATCH_ROWS, MAX_EXACT_ROWS } from "../../engine/batch-rows.ts";
 import type { Milestones } from "../../engine/milestones.ts";
 import type { NativeTable } from "../../engine/native/native.ts";
 import type { NativeQueryBase, NativeVectorQuery } from "../../engine/native/query.ts";
 import { filteredRows } from "../../engine/passing-rows.ts";
+import { MAX_BATCH_ROWS, MAX_EXACT_ROWS } from "../../engine/row-widths.ts";
 import { COSTLY_STEPS, costSteps, rowsOfSteps } from "../../engine/sql/costs.ts";
 import { predicateSteps } from "../../engine/sql/predicate.ts";
 import type { Guarded } from "../tables/call-data.ts";
 import type { Reads } from "../tables/refuse-misread.ts";
-import { applyClauses, keysOf, MAX_LIMIT, orderRows, rowsOf } from "./clauses.ts";
-import { type Columns, columnsOf, nameOf, ROW_ID, selectColumns, withFoundRow } from "./columns.ts";
+import {
+  applyClauses,
+  type Columns,
+  columnsOf,
+  keysOf,
+  MAX_LIMIT,
+  nameOf,
+  orderRows,
+  ROW_ID,
+  rowsOf,
+  selectColumns,
+  withFoundRow,
+} from "./clauses.ts";
 import { type CostlyScan, costlyScan, filterOf } from "./costly-scan.ts";
 import { checkCounts, type QueryFields, withinTable } from "./fields.ts";
 import { hybridQueries, withoutScores } from "./hybrid.ts";

@@ -1,8 +1,7 @@
 import type { Milestones } from "../../engine/milestones.ts";
 import type { NativeTable } from "../../engine/native/native.ts";
 import type { NativeQueryBase } from "../../engine/native/query.ts";
-import { applyClauses, rowsOf } from "./clauses.ts";
-import { type Columns, selectColumns } from "./columns.ts";
+import { applyClauses, type Columns, rowsOf, selectColumns } from "./clauses.ts";
 import type { QueryFields } from "./fields.ts";
 
 /**

@@ -6,7 +6,7 @@ import { columns, randomTable, streamOf } from "../../../../../test/fixtures/arr
 import { createRandom } from "../../../../../test/support/random.ts";
 import { END_OF_STREAM, type FileMessages } from "../../../../arrow/ipc/stream.ts";
 import type { BuiltQuery } from "./build.ts";
-import { FOUND_ROW, RELEVANCE, ROW_ID } from "./columns.ts";
+import { FOUND_ROW, RELEVANCE, ROW_ID } from "./clauses.ts";
 import { createResultEditor, foundRows } from "./edit-result.ts";
 
 /** Edits of a result. */

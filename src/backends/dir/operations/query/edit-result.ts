@@ -12,7 +12,7 @@ import { parseMessageHead, readPrefix } from "../../../../arrow/ipc/message.ts";
 import type { FileMessages } from "../../../../arrow/ipc/stream.ts";
 import { type ArrowField, decodeSchema } from "../../../../arrow/schema.ts";
 import type { BuiltQuery } from "./build.ts";
-import { FOUND_ROW, RELEVANCE, ROW_ID } from "./columns.ts";
+import { FOUND_ROW, RELEVANCE, ROW_ID } from "./clauses.ts";
 
 /** The constant of reciprocal rank fusion: the row of rank r scores 1 / (60 + r). */
 const FUSION_CONSTANT = 60;

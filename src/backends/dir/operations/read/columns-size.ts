@@ -1,7 +1,7 @@
 import { rowWidth } from "../../../../arrow/bit-width.ts";
 import type { ArrowField } from "../../../../arrow/schema.ts";
-import { batchRowsOf, MAX_BATCH_ROWS } from "../../engine/batch-rows.ts";
-import { namedColumns } from "../../engine/sql/named-columns.ts";
+import { batchRowsOf, MAX_BATCH_ROWS } from "../../engine/row-widths.ts";
+import { namedColumns } from "../../engine/sql/trees.ts";
 import type { BuiltQuery } from "../query/build.ts";
 import { type Sampled, sampleOf } from "./sampled-width.ts";
 

@@ -1,6 +1,36 @@
+import { engineCall } from "../../engine/failures/errors.ts";
+import type { NativeTable } from "../../engine/native/native.ts";
+import { countMatching } from "../../engine/passing-rows.ts";
+import { createRowWidths } from "../../engine/row-widths.ts";
+import { createVersionAnswers } from "../../engine/version-answers.ts";
+import type { Guarded } from "../tables/call-data.ts";
 import { sizeOfConditions } from "./columns-size.ts";
-import { inRoom, type WaitingCall } from "./in-room.ts";
-import type { Measured } from "./job-data.ts";
+import { inRoom, type WaitingCall } from "./memory-room.ts";
+import type { Sampled } from "./sampled-width.ts";
+
+/** Data whose rows are counted and read for a width. */
+export type Measured = Sampled & Pick<Guarded, "countRows">;
+
+/** Returns the data of a table for work without a call, until a signal ends it. */
+export function dataOfJob(table: NativeTable, signal: AbortSignal): Measured {
+  const { schema, rowCount } = createVersionAnswers(table);
+  return {
+    table,
+    schema: () => engineCall(schema),
+    rowCount: () => engineCall(rowCount),
+    countRows: (where, width) =>
+      engineCall(async () =>
+        countMatching(table, where, {
+          width,
+          tableRows: await rowCount(),
+          timeoutMs: undefined,
+          isWanted: () => !signal.aborted,
+        }),
+      ),
+    widths: createRowWidths(),
+    wait: engineCall,
+  };
+}
 
 /**
  * Returns the number of rows that meet a checked condition. A count that reads wide columns takes a place in the memory for results.

@@ -9,7 +9,7 @@ import { LanceError } from "../../../../namespace/errors.ts";
 import type { LanceDbExtensions } from "../../../../namespace/lance-namespace.ts";
 import { freeAtOnce } from "../../../../runtime/free-at-once.ts";
 import type { DataContext } from "../../data/data-context.ts";
-import { MAX_BATCH_ROWS } from "../../engine/batch-rows.ts";
+import { MAX_BATCH_ROWS } from "../../engine/row-widths.ts";
 import type { DatasetRef } from "../../format/dataset.ts";
 import { listTree } from "../../format/storage.ts";
 import { latestVersion } from "../../format/versions/version-files.ts";
@@ -19,7 +19,7 @@ import { withGuarded } from "../tables/call-data.ts";
 import { requireTable } from "../tables/find-table.ts";
 import { datasetOf } from "../tables/open-data.ts";
 import { COLUMN_BYTES, sizeOfColumns } from "./columns-size.ts";
-import { inRoom } from "./in-room.ts";
+import { inRoom } from "./memory-room.ts";
 
 /** Files that a version of a table reads. */
 interface CacheableFiles {

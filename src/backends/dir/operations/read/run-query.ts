@@ -1,10 +1,10 @@
 import { type FileMessages, splitIpcFile } from "../../../../arrow/ipc/stream.ts";
 import type { Call } from "../../../../namespace/call/call.ts";
 import { timeLimit } from "../../concurrency/wait.ts";
-import { MAX_BATCH_ROWS } from "../../engine/batch-rows.ts";
 import { hasNoNeighbours } from "../../engine/failures/errors.ts";
 import type { NativeBatches } from "../../engine/native/query.ts";
 import { costlyRows, passingRows } from "../../engine/passing-rows.ts";
+import { MAX_BATCH_ROWS } from "../../engine/row-widths.ts";
 import type { BuiltQuery, Run } from "../query/build.ts";
 import { createResultEditor, foundRows } from "../query/edit-result.ts";
 import type { Guarded } from "../tables/call-data.ts";

@@ -4,7 +4,7 @@ import { dataBytes, splitIpcFile } from "../../../../arrow/ipc/stream.ts";
 import type { ArrowField, ArrowSchema } from "../../../../arrow/schema.ts";
 import { BLOB_TYPE, EXTENSION } from "../../format/files/blob-files.ts";
 import type { BuiltQuery } from "../query/build.ts";
-import { MANY_NAMES, OF_RESULTS } from "../query/columns.ts";
+import { MANY_NAMES, OF_RESULTS } from "../query/clauses.ts";
 import type { Guarded } from "../tables/call-data.ts";
 
 /** Number of rows that are read at each place. The parts of a batch without rows weigh little against so many. */

@@ -1,6 +1,6 @@
-import { checkMemory } from "../read/check-memory.ts";
 import { COLUMN_BYTES, sizeOfColumns, sizeOfExpressions } from "../read/columns-size.ts";
-import type { Measured } from "../read/job-data.ts";
+import type { Measured } from "../read/count-rows.ts";
+import { checkMemory } from "../read/memory-room.ts";
 
 /** Number of rows that the engine reads at a time when it changes rows; its Node API has no option for it. */
 const BATCH_ROWS = 8192;

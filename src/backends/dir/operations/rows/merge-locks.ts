@@ -1,13 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Call } from "../../../../namespace/call/call.ts";
-import { type EarlyEnding, inTurn } from "../../concurrency/in-turn.ts";
+import { type EarlyEnding, inTurn } from "../../concurrency/keyed-locks.ts";
 import { cancellationOf, untilAborted } from "../../concurrency/wait.ts";
 import type { DataContext } from "../../data/data-context.ts";
 import type { ObjectStore } from "../../format/storage.ts";
 import type { StorageClock } from "../../format/storage-clock.ts";
-import { keepRenewing, type LeaseTimes } from "../../ownership/renewal.ts";
-import { createSilence } from "../../ownership/silence.ts";
+import { createSilence, keepRenewing, type LeaseTimes } from "../../ownership/renewal.ts";
 import { upkeepDirectory } from "../../upkeep/lease.ts";
 import { objectIdOf } from "../tables/naming/object-names.ts";
 import { isMain } from "../tables/open-data.ts";

@@ -10,8 +10,11 @@ import type { NativeTable } from "../../engine/native/native.ts";
 import { countMatching } from "../../engine/passing-rows.ts";
 import { repeatConflicts } from "../../engine/repeat-conflicts.ts";
 import type { RowWidths } from "../../engine/row-widths.ts";
+import { exactFilter } from "../../engine/sql/exact-filter.ts";
 import { findMisread } from "../../engine/workarounds/misread-lists/find-misread.ts";
 import { afterChange } from "../../format/changes/after-change.ts";
+import type { DatasetRef } from "../../format/dataset.ts";
+import { readIndices } from "../../format/files/index-section.ts";
 import { syncVersion } from "../../format/versions/make-durable.ts";
 import { readVersion } from "../../format/versions/version-files.ts";
 import {
@@ -23,7 +26,6 @@ import {
   requireOpenTable,
 } from "./open-data.ts";
 import { misreadOf, type Reads, refuseMisread } from "./refuse-misread.ts";
-import { safeFilter } from "./safe-filter.ts";
 import { versionWork } from "./version-work.ts";
 import { watchForDrop } from "./watch-for-drop.ts";
 
@@ -265,4 +267,24 @@ function startLongChange({ work }: Pick<DataContext, "work">, location: string) 
       await (await noted)?.();
     }
   };
+}
+
+/** Returns a checked condition over a table in the form in which the engine evaluates it correctly; see {@link exactFilter}. */
+async function safeFilter<T extends string | undefined>(
+  filter: T,
+  dataset: DatasetRef,
+  native: Pick<NativeTable, "version">,
+  schema: () => Promise<ArrowSchema>,
+): Promise<T | string> {
+  if (filter === undefined) return filter;
+  const { fields } = await schema();
+  return exactFilter(filter, fields, async () => {
+    try {
+      const version = BigInt(await native.version());
+      return (await readIndices(await readVersion(dataset, version))).map(({ type }) => type);
+    } catch {
+      // The manifest may be newer than the gateway, or pruned by now.
+      return undefined;
+    }
+  });
 }

@@ -10,8 +10,7 @@ import type { ChangeContext } from "../../batch/change-context.ts";
 import { refuseWhileRemoved } from "../../batch/journal.ts";
 import { resolveAbandoned } from "../../batch/resolve.ts";
 import { runBatch } from "../../batch/run.ts";
-import { isRootDirectory, rootLocation } from "../../catalog/base/location-names.ts";
-import { checkNewLocation } from "../../catalog/base/location-rules.ts";
+import { checkNewLocation, isRootDirectory, rootLocation } from "../../catalog/base/location-names.ts";
 import type { CatalogContext } from "../../catalog/catalog-context.ts";
 import type { Draft } from "../../catalog/state/draft.ts";
 import type { CatalogView } from "../../catalog/state/view.ts";
@@ -20,10 +19,15 @@ import type { DirectAccessContext } from "../context.ts";
 import { checkTableProperties } from "../properties.ts";
 import { credentialsFor, directAccess } from "./direct-access.ts";
 import { checkFree, checkHasOneTable, checkOutsideOfTables } from "./naming/free-location.ts";
-import { checkNewIdentifier, objectIdOf, requireParent, tableExists } from "./naming/object-names.ts";
+import {
+  checkNewIdentifier,
+  isUnlistedTable,
+  objectIdOf,
+  requireParent,
+  tableExists,
+} from "./naming/object-names.ts";
 import { planClaim } from "./naming/plan-claim.ts";
 import { takeName } from "./naming/take-name.ts";
-import { isUnlistedTable } from "./naming/unlisted-table.ts";
 
 /** The operations that add a table's name to the catalog without data. */
 export function createDeclareOperations(

@@ -7,8 +7,7 @@ import type { Row } from "../../catalog/state/row.ts";
 import type { CatalogView } from "../../catalog/state/view.ts";
 import type { DataContext } from "../../data/data-context.ts";
 import type { FoundTable } from "../../data/table-source.ts";
-import { objectIdOf, tableNotFound } from "./naming/object-names.ts";
-import { isUnlistedTable } from "./naming/unlisted-table.ts";
+import { isUnlistedTable, objectIdOf, tableNotFound } from "./naming/object-names.ts";
 
 /** Returns the table of a row of the catalog; undefined for another object. */
 export function listedTable(

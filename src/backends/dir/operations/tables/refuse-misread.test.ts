@@ -28,8 +28,11 @@ import { LanceNamespaceService } from "../../../../gen/lance/namespace/v1/servic
 import { isLanceError } from "../../../../namespace/errors.ts";
 import { createTurns } from "../../concurrency/turns.ts";
 import type { WriteGate } from "../../concurrency/write-gate.ts";
-import { findMisread } from "../../engine/workarounds/misread-lists/find-misread.ts";
-import { ENCODING_KEY, SOUND_ENCODING } from "../../engine/workarounds/misread-lists/suspect-columns.ts";
+import {
+  ENCODING_KEY,
+  findMisread,
+  SOUND_ENCODING,
+} from "../../engine/workarounds/misread-lists/find-misread.ts";
 import { readVersion } from "../../format/versions/version-files.ts";
 import { openDirectory } from "../../open-directory.ts";
 import { buildQuery, type Run } from "../query/build.ts";

@@ -1,8 +1,7 @@
 import { formatFieldPath } from "../../../../arrow/field-path.ts";
 import type { ArrowField, ArrowSchema } from "../../../../arrow/schema.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
-import { pathsIn } from "../../engine/sql/named-columns.ts";
-import { parseSql } from "../../engine/sql/trees.ts";
+import { parseSql, pathsIn } from "../../engine/sql/trees.ts";
 
 /** Paths of columns that the engine misreads; see `findMisread`. */
 export type MisreadPaths = readonly (readonly string[])[];

@@ -10,12 +10,12 @@ import type { Draft } from "../../catalog/state/draft.ts";
 import type { CatalogDataContext } from "../context.ts";
 import {
   checkNewIdentifier,
+  isUnlistedTable,
   objectIdOf,
   requireParent,
   tableExists,
   tableNotFound,
 } from "./naming/object-names.ts";
-import { isUnlistedTable } from "./naming/unlisted-table.ts";
 import { requireRow } from "./require-row.ts";
 
 /**

@@ -1,4 +1,5 @@
 import { create } from "@bufbuild/protobuf";
+import { Transaction_RestoreSchema } from "../../../../gen/lance/format/transaction_pb.ts";
 import { RestoreTableResponseSchema } from "../../../../gen/lance/namespace/v1/table_pb.ts";
 import {
   DescribeTableVersionResponseSchema,
@@ -14,8 +15,10 @@ import type { DataContext } from "../../data/data-context.ts";
 import type { FoundTable } from "../../data/table-source.ts";
 import { engineCall } from "../../engine/failures/errors.ts";
 import { afterChange } from "../../format/changes/after-change.ts";
-import { takeNewestBack } from "../../format/changes/taken-back.ts";
+import { commitChange } from "../../format/changes/commit.ts";
 import type { DatasetRef } from "../../format/dataset.ts";
+import { copyMessage } from "../../format/files/copy-message.ts";
+import { readSegments } from "../../format/files/index-section.ts";
 import { syncVersion } from "../../format/versions/make-durable.ts";
 import { openBranch } from "../../format/versions/refs/refs.ts";
 import { readTransaction } from "../../format/versions/transaction-records.ts";
@@ -182,4 +185,22 @@ function versionInToken(text: string | undefined): bigint | undefined {
   if (text === undefined) return undefined;
   if (/^\d{1,20}$/.test(text)) return BigInt(text);
   throw new LanceError("InvalidInput", "page_token is not from this listing");
+}
+
+/**
+ * Takes the newest version back: a further version has the content of the one before it. The engine's own restoration
+ * would also take back what others commit at this moment.
+ *
+ * @throws Error if the version is not the newest any more; LanceError as {@link commitChange}
+ */
+async function takeNewestBack(dataset: DatasetRef, version: bigint): Promise<void> {
+  const before = await readVersion(dataset, version - 1n);
+  const indices = await readSegments(before);
+  await commitChange(dataset, (manifest) => {
+    if (manifest.version !== version) throw new Error("others have built on it");
+    for (const name of Object.keys(manifest)) Reflect.deleteProperty(manifest, name);
+    Object.assign(manifest, copyMessage(before.manifest));
+    const value = create(Transaction_RestoreSchema, { version: version - 1n });
+    return { operation: { case: "restore", value }, changeIndices: () => indices };
+  });
 }

@@ -12,8 +12,8 @@ import { readVersion, readVersionIfThere } from "../../format/versions/version-f
 import type { Job, JobFacts } from "../../jobs/job.ts";
 import type { ReadContext, UploadContext } from "../context.ts";
 import { sizeOfExpressions } from "../read/columns-size.ts";
-import { inRoomOfJob } from "../read/in-room.ts";
-import { dataOfJob } from "../read/job-data.ts";
+import { dataOfJob } from "../read/count-rows.ts";
+import { inRoomOfJob } from "../read/memory-room.ts";
 import { type ReceivedRows, receiveRows } from "../rows/received-rows.ts";
 import type { AlsoChange } from "../rows/staged-write.ts";
 import { requireTable } from "../tables/find-table.ts";

@@ -19,12 +19,12 @@ import { decodeToken, encodeToken, pageSize } from "../paging.ts";
 import { checkProperties } from "../properties.ts";
 import {
   checkNewIdentifier,
+  isUnlistedTable,
   objectIdOf,
   requireListed,
   requireParent,
   tableExists,
 } from "../tables/naming/object-names.ts";
-import { isUnlistedTable } from "../tables/naming/unlisted-table.ts";
 
 const NAMESPACE = `${VIEW_PROPERTIES}namespace`;
 const SCHEMA = `${VIEW_PROPERTIES}schema`;

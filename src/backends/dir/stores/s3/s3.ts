@@ -1,9 +1,9 @@
 import type { Readable } from "node:stream";
 import type { CompletedPart, ListObjectsV2CommandOutput } from "@aws-sdk/client-s3";
 import type { Bucket, BucketPage } from "../bucket.ts";
+import { inPieces } from "../bucket.ts";
 import { withErrors } from "../failure.ts";
 import { pacedBody } from "../paced-body.ts";
-import { inPieces } from "../pieces.ts";
 import { createRemoteStore, type RemoteStorage } from "../remote-store.ts";
 import type { RenewOptions, StorageOptions } from "../storage-options.ts";
 import { isListing, noResult } from "./answers.ts";

@@ -15,7 +15,7 @@ import {
   type S3Access,
   toS3Error,
 } from "./client.ts";
-import { createPlainWay, type PlainAnswer, type PlainRequest } from "./plain.ts";
+import { createPlainWay, type PlainAnswer, type PlainRequest } from "./plain-requests.ts";
 
 /** Size from which a body goes through the library, in bytes: its transfer takes longer than what the library adds. */
 const MAX_PLAIN_BYTES = 2 ** 20;

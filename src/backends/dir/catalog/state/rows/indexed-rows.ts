@@ -3,10 +3,10 @@ import type { Memory } from "../memory.ts";
 import { createByteHash, createHashIndex, type HashTable, newSeed } from "./hash-index.ts";
 import { createOrderedRows, inBlocks, type OrderedRows, type SharedOrder } from "./ordered-rows.ts";
 import { radixSort } from "./radix-sort.ts";
-import { type Delta, NO_FRAGMENT, type RowBatch } from "./row-batch.ts";
 import { compareKeys, createKey, type RowKey } from "./row-key.ts";
 import { createRowStore, type RowStore, type SharedStore } from "./row-store.ts";
 import type { RowAddress } from "./stored-row.ts";
+import { type Delta, NO_FRAGMENT, type RowBatch } from "./stored-row.ts";
 
 /** Rows indexed by id, by location and, once they are sorted, by their order. */
 export interface IndexedRows {

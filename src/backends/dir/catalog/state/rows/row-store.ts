@@ -1,10 +1,10 @@
-import { copyBytes, createArena, type SealedPieces, type SharedArena } from "../arena.ts";
 import type { Memory } from "../memory.ts";
+import { copyBytes, createArena, type SealedPieces, type SharedArena } from "../memory.ts";
 import { type ColumnPage, createColumnPages, PAGE_MASK, PAGE_ROWS, PAGE_SHIFT } from "./column-pages.ts";
 import type { ByteHash } from "./hash-index.ts";
-import { NO_FRAGMENT, type RowBatch, type TextColumn } from "./row-batch.ts";
 import { compareBytes, type MutableKey, type RowKey } from "./row-key.ts";
 import type { RowAddress } from "./stored-row.ts";
+import { NO_FRAGMENT, type RowBatch, type TextColumn } from "./stored-row.ts";
 
 /** Rows by number, as bytes: id, location and metadata text in sequence, and their positions. */
 export interface RowStore {

@@ -1,7 +1,6 @@
 import { forEachOf } from "../../../concurrency/for-each.ts";
 import { type DatasetRef, refsDirectory } from "../../dataset.ts";
-import { damagedFile } from "../../files/damaged-file.ts";
-import { parseJsonFile } from "../../files/json-file.ts";
+import { damagedFile, parseJsonFile } from "../../files/damaged-file.ts";
 import { listNames } from "../../storage.ts";
 
 /** The kinds of refs, as the names of their directories. */

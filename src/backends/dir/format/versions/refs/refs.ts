@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { isLanceError, LanceError } from "../../../../../namespace/errors.ts";
 import { checkTagName, type DatasetRef, normalizeBranch, refsDirectory } from "../../dataset.ts";
 import { decisiveRequest } from "../../decisive-request.ts";
-import { parseJsonFile } from "../../files/json-file.ts";
+import { parseJsonFile } from "../../files/damaged-file.ts";
 import { listNames, type TaggedObject } from "../../storage.ts";
 import { describeVersion, latestVersion } from "../version-files.ts";
 import { encodeRef, listRefs, numberOf, type RefContent, readRef, refKey, textOf } from "./ref-files.ts";

@@ -1,19 +1,26 @@
 import { LanceError } from "../../../../../namespace/errors.ts";
 import type { Identifier } from "../../../../../namespace/identifier.ts";
 import {
+  checkNewLocation,
   isRootDirectory,
+  LocationTaken,
   newLocation,
   rootLocation,
   uniqueLocation,
 } from "../../../catalog/base/location-names.ts";
-import { checkNewLocation, LocationTaken } from "../../../catalog/base/location-rules.ts";
 import type { CatalogContext } from "../../../catalog/catalog-context.ts";
 import type { CatalogView } from "../../../catalog/state/view.ts";
 import { expireClaim, isHiddenUnder } from "../../../catalog/table-marks.ts";
 import { checkFree, checkOutsideOfTables, isFree } from "./free-location.ts";
-import { checkNewIdentifier, objectIdOf, requireParent, tableExists } from "./object-names.ts";
+import {
+  checkNewIdentifier,
+  isUnlistedTable,
+  mayBeUnlisted,
+  objectIdOf,
+  requireParent,
+  tableExists,
+} from "./object-names.ts";
 import type { Claim } from "./take-name.ts";
-import { isUnlistedTable, mayBeUnlisted } from "./unlisted-table.ts";
 
 /**
  * Plans to take a name for a new table: chooses its location, and writes nothing except that it takes an old claim away.

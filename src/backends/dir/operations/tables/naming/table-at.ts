@@ -3,7 +3,7 @@ import { type Identifier, parseIdentifier } from "../../../../../namespace/ident
 import { isRootDirectory, rootName } from "../../../catalog/base/location-names.ts";
 import type { CatalogContext } from "../../../catalog/catalog-context.ts";
 import { withoutEndSlashes } from "../../../format/files/base-paths.ts";
-import { isUnlistedTable } from "./unlisted-table.ts";
+import { isUnlistedTable } from "./object-names.ts";
 
 /**
  * Returns the table at a location, as answers give it, or of a name whose parts `$` joins; undefined if the catalog has

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { releaseClaims } from "../../../batch/resolve.ts";
 import { isRefusal } from "../../../batch/run.ts";
-import { LocationTaken } from "../../../catalog/base/location-rules.ts";
+import { LocationTaken } from "../../../catalog/base/location-names.ts";
 import type { CatalogContext } from "../../../catalog/catalog-context.ts";
 import type { Draft } from "../../../catalog/state/draft.ts";
 import { ownerOf, updateMark } from "../../../catalog/table-marks.ts";

@@ -1,0 +1,171 @@
+import {
+  type DescMethod,
+  type DescMethodServerStreaming,
+  type DescMethodUnary,
+  fromBinary,
+  type Message,
+} from "@bufbuild/protobuf";
+import { BinaryReader } from "@bufbuild/protobuf/wire";
+import type { Client, ClientReadableStream, Metadata } from "@grpc/grpc-js";
+import type { Call } from "../../namespace/call/call.ts";
+import { mayPass, passedAnswer } from "../../namespace/messages/passed-answer.ts";
+import { limitReadAhead } from "../../runtime/internals/readable-state.ts";
+import { repeatableOf } from "../resilience/resilience.ts";
+import { hasNested } from "../upstream-identity/nested-context.ts";
+import { answerOf } from "./answer.ts";
+import type { Channel } from "./channel/channels.ts";
+import { Patience } from "./channel/patience.ts";
+import { unreached, upstreamError } from "./errors.ts";
+import { inTrace } from "./metadata.ts";
+import { definitionOf } from "./method-definition.ts";
+import { authorized, createWriterOf, deadlineOf, enter, type Upstream } from "./upstream.ts";
+
+/** Returns the function of a method with a single request and a single response. */
+export function unaryHandler(method: DescMethodUnary, upstream: Upstream) {
+  const { path, responseDeserialize } = definitionOf(method);
+  const writerOf = createWriterOf(method);
+  const { resilience, policy, limits } = upstream;
+  const passOrRead = createPassingReader(method);
+  return async (request: Message, call: Call): Promise<Message> => {
+    const pairs = policy.sent(call, request);
+    const repeatable = repeatableOf(method, pairs);
+    const write = writerOf(call);
+    const read = mayPass(call, "binary") ? passOrRead : responseDeserialize;
+    const answer = await authorized(upstream, pairs, call, (metadata) =>
+      resilience.run(call, repeatable, (channel, signal, { elapsedMs, onSent }) => {
+        const endsAt = endOf(upstream, elapsedMs);
+        const onEnd = () => channel.gate.leave();
+        const make = () =>
+          answerOf({ call, signal, endsAt, onEnd }, (answer) => {
+            answer.patience.awaitFirst(limits.firstByteMs);
+            onSent();
+            const deadline = earliest(call.deadline, endsAt);
+            const started = { path, request, metadata: inTrace(metadata), deadline, write, read };
+            return channel.unary(started, answer);
+          });
+        const entered = enter(channel, signal, call, endsAt);
+        return entered instanceof Promise ? entered.then(make) : make();
+      }),
+    );
+    policy.filterContext(answer, call);
+    return answer;
+  };
+}
+
+/** Returns the end of the gateway's own limit for a call, in epoch milliseconds; undefined without a limit. */
+function endOf({ timeoutMs }: Upstream, elapsedMs: number): number | undefined {
+  return timeoutMs === undefined ? undefined : Date.now() + timeoutMs - elapsedMs;
+}
+
+function earliest(a: number | undefined, b: number | undefined): number | undefined {
+  return a === undefined || b === undefined ? (a ?? b) : Math.min(a, b);
+}
+
+/** Reads the answer of an upstream. */
+type ReadAnswer = (bytes: Uint8Array) => Message;
+
+/**
+ * Compiles the reader of answers that may pass through: those without a context at any level. It checks the bytes field
+ * by field, but not inside of a field, which is the client's to read.
+ *
+ * The reader throws an error for bytes that are not a message.
+ */
+export function createPassingReader({ output }: DescMethod): ReadAnswer {
+  const context = output.fields.find(({ name }) => name === "context")?.number;
+  if (hasNested(output)) return (bytes) => fromBinary(output, bytes);
+  return (bytes) => (hasField(bytes, context) ? fromBinary(output, bytes) : passedAnswer(output, bytes));
+}
+
+/** Whether a message has a field with a number. */
+function hasField(bytes: Uint8Array, number: number | undefined): boolean {
+  const reader = new BinaryReader(bytes);
+  while (reader.pos < reader.len) {
+    const [field, wireType] = reader.tag();
+    if (field === number) return true;
+    reader.skip(wireType, field);
+  }
+  return false;
+}
+
+/** Returns the function of a method that answers with a body; the upstream sends no more of it than is read. */
+export function downloadHandler(method: DescMethodServerStreaming, upstream: Upstream) {
+  const { path, responseDeserialize } = definitionOf(method);
+  const writerOf = createWriterOf(method);
+  const { resilience, policy, limits } = upstream;
+
+  function open(client: Client, request: Message, metadata: Metadata, call: Call) {
+    const [write, options] = [writerOf(call), deadlineOf(call.deadline)];
+    try {
+      return client.makeServerStreamRequest(path, write, responseDeserialize, request, metadata, options);
+    } catch (thrown) {
+      // The channel was closed while the call waited for its turn, because its server is gone.
+      throw unreached(thrown);
+    }
+  }
+
+  return async function* (request: Message, call: Call): AsyncIterable<Message> {
+    let stream: ClientReadableStream<Message> | undefined;
+    const cancel = () => stream?.cancel();
+    const patience = new Patience(cancel);
+    let held: Channel | undefined;
+    const leave = () => {
+      held?.gate.leave();
+      held = undefined;
+    };
+    let begun = false;
+    call.signal.throwIfAborted();
+    call.signal.addEventListener("abort", cancel);
+    try {
+      const pairs = policy.sent(call, request);
+      const repeatable = repeatableOf(method, pairs);
+      const [first, messages] = await authorized(upstream, pairs, call, (metadata) =>
+        resilience.run(call, repeatable, async (channel, _, { onSent }) => {
+          const client = await enter(channel, call.signal, call);
+          held = channel;
+          call.signal.throwIfAborted();
+          let headed = false;
+          try {
+            stream = open(client, request, inTrace(metadata), call);
+            limitReadAhead(stream, MESSAGES_AHEAD);
+            onSent();
+            stream.once("metadata", () => {
+              headed = true;
+            });
+            const messages: AsyncIterator<Message> = stream[Symbol.asyncIterator]();
+            patience.awaitFirst(limits.firstByteMs);
+            // The first message proves that the upstream has accepted the call.
+            return [await messages.next(), messages] as const;
+          } catch (thrown) {
+            leave();
+            throw patience.reason ?? upstreamError(thrown, call, { headed });
+          } finally {
+            patience.rest();
+          }
+        }),
+      );
+      if (first.done) return;
+      begun = true;
+      policy.filterContext(first.value, call);
+      yield first.value;
+      for (;;) {
+        patience.awaitNext(limits.idleMs);
+        const { done, value } = await messages.next();
+        patience.rest();
+        if (done) return;
+        policy.filterContext(value, call);
+        yield value;
+      }
+    } catch (thrown) {
+      throw patience.reason ?? upstreamError(thrown, call, { begun });
+    } finally {
+      patience.rest();
+      call.signal.removeEventListener("abort", cancel);
+      // A reader that leaves early does not need the rest.
+      cancel();
+      leave();
+    }
+  };
+}
+
+/** Number of messages that are read ahead of the reader of an answer: the next one is there when the reader asks for it. grpc-js reads 16 of any size. */
+const MESSAGES_AHEAD = 2;
