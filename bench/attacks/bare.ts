@@ -2,7 +2,7 @@
 import { createServer } from "node:http";
 import { performServerHandshake } from "node:http2";
 import { type AddressInfo, createServer as createPort, type Socket } from "node:net";
-import { sniff } from "../../src/server/port/sniff.ts";
+import { sniff } from "../../src/server/port/entrance.ts";
 
 /** As the gateway has it. */
 const SETTINGS = { maxConcurrentStreams: 100 };

@@ -4,7 +4,7 @@ import { readServeOptions } from "../config/serve-options.ts";
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
 import type { Backend } from "../namespace/lance-namespace.ts";
 import type { Interceptor } from "../pipeline/call/interceptor.ts";
-import { findRepeatedCredential } from "../server/requests/ambiguous-headers.ts";
+import { findRepeatedCredential } from "../server/requests/request-head.ts";
 import { createRefuseCall } from "../wires/connect/plugin.ts";
 import { httpWires } from "../wires/http-wires.ts";
 import { serviceRpcs } from "../wires/rpc.ts";

@@ -11,7 +11,7 @@ import {
 import { openRotatingFile } from "../observability/log/lines/rotating-file.ts";
 import { createTrail, type FileTrail } from "../observability/log/lines/trail.ts";
 import type { NoteAccess } from "../pipeline/records/access-entry.ts";
-import { accessLine } from "../pipeline/records/access-line.ts";
+import { accessLine } from "../pipeline/records/access-entry.ts";
 import type { AuditTrail } from "../pipeline/records/audit.ts";
 import type { MaskPath } from "../pipeline/records/refusals.ts";
 

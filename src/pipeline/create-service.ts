@@ -12,14 +12,12 @@ import { authorize, readOnly } from "./access/authorize.ts";
 import { authorizeObjects } from "./access/authorize-objects.ts";
 import { filterListings } from "./access/filter-listings.ts";
 import { hideExisting } from "./access/hide-existing.ts";
-import { keepOwners } from "./access/keep-owners.ts";
 import { keepToScope } from "./access/keep-to-scope.ts";
-import { ownersOnly } from "./access/owners-only.ts";
+import { keepOwners, ownersOnly } from "./access/owners-only.ts";
 import { createPermissions } from "./access/permissions.ts";
 import { tellPermissions } from "./access/tell-permissions.ts";
 import { createTokenSeal } from "./access/token-seal.ts";
 import { withholdCredentials } from "./access/withhold-credentials.ts";
-import { refuseBlankTexts } from "./call/blank-texts.ts";
 import { callBackend, type Databases } from "./call/databases.ts";
 import { enterDatabase } from "./call/enter-database.ts";
 import { identify } from "./call/identify.ts";
@@ -35,6 +33,7 @@ import { fitResponse } from "./call/negotiate.ts";
 import { createReceive, refuseUnread } from "./call/receive.ts";
 import { resolve } from "./call/resolve.ts";
 import { chooseDatabase, type Route } from "./call/route.ts";
+import { refuseBlankTexts } from "./call/text-checks.ts";
 import { keepAnswers } from "./idempotency.ts";
 import {
   type CallerCounters,

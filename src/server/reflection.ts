@@ -1,6 +1,23 @@
 import { setImmediate } from "node:timers/promises";
-import { create, type DescFile, type Message, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
-import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
+import {
+  create,
+  type DescExtension,
+  type DescFile,
+  type Message,
+  type MessageInitShape,
+  toBinary,
+} from "@bufbuild/protobuf";
+import { nestedTypes } from "@bufbuild/protobuf/reflect";
+import {
+  type DescriptorProto,
+  type EnumDescriptorProto,
+  type FileDescriptorProto,
+  FileDescriptorProtoSchema,
+  type SourceCodeInfo,
+  type SourceCodeInfo_Location,
+  SourceCodeInfo_LocationSchema,
+  SourceCodeInfoSchema,
+} from "@bufbuild/protobuf/wkt";
 import {
   ServerReflection,
   type ServerReflectionRequest,
@@ -8,8 +25,6 @@ import {
 } from "../gen/grpc/reflection/v1/reflection_pb.ts";
 import { ServerReflection as ServerReflectionAlpha } from "../gen/grpc/reflection/v1alpha/reflection_pb.ts";
 import type { Rpc } from "../wires/rpc.ts";
-import { createDescriptorIndex, type DescriptorIndex } from "./descriptor-index.ts";
-import { sourceInfoOf } from "./source-info.ts";
 
 type Answer = MessageInitShape<typeof ServerReflectionResponseSchema>["messageResponse"];
 type Request = ServerReflectionRequest["messageRequest"];
@@ -97,4 +112,159 @@ function bytesOf(file: DescFile, comments: Parameters<typeof sourceInfoOf>[1]): 
 
 function errorAnswer(errorCode: number, errorMessage: string): Answer {
   return { case: "errorResponse", value: { errorCode, errorMessage } };
+}
+
+/** Index of the descriptors of a set of files; names are fully qualified, without a leading dot. */
+interface DescriptorIndex {
+  /** Names of all services, in the order of their files. */
+  readonly services: readonly string[];
+  fileNamed(name: string): DescFile | undefined;
+  /** Returns the file that declares a message, field, enum, enum value, extension, service or method. */
+  fileWithSymbol(name: string): DescFile | undefined;
+  fileWithExtension(message: string, number: number): DescFile | undefined;
+  /** Returns the numbers of a message's extensions in ascending order; undefined for an unknown message. */
+  extensionNumbers(message: string): number[] | undefined;
+  /** Returns a file and all its imports; each file precedes its own imports. */
+  withImports(file: DescFile): DescFile[];
+}
+
+/** Indexes the given files and all their imports. */
+function createDescriptorIndex(roots: readonly DescFile[]): DescriptorIndex {
+  const files = new Map<string, DescFile>();
+  const symbols = new Map<string, DescFile>();
+  const extensions = new Map<string, Map<number, DescFile>>();
+  const services: string[] = [];
+
+  for (const root of roots) {
+    for (const file of withImports(root)) {
+      // The compiler's descriptors name the file `x.proto` as `x`.
+      const name = `${file.name}.proto`;
+      if (files.has(name)) continue;
+      files.set(name, file);
+      addSymbols(file);
+    }
+  }
+
+  function addSymbols(file: DescFile): void {
+    for (const type of nestedTypes(file)) {
+      symbols.set(type.typeName, file);
+      switch (type.kind) {
+        case "message":
+          if (!extensions.has(type.typeName)) extensions.set(type.typeName, new Map());
+          for (const member of [...type.fields, ...type.oneofs]) {
+            symbols.set(`${type.typeName}.${member.name}`, file);
+          }
+          break;
+        case "enum": {
+          // The values of an enum are siblings of the enum, not its children.
+          const scope = type.typeName.slice(0, type.typeName.lastIndexOf(".") + 1);
+          for (const value of type.values) symbols.set(scope + value.name, file);
+          break;
+        }
+        case "extension":
+          addExtension(type, file);
+          break;
+        case "service":
+          if (roots.includes(file)) services.push(type.typeName);
+          for (const method of type.methods) symbols.set(`${type.typeName}.${method.name}`, file);
+      }
+    }
+  }
+
+  function addExtension(extension: DescExtension, file: DescFile): void {
+    const extended = extension.extendee.typeName;
+    const numbers = extensions.get(extended) ?? new Map<number, DescFile>();
+    extensions.set(extended, numbers.set(extension.number, file));
+  }
+
+  return {
+    services,
+    withImports,
+    fileNamed: (name) => files.get(name),
+    fileWithSymbol: (name) => symbols.get(name),
+    fileWithExtension: (message, number) => extensions.get(message)?.get(number),
+    extensionNumbers(message) {
+      const numbers = extensions.get(message);
+      return numbers && [...numbers.keys()].sort((a, b) => a - b);
+    },
+  };
+}
+
+function withImports(file: DescFile): DescFile[] {
+  const seen = new Set<DescFile>();
+  const importsFirst: DescFile[] = [];
+  const add = (next: DescFile) => {
+    if (seen.has(next)) return;
+    seen.add(next);
+    next.dependencies.forEach(add);
+    importsFirst.push(next);
+  };
+  add(file);
+  return importsFirst.reverse();
+}
+
+/** Longest line of a comment, in characters, as in the files of the contract. */
+const LINE_LENGTH = 120;
+
+/** Numbers of the fields in which a descriptor has its parts, of which the path to a comment consists (descriptor.proto). */
+const FILE = { messages: 4, enums: 5, services: 6, extensions: 7 } as const;
+const MESSAGE = { fields: 2, nested: 3, enums: 4 } as const;
+const MEMBERS = 2;
+
+/**
+ * Returns the comments of a file in the form in which its descriptor carries them. Positions in the file are not known.
+ *
+ * @param comments texts of comments by the full names of what they describe, with a line for each paragraph
+ */
+function sourceInfoOf(
+  { package: name, messageType, enumType, service, extension }: FileDescriptorProto,
+  comments: Readonly<Record<string, string>>,
+): SourceCodeInfo {
+  const location: SourceCodeInfo_Location[] = [];
+
+  function add(path: readonly number[], fullName: string): void {
+    const text = comments[fullName];
+    if (text === undefined) return;
+    const leadingComments = text.split("\n").flatMap(linesOf).join("");
+    const span = [0, 0, 0];
+    location.push(create(SourceCodeInfo_LocationSchema, { path: [...path], span, leadingComments }));
+  }
+  function addAll(path: readonly number[], scope: string, parts: readonly { readonly name: string }[]): void {
+    for (const [i, part] of parts.entries()) add([...path, i], `${scope}.${part.name}`);
+  }
+  function addEnums(path: readonly number[], scope: string, enums: readonly EnumDescriptorProto[]): void {
+    addAll(path, scope, enums);
+    for (const [i, each] of enums.entries())
+      addAll([...path, i, MEMBERS], `${scope}.${each.name}`, each.value);
+  }
+  function addMessages(path: readonly number[], scope: string, messages: readonly DescriptorProto[]): void {
+    addAll(path, scope, messages);
+    for (const [i, message] of messages.entries()) {
+      const [own, inside] = [[...path, i], `${scope}.${message.name}`];
+      addAll([...own, MESSAGE.fields], inside, message.field);
+      addMessages([...own, MESSAGE.nested], inside, message.nestedType);
+      addEnums([...own, MESSAGE.enums], inside, message.enumType);
+    }
+  }
+  addMessages([FILE.messages], name, messageType);
+  addEnums([FILE.enums], name, enumType);
+  addAll([FILE.extensions], name, extension);
+  addAll([FILE.services], name, service);
+  for (const [i, { name: own, method }] of service.entries())
+    addAll([FILE.services, i, MEMBERS], `${name}.${own}`, method);
+  return create(SourceCodeInfoSchema, { location });
+}
+
+/** Breaks a paragraph into lines that begin with a space, as they are behind the slashes of a file. */
+function linesOf(paragraph: string): string[] {
+  const lines: string[] = [];
+  let line = "";
+  for (const word of paragraph.split(" ")) {
+    if (line !== "" && line.length + 1 + word.length > LINE_LENGTH) {
+      lines.push(`${line}\n`);
+      line = "";
+    }
+    line += ` ${word}`;
+  }
+  return [...lines, `${line.trimEnd()}\n`];
 }

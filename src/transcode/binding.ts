@@ -2,16 +2,19 @@ import { create, type DescField, type DescMessage, type DescMethod, type Message
 import type { Dialect } from "../dialects/dialect.ts";
 import type { HttpRule } from "../gen/google/api/http_pb.ts";
 import { rest_method } from "../gen/lance/namespace/v1/options_pb.ts";
+import { LanceError } from "../namespace/errors.ts";
 import { passedBody } from "../namespace/messages/passed-answer.ts";
 import { parseTemplate, type Template } from "../namespace/operations/template.ts";
 import { optionOf } from "../namespace/option.ts";
 import type { Steps } from "../runtime/pace.ts";
-import { createBodyReader, type JsonBody } from "./body.ts";
-import { HTTP_BODY, type MessageRecord } from "./descriptors.ts";
-import type { JsonDecoders } from "./json/decode.ts";
+import { isJsonObject } from "../runtime/text/json.ts";
+import { HTTP_BODY, isRequired, type MessageRecord, restName } from "./descriptors.ts";
+import { FieldError, InexactNumberError, toInvalidInput, within } from "./field-error.ts";
+import type { DecodeJson, JsonDecoders } from "./json/decode.ts";
 import type { EncodeJson, JsonEncoders } from "./json/encode.ts";
 import { type JsonPieces, piecesOf, type StepEncoder } from "./json/encode-steps.ts";
-import type { ParsedJson } from "./json/parse.ts";
+import { type ParsedJson, parseJson, parseRequestExactly } from "./json/parse.ts";
+import { refuseRepeatedNames } from "./json/repeated-names.ts";
 import { compileVariable } from "./path-variable.ts";
 import { createQueryBinder } from "./query.ts";
 
@@ -175,5 +178,78 @@ function checkStreaming(method: DescMethod, rawRequest: boolean, rawResponse: bo
     throw new Error(
       `a ${HTTP_BODY} as response_body goes with a stream of responses, and the one needs the other`,
     );
+  }
+}
+
+/** A request read from its body. */
+interface JsonBody {
+  readonly message: Message;
+  /** The body's object, if the body is the whole message. */
+  readonly json: Record<string, unknown> | undefined;
+}
+
+/**
+ * Reads the JSON of a body, a text or its value. An empty text and `null` mean `{}`.
+ *
+ * @param isBound whether a field, by its REST name, has a value from the path or the query.
+ * @throws LanceError InvalidInput
+ */
+type BodyReader = (body: string | ParsedJson | undefined, isBound: (name: string) => boolean) => JsonBody;
+
+/**
+ * Compiles the reader of a request's body.
+ *
+ * @param field the field that is the body, or undefined if the body is the whole message.
+ */
+function createBodyReader(
+  input: DescMessage,
+  field: DescField | undefined,
+  decoders: JsonDecoders,
+): BodyReader {
+  return field === undefined
+    ? wholeReader(decoders.message(input))
+    : fieldReader(input, field, decoders.field(field));
+}
+
+function wholeReader(decode: DecodeJson): BodyReader {
+  return (body, isBound) => {
+    const read = (parsed: unknown): JsonBody => {
+      const json = parsed ?? {};
+      if (!isJsonObject(json)) throw new LanceError("InvalidInput", "request body must be a JSON object");
+      return { message: decode(json, 0, isBound) as Message, json };
+    };
+    return readJson(body, read);
+  };
+}
+
+function fieldReader(input: DescMessage, field: DescField, decode: DecodeJson): BodyReader {
+  const objectLike = field.fieldKind === "map" || field.fieldKind === "message";
+  const name = restName(field);
+  return (body, isBound) => {
+    const read = (parsed: unknown): JsonBody => {
+      const message = create(input) as Message & MessageRecord;
+      const json = parsed ?? (objectLike ? {} : undefined);
+      if (json !== undefined) message[field.localName] = decode(json, 0);
+      else if (isRequired(field) && !isBound(name)) throw within(name, new FieldError("is required"));
+      return { message, json: undefined };
+    };
+    return readJson(body, read);
+  };
+}
+
+function readJson(body: string | ParsedJson | undefined, read: (parsed: unknown) => JsonBody): JsonBody {
+  try {
+    if (body === undefined || body === "") return read(undefined);
+    const isParsed = typeof body !== "string";
+    const value = isParsed ? body.value : parseJson(body, "request body");
+    refuseRepeatedNames(isParsed ? body.text : body, value, "request body");
+    try {
+      return read(value);
+    } catch (thrown) {
+      if (!(thrown instanceof InexactNumberError)) throw thrown;
+      return read(isParsed ? parseRequestExactly(body.text, body.values) : parseRequestExactly(body));
+    }
+  } catch (thrown) {
+    throw toInvalidInput(thrown, "field", "request body");
   }
 }

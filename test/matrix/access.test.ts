@@ -11,7 +11,7 @@ import { InsertIntoTableResponseSchema } from "../../src/gen/lance/namespace/v1/
 import { QueryTableResponseSchema } from "../../src/gen/lance/namespace/v1/query_pb.ts";
 import { DescribeTableResponseSchema } from "../../src/gen/lance/namespace/v1/table_pb.ts";
 import { LanceError } from "../../src/namespace/errors.ts";
-import { accessLine } from "../../src/pipeline/records/access-line.ts";
+import { accessLine } from "../../src/pipeline/records/access-entry.ts";
 import { people, personStream } from "../support/arrow.ts";
 import { type RawRequest, sendHttp } from "../support/http.ts";
 import { createProtocolClients } from "../support/protocols.ts";

@@ -2,7 +2,7 @@ import { create, type DescMethod, type DescMethodClientStreaming, type Message }
 import type { ClientWritableStream } from "@grpc/grpc-js";
 import { HttpBodySchema } from "../../gen/google/api/httpbody_pb.ts";
 import type { Call } from "../../namespace/call/call.ts";
-import { bodyFieldOf } from "../../namespace/operations/body-field.ts";
+import { bodyFieldOf } from "../../namespace/operations/message-fields.ts";
 import { ArrivingBytes } from "../../runtime/arriving-bytes.ts";
 import { repeatableOf } from "../resilience/resilience.ts";
 import { toldToClient } from "../upstream-identity/identity.ts";

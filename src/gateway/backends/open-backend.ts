@@ -22,8 +22,7 @@ import type { SharedDatabase } from "../../runtime/threads/sharing.ts";
 import { required, upstreamIdentityOf } from "../access/upstream-identity.ts";
 import { loadDefault } from "../plugins/load-plugins.ts";
 import type { BackendFactory } from "../plugins/plugin.ts";
-import { withRows } from "./open-rows.ts";
-import { upkeepOptionsOf } from "./upkeep-options.ts";
+import { upkeepOptionsOf, withRows } from "./open-rows.ts";
 
 /** Resources that a backend shares with the rest of the gateway. */
 export interface Surroundings {

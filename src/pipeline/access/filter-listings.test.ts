@@ -3,6 +3,8 @@ import { create, type MessageShape } from "@bufbuild/protobuf";
 import { describe, it } from "vitest";
 import { ann } from "../../../test/fixtures/auth/principal.ts";
 import { beginCall } from "../../../test/support/caller.ts";
+import { createRandom } from "../../../test/support/random.ts";
+import { seedOf } from "../../../test/support/seed.ts";
 import { fakeBackend } from "../../../test/support/server.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import type { Siblings } from "../../namespace/authorizer.ts";
@@ -12,7 +14,7 @@ import { joinIdentifier } from "../../namespace/identifier.ts";
 import { callBackend, type Database } from "../call/databases.ts";
 import { compose } from "../call/interceptor.ts";
 import { serviceOf } from "../create-service.ts";
-import { filterListings } from "./filter-listings.ts";
+import { createNameFinder, filterListings } from "./filter-listings.ts";
 import { createPermissions } from "./permissions.ts";
 import { createTokenSeal } from "./token-seal.ts";
 
@@ -190,5 +192,29 @@ describe("filtered listings of all tables", () => {
       ].map((id) => joinIdentifier(id, delimiter));
       assert.deepEqual(await list(delimiter), expected, String(delimiter));
     }
+  });
+});
+
+const SORTED = ["a", "aa", "b", "d", "\u{1f600}", "\uff00"];
+
+describe("the place of a name in a sorted list", () => {
+  it("is found in the order of the list, also for names beside those of the list", () => {
+    const find = createNameFinder(SORTED);
+    const names = ["", "a", "aa", "ab", "b", "c", "d", "\u{1f600}", "\uff00", "\uffff"];
+    assert.deepEqual(names.map(find), [-1, 0, 1, -1, 2, -1, 3, 4, 5, -1]);
+  });
+
+  it("is found in any order, and again", () => {
+    const find = createNameFinder(SORTED);
+    const random = createRandom(seedOf("TEST_SEED"));
+    const names = [...SORTED, "", "ab", "c", "e", "\uffff"];
+    for (let i = 0; i < 1_000; i++) {
+      const name = random.pick(names);
+      assert.equal(find(name), SORTED.indexOf(name), JSON.stringify(name));
+    }
+  });
+
+  it("is nowhere in an empty list", () => {
+    assert.equal(createNameFinder([])("a"), -1);
   });
 });

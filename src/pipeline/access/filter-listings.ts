@@ -1,14 +1,25 @@
-import { clone } from "@bufbuild/protobuf";
+import { clone, type Message } from "@bufbuild/protobuf";
+import type { JobSummary } from "../../gen/lance/gateway/v1/job_pb.ts";
 import type { Siblings } from "../../namespace/authorizer.ts";
 import { type Call, copyCall } from "../../namespace/call/call.ts";
-import { LanceError } from "../../namespace/errors.ts";
-import { DEFAULT_DELIMITER } from "../../namespace/identifier.ts";
+import { isLanceError, LanceError } from "../../namespace/errors.ts";
+import {
+  DEFAULT_DELIMITER,
+  type Identifier,
+  joinIdentifier,
+  parseIdentifier,
+} from "../../namespace/identifier.ts";
+import type { Touch } from "../../namespace/operations/touch.ts";
 import { checkProgress } from "../../namespace/page-progress.ts";
 import type { Databases } from "../call/databases.ts";
-import { type Interceptor, type Next, type OperationRequest, onlyFor } from "../call/interceptor.ts";
-import { createNameFinder } from "./find-names.ts";
+import {
+  type Interceptor,
+  type Next,
+  type OperationName,
+  type OperationRequest,
+  onlyFor,
+} from "../call/interceptor.ts";
 import { fullPage, type Page, type Source } from "./full-page.ts";
-import { type ListAnswer, type Listing, type ListRequest, listingOf } from "./listings.ts";
 import type { Permissions } from "./permissions.ts";
 import type { TokenSeal } from "./token-seal.ts";
 
@@ -143,4 +154,111 @@ function decided(names: readonly string[], { allowed, exceptions, known }: Sibli
     return answer === true;
   });
   return { visible, asked };
+}
+
+/**
+ * Creates the function that returns the place of a name in a sorted list, or -1. It is fastest where names come in the order of
+ * the list: comparing two names takes a third of what a lookup in a map takes, which hashes each name.
+ *
+ * @param sorted names in the order of JavaScript's `<`
+ */
+export function createNameFinder(sorted: readonly string[]): (name: string) => number {
+  /** The first place whose name is not less than the last one that was looked for. */
+  let at = 0;
+
+  /** Returns the first place whose name is not less than a name. */
+  function search(name: string): number {
+    let [low, high] = [0, sorted.length];
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((sorted[middle] as string) < name) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  const isBefore = (place: number, name: string) => place < sorted.length && (sorted[place] as string) < name;
+
+  return (name) => {
+    if (at > 0 && !isBefore(at - 1, name)) at = search(name);
+    else if (isBefore(at, name)) at = isBefore(at + 1, name) ? search(name) : at + 1;
+    return sorted[at] === name ? at : -1;
+  };
+}
+
+/** Request of a listing. */
+type ListRequest = Message & { limit?: number; pageToken?: string; delimiter?: string };
+
+/** Answer of a listing; the entries are in the field of the listing. */
+type ListAnswer = Message & { readonly [field: string]: unknown; readonly pageToken?: string };
+
+/** A listing of objects. */
+interface Listing {
+  /** Field of the answer with the entries. */
+  readonly field: string;
+  /** Right that shows the entries, if these are the names of objects in the object of the call. Default: they are not. */
+  readonly children?: Pick<Touch, "operation" | "kind">;
+  /**
+   * Spells an entry, which the backend has spelled with `$`, as the request wants it. With a delimiter of the caller's choice, a hidden
+   * object could read like one that the caller may see. Default: no request decides how entries are spelled.
+   */
+  readonly spell?: (entry: never, request: ListRequest) => unknown;
+  /**
+   * Returns what the caller needs to see an entry; undefined hides the entry.
+   *
+   * @param isRoot whether the call lists the databases.
+   */
+  needs(entry: never, call: Call, isRoot: boolean): Touch | undefined;
+}
+
+const TABLES = {
+  children: { operation: "describeTable", kind: "Table" },
+  needs: (name: string, { id }: Call) => seeTable([...id, name]),
+} as const;
+
+/** The operations that list objects of the catalog. Lists of what belongs to a single table need a right to the table. */
+const LISTINGS: { readonly [K in OperationName]?: Listing } = {
+  listNamespaces: {
+    field: "namespaces",
+    children: { operation: "describeNamespace", kind: "Namespace" },
+    needs: (name: string, { id }, isRoot) =>
+      isRoot
+        ? { operation: "describeNamespace", kind: "Database", id: [], database: name }
+        : { operation: "describeNamespace", kind: "Namespace", id: [...id, name] },
+  },
+  listTables: { field: "tables", ...TABLES },
+  listMaterializedViews: { field: "views", ...TABLES },
+  listViews: { field: "views", ...TABLES },
+  listAllTables: {
+    field: "tables",
+    needs: (text: string) => seeNamed(text),
+    spell: (text: string, { delimiter }) =>
+      delimiter === undefined ? text : joinIdentifier(parseIdentifier(text), delimiter),
+  },
+  listJobs: { field: "jobs", needs: ({ table }: JobSummary) => seeNamed(table) },
+};
+
+/**
+ * Returns the listing of an operation.
+ *
+ * @throws Error for an operation that lists objects in a way that is not known
+ */
+function listingOf(operation: OperationName): Listing {
+  const listing = LISTINGS[operation];
+  if (listing === undefined) throw new Error(`${operation} lists what nothing filters`);
+  return listing;
+}
+
+function seeTable(id: Identifier): Touch {
+  return { operation: "describeTable", kind: "Table", id };
+}
+
+function seeNamed(text: string): Touch | undefined {
+  try {
+    return seeTable(parseIdentifier(text));
+  } catch (thrown) {
+    // Nobody could name the object.
+    if (isLanceError(thrown, "InvalidInput")) return undefined;
+    throw thrown;
+  }
 }

@@ -1,5 +1,7 @@
 import type { Authorizer, CatalogObject } from "../../namespace/authorizer.ts";
+import { ownerKey } from "../../namespace/call/caller-key.ts";
 import { isOwnerOfAll } from "../../namespace/call/principal.ts";
+import { LanceError } from "../../namespace/errors.ts";
 import { actionOf } from "../../namespace/operations/actions.ts";
 import type { Databases } from "../call/databases.ts";
 import type { Interceptor } from "../call/interceptor.ts";
@@ -31,3 +33,10 @@ export function objectsOfOwners(databases: Databases): readonly CatalogObject[] 
   const names = named.length === 0 ? [undefined] : named;
   return names.map((database) => ({ kind: "Database", database, id: [] }));
 }
+
+/** Refuses a call that presents what belongs to another caller, before it learns anything of its object. */
+export const keepOwners: Interceptor = (call, request, next) => {
+  if (call.heldBy !== undefined && call.heldBy !== ownerKey(call))
+    throw new LanceError("PermissionDenied", "the ticket belongs to another caller");
+  return next(call, request);
+};

@@ -4,6 +4,7 @@ import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.t
 import { type Call, copyCall } from "../../namespace/call/call.ts";
 import { concernsDatabases, type RootDatabases } from "../../namespace/call/database-context.ts";
 import { DATABASE_HEADERS } from "../../namespace/call/headers.ts";
+import { databaseOfRegion } from "../../namespace/call/local-region.ts";
 import { isReadAction } from "../../namespace/call/principal.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import { DEFAULT_DELIMITER } from "../../namespace/identifier.ts";
@@ -18,7 +19,6 @@ import {
   type Others,
   type Step,
 } from "./interceptor.ts";
-import { databaseNamed } from "./named-database.ts";
 import { createScopes } from "./scope.ts";
 
 /**
@@ -147,4 +147,24 @@ function interceptorIn(
     },
   };
   return OPERATIONS[operation].by === "job" ? ownJob : (interceptors[operation] as Interceptor | undefined);
+}
+
+/** The header whose value the host repeats where the region is `local`. */
+const OF_REGION = "x-lancedb-database";
+
+/**
+ * Returns the name of the database for which a client sends a call: the value of `x-service-database` or of `x-lancedb-database`, or the
+ * name before `.local.api.lancedb.com` in the requested host. With a `…-prefix` header, it is `NAME/PREFIX`.
+ *
+ * @returns undefined if the call names no database.
+ * @throws LanceError InvalidInput for a prefix without a name
+ */
+export function databaseNamed({ headers, address }: Pick<Call, "headers" | "address">): string | undefined {
+  for (const header of DATABASE_HEADERS) {
+    const prefix = headers[`${header}-prefix`];
+    const name = headers[header] || (header === OF_REGION ? databaseOfRegion(address?.host) : undefined);
+    if (name) return prefix ? `${name}/${prefix}` : name;
+    if (prefix) throw new LanceError("InvalidInput", `${header}-prefix requires ${header}`);
+  }
+  return undefined;
 }

@@ -10,7 +10,7 @@ import {
   parseIdentifier,
   sameIdentifier,
 } from "../../namespace/identifier.ts";
-import { pathFieldsOf } from "../../namespace/operations/path-fields.ts";
+import { pathFieldsOf } from "../../namespace/operations/message-fields.ts";
 import { checkPathValue } from "../../namespace/operations/template.ts";
 import type { Interceptor } from "./interceptor.ts";
 

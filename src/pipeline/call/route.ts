@@ -4,6 +4,7 @@ import { isReadAction } from "../../namespace/call/principal.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import { factsOf } from "../../namespace/operations/operations.ts";
 import type { Databases } from "./databases.ts";
+import { databaseNamed } from "./enter-database.ts";
 import {
   type Interceptor,
   isStream,
@@ -11,7 +12,6 @@ import {
   type OperationRequest,
   type OperationResponse,
 } from "./interceptor.ts";
-import { databaseNamed } from "./named-database.ts";
 import { createScopes, type Scope } from "./scope.ts";
 
 /** A way in which a call names its database. */

@@ -1,4 +1,8 @@
 import type { DescField, DescMessage, Message } from "@bufbuild/protobuf";
+import { not_blank } from "../../gen/lance/namespace/v1/options_pb.ts";
+import { LanceError } from "../../namespace/errors.ts";
+import { optionOf } from "../../namespace/option.ts";
+import type { Interceptor } from "./interceptor.ts";
 
 /** Checks the text of a field; it throws a LanceError for a text that it refuses. */
 type TextCheck = (text: string) => void;
@@ -64,3 +68,24 @@ export function createTextChecks(
     for (const check of checksOf(type)) check(message as Message & Fields);
   };
 }
+
+/**
+ * Refuses a request with a blank text in a field with the option `not_blank`: a condition that selects nothing must not become one that
+ * selects everything, nor a branch without a name the main branch.
+ *
+ * @throws LanceError InvalidInput
+ */
+export const checkBlankTexts: (type: DescMessage, request: Message) => void = createTextChecks((field) => {
+  if (!optionOf(field, not_blank)) return undefined;
+  return (text) => {
+    if (text.trim() === "") {
+      throw new LanceError("InvalidInput", `${field.name} must not be blank; omit it instead`);
+    }
+  };
+});
+
+/** Refuses blank texts as {@link checkBlankTexts} does. */
+export const refuseBlankTexts: Interceptor = (call, request, next) => {
+  checkBlankTexts(call.method.input, request.message);
+  return next(call, request);
+};

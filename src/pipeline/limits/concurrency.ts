@@ -13,7 +13,7 @@ import {
   onlyFor,
 } from "../call/interceptor.ts";
 import { createQuota } from "./quotas.ts";
-import { createRefusalDelay, type DelayRefusal } from "./refusal-delay.ts";
+import { createRefusalDelay, type DelayRefusal } from "./rate-limit.ts";
 
 /** Places for the calls that run at a time. */
 interface Places {

@@ -8,9 +8,11 @@ import {
   type EventSink,
 } from "../../namespace/change-event.ts";
 import type { ErrorName } from "../../namespace/errors.ts";
-import { joinIdentifier } from "../../namespace/identifier.ts";
-import { type Change, changesOf } from "../../namespace/operations/changes.ts";
+import { type Identifier, joinIdentifier } from "../../namespace/identifier.ts";
+import type { ChangeType } from "../../namespace/operations/change-types.ts";
 import { OPERATIONS } from "../../namespace/operations/operations.ts";
+import { reachOf } from "../../namespace/operations/reach.ts";
+import type { AnyOperation, Lookups, ObjectKind } from "../../namespace/operations/touch.ts";
 import type { Interceptor, OperationRequest } from "../call/interceptor.ts";
 import { nameEntries } from "../call/name-entries.ts";
 import { failureOf } from "./observe.ts";
@@ -120,4 +122,46 @@ function choiceIn({ method }: Call, message: Message, name: string): string | un
   const value = (message as unknown as Readonly<Record<string, unknown>>)[name];
   if (field?.fieldKind !== "enum" || typeof value !== "number" || value === 0) return undefined;
   return field.enum.value[value]?.localName.toLowerCase();
+}
+
+/** Change of an object of the catalog. */
+interface Change {
+  readonly type: ChangeType;
+  /** Operation that makes it; for an entry of a commit, the operation that the entry is. */
+  readonly operation: AnyOperation;
+  readonly kind: ObjectKind;
+  readonly id: Identifier;
+  /** New name of a renamed table. Default: it keeps its name. */
+  readonly to?: Identifier | undefined;
+  /** Place in the request of the entry that makes the change. Default: the whole request makes it. */
+  readonly entry?: number | undefined;
+}
+
+/** No operation with a change needs a lookup for its own objects. */
+const NO_LOOKUPS: Lookups = {
+  tableOfJob: () => Promise.reject(new Error("a change of a job has no lookup")),
+  contentsOf: () => Promise.reject(new Error("a change of a namespace has no lookup")),
+  sourcesOf: () => [],
+  tableAt: async () => undefined,
+  rootTableAt: () => undefined,
+};
+
+/**
+ * Returns the changes that a request makes if it succeeds, in their order: one for each of its own objects.
+ * An entry of a commit is a change of its own.
+ */
+export async function changesOf(
+  operation: AnyOperation,
+  request: Message,
+  id: Identifier,
+): Promise<readonly Change[]> {
+  const { own, more } = await reachOf(operation, request, id, NO_LOOKUPS);
+  const { kind: kindOfCall, event } = OPERATIONS[operation];
+  const isBatch = kindOfCall === "Database";
+  const to = event === "table.renamed" ? more()[0]?.id : undefined;
+  return own.flatMap(({ operation: each, kind, id: names }, entry) => {
+    const type = OPERATIONS[each].event;
+    if (type === undefined || kind === "Database") return [];
+    return [{ type, operation: each, kind, id: names, to, entry: isBatch ? entry : undefined }];
+  });
 }

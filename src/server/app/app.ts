@@ -1,5 +1,13 @@
 import { type IncomingMessage, METHODS, type ServerResponse } from "node:http";
-import fastify, { type FastifyInstance, type FastifyPluginAsync, type FastifyPluginCallback } from "fastify";
+import cors from "@fastify/cors";
+import fastify, {
+  type FastifyInstance,
+  type FastifyPluginAsync,
+  type FastifyPluginCallback,
+  type FastifyReply,
+  type FastifyRequest,
+} from "fastify";
+import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import { createRefuseCall } from "../../wires/connect/plugin.ts";
 import {
@@ -8,19 +16,17 @@ import {
   httpWires,
   passBodiesOn,
 } from "../../wires/http-wires.ts";
-import { type McpEndpoint, mcpPlugin } from "../../wires/mcp.ts";
+import { MCP_PATH, type McpEndpoint, mcpPlugin } from "../../wires/mcp.ts";
 import { createTargetRewrite } from "../../wires/rest/target-rewrite.ts";
 import { requestIdOf } from "../../wires/rpc.ts";
 import { addBrowserGuard } from "./browser-guard.ts";
 import { type ConsoleOptions, consolePlugin } from "./console-pages.ts";
-import { addCors } from "./cors.ts";
 import { type ApiDocuments, documentPlugin } from "./document-page.ts";
 import type { HostCheck } from "./host-check.ts";
 import { type MetricsPage, metricsPlugin } from "./metrics-page.ts";
 import { probesPlugin } from "./probes.ts";
 import type { Readiness } from "./readiness.ts";
 import { addRefusals } from "./refusals.ts";
-import { addRootPage } from "./root-page.ts";
 
 /** Options of {@link createApp}. */
 export interface AppOptions extends HttpWiresOptions {
@@ -131,5 +137,79 @@ const NO_QUERY: Readonly<Record<string, never>> = Object.freeze({});
 function unknownMethod(method = ""): LanceError {
   return new LanceError("MethodNotAllowed", `HTTP does not have the method ${JSON.stringify(method)}`, {
     headers: { allow: "GET, HEAD, POST" },
+  });
+}
+
+/** How long a browser may cache the answer to a preflight, in seconds; browsers cache it for at most two hours. */
+const MAX_AGE_SECONDS = 7200;
+
+/**
+ * Lets pages of other origins call REST, Connect and gRPC-Web, according to the Fetch standard (CORS).
+ *
+ * Credentials of the browser, such as cookies, are never allowed: the gateway has none, and programs send theirs in
+ * headers. Pages may therefore read every header of an answer.
+ *
+ * @param origins such as `https://app.example.com`, or `*` for any; without origins, nothing changes.
+ */
+function addCors(app: FastifyInstance, origins: readonly string[]): void {
+  if (origins.length === 0) return;
+  const known = new Set(origins);
+  app.register(cors, {
+    // An unknown origin gets no headers, and its preflight is refused like any other request.
+    origin: known.has("*")
+      ? "*"
+      : (origin, next) => next(null, origin !== undefined && known.has(origin) && origin),
+    methods: ["GET", "POST"],
+    exposedHeaders: "*",
+    maxAge: MAX_AGE_SECONDS,
+  });
+}
+
+/** Which of the optional pages a server has. */
+interface RootPageOptions {
+  readonly console: boolean;
+  readonly documents: boolean;
+  readonly metrics: boolean;
+  readonly mcp: boolean;
+}
+
+/** Returns the paths of a server, and their contents for people. */
+function placesOf({ console, documents, metrics, mcp }: RootPageOptions): Record<string, string> {
+  return {
+    "/v1": "REST API of the Lance Namespace specification",
+    [`/${LanceNamespaceService.typeName}/`]:
+      "Connect and gRPC-Web; clients of gRPC and Arrow Flight use the same port",
+    ...(documents && { "/docs": "API page", "/openapi.json": "OpenAPI document of the REST API" }),
+    ...(console && { "/console/": "console, for browsers" }),
+    ...(mcp && { [MCP_PATH]: "Model Context Protocol, for agents" }),
+    ...(metrics && { "/metrics": "metrics for Prometheus" }),
+    "/healthz": "whether the process runs",
+    "/readyz": "whether it can answer calls",
+  };
+}
+
+/**
+ * Answers requests for `/`, unless a plugin has a route for it: browsers are led to the console, and programs get a list of the paths, as
+ * JSON if they accept that. Nothing in it is secret, so that it needs no credentials.
+ */
+export function addRootPage(app: FastifyInstance, options: RootPageOptions): void {
+  const places = placesOf(options);
+  const width = Math.max(...Object.keys(places).map(({ length }) => length));
+  const lines = Object.entries(places).map(([path, what]) => `  ${path.padEnd(width)}  ${what}\n`);
+  const text = `Lance Gateway\n\n${lines.join("")}`;
+
+  function answer({ headers: { accept = "" } }: FastifyRequest, reply: FastifyReply): FastifyReply {
+    reply.header("vary", "accept");
+    if (options.console && accept.includes("text/html")) return reply.redirect("console/", 302);
+    if (accept.includes("json")) return reply.send({ service: "Lance Gateway", paths: places });
+    return reply.type("text/plain").send(text);
+  }
+  app.addHook("onRequest", (request, reply, next) => {
+    const { method, url } = request;
+    if (url !== "/" || (method !== "GET" && method !== "HEAD")) return next();
+    // Fastify makes an object for these options at each access.
+    const isOfPlugin = request.routeOptions.url === "/";
+    if (isOfPlugin) return next();
+    answer(request, reply);
   });
 }

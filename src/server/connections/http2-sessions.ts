@@ -18,10 +18,9 @@ import {
 } from "./client-silence.ts";
 import { drainSession, LONGEST_ROUND_TRIP_MS } from "./drain-session.ts";
 import { createIdleSearch } from "./idle-search.ts";
+import type { UnreadBytes, UnsentBytes } from "./pending-bytes.ts";
 import { createReadingTurns } from "./reading-turns.ts";
 import { countFirstResets, type ResetAllowances } from "./reset-allowance.ts";
-import type { UnreadBytes } from "./unread-bytes.ts";
-import type { UnsentBytes } from "./unsent-bytes.ts";
 
 /** Options of {@link createHttp2Sessions}. */
 export interface Http2SessionsOptions {

@@ -1,6 +1,8 @@
 import { type Server, STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
+import type { Logger } from "pino";
 import { type ErrorName, LanceError } from "../../namespace/errors.ts";
+import type { NoteRefusal } from "../../pipeline/records/refusals.ts";
 import { peerOf } from "../../wires/peer.ts";
 import { errorText } from "../../wires/rest/error-body.ts";
 import { openResponses } from "./pipelining.ts";
@@ -17,7 +19,7 @@ const UNREADABLE: readonly (readonly [RegExp, ErrorName, number])[] = [
 const LINGER_MS = 1_000;
 
 /** Returns the name of the error for node's code of a request that it cannot read; undefined for other codes. */
-export function errorOfUnreadable(fault: string): ErrorName | undefined {
+function errorOfUnreadable(fault: string): ErrorName | undefined {
   return UNREADABLE.find(([pattern]) => pattern.test(fault))?.[1];
 }
 
@@ -63,3 +65,19 @@ function answerTo({ code = "", message }: NodeJS.ErrnoException): string {
 }
 
 const NOT_HTTP = [/^/, "InvalidInput", 400] as const;
+
+/** Takes note of the error of a connection; the text says what has failed. */
+type NoteBroken = (error: NodeJS.ErrnoException, text: string, peer?: string) => void;
+
+/** Creates the function that notes broken connections: a client that sends bytes other than HTTP is refused, one that has disconnected is not. */
+export function createNoteBroken(log: Logger, refused: NoteRefusal | undefined): NoteBroken {
+  const told = new WeakSet<Error>();
+  return (error, text, peer) => {
+    const { code: fault = "" } = error;
+    const code = errorOfUnreadable(fault);
+    if (code === undefined) log.debug({ err: error }, text);
+    // A session and its socket fail with the same error.
+    else if (!told.has(error)) refused?.({ protocol: "http", code, fault, peer });
+    told.add(error);
+  };
+}

@@ -5,8 +5,8 @@ import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.t
 import { ERROR_TABLE } from "../../namespace/errors.ts";
 import { atOnce } from "../../runtime/pace.ts";
 import { createTranscoder } from "../../transcode/transcoder.ts";
+import type { SecurityWay } from "./document.ts";
 import { documentSteps, type OpenApiDocument } from "./document.ts";
-import type { SecurityWay } from "./security.ts";
 
 interface Operation {
   readonly operationId: string;

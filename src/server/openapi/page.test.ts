@@ -2,8 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "vitest";
 import { atOnce } from "../../runtime/pace.ts";
 import { documentSteps } from "./document.ts";
-import { html, prose } from "./html.ts";
-import { renderPage } from "./page.ts";
+import { html, prose, renderPage } from "./page.ts";
 
 describe("the page of the document", () => {
   const document = atOnce(documentSteps({ version: "1.2.3", security: ["api-key", "oidc"] }));

@@ -1,7 +1,5 @@
 import { ROW_TYPES } from "../../arrow/ipc/ipc-forms.ts";
 import type { OpenApiDocument } from "./document.ts";
-import { Html, html, prose } from "./html.ts";
-import { rowSnippets } from "./row-snippets.ts";
 
 interface Parameter {
   readonly name: string;
@@ -179,4 +177,86 @@ function typeOf(schema: Schema = {}): Html {
   if (items) return html`list of ${typeOf(items)}`;
   if (additionalProperties) return html`map to ${typeOf(additionalProperties)}`;
   return html`${format ?? type}`;
+}
+
+const TYPES = { accept: ROW_TYPES.lines, "content-type": "application/json" };
+const BODY = '{"k": 10}';
+
+/** Returns code that reads rows from a path of the API, an object in each line, in several languages. */
+function rowSnippets(path: string): Html {
+  const url = `http://127.0.0.1:8080${path}`;
+  const snippets: Readonly<Record<string, string>> = {
+    curl: `curl ${Object.entries(TYPES)
+      .map(([name, value]) => `-H '${name}: ${value}'`)
+      .join(" ")} -d '${BODY}' '${url}'`,
+    Python: `import json, urllib.request
+
+request = urllib.request.Request("${url}", b'${BODY}', ${JSON.stringify(TYPES)})
+with urllib.request.urlopen(request) as rows:
+    for line in rows:
+        print(json.loads(line))`,
+    Node: `import { createInterface } from "node:readline";
+import { Readable } from "node:stream";
+
+const headers = ${JSON.stringify(TYPES)};
+const answer = await fetch("${url}", { method: "POST", headers, body: '${BODY}' });
+if (!answer.ok) throw new Error(await answer.text());
+for await (const line of createInterface({ input: Readable.fromWeb(answer.body) })) console.log(JSON.parse(line));`,
+    Go: `request, _ := http.NewRequest("POST", "${url}", strings.NewReader(\`${BODY}\`))
+request.Header.Set("accept", "${TYPES.accept}")
+request.Header.Set("content-type", "${TYPES["content-type"]}")
+answer, err := http.DefaultClient.Do(request)
+if err != nil {
+	log.Fatal(err)
+}
+defer answer.Body.Close()
+rows := json.NewDecoder(answer.Body)
+rows.UseNumber()
+for rows.More() {
+	var row map[string]any
+	if err := rows.Decode(&row); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(row)
+}`,
+  };
+  return html`<details><summary>Rows as JSON, in code</summary>
+${Object.entries(snippets).map(([name, code]) => html`<h4>${name}</h4>\n<pre><code>${code}</code></pre>\n`)}</details>`;
+}
+
+/** Text of HTML; nothing else may be put into a page unescaped. */
+class Html {
+  readonly text: string;
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+type Part = Html | string | number | undefined | readonly Part[];
+
+const ENTITIES: Readonly<Record<string, string>> = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  '"': "&quot;",
+  "'": "&#39;",
+};
+
+/** Tag of templates that escapes every value that is not HTML itself; undefined is nothing. */
+export function html(strings: TemplateStringsArray, ...parts: readonly Part[]): Html {
+  return new Html(strings.reduce((text, string, index) => text + textOf(parts[index - 1]) + string));
+}
+
+function textOf(part: Part): string {
+  if (part instanceof Html) return part.text;
+  if (Array.isArray(part)) return part.map(textOf).join("");
+  return part === undefined ? "" : String(part).replaceAll(/[&<>"']/g, (each) => ENTITIES[each] as string);
+}
+
+/** Returns a comment of the contract, whose words in backquotes are code. */
+export function prose(comment = ""): Html[] {
+  return comment.split("\n\n").map((paragraph) => {
+    const pieces = paragraph.split(/`([^`]*)`/);
+    return html`<p>${pieces.map((piece, index) => (index % 2 === 1 ? html`<code>${piece}</code>` : piece))}</p>`;
+  });
 }

@@ -1,7 +1,7 @@
 import { type DescField, type DescMessage, type Message, toBinary } from "@bufbuild/protobuf";
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { type HttpBody, HttpBodySchema } from "../../gen/google/api/httpbody_pb.ts";
-import { bodyFieldOf } from "../../namespace/operations/body-field.ts";
+import { bodyFieldOf } from "../../namespace/operations/message-fields.ts";
 import { encodeFrame, encodeFramePieces } from "./frame.ts";
 
 const PIECES: unique symbol = Symbol("pieces");

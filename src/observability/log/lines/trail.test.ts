@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { pino } from "pino";
 import { describe, expect, it } from "vitest";
 import { isLanceError } from "../../../namespace/errors.ts";
-import { createTrail } from "./trail.ts";
+import { createTrail, LineBuffer } from "./trail.ts";
 
 /** Returns a trail to a writer in memory, which fails while `broken` is set. */
 function trailTo({ required = false } = {}) {
@@ -133,5 +133,20 @@ describe("the audit trail", () => {
     await trail.close();
     const texts = given.slice(0, 2).map((bytes) => bytes.toString());
     assert.deepEqual(texts, ["line 1 é\n", "line 2 é\n"]);
+  });
+});
+
+describe("the buffer of lines", () => {
+  it("has lines of any length and script in their order, also after it has grown and after it was cleared", () => {
+    const buffer = new LineBuffer();
+    for (const length of [1, 9_000, 3]) {
+      const lines = Array.from({ length: 50 }, (_, number) => "a表😀é".repeat(length) + number);
+      for (const line of lines) buffer.add(line);
+      const expected = `${lines.join("\n")}\n`;
+      assert.ok(buffer.bytes().equals(Buffer.from(expected)));
+      assert.deepEqual([buffer.lines, buffer.length], [lines.length, Buffer.byteLength(lines.join(""))]);
+      buffer.clear();
+      assert.deepEqual([buffer.lines, buffer.length, buffer.bytes().length], [0, 0, 0]);
+    }
   });
 });

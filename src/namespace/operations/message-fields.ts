@@ -1,7 +1,13 @@
-import { type DescField, type DescMethod, hasOption } from "@bufbuild/protobuf";
+import { type DescField, type DescMessage, type DescMethod, hasOption } from "@bufbuild/protobuf";
 import { http } from "../../gen/google/api/annotations_pb.ts";
+import { HttpBodySchema } from "../../gen/google/api/httpbody_pb.ts";
 import { optionOf } from "../option.ts";
 import { parseTemplate } from "./template.ts";
+
+/** Returns the local name of the field that carries a body other than JSON; undefined if a message has none. */
+export function bodyFieldOf(message: DescMessage): string | undefined {
+  return message.fields.find((field) => field.message?.typeName === HttpBodySchema.typeName)?.localName;
+}
 
 const NO_FIELDS: readonly DescField[] = [];
 const fieldsOf = new WeakMap<DescMethod, readonly DescField[]>();

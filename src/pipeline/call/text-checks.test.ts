@@ -9,7 +9,7 @@ import {
 } from "../../gen/lance/namespace/v1/query_pb.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import { isLanceError } from "../../namespace/errors.ts";
-import { checkBlankTexts } from "./blank-texts.ts";
+import { checkBlankTexts } from "./text-checks.ts";
 
 /** Names of fields in which a blank text would mean as much as none. */
 const NEVER_BLANK = /^(?:predicate|filter|where|\w+_filt|branch|from_branch|source_tag|vector_column)$/;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { accessLine } from "./access-line.ts";
+import { accessLine } from "./access-entry.ts";
 import { createMaskPath } from "./refusals.ts";
 
 const mask = createMaskPath(new Set(["v1", "table"]));

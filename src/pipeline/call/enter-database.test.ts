@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "vitest";
 import { isLanceError } from "../../namespace/errors.ts";
-import { databaseNamed } from "./named-database.ts";
+import { databaseNamed } from "./enter-database.ts";
 
 function named(headers: Record<string, string>, host?: string): string | undefined {
   return databaseNamed({ headers, address: { host, database: undefined } });

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
 import { describe, it } from "vitest";
 import { type AlternativeName, makeAuthority } from "../../../test/support/certificates.ts";
-import { nameIn } from "./client-certificate.ts";
+import { nameIn } from "./layer.ts";
 
 const { sign } = await makeAuthority();
 

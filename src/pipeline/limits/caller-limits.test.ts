@@ -7,7 +7,7 @@ import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.t
 import { isLanceError } from "../../namespace/errors.ts";
 import { compose, type Next } from "../call/interceptor.ts";
 import { serviceOf } from "../create-service.ts";
-import { limitQueryTime } from "./query-time.ts";
+import { limitQueryTime } from "./caller-limits.ts";
 
 const { countTableRows, describeTable, queryTable } = LanceNamespaceService.method;
 const isLate = (error: unknown) => isLanceError(error, "DeadlineExceeded");

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "vitest";
-import { people, personStream } from "../../../test/support/arrow.ts";
-import { countRows } from "./count-rows.ts";
+import { people, personStream } from "../../../../test/support/arrow.ts";
+import { countRows } from "./import.ts";
 
 async function* inPieces(bytes: Uint8Array, size: number) {
   for (let at = 0; at < bytes.byteLength; at += size) yield bytes.subarray(at, at + size);

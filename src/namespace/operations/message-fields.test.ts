@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
-import { pathFieldsOf } from "./path-fields.ts";
+import { pathFieldsOf } from "./message-fields.ts";
 
 test("the fields that paths carry come from the annotations of all methods", () => {
   const named = (name: keyof typeof LanceNamespaceService.method) =>
