@@ -9,9 +9,8 @@ import { type ByteBudget, createByteBudget } from "../namespace/memory/byte-budg
 import type { Service } from "../namespace/service.ts";
 import type { Tracing } from "../runtime/tracing.ts";
 import { authorize, readOnly } from "./access/authorize.ts";
-import { authorizeObjects } from "./access/authorize-objects.ts";
+import { authorizeObjects, hideExisting } from "./access/authorize-objects.ts";
 import { filterListings } from "./access/filter-listings.ts";
-import { hideExisting } from "./access/hide-existing.ts";
 import { keepToScope } from "./access/keep-to-scope.ts";
 import { keepOwners, ownersOnly } from "./access/owners-only.ts";
 import { createPermissions } from "./access/permissions.ts";
@@ -20,7 +19,7 @@ import { createTokenSeal } from "./access/token-seal.ts";
 import { withholdCredentials } from "./access/withhold-credentials.ts";
 import { callBackend, type Databases } from "./call/databases.ts";
 import { enterDatabase } from "./call/enter-database.ts";
-import { identify } from "./call/identify.ts";
+import { createReceive, identify, refuseUnread } from "./call/identify.ts";
 import {
   compose,
   exceptOwnKeys,
@@ -30,7 +29,6 @@ import {
   type Step,
 } from "./call/interceptor.ts";
 import { fitResponse } from "./call/negotiate.ts";
-import { createReceive, refuseUnread } from "./call/receive.ts";
 import { resolve } from "./call/resolve.ts";
 import { chooseDatabase, type Route } from "./call/route.ts";
 import { refuseBlankTexts } from "./call/text-checks.ts";

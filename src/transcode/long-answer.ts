@@ -7,9 +7,8 @@ import type { ClientBinding } from "./client-binding.ts";
 import { type MessageRecord, restName } from "./descriptors.ts";
 import { FieldError, InexactNumberError } from "./field-error.ts";
 import { createJsonDecoders } from "./json/decode.ts";
-import { createStepDecoders, type StepDecoders } from "./json/decode-steps.ts";
 import { parseJsonExactly } from "./json/parse.ts";
-import { parseInParts } from "./json/parts.ts";
+import { createStepDecoders, parseInParts, type StepDecoders } from "./json/parts.ts";
 
 /** A long answer to a call. */
 export interface LongAnswer {

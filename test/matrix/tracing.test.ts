@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import * as api from "@opentelemetry/api";
 import { InMemorySpanExporter, SimpleSpanProcessor, TracerProvider } from "@opentelemetry/sdk-trace";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createTracing } from "../../src/gateway/tracing/tracer.ts";
+import { createTracing } from "../../src/gateway/tracing/open-tracing.ts";
 import { setTracing } from "../../src/runtime/tracing.ts";
 import { people, personStream } from "../support/arrow.ts";
 import { CallError } from "../support/client.ts";

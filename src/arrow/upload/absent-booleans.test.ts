@@ -25,7 +25,7 @@ import { STRUCT_BYTES } from "../ipc/arrays.ts";
 import { scanIpcFile } from "../ipc/file-scan.ts";
 import { type FlatTable, readTable, readVector, rootTable } from "../ipc/flatbuffer.ts";
 import type { ArrowField } from "../schema.ts";
-import { checkLayout } from "./batch-check.ts";
+import { checkLayout } from "./body-check.ts";
 import { createDictionaryTexts } from "./dictionary-texts.ts";
 import { collectUpload } from "./upload.ts";
 

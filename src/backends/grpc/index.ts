@@ -17,10 +17,9 @@ import type { UpstreamIdentity, UpstreamIdentityOptions } from "../upstream-iden
 import { keyOfCaller } from "../upstream-identity/key-of-caller.ts";
 import type { UpstreamTls } from "../upstream-identity/tls.ts";
 import { databasesOfUpstream } from "../upstream-identity/upstream-databases.ts";
-import { downloadHandler, unaryHandler } from "./call-handlers.ts";
+import { downloadHandler, unaryHandler, uploadHandler } from "./call-handlers.ts";
 import type { TimeLimits } from "./channel/patience.ts";
 import { createServers, isServing } from "./channel/servers.ts";
-import { uploadHandler } from "./upload-handler.ts";
 import type { Upstream } from "./upstream.ts";
 
 /** Options of {@link createGrpcBackend}. */

@@ -4,7 +4,7 @@ import { pino } from "pino";
 import { describe, it, onTestFinished, test, vi } from "vitest";
 import { takeAllFor } from "../../../test/fixtures/auth/authenticator.ts";
 import { ann } from "../../../test/fixtures/auth/principal.ts";
-import { beginCall } from "../../../test/support/caller.ts";
+import { beginCall, createCaller } from "../../../test/support/caller.ts";
 import { createDatabasesBackend } from "../../backends/databases/index.ts";
 import {
   CancelJobResponseSchema,
@@ -12,7 +12,10 @@ import {
   ListJobsResponseSchema,
 } from "../../gen/lance/gateway/v1/job_pb.ts";
 import { LanceDbService } from "../../gen/lance/gateway/v1/lancedb_pb.ts";
+import { CreateTableMode, CreateTableResponseSchema } from "../../gen/lance/namespace/v1/data_pb.ts";
 import {
+  CreateNamespaceMode,
+  CreateNamespaceResponseSchema,
   DropNamespaceBehavior,
   DropNamespaceResponseSchema,
   type ListNamespacesRequest,
@@ -361,4 +364,42 @@ test("a caller from whom the lists of a namespace are kept may not list it", asy
   const { permissions, asked } = permissionsWithout();
   await mayAll(permissions, call, [], "list");
   for (const touch of asked) assert.deepEqual([touch.kind, touch.id], ["Namespace", []]);
+});
+
+const properties = { owner: "somebody else" };
+
+/** A catalog in which everything exists already. */
+const backend: Backend = {
+  name: "memory",
+  operations: {
+    createNamespace: async () => create(CreateNamespaceResponseSchema, { properties }),
+    createTable: async () => create(CreateTableResponseSchema, { properties }),
+  },
+  ready: async () => true,
+  close: async () => {},
+};
+
+/** A caller who may create everything, and describe it if `mayDescribe` says so. */
+function callerWho(mayDescribe: boolean) {
+  return createCaller({
+    backend,
+    limits: { maxUploadBytes: 1_000 },
+    authenticator: takeAllFor(ann),
+    authorizer: { allows: (_, { action }) => mayDescribe || action !== "describe", close() {} },
+  });
+}
+
+test("a creation shows the properties of what existed to those who may describe it", async () => {
+  for (const [mayDescribe, shown] of [
+    [true, properties],
+    [false, { mine: "yes" }],
+  ] as const) {
+    const caller = callerWho(mayDescribe);
+    const request = { id: ["n"], properties: { mine: "yes" } };
+    const namespace = await caller.createNamespace({ ...request, mode: CreateNamespaceMode.EXIST_OK });
+    assert.deepEqual(namespace.properties, shown);
+    const body = new Uint8Array();
+    const table = await caller.createTable({ ...request, mode: CreateTableMode.EXIST_OK }, body);
+    assert.deepEqual(table.properties, shown);
+  }
 });

@@ -1,3 +1,5 @@
+import { CreateTableMode } from "../../gen/lance/namespace/v1/data_pb.ts";
+import { CreateNamespaceMode } from "../../gen/lance/namespace/v1/namespace_pb.ts";
 import type { Call } from "../../namespace/call/call.ts";
 import type { Action } from "../../namespace/call/principal.ts";
 import type { LanceError } from "../../namespace/errors.ts";
@@ -6,8 +8,8 @@ import { OPERATION_NAMES, OPERATIONS } from "../../namespace/operations/operatio
 import { objectsById, reachOf } from "../../namespace/operations/reach.ts";
 import type { ObjectKind, Touch } from "../../namespace/operations/touch.ts";
 import type { Databases } from "../call/databases.ts";
-import type { Interceptor, Step } from "../call/interceptor.ts";
-import { nameEntries } from "../call/name-entries.ts";
+import { type Interceptor, interceptOperations, onlyFor, type Step } from "../call/interceptor.ts";
+import { nameEntries } from "../call/resolve.ts";
 import { refusal } from "./authorize.ts";
 import { createLookups } from "./lookups.ts";
 import type { Permissions } from "./permissions.ts";
@@ -95,4 +97,37 @@ function touchesOf(kind: ObjectKind, action: Action, id: Identifier): Touch[] {
     (operation) => OPERATIONS[operation].kind === kind && OPERATIONS[operation].action === action,
   );
   return operations.map((operation) => ({ operation, kind, id }));
+}
+
+/**
+ * Leaves the properties of an object that existed before out of the answer to a creation with EXIST_OK, unless the caller may
+ * describe the object. The answer then has those of the request, whether the object is new or not.
+ */
+export function hideExisting(permissions: Permissions): Interceptor {
+  async function answerTo<A extends object, P>(
+    call: Call,
+    description: Pick<Touch, "operation" | "kind">,
+    properties: P,
+    next: () => Promise<A>,
+  ): Promise<A> {
+    if (call.id.length === 0 || (await permissions.allow(call, { ...description, id: call.id })))
+      return next();
+    call.takes = undefined;
+    return { ...(await next()), properties };
+  }
+  const hide = interceptOperations({
+    createNamespace(call, request, next) {
+      const { mode, properties } = request.message;
+      const create = () => next(call, request);
+      if (mode !== CreateNamespaceMode.EXIST_OK) return create();
+      return answerTo(call, { operation: "describeNamespace", kind: "Namespace" }, properties, create);
+    },
+    createTable(call, request, next) {
+      const { mode, properties } = request.message;
+      const create = () => next(call, request);
+      if (mode !== CreateTableMode.EXIST_OK) return create();
+      return answerTo(call, { operation: "describeTable", kind: "Table" }, properties, create);
+    },
+  });
+  return onlyFor(({ event }) => event === "namespace.created" || event === "table.created", hide);
 }

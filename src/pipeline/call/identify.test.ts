@@ -1,15 +1,24 @@
 import assert from "node:assert/strict";
-import { create } from "@bufbuild/protobuf";
+import { create, type Message } from "@bufbuild/protobuf";
 import { pino } from "pino";
-import { describe, it } from "vitest";
+import { describe, it, onTestFinished, vi } from "vitest";
+import { beginCall } from "../../../test/support/caller.ts";
 import { drawKey } from "../../auth/api-keys/key.ts";
+import type { KeyRecord } from "../../auth/api-keys/key-file.ts";
 import { proveByKeys } from "../../auth/api-keys/key-ring.ts";
-import { createAuthenticator, type FailureDelay, type Way } from "../../auth/authenticator.ts";
+import {
+  type Authenticator,
+  createAuthenticator,
+  type FailureDelay,
+  type Way,
+} from "../../auth/authenticator.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import { type Call, createCall } from "../../namespace/call/call.ts";
+import type { Principal } from "../../namespace/call/principal.ts";
 import { isLanceError, LanceError } from "../../namespace/errors.ts";
-import { identify } from "./identify.ts";
-import type { Next, OperationRequest } from "./interceptor.ts";
+import { createService } from "../create-service.ts";
+import { createReceive, identify } from "./identify.ts";
+import type { Interceptor, Next, OperationRequest } from "./interceptor.ts";
 
 const method = LanceNamespaceService.method.insertIntoTable;
 const { id, hash, text } = drawKey();
@@ -128,5 +137,176 @@ describe("identify", () => {
     await assert.rejects(wrong(), (error) => isLanceError(error, "Throttling"));
     left.abort();
     await Promise.all(waiting);
+  });
+});
+
+describe("receive", () => {
+  const { describeTable } = LanceNamespaceService.method;
+  const { id, hash, text: right } = drawKey();
+  const record: KeyRecord = { id, hash, name: "ann", role: "reader", created: "2026-01-01T00:00:00.000Z" };
+  const ann = { by: "oidc", name: "ann", credentialId: "1", role: "reader", groups: [], claims: {} } as const;
+
+  /** A ring of keys, from which the key can be taken. */
+  function ringOf() {
+    const known = new Map([[right, record]]);
+    let found = 0;
+    return {
+      revoke: () => known.clear(),
+      looked: () => found,
+      find(text: string) {
+        found += 1;
+        return known.get(text) ?? ("unknown" as const);
+      },
+      close() {},
+    };
+  }
+
+  /** A way of tokens, which takes time. */
+  const byToken: Way = {
+    ...{ needs: "a token", isInMessage: true, close() {} },
+    async prove({ identity: { authToken } }): Promise<Principal> {
+      if (authToken === "right") return ann;
+      throw new LanceError("Unauthenticated", "the token is wrong");
+    },
+  };
+  const tokens: Way = {
+    ...byToken,
+    prove: (evidence) => (evidence.identity.authToken === undefined ? undefined : byToken.prove(evidence)),
+  };
+
+  const arriving = (headers: Record<string, string>, method: typeof describeTable = describeTable) => ({
+    ...{ method, headers, certificate: undefined },
+  });
+  const receiveBy = (...ways: Way[]) => createReceive(createAuthenticator(ways));
+  const isUnauthenticated = (error: unknown) => isLanceError(error, "Unauthenticated");
+
+  async function outcomeOf(received: ReturnType<ReturnType<typeof createReceive>>): Promise<string> {
+    const reception = await received;
+    if (reception === undefined) return "open";
+    if (!("refusal" in reception)) return reception.principal.name;
+    assert.ok(isUnauthenticated(reception.refusal));
+    return reception.isGuess ? "wrong" : "nothing";
+  }
+
+  describe("the check of a caller before the message", () => {
+    it("decides by the first way whose credential the headers have, unless a message may bring that of an earlier one", async () => {
+      const keys = proveByKeys(ringOf());
+      const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
+      for (const [ways, headers, expected] of [
+        [[keys], { "x-api-key": right }, "ann"],
+        [[keys], { "x-api-key": "wrong" }, "wrong"],
+        [[keys], {}, "open"],
+        [[keys, tokens], { "x-api-key": "wrong", ...bearer("right") }, "wrong"],
+        [[keys, tokens], bearer("wrong"), "open"],
+        [[tokens], bearer("wrong"), "wrong"],
+        [[tokens], bearer("right"), "ann"],
+        [[tokens, keys], { "x-api-key": "wrong" }, "open"],
+        [[{ needs: "a certificate", prove: () => undefined, close() {} }], {}, "nothing"],
+      ] as const)
+        assert.equal(
+          await outcomeOf(receiveBy(...ways)(arriving(headers))),
+          expected,
+          JSON.stringify(headers),
+        );
+    });
+
+    it("leaves a check that takes long to the pipeline", async () => {
+      vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+      onTestFinished(() => void vi.useRealTimers());
+      const stuck: Way = { ...byToken, prove: () => new Promise(() => {}) };
+      const received = receiveBy(stuck)(arriving({}));
+      await vi.advanceTimersByTimeAsync(100);
+      assert.equal(await outcomeOf(received), "open");
+    });
+
+    it("decides where the message has no place for a credential", async () => {
+      const { input, ...rest } = describeTable;
+      const bare = { ...rest, input: { ...input, fields: input.fields.filter(({ name }) => name === "id") } };
+      const receive = receiveBy(proveByKeys(ringOf()));
+      assert.equal(await outcomeOf(receive(arriving({}, bare as typeof describeTable))), "nothing");
+    });
+  });
+
+  describe("a call whose caller was checked before the message", () => {
+    function serviceBy(authenticator: Authenticator | undefined) {
+      const seen: (Principal | undefined)[] = [];
+      const note: Interceptor = async (call) => {
+        seen.push(call.principal);
+        return create(describeTable.output) as never;
+      };
+      const backend = { name: "none", operations: {}, ready: async () => true, close: async () => {} };
+      const databases = new Map([[undefined, { backend, limits: { maxUploadBytes: 1 } }]]);
+      return { seen, service: createService({ databases, authenticator, interceptors: [note] }) };
+    }
+    const call = async (
+      { service }: ReturnType<typeof serviceBy>,
+      reception: ReturnType<NonNullable<typeof service.receive>>,
+      headers: Record<string, string>,
+    ): Promise<Message> => {
+      const init = { headers, reception: await reception };
+      return service.unary(
+        describeTable,
+        create(describeTable.input, { id: ["t"] }),
+        beginCall(describeTable, init),
+      );
+    };
+
+    it("is not checked a second time, unless the message took long", async () => {
+      vi.useFakeTimers({ toFake: ["performance"] });
+      onTestFinished(() => void vi.useRealTimers());
+      const ring = ringOf();
+      const made = serviceBy(createAuthenticator([proveByKeys(ring)], { failed: () => 0 }));
+      const headers = { "x-api-key": right };
+      const reception = made.service.receive?.(arriving(headers));
+      vi.advanceTimersByTime(999);
+      await call(made, reception, headers);
+      assert.deepEqual([made.seen[0]?.name, ring.looked()], ["ann", 1]);
+      ring.revoke();
+      vi.advanceTimersByTime(1);
+      await assert.rejects(call(made, reception, headers), isUnauthenticated);
+      assert.equal(made.seen.length, 1);
+    });
+
+    it("is checked again where the configuration has changed meanwhile", async () => {
+      const headers = { "x-api-key": right };
+      const [before, ring] = [serviceBy(createAuthenticator([proveByKeys(ringOf())])), ringOf()];
+      const after = serviceBy(createAuthenticator([proveByKeys(ring)], { failed: () => 0 }));
+      const reception = before.service.receive?.(arriving(headers));
+      ring.revoke();
+      await assert.rejects(call(after, reception, headers), isUnauthenticated);
+      assert.deepEqual([before.seen, after.seen], [[], []]);
+    });
+
+    it("stays refused after its message was not read, also where nobody is asked any more", async () => {
+      const headers = { "x-api-key": "wrong" };
+      const before = serviceBy(createAuthenticator([proveByKeys(ringOf())]));
+      const reception = before.service.receive?.(arriving(headers));
+      const after = [createAuthenticator([tokens], { failed: () => 0 }), undefined].map(serviceBy);
+      for (const made of after) {
+        await assert.rejects(call(made, reception, headers), isUnauthenticated);
+        assert.deepEqual(made.seen, []);
+      }
+    });
+
+    it("waits with the refusal of a wrong credential, and not with that of a missing one", async () => {
+      const addresses: unknown[] = [];
+      const failed = (address: string | undefined) => {
+        addresses.push(address);
+        return 0;
+      };
+      const certificate: Way = { needs: "a certificate", prove: () => undefined, close() {} };
+      for (const [way, count] of [
+        [proveByKeys(ringOf()), 1],
+        [certificate, 1],
+      ] as const) {
+        const headers = { "x-api-key": "wrong" };
+        const made = serviceBy(createAuthenticator([way], { failed }));
+        await assert.rejects(
+          call(made, made.service.receive?.(arriving(headers)), headers),
+          isUnauthenticated,
+        );
+        assert.equal(addresses.length, count);
+      }
+    });
   });
 });

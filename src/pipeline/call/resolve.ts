@@ -1,8 +1,10 @@
-import type { Message } from "@bufbuild/protobuf";
+import { isMessage, type Message } from "@bufbuild/protobuf";
+import { BatchCommitTablesRequestSchema } from "../../gen/lance/namespace/v1/transaction_pb.ts";
 import type { Call, Credentials } from "../../namespace/call/call.ts";
 import { endsHere } from "../../namespace/call/headers.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import {
+  agreedIdentifier,
   checkDelimiter,
   checkIdentifier,
   DEFAULT_DELIMITER,
@@ -12,7 +14,7 @@ import {
 } from "../../namespace/identifier.ts";
 import { pathFieldsOf } from "../../namespace/operations/message-fields.ts";
 import { checkPathValue } from "../../namespace/operations/template.ts";
-import type { Interceptor } from "./interceptor.ts";
+import type { Interceptor, OperationRequest } from "./interceptor.ts";
 
 /** Fields that requests share, as far as a request has them. */
 interface Addressed extends Message {
@@ -137,4 +139,16 @@ export function shareContext(response: Message, call: Call): void {
   const { responseHeaders, messageHeaders } = call;
   for (const name in responseHeaders) context[`header.${name}`] = responseHeaders[name] as string;
   for (const name in messageHeaders) context[`header.${name}`] = messageHeaders[name] as string;
+}
+
+/** Makes the lists of a commit's entries name their tables, so that nothing has to parse a text later. */
+export function nameEntries({ message }: OperationRequest): void {
+  if (!isMessage(message, BatchCommitTablesRequestSchema)) return;
+  const { operations, delimiter: common } = message;
+  for (const { operation: entry } of operations) {
+    if (entry.value === undefined) continue;
+    const { id, identifier, delimiter = common } = entry.value;
+    entry.value.id = [...agreedIdentifier(id, identifier, delimiter)];
+    entry.value.identifier = "";
+  }
 }

@@ -14,7 +14,7 @@ import { OPERATIONS } from "../../namespace/operations/operations.ts";
 import { reachOf } from "../../namespace/operations/reach.ts";
 import type { AnyOperation, Lookups, ObjectKind } from "../../namespace/operations/touch.ts";
 import type { Interceptor, OperationRequest } from "../call/interceptor.ts";
-import { nameEntries } from "../call/name-entries.ts";
+import { nameEntries } from "../call/resolve.ts";
 import { failureOf } from "./observe.ts";
 
 /** Where events go, and whose they are. */

@@ -1,14 +1,14 @@
 import { STATUS_CODES } from "node:http";
-import type { DescMessage } from "@bufbuild/protobuf";
+import type { DescMessage, DescMethod } from "@bufbuild/protobuf";
 import { ARROW_FILE, ARROW_STREAM, ROW_TYPES } from "../../arrow/ipc/ipc-forms.ts";
 import { ErrorResponseSchema } from "../../gen/lance/namespace/v1/common_pb.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
+import { ERROR_TABLE, type ErrorEntry, type ErrorName } from "../../namespace/errors.ts";
 import type { Steps } from "../../runtime/pace.ts";
 import type { Binding } from "../../transcode/binding.ts";
 import { isRequired } from "../../transcode/descriptors.ts";
 import { createTranscoder } from "../../transcode/transcoder.ts";
 import { commentOf, described } from "./comments.ts";
-import { errorResponses, errorsOf } from "./errors.ts";
 import { DELIMITER, parametersOf, pathOf } from "./parameters.ts";
 import { createSchemas, type Schema, type Schemas } from "./schemas.ts";
 
@@ -173,4 +173,60 @@ function answerOf(
 function wordsOf(name: string): string {
   const words = name.replaceAll(/(?<=[a-z])(?=[A-Z])/g, " ").toLowerCase();
   return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+/** Errors that every operation can answer; the comments of the contract name the others. */
+const COMMON: ReadonlySet<string> = new Set<ErrorName>([
+  "Unsupported",
+  "InvalidInput",
+  "PermissionDenied",
+  "Unauthenticated",
+  "ServiceUnavailable",
+  "Internal",
+  "Throttling",
+  "UnsupportedMediaType",
+  "PayloadTooLarge",
+  "DeadlineExceeded",
+  "OutcomeUnknown",
+]);
+
+/** Returns the errors of an operation by their statuses, each with the names that it can have. */
+function errorsOf(method: DescMethod): Readonly<Record<string, unknown>> {
+  const named = new Set((commentOf(method) ?? "").match(/\b[A-Z]\w+/g));
+  const entries = ERROR_TABLE.filter(({ name }) => COMMON.has(name) || named.has(name));
+  return Object.fromEntries(
+    [...byStatus(entries)].map(([status, rows]) => [
+      status,
+      { $ref: `#/components/responses/${componentName(status)}`, description: namesOf(rows) },
+    ]),
+  );
+}
+
+/** Returns an answer for each status of the error table, with an example of each row. */
+function errorResponses(schemas: Schemas, body: DescMessage): Readonly<Record<string, unknown>> {
+  const schema = schemas.message(body);
+  return Object.fromEntries(
+    [...byStatus(ERROR_TABLE)].map(([status, rows]) => {
+      const examples = Object.fromEntries(rows.map((row) => [row.name, { value: exampleOf(row) }]));
+      const content = { "application/json": { schema, examples } };
+      return [componentName(status), { description: namesOf(rows), content }];
+    }),
+  );
+}
+
+function byStatus(rows: readonly ErrorEntry[]): Map<number, ErrorEntry[]> {
+  return Map.groupBy(rows, ({ httpStatus }) => httpStatus);
+}
+
+function componentName(status: number): string {
+  return `Error${status}`;
+}
+
+function namesOf(rows: readonly ErrorEntry[]): string {
+  return rows.map(({ name, code }) => `${name} (code ${code})`).join(", ");
+}
+
+function exampleOf({ code, name, type, title, httpStatus: status }: ErrorEntry): unknown {
+  const instance = "/v1/table/a%24b/describe";
+  return { error: "what was wrong, and where", code, kind: name, type, title, status, detail: "", instance };
 }

@@ -29,12 +29,16 @@ import type { Arrivals } from "../requests/arrivals.ts";
 import { createProxyCheck } from "../requests/clients.ts";
 import { findEarlyEncoding, findRepeatedCredential, readTarget } from "../requests/request-head.ts";
 import type { TlsIdentity } from "../tls/identity.ts";
-import { createAddressShares } from "./address-shares.ts";
 import { type ConnectionLimits, limitsOf } from "./connection-settings.ts";
 import { createEntrance, NEEDS_TLS } from "./entrance.ts";
 import { type ListenAddress, listenOn } from "./listen.ts";
-import { createRoomMaker, type Http1State } from "./make-room.ts";
-import { createSpareConnections, SPARE_FIRST_BYTES_MS } from "./spare-connections.ts";
+import {
+  createAddressShares,
+  createRoomMaker,
+  createSpareConnections,
+  type Http1State,
+  SPARE_FIRST_BYTES_MS,
+} from "./make-room.ts";
 
 /** Answers a request of node:http, or of node:http2 through its compatibility API; it uses only what both have. */
 export type HttpHandler = (request: IncomingMessage, response: ServerResponse) => void;

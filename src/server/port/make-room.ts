@@ -1,8 +1,8 @@
 import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import { addressKey } from "../../namespace/call/caller-key.ts";
 import type { Http2Sessions } from "../connections/http2-sessions.ts";
 import { createIdleSearch } from "../connections/idle-search.ts";
-import type { AddressShares } from "./address-shares.ts";
 
 /** The last response of a connection of HTTP/1.1, then the time from which on it is idle. Default: it has had no request. */
 export type Http1State = ServerResponse | number | undefined;
@@ -97,5 +97,90 @@ export function createRoomMaker(options: RoomMakerOptions): RoomMaker {
       part(socket);
       return true;
     },
+  };
+}
+
+/** Places of connections, by the addresses of their clients. */
+interface AddressShares {
+  /** Gives a connection a place until it closes, or until the place is taken. */
+  add(socket: Socket, peer: string | undefined): void;
+  /**
+   * Returns the connections of the address that has the most, the oldest first; undefined unless it has more than the address of a
+   * newcomer would have with one more.
+   */
+  largestBeside(peer: string | undefined): ReadonlySet<Socket> | undefined;
+  /** Takes the place of a connection. */
+  take(socket: Socket): void;
+}
+
+/**
+ * Creates an empty set of places.
+ *
+ * @param speaksForMany whether an address is that of a proxy, whose connections no other address replaces
+ */
+export function createAddressShares(speaksForMany: (peer: string | undefined) => boolean): AddressShares {
+  const byAddress = new Map<string, Set<Socket>>();
+  const keys = new WeakMap<Socket, string>();
+
+  function take(socket: Socket): void {
+    const key = keys.get(socket);
+    const places = key === undefined ? undefined : byAddress.get(key);
+    if (key === undefined || places === undefined) return;
+    places.delete(socket);
+    if (places.size === 0) byAddress.delete(key);
+  }
+
+  return {
+    add(socket, peer) {
+      if (speaksForMany(peer)) return;
+      const key = addressKey({ peer });
+      const places = byAddress.get(key);
+      if (places === undefined) byAddress.set(key, new Set([socket]));
+      else places.add(socket);
+      keys.set(socket, key);
+      socket.on("close", () => take(socket));
+    },
+    largestBeside(peer) {
+      let largest: Set<Socket> | undefined;
+      for (const places of byAddress.values()) if (places.size > (largest?.size ?? 0)) largest = places;
+      const own = byAddress.get(addressKey({ peer }))?.size ?? 0;
+      return largest !== undefined && largest.size > own + 1 ? largest : undefined;
+    },
+    take,
+  };
+}
+
+/** How many connections beyond the maximum are kept. */
+const MAX_SPARE = 64;
+
+/** Longest time until a spare connection sends its first bytes, in milliseconds. */
+export const SPARE_FIRST_BYTES_MS = 1_000;
+
+/** Connections beyond the maximum, which get answers to probes. */
+interface SpareConnections {
+  /**
+   * Adds a connection until it closes. A probe is answered at once, so when all places are taken, the connection that
+   * has been there for longest is destroyed.
+   */
+  add(socket: Socket): void;
+  /** Whether a connection is a spare one. */
+  has(socket: Socket): boolean;
+}
+
+/** Creates an empty set of spare connections. */
+export function createSpareConnections(): SpareConnections {
+  // In the order of their arrival.
+  const sockets = new Set<Socket>();
+  return {
+    add(socket) {
+      const [oldest] = sockets;
+      if (sockets.size === MAX_SPARE && oldest !== undefined) {
+        sockets.delete(oldest);
+        oldest.destroy();
+      }
+      sockets.add(socket);
+      socket.on("close", () => sockets.delete(socket));
+    },
+    has: (socket) => sockets.has(socket),
   };
 }

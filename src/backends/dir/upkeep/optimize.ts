@@ -9,7 +9,7 @@ import { engineCall } from "../engine/failures/errors.ts";
 import type { NativeTable } from "../engine/native/native.ts";
 import { findUnsafe } from "../engine/workarounds/misread-lists/find-misread.ts";
 import { commitChange } from "../format/changes/commit.ts";
-import { dropOrphanIndices } from "../format/changes/orphan-indices.ts";
+import { dropOrphanIndices } from "../format/changes/index-entries.ts";
 import type { DatasetRef } from "../format/dataset.ts";
 import { coverOf, readSegments } from "../format/files/index-section.ts";
 import type { ManifestFile } from "../format/files/manifest-file.ts";

@@ -1,12 +1,16 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { LanceError } from "../../../../namespace/errors.ts";
 import { startStopwatch } from "../../../../runtime/time/stopwatch.ts";
 import { type CommitBase, stateAfter } from "../manifest/commit-base.ts";
+import { StateMismatch } from "../manifest/commit-plan.ts";
 import type { ManifestTable } from "../manifest/manifest-table.ts";
-import type { Committed, PreparedCommit } from "../manifest/prepared-commit.ts";
+import { type Committed, NothingCommitted, type PreparedCommit } from "../manifest/prepared-commit.ts";
 import { MAX_ROWS_AT_ONCE } from "../manifest/reader.ts";
 import type { PropertyLimits } from "../state/properties-size.ts";
 import type { CatalogState } from "../state/state.ts";
-import { inSlicesOn } from "../state/steps.ts";
+import { inSlicesOn, StateChanged } from "../state/steps.ts";
 import type { Changes } from "../state/view.ts";
+import type { CommitGroup } from "./commit-queue.ts";
 import { type Decision, decide, type Mutation, type Outcome } from "./decide.ts";
 
 /**
@@ -53,7 +57,7 @@ export interface GroupCommitOptions {
 }
 
 /** Commits groups of mutations. */
-export interface GroupCommits {
+interface GroupCommits {
   /**
    * Commits a group and returns the outcome of each of its mutations.
    *
@@ -251,5 +255,45 @@ export function createForgettable(): Forgettable {
       for (const id of ids) if (!verdicts.has(id)) ids.delete(id);
       return new Set(ids);
     },
+  };
+}
+
+/** Counts of commits since the start. */
+interface CommitCounts {
+  groups: number;
+  changes: number;
+  retries: number;
+}
+
+/** Options of {@link withRetries}. */
+interface RetryOptions {
+  /** Maximum number of retries after another process won. */
+  readonly maxRetries: number;
+  readonly counts: CommitCounts;
+  /** Called when the state in memory does not fit the manifest; it is read again for the next attempt. */
+  readonly onMismatch: (error: unknown) => void;
+}
+
+/** Commits each group until it is committed or fails. It throws LanceError ConcurrentModification after the last attempt. */
+export function withRetries(
+  commitGroup: GroupCommits["commitGroup"],
+  { maxRetries, counts, onMismatch }: RetryOptions,
+): CommitGroup {
+  return async (group, mayFollow) => {
+    counts.groups += 1;
+    counts.changes += group.length;
+    for (let tries = 0; tries <= maxRetries; tries++) {
+      if (tries > 0) counts.retries += 1;
+      if (tries > 0) await sleep(Math.random() * 10 * tries);
+      const outcomes = await commitGroup(group, mayFollow).catch((error: unknown) => {
+        if (error instanceof StateChanged) return undefined;
+        const isMismatch = error instanceof NothingCommitted && error.cause instanceof StateMismatch;
+        if (tries > 0 || !isMismatch) throw error;
+        onMismatch(error);
+        return undefined;
+      });
+      if (outcomes !== undefined) return outcomes;
+    }
+    throw new LanceError("ConcurrentModification", "the catalog kept changing; try again");
   };
 }

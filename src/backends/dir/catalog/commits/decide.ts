@@ -1,6 +1,6 @@
 import { LanceError } from "../../../../namespace/errors.ts";
 import { ITEMS_PER_STEP, type Steps, stepsOf } from "../../../../runtime/pace.ts";
-import { rewrittenIds } from "../manifest/foreign-values.ts";
+import { rewrittenIds } from "../manifest/commit-base.ts";
 import { createDraft, type Draft } from "../state/draft.ts";
 import { checkGrowth, type PropertyLimits } from "../state/properties-size.ts";
 import type { CatalogState } from "../state/state.ts";

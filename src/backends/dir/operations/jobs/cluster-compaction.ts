@@ -1,7 +1,7 @@
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { FoundTable, WorkPlace } from "../../data/table-source.ts";
 import { findUnsafe } from "../../engine/workarounds/misread-lists/find-misread.ts";
-import { dropOrphanIndices } from "../../format/changes/orphan-indices.ts";
+import { dropOrphanIndices } from "../../format/changes/index-entries.ts";
 import { countRows } from "../../format/files/manifest.ts";
 import { readVersion } from "../../format/versions/version-files.ts";
 import { type JobFacts, requireSuccess } from "../../jobs/job.ts";

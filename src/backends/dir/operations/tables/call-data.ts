@@ -17,6 +17,7 @@ import type { DatasetRef } from "../../format/dataset.ts";
 import { readIndices } from "../../format/files/index-section.ts";
 import { syncVersion } from "../../format/versions/make-durable.ts";
 import { readVersion } from "../../format/versions/version-files.ts";
+import { versionWork } from "./long-work.ts";
 import {
   datasetOf,
   isMain,
@@ -26,7 +27,6 @@ import {
   requireOpenTable,
 } from "./open-data.ts";
 import { misreadOf, type Reads, refuseMisread } from "./refuse-misread.ts";
-import { versionWork } from "./version-work.ts";
 import { watchForDrop } from "./watch-for-drop.ts";
 
 /** Result of work that makes a version. */

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { MessageChannel } from "node:worker_threads";
 import { expect, test } from "vitest";
 import { inFastTime } from "../../../../../test/support/fast-time.ts";
-import { openLink } from "./link.ts";
+import { openLink } from "./forwarder.ts";
 import { now } from "./messages.ts";
 
 test("a worker that has ended is not waited for, whenever it is asked", async () => {
