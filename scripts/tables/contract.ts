@@ -1,7 +1,7 @@
 import { type DescField, type DescMessage, type DescMethod, getOption, ScalarType } from "@bufbuild/protobuf";
 import { http } from "../../src/gen/google/api/annotations_pb.ts";
 import { LanceNamespaceService } from "../../src/gen/lance/namespace/v1/service_pb.ts";
-import { commentOf } from "../../src/server/openapi/comments.ts";
+import { commentOf } from "../../src/server/openapi/schemas.ts";
 import { isRequired, restName } from "../../src/transcode/descriptors.ts";
 import { markdownTable } from "./markdown.ts";
 

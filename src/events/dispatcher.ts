@@ -2,7 +2,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import type { Agent } from "undici";
 import type { ChangeEvent, EventSink } from "../namespace/change-event.ts";
-import type { DeadLetters } from "./dead-letters.ts";
+import { createLineWriter, openRotatingFile } from "../observability/log/lines/line-writer.ts";
+import { createTrail } from "../observability/log/lines/trail.ts";
 import {
   createDeliveryQueue,
   type Delivery,
@@ -202,4 +203,41 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
 /** Returns the objects whose events go out in order: the object, and the new name of a renamed one. */
 function objectsOf({ data: { database = "", object, to } }: ChangeEvent): readonly string[] {
   return [object, ...(to === undefined ? [] : [to])].map((name) => `${database}\n${name}`);
+}
+
+/** An event that is not delivered. */
+interface DeadLetter {
+  /** Address of the receiver, without its query. */
+  readonly webhook: string;
+  readonly reason: string;
+  readonly attempts: number;
+  readonly event: ChangeEvent;
+}
+
+/** The file of events that were not delivered, a line of JSON each. */
+interface DeadLetters {
+  /**
+   * Appends a line.
+   *
+   * @throws LanceError if the system does not take it, which the log says.
+   */
+  bury(letter: DeadLetter): Promise<void>;
+  close(): Promise<void>;
+}
+
+const NAME = "file of dead letters";
+
+/** Size at which the file is renamed, in bytes, and the number of renamed files that are kept. */
+const MAX_BYTES = 16 * 1024 ** 2;
+const KEEP = 10;
+
+/** Opens the file for appending. @throws Error of node:fs */
+export async function openDeadLetters(path: string, log: Logger): Promise<DeadLetters> {
+  const target = await openRotatingFile({ name: NAME, path, maxBytes: MAX_BYTES, keep: KEEP, log });
+  const writer = createLineWriter(target);
+  const trail = createTrail({ name: NAME, writer, required: true, log, onLost() {} });
+  return {
+    bury: (letter) => trail.write(JSON.stringify({ time: new Date().toISOString(), ...letter })),
+    close: () => trail.close(),
+  };
 }

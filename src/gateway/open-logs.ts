@@ -7,8 +7,8 @@ import {
   createLineWriter,
   type LineTarget,
   type LineWriter,
+  openRotatingFile,
 } from "../observability/log/lines/line-writer.ts";
-import { openRotatingFile } from "../observability/log/lines/rotating-file.ts";
 import { createTrail, type FileTrail } from "../observability/log/lines/trail.ts";
 import type { NoteAccess } from "../pipeline/records/access-entry.ts";
 import { accessLine } from "../pipeline/records/access-entry.ts";

@@ -4,7 +4,7 @@ import { describe, it } from "vitest";
 import { sourcesOf } from "../../test/support/command-line.ts";
 import { UsageError } from "../config/option-spec.ts";
 import { readServeOptions } from "../config/serve-options.ts";
-import { openAuthenticator } from "./access/open-authenticator.ts";
+import { openAuthenticator } from "./access/open-access.ts";
 import { openTls } from "./open-tls.ts";
 
 const log = pino({ level: "silent" });

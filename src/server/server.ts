@@ -20,9 +20,9 @@ import { createGrpcHandler, type GrpcLimits } from "../wires/grpc/handler.ts";
 import type { McpEndpoint } from "../wires/mcp.ts";
 import { pathOf, serviceRpcs } from "../wires/rpc.ts";
 import { createApp } from "./app/app.ts";
+import { createHostCheck } from "./app/browser-guard.ts";
 import type { ConsoleOptions } from "./app/console-pages.ts";
 import type { ApiDocuments } from "./app/document-page.ts";
-import { createHostCheck } from "./app/host-check.ts";
 import type { MetricsPage } from "./app/metrics-page.ts";
 import type { Readiness } from "./app/readiness.ts";
 import { healthRpcs } from "./health.ts";
@@ -32,8 +32,7 @@ import { createListener } from "./port/listener.ts";
 import { reflectionRpcs } from "./reflection.ts";
 import { type Addressing, createTakeAddress } from "./requests/addressing.ts";
 import { createArrivalPace } from "./requests/arrival-pace.ts";
-import { createArrivals } from "./requests/arrivals.ts";
-import { type ClientHeader, createFindClient } from "./requests/clients.ts";
+import { type ClientHeader, createArrivals, createFindClient } from "./requests/arrivals.ts";
 import type { TlsIdentity } from "./tls/identity.ts";
 
 /** Options of {@link createServer}. */

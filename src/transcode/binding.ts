@@ -15,8 +15,7 @@ import type { EncodeJson, JsonEncoders } from "./json/encode.ts";
 import { type JsonPieces, piecesOf, type StepEncoder } from "./json/encode-steps.ts";
 import { type ParsedJson, parseJson, parseRequestExactly } from "./json/parse.ts";
 import { refuseRepeatedNames } from "./json/repeated-names.ts";
-import { compileVariable } from "./path-variable.ts";
-import { createQueryBinder } from "./query.ts";
+import { compileVariable, createQueryBinder } from "./url-values.ts";
 
 /** A way to call a method over HTTP, compiled from its annotation. */
 export interface Binding {

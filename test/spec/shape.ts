@@ -1,7 +1,7 @@
 import { type DescEnum, type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 import { RestForm } from "../../src/gen/lance/namespace/v1/options_pb.ts";
 import { restForm, tupleFields, valueField } from "../../src/transcode/descriptors.ts";
-import { enumEncoder } from "../../src/transcode/json/enums.ts";
+import { enumEncoder } from "../../src/transcode/json/scalars.ts";
 import { type Schema, schemaAt } from "./document.ts";
 
 /** Form of a field or an item in JSON. */

@@ -11,7 +11,7 @@ import {
 import { idsOf, rows } from "../../../test/fixtures/dir/rows.ts";
 import { createDiskBucket } from "../../../test/support/disk-bucket.ts";
 import { DropNamespaceBehavior } from "../../gen/lance/namespace/v1/namespace_pb.ts";
-import type { ChangeContext } from "./batch/change-context.ts";
+import type { ChangeContext } from "./batch/journal.ts";
 import { createLocalStore } from "./format/local/local-store.ts";
 import type { ObjectStore } from "./format/storage.ts";
 import { findLeftovers } from "./maintenance/find-leftovers.ts";

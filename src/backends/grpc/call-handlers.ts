@@ -22,9 +22,16 @@ import { answerOf } from "./answer.ts";
 import type { Channel } from "./channel/channels.ts";
 import { Patience } from "./channel/patience.ts";
 import { unreached, upstreamError } from "./errors.ts";
-import { inTrace } from "./metadata.ts";
 import { definitionOf } from "./method-definition.ts";
-import { authorized, createWriterOf, deadlineOf, enter, metadataOf, type Upstream } from "./upstream.ts";
+import {
+  authorized,
+  createWriterOf,
+  deadlineOf,
+  enter,
+  inTrace,
+  metadataOf,
+  type Upstream,
+} from "./upstream.ts";
 
 /** Returns the function of a method with a single request and a single response. */
 export function unaryHandler(method: DescMethodUnary, upstream: Upstream) {

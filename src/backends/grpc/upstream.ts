@@ -1,8 +1,9 @@
 import type { DescMethod } from "@bufbuild/protobuf";
-import type { CallOptions, Client, Metadata } from "@grpc/grpc-js";
+import { type CallOptions, type Client, Metadata } from "@grpc/grpc-js";
 import type { Call } from "../../namespace/call/call.ts";
-import { isLanceError } from "../../namespace/errors.ts";
+import { isLanceError, LanceError } from "../../namespace/errors.ts";
 import type { Ending } from "../../runtime/time/late-signal.ts";
+import { currentTraceParent } from "../../runtime/tracing.ts";
 import type { Resilience } from "../resilience/resilience.ts";
 import type { HeaderPolicy } from "../upstream-identity/headers.ts";
 import {
@@ -12,7 +13,6 @@ import {
 } from "../upstream-identity/identity.ts";
 import type { Channel } from "./channel/channels.ts";
 import type { TimeLimits } from "./channel/patience.ts";
-import { toMetadata } from "./metadata.ts";
 import { definitionOf, knownFieldsWriter } from "./method-definition.ts";
 
 /** Context that the calls of a backend share. */
@@ -107,4 +107,39 @@ export function metadataOf(
 /** Returns the deadline of a client as an option of the library. */
 export function deadlineOf(deadline: number | undefined): CallOptions {
   return deadline === undefined ? {} : { deadline };
+}
+
+const NAME = /^[0-9a-z_.-]+$/;
+const VALUE = /^[ -~]*$/;
+
+/**
+ * Converts names and values in turn to metadata; a name that ends in `-bin` has base64 as a header and bytes here.
+ *
+ * @throws LanceError InvalidInput for values that HTTP allows and gRPC does not. It omits the value, which may be a
+ *   credential.
+ */
+export function toMetadata(pairs: readonly string[]): Metadata {
+  const metadata = new Metadata();
+  for (let at = 0; at + 1 < pairs.length; at += 2) {
+    const [name, value] = [pairs[at] as string, pairs[at + 1] as string];
+    if (!NAME.test(name))
+      throw new LanceError("InvalidInput", `header ${name} cannot be sent as gRPC metadata`);
+    if (name.endsWith("-bin")) metadata.set(name, Buffer.from(value, "base64"));
+    else if (VALUE.test(value)) metadata.set(name, value);
+    else
+      throw new LanceError(
+        "InvalidInput",
+        `header ${name} has a character that metadata of gRPC cannot have`,
+      );
+  }
+  return metadata;
+}
+
+/** Returns metadata whose `traceparent` continues the current span; the given one if there is none. */
+export function inTrace(metadata: Metadata): Metadata {
+  const own = currentTraceParent();
+  if (own === undefined) return metadata;
+  const continued = metadata.clone();
+  continued.set("traceparent", own);
+  return continued;
 }

@@ -9,9 +9,8 @@ import { factsOf } from "../../namespace/operations/operations.ts";
 import type { SharedCounter } from "../../runtime/threads/sharing.ts";
 import type { HeaderPolicy } from "../upstream-identity/headers.ts";
 import type { SignRequest, UpstreamCredentials, UpstreamIdentity } from "../upstream-identity/identity.ts";
-import { lastingHeaders, lifetimeOf, packAnswer } from "./answers.ts";
 import { createClearing, shareClears } from "./clearing.ts";
-import { createSlots } from "./slots.ts";
+import { createSlots, lastingHeaders, lifetimeOf, packAnswer } from "./slots.ts";
 
 /** Bounds of a cache. */
 export interface UpstreamCacheLimits {

@@ -5,8 +5,7 @@ import { backendKindOf, type Environment, REMOTE_KINDS, UsageError } from "../..
 import { SERVE_OPTIONS, type ServeOptions } from "../../config/options/groups.ts";
 import { unknownVariables } from "../../config/refuse-idle.ts";
 import { refuseStrangers } from "../../gateway/access/exposure.ts";
-import { openAuthenticator } from "../../gateway/access/open-authenticator.ts";
-import { openAuthorizer } from "../../gateway/access/open-authorizer.ts";
+import { openAuthenticator, openAuthorizer } from "../../gateway/access/open-access.ts";
 import { upstreamIdentityOf } from "../../gateway/access/upstream-identity.ts";
 import { openTls } from "../../gateway/open-tls.ts";
 import { adminPlace } from "./admin-place.ts";

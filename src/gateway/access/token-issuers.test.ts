@@ -13,7 +13,7 @@ import { temporaryDirectory } from "../../../test/support/directory.ts";
 import { proveByTokens } from "../../auth/tokens/authenticate-by-token.ts";
 import { UsageError } from "../../config/option-spec.ts";
 import { readServeOptions } from "../../config/serve-options.ts";
-import { openAuthenticator } from "./open-authenticator.ts";
+import { openAuthenticator } from "./open-access.ts";
 import { openVerifiers } from "./token-issuers.ts";
 
 const log = pino({ level: "silent" });

@@ -15,8 +15,7 @@ import { allows, isOwnerOfAll, isReadAction, type Principal, ROLES } from "../..
 import { LanceError } from "../../namespace/errors.ts";
 import { checkIdentifier, joinIdentifier, parseIdentifier } from "../../namespace/identifier.ts";
 import { OPERATION_NAMES, type OperationFacts } from "../../namespace/operations/operations.ts";
-import { isInScope } from "../../pipeline/access/keep-to-scope.ts";
-import { objectsOfOwners } from "../../pipeline/access/owners-only.ts";
+import { isInScope, objectsOfOwners } from "../../pipeline/access/keep-to-scope.ts";
 import { createPropertyLookup } from "../../pipeline/access/property-lookup.ts";
 import { type Databases, nameOfUnnamed } from "../../pipeline/call/databases.ts";
 

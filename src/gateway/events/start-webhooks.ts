@@ -5,9 +5,14 @@ import type { Logger } from "pino";
 import { UsageError } from "../../config/option-spec.ts";
 import type { ServeOptions } from "../../config/options/groups.ts";
 import type { WebhookOption } from "../../config/webhooks.ts";
-import { openDeadLetters } from "../../events/dead-letters.ts";
 import type { RetryPolicy } from "../../events/delivery-queue.ts";
-import { CONCURRENCY, createDispatcher, type Dispatcher, type EventTally } from "../../events/dispatcher.ts";
+import {
+  CONCURRENCY,
+  createDispatcher,
+  type Dispatcher,
+  type EventTally,
+  openDeadLetters,
+} from "../../events/dispatcher.ts";
 import { type AddressGuard, createAddressGuard, createGuardedAgent } from "../../events/guarded-agent.ts";
 import { openJournal } from "../../events/journal.ts";
 import { createWebhook, type Webhook } from "../../events/send.ts";

@@ -2,9 +2,8 @@ import type { Logger } from "pino";
 import { UsageError } from "../../config/option-spec.ts";
 import type { ServeOptions } from "../../config/options/groups.ts";
 import { readOptionFile } from "../../config/secret-files.ts";
-import { guardServer } from "../../pipeline/limits/bucket-server.ts";
 import type { CallerCounters } from "../../pipeline/limits/caller-limits.ts";
-import { createSharedBuckets } from "../../pipeline/limits/shared-buckets.ts";
+import { createSharedBuckets, guardServer } from "../../pipeline/limits/shared-buckets.ts";
 
 /** Rates that a gateway shares with others. */
 export interface SharedRates {

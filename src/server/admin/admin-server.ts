@@ -8,8 +8,7 @@ import fastify, {
 import type { Logger } from "pino";
 import { LanceError } from "../../namespace/errors.ts";
 import { isLoopbackAddress } from "../../runtime/loopback.ts";
-import { addBrowserGuard } from "../app/browser-guard.ts";
-import { createHostCheck } from "../app/host-check.ts";
+import { addBrowserGuard, createHostCheck } from "../app/browser-guard.ts";
 import { type MetricsPage, metricsPlugin } from "../app/metrics-page.ts";
 import { probesPlugin } from "../app/probes.ts";
 import { type ListenAddress, listenOn } from "../port/listen.ts";

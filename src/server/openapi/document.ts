@@ -8,9 +8,16 @@ import type { Steps } from "../../runtime/pace.ts";
 import type { Binding } from "../../transcode/binding.ts";
 import { isRequired } from "../../transcode/descriptors.ts";
 import { createTranscoder } from "../../transcode/transcoder.ts";
-import { commentOf, described } from "./comments.ts";
-import { DELIMITER, parametersOf, pathOf } from "./parameters.ts";
-import { createSchemas, type Schema, type Schemas } from "./schemas.ts";
+import {
+  commentOf,
+  createSchemas,
+  DELIMITER,
+  described,
+  parametersOf,
+  pathOf,
+  type Schema,
+  type Schemas,
+} from "./schemas.ts";
 
 /** Options of {@link documentSteps}. */
 export interface DocumentOptions {

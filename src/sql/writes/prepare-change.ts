@@ -8,10 +8,9 @@ import { ROW_FUNCTIONS } from "../tree/allowed-functions.ts";
 import { type ColumnNamed, exactFilterOf } from "../tree/filters.ts";
 import { nullsText } from "../tree/fit-columns.ts";
 import { positionOf, type TreeNode } from "../tree/tree.ts";
-import type { PreparedWrite, PrepareQuery } from "./prepared-write.ts";
-import { rowsOf } from "./prepared-write.ts";
 import { constantsOf, expressionOf, typeOf } from "./value-expressions.ts";
-import type { WriteStatement } from "./write-statement.ts";
+import type { PreparedWrite, PrepareQuery, WriteStatement } from "./write-statement.ts";
+import { rowsOf } from "./write-statement.ts";
 
 /** UPDATE or DELETE. */
 type ChangeStatement = Extract<WriteStatement, { kind: "update" | "delete" }>;

@@ -6,8 +6,6 @@ import { openTable } from "../opened-tables.ts";
 import type { SqlCall, SqlStatement, SqlTableName, SqlWrites } from "../sql-engine.ts";
 import { fittingText, nullsText, putQuery, requireNulls } from "../tree/fit-columns.ts";
 import { prepareChange } from "./prepare-change.ts";
-import type { PreparedWrite, PrepareQueries, PrepareQuery } from "./prepared-write.ts";
-import { rowsOf } from "./prepared-write.ts";
 import { nameOf, type Target } from "./target.ts";
 import {
   countedStream,
@@ -17,7 +15,8 @@ import {
   joined,
   parameterSchema,
 } from "./write-result.ts";
-import type { WriteStatement } from "./write-statement.ts";
+import type { PreparedWrite, PrepareQueries, PrepareQuery, WriteStatement } from "./write-statement.ts";
+import { rowsOf } from "./write-statement.ts";
 
 /** Prepares a statement that changes something: it is checked, and its tables are opened. */
 export async function prepareWrite(

@@ -14,8 +14,7 @@ import {
   valueField,
 } from "../descriptors.ts";
 import { FieldError, within } from "../field-error.ts";
-import { enumDecoder } from "./enums.ts";
-import { scalarDecoder, scalarFromText } from "./scalars.ts";
+import { enumDecoder, scalarDecoder, scalarFromText } from "./scalars.ts";
 import { wellKnownCodec } from "./well-known-types.ts";
 
 /**

@@ -12,8 +12,7 @@ import {
   tupleFields,
   valueField,
 } from "../descriptors.ts";
-import { enumEncoder } from "./enums.ts";
-import { floatEncoder, isFloat, scalarEncoder } from "./scalars.ts";
+import { enumEncoder, floatEncoder, isFloat, scalarEncoder } from "./scalars.ts";
 import { wellKnownCodec } from "./well-known-types.ts";
 
 /** Writes a value as JSON text. */

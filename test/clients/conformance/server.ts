@@ -8,7 +8,7 @@ import pino from "pino";
 import { DEFAULT_MAX_MESSAGE_BYTES } from "../../../src/namespace/memory/byte-budget.ts";
 import { createLoopPace } from "../../../src/runtime/loop-pace.ts";
 import { createApp } from "../../../src/server/app/app.ts";
-import { createHostCheck } from "../../../src/server/app/host-check.ts";
+import { createHostCheck } from "../../../src/server/app/browser-guard.ts";
 import { createReadiness } from "../../../src/server/app/readiness.ts";
 import { createListener } from "../../../src/server/port/listener.ts";
 import { createArrivalPace } from "../../../src/server/requests/arrival-pace.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { ChangeContext } from "../../../src/backends/dir/batch/change-context.ts";
+import type { ChangeContext } from "../../../src/backends/dir/batch/journal.ts";
 import { type Disk, machineDisk } from "../../../src/backends/dir/format/local/disk.ts";
 import { createLocalStore } from "../../../src/backends/dir/format/local/local-store.ts";
 import { keyIn } from "../../../src/backends/dir/format/storage.ts";

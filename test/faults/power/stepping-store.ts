@@ -1,6 +1,5 @@
 import { createLocalStore } from "../../../src/backends/dir/format/local/local-store.ts";
-import type { Bucket } from "../../../src/backends/dir/stores/bucket.ts";
-import type { Outcome } from "../../../src/backends/dir/stores/conditional-put.ts";
+import type { Bucket, Outcome } from "../../../src/backends/dir/stores/bucket.ts";
 import type { OpenedStore } from "../../../src/backends/dir/stores/open-store.ts";
 import { createRemoteStore } from "../../../src/backends/dir/stores/remote-store.ts";
 import { LanceError } from "../../../src/namespace/errors.ts";

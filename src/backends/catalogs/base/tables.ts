@@ -25,9 +25,8 @@ import type {
   Properties,
 } from "./catalog.ts";
 import { type Checks, shown } from "./checks.ts";
-import { below, checkLocation, drawLocation, faultOf } from "./locations.ts";
 import { listNames } from "./paging.ts";
-import { createTableWalk } from "./walk-tables.ts";
+import { below, checkLocation, createTableWalk, drawLocation, faultOf } from "./walk-tables.ts";
 
 /** Context of the operations on tables. */
 export interface TableContext {

@@ -4,8 +4,7 @@ import { isLanceError, LanceError } from "../../../namespace/errors.ts";
 import type { Identifier } from "../../../namespace/identifier.ts";
 import type { Catalog, CatalogTable, NewTable, PageRequest, Properties } from "../base/catalog.ts";
 import { shown } from "../base/checks.ts";
-import type { Glue } from "./client.ts";
-import type { Missing } from "./errors.ts";
+import type { Glue, Missing } from "./client.ts";
 
 /** Largest page that the service gives. */
 const MAX_PAGE = 100;

@@ -5,8 +5,8 @@ import type { CatalogContext } from "../catalog/catalog-context.ts";
 import type { Draft } from "../catalog/state/draft.ts";
 import type { CatalogView } from "../catalog/state/view.ts";
 import { ownerOf, updateMark } from "../catalog/table-marks.ts";
-import type { ChangeContext } from "./change-context.ts";
 import type { Departure } from "./intent.ts";
+import type { ChangeContext } from "./journal.ts";
 
 /**
  * Returns the locations that have a row in a view and none in a draft on it, if they need work: all that are removed,

@@ -1,12 +1,14 @@
 import { randomUUID } from "node:crypto";
 import { LanceError } from "../../../namespace/errors.ts";
+import type { TableContext } from "../catalog/catalog-context.ts";
 import { keyIn, type ObjectStore } from "../format/storage.ts";
 import type { StorageClock } from "../format/storage-clock.ts";
+import type { Jobs } from "../jobs/jobs.ts";
 import { createNotes } from "../ownership/notes.ts";
 import { hasLeft, type Owner, THIS_PROCESS } from "../ownership/owner.ts";
-import type { LeaseTimes } from "../ownership/renewal.ts";
-import { createSilence } from "../ownership/renewal.ts";
+import { createSilence, type LeaseTimes } from "../ownership/renewal.ts";
 import type { Intent } from "./intent.ts";
+import type { WorkNotes } from "./work-notes.ts";
 
 /** A recorded intent. */
 export interface PendingIntent {
@@ -212,4 +214,13 @@ function parseEntry(bytes: Uint8Array): Entry | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** Context of a change of several files. */
+export interface ChangeContext extends TableContext {
+  /** Notes of changes of several files. */
+  readonly journal: Journal;
+  /** Shows at which locations something may still be written. */
+  readonly work: WorkNotes;
+  readonly jobs: Jobs;
 }

@@ -8,10 +8,9 @@ import {
   type VersionRange,
 } from "../format/versions/delete-versions.ts";
 import { latestVersion } from "../format/versions/version-files.ts";
-import type { ChangeContext } from "./change-context.ts";
 import { type Finisher, finishDepartures, mayGoOn, undoDepartures } from "./departures.ts";
 import { digestOf, type IntendedDataset, type IntendedVersion, type Intent } from "./intent.ts";
-import type { PendingIntent } from "./journal.ts";
+import type { ChangeContext, PendingIntent } from "./journal.ts";
 
 /** Outcome of an abandoned change. */
 export interface Resolution {

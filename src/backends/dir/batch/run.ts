@@ -12,10 +12,9 @@ import type { DatasetRef } from "../format/dataset.ts";
 import { UnsyncedError } from "../format/local/local-errors.ts";
 import type { VersionRange } from "../format/versions/delete-versions.ts";
 import { type PreparedVersion, publishPrepared } from "../format/versions/prepared-version.ts";
-import type { ChangeContext } from "./change-context.ts";
 import { departuresOf, markDepartures, sameDepartures } from "./departures.ts";
 import { digestOf, type IntendedDataset, type IntendedDeletion, type Intent } from "./intent.ts";
-import type { OwnIntent } from "./journal.ts";
+import type { ChangeContext, OwnIntent } from "./journal.ts";
 import { complete, takeBack } from "./resolve.ts";
 
 /** A change of several files, or of rows with files, that has been checked and not started. */

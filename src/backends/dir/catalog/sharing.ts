@@ -1,8 +1,12 @@
 import { inSlices } from "../../../runtime/pace.ts";
 import { createSharedCheck } from "../../../runtime/shared-check.ts";
+import type { SharedCounter, SharedDatabase } from "../../../runtime/threads/sharing.ts";
+import type { Staleness } from "../concurrency/shared-checks.ts";
+import type { TakeTurn } from "./commits/commit-group.ts";
 import type { SharedVersion } from "./exchange/messages.ts";
 import type { ManifestTable } from "./manifest/manifest-table.ts";
 import { createMemory, type Memory } from "./state/memory.ts";
+import type { PropertyLimits } from "./state/properties-size.ts";
 import { type CatalogState, openState } from "./state/state.ts";
 import { factsOf } from "./state/view.ts";
 
@@ -73,4 +77,24 @@ export function createSharing({ manifest, isFirst, held, refresh, ask }: Sharing
       return isSame ? openState(state) : undefined;
     },
   };
+}
+
+/** Options of a catalog. */
+export interface CatalogOptions {
+  /** How old the state of reads may be. Default: it is the newest. */
+  readonly staleness?: Staleness | undefined;
+  /** Maximum number of mutations that wait for a commit. Default: 10,000. */
+  readonly maxWaiting?: number | undefined;
+  /** Bounds of properties. Default: {@link PROPERTY_LIMITS}. */
+  readonly properties?: PropertyLimits | undefined;
+  /** Maximum number of retries of a commit after another process won. Default: 20. */
+  readonly maxRetries?: number | undefined;
+  /** Whether the manifest is compacted and pruned in the background. Default: true. */
+  readonly maintenance?: boolean | undefined;
+  /** Newest version that a worker of the process has committed or read. Default: there is a single worker. */
+  readonly newestSeen?: SharedCounter | undefined;
+  /** Lets the workers of the process commit one after the other. Default: there is a single worker. */
+  readonly inTurn?: TakeTurn | undefined;
+  /** The other workers of the process, with which it commits in groups. Default: there is a single worker. */
+  readonly workers?: Pick<SharedDatabase, "isFirst" | "commitPorts"> | undefined;
 }

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { ChangeContext } from "../batch/change-context.ts";
+import type { ChangeContext } from "../batch/journal.ts";
 import { INTENTS_DIRECTORY } from "../batch/journal.ts";
 import { resolvePending } from "../batch/resolve.ts";
 import { WORK_DIRECTORY } from "../batch/work-notes.ts";

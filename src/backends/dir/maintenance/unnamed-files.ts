@@ -1,5 +1,5 @@
 import { isLanceError, LanceError } from "../../../namespace/errors.ts";
-import type { ChangeContext } from "../batch/change-context.ts";
+import type { ChangeContext } from "../batch/journal.ts";
 import { walkAllTables } from "../catalog/walk.ts";
 import { type DatasetRef, dataDirectory, parseManifestName, versionsDirectory } from "../format/dataset.ts";
 import { checkWritable } from "../format/files/manifest.ts";

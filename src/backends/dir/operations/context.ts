@@ -1,5 +1,5 @@
 import type { PartBufferPool } from "../../../arrow/ipc/part-buffer.ts";
-import type { ChangeContext } from "../batch/change-context.ts";
+import type { ChangeContext } from "../batch/journal.ts";
 import type { Staleness } from "../concurrency/shared-checks.ts";
 import type { DataContext } from "../data/data-context.ts";
 import type { JobEngine } from "../jobs/job-engine.ts";

@@ -5,7 +5,7 @@ import { forEachOf } from "../concurrency/for-each.ts";
 import { damagedFile } from "../format/files/damaged-file.ts";
 import type { ObjectEntry, ObjectStore } from "../format/storage.ts";
 import type { Bucket, BucketPage, ListedObject } from "./bucket.ts";
-import { conditionally } from "./conditional-put.ts";
+import { conditionally } from "./bucket.ts";
 import type { StorageOptions } from "./storage-options.ts";
 import { transferMs } from "./time-limits.ts";
 

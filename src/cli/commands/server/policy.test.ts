@@ -6,7 +6,7 @@ import { describe, it, onTestFinished, vi } from "vitest";
 import { temporaryDirectory } from "../../../../test/support/directory.ts";
 import { UsageError } from "../../../config/option-spec.ts";
 import { readServeOptions } from "../../../config/serve-options.ts";
-import { openAuthorizer } from "../../../gateway/access/open-authorizer.ts";
+import { openAuthorizer } from "../../../gateway/access/open-access.ts";
 import { runProgram } from "../../program.ts";
 
 /** Runs `lance-gateway policy` and returns its exit code and what it printed. */

@@ -20,12 +20,11 @@ import type { CommitBase } from "./commit-base.ts";
 import { foreignValues } from "./commit-base.ts";
 import { liveRows } from "./commit-plan.ts";
 import { createEngineAccess, createEngineFormat } from "./engine-access.ts";
-import { createFragmentWriter } from "./new-fragment.ts";
 import { createFreshness, type Freshness, type Head } from "./newest-version.ts";
 import type { Committed, PreparedCommit } from "./prepared-commit.ts";
 import { createJoining, createOptimizing, createPruning } from "./prune-and-compact.ts";
 import { readDelta, readIds, readState } from "./reader.ts";
-import { createManifestWriter, isPartOfHistory, type PreparedJoin } from "./writer.ts";
+import { createFragmentWriter, createManifestWriter, isPartOfHistory, type PreparedJoin } from "./writer.ts";
 
 /** Name of the manifest table in the base directory. */
 export const MANIFEST_NAME = "__manifest";

@@ -1,20 +1,23 @@
 import type { DataFragment, Manifest } from "../../../../gen/lance/format/table_pb.ts";
 import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
+import type { Engine } from "../../engine/engine.ts";
+import { engineCall } from "../../engine/failures/errors.ts";
 import { buildNextVersion } from "../../format/changes/next-version.ts";
-import { changeRows, type RowsChange } from "../../format/changes/staged-rows.ts";
+import { changeRows, putStagingBase, type RowsChange } from "../../format/changes/staged-rows.ts";
 import { type DatasetRef, dataDirectory } from "../../format/dataset.ts";
 import { deletionKey } from "../../format/files/deletion-file.ts";
 import type { ManifestFile } from "../../format/files/manifest-file.ts";
+import { isTextFileVersion } from "../../format/files/text-file.ts";
+import { newStagingKey } from "../../format/staging-key.ts";
 import { readTransactionMessage } from "../../format/versions/transaction-records.ts";
-import { latestVersion, readVersionIfThere } from "../../format/versions/version-files.ts";
+import { latestVersion, readVersion, readVersionIfThere } from "../../format/versions/version-files.ts";
 import type { StoredRow } from "../state/rows/stored-row.ts";
 import { inSlicesOn, StateChanged } from "../state/steps.ts";
-import type { Changes } from "../state/view.ts";
-import { NO_VERDICTS, type VerdictChange, withVerdicts } from "../state/view.ts";
+import { type Changes, NO_VERDICTS, type VerdictChange, withVerdicts } from "../state/view.ts";
 import type { BaseState, CommitBase } from "./commit-base.ts";
 import { planCommit } from "./commit-plan.ts";
+import type { EngineFormat } from "./engine-access.ts";
 import { createFragmentRows, type ThinnedFragment, thinFragment, writeDeletions } from "./fragment-rows.ts";
-import type { FragmentWriter } from "./new-fragment.ts";
 import {
   allDone,
   type Committed,
@@ -23,7 +26,7 @@ import {
   type PreparedCommit,
 } from "./prepared-commit.ts";
 import { KEEP_VERSIONS, markGaps } from "./prune-and-compact.ts";
-import { fileNameOf, type RowFormat, rowFormatOf } from "./row-fragment.ts";
+import { encodeFragment, fileNameOf, type RowFormat, rowFormatOf } from "./row-fragment.ts";
 
 /** Writes commits of the manifest table. */
 export interface ManifestWriter {
@@ -198,4 +201,71 @@ export async function isPartOfHistory(dataset: DatasetRef, made: Manifest): Prom
     "OutcomeUnknown",
     "the commit took so long that others have removed what shows whether it counts; look before you repeat it",
   );
+}
+
+/** A fragment that is not part of a version yet, and has no id. */
+interface NewFragment {
+  readonly fragment: DataFragment;
+  /** Resolves when its file is written. */
+  readonly written: Promise<unknown>;
+}
+
+/** Writes the rows of a new fragment to a data file of the manifest table, in the table's format. */
+type FragmentWriter = (
+  base: ManifestFile,
+  rows: readonly StoredRow[],
+  format: RowFormat,
+) => Promise<NewFragment>;
+
+/**
+ * Creates the writer of data files of a manifest table.
+ *
+ * Files in known formats are encoded here. The engine writes files of newer formats, to a separate dataset that is like
+ * the table without its rows, and the file moves to the table. The gateway still makes the commit (docs/adr/0005).
+ */
+export function createFragmentWriter(
+  dataset: DatasetRef,
+  engine: Engine,
+  engineFormat: EngineFormat,
+): FragmentWriter {
+  const { store, root } = dataset;
+  const data = `${dataDirectory(dataset)}/data`;
+
+  async function writeByEngine(base: ManifestFile, rows: readonly StoredRow[]): Promise<DataFragment> {
+    await engineFormat.check(base.manifest);
+    const { encodeStoredRows } = await import("./row-codec.ts");
+    const staging = { store, root: newStagingKey(root.slice(0, Math.max(0, root.lastIndexOf("/")))) };
+    const path = store.uriOf(staging.root);
+    try {
+      await putStagingBase(staging, base);
+      const lease = await engine.acquire(path);
+      try {
+        await engineCall(() => lease.table.add(encodeStoredRows(rows), "append"));
+      } finally {
+        lease.release();
+      }
+      const { fragments } = (await readVersion(staging)).manifest;
+      const [fragment] = fragments;
+      const name = fragment?.files[0]?.path;
+      if (fragment === undefined || name === undefined || fragments.length > 1 || fragment.files.length > 1) {
+        throw new LanceError(
+          "Unsupported",
+          "the catalog cannot be written in its data format by this version",
+        );
+      }
+      await store.move(`${dataDirectory(staging)}/data/${name}`, `${data}/${name}`);
+      return fragment;
+    } finally {
+      engine.forget(path);
+      await store.deleteDirectory(staging.root);
+    }
+  }
+  return async (base, rows, format) => {
+    const { version } = format;
+    if (!isTextFileVersion(version)) {
+      return { fragment: await writeByEngine(base, rows), written: Promise.resolve() };
+    }
+    const { name, bytes, fragment } = encodeFragment(rows, { ...format, version });
+    return { fragment, written: store.create(`${data}/${name}`, bytes) };
+  };
 }

@@ -3,10 +3,9 @@ import { dirname, join } from "node:path";
 import { forEachOf } from "../../concurrency/for-each.ts";
 import type { FileFeatures, ObjectStore } from "../storage.ts";
 import type { Disk } from "./disk.ts";
-import { createDurableDirectories, syncNamesOf } from "./durable-directories.ts";
-import { createFileWrites, temporaryOf } from "./file-writes.ts";
+import { createDurableDirectories, syncNamesOf } from "./disk.ts";
+import { createFileWrites, createSyncs, temporaryOf } from "./file-writes.ts";
 import { hasCode, ifMissing, toDiskError, UnsyncedError } from "./local-errors.ts";
-import { createSyncs } from "./syncs.ts";
 
 type Writes = Pick<
   ObjectStore,

@@ -15,8 +15,7 @@ import type { EngineContext } from "../context.ts";
 import { workOnCluster } from "../jobs/work-on-cluster.ts";
 import { withData } from "../tables/open-data.ts";
 import { refuseMisread } from "../tables/refuse-misread.ts";
-import { nameWhileGrowing } from "./grow-index.ts";
-import { type IndexPlan, planOf } from "./index-build.ts";
+import { type IndexPlan, nameWhileGrowing, planOf } from "./index-build.ts";
 import { distanceOf, type IndexFields } from "./index-fields.ts";
 import { type IndexKind, indexKind } from "./index-kinds.ts";
 

@@ -17,7 +17,7 @@ import { readVersion } from "../../format/versions/version-files.ts";
 import { openDirectory } from "../../open-directory.ts";
 import { requireTable } from "../tables/find-table.ts";
 import { datasetOf } from "../tables/open-data.ts";
-import { growIndex } from "./grow-index.ts";
+import { growIndex } from "./index-build.ts";
 
 function rows(count: number, first = 0): Uint8Array {
   const ids = Array.from({ length: count }, (_, i) => first + i);

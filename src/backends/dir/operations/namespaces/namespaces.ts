@@ -13,7 +13,7 @@ import { LanceError } from "../../../../namespace/errors.ts";
 import { type Identifier, joinIdentifier } from "../../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import { ITEMS_PER_STEP, type Steps } from "../../../../runtime/pace.ts";
-import type { ChangeContext } from "../../batch/change-context.ts";
+import type { ChangeContext } from "../../batch/journal.ts";
 import type { Draft } from "../../catalog/state/draft.ts";
 import { parentId, type Row, VIEW_KIND } from "../../catalog/state/row.ts";
 import { checkProperties } from "../properties.ts";

@@ -31,11 +31,13 @@ import {
   passingOf,
   type RunOptions,
   runsOf,
+  SMALL_RESULT_BYTES,
   shapeOf,
+  smallResult,
   startRun,
+  type WideResult,
 } from "./run-query.ts";
 import { expectedWidth, sampledWidth } from "./sampled-width.ts";
-import { SMALL_RESULT_BYTES, smallResult, type WideResult } from "./small-result.ts";
 
 /** Maximum number of rows of a result that is collected before it is sent. */
 const SMALL_RESULT_ROWS = 64;

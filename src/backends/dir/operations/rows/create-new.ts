@@ -1,6 +1,6 @@
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { Identifier } from "../../../../namespace/identifier.ts";
-import type { ChangeContext } from "../../batch/change-context.ts";
+import type { ChangeContext } from "../../batch/journal.ts";
 import { isRefusal } from "../../batch/run.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
 import { afterChange } from "../../format/changes/after-change.ts";

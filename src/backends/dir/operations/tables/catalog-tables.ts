@@ -1,7 +1,7 @@
 import { LanceError } from "../../../../namespace/errors.ts";
 import { type Identifier, parseIdentifier } from "../../../../namespace/identifier.ts";
 import { inSlices } from "../../../../runtime/pace.ts";
-import type { ChangeContext } from "../../batch/change-context.ts";
+import type { ChangeContext } from "../../batch/journal.ts";
 import { resolveAbandoned } from "../../batch/resolve.ts";
 import { isRootDirectory } from "../../catalog/base/location-names.ts";
 import type { CatalogContext } from "../../catalog/catalog-context.ts";

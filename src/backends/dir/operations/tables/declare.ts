@@ -6,7 +6,7 @@ import {
   RegisterTableResponseSchema,
 } from "../../../../gen/lance/namespace/v1/table_pb.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
-import type { ChangeContext } from "../../batch/change-context.ts";
+import type { ChangeContext } from "../../batch/journal.ts";
 import { refuseWhileRemoved } from "../../batch/journal.ts";
 import { resolveAbandoned } from "../../batch/resolve.ts";
 import { runBatch } from "../../batch/run.ts";

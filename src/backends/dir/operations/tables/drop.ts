@@ -7,7 +7,7 @@ import {
 import { type Identifier, joinIdentifier } from "../../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import { type Steps, stepsOf } from "../../../../runtime/pace.ts";
-import type { ChangeContext } from "../../batch/change-context.ts";
+import type { ChangeContext } from "../../batch/journal.ts";
 import { refuseWhileRemoved } from "../../batch/journal.ts";
 import { resolveAbandoned } from "../../batch/resolve.ts";
 import { runBatch } from "../../batch/run.ts";

@@ -2,8 +2,7 @@ import type { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { GetObjectCommandOutput, S3Client } from "@aws-sdk/client-s3";
 import type { ObjectInfo, ObjectTail, TaggedObject } from "../../format/storage.ts";
-import type { Bucket, ByteRange } from "../bucket.ts";
-import type { Outcome } from "../conditional-put.ts";
+import type { Bucket, ByteRange, Outcome } from "../bucket.ts";
 import { readPaced } from "../paced-body.ts";
 import {
   failureOf,

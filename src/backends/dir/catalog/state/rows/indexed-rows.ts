@@ -1,8 +1,13 @@
 import { ITEMS_PER_STEP, type Steps } from "../../../../../runtime/pace.ts";
 import type { Memory } from "../memory.ts";
 import { createByteHash, createHashIndex, type HashTable, newSeed } from "./hash-index.ts";
-import { createOrderedRows, inBlocks, type OrderedRows, type SharedOrder } from "./ordered-rows.ts";
-import { radixSort } from "./radix-sort.ts";
+import {
+  createOrderedRows,
+  inBlocks,
+  type OrderedRows,
+  radixSort,
+  type SharedOrder,
+} from "./ordered-rows.ts";
 import { compareKeys, createKey, type RowKey } from "./row-key.ts";
 import { createRowStore, type RowStore, type SharedStore } from "./row-store.ts";
 import type { RowAddress } from "./stored-row.ts";

@@ -8,7 +8,7 @@ import { sourcesOf } from "../../../test/support/command-line.ts";
 import { temporaryDirectory } from "../../../test/support/directory.ts";
 import { UsageError } from "../../config/option-spec.ts";
 import { readServeOptions } from "../../config/serve-options.ts";
-import { openAuthorizer } from "./open-authorizer.ts";
+import { openAuthorizer } from "./open-access.ts";
 
 const AUTH = ["--auth", "api-key"];
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createFindClient } from "./clients.ts";
+import { createFindClient } from "./arrivals.ts";
 
 test("without trusted proxies the client is the peer, whatever its headers say", () => {
   const find = createFindClient([]);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import { radixSort } from "./radix-sort.ts";
+import { radixSort } from "./ordered-rows.ts";
 
 test("sorts many items in steps that look at a bounded number of them", () => {
   const names = Array.from({ length: 50_000 }, (_, i) => String((i * 7919) % 50_000).padStart(8, "0"));

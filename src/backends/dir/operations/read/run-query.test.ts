@@ -11,7 +11,7 @@ import { createTurns } from "../../concurrency/turns.ts";
 import { createRowWidths } from "../../engine/row-widths.ts";
 import type { BuiltQuery } from "../query/build.ts";
 import type { Guarded } from "../tables/call-data.ts";
-import { smallResult } from "./small-result.ts";
+import { smallResult } from "./run-query.ts";
 
 const { queryTable } = LanceNamespaceService.method;
 

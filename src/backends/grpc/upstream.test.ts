@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
 import { isLanceError } from "../../namespace/errors.ts";
-import { toMetadata } from "./metadata.ts";
+import { toMetadata } from "./upstream.ts";
 
 test("headers become metadata, and base64 becomes bytes", () => {
   const metadata = toMetadata(["x-lance-a", "1", "x-lance-b-bin", "AAE="]);

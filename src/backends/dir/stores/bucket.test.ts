@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import { conditionally, type Outcome } from "./conditional-put.ts";
+import { conditionally, type Outcome } from "./bucket.ts";
 
 const lost = { unclear: new Error("the connection was reset") };
 

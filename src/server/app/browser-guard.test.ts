@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "vitest";
-import { createHostCheck } from "./host-check.ts";
+import { createHostCheck } from "./browser-guard.ts";
 
 const EVIL = [
   "evil.example",
