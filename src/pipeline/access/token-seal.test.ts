@@ -39,8 +39,9 @@ describe("a sealed page token", () => {
     const isRefused = (error: unknown) => isLanceError(error, "InvalidInput");
     for (const change of changes) assert.throws(() => open(sealed, { ...call, ...change }), isRefused);
     assert.throws(() => createTokenSeal(`${SECRET}!`).open(sealed, call), isRefused);
-    const last = sealed.endsWith("A") ? "B" : "A";
-    for (const text of [`${sealed.slice(0, -2)}${last}${last}`, sealed.slice(0, 20), "$", "$x"])
+    // Some bits of the last character mean nothing.
+    const changed = sealed.replace(/.(?=.{4}$)/, (letter) => (letter === "A" ? "B" : "A"));
+    for (const text of [changed, sealed.slice(0, 20), "$", "$x"])
       assert.throws(() => open(text, call), isRefused);
   });
 
