@@ -8,7 +8,8 @@ import { errorOf } from "../shell/hooks.ts";
 import { EmptyNote, ErrorNote, Waiting } from "../shell/notes.tsx";
 import { SnippetDialog } from "../snippets/snippet-dialog.tsx";
 import type { TableContext } from "../table/table-context.ts";
-import { PlanTree, parsePlan } from "./plan-tree.tsx";
+import { parsePlan } from "./plan.ts";
+import { PlanTree } from "./plan-tree.tsx";
 import { QueryFields } from "./query-fields.tsx";
 import { EMPTY_FORM, formOf, paramsOf, type QueryForm, requestOf, vectorText } from "./query-form.ts";
 

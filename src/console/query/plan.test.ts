@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { parsePlan } from "./plan-tree.tsx";
+import { parsePlan } from "./plan.ts";
 
 test("a plan is a tree by its indentation", () => {
   const text = [
