@@ -4,6 +4,7 @@ const suites: Readonly<Record<string, () => Promise<{ run(args: readonly string[
   attacks: () => import("./attacks.ts"),
   bucket: () => import("./bucket.ts"),
   catalog: () => import("./catalog.ts"),
+  cluster: () => import("./cluster.ts"),
   cores: () => import("./cores.ts"),
   data: () => import("./data.ts"),
   faults: () => import("./faults.ts"),
