@@ -70,6 +70,21 @@ describe("saved connections", () => {
     assert.equal(JSON.parse(await readFile(file, "utf8")).current, undefined);
   });
 
+  it("keep what commands with --rows here need of an upstream's storage", async () => {
+    const { run, file } = newUser();
+    const places = [
+      "--storage-option",
+      "aws_region=eu-central-1",
+      "--allowed-location",
+      "s3://bucket/tables",
+    ];
+    await run("context", "add", "here", "--uri", uri, ...places);
+    const { options } = JSON.parse(await readFile(file, "utf8")).contexts.here;
+    assert.deepEqual(options["storage-option"], ["aws_region=eu-central-1"]);
+    assert.match(await run("ls"), /table +t\n/);
+    await refused(run("ls", "--uri", uri, ...places), /^--storage-option has no effect without --rows here$/);
+  });
+
   it("give way to --api-key, and to its variable unless the command line names them", async () => {
     const { run, with: runWith } = newUser();
     const keyed = runWith({ LANCE_GATEWAY_API_KEY: "of-variable", SAVED: "of-context" });

@@ -58,6 +58,10 @@ const ADD_OPTIONS = {
 /** Names that shells and completions pass unchanged. */
 const NAME = /^[\w.-]+$/;
 
+/** The commands for which a connection is saved may have `--rows here`, which is not saved. */
+const ROWS_HERE: Layer = ({ flag }) =>
+  flag === "rows" ? { source: "a later command", texts: ["here"] } : undefined;
+
 /** `lance-gateway context add`: saves a connection. */
 export const contextAdd: CommandDefinition = {
   operands: "<NAME>",
@@ -79,7 +83,7 @@ export const contextAdd: CommandDefinition = {
       ...(key !== undefined && { key }),
       ...(options.bearer && { bearer: true }),
     };
-    const { backend } = readServeOptions([layerOf(context, "--")]);
+    const { backend } = readServeOptions([layerOf(context, "--"), ROWS_HERE]);
     if (backend === "dir" && key !== undefined) throw new UsageError("a directory takes no key");
     let isCurrent = false;
     await changeContexts(contextsPath(environment), ({ current = name, contexts }) => {
