@@ -30,14 +30,11 @@ function set({ MALLOC_CONF }) {
   return MALLOC_CONF === undefined ? {} : { MALLOC_CONF };
 }
 
-/** Node says for some functions of its own, at their first call, that they may change; which says nothing to an operator. */
-const QUIET = "--disable-warning=ExperimentalWarning";
-
 /** Starts the program anew in this process with other variables, if there are any; returns where Node cannot do that. */
 export function restartWith(variables) {
   const { argv, channel, env, execArgv, execPath, execve, permission } = process;
   // A Node with --permission may not do so, and a parent's channel would be lost.
   if (execve === undefined || permission !== undefined || channel !== undefined) return;
   if (Object.keys(variables).length === 0) return;
-  execve(execPath, [execPath, QUIET, ...execArgv, ...argv.slice(1)], { ...env, ...variables });
+  execve(execPath, [execPath, ...execArgv, ...argv.slice(1)], { ...env, ...variables });
 }

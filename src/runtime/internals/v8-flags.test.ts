@@ -73,3 +73,20 @@ test("a collection in parts collects all garbage, and holds no turn for all of i
   observer.disconnect();
   assert.equal(forced, 0);
 });
+
+test("a collection in parts prints nothing in somebody's program, in no thread", async () => {
+  const program = `
+import { isMainThread, Worker } from "node:worker_threads";
+import { collectInParts } from ${MODULE};
+
+process.on("warning", ({ message }) => console.log(message));
+await collectInParts();
+process.emitWarning("of the program");
+if (isMainThread) await new Promise((end) => new Worker(new URL(import.meta.url)).on("exit", end));
+`;
+  const url = `data:text/javascript,${encodeURIComponent(program)}`;
+  const args = ["--input-type=module", "--eval", `import ${JSON.stringify(url)}`];
+  const { stdout, stderr } = await promisify(execFile)(process.execPath, args);
+  expect(stdout).toBe("of the program\n".repeat(2));
+  expect(stderr).not.toMatch(/Experimental/);
+});

@@ -39,8 +39,22 @@ export function collectInParts(): Promise<void> {
     collecting = undefined;
   };
   // Node's only way to begin a collection that is not done at once: V8 measures while it marks. Nobody needs the measure.
-  collecting ??= measureMemory({ execution: "eager" }).then(end, end);
+  collecting ??= withoutWarning(() => measureMemory({ execution: "eager" })).then(end, end);
   return collecting;
+}
+
+/**
+ * Calls a function of Node without the warning, at its first call, that it may change: that tells an operator nothing, and a client
+ * prints nothing in somebody's program.
+ */
+function withoutWarning<T>(call: () => T): T {
+  const { emitWarning } = process;
+  process.emitWarning = () => {};
+  try {
+    return call();
+  } finally {
+    process.emitWarning = emitWarning;
+  }
 }
 
 /** Compilers of V8 for code that runs often. */
