@@ -47,6 +47,8 @@ export function createForeignTables({
   log,
 }: ForeignTablesOptions): UpkeepTables {
   const [leftOut, failed] = [new Map<string, true>(), new Map<string, true>()];
+  /** Number of tables behind which the next walk begins. */
+  let passed = 0;
 
   /** Logs once why a table is left out, or why work on it has failed. */
   function nameOnce(named: Map<string, true>, id: Identifier, error: unknown): undefined {
@@ -69,8 +71,10 @@ export function createForeignTables({
     readAhead,
     times: FOREIGN_UPKEEP_TIMES,
     async *walk(turn, signal) {
+      const after = passed;
+      passed = 0;
       try {
-        yield* walkCatalog(catalog, { log, turn, signal });
+        passed = yield* walkCatalog(catalog, { log, turn, signal, after });
       } catch (error) {
         if (!signal.aborted) log.warn({ err: error }, "the upstream does not list its tables for upkeep now");
         throw error;

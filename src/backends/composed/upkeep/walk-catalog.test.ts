@@ -8,8 +8,11 @@ import { LanceError } from "../../../namespace/errors.ts";
 import type { Backend } from "../../../namespace/lance-namespace.ts";
 import { walkCatalog } from "./walk-catalog.ts";
 
-/** Walks through a catalog, and returns its tables, the number of its turns, and what was logged. */
-async function walk(operations: Backend["operations"], signal = new AbortController().signal) {
+/** Walks through a catalog, and returns its tables, the number of its turns, what was logged, and where the next walk begins. */
+async function walk(
+  operations: Backend["operations"],
+  { signal = new AbortController().signal, after }: { signal?: AbortSignal; after?: number } = {},
+) {
   const tables: string[] = [];
   const logged: string[] = [];
   let turns = 0;
@@ -17,8 +20,12 @@ async function walk(operations: Backend["operations"], signal = new AbortControl
   const turn = async () => {
     turns += 1;
   };
-  for await (const id of walkCatalog({ operations }, { log, turn, signal })) tables.push(id.join("$"));
-  return { tables, turns, logged };
+  const walked = walkCatalog({ operations }, { log, turn, signal, after });
+  for (;;) {
+    const { done, value } = await walked.next();
+    if (done) return { tables, turns, logged, next: value };
+    tables.push(value.join("$"));
+  }
 }
 
 test("a walk follows pages and namespaces, each request in its turn", async () => {
@@ -126,9 +133,29 @@ test("a walk ends with its signal, between pages and while the upstream does not
         },
         listNamespaces: async () => create(ListNamespacesResponseSchema),
       },
-      stop.signal,
+      { signal: stop.signal },
     );
     await expect(walked).rejects.toThrow("the gateway closes");
     assert.equal(pages, 3);
   }
+});
+
+test("a walk that ended at its maximum is followed by one that goes on behind its tables", async () => {
+  const pages = Array.from({ length: 150 }, (_, page) =>
+    Array.from({ length: 1_000 }, (_, at) => `${page * 1_000 + at}`),
+  );
+  const operations: Backend["operations"] = {
+    listTables: async ({ pageToken = "0" }) =>
+      create(ListTablesResponseSchema, {
+        tables: pages[Number(pageToken)] ?? [],
+        ...(Number(pageToken) < pages.length - 1 && { pageToken: String(Number(pageToken) + 1) }),
+      }),
+    listNamespaces: async () => create(ListNamespacesResponseSchema),
+  };
+  const first = await walk(operations);
+  assert.match(String(first.logged), /the next walk goes on there/);
+  assert.equal(first.next, first.tables.length);
+  const second = await walk(operations, { after: first.next });
+  assert.deepEqual([...first.tables, ...second.tables], pages.flat());
+  assert.deepEqual([second.next, second.logged], [0, []]);
 });

@@ -16,6 +16,8 @@ export interface WalkOptions {
   readonly turn: () => Promise<void>;
   /** Ends the walk, and the request that runs. */
   readonly signal: AbortSignal;
+  /** Number of tables that are left out, because earlier walks have yielded them. Default: none. */
+  readonly after?: number | undefined;
 }
 
 /** Number of names that a page should have. */
@@ -37,25 +39,35 @@ const MAX_FAILURES = 5;
  * Yields the tables that an upstream lists to the gateway itself, page by page. Namespaces that are denied to it are left out, and so are those
  * that it cannot list, which the log names. A walk has at most 100,000 requests and tables; the log names the namespace where it ends before.
  *
+ * @returns the number of tables that the next walk leaves out: 0 if this one came to the end, or no further than the one before
  * @throws LanceError Unsupported if the upstream has no listings; its errors for the root, and for several namespaces in succession; the reason
  *   of the signal
  */
 export async function* walkCatalog(
   catalog: Pick<Backend, "operations">,
   options: WalkOptions,
-): AsyncGenerator<Identifier, void> {
+): AsyncGenerator<Identifier, number> {
+  const { after = 0 } = options;
+  const walk = { ...options, after, passed: 0, failed: 0, left: MAX_STEPS };
   try {
-    yield* walkFrom(catalog, { ...options, failed: 0, left: MAX_STEPS }, []);
+    yield* walkFrom(catalog, walk, []);
   } catch (error) {
     if (error !== END) throw error;
+    if (walk.passed > after) return walk.passed;
   }
+  return 0;
 }
 
 /** Ends a walk that takes too long. */
 const END = new Error("the walk has its maximum number of steps");
 
-/** A walk; `failed` counts the namespaces in succession that could not be listed, and `left` the steps that it may still take. */
+/**
+ * A walk; `passed` counts the tables that were listed, `failed` the namespaces in succession that could not be, and `left` the steps that it
+ * may still take.
+ */
 interface Walk extends WalkOptions {
+  readonly after: number;
+  passed: number;
   failed: number;
   left: number;
 }
@@ -64,9 +76,13 @@ interface Walk extends WalkOptions {
 function step(walk: Walk, id: Identifier): void {
   walk.left -= 1;
   if (walk.left >= 0) return;
+  const rest =
+    walk.passed > walk.after
+      ? "the next walk goes on there"
+      : "tables after this namespace are not looked after";
   walk.log.warn(
     { namespace: joinIdentifier(id), steps: MAX_STEPS },
-    "the upstream catalog lists more than upkeep looks at in a walk; tables after this namespace are not looked after",
+    `the upstream catalog lists more than upkeep looks at in a walk; ${rest}`,
   );
   throw END;
 }
@@ -92,8 +108,11 @@ async function* walkFrom(
     ).then(({ namespaces: names, pageToken: next }) => ({ names, pageToken: next }));
   try {
     for await (const name of namesOf(tables, id, walk)) {
-      step(walk, id);
-      yield [...id, name];
+      if (walk.passed >= walk.after) {
+        step(walk, id);
+        yield [...id, name];
+      }
+      walk.passed += 1;
     }
     if (id.length >= MAX_DEPTH) return;
     for await (const name of namesOf(namespaces, id, walk)) yield* walkFrom(catalog, walk, [...id, name]);

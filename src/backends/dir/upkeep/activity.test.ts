@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import { type ActiveTable, createActivity, MAX_ACTIVE, UPKEEP_TIMES } from "./activity.ts";
+import { type ActiveTable, createActivity, MAX_ACTIVE, MAX_TAKEN, UPKEEP_TIMES } from "./activity.ts";
 
 const TIMES = { ...UPKEEP_TIMES, settleMs: 500, waitMs: 2_000, retryMs: 1_000, maxRetryMs: 3_000 };
 const only = (tables: readonly ActiveTable[]): ActiveTable => {
@@ -92,4 +92,22 @@ test("any number of names takes bounded memory, and the tables written to last a
     ["kept", "idle", "t0", `t${2 * MAX_ACTIVE - 1}`].map((name) => activity.has([name])),
     [true, false, false, true],
   );
+});
+
+test("tables that are worked on are bounded, and never forgotten", () => {
+  const activity = createActivity(TIMES);
+  for (let at = 0; at < MAX_ACTIVE; at += 1) activity.note([`t${at}`], 0);
+  const first = activity.takeDue(500);
+  assert.equal(first.length, MAX_TAKEN);
+  assert.deepEqual(activity.takeDue(500), []);
+  for (let at = 0; at < MAX_ACTIVE; at += 1) activity.note([`u${at}`], 600);
+  assert.equal(activity.waiting, MAX_ACTIVE);
+  const [table, ...others] = first as [ActiveTable, ...ActiveTable[]];
+  for (const { id } of first) assert.ok(activity.has(id));
+  assert.deepEqual(activity.takeDue(2_000), []);
+  activity.note(table.id, 2_000);
+  activity.end(table, { restMs: 0, againMs: undefined, isGone: true }, 2_000);
+  assert.ok(activity.has(table.id));
+  for (const other of others) activity.end(other, undefined, 2_000);
+  assert.equal(activity.takeDue(2_500).length, MAX_TAKEN);
 });

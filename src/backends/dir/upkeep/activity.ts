@@ -114,18 +114,21 @@ export interface Tended {
  */
 export const MAX_ACTIVE = 50_000;
 
+/** Maximum number of tables that are worked on or wait for their turn, and so are not forgotten; others are taken when these end. */
+export const MAX_TAKEN = 10_000;
+
 /** The tables with recent writes. */
 export interface Activity {
   /**
    * Notes a write of the gateway, or a commit that a client or another process made. At most {@link MAX_ACTIVE} tables are remembered; the one
-   * whose last write is the oldest makes room.
+   * whose last write is the oldest makes room, unless it is taken.
    *
    * @returns whether a table was forgotten that waits for an inspection
    */
   note(id: Identifier, now: number, by?: Writer): boolean;
   /** Whether the table was written to recently. */
   has(id: Identifier): boolean;
-  /** Takes the tables whose inspection is due, the most overdue first; {@link Activity.end} gives them back. */
+  /** Takes tables whose inspection is due, the most overdue first and {@link MAX_TAKEN} at a time; {@link Activity.end} gives them back. */
   takeDue(now: number): readonly ActiveTable[];
   /** Records the result of an inspection; undefined for a failure. */
   end(table: ActiveTable, tended: Tended | undefined, now: number): void;
@@ -136,12 +139,16 @@ export interface Activity {
 /** Creates an empty record. */
 export function createActivity(times: UpkeepTimes): Activity {
   const tables = new Map<string, ActiveTable>();
+  let taken = 0;
 
   return {
     note(id, now, by = "gateway") {
       const key = joinIdentifier(id);
       const table = tables.get(key) ?? newTable(id);
-      const forgotten = putNewest(tables, key, table, MAX_ACTIVE);
+      let forgotten = putNewest(tables, key, table, MAX_ACTIVE);
+      // A second record of a table that is taken would have it worked on twice at a time.
+      while (forgotten?.isRunning)
+        forgotten = putNewest(tables, joinIdentifier(forgotten.id), forgotten, MAX_ACTIVE);
       table.firstWrite ??= now;
       table.lastWrite = now;
       if (by === "client") table.lastCommit = now;
@@ -150,21 +157,24 @@ export function createActivity(times: UpkeepTimes): Activity {
     },
     has: (id) => tables.has(joinIdentifier(id)),
     takeDue(now) {
+      if (taken === MAX_TAKEN) return [];
       const due: ActiveTable[] = [];
       for (const [key, table] of tables) {
         if (table.isRunning) continue;
         if (now >= Math.max(table.due, table.notBefore)) due.push(table);
         else if (now - table.lastWrite > times.keepMs && isIdle(table, now)) tables.delete(key);
       }
-      due.sort((a, b) => a.due - b.due);
-      for (const table of due) {
+      const first = due.sort((a, b) => a.due - b.due).slice(0, MAX_TAKEN - taken);
+      taken += first.length;
+      for (const table of first) {
         table.isRunning = true;
         table.firstWrite = undefined;
         table.due = Number.POSITIVE_INFINITY;
       }
-      return due;
+      return first;
     },
     end(table, tended, now) {
+      taken -= 1;
       table.isRunning = false;
       if (tended === undefined) {
         const pause = backoffMs(table.failures, times.retryMs, times.maxRetryMs);
