@@ -60,3 +60,29 @@ test("upkeep of an upstream's tables requires credentials of the gateway itself"
   await placeWith({ ...rest, backend: "glue", uris: [], glueRegion: "r" });
   await placeWith({ ...rest, rows: "upstream" });
 });
+
+test("a gateway for reading only looks after no tables", async (t) => {
+  const { path: root, remove } = await temporaryDirectory();
+  t.onTestFinished(remove);
+  const log = pino({ level: "silent" });
+  async function isLookedAfter(options: Partial<ServeOptions>): Promise<boolean> {
+    let started = false;
+    const watch = () => {
+      started = true;
+      return () => {};
+    };
+    const upkeepMetrics = { done() {}, missed() {}, watch };
+    const all = { ...readServeOptions([]), tableUpkeep: "on" as const, ...options };
+    const backend = await openBackend(all, { log, upkeepMetrics, looksAfterTables: true });
+    await backend.close();
+    return started;
+  }
+  const rest = { backend: "rest", uris: ["http://127.0.0.1:1"], rows: "here" } as const;
+  for (const place of [
+    { backend: "dir", root },
+    { ...rest, headers: [["authorization", "Bearer own"] as const] },
+  ]) {
+    expect(await isLookedAfter(place)).toBe(true);
+    expect(await isLookedAfter({ ...place, readOnly: true })).toBe(false);
+  }
+});

@@ -51,7 +51,10 @@ export async function withRows(
       ...{ log, readAhead, engineTurns },
       storageOptionsOf: (root) => storageOptionsOf(root, options.storageOptions, process.env),
       environment: process.env,
-      upkeep: looksAfterTables && isLookedAfter ? upkeepOptionsOf(options, shared, upkeepMetrics) : undefined,
+      upkeep:
+        looksAfterTables && isLookedAfter && !options.readOnly
+          ? upkeepOptionsOf(options, shared, upkeepMetrics)
+          : undefined,
       tableIdleMs: options.idleSeconds * 1000,
       shared: shared && `rows of ${[backend, warehouse, ...uris, ...addresses].join(" ")}`,
       workers: shared?.workers,

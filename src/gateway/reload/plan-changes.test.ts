@@ -44,6 +44,12 @@ describe("planChanges", () => {
     assert.deepEqual([applied, pending], [["root", "table-upkeep"], []]);
   });
 
+  it("opens the backend of a database again that is for reading only from now on, or no longer", () => {
+    const [before, after] = [single("--root", "a"), single("--root", "a", "--read-only")];
+    assert.deepEqual(planChanges(before, after).applied, ["read-only"]);
+    assert.deepEqual([keepsBackend(before, after, ""), keepsBackend(after, before, "")], [false, false]);
+  });
+
   it("takes a change of a file of certificates or credentials for one of its option", () => {
     const vended = (digest: string): Configuration => ({
       ...single("--root", "s3://b", "--vend", "static", "--vend-file", "vend.yaml"),

@@ -141,9 +141,9 @@ const LIVE: ReadonlySet<string> = new Set<Name>(Object.values(LIVE_OPTIONS).flat
 /** Limits of a database that apply without opening it again. */
 const LIMITS_OF_DATABASES: ReadonlySet<string> = new Set<Name>(["maxUploadBytes", "maxConcurrentCalls"]);
 
-/** Options of databases by which their backends are opened. */
+/** Options by which the backends of databases are opened: their own ones, and whether they write. */
 const BACKEND_OPTIONS: readonly Name[] = namesOf(
-  (spec, name) => spec.backends !== undefined && !LIMITS_OF_DATABASES.has(name),
+  (spec, name) => name === "readOnly" || (spec.backends !== undefined && !LIMITS_OF_DATABASES.has(name)),
 );
 
 /** Options of databases, all of which are live. */
