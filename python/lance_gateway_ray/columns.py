@@ -83,6 +83,13 @@ def check_names(schema: pa.Schema, table: pa.Schema, path: str) -> None:
             raise ValueError(f"{path}: column {field.name!r} is missing and not nullable")
 
 
+def check_whole(schema: pa.Schema, chosen: pa.Schema, path: str) -> None:
+    """Refuses a file for a new table that lacks one of the chosen columns, which may have another name by mistake."""
+    for name in chosen.names:
+        if name not in schema.names:
+            raise ValueError(f"{path}: column {name!r} is missing, and --type names it")
+
+
 def check_fits(schema: pa.Schema, table: pa.Schema, path: str) -> None:
     """Refuses columns whose values the table does not keep exactly."""
     check_names(schema, table, path)

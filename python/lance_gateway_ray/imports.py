@@ -12,7 +12,7 @@ import ray
 from lance.dataset import LanceDataset, LanceOperation
 from lance.fragment import FragmentMetadata, write_fragments
 
-from .columns import check_fits, check_storable, conform, unify
+from .columns import check_fits, check_storable, check_whole, conform, unify
 from .commits import commit_once
 from .files import open_rows
 from .gateway import Gateway, Json, Task
@@ -34,6 +34,8 @@ def import_files(task: Task, gateway: Gateway) -> Json:
     if known is not None:
         for path, own in schemas:
             check_fits(own, schema, path)
+            if dataset is None:
+                check_whole(own, schema, path)
     parts = split_evenly(files, task.workers * PARTS_FOR_EACH_WORKER)
     # All workers write the fields of one version: the newest one may change meanwhile.
     version = None if dataset is None else dataset.version

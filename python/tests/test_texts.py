@@ -2,7 +2,9 @@
 
 import base64
 import os
+import tracemalloc
 import unittest
+from decimal import Decimal
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from unittest import mock
@@ -11,6 +13,7 @@ import pyarrow as pa
 import pyarrow.fs as fs
 from lance.dataset import LanceDataset, write_dataset
 
+from lance_gateway_ray.columns import check_whole
 from lance_gateway_ray.files import open_rows
 from lance_gateway_ray.imports import chosen_schema, write_files
 from lance_gateway_ray.sources import Source
@@ -63,6 +66,8 @@ class TextTest(unittest.TestCase):
     def test_rows_of_another_form_are_refused_by_their_line(self):
         for text, reason in (
             ("", "line 1: the file is empty"),
+            ("\ufeff", "line 1: the file is empty"),
+            ("\ufeff\n", "line 1: the file is empty"),
             ("id,word\n1,a\n2\n", "line 3: the row has 1 cells, and the first line names 2"),
             ('id,word\n1,"a\nb"\n2,c,d\n', "line 4: the row has 3 cells"),
             ('id,word\n1,"a\n2,b\n', "line 2: a quote of this row is not closed"),
@@ -70,8 +75,13 @@ class TextTest(unittest.TestCase):
             ('id,word\n1,a "b"\n', "line 2: quotes are read around whole cells alone"),
             ("id,word\r1,a\r", "line 1: quotes .* carriage returns before line feeds"),
             ("id,word\n1,a\r", "line 2: quotes .* carriage returns before line feeds"),
+            ('id,word\n1,a""b\n', "line 2: quotes are read around whole cells alone"),
+            ('id,word\n1,"a" "b"\n', "line 2: quotes are read around whole cells alone"),
+            ("id,word" + ",x" * 1_000_000 + "\n", "line 1: 1000002 columns are named, and the table has 5"),
+            ("id,word\n" + "," * 1_000_000 + "\n", "line 2: the row has 1000001 cells, and the first line names 2"),
             (b"id,word\n1,a\n2,\xe9\n", "line 3: byte 3 is not UTF-8"),
             ("id\n1\n".encode("utf-16"), "line 1: the text is not in UTF-8"),
+            ("id,word,at,vector,place,other\n1,a,,,,\n", "line 1: the table has no column 'other'"),
             ("id,other\n1,a\n", "line 1: the table has no column 'other'"),
             ("id,id\n1,2\n", "line 1: 'id' is not read as the name of a column"),
             ("id, word\n1,a\n", "line 1: ' word' is not read as the name"),
@@ -84,6 +94,7 @@ class TextTest(unittest.TestCase):
             ('{"id":\r2}\n', "line 1: a carriage return"),
             ("[1]\n", "line 1: this is not an object"),
             ('{"id":1,"id":1}\n', "line 1: the member 'id' occurs twice"),
+            ("{" + "".join(f'"{at}":0,' for at in range(200_000)) + '"199999":0}', "line 1: the member '199999' occurs twice"),
             ('\n{"id":NaN}\n', "line 2: NaN is not JSON"),
             ('{"word":"\\ud83d"}\n', "line 1: a text has half of a surrogate pair"),
             ('{"other":1}\n', "line 1: the table has no column 'other'"),
@@ -102,7 +113,15 @@ class TextTest(unittest.TestCase):
             (pa.float64(), "1e400"),
             (pa.float64(), "1e-400"),
             (pa.float64(), " 1"),
+            (pa.float16(), "256.2"),
+            (pa.float32(), "2097152.2"),
             (pa.decimal128(10, 2), "0.123"),
+            (pa.decimal128(20, 4), "340282366920938463463374607431768211457"),
+            (pa.decimal128(38, 0), "9" * 39),
+            (pa.decimal128(38, 38), "256"),
+            (pa.decimal128(38, 38), "0.1" + "0" * 80),
+            (pa.decimal128(5, 0), "0." + "9" * 38 + "0"),
+            (pa.decimal256(76, 0), "9" * 80),
             (pa.bool_(), "1"),
             (pa.date32(), "2026-02-30"),
             (pa.timestamp("ms"), "2026-05-04T13:02:01.1234"),
@@ -125,6 +144,48 @@ class TextTest(unittest.TestCase):
             (pa.struct({"x": pa.int8()}), '{"y":1}'),
         ):
             self.refuses(f'{{"a":null}}\n{{"a":{text}}}\n', "line 2: column 'a': .* is not read as", "jsonl", pa.schema({"a": kind}))
+
+    def test_decimals_have_all_digits_of_their_type(self):
+        for kind, text in (
+            (pa.decimal128(38, 38), "-0." + "9" * 38),
+            (pa.decimal128(38, 0), "9" * 38),
+            (pa.decimal128(20, 4), "9" * 16 + ".9999"),
+            (pa.decimal128(20, 4), "1.5" + "0" * 20),
+            (pa.decimal128(5, 0), "-5." + "0" * 33),
+            (pa.decimal256(76, 38), "9" * 38 + "." + "9" * 38),
+        ):
+            self.assertEqual(self.read(f"a\n{text}\n", table=pa.schema({"a": kind})), [{"a": Decimal(text)}])
+
+    def test_a_missing_value_of_a_column_without_nulls_is_refused_by_its_line(self):
+        table = pa.schema([pa.field("a", pa.int64(), nullable=False), pa.field("b", pa.list_(pa.int64()), nullable=False)])
+        for text, place in (("1,[]\n,[]\n", "line 3: column 'a'"), ("1,[]\n2,\n", "line 3: column 'b'")):
+            self.refuses(f"a,b\n{text}", f"{place}: a value is missing", table=table)
+        for text, place in (('{"b":[]}', "line 2: column 'a'"), ('{"a":2}', "line 2: column 'b'")):
+            self.refuses(f'{{"a":1,"b":[]}}\n{text}\n', f"{place}: a value is missing", "jsonl", table)
+
+    def test_any_number_of_levels_is_refused_by_its_line(self):
+        for levels in range(900, 1010):
+            value = "[" * levels + "]" * levels
+            self.refuses(f'{{"word":"\\u0041","place":{value}}}\n', "line 1: ", "jsonl")
+            self.refuses(f"place\n{value}\n", "line 2: column 'place': ")
+
+    def test_null_vectors_take_the_memory_of_their_column_alone(self):
+        table = pa.schema({"v": pa.list_(pa.float32(), 4096), "id": pa.int64()})
+        rows = self.read('{"v":null}\n' + '{"v":[' + "0.5," * 4095 + '2]}\n{"id":1}\n', "jsonl", table)
+        self.assertEqual([row["v"] and row["v"][4094:] for row in rows], [None, [0.5, 2], None])
+        self.refuses('{}\n{}\n{"v":[' + "0.5," * 4095 + '"x"]}\n', "line 3: column 'v': 'x'", "jsonl", table)
+        with TemporaryDirectory() as folder:
+            Path(f"{folder}/a.jsonl").write_text("{}\n" * 8192)
+            tracemalloc.start()
+            self.addCleanup(tracemalloc.stop)
+            with open_rows(fs.LocalFileSystem(), f"{folder}/a.jsonl", "jsonl", table) as opened:
+                self.assertEqual(sum(batch.num_rows for batch in opened.batches), 8192)
+            self.assertLess(tracemalloc.get_traced_memory()[1], 64 << 20)
+
+    def test_a_file_for_a_new_table_has_all_chosen_columns(self):
+        with self.assertRaisesRegex(ValueError, "^a.csv: column 'word' is missing, and --type names it$"):
+            check_whole(TABLE.remove(1), TABLE, "a.csv")
+        check_whole(TABLE, TABLE, "a.csv")
 
     def test_an_item_is_refused_by_the_line_of_its_list(self):
         text = '{"a":[]}\n{"a":[1,2]}\n{"a":null}\n{"a":[]}\n{"a":[3,"x"]}\n{"a":[4]}\n'

@@ -14,7 +14,7 @@ import { CSV_FILES, JSON_FILES } from "../cli/import/torture.ts";
 import { runTool } from "../clients/support/tools.ts";
 import { createRandom } from "../support/random.ts";
 import { seedOf } from "../support/seed.ts";
-import { type DrawnText, drawText } from "./ray/drawn-texts.ts";
+import { type DrawnText, drawText, oddTexts } from "./ray/drawn-texts.ts";
 import { rayInterpreter } from "./ray-head.ts";
 
 const DRAWN = 1200;
@@ -81,6 +81,17 @@ it("reads files that tools get wrong as the gateway does, or refuses them with t
   for (const outcome of Object.values(outcomes))
     if ("refused" in outcome)
       expect(outcome.refused).toMatch(/^\/.*, line \d+: .*; an import without --engine ray/);
+}, 300_000);
+
+it("reads each odd value as the gateway does in columns of each type, or refuses it with its line", async () => {
+  const texts = oddTexts();
+  for (const [at, text] of texts.entries()) await put(String(at), text);
+  const outcomes = await read();
+  expect(Object.keys(outcomes)).toHaveLength(texts.length);
+  const wrong = Object.entries(outcomes).filter(
+    ([, outcome]) => "differs" in outcome || ("refused" in outcome && !/, line \d+: /.test(outcome.refused)),
+  );
+  expect(wrong.map(([at, outcome]) => [texts[Number(at)]?.content, outcome])).toEqual([]);
 }, 300_000);
 
 it("reads drawn texts as the gateway does, or refuses them, and reads all plain ones", async () => {

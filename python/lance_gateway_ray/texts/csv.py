@@ -15,19 +15,23 @@ from .values import ValueRefusedError, column_of_cells, is_readable
 SEPARATORS = (b"\t", b",", b";", b"|")
 """What may be between cells: the first one of these that is in the line of names."""
 
-QUOTED = re.compile(rb'"[^"]*(?:""[^"]*)*"')
+QUOTED = re.compile(rb'"[^"]*"')
+"""Text between two quotes, of which a cell with doubled quotes has several in turn. A pattern for whole cells takes gigabytes for a long one."""
+
+MOST_OTHERS = 1000
+"""Most names besides those of the table that are looked at: each one is a column of pyarrow for a moment."""
 
 
 @dataclass(frozen=True)
 class Form:
-    """The separator of a text, and what a row is with it."""
+    """The separator of a text, and what the outline of a row is with it."""
 
     separator: bytes
     row: re.Pattern[bytes]
 
-    def count(self, row: bytes) -> int:
+    def count(self, outline: bytes) -> int:
         """Returns the number of cells of a row."""
-        return QUOTED.sub(b"", row).count(self.separator) + 1
+        return outline.count(self.separator) + 1
 
     def read(self, rows: bytes, names: list[str]) -> pa.Table:
         """Parses rows, whose cells become texts: null for a cell without anything, and not for two quotes."""
@@ -45,9 +49,14 @@ class Form:
         )
 
 
+def outline_of(row: bytes) -> bytes:
+    """Returns a row with a single quote instead of each text between two."""
+    return QUOTED.sub(b'"', row)
+
+
 def form_of(separator: bytes) -> Form:
     """Returns the form of a text with a separator."""
-    cell = rb'(?:%s|[^"\r\n%s]*)' % (QUOTED.pattern, re.escape(separator))
+    cell = rb'(?:"+|[^"\r\n%s]*)' % re.escape(separator)
     return Form(separator, re.compile(rb"%s(?:%s%s)*(?:\r?\n)?" % (cell, re.escape(separator), cell)))
 
 
@@ -59,12 +68,16 @@ def open_csv(file: pa.NativeFile, path: str, format: str, table: pa.Schema) -> t
             break
     else:
         raise RefusedError(path, 1, "the file is empty")
-    plain = QUOTED.sub(b"", head)
+    plain = outline_of(head)
     form = form_of(next((each for each in SEPARATORS if format == "csv" and each in plain), b"," if format == "csv" else b"\t"))
-    _check(form, path, line, head, None)
-    names = _names(form, path, line, head)
+    cells = form.count(plain)
+    if cells > len(table) + MOST_OTHERS:
+        raise RefusedError(path, line, f"{cells} columns are named, and the table has {len(table)}")
+    _check(form, path, line, head, cells)
+    names = _names(form, path, line, head, cells)
+    known = set(table.names)
     for name in names:
-        if name not in table.names:
+        if name not in known:
             raise RefusedError(path, line, f"the table has no column {name!r}")
         if not is_readable(table.field(name)):
             raise RefusedError(path, line, f"column {name!r} is not filled from texts")
@@ -76,38 +89,43 @@ def _rows_of(file: pa.NativeFile, path: str) -> Iterator[tuple[int, bytes]]:
     """Yields rows with the numbers of their first lines: a line feed between quotes ends none."""
     lines = lines_of(file, path)
     for first, line in lines:
-        parts, size, quotes = [line], len(line), line.count(b'"')
+        row, quotes = bytearray(), line.count(b'"')
         while quotes % 2 == 1:
-            _, more = next(lines, (0, None))
-            if more is None:
+            row += line
+            _, line = next(lines, (0, b""))
+            if line == b"":
                 raise RefusedError(path, first, "a quote of this row is not closed")
-            parts.append(more)
-            size, quotes = size + len(more), quotes + more.count(b'"')
-            if size > LONGEST_ROW:
-                raise RefusedError(path, first, "the row is longer than 64 MiB")
-        yield first, b"".join(parts)
+            quotes += line.count(b'"')
+            if len(row) + len(line) > LONGEST_ROW:
+                raise RefusedError(path, first, "the row is longer than 64 MiB, or a quote of it is not closed")
+        # A line alone is not copied.
+        yield first, bytes(row + line) if row else line
 
 
 def _is_blank(row: bytes) -> bool:
     return row in (b"\n", b"\r\n")
 
 
-def _check(form: Form, path: str, line: int, row: bytes, cells: int | None) -> None:
+def _check(form: Form, path: str, line: int, row: bytes, cells: int) -> None:
     """Refuses a row of another form."""
-    if form.row.fullmatch(row) is None:
+    # Only rows of few cells are matched: it takes gigabytes for millions.
+    outline = outline_of(row)
+    if form.count(outline) != cells:
+        raise RefusedError(path, line, f"the row has {form.count(outline)} cells, and the first line names {cells}")
+    if form.row.fullmatch(outline) is None:
         reason = "quotes are read around whole cells alone, and carriage returns before line feeds"
         raise RefusedError(path, line, reason)
-    if cells is not None and form.count(row) != cells:
-        raise RefusedError(path, line, f"the row has {form.count(row)} cells, and the first line names {cells}")
 
 
-def _names(form: Form, path: str, line: int, head: bytes) -> list[str]:
-    places = [f"c{at}" for at in range(form.count(head))]
+def _names(form: Form, path: str, line: int, head: bytes, cells: int) -> list[str]:
+    places = [f"c{at}" for at in range(cells)]
     names = [column[0].as_py() for column in form.read(head, places).columns]
-    for at, name in enumerate(names):
+    used: set[str] = set()
+    for name in names:
         # The import of the gateway gives such columns other names.
-        if name is None or name.strip().strip("\ufeff") != name or name == "" or name in names[:at]:
+        if name is None or name.strip().strip("\ufeff") != name or name == "" or name in used:
             raise RefusedError(path, line, f"{name!r} is not read as the name of a column")
+        used.add(name)
     return names
 
 
@@ -137,7 +155,7 @@ def _batch(block: bytes, lines: list[int], form: Form, path: str, schema: pa.Sch
     arrays = []
     for field in schema:
         try:
-            arrays.append(column_of_cells(texts.column(field.name).combine_chunks(), field.type))
+            arrays.append(column_of_cells(texts.column(field.name).combine_chunks(), field))
         except ValueRefusedError as error:
             raise RefusedError(path, lines[error.row], f"column {field.name!r}: {error}") from None
     return pa.RecordBatch.from_arrays(arrays, schema=pa.schema([field.with_nullable(True) for field in schema]))

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from .lines import BATCH_BYTES, BATCH_ROWS, RefusedError, lines_of
-from .values import ValueRefusedError, column_of_json, is_readable, parse_json
+from .values import ValueRefusedError, column_of_members, is_readable, parse_json
 
 Row = dict[str, Any]
 
@@ -57,7 +57,7 @@ def _batch(rows: list[Row], lines: list[int], path: str, schema: pa.Schema) -> p
     arrays = []
     for field in schema:
         try:
-            arrays.append(column_of_json([row.get(field.name) for row in rows], field.type))
+            arrays.append(column_of_members([row.get(field.name) for row in rows], field))
         except ValueRefusedError as error:
             raise RefusedError(path, lines[error.row], f"column {field.name!r}: {error}") from None
     return pa.RecordBatch.from_arrays(arrays, schema=pa.schema([field.with_nullable(True) for field in schema]))

@@ -36,6 +36,8 @@ def lines_of(file: pa.NativeFile, path: str) -> Iterator[tuple[int, bytes]]:
             if line.startswith(OTHER_MARKS):
                 raise RefusedError(path, 1, "the text is not in UTF-8")
             line = line.removeprefix(MARK)
+            if line == b"":
+                continue
         try:
             # Not the text is wanted, but whether it is one.
             line.decode()

@@ -7,14 +7,14 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Context
 
 import pyarrow as pa
 import pyarrow.compute as compute
 import pyarrow.types as types
 
 INTEGER = "-?(?:0|[1-9][0-9]*)"
-DECIMAL = rf"{INTEGER}(?:\.[0-9]+)?"
-NUMBER = rf"{DECIMAL}(?:[eE][-+]?[0-9]+)?"
+NUMBER = rf"{INTEGER}(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?"
 WORDS = ("NaN", "inf", "-inf", "Infinity", "-Infinity")
 DAY = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
 CLOCK = r"(?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:\.[0-9]{1,9})?)?"
@@ -56,7 +56,11 @@ class Scalar:
 
 def refused(row: int, value: object, kind: pa.DataType) -> ValueRefusedError:
     """Returns the error of a value."""
-    return ValueRefusedError(row, f"{str(value)[:100]!r} is not read as {kind}")
+    try:
+        text = str(value)
+    except RecursionError:
+        text = "a value of many levels"
+    return ValueRefusedError(row, f"{text[:100]!r} is not read as {kind}")
 
 
 def scalar_of(kind: pa.DataType) -> Scalar | None:
@@ -64,8 +68,17 @@ def scalar_of(kind: pa.DataType) -> Scalar | None:
     if types.is_timestamp(kind):
         return Scalar(f"{DAY}(?:[T ]{CLOCK})?", _cast) if not kind.tz else Scalar(f"{DAY}[T ]{CLOCK}{ZONE}", _moments)
     if types.is_decimal128(kind) or types.is_decimal256(kind):
-        return Scalar(DECIMAL, _cast) if kind.scale >= 0 else None
+        return Scalar(_decimals(kind), _cast) if 0 <= kind.scale <= kind.precision else None
     return next((scalar for is_kind, scalar in SCALARS if is_kind(kind)), None)
+
+
+def _decimals(kind: pa.DataType) -> str:
+    """Returns the forms of decimals of a type. pyarrow makes other numbers of more digits than the bits of the type have."""
+    before, after = kind.precision - kind.scale, kind.scale
+    whole = f"(?:0|[1-9][0-9]{{0,{before - 1}}})" if before > 0 else "0"
+    zeros = (38 if types.is_decimal128(kind) else 76) - kind.precision
+    fraction = rf"\.[0-9]{{1,{after}}}0{{0,{zeros}}}" if after > 0 else rf"\.0{{1,{zeros}}}"
+    return rf"-?{whole}(?:{fraction})?" if after + zeros > 0 else rf"-?{whole}"
 
 
 def _cast(texts: pa.Array, kind: pa.DataType) -> pa.Array:
@@ -125,7 +138,11 @@ def is_kept(text: str, value: float) -> bool:
     digits, power = significant(text)
     if len(digits) > 100:
         return False
-    return digits == "" or significant(f"{value:.{len(digits) - 1}e}") == (digits, power)
+    if digits == "" or repr(value) == text:
+        return True
+    # Of two numbers that are as near, the gateway takes the one that is farther from zero.
+    rounded = Context(len(digits), ROUND_HALF_UP).create_decimal_from_float(value)
+    return significant(str(rounded)) == (digits, power)
 
 
 def significant(text: str) -> tuple[str, int]:

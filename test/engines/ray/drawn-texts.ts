@@ -89,6 +89,7 @@ const KINDS: readonly Kind[] = [
     (random) => `${random.pick(["", "-"])}${1 + random.below(2 ** 32)}.${digits(random, 4)}`,
   ),
   kind("decimal(38,0)", true, (random) => `1${digits(random, random.below(38))}`),
+  kind("decimal(38,38)", true, (random) => `0.${digits(random, 38)}`),
   kind("decimal(60,10)", true, (random) => `1${digits(random, 40)}.${digits(random, 10)}`),
   kind("bool", true, (random) => random.pick(["true", "false"])),
   kind("string", false, (random) => random.pick(WORDS)),
@@ -181,6 +182,21 @@ const ODD = [
     "65520",
     "1e-8",
     "99999999999999999999.99999",
+  ],
+  // pyarrow keeps the last bits of decimals that are too long, and rounds the half of a digit to the even one.
+  ...[
+    "340282366920938463463374607431768211457",
+    "680564733841876926926749214863536422912",
+    `0.${"9".repeat(38)}0`,
+    "9".repeat(39),
+    `0.1${"0".repeat(100)}`,
+    "1.50000",
+    "256.2",
+    "256.3",
+    "2097152.2",
+    "2097152.3",
+    "1125899906842624.20",
+    "1125899906842624.2",
   ],
   ...[
     "nan",
@@ -275,6 +291,19 @@ const ODD = [
     "1e99999999999999999999",
   ],
 ];
+
+/** Returns all odd values in a column of each kind: a text of CSV, and of JSON with and without quotes, for each of them. */
+export function oddTexts(): DrawnText[] {
+  return KINDS.flatMap(({ type }) => {
+    const schema = new Schema([new Field("c0", type, true)]);
+    return ODD.flatMap((text) =>
+      [
+        ["csv", `c0\n"${text.replaceAll('"', '""')}"\n`] as const,
+        ...[text, JSON.stringify(text)].map((value) => ["jsonl", `{"c0":${value}}\n`] as const),
+      ].map(([format, content]) => ({ format, schema, content, isPlain: false })),
+    );
+  });
+}
 
 /** Draws a text whose columns have types in turn. Every other one has something odd. */
 export function drawText(random: Random, turn: number): DrawnText {
