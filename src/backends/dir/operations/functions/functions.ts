@@ -131,11 +131,16 @@ function toMessage(record: FunctionRecord): FunctionVersion {
 
 /** Returns a version as the clients read the result of its job. */
 function functionJson(record: FunctionRecord): JsonObject {
-  const json = toJson(FunctionVersionSchema, toMessage(record), {
+  const { image, ...json } = toJson(FunctionVersionSchema, toMessage(record), {
     useProtoFieldName: true,
     alwaysEmitImplicit: true,
-  });
-  return { ...(json as JsonObject), created_at_millis: record.createdAt };
+  }) as JsonObject;
+  const { image_descriptor: descriptor, ...others } = image as JsonObject;
+  return {
+    ...json,
+    image: { ...others, descriptor: descriptor as JsonObject },
+    created_at_millis: record.createdAt,
+  };
 }
 
 /** @returns the error of a version that there is not, or no longer */
