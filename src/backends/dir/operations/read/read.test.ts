@@ -14,6 +14,7 @@ import { beginCall } from "../../../../../test/support/caller.ts";
 import { streamOf, vectorOf } from "../../../../../test/support/rows.ts";
 import { QueryTableRequestSchema } from "../../../../gen/lance/namespace/v1/query_pb.ts";
 import { LanceNamespaceService } from "../../../../gen/lance/namespace/v1/service_pb.ts";
+import type { Backend } from "../../../../namespace/lance-namespace.ts";
 import { createDirectoryBackend } from "../../index.ts";
 
 type Query = Omit<MessageInitShape<typeof QueryTableRequestSchema>, "$typeName">;
@@ -22,8 +23,13 @@ type Query = Omit<MessageInitShape<typeof QueryTableRequestSchema>, "$typeName">
 const costly = (letter: string) =>
   [230, 231].map((length) => `regexp_like(s, '${letter}|${"[ab]".repeat(length)}')`).join(" AND ");
 
-/** Opens a table whose texts all have an `a` and, if their id can be divided by 3, a `b`. */
-async function openRows(t: TestContext, ids: readonly number[], textOf: (id: number) => string) {
+/** Opens a table with a text for each id, and other columns that a test needs. */
+async function openRows(
+  t: TestContext,
+  ids: readonly number[],
+  textOf: (id: number) => string,
+  others: Parameters<typeof streamOf>[0] = {},
+) {
   const backend = await createDirectoryBackend({ root: await temporaryDirectory(t), log: silent });
   const client = clientOf(backend);
   t.onTestFinished(client.close);
@@ -32,6 +38,7 @@ async function openRows(t: TestContext, ids: readonly number[], textOf: (id: num
     s: { type: new Utf8(), values: ids.map(textOf) },
     v: { type: vectorOf(2, new Float32()), values: ids.map((id) => [id, 0]) },
     words: { type: new Utf8(), values: ids.map((id) => (id % 5 === 0 ? "five" : "other")) },
+    ...others,
   });
   await client.upload("createTable", "t", {}, rows);
   return { backend, client };
@@ -106,25 +113,40 @@ const computedMs = () => {
 /** No text of `a` and `b` meets it. It takes 0.2 s for 1,000 rows. */
 const NOTHING = Array.from({ length: 6 }, (_, i) => `regexp_like(s, 'a[ab]{${75 + i}}[^ab]')`).join(" OR ");
 
+const randomText = () => Array.from(randomBytes(100), (byte) => (byte % 2 === 0 ? "a" : "b")).join("");
+
+const MANY = Array.from({ length: 24_000 }, (_, id) => id);
+
+/** Ends a query with the costly condition after a while, and looks whether the engine computes for it on. */
+async function assertEndsWithCall({ operations }: Backend, query: Query, restMs: number): Promise<void> {
+  const ending = new AbortController();
+  const call = beginCall(LanceNamespaceService.method.queryTable, { id: ["t"], signal: ending.signal });
+  const result = operations.queryTable?.(
+    create(QueryTableRequestSchema, { ...query, filter: NOTHING }),
+    call,
+  );
+  assert.ok(result);
+  const before = computedMs();
+  const reading = assert.rejects(async () => {
+    for await (const _message of result);
+  }, failsWith("Cancelled"));
+  while (computedMs() - before < 600) await sleep(20);
+  ending.abort();
+  await reading;
+  const ended = computedMs();
+  await sleep(restMs);
+  assert.ok(computedMs() - ended < 1_500, `the engine computed for ${computedMs() - ended} ms more`);
+}
+
 for (const what of ["an order", "a search for a vector"]) {
   test(`${what} with a costly condition ends with its call`, async (t) => {
-    const ids = Array.from({ length: 24_000 }, (_, id) => id);
-    const textOf = () => Array.from(randomBytes(100), (byte) => (byte % 2 === 0 ? "a" : "b")).join("");
-    const { backend } = await openRows(t, ids, textOf);
-    const ending = new AbortController();
-    const call = beginCall(LanceNamespaceService.method.queryTable, { id: ["t"], signal: ending.signal });
-    const request = create(QueryTableRequestSchema, { ...QUERIES[what], filter: NOTHING });
-    const result = backend.operations.queryTable?.(request, call);
-    assert.ok(result);
-    const before = computedMs();
-    const reading = assert.rejects(async () => {
-      for await (const _message of result);
-    }, failsWith("Cancelled"));
-    while (computedMs() - before < 600) await sleep(20);
-    ending.abort();
-    await reading;
-    const ended = computedMs();
-    await sleep(3_000);
-    assert.ok(computedMs() - ended < 1_500, `the engine computed for ${computedMs() - ended} ms more`);
+    const { backend } = await openRows(t, MANY, randomText);
+    await assertEndsWithCall(backend, QUERIES[what] ?? {}, 3_000);
   });
 }
+
+test("a scan whose condition no row meets ends with its call, whatever columns it has", async (t) => {
+  const wide = { type: new Utf8(), values: MANY.map(() => randomText().repeat(10)) };
+  const { backend } = await openRows(t, MANY, randomText, { wide });
+  await assertEndsWithCall(backend, {}, 4_000);
+});
