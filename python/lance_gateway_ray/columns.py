@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import pyarrow as pa
 import pyarrow.types as types
@@ -34,17 +34,28 @@ def check_storable(schema: pa.Schema, path: str) -> None:
 
 def is_storable(field: pa.Field) -> bool:
     """Whether a table keeps a column exactly."""
+    return has_parts(field, _is_storable)
+
+
+def has_parts(field: pa.Field, accepts: Callable[[pa.DataType], bool]) -> bool:
+    """Whether a column means what its type says, and a function accepts it, or the vectors, structs and values in it."""
     kind = field.type
     if any(key.startswith((b"lance", b"ARROW:extension")) for key in field.metadata or {}):
         return False
     if types.is_list(kind) or types.is_large_list(kind):
-        return is_storable(kind.value_field)
+        return has_parts(kind.value_field, accepts)
     if types.is_fixed_size_list(kind):
-        return kind.list_size > 0 and (types.is_floating(kind.value_type) or types.is_integer(kind.value_type))
+        return accepts(kind) and (types.is_floating(kind.value_type) or types.is_integer(kind.value_type))
     if types.is_struct(kind):
-        members = [kind.field(at) for at in range(kind.num_fields)]
-        names = {member.name for member in members}
-        return 0 < len(members) == len(names) and all(is_storable(member) for member in members)
+        return accepts(kind) and all(has_parts(kind.field(at), accepts) for at in range(kind.num_fields))
+    return accepts(kind)
+
+
+def _is_storable(kind: pa.DataType) -> bool:
+    if types.is_fixed_size_list(kind):
+        return kind.list_size > 0
+    if types.is_struct(kind):
+        return 0 < kind.num_fields == len({kind.field(at).name for at in range(kind.num_fields)})
     if types.is_decimal128(kind) or types.is_decimal256(kind):
         return 0 <= kind.scale <= kind.precision
     if types.is_timestamp(kind):

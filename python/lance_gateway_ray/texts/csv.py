@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.csv as csv
 
-from .lines import BATCH_BYTES, BATCH_ROWS, LONGEST_ROW, MARK, RefusedError, lines_of
-from .values import ValueRefusedError, column_of_cells, is_readable
+from .lines import LONGEST_ROW, MARK, RefusedError, batch_of, blocks_of, lines_of
+from .values import column_of_cells, is_readable
 
 SEPARATORS = (b"\t", b",", b";", b"|")
 """What may be between cells: the first one of these that is in the line of names."""
@@ -130,32 +131,21 @@ def _names(form: Form, path: str, line: int, head: bytes, cells: int) -> list[st
 
 
 def _batches(rows: Iterator[tuple[int, bytes]], form: Form, path: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    block: list[bytes] = []
-    lines: list[int] = []
-    size = 0
+    for lines, block in blocks_of(_whole_rows(rows, form, path, len(schema))):
+        texts = form.read(b"".join(block), schema.names)
+        if texts.num_rows != len(lines):
+            raise RefusedError(path, lines[0], f"{len(lines)} rows were read as {texts.num_rows}")
+        yield batch_of(path, lines, schema, partial(_column, texts))
+
+
+def _column(texts: pa.Table, field: pa.Field) -> pa.Array:
+    return column_of_cells(texts.column(field.name).combine_chunks(), field)
+
+
+def _whole_rows(rows: Iterator[tuple[int, bytes]], form: Form, path: str, cells: int) -> Iterator[tuple[int, int, bytes]]:
     for line, row in rows:
-        if _is_blank(row) and len(schema) > 1:
+        if _is_blank(row) and cells > 1:
             continue
-        _check(form, path, line, row, len(schema))
+        _check(form, path, line, row, cells)
         # Without a line feed, pyarrow reads an empty last cell after quotes as two quotes.
-        block.append(row if row.endswith(b"\n") else row + b"\n")
-        lines.append(line)
-        size += len(row)
-        if len(block) >= BATCH_ROWS or size >= BATCH_BYTES:
-            yield _batch(b"".join(block), lines, form, path, schema)
-            block, lines, size = [], [], 0
-    if block:
-        yield _batch(b"".join(block), lines, form, path, schema)
-
-
-def _batch(block: bytes, lines: list[int], form: Form, path: str, schema: pa.Schema) -> pa.RecordBatch:
-    texts = form.read(block, schema.names)
-    if texts.num_rows != len(lines):
-        raise RefusedError(path, lines[0], f"{len(lines)} rows were read as {texts.num_rows}")
-    arrays = []
-    for field in schema:
-        try:
-            arrays.append(column_of_cells(texts.column(field.name).combine_chunks(), field))
-        except ValueRefusedError as error:
-            raise RefusedError(path, lines[error.row], f"column {field.name!r}: {error}") from None
-    return pa.RecordBatch.from_arrays(arrays, schema=pa.schema([field.with_nullable(True) for field in schema]))
+        yield line, len(row), row if row.endswith(b"\n") else row + b"\n"

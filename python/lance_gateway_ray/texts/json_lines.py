@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 
-from .lines import BATCH_BYTES, BATCH_ROWS, RefusedError, lines_of
-from .values import ValueRefusedError, column_of_members, is_readable, parse_json
+from .lines import RefusedError, batch_of, blocks_of, lines_of
+from .values import column_of_members, is_readable, parse_json
 
 Row = dict[str, Any]
 
@@ -20,21 +21,18 @@ def open_json_lines(file: pa.NativeFile, path: str, table: pa.Schema) -> tuple[p
 
 
 def _batches(file: pa.NativeFile, path: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    rows: list[Row] = []
-    lines: list[int] = []
-    size = 0
-    names = set(schema.names)
+    for lines, rows in blocks_of(_rows(file, path, set(schema.names))):
+        yield batch_of(path, lines, schema, partial(_column, rows))
+
+
+def _column(rows: list[Row], field: pa.Field) -> pa.Array:
+    return column_of_members([row.get(field.name) for row in rows], field)
+
+
+def _rows(file: pa.NativeFile, path: str, names: set[str]) -> Iterator[tuple[int, int, Row]]:
     for number, line in lines_of(file, path):
-        if not line.strip(b" \t\r\n"):
-            continue
-        rows.append(_row(line, number, path, names))
-        lines.append(number)
-        size += len(line)
-        if len(rows) >= BATCH_ROWS or size >= BATCH_BYTES:
-            yield _batch(rows, lines, path, schema)
-            rows, lines, size = [], [], 0
-    if rows:
-        yield _batch(rows, lines, path, schema)
+        if line.strip(b" \t\r\n"):
+            yield number, len(line), _row(line, number, path, names)
 
 
 def _row(line: bytes, number: int, path: str, names: set[str]) -> Row:
@@ -51,13 +49,3 @@ def _row(line: bytes, number: int, path: str, names: set[str]) -> Row:
         if name not in names:
             raise RefusedError(path, number, f"the table has no column {name!r} that is filled from texts")
     return row
-
-
-def _batch(rows: list[Row], lines: list[int], path: str, schema: pa.Schema) -> pa.RecordBatch:
-    arrays = []
-    for field in schema:
-        try:
-            arrays.append(column_of_members([row.get(field.name) for row in rows], field))
-        except ValueRefusedError as error:
-            raise RefusedError(path, lines[error.row], f"column {field.name!r}: {error}") from None
-    return pa.RecordBatch.from_arrays(arrays, schema=pa.schema([field.with_nullable(True) for field in schema]))

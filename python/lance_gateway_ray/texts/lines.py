@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 import pyarrow as pa
+
+from .scalars import ValueRefusedError
+
+Row = TypeVar("Row")
 
 BATCH_ROWS = 8192
 BATCH_BYTES = 4 << 20
@@ -60,3 +65,30 @@ def _split(file: pa.NativeFile, path: str) -> Iterator[bytes]:
             raise RefusedError(path, number, "the line is longer than 64 MiB")
     if size > 0:
         yield b"".join(parts)
+
+
+def blocks_of(rows: Iterator[tuple[int, int, Row]]) -> Iterator[tuple[list[int], list[Row]]]:
+    """Yields rows that are converted at a time, with the numbers of their lines. Each comes with its line and its bytes."""
+    lines: list[int] = []
+    block: list[Row] = []
+    size = 0
+    for line, row_bytes, row in rows:
+        lines.append(line)
+        block.append(row)
+        size += row_bytes
+        if len(block) >= BATCH_ROWS or size >= BATCH_BYTES:
+            yield lines, block
+            lines, block, size = [], [], 0
+    if block:
+        yield lines, block
+
+
+def batch_of(path: str, lines: list[int], schema: pa.Schema, column_of: Callable[[pa.Field], pa.Array]) -> pa.RecordBatch:
+    """Returns the rows of lines by their columns; a value that is refused names its line."""
+    arrays = []
+    for field in schema:
+        try:
+            arrays.append(column_of(field))
+        except ValueRefusedError as error:
+            raise RefusedError(path, lines[error.row], f"column {field.name!r}: {error}") from None
+    return pa.RecordBatch.from_arrays(arrays, schema=pa.schema([field.with_nullable(True) for field in schema]))

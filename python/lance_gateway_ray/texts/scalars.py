@@ -159,7 +159,8 @@ def significant(text: str) -> tuple[str, int]:
     return digits, exponent - len(fraction) + zeros
 
 
-def _is_bytes(kind: pa.DataType) -> bool:
+def is_bytes(kind: pa.DataType) -> bool:
+    """Whether a type is that of bytes."""
     return types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind)
 
 
@@ -176,5 +177,5 @@ SCALARS: tuple[tuple[Callable[[pa.DataType], bool], Scalar], ...] = (
     (types.is_date, Scalar(DAY, _days)),
     (types.is_time, Scalar(CLOCK, _times)),
     (types.is_duration, Scalar(INTEGER, _durations)),
-    (_is_bytes, Scalar("(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?", _bytes)),
+    (is_bytes, Scalar("(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?", _bytes)),
 )

@@ -12,9 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as compute
 import pyarrow.types as types
 
-from .scalars import WORDS, ValueRefusedError, is_text, refused, scalar_of
-
-__all__ = ["ValueRefusedError", "column_of_cells", "column_of_json", "is_readable", "parse_json"]
+from ..columns import has_parts
+from .scalars import WORDS, ValueRefusedError, is_bytes, is_text, refused, scalar_of
 
 
 class Number(str):
@@ -55,22 +54,17 @@ def parse_json(text: str) -> Any:
 
 def is_readable(field: pa.Field) -> bool:
     """Whether a column is filled from texts."""
-    kind = field.type
-    if any(key.startswith((b"lance", b"ARROW:extension")) for key in field.metadata or {}):
-        return False
-    if types.is_list(kind) or types.is_large_list(kind):
-        return is_readable(kind.value_field)
-    if types.is_fixed_size_list(kind):
-        return types.is_floating(kind.value_type) or types.is_integer(kind.value_type)
-    if types.is_struct(kind):
-        return all(is_readable(kind.field(at)) for at in range(kind.num_fields))
-    return scalar_of(kind) is not None
+    return has_parts(field, _is_readable)
+
+
+def _is_readable(kind: pa.DataType) -> bool:
+    return types.is_fixed_size_list(kind) or types.is_struct(kind) or scalar_of(kind) is not None
 
 
 def column_of_cells(cells: pa.Array, field: pa.Field) -> pa.Array:
     """Converts cells of CSV. Two quotes are an empty text, or no bytes, and null in other columns. @raises ValueRefusedError"""
     kind = field.type
-    if not (is_text(kind) or types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind)):
+    if not (is_text(kind) or is_bytes(kind)):
         cells = compute.if_else(compute.equal(cells, ""), pa.scalar(None, pa.string()), cells)
     scalar = scalar_of(kind)
     if scalar is not None:
