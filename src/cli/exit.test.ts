@@ -25,6 +25,24 @@ test.skipIf(!mayUnshare())("a second signal also ends the first process of a con
   assert.deepEqual(await endBySignals(t, AS_FIRST), [137, null]);
 });
 
+test("SIGHUP during the start has the configuration read once the program handles signals", () => {
+  const program = `
+    import { setTimeout } from "node:timers/promises";
+    import { pino } from "pino";
+    import { handleEarlySignals, handleSignals } from ${JSON.stringify(join(import.meta.dirname, "exit.ts"))};
+    handleEarlySignals();
+    process.kill(process.pid, "SIGHUP");
+    process.kill(process.pid, "SIGHUP");
+    await setTimeout(100);
+    console.log("started");
+    handleSignals({ async end() {}, reload: () => console.log("reload"), log: pino(process.stderr) });
+    process.kill(process.pid, "SIGHUP");
+    await setTimeout(100);
+  `;
+  const output = execFileSync(process.execPath, ["--input-type=module", "-e", program], { encoding: "utf8" });
+  assert.deepEqual(output.trim().split("\n"), ["started", "reload", "reload"]);
+});
+
 /** Sends signals until the program ends, and returns its exit code and its signal. @param starter a command that starts it */
 async function endBySignals(t: TestContext, starter: readonly string[]) {
   const directory = await temporaryDirectory();

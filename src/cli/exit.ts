@@ -8,6 +8,12 @@ import { hasThreadLeft, runsUnbrokenWork } from "../runtime/threads/unbroken-wor
 /** Exit codes of shells and containers above it tell the signal that has ended a process. */
 const SIGNALED = 128;
 
+/** Standard streams that are terminals. After a terminal has hung up, its stream no longer counts as such. */
+const TERMINALS = [0, 1, 2].filter(isatty);
+
+/** Whether SIGHUP has come while the gateway started. */
+let hasHungUp = false;
+
 /** Signals that end the process. */
 export const ENDING_SIGNALS = ["SIGTERM", "SIGINT"] as const;
 
@@ -32,15 +38,19 @@ function exitInPlace(code: number): void {
   process.execve?.(process.execPath, [process.execPath, "--eval", `process.exit(${code})`], environment);
 }
 
-/** Has signals end the first process of a container until it handles them: the system keeps those from it that it does not handle. */
-export function endByEarlySignals(): void {
+/**
+ * Handles the signals of a gateway that starts, until {@link handleSignals} does. SIGHUP would end it, and waits, unless its terminal
+ * has hung up. The others end the first process of a container: the system keeps signals from it that it does not handle.
+ */
+export function handleEarlySignals(): void {
+  process.on("SIGHUP", noteHangup);
   if (process.pid !== 1) return;
   for (const signal of ENDING_SIGNALS) process.on(signal, endEarly);
 }
 
-/** Ends what {@link endByEarlySignals} has begun. */
-export function ignoreEarlySignals(): void {
-  for (const signal of ENDING_SIGNALS) process.off(signal, endEarly);
+function noteHangup(signal: NodeJS.Signals): void {
+  if (!TERMINALS.every(isatty)) endEarly(signal);
+  hasHungUp = true;
 }
 
 function endEarly(signal: NodeJS.Signals): void {
@@ -82,10 +92,9 @@ interface SignalActions {
 
 /**
  * Ends the process by SIGTERM or SIGINT, or when its terminal or its caller has gone. A second SIGTERM or SIGINT ends it at once, also while
- * the file system of a table does not answer. Any other SIGHUP reads the configuration again.
+ * the file system of a table does not answer. Any other SIGHUP, also one from before, reads the configuration again.
  */
 export function handleSignals({ end, reload, log }: SignalActions): void {
-  const terminals = [0, 1, 2].filter(isatty);
   let begun: number | undefined;
 
   function begin(signal: NodeJS.Signals): void {
@@ -99,8 +108,13 @@ export function handleSignals({ end, reload, log }: SignalActions): void {
       },
     );
   }
-  ignoreEarlySignals();
+  function hangUp(): void {
+    if (begun !== undefined) return;
+    if (TERMINALS.every(isatty)) reload();
+    else begin("SIGHUP");
+  }
   for (const signal of ENDING_SIGNALS) {
+    process.off(signal, endEarly);
     process.on(signal, () => {
       if (begun === undefined) begin(signal);
       else if (performance.now() - begun > SAME_SIGNAL_MS) exitByForce();
@@ -109,10 +123,7 @@ export function handleSignals({ end, reload, log }: SignalActions): void {
   process.on(CALLER_GONE, () => {
     if (begun === undefined) begin(CALLER_GONE);
   });
-  process.on("SIGHUP", () => {
-    if (begun !== undefined) return;
-    // A terminal that has hung up no longer counts as one.
-    if (terminals.every(isatty)) reload();
-    else begin("SIGHUP");
-  });
+  process.off("SIGHUP", noteHangup);
+  process.on("SIGHUP", hangUp);
+  if (hasHungUp) hangUp();
 }

@@ -1,7 +1,7 @@
 import { UsageError } from "../config/option-spec.ts";
 import { pauseCompilers } from "../runtime/internals/v8-flags.ts";
 import { cacheCode } from "./cache-code.ts";
-import { endByEarlySignals, exit } from "./exit.ts";
+import { exit, handleEarlySignals } from "./exit.ts";
 import { runProgram } from "./program.ts";
 import { failureJson, failureLine } from "./terminal/failure.ts";
 
@@ -11,7 +11,7 @@ const isGateway = args[0] === "serve";
 cacheCode(isGateway);
 if (isGateway) {
   pauseCompilers();
-  endByEarlySignals();
+  handleEarlySignals();
 }
 
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {

@@ -38,3 +38,24 @@ describe("variables of Kubernetes for Services named like the gateway", () => {
       expect(() => readServeOptions(sourcesOf([], { [PORT]: text }))).toThrow(UsageError);
   });
 });
+
+describe("an option of names and values", () => {
+  it.each([
+    ["--storage-option", "aws_region=a", "AWS_REGION=b", "aws_region"],
+    ["--client-storage-option", "aws_region=a", "aws_region=a", "aws_region"],
+    ["--header", "x-tenant=a", "X-Tenant=b", "x-tenant"],
+    ["--backend-option", "a=1", "a=2", "a"],
+  ])("%s with two values for a name is refused", (flag, first, second, name) => {
+    const read = () => readServeOptions(sourcesOf([flag, first, "--port", "1", flag, second], {}));
+    expect(read).toThrow(new UsageError(`${flag} has more than one value for "${name}"`));
+  });
+
+  it("may come from the environment with several names", () => {
+    const text = "aws_region=a, aws_endpoint=b";
+    const { storageOptions } = readServeOptions(sourcesOf([], { LANCE_GATEWAY_STORAGE_OPTION: text }));
+    expect(storageOptions).toEqual([
+      ["aws_region", "a"],
+      ["aws_endpoint", "b"],
+    ]);
+  });
+});

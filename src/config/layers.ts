@@ -124,7 +124,15 @@ function read(spec: OptionSpec, layers: readonly Layer[]): unknown {
   }
   const texts = spec.commas ? given.texts.flatMap(splitAtCommas) : given.texts;
   const values = texts.map((text, index) => parseOne(spec, text, given, index));
+  if (spec.named) refuseSameNames(values as readonly (readonly [name: string, ...unknown[]])[], given.source);
   return spec.repeatable ? values : values.at(-1);
+}
+
+function refuseSameNames(values: readonly (readonly [name: string, ...unknown[]])[], source: string): void {
+  const names = values.map(([name]) => name);
+  const same = names.find((name, index) => names.indexOf(name) !== index);
+  if (same !== undefined)
+    throw new UsageError(`${source} has more than one value for ${JSON.stringify(same)}`);
 }
 
 function parseOne(spec: OptionSpec, text: string, { source, shown }: Given, index: number): unknown {

@@ -77,6 +77,8 @@ export interface OptionSpec {
    * Whether commas separate the values of a repeatable option in every source. Default: in the environment variable only.
    */
   readonly commas?: true;
+  /** Whether each of its values is a name and a value, `name=value`, and a name may come once. */
+  readonly named?: true;
   /**
    * Kinds of backends that it applies to. A database of the configuration file can set its own value. Default: it
    * applies to the whole server.

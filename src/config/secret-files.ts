@@ -16,7 +16,7 @@ interface Texts {
 export async function textsOfFiles(spec: OptionSpec, { texts, source }: Texts): Promise<readonly string[]> {
   const found: string[] = [];
   for (const text of texts) {
-    const name = isPair(spec) ? text.slice(0, text.indexOf("=") + 1) : "";
+    const name = spec.named ? text.slice(0, text.indexOf("=") + 1) : "";
     found.push(`${name}${await contentOf(text.slice(name.length), source)}`);
   }
   return found;
@@ -29,12 +29,8 @@ export async function textsOfFiles(spec: OptionSpec, { texts, source }: Texts): 
  */
 export function refuseTwice(spec: OptionSpec, given: Texts, files: Texts): void {
   const taken = new Set(given.texts.map(nameOf));
-  const isTwice = !spec.repeatable || (isPair(spec) && files.texts.some((text) => taken.has(nameOf(text))));
+  const isTwice = !spec.repeatable || (spec.named && files.texts.some((text) => taken.has(nameOf(text))));
   if (isTwice) throw new UsageError(`${given.source} and ${files.source} contradict each other`);
-}
-
-function isPair({ value = "" }: OptionSpec): boolean {
-  return value.includes("=");
 }
 
 function nameOf(text: string): string {

@@ -45,6 +45,7 @@ export const UPSTREAM_OPTIONS = {
     parse: parseHeader,
     backends: REMOTE_KINDS,
     repeatable: true,
+    named: true,
     place: true,
     secret: true,
   },
@@ -55,6 +56,7 @@ export const UPSTREAM_OPTIONS = {
     parse: parseHeader,
     backends: REMOTE_KINDS,
     repeatable: true,
+    named: true,
     place: true,
     holds: "header",
   },
@@ -164,6 +166,7 @@ export const UPSTREAM_OPTIONS = {
     fallback: "10000",
     parse: parseInteger(1, 10_000_000),
     backends: UPSTREAM_KINDS,
+    needs: { flag: "upstream-cache-ttl", isNot: ["0s"] },
   },
   upstreamDialect: {
     flag: "upstream-dialect",

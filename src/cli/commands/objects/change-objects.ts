@@ -14,6 +14,7 @@ export const PROPERTY_OPTION = {
     return [text.slice(0, at), text.slice(at + 1)];
   },
   repeatable: true,
+  named: true,
 } as const satisfies OptionSpec;
 
 const OPTIONS = {

@@ -41,6 +41,7 @@ const OPTIONS = {
     common: "Type of a new column, such as price=decimal(20,4).",
     parse: parseColumnType,
     repeatable: true,
+    named: true,
   },
   round: {
     flag: "round",

@@ -72,6 +72,7 @@ const OPTIONS = {
     help: "Property of the object, for explain.",
     parse: parsePair,
     repeatable: true,
+    named: true,
   },
   json: JSON_OPTION,
 } as const satisfies OptionTable;
