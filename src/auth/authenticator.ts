@@ -1,9 +1,8 @@
 import type { Call, Credentials } from "../namespace/call/call.ts";
 import type { Principal } from "../namespace/call/principal.ts";
 import { LanceError } from "../namespace/errors.ts";
+import { backoffMs, monotonicNow } from "../runtime/clocks.ts";
 import { type CellShape, type KeyedCells, openCells } from "../runtime/threads/keyed-cells.ts";
-import { backoffMs } from "../runtime/time/backoff.ts";
-import { monotonicNow } from "../runtime/time/monotonic.ts";
 
 /** The parts of a call that prove who its caller is. */
 export type Evidence = Pick<Call, "identity" | "certificate">;

@@ -11,7 +11,7 @@ import { LanceError, toLanceError } from "../namespace/errors.ts";
 import type { LanceNamespace } from "../namespace/lance-namespace.ts";
 import { resolveRequest, shareContext } from "../pipeline/call/resolve.ts";
 import { checkBlankTexts } from "../pipeline/call/text-checks.ts";
-import { beforeEnd } from "../runtime/time/before-end.ts";
+import { beforeEnd } from "../runtime/promises.ts";
 import { SILENT_LOG } from "./connections/silent-log.ts";
 import { withServerName } from "./errors.ts";
 import type { CallOptions } from "./types.ts";

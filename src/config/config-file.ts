@@ -1,5 +1,5 @@
 import { readText } from "../runtime/files/files-in-time.ts";
-import { isJsonObject } from "../runtime/text/json.ts";
+import { isJsonObject } from "../runtime/text.ts";
 import { type Report, refuse } from "./layers.ts";
 import { type Environment, UsageError } from "./option-spec.ts";
 

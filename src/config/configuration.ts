@@ -1,6 +1,6 @@
 import { hasDotSegment } from "../namespace/operations/template.ts";
 import type { Route } from "../pipeline/call/route.ts";
-import { isJsonObject } from "../runtime/text/json.ts";
+import { isJsonObject } from "../runtime/text.ts";
 import {
   checkKeys,
   expandVariables,

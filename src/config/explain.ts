@@ -1,4 +1,4 @@
-import { SECRET_NAME } from "../runtime/text/secret-name.ts";
+import { SECRET_NAME } from "../runtime/text.ts";
 import type { Sources } from "./configuration.ts";
 import { findGiven, type Layer, refuse } from "./layers.ts";
 import { backendKindOf, environmentName, fileKey, type OptionSpec } from "./option-spec.ts";

@@ -1,7 +1,7 @@
 import type { Grant } from "../namespace/call/grants.ts";
 import { ROLE_NAMES } from "../namespace/call/principal.ts";
 import { isLoopbackAddress } from "../runtime/loopback.ts";
-import { isJsonObject } from "../runtime/text/json.ts";
+import { isJsonObject } from "../runtime/text.ts";
 import { checkKeys, type Section, subsection, textAt } from "./config-file.ts";
 import { UsageError } from "./option-spec.ts";
 import { parseChoice, parseDuration, parseText } from "./parsers.ts";

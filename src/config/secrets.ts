@@ -1,4 +1,4 @@
-import { SECRET_NAME } from "../runtime/text/secret-name.ts";
+import { SECRET_NAME } from "../runtime/text.ts";
 import type { Configuration } from "./configuration.ts";
 import type { Environment, OptionSpec } from "./option-spec.ts";
 import { SERVE_OPTIONS, type ServeOptions } from "./options/groups.ts";

@@ -1,5 +1,5 @@
 import { LanceError } from "../namespace/errors.ts";
-import { isJsonObject } from "../runtime/text/json.ts";
+import { isJsonObject } from "../runtime/text.ts";
 import type { FieldTexts } from "./dialect.ts";
 
 /** Reads the vector of a search: an array of numbers, an array of arrays, or an empty array for none. */

@@ -53,7 +53,7 @@ import {
 import { OF_DATABASES } from "../namespace/call/database-context.ts";
 import { databaseOfRegion } from "../namespace/call/local-region.ts";
 import { LanceError } from "../namespace/errors.ts";
-import { isJsonObject } from "../runtime/text/json.ts";
+import { isJsonObject } from "../runtime/text.ts";
 import { type Dialect, type FieldTexts, form } from "./dialect.ts";
 import { readColumns, readFullText, readMatch, readMultiMatch, readVector } from "./lancedb-query.ts";
 import {

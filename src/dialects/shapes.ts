@@ -1,6 +1,6 @@
 import { LanceError } from "../namespace/errors.ts";
 import { LANCE_TYPE_NAMES } from "../namespace/type-names.ts";
-import { isJsonObject } from "../runtime/text/json.ts";
+import { isJsonObject } from "../runtime/text.ts";
 import type { FieldTexts } from "./dialect.ts";
 
 /** Reads fields under other names; the specification's name overrides the client's. */

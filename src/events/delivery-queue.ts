@@ -1,4 +1,4 @@
-import { backoffMs } from "../runtime/time/backoff.ts";
+import { backoffMs } from "../runtime/clocks.ts";
 import type { Attempt, Letter } from "./send.ts";
 
 /** A letter to a receiver. */

@@ -1,4 +1,4 @@
-import { backoffMs } from "./time/backoff.ts";
+import { backoffMs } from "./clocks.ts";
 
 /**
  * Health of an address as the end of an attempt reveals it: it fails, it works, or nothing, because the gateway ended the

@@ -1,6 +1,6 @@
 import type { ArrowField } from "../arrow/schema.ts";
 import { LanceError } from "../namespace/errors.ts";
-import { putNewest } from "../runtime/put-newest.ts";
+import { putNewest } from "../runtime/collections.ts";
 import { columnOf, fieldsByName, fieldsOf } from "./column-types.ts";
 import type { Conversation } from "./conversation.ts";
 import type { ScannedTable } from "./process/messages.ts";

@@ -1,5 +1,5 @@
 import { LanceError } from "../namespace/errors.ts";
-import { putNewest } from "../runtime/put-newest.ts";
+import { putNewest } from "../runtime/collections.ts";
 import type { SqlType } from "./column-types.ts";
 import type { Conversation } from "./conversation.ts";
 import type { EngineProcess } from "./process/engine-process.ts";

@@ -2,7 +2,7 @@ import { create, type DescField, type DescMessage, type DescMethod, type Message
 import { LanceError } from "../namespace/errors.ts";
 import { passedAnswer } from "../namespace/messages/passed-answer.ts";
 import { isRead } from "../namespace/operations/actions.ts";
-import { isJsonObject } from "../runtime/text/json.ts";
+import { isJsonObject } from "../runtime/text.ts";
 import { isRequired, type MessageRecord, restName } from "./descriptors.ts";
 import { InexactNumberError, toInvalidInput } from "./field-error.ts";
 import type { DecodeJson, JsonDecoders } from "./json/decode.ts";

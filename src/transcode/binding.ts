@@ -7,7 +7,7 @@ import { passedBody } from "../namespace/messages/passed-answer.ts";
 import { parseTemplate, type Template } from "../namespace/operations/template.ts";
 import { optionOf } from "../namespace/option.ts";
 import type { Steps } from "../runtime/pace.ts";
-import { isJsonObject } from "../runtime/text/json.ts";
+import { isJsonObject } from "../runtime/text.ts";
 import { HTTP_BODY, isRequired, type MessageRecord, restName } from "./descriptors.ts";
 import { FieldError, InexactNumberError, toInvalidInput, within } from "./field-error.ts";
 import type { DecodeJson, JsonDecoders } from "./json/decode.ts";

@@ -1,6 +1,6 @@
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import type { Call } from "../../namespace/call/call.ts";
-import { mediaRanges } from "../../runtime/text/media-ranges.ts";
+import { mediaRanges } from "../../runtime/text.ts";
 import type { RowsForm } from "../rows/json-rows.ts";
 
 /** Media type of an Arrow IPC stream. */

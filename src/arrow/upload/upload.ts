@@ -1,5 +1,5 @@
 import { LanceError } from "../../namespace/errors.ts";
-import { freeAtOnce, freeInTurn } from "../../runtime/free-at-once.ts";
+import { freeAtOnce, freeInTurn } from "../../runtime/byte-memory.ts";
 import { createPace } from "../../runtime/pace.ts";
 import { scanIpcFile } from "../ipc/file-scan.ts";
 import { isIpcFile } from "../ipc/ipc-forms.ts";

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { test } from "vitest";
 import { arrowBodies } from "../../../test/support/arrow-bodies.ts";
 import { isLanceError } from "../../namespace/errors.ts";
-import { freeAtOnce } from "../../runtime/free-at-once.ts";
+import { freeAtOnce } from "../../runtime/byte-memory.ts";
 import { wholeBody } from "./whole-body.ts";
 
 async function* split(bytes: Buffer, cuts: readonly number[]): AsyncIterable<Uint8Array> {

@@ -1,5 +1,5 @@
 import { LanceError } from "../../namespace/errors.ts";
-import { ArrivingBytes } from "../../runtime/arriving-bytes.ts";
+import { ArrivingBytes } from "../../runtime/byte-memory.ts";
 import { isIpcFile } from "../ipc/ipc-forms.ts";
 import { emptyBody, FILE_MAGIC, MAX_UPLOAD_BUFFERS, parseMessageHead, readPrefix } from "../ipc/message.ts";
 

@@ -2,7 +2,7 @@ import { ROLE_NAMES, type Role } from "../../namespace/call/principal.ts";
 import { parseIdentifier } from "../../namespace/identifier.ts";
 import { readText } from "../../runtime/files/files-in-time.ts";
 import { ITEMS_PER_STEP, inSlices, type Steps } from "../../runtime/pace.ts";
-import { isJsonObject } from "../../runtime/text/json.ts";
+import { isJsonObject } from "../../runtime/text.ts";
 import { replaceOwnedFile } from "../owned-file.ts";
 
 /** What the gateway keeps of a key. */

@@ -2,7 +2,7 @@ import type { Access, Properties } from "../../namespace/authorizer.ts";
 import { type Principal, type Proof, ROLE_NAMES, type Role } from "../../namespace/call/principal.ts";
 import { checkIdentifier, parseIdentifier } from "../../namespace/identifier.ts";
 import type { ObjectKind } from "../../namespace/operations/touch.ts";
-import { isJsonObject } from "../../runtime/text/json.ts";
+import { isJsonObject } from "../../runtime/text.ts";
 import { BY_NAME } from "./schema.ts";
 
 /** A question to policies, as people write it. */

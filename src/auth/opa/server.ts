@@ -1,6 +1,6 @@
 import { Pool } from "undici";
 import { Circuit } from "../../runtime/circuit.ts";
-import { isJsonObject } from "../../runtime/text/json.ts";
+import { isJsonObject } from "../../runtime/text.ts";
 
 /** A server of Open Policy Agent. */
 export interface OpaServer {

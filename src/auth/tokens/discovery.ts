@@ -1,5 +1,5 @@
 import { Agent, fetch, type Response } from "undici";
-import { isJsonObject } from "../../runtime/text/json.ts";
+import { isJsonObject } from "../../runtime/text.ts";
 
 /** Options of {@link fetchIssuerKeys}. */
 export interface IssuerAddress {

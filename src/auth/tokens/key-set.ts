@@ -7,8 +7,8 @@ import {
 } from "jose";
 import type { Logger } from "pino";
 import { LanceError } from "../../namespace/errors.ts";
-import { isJsonObject } from "../../runtime/text/json.ts";
-import { backoffMs } from "../../runtime/time/backoff.ts";
+import { backoffMs } from "../../runtime/clocks.ts";
+import { isJsonObject } from "../../runtime/text.ts";
 
 /** Most keys of an issuer. */
 const MAX_KEYS = 100;

@@ -12,7 +12,7 @@ import { isLanceError, LanceError } from "../../namespace/errors.ts";
 import { type Identifier, joinIdentifier } from "../../namespace/identifier.ts";
 import type { Backend } from "../../namespace/lance-namespace.ts";
 import { METHODS } from "../../namespace/operations/operations.ts";
-import { putNewest } from "../../runtime/put-newest.ts";
+import { putNewest } from "../../runtime/collections.ts";
 import type { StorageOptions } from "../dir/stores/storage-options.ts";
 import { createSharedRequests } from "./shared-requests.ts";
 

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { BroadcastChannel } from "node:worker_threads";
 import type { Identifier } from "../../namespace/identifier.ts";
-import { putNewest } from "../../runtime/put-newest.ts";
+import { putNewest } from "../../runtime/collections.ts";
 
 /** The tables on which this process has seen jobs last. */
 export interface NotedTables {

@@ -1,7 +1,6 @@
 import type { Identifier } from "../../namespace/identifier.ts";
-import { putNewest } from "../../runtime/put-newest.ts";
-import { joinQuantity, type QuantityPart } from "../../runtime/threads/joined-quantity.ts";
-import { UNSHARED } from "../../runtime/threads/sharing.ts";
+import { putNewest } from "../../runtime/collections.ts";
+import { joinQuantity, type QuantityPart, UNSHARED } from "../../runtime/threads/sharing.ts";
 import { createWorkNotes } from "../dir/batch/work-notes.ts";
 import type { Exclusion } from "../dir/concurrency/exclusion.ts";
 import {

@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import { EXPIRY_OPTION, expiryOf } from "../../namespace/credential-options.ts";
-import { SECRET_NAME } from "../../runtime/text/secret-name.ts";
+import { SECRET_NAME } from "../../runtime/text.ts";
 import type { StorageOptions } from "../dir/stores/storage-options.ts";
 import type { CredentialsLeft } from "./kept-table.ts";
 import { createRenewedOptions, lifeOf, type RenewedOptions } from "./renewed-options.ts";

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Call } from "../../namespace/call/call.ts";
 import type { Flight } from "../../namespace/call/flight.ts";
-import { whileWaiting } from "../../runtime/time/while-waiting.ts";
+import { whileWaiting } from "../../runtime/promises.ts";
 import { createOverlappingCheck } from "../dir/concurrency/shared-checks.ts";
 
 /** Requests to an upstream, each shared by calls that have come before it is sent. */

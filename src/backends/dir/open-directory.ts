@@ -1,9 +1,8 @@
 import { mkdtemp, rmdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Changes, createChanges } from "../../runtime/threads/changes.ts";
-import type { ChangeContext } from "./batch/journal.ts";
-import { createJournal } from "./batch/journal.ts";
+import { type Changes, createChanges } from "../../runtime/threads/sharing.ts";
+import { type ChangeContext, createJournal } from "./batch/journal.ts";
 import { createWorkNotes } from "./batch/work-notes.ts";
 import { cacheOfRoot, throughCache } from "./cache/join-cache.ts";
 import { openBase } from "./catalog/base/base.ts";

@@ -1,7 +1,7 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { Call } from "../../namespace/call/call.ts";
 import { LanceError } from "../../namespace/errors.ts";
-import type { Ending } from "../../runtime/time/late-signal.ts";
+import type { Ending } from "../../runtime/late-signal.ts";
 import { Patience } from "./channel/patience.ts";
 import { unreached, upstreamError } from "./errors.ts";
 

@@ -13,7 +13,7 @@ import { HttpBodySchema } from "../../gen/google/api/httpbody_pb.ts";
 import type { Call } from "../../namespace/call/call.ts";
 import { mayPass, passedAnswer } from "../../namespace/messages/passed-answer.ts";
 import { bodyFieldOf } from "../../namespace/operations/message-fields.ts";
-import { ArrivingBytes } from "../../runtime/arriving-bytes.ts";
+import { ArrivingBytes } from "../../runtime/byte-memory.ts";
 import { limitReadAhead } from "../../runtime/internals/readable-state.ts";
 import { repeatableOf } from "../resilience/resilience.ts";
 import { toldToClient } from "../upstream-identity/identity.ts";

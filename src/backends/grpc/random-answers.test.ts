@@ -23,7 +23,7 @@ import {
   DescribeTableResponseSchema,
 } from "../../gen/lance/namespace/v1/table_pb.ts";
 import type { LanceError } from "../../namespace/errors.ts";
-import { LateSignal } from "../../runtime/time/late-signal.ts";
+import { LateSignal } from "../../runtime/late-signal.ts";
 import { createAnswerBudget } from "../resilience/answer-budget.ts";
 import { answerOf, type PendingAnswer, type Running } from "./answer.ts";
 import { type Channel, createChannel } from "./channel/channels.ts";

@@ -2,7 +2,7 @@ import type { DescMethod } from "@bufbuild/protobuf";
 import { type CallOptions, type Client, Metadata } from "@grpc/grpc-js";
 import type { Call } from "../../namespace/call/call.ts";
 import { isLanceError, LanceError } from "../../namespace/errors.ts";
-import type { Ending } from "../../runtime/time/late-signal.ts";
+import type { Ending } from "../../runtime/late-signal.ts";
 import { currentTraceParent } from "../../runtime/tracing.ts";
 import type { Resilience } from "../resilience/resilience.ts";
 import type { HeaderPolicy } from "../upstream-identity/headers.ts";

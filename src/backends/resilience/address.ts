@@ -2,7 +2,7 @@ import type { Logger } from "pino";
 import { LanceError } from "../../namespace/errors.ts";
 import type { NoteDecision } from "../../namespace/figures.ts";
 import { Circuit, type Health, type Turn } from "../../runtime/circuit.ts";
-import { backoffMs } from "../../runtime/time/backoff.ts";
+import { backoffMs } from "../../runtime/clocks.ts";
 import { type Endpoint, healthOf, type Notes, refusal } from "./resilience.ts";
 
 /** Longest ejection of an address, in milliseconds. */

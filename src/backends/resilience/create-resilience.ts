@@ -1,6 +1,6 @@
 import { endingOf } from "../../namespace/call/call.ts";
 import type { UpstreamDecision } from "../../namespace/figures.ts";
-import type { Ending } from "../../runtime/time/late-signal.ts";
+import type { Ending } from "../../runtime/late-signal.ts";
 import { traced } from "../../runtime/tracing.ts";
 import { Address, type AddressOptions } from "./address.ts";
 import { hedge } from "./hedge.ts";

@@ -1,7 +1,7 @@
 import { callerKey } from "../../namespace/call/caller-key.ts";
 import { LanceError } from "../../namespace/errors.ts";
-import { createCallerQueue } from "../../runtime/caller-queue.ts";
-import type { Ending } from "../../runtime/time/late-signal.ts";
+import { createCallerQueue } from "../../runtime/collections.ts";
+import type { Ending } from "../../runtime/late-signal.ts";
 
 /** Bounds of a {@link Gate}. */
 export interface GateLimits {

@@ -1,4 +1,4 @@
-import type { Ending } from "../../runtime/time/late-signal.ts";
+import type { Ending } from "../../runtime/late-signal.ts";
 
 /** Options of {@link hedge}. */
 export interface HedgeOptions<R> {

@@ -5,7 +5,7 @@ import { isLanceError, LanceError, type UpstreamFault } from "../../namespace/er
 import type { NoteDecision } from "../../namespace/figures.ts";
 import { isRead } from "../../namespace/operations/actions.ts";
 import type { Health } from "../../runtime/circuit.ts";
-import type { Ending } from "../../runtime/time/late-signal.ts";
+import type { Ending } from "../../runtime/late-signal.ts";
 
 /** How a call may be retried. */
 export type Repeatable =

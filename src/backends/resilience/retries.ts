@@ -1,6 +1,6 @@
 import type { LanceError } from "../../namespace/errors.ts";
-import { backoffMs } from "../../runtime/time/backoff.ts";
-import type { Ending } from "../../runtime/time/late-signal.ts";
+import { backoffMs } from "../../runtime/clocks.ts";
+import type { Ending } from "../../runtime/late-signal.ts";
 
 /** Terms of a {@link Budget}, in addition to the share of calls. Default: those of retries. */
 interface BudgetTerms {

@@ -8,7 +8,7 @@ import type { ByteBudget } from "../../namespace/memory/byte-budget.ts";
 import { mayPass, passedBody } from "../../namespace/messages/passed-answer.ts";
 import { isRead } from "../../namespace/operations/actions.ts";
 import { bodyFieldOf } from "../../namespace/operations/message-fields.ts";
-import { freeAtOnce, WORTH_FREEING_BYTES } from "../../runtime/free-at-once.ts";
+import { freeAtOnce, WORTH_FREEING_BYTES } from "../../runtime/byte-memory.ts";
 import type { ClientBinding } from "../../transcode/client-binding.ts";
 import { FREE_ANSWER_BYTES } from "../resilience/answer-budget.ts";
 import { lostAnswer } from "../resilience/resilience.ts";

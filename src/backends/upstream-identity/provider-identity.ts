@@ -16,7 +16,7 @@ import {
 import { Agent, fetch, Response } from "undici";
 import type { Call } from "../../namespace/call/call.ts";
 import { LanceError } from "../../namespace/errors.ts";
-import { whileWaiting } from "../../runtime/time/while-waiting.ts";
+import { whileWaiting } from "../../runtime/promises.ts";
 import { Gate } from "../resilience/gate.ts";
 import type { CredentialHeaders, ExchangeIdentityOptions, UpstreamIdentity } from "./identity.ts";
 import type { FailureScope } from "./refused-fetches.ts";

@@ -1,7 +1,7 @@
 import { LanceError } from "../../namespace/errors.ts";
-import { putNewest } from "../../runtime/put-newest.ts";
+import { backoffMs } from "../../runtime/clocks.ts";
+import { putNewest } from "../../runtime/collections.ts";
 import { type CellShape, type KeyedCells, openCells } from "../../runtime/threads/keyed-cells.ts";
-import { backoffMs } from "../../runtime/time/backoff.ts";
 
 /** Pause after a first failure, in milliseconds; it doubles with each further one, up to the longest. */
 const FIRST_PAUSE_MS = 1_000;

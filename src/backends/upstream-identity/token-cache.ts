@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { LanceError } from "../../namespace/errors.ts";
-import { backoffMs } from "../../runtime/time/backoff.ts";
-import { whileWaiting } from "../../runtime/time/while-waiting.ts";
+import { backoffMs } from "../../runtime/clocks.ts";
+import { whileWaiting } from "../../runtime/promises.ts";
 import type { UpstreamCredentials, UpstreamIdentity } from "./identity.ts";
 import { createRefusedFetches, type FailureScope, type PausesOptions } from "./refused-fetches.ts";
 

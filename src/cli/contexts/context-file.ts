@@ -3,7 +3,7 @@ import { homedir } from "node:os";
 import { dirname, isAbsolute, join } from "node:path";
 import { replaceOwnedFile } from "../../auth/owned-file.ts";
 import type { Environment } from "../../config/option-spec.ts";
-import { isJsonObject } from "../../runtime/text/json.ts";
+import { isJsonObject } from "../../runtime/text.ts";
 
 /** Where the key of a context is: in a file, in an environment variable, or beside the context. */
 export type KeySource =

@@ -4,7 +4,7 @@ import type { LanceError } from "../../client/exports.ts";
 import { UsageError } from "../../config/option-spec.ts";
 import { IN_LOG } from "../../namespace/errors.ts";
 import { redactText } from "../../observability/log/redact.ts";
-import { escapeInvisible } from "../../runtime/text/line-text.ts";
+import { escapeInvisible } from "../../runtime/text.ts";
 import { forTerminal } from "./terminal-text.ts";
 
 /** A failure as `--json` prints it. */

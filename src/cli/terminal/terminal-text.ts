@@ -1,4 +1,4 @@
-import { escapeInvisible } from "../../runtime/text/line-text.ts";
+import { escapeInvisible } from "../../runtime/text.ts";
 
 /** Control characters except line breaks and tabs, and characters that reorder or hide what a terminal shows. */
 const COMMANDS = /(?![\n\t])[\p{Cc}\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu;

@@ -4,7 +4,7 @@ import {
   type UpstreamTransport,
 } from "../../backends/rest/transport/transport.ts";
 import { LanceError } from "../../namespace/errors.ts";
-import { signalOf } from "../../runtime/time/late-signal.ts";
+import { signalOf } from "../../runtime/late-signal.ts";
 import { SERVER } from "../errors.ts";
 
 /** Headers that fetch sets itself. */

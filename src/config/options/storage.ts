@@ -1,4 +1,4 @@
-import { SECRET_NAME } from "../../runtime/text/secret-name.ts";
+import { SECRET_NAME } from "../../runtime/text.ts";
 import { type Environment, UsageError } from "../option-spec.ts";
 
 /**

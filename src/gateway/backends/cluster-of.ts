@@ -4,7 +4,7 @@ import type { ServeOptions } from "../../config/options/groups.ts";
 import { CLUSTER_KINDS } from "../../config/options/job-engine.ts";
 import { readOptionFile } from "../../config/secret-files.ts";
 import type { ClusterRuns } from "../../namespace/figures.ts";
-import { isJsonObject } from "../../runtime/text/json.ts";
+import { isJsonObject } from "../../runtime/text.ts";
 import { required } from "../access/upstream-identity.ts";
 
 /**

@@ -16,7 +16,7 @@ import type { ClusterRuns, NoteDecision, UpkeepMetrics } from "../../namespace/f
 import type { Backend } from "../../namespace/lance-namespace.ts";
 import type { ByteBudget } from "../../namespace/memory/byte-budget.ts";
 import { readText } from "../../runtime/files/files-in-time.ts";
-import { isJsonObject } from "../../runtime/text/json.ts";
+import { isJsonObject } from "../../runtime/text.ts";
 import type { KeyedCells } from "../../runtime/threads/keyed-cells.ts";
 import type { SharedDatabase } from "../../runtime/threads/sharing.ts";
 import { required, upstreamIdentityOf } from "../access/upstream-identity.ts";

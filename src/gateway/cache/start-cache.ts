@@ -12,8 +12,8 @@ import type { RegisteredStore } from "../../backends/dir/cache/store-registry.ts
 import type { Databases } from "../../config/configuration.ts";
 import { backendKindOf, UsageError } from "../../config/option-spec.ts";
 import type { ServeOptions } from "../../config/options/groups.ts";
+import { backoffMs } from "../../runtime/clocks.ts";
 import { programFile } from "../../runtime/package-files.ts";
-import { backoffMs } from "../../runtime/time/backoff.ts";
 import { listenOn } from "../../server/port/listen.ts";
 import type { CacheStart, FromCache, ToCache } from "./messages.ts";
 

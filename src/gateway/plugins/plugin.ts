@@ -3,7 +3,7 @@ import type { Logger } from "pino";
 import type { NoteDecision } from "../../namespace/figures.ts";
 import type { Backend } from "../../namespace/lance-namespace.ts";
 import type { Interceptor } from "../../pipeline/call/interceptor.ts";
-import { isJsonObject } from "../../runtime/text/json.ts";
+import { isJsonObject } from "../../runtime/text.ts";
 
 /** Extensions of a gateway. */
 export interface GatewayPlugin {

@@ -3,9 +3,8 @@ import { subscribe } from "node:diagnostics_channel";
 import type { Socket } from "node:net";
 import { loadLibrary } from "../../backends/load-library.ts";
 import type { BucketServer, TokenGrant, TokenRequest } from "../../pipeline/limits/shared-buckets.ts";
+import { backoffMs, monotonicNow } from "../../runtime/clocks.ts";
 import { readText } from "../../runtime/files/files-in-time.ts";
-import { backoffMs } from "../../runtime/time/backoff.ts";
-import { monotonicNow } from "../../runtime/time/monotonic.ts";
 
 /** Options of {@link connectBuckets}. */
 export interface RedisOptions {

@@ -1,7 +1,7 @@
 import { END_OF_STREAM } from "../../arrow/ipc/stream.ts";
 import type { ServeOptions } from "../../config/options/groups.ts";
 import { isLanceError } from "../../namespace/errors.ts";
-import { once } from "../../runtime/once.ts";
+import { once } from "../../runtime/promises.ts";
 import type { ReadableNamespace } from "../../sql/namespace-tables.ts";
 import type { WritableNamespace } from "../../sql/namespace-writes.ts";
 import type { SqlCall, SqlEngine } from "../../sql/sql-engine.ts";

@@ -9,7 +9,7 @@ import { type Call, copyCall } from "../../namespace/call/call.ts";
 import { defaultNamespaceOf } from "../../namespace/plan-view.ts";
 import type { Service } from "../../namespace/service.ts";
 import { resolveRequest } from "../../pipeline/call/resolve.ts";
-import { once } from "../../runtime/once.ts";
+import { once } from "../../runtime/promises.ts";
 import { beginPipelineCalls } from "../../wires/flight/pipeline-calls.ts";
 import { catalogOf, type SqlRunner, sqlCallerOf } from "../../wires/flight/sql/statements.ts";
 

@@ -1,6 +1,6 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { Logger } from "pino";
-import { type Ending, type LateSignal, signalOf } from "../../runtime/time/late-signal.ts";
+import { type Ending, type LateSignal, signalOf } from "../../runtime/late-signal.ts";
 import { type ErrorName, LanceError } from "../errors.ts";
 import type { UpstreamDecision } from "../figures.ts";
 import type { Identifier } from "../identifier.ts";

@@ -1,4 +1,4 @@
-import { whileWaiting } from "../../runtime/time/while-waiting.ts";
+import { whileWaiting } from "../../runtime/promises.ts";
 import type { NoteDecision } from "../figures.ts";
 import { type Call, copyCall, endingOf } from "./call.ts";
 

@@ -1,4 +1,4 @@
-import { isJsonObject } from "../../runtime/text/json.ts";
+import { isJsonObject } from "../../runtime/text.ts";
 import { type Principal, ROLE_NAMES, type Role } from "./principal.ts";
 
 /** A role for the callers that something is true of. */

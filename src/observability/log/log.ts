@@ -2,7 +2,7 @@ import { isatty } from "node:tty";
 import { styleText } from "node:util";
 import { type DestinationStream, destination, type Logger, levels, pino } from "pino";
 import { type Call, OF_CALL } from "../../namespace/call/call.ts";
-import { escapeInvisible } from "../../runtime/text/line-text.ts";
+import { escapeInvisible } from "../../runtime/text.ts";
 import { redactText } from "./redact.ts";
 
 /** Headers about the form of the answer, not about the caller; their values may be words of a text. */

@@ -3,8 +3,8 @@ import type { ClusterRuns, NoteDecision, UpkeepMetrics } from "../../namespace/f
 import type { CallMetrics } from "../../pipeline/records/call-metrics.ts";
 import type { CountRefusal } from "../../pipeline/records/refusals.ts";
 import { createPace } from "../../runtime/pace.ts";
-import { createSharedCheck } from "../../runtime/shared-check.ts";
-import { mediaRanges } from "../../runtime/text/media-ranges.ts";
+import { createSharedCheck } from "../../runtime/promises.ts";
+import { mediaRanges } from "../../runtime/text.ts";
 import { aggregate, type MetricSnapshot, type ProcessSnapshot, type Snapshot } from "./aggregate.ts";
 import {
   createClusterTallies,

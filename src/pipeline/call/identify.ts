@@ -8,7 +8,7 @@ import { isRefused, type Reception } from "../../namespace/call/reception.ts";
 import { isLanceError, LanceError } from "../../namespace/errors.ts";
 import { factsOf } from "../../namespace/operations/operations.ts";
 import type { Service } from "../../namespace/service.ts";
-import { whileWaiting } from "../../runtime/time/while-waiting.ts";
+import { whileWaiting } from "../../runtime/promises.ts";
 import type { Interceptor } from "./interceptor.ts";
 import { credentialsIn } from "./resolve.ts";
 

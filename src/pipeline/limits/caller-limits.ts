@@ -1,8 +1,8 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { Call } from "../../namespace/call/call.ts";
 import { LanceError } from "../../namespace/errors.ts";
+import { beforeEnd } from "../../runtime/promises.ts";
 import { type CellShape, type OpenCells, openCells } from "../../runtime/threads/keyed-cells.ts";
-import { beforeEnd } from "../../runtime/time/before-end.ts";
 import { type Interceptor, isStream, type OperationResponse, onlyFor } from "../call/interceptor.ts";
 import { limitCallers } from "./concurrency.ts";
 import { createQuota, QUOTA_SHAPE, type Quota } from "./quotas.ts";

@@ -1,8 +1,8 @@
 import { hash } from "node:crypto";
 import type { Logger } from "pino";
-import { putNewest } from "../../runtime/put-newest.ts";
-import { monotonicNow } from "../../runtime/time/monotonic.ts";
-import { within } from "../../runtime/time/within.ts";
+import { monotonicNow } from "../../runtime/clocks.ts";
+import { putNewest } from "../../runtime/collections.ts";
+import { within } from "../../runtime/promises.ts";
 import type { Rate, TokenBuckets } from "./token-buckets.ts";
 
 /** Options of {@link createSharedBuckets}. */

@@ -1,5 +1,5 @@
+import { monotonicNow } from "../../runtime/clocks.ts";
 import type { CellShape, KeyedCells } from "../../runtime/threads/keyed-cells.ts";
-import { monotonicNow } from "../../runtime/time/monotonic.ts";
 
 /** A rate of calls, with room for more of them at once. */
 export interface Rate {

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { Call } from "../../namespace/call/call.ts";
 import { parseTraceParent } from "../../namespace/call/headers.ts";
 import { joinIdentifier } from "../../namespace/identifier.ts";
-import { clipped, escapeInvisible } from "../../runtime/text/line-text.ts";
+import { clipped, escapeInvisible } from "../../runtime/text.ts";
 import type { MaskPath, Refusal } from "./refusals.ts";
 
 /** Level `info`, in the numbers of pino. */

@@ -10,7 +10,7 @@ import { errorEntry } from "../../namespace/errors.ts";
 import { agreedIdentifier, type Identifier, joinIdentifier } from "../../namespace/identifier.ts";
 import type { Backend } from "../../namespace/lance-namespace.ts";
 import { actionOf } from "../../namespace/operations/actions.ts";
-import { clipped, escapeInvisible } from "../../runtime/text/line-text.ts";
+import { clipped, escapeInvisible } from "../../runtime/text.ts";
 import type { OperationRequest } from "../call/interceptor.ts";
 import { compileWalk, type Fields, type Walk } from "../call/scope.ts";
 import type { Outcome } from "./call-metrics.ts";

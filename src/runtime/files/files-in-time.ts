@@ -1,9 +1,9 @@
 import type { BigIntStats } from "node:fs";
 import { readdir, readFile, stat } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
+import { monotonicNow } from "../clocks.ts";
+import { within } from "../promises.ts";
 import { type SharedQuantity, UNSHARED } from "../threads/sharing.ts";
-import { monotonicNow } from "../time/monotonic.ts";
-import { within } from "../time/within.ts";
 
 /** Longest wait for a file system, in milliseconds: that of a network may not answer. */
 const ANSWER_MS = 10_000;

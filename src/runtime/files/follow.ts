@@ -1,4 +1,4 @@
-import { backoffMs } from "../time/backoff.ts";
+import { backoffMs } from "../clocks.ts";
 import { statFile } from "./files-in-time.ts";
 
 /** Interval between looks, in milliseconds. */

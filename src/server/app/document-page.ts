@@ -1,5 +1,5 @@
 import type { FastifyPluginCallback } from "fastify";
-import { once } from "../../runtime/once.ts";
+import { once } from "../../runtime/promises.ts";
 import { refuseOtherMethods } from "./probes.ts";
 import { compressFile, sendFile } from "./static-file.ts";
 

@@ -1,6 +1,6 @@
 import { addressKey } from "../../namespace/call/caller-key.ts";
+import { monotonicNow } from "../../runtime/clocks.ts";
 import { type CellShape, type KeyedCells, openCells } from "../../runtime/threads/keyed-cells.ts";
-import { monotonicNow } from "../../runtime/time/monotonic.ts";
 
 /** How many streams the client of a connection may reset, as options of an HTTP/2 session: at once, and each second. */
 export interface ResetAllowance {

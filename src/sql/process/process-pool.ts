@@ -1,5 +1,5 @@
 import { LanceError } from "../../namespace/errors.ts";
-import { createCallerQueue } from "../../runtime/caller-queue.ts";
+import { createCallerQueue } from "../../runtime/collections.ts";
 import type { SqlBounds } from "../sql-engine.ts";
 import { type EngineProcess, startProcess } from "./engine-process.ts";
 

@@ -1,7 +1,7 @@
 import { create, type DescField, type DescMessage, type Message, ScalarType } from "@bufbuild/protobuf";
 import type { Dialect } from "../../dialects/dialect.ts";
 import { RestForm } from "../../gen/lance/namespace/v1/options_pb.ts";
-import { isJsonObject, MAX_JSON_DEPTH } from "../../runtime/text/json.ts";
+import { isJsonObject, MAX_JSON_DEPTH } from "../../runtime/text.ts";
 import {
   checkRestNames,
   isImplicit,

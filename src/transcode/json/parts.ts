@@ -2,7 +2,7 @@ import { create, type DescField, type DescMessage, type Message } from "@bufbuil
 import type { Dialect } from "../../dialects/dialect.ts";
 import { RestForm } from "../../gen/lance/namespace/v1/options_pb.ts";
 import { ITEMS_PER_STEP, type Steps, stepsOf } from "../../runtime/pace.ts";
-import { isJsonObject, MAX_JSON_DEPTH } from "../../runtime/text/json.ts";
+import { isJsonObject, MAX_JSON_DEPTH } from "../../runtime/text.ts";
 import { type MessageRecord, oneofOf, restForm, restName } from "../descriptors.ts";
 import { FieldError, within } from "../field-error.ts";
 import { checkDepth, type DecodeJson, type JsonDecoders, setField, setOwn } from "./decode.ts";

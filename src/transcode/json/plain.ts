@@ -1,7 +1,7 @@
 import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 import type { Dialect } from "../../dialects/dialect.ts";
 import { RestForm } from "../../gen/lance/namespace/v1/options_pb.ts";
-import { isJsonObject } from "../../runtime/text/json.ts";
+import { isJsonObject } from "../../runtime/text.ts";
 import { isImplicit, isRequired, oneofOf, restForm, restName } from "../descriptors.ts";
 
 /**

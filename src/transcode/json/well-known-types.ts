@@ -1,5 +1,5 @@
 import { type DescMessage, fromJson, type JsonValue, type Message, toJson } from "@bufbuild/protobuf";
-import { MAX_JSON_DEPTH } from "../../runtime/text/json.ts";
+import { MAX_JSON_DEPTH } from "../../runtime/text.ts";
 import { FieldError } from "../field-error.ts";
 
 /** Reads and writes a well-known type; protobuf-es knows their JSON. */

@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import type { ConnectError } from "@connectrpc/connect";
 import { LanceError, toLanceError } from "../../namespace/errors.ts";
 import type { ByteHold } from "../../namespace/memory/byte-budget.ts";
-import { ArrivingBytes } from "../../runtime/arriving-bytes.ts";
+import { ArrivingBytes } from "../../runtime/byte-memory.ts";
 import { encodeFrame, encodeFramePieces, type Frame, FrameReader, tooLarge } from "../grpc/frame.ts";
 import { lateMessage, MESSAGE_MS } from "../limits.ts";
 

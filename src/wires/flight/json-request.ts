@@ -1,7 +1,7 @@
 import { create, type DescMessage, type Message, type MessageShape } from "@bufbuild/protobuf";
 import { LanceError } from "../../namespace/errors.ts";
 import { type Identifier, parseIdentifier } from "../../namespace/identifier.ts";
-import { isJsonObject } from "../../runtime/text/json.ts";
+import { isJsonObject } from "../../runtime/text.ts";
 import { toInvalidInput, within } from "../../transcode/field-error.ts";
 import { createJsonDecoders } from "../../transcode/json/decode.ts";
 import { parseJson } from "../../transcode/json/parse.ts";

@@ -1,5 +1,5 @@
 import { LanceError } from "../../namespace/errors.ts";
-import { freeAtOnce } from "../../runtime/free-at-once.ts";
+import { freeAtOnce } from "../../runtime/byte-memory.ts";
 import { bytesIn } from "../pieces.ts";
 import { findLongField, type LongField } from "./long-field.ts";
 

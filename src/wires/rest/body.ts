@@ -1,10 +1,10 @@
 import { isUtf8 } from "node:buffer";
 import { LanceError } from "../../namespace/errors.ts";
 import type { ByteHold } from "../../namespace/memory/byte-budget.ts";
-import { ArrivingBytes } from "../../runtime/arriving-bytes.ts";
+import { ArrivingBytes } from "../../runtime/byte-memory.ts";
 import type { LoopPace } from "../../runtime/loop-pace.ts";
 import { inSlices } from "../../runtime/pace.ts";
-import { MAX_JSON_DEPTH } from "../../runtime/text/json.ts";
+import { MAX_JSON_DEPTH } from "../../runtime/text.ts";
 import { type ParsedJson, parseJson } from "../../transcode/json/parse.ts";
 import { SMALL_JSON_BYTES, scanJson } from "../../transcode/json/scan.ts";
 import { FREE_BYTES, lateMessage, MESSAGE_MS } from "../limits.ts";

@@ -11,7 +11,7 @@ import type { Logger } from "pino";
 import { type Dialect, type ErrorForm, errorForm } from "../../dialects/dialect.ts";
 import type { Call } from "../../namespace/call/call.ts";
 import { LanceError } from "../../namespace/errors.ts";
-import { LateSignal } from "../../runtime/time/late-signal.ts";
+import { LateSignal } from "../../runtime/late-signal.ts";
 import type { JsonPieces } from "../../transcode/json/encode-steps.ts";
 import { type Deadline, startDeadline } from "../deadline.ts";
 import { stopReading } from "../grpc/server-call.ts";

@@ -1,5 +1,5 @@
 import { type ErrorName, LanceError } from "../../../namespace/errors.ts";
-import { isJsonObject } from "../../../runtime/text/json.ts";
+import { isJsonObject } from "../../../runtime/text.ts";
 import type { ErrorFacts } from "../../rest/errors.ts";
 import type { Properties } from "./catalog.ts";
 import type { Json } from "./json-client.ts";

@@ -4,7 +4,7 @@ import type { Call } from "../../../namespace/call/call.ts";
 import { LanceError } from "../../../namespace/errors.ts";
 import type { NoteDecision } from "../../../namespace/figures.ts";
 import type { ByteBudget } from "../../../namespace/memory/byte-budget.ts";
-import { isJsonObject } from "../../../runtime/text/json.ts";
+import { isJsonObject } from "../../../runtime/text.ts";
 import type { KeyedCells } from "../../../runtime/threads/keyed-cells.ts";
 import { createAnswerBudget, FREE_ANSWER_BYTES } from "../../resilience/answer-budget.ts";
 import { createResilience } from "../../resilience/create-resilience.ts";

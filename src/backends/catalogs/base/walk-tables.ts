@@ -2,7 +2,7 @@ import type { Call } from "../../../namespace/call/call.ts";
 import { LanceError } from "../../../namespace/errors.ts";
 import { checkDelimiter, type Identifier, joinIdentifier } from "../../../namespace/identifier.ts";
 import { hasDotSegment } from "../../../namespace/operations/template.ts";
-import { drawCharacters } from "../../../runtime/text/draw-characters.ts";
+import { drawCharacters } from "../../../runtime/text.ts";
 import type { Catalog, PageRequest } from "./catalog.ts";
 import {
   foreign,

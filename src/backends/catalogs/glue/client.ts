@@ -2,7 +2,7 @@ import type { Readable } from "node:stream";
 import type { GlueClient, GlueServiceException } from "@aws-sdk/client-glue";
 import type { Call } from "../../../namespace/call/call.ts";
 import { type ErrorName, LanceError, type UpstreamFault } from "../../../namespace/errors.ts";
-import { signalOf } from "../../../runtime/time/late-signal.ts";
+import { signalOf } from "../../../runtime/late-signal.ts";
 import { loadLibrary } from "../../load-library.ts";
 import { createResilience } from "../../resilience/create-resilience.ts";
 import { Gate } from "../../resilience/gate.ts";

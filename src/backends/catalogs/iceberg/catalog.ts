@@ -2,7 +2,7 @@ import type { Call } from "../../../namespace/call/call.ts";
 import { EXPIRY_OPTION, inEverySpelling } from "../../../namespace/credential-options.ts";
 import { LanceError } from "../../../namespace/errors.ts";
 import { type Identifier, sameIdentifier } from "../../../namespace/identifier.ts";
-import { putNewest } from "../../../runtime/put-newest.ts";
+import { putNewest } from "../../../runtime/collections.ts";
 import { createFacts, listIn, objectIn, objectsIn, propertiesIn, textIn } from "../base/answers.ts";
 import type { Catalog, CatalogTable, PageRequest, Properties } from "../base/catalog.ts";
 import { shown } from "../base/checks.ts";

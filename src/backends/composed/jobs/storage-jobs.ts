@@ -3,7 +3,7 @@ import type { Logger } from "pino";
 import type { Call } from "../../../namespace/call/call.ts";
 import { callerKey } from "../../../namespace/call/caller-key.ts";
 import { type Identifier, sameIdentifier } from "../../../namespace/identifier.ts";
-import { putNewest } from "../../../runtime/put-newest.ts";
+import { putNewest } from "../../../runtime/collections.ts";
 import type { FoundTable } from "../../dir/data/table-source.ts";
 import { keyIn, type ObjectStore } from "../../dir/format/storage.ts";
 import { createStorageClock, MACHINE_CLOCK } from "../../dir/format/storage-clock.ts";

@@ -3,7 +3,7 @@ import type { Call } from "../../../namespace/call/call.ts";
 import { isLanceError } from "../../../namespace/errors.ts";
 import { type Identifier, joinIdentifier } from "../../../namespace/identifier.ts";
 import type { Backend } from "../../../namespace/lance-namespace.ts";
-import { putNewest } from "../../../runtime/put-newest.ts";
+import { putNewest } from "../../../runtime/collections.ts";
 import type { FoundTable } from "../../dir/data/table-source.ts";
 import { keyIn } from "../../dir/format/storage.ts";
 import { createStorageClock } from "../../dir/format/storage-clock.ts";

@@ -6,7 +6,7 @@ import { isLanceError, LanceError } from "../../../namespace/errors.ts";
 import { type Identifier, joinIdentifier } from "../../../namespace/identifier.ts";
 import type { Backend } from "../../../namespace/lance-namespace.ts";
 import { pagesOf } from "../../../namespace/page-progress.ts";
-import { whileWaiting } from "../../../runtime/time/while-waiting.ts";
+import { whileWaiting } from "../../../runtime/promises.ts";
 import { callOfUpkeep } from "./own-call.ts";
 
 /** Options of {@link walkCatalog}. */

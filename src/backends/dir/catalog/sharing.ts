@@ -1,5 +1,5 @@
 import { inSlices } from "../../../runtime/pace.ts";
-import { createSharedCheck } from "../../../runtime/shared-check.ts";
+import { createSharedCheck } from "../../../runtime/promises.ts";
 import type { SharedCounter, SharedDatabase } from "../../../runtime/threads/sharing.ts";
 import type { Staleness } from "../concurrency/shared-checks.ts";
 import type { TakeTurn } from "./commits/commit-group.ts";

@@ -1,5 +1,5 @@
 import { availableParallelism } from "node:os";
-import { createCallerQueue } from "../../../runtime/caller-queue.ts";
+import { createCallerQueue } from "../../../runtime/collections.ts";
 
 /** Runs a bounded number of tasks at a time; the others wait. */
 export interface Turns {

@@ -1,6 +1,6 @@
 import { splitIpcFile } from "../../../arrow/ipc/stream.ts";
 import { type ArrowSchema, decodeSchema } from "../../../arrow/schema.ts";
-import { once } from "../../../runtime/once.ts";
+import { once } from "../../../runtime/promises.ts";
 import type { NativeTable } from "./native/native.ts";
 
 /**

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { subscribe } from "node:diagnostics_channel";
 import type { ClientRequest, IncomingMessage } from "node:http";
-import { within } from "../../../runtime/time/within.ts";
+import { within } from "../../../runtime/promises.ts";
 import { MAX_ANSWER_BYTES, tooLong } from "./paced-body.ts";
 import { lateError } from "./time-limits.ts";
 

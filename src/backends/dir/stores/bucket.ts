@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { backoffMs } from "../../../runtime/time/backoff.ts";
+import { backoffMs } from "../../../runtime/clocks.ts";
 import { RefusedRequest } from "../format/decisive-request.ts";
 import type { ObjectInfo, ObjectStore, ObjectTail, TaggedObject } from "../format/storage.ts";
 

@@ -1,6 +1,6 @@
 import { type Identifier, joinIdentifier } from "../../../namespace/identifier.ts";
-import { putNewest } from "../../../runtime/put-newest.ts";
-import { backoffMs } from "../../../runtime/time/backoff.ts";
+import { backoffMs } from "../../../runtime/clocks.ts";
+import { putNewest } from "../../../runtime/collections.ts";
 import type { KnownVersions } from "../format/versions/examine-versions.ts";
 
 /** Times of upkeep, in milliseconds. */

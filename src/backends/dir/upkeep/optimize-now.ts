@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { isLanceError } from "../../../namespace/errors.ts";
 import { type Identifier, joinIdentifier } from "../../../namespace/identifier.ts";
-import { backoffMs } from "../../../runtime/time/backoff.ts";
+import { backoffMs } from "../../../runtime/clocks.ts";
 import { walkAllTables } from "../catalog/walk.ts";
 import type { DataContext } from "../data/data-context.ts";
 import type { FoundTable, WorkPlace } from "../data/table-source.ts";

@@ -1,6 +1,7 @@
 import { type InterceptingListener, Metadata, type StatusObject, status } from "@grpc/grpc-js";
 import type { ByteBudget, ByteHold } from "../../../namespace/memory/byte-budget.ts";
 import { countStuck, type StuckBytes } from "../../../namespace/memory/stuck-bytes.ts";
+import { monotonicNow } from "../../../runtime/clocks.ts";
 import {
   type CallMaker,
   type Connection,
@@ -9,7 +10,6 @@ import {
   countPieces,
   unreadBytesOf,
 } from "../../../runtime/internals/grpc-connection.ts";
-import { monotonicNow } from "../../../runtime/time/monotonic.ts";
 import { ANSWERS_CROWDED, FREE_ANSWER_BYTES } from "../../resilience/answer-budget.ts";
 import type { Gate } from "../../resilience/gate.ts";
 import { Budget } from "../../resilience/retries.ts";

@@ -1,7 +1,7 @@
 import { isMarkedAsUntransferable } from "node:worker_threads";
 import type { Dispatcher } from "undici";
 import { LanceError } from "../../../namespace/errors.ts";
-import { WORTH_FREEING_BYTES } from "../../../runtime/free-at-once.ts";
+import { WORTH_FREEING_BYTES } from "../../../runtime/byte-memory.ts";
 import { errors } from "../../../runtime/internals/undici.ts";
 import {
   type FailureKind,

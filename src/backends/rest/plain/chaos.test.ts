@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { Socket } from "node:net";
 import { test } from "vitest";
 import { createRandom } from "../../../../test/support/random.ts";
-import { LateSignal } from "../../../runtime/time/late-signal.ts";
+import { LateSignal } from "../../../runtime/late-signal.ts";
 import { answer, upstreamOf } from "./fixture.ts";
 
 const REQUESTS = 2_000;

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import type { Socket } from "node:net";
 import { describe, onTestFinished, test, vi } from "vitest";
 import { until } from "../../../../test/support/until.ts";
-import { LateSignal } from "../../../runtime/time/late-signal.ts";
+import { LateSignal } from "../../../runtime/late-signal.ts";
 import { UpstreamFailure } from "../transport/transport.ts";
 import { PlainConnection } from "./connection.ts";
 import { answer, failure, REQUEST, upstreamOf } from "./fixture.ts";

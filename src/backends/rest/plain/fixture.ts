@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer, type LookupFunction, type Socket } from "node:net";
 import { onTestFinished } from "vitest";
-import { LateSignal } from "../../../runtime/time/late-signal.ts";
+import { LateSignal } from "../../../runtime/late-signal.ts";
 import type { HttpTransportOptions } from "../options.ts";
 import { UpstreamFailure, type UpstreamRequest } from "../transport/transport.ts";
 import { createHttpTransport } from "../transport/undici-transport.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { LookupFunction } from "node:net";
 import { describe, test } from "vitest";
 import { until } from "../../../../test/support/until.ts";
-import { LateSignal } from "../../../runtime/time/late-signal.ts";
+import { LateSignal } from "../../../runtime/late-signal.ts";
 import { answer, failure, upstreamOf } from "./fixture.ts";
 
 /** A resolver that answers when the test says so. */

@@ -9,7 +9,7 @@ import {
 } from "../../../../test/fixtures/upstreams/random-rest-answers.ts";
 import { createRandom, type Random } from "../../../../test/support/random.ts";
 import { seedOf } from "../../../../test/support/seed.ts";
-import { LateSignal } from "../../../runtime/time/late-signal.ts";
+import { LateSignal } from "../../../runtime/late-signal.ts";
 import type { UpstreamFailure } from "../transport/transport.ts";
 import { createHttpTransport } from "../transport/undici-transport.ts";
 import { REQUEST, upstreamOf } from "./fixture.ts";

@@ -1,6 +1,6 @@
 import type { Call } from "../../../namespace/call/call.ts";
 import type { ByteHold } from "../../../namespace/memory/byte-budget.ts";
-import type { Ending } from "../../../runtime/time/late-signal.ts";
+import type { Ending } from "../../../runtime/late-signal.ts";
 
 /** A request to an upstream, in terms of HTTP, without its meaning. */
 export interface UpstreamRequest {

@@ -6,7 +6,7 @@ import {
   isNewName,
   joinIdentifier,
 } from "../../../../namespace/identifier.ts";
-import { drawCharacters } from "../../../../runtime/text/draw-characters.ts";
+import { drawCharacters } from "../../../../runtime/text.ts";
 import { MANIFEST_NAME } from "../manifest/manifest-table.ts";
 
 /** Draws the name of a new table's directory: its own name in the root, a random prefix and the id elsewhere. */

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { LanceError } from "../../../../namespace/errors.ts";
-import { startStopwatch } from "../../../../runtime/time/stopwatch.ts";
+import { startStopwatch } from "../../../../runtime/clocks.ts";
 import { type CommitBase, stateAfter } from "../manifest/commit-base.ts";
 import { StateMismatch } from "../manifest/commit-plan.ts";
 import type { ManifestTable } from "../manifest/manifest-table.ts";

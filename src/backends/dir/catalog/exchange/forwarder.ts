@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { MessagePort } from "node:worker_threads";
 import { LanceError } from "../../../../namespace/errors.ts";
 import { stepsOf } from "../../../../runtime/pace.ts";
-import { within } from "../../../../runtime/time/within.ts";
+import { within } from "../../../../runtime/promises.ts";
 import type { Mutation, Outcome } from "../commits/decide.ts";
 import { createDraft } from "../state/draft.ts";
 import type { CatalogState } from "../state/state.ts";

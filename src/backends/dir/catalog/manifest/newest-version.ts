@@ -1,5 +1,5 @@
-import { createSharedCheck } from "../../../../runtime/shared-check.ts";
-import { startStopwatch } from "../../../../runtime/time/stopwatch.ts";
+import { startStopwatch } from "../../../../runtime/clocks.ts";
+import { createSharedCheck } from "../../../../runtime/promises.ts";
 import { type DatasetRef, manifestKey, type NamingScheme, versionsDirectory } from "../../format/dataset.ts";
 import { createStampMemory } from "../../format/directory-stamp.ts";
 import type { FileFeatures, ObjectInfo } from "../../format/storage.ts";

@@ -1,7 +1,7 @@
 import type { Manifest } from "../../../../gen/lance/format/table_pb.ts";
 import type { Transaction } from "../../../../gen/lance/format/transaction_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
-import { startStopwatch } from "../../../../runtime/time/stopwatch.ts";
+import { startStopwatch } from "../../../../runtime/clocks.ts";
 import {
   type DatasetRef,
   manifestKey,

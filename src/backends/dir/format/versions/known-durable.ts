@@ -1,4 +1,4 @@
-import { putNewest } from "../../../../runtime/put-newest.ts";
+import { putNewest } from "../../../../runtime/collections.ts";
 import { type DatasetRef, manifestName, versionsDirectory } from "../dataset.ts";
 import { UnsyncedError } from "../local/local-errors.ts";
 import type { ObjectStore } from "../storage.ts";

@@ -1,6 +1,6 @@
 import { dirname } from "node:path/posix";
 import { isLanceError } from "../../../../namespace/errors.ts";
-import { createSharedCheck } from "../../../../runtime/shared-check.ts";
+import { createSharedCheck } from "../../../../runtime/promises.ts";
 import { type DatasetRef, dataDirectory, versionsDirectory } from "../dataset.ts";
 import { blobDirectories } from "../files/blob-files.ts";
 import { readSegmentIds } from "../files/index-section.ts";

@@ -1,7 +1,7 @@
 import { Agent, request } from "undici";
 import { LanceError } from "../../../../namespace/errors.ts";
 import { Circuit } from "../../../../runtime/circuit.ts";
-import { isJsonObject } from "../../../../runtime/text/json.ts";
+import { isJsonObject } from "../../../../runtime/text.ts";
 
 /** States of a job in Ray; the last three are final. */
 export type RayState = "PENDING" | "RUNNING" | "SUCCEEDED" | "FAILED" | "STOPPED";

@@ -10,7 +10,7 @@ import type { Call } from "../../../../namespace/call/call.ts";
 import { callerKey } from "../../../../namespace/call/caller-key.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { LanceDbExtensions } from "../../../../namespace/lance-namespace.ts";
-import { freeAtOnce } from "../../../../runtime/free-at-once.ts";
+import { freeAtOnce } from "../../../../runtime/byte-memory.ts";
 import type { DataContext } from "../../data/data-context.ts";
 import type { ReadContext } from "../context.ts";
 import type { ReadAhead } from "../read/read-ahead.ts";

@@ -12,7 +12,7 @@ import {
 import type { Call } from "../../../../namespace/call/call.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
-import { firstRepeated } from "../../../../runtime/repeated.ts";
+import { firstRepeated } from "../../../../runtime/collections.ts";
 import type { DataContext } from "../../data/data-context.ts";
 import { engineCall } from "../../engine/failures/errors.ts";
 import type { NativeAlteration, NativeTable } from "../../engine/native/native.ts";

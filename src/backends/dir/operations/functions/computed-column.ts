@@ -4,7 +4,7 @@ import type { ArrowSchema } from "../../../../arrow/schema.ts";
 import type { AddColumnsEntry } from "../../../../gen/lance/namespace/v1/schema_pb.ts";
 import type { Call } from "../../../../namespace/call/call.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
-import { isJsonObject } from "../../../../runtime/text/json.ts";
+import { isJsonObject } from "../../../../runtime/text.ts";
 import type { FunctionRecord } from "../../jobs/functions/records.ts";
 import type { EngineContext } from "../context.ts";
 import { type FunctionType, functionTypeName, functionTypeOf, parseFunctionType } from "./function-type.ts";

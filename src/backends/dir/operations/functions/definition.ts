@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import type { CreateFunctionRequest } from "../../../../gen/lance/gateway/v1/function_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
-import { isJsonObject } from "../../../../runtime/text/json.ts";
+import { isJsonObject } from "../../../../runtime/text.ts";
 import type { FunctionDefinition, StoredBinding } from "../../jobs/functions/records.ts";
 import { parseFunctionType } from "./function-type.ts";
 

@@ -1,7 +1,7 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import type { ArrowField, ArrowType } from "../../../../arrow/schema.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
-import { isJsonObject } from "../../../../runtime/text/json.ts";
+import { isJsonObject } from "../../../../runtime/text.ts";
 
 /** A type of LanceDB's functions: a plain one, or a list of values of a plain one. */
 export interface FunctionType {

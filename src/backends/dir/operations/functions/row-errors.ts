@@ -8,7 +8,7 @@ import {
 } from "../../../../gen/lance/gateway/v1/function_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { LanceDbExtensions } from "../../../../namespace/lance-namespace.ts";
-import { isJsonObject } from "../../../../runtime/text/json.ts";
+import { isJsonObject } from "../../../../runtime/text.ts";
 import type { FailedRows } from "../../jobs/functions/row-errors.ts";
 import type { CatalogDataContext, EngineContext } from "../context.ts";
 import { requireTable } from "../tables/find-table.ts";

@@ -1,6 +1,6 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import { LanceError } from "../../../../namespace/errors.ts";
-import { isJsonObject } from "../../../../runtime/text/json.ts";
+import { isJsonObject } from "../../../../runtime/text.ts";
 import type { DataContext } from "../../data/data-context.ts";
 import { engineCall } from "../../engine/failures/errors.ts";
 import type { NativeTable } from "../../engine/native/native.ts";

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
-import { startStopwatch } from "../../../../runtime/time/stopwatch.ts";
+import { startStopwatch } from "../../../../runtime/clocks.ts";
 import { type Job, type JobFacts, type JobRequest, requireSuccess } from "../../jobs/job.ts";
 import type { JobContext } from "../context.ts";
 

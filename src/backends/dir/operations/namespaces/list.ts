@@ -7,7 +7,7 @@ import {
 import { concernsDatabases } from "../../../../namespace/call/database-context.ts";
 import type { Identifier } from "../../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
-import { createSharedCheck } from "../../../../runtime/shared-check.ts";
+import { createSharedCheck } from "../../../../runtime/promises.ts";
 import type { Layout } from "../../catalog/base/layout.ts";
 import { rootLocation, rootName } from "../../catalog/base/location-names.ts";
 import type { CatalogContext, TableContext } from "../../catalog/catalog-context.ts";

@@ -7,7 +7,7 @@ import {
 } from "../../../../gen/lance/gateway/v1/lancedb_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { LanceDbExtensions } from "../../../../namespace/lance-namespace.ts";
-import { freeAtOnce } from "../../../../runtime/free-at-once.ts";
+import { freeAtOnce } from "../../../../runtime/byte-memory.ts";
 import type { DataContext } from "../../data/data-context.ts";
 import { MAX_BATCH_ROWS } from "../../engine/row-widths.ts";
 import type { DatasetRef } from "../../format/dataset.ts";

@@ -1,5 +1,5 @@
 import { LanceError } from "../../../../namespace/errors.ts";
-import { type CallerQueue, createCallerQueue } from "../../../../runtime/caller-queue.ts";
+import { type CallerQueue, createCallerQueue } from "../../../../runtime/collections.ts";
 import { collectInParts } from "../../../../runtime/internals/v8-flags.ts";
 import { cancellationOf } from "../../concurrency/wait.ts";
 

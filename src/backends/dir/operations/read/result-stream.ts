@@ -8,7 +8,7 @@ import {
   QueryTableResponseSchema,
 } from "../../../../gen/lance/namespace/v1/query_pb.ts";
 import { callerKey } from "../../../../namespace/call/caller-key.ts";
-import { freeAtOnce } from "../../../../runtime/free-at-once.ts";
+import { freeAtOnce } from "../../../../runtime/byte-memory.ts";
 import type { NativeBatches } from "../../engine/native/query.ts";
 import { batchRowsOf, MAX_BATCH_ROWS, MAX_EXACT_ROWS } from "../../engine/row-widths.ts";
 import type { BuiltQuery, Gathered } from "../query/build.ts";
@@ -22,8 +22,7 @@ import {
   sizeOfExpressions,
 } from "./columns-size.ts";
 import { countRows } from "./count-rows.ts";
-import type { WaitingCall } from "./memory-room.ts";
-import { checkMemory } from "./memory-room.ts";
+import { checkMemory, type WaitingCall } from "./memory-room.ts";
 import type { Place, ReadAhead } from "./read-ahead.ts";
 import {
   batchFilesAhead,

@@ -8,8 +8,8 @@ import {
 } from "../../../../gen/lance/namespace/v1/data_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
-import { once } from "../../../../runtime/once.ts";
 import { inSlices, type Steps } from "../../../../runtime/pace.ts";
+import { once } from "../../../../runtime/promises.ts";
 import type { DataContext } from "../../data/data-context.ts";
 import { areCostly } from "../../engine/sql/costs.ts";
 import { exactValue } from "../../engine/sql/exact-filter.ts";

@@ -1,6 +1,6 @@
 import type { Call } from "../../../../namespace/call/call.ts";
 import { isLanceError } from "../../../../namespace/errors.ts";
-import { startStopwatch } from "../../../../runtime/time/stopwatch.ts";
+import { startStopwatch } from "../../../../runtime/clocks.ts";
 import type { DataContext } from "../../data/data-context.ts";
 import type { FoundTable } from "../../data/table-source.ts";
 import type { Lease } from "../../engine/handles.ts";

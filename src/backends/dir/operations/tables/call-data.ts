@@ -1,7 +1,7 @@
 import type { ArrowSchema } from "../../../../arrow/schema.ts";
 import type { Call } from "../../../../namespace/call/call.ts";
 import { callerKey } from "../../../../namespace/call/caller-key.ts";
-import { startStopwatch } from "../../../../runtime/time/stopwatch.ts";
+import { startStopwatch } from "../../../../runtime/clocks.ts";
 import { timeLimit, untilAborted } from "../../concurrency/wait.ts";
 import type { DataContext } from "../../data/data-context.ts";
 import type { FoundTable } from "../../data/table-source.ts";

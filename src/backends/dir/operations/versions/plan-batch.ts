@@ -7,7 +7,7 @@ import {
 } from "../../../../gen/lance/namespace/v1/version_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { Identifier } from "../../../../namespace/identifier.ts";
-import { startStopwatch } from "../../../../runtime/time/stopwatch.ts";
+import { startStopwatch } from "../../../../runtime/clocks.ts";
 import { digestOf } from "../../batch/intent.ts";
 import { refuseWhileRemoved } from "../../batch/journal.ts";
 import type { Batch, PlannedDeletion } from "../../batch/run.ts";

@@ -7,7 +7,7 @@ import {
   type Manifest,
 } from "../../../../gen/lance/format/table_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
-import { isJsonObject } from "../../../../runtime/text/json.ts";
+import { isJsonObject } from "../../../../runtime/text.ts";
 import { forEachOf } from "../../concurrency/for-each.ts";
 import type { FoundTable } from "../../data/table-source.ts";
 import { exactColumns, exactWithAnyIndex } from "../../engine/sql/exact-filter.ts";

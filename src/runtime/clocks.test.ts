@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import { backoffMs } from "./backoff.ts";
+import { backoffMs } from "./clocks.ts";
 
 test("a pause doubles with each repetition, up to the longest one", () => {
   assert.deepEqual(

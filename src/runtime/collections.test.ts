@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import { putNewest } from "./put-newest.ts";
+import { firstRepeated, putNewest } from "./collections.ts";
 
 test("an entry that is put again is the newest, and the one that was put the longest ago makes room", () => {
   const map = new Map<string, number>();
@@ -15,4 +15,11 @@ test("an entry that is put again is the newest, and the one that was put the lon
       ["c", 4],
     ],
   );
+});
+
+test("the first text that an earlier one equals is found", () => {
+  assert.equal(firstRepeated([]), undefined);
+  assert.equal(firstRepeated(["a", "b", "A", ""]), undefined);
+  assert.equal(firstRepeated(["a", "b", "c", "b", "a"]), "b");
+  assert.equal(firstRepeated(["", ""]), "");
 });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import { joinQuantity } from "./joined-quantity.ts";
+import { joinQuantity } from "./sharing.ts";
 
 test("each holder sees the largest part of the others, and other workers the largest of all", () => {
   const published: number[] = [];

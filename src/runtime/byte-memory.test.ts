@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import { ArrivingBytes } from "./arriving-bytes.ts";
+import { ArrivingBytes } from "./byte-memory.ts";
 
 test("bytes in pieces are joined, and a single piece is not copied", () => {
   const bytes = new ArrivingBytes();

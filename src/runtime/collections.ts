@@ -1,3 +1,24 @@
+/**
+ * Puts an entry behind all others of a map, and takes the first one out if there are more than a number: the one that was put the longest ago.
+ *
+ * @returns the value that was taken out; undefined if there is room
+ */
+export function putNewest<K, V>(map: Map<K, V>, key: K, value: V, most: number): V | undefined {
+  map.delete(key);
+  map.set(key, value);
+  if (map.size <= most) return undefined;
+  const [first] = map as Iterable<[K, V]>;
+  const [oldest, removed] = first as [K, V];
+  map.delete(oldest);
+  return removed;
+}
+
+/** Returns the first text of a list that an earlier one equals; undefined if all are different. */
+export function firstRepeated(texts: readonly string[]): string | undefined {
+  const seen = new Set<string>();
+  return texts.find((text) => seen.size === seen.add(text).size);
+}
+
 /** Entries that wait, among which callers take turns; those of each are in order of arrival. */
 export interface CallerQueue<T> {
   readonly size: number;

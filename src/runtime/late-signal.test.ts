@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { pino } from "pino";
 import { test } from "vitest";
-import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
-import { type Call, copyCall, createCall, endingOf, keepSignal } from "../../namespace/call/call.ts";
+import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
+import { type Call, copyCall, createCall, endingOf, keepSignal } from "../namespace/call/call.ts";
 import { LateSignal } from "./late-signal.ts";
 
 const GONE = new Error("the client disconnected");
