@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
+import { parseArgs } from "node:util";
 import { type Aftermath, watchAftermath } from "./attacks/aftermath.ts";
 import { WORDS } from "./attacks/attack.ts";
 import { type LoopTimes, watchLoop } from "./attacks/loop.ts";
@@ -13,6 +14,7 @@ import { type ProbeRequest, type ProbeTimes, startProbe } from "./attacks/probe.
 import { noiseStream } from "./attacks/rows.ts";
 import { ATTACKS } from "./attacks/table.ts";
 import { send } from "./data/client.ts";
+import { type Figures, startFigures } from "./support/figures.ts";
 import { watchMemory } from "./support/memory.ts";
 import { type ServerProcess, startGateway, startServer } from "./support/process.ts";
 
@@ -27,42 +29,60 @@ const READ: ProbeRequest = {
   everyMs: 100,
 };
 
-/** Duration for which a running attack is watched, in milliseconds. */
-const WATCH_MS = 10_000;
+const USAGE = {
+  /** Duration for which a running attack is watched. */
+  seconds: { type: "string", default: "10" },
+} as const;
+
+/** Goals: the longest probe, the longest read of another caller, how long the gateway is busy after the end, and the memory of results. */
+const [PROBE_MS, READ_MS, LATE_SECONDS, RESULTS_MIB] = [100, 1_000, 2, 600];
 /** Maximum time until an attack is in flight, in milliseconds: a victim that defends itself slows it down. */
 const LAUNCH_MS = 30_000;
 
-/** Runs all attacks, or the named ones, and prints a table in Markdown. */
-export async function run(names: readonly string[]): Promise<void> {
-  const unknown = names.find((name) => ATTACKS[name] === undefined);
+/** Runs all attacks, or the named ones: `[NAME ...] [--seconds NUMBER]`. */
+export async function run(args: readonly string[]): Promise<Figures[]> {
+  const { values, positionals } = parseArgs({ args: [...args], options: USAGE, allowPositionals: true });
+  const unknown = positionals.find((name) => ATTACKS[name] === undefined);
   if (unknown !== undefined) throw new Error(`there is no attack ${unknown}, only ${Object.keys(ATTACKS)}`);
+  const watchMs = Number(values.seconds) * 1_000;
   const body = Buffer.from(noiseStream(60 * MIB));
   const bare = await startServer("attacks/bare.ts");
-  console.log(
-    "| Attack | peak memory | probe p50 | p99 | longest | work | bare p99 | longest | attacked bare longest | loop's longest delay | CPU | without a core | no answer | another's read p50 | longest | no answer | busy after the end | computing after 2 s | alive |",
+  const figures = startFigures(
+    ...["attack", "peak memory, MiB", "probe p50, ms", "p99", "longest", "CPU while it waited, ms"],
+    ...["bare server: longest", "attacked bare server: longest", "loop's longest delay, ms", "CPU, %"],
+    ...["another's read p50, ms", "longest", "no answer", "busy after the end, s", "alive"],
   );
-  console.log(`| --- ${"| --- ".repeat(18)}|`);
-  for (const name of names.length > 0 ? names : Object.keys(ATTACKS)) {
-    const { peakBytes, probe, beside, read, loop, aftermath, alive } = await suffer(name, body, bare);
-    const attackedBare = ATTACKS[name]?.isFlood === true ? await sufferBare(name) : undefined;
-    const times = [probe.p50, probe.p99, probe.max, probe.work, beside.p99, beside.max];
-    const cells = [
-      ATTACKS[name]?.title,
-      `${Math.round(peakBytes / MIB)} MiB`,
-      ...times.map((ms) => `${ms.toFixed(1)} ms`),
-      attackedBare === undefined ? "" : `${attackedBare.max.toFixed(1)} ms`,
-      `${loop.longestDelay.toFixed(1)} ms`,
-      ...[loop.cpu, loop.withoutCore].map((ms) => `${(ms / 10).toFixed(0)} %`),
-      probe.failed,
-      ...[read.p50, read.max].map((ms) => `${ms.toFixed(1)} ms`),
-      read.failed,
-      ...[aftermath.busySeconds, aftermath.lateSeconds].map((seconds) => `${seconds.toFixed(1)} s`),
-      alive ? "yes" : "**no**",
-    ];
-    console.log(`| ${cells.join(" | ")} |`);
+  try {
+    for (const name of positionals.length > 0 ? positionals : Object.keys(ATTACKS)) {
+      const { peakBytes, probe, beside, read, loop, aftermath, alive } = await suffer(
+        name,
+        body,
+        bare,
+        watchMs,
+      );
+      const attackedBare = ATTACKS[name]?.isFlood === true ? (await sufferBare(name, watchMs)).max : "";
+      const memory = Math.round(peakBytes / MIB);
+      const results = RESULTS.includes(name) ? [{ of: memory, most: RESULTS_MIB, unit: "MiB" }] : [];
+      figures.add(
+        [
+          ...[ATTACKS[name]?.title ?? name, memory, probe.p50, probe.p99, probe.max, probe.work, beside.max],
+          ...[attackedBare, loop.longestDelay, loop.cpu / 10, read.p50, read.max, probe.failed + read.failed],
+          ...[aftermath.busySeconds, alive ? "yes" : "**no**"],
+        ],
+        { of: probe.max, most: PROBE_MS, unit: "ms" },
+        { of: read.max, most: READ_MS, unit: "ms" },
+        { of: aftermath.busySeconds, most: LATE_SECONDS, unit: "s" },
+        ...results,
+      );
+    }
+    return [figures];
+  } finally {
+    await bare.stop();
   }
-  await bare.stop();
 }
+
+/** Attacks whose results the gateway holds. */
+const RESULTS = ["unread-rest", "unread-grpc", "unread-connect", "abandoned"];
 
 interface Outcome {
   readonly peakBytes: number;
@@ -77,7 +97,7 @@ interface Outcome {
 }
 
 /** Starts an attack, and resolves when it has lasted for the time that it is watched. */
-async function attack(name: string, { port }: ServerProcess): Promise<ChildProcess> {
+async function attack(name: string, { port }: ServerProcess, watchMs: number): Promise<ChildProcess> {
   const program = join(import.meta.dirname, "attacks", "attacker.ts");
   const attacker = spawn(process.execPath, [program, name, String(port), TABLE], {
     stdio: ["ignore", "pipe", "ignore"],
@@ -86,16 +106,16 @@ async function attack(name: string, { port }: ServerProcess): Promise<ChildProce
     createInterface({ input: attacker.stdout }).once("line", resolve),
   );
   await Promise.race([underWay, sleep(LAUNCH_MS)]);
-  await sleep(WATCH_MS);
+  await sleep(watchMs);
   return attacker;
 }
 
 /** Returns the response times of a server of node alone under the same attack: what of the gateway's is node's. */
-async function sufferBare(name: string): Promise<ProbeTimes> {
+async function sufferBare(name: string, watchMs: number): Promise<ProbeTimes> {
   const server = await startServer("attacks/bare.ts");
   try {
     const probe = startProbe(server);
-    const attacker = await attack(name, server);
+    const attacker = await attack(name, server, watchMs);
     const times = await probe.end();
     attacker.kill("SIGKILL");
     return times;
@@ -104,7 +124,7 @@ async function sufferBare(name: string): Promise<ProbeTimes> {
   }
 }
 
-async function suffer(name: string, body: Buffer, bare: ServerProcess): Promise<Outcome> {
+async function suffer(name: string, body: Buffer, bare: ServerProcess, watchMs: number): Promise<Outcome> {
   const root = await mkdtemp(join(tmpdir(), "lance-gateway-bench-"));
   const writer = await startGateway("--root", root);
   await send(writer.port, `table/${TABLE}/create`, body);
@@ -118,7 +138,7 @@ async function suffer(name: string, body: Buffer, bare: ServerProcess): Promise<
     const memory = watchMemory(gateway.pid);
     const loop = await watchLoop(gateway);
     const [probe, beside, read] = [startProbe(gateway), startProbe(bare), startProbe(gateway, READ)];
-    const attacker = await attack(name, gateway);
+    const attacker = await attack(name, gateway, watchMs);
     const peakBytes = memory.peak();
     const [times, besideTimes, readTimes, loopTimes] = await Promise.all([
       probe.end(),

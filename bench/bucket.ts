@@ -8,23 +8,18 @@ import { loadOf } from "./bucket/load.ts";
 import { OPERATIONS, type Operation, prepareTables } from "./bucket/operations.ts";
 import { SIDES, type Side, startBase, startSide } from "./bucket/sides.ts";
 import { depthOf, kindsOf, type Trace, takeRequests, traceCall } from "./bucket/trace.ts";
-import { keepResults, type Rounds, roundsOf, writeResults } from "./support/results.ts";
+import { type Figures, type FiguresInProgress, numberText, startFigures } from "./support/figures.ts";
+import { type Rounds, roundsOf } from "./support/results.ts";
 
 /** Number of traced calls; the one with the fewest requests is reported, because work in the background adds some. */
 const TRACED = 3;
 /** Number of calls, one after the other, whose median time is reported, and maximum duration in milliseconds. */
 const ALONE = 20;
 const ALONE_MS = 1_000;
-/** Fewest rounds of figures for the documentation. */
-const KEPT_ROUNDS = 5;
 
-/** The result of a run for a number of tables: by operation and side. */
-export interface BucketResult {
-  readonly tables: number;
-  readonly delayMs: number;
-  readonly connections: number;
-  readonly results: Readonly<Record<string, Readonly<Record<string, Measured>>>>;
-}
+/** Calls per second that {@link GOAL_CONNECTIONS} are to get. */
+const GOALS: Readonly<Record<string, number>> = { describe: 2_000, exists: 2_000, list: 2_000, declare: 500 };
+const GOAL_CONNECTIONS = 64;
 
 interface Measured {
   readonly requests: number;
@@ -62,13 +57,13 @@ const USAGE = {
 } as const;
 
 /**
- * Runs the comparison. A run of five rounds without another checkout is kept for the documentation.
+ * Runs the comparison.
  *
  * Options: `--tables N,N`, `--delay MS`, `--rounds N` (0 counts requests alone), `--connections N`, `--only NAME,NAME`
  * of the operations or searches, `--sides N,N` of the servers, and `--base DIR`, a checkout whose gateway is measured, too. `--cache`
  * measures warm searches of a table of `--rows N` with and without the cache on disk instead.
  */
-export async function run(args: readonly string[]): Promise<void> {
+export async function run(args: readonly string[]): Promise<Figures[]> {
   const { values } = parseArgs({ args: [...args], options: USAGE });
   const listed = (text: string) => text.split(",");
   const names = listed(values.sides).map((index) => SIDES[Number(index)] ?? "");
@@ -82,6 +77,10 @@ export async function run(args: readonly string[]): Promise<void> {
   try {
     if (values.cache)
       return await runCached(store, { rows: Number(values.rows), kinds, delayMs, rounds, connections });
+    const figures = startFigures(
+      ...["tables", "call", "side", "requests", "in a row", "p50, ms", `${connections} connections, /s`],
+      ...["requests under load", "refused, %"],
+    );
     for (const tables of listed(values.tables).map(Number)) {
       const sides: Side[] = [];
       try {
@@ -89,23 +88,16 @@ export async function run(args: readonly string[]): Promise<void> {
         for (const name of names) sides.push(await startSide(name, world));
         if (values.base !== undefined) sides.push(await startBase(values.base, world));
         for (const { server } of sides) await prepareTables(server.port, connections);
-        const results: Record<string, Record<string, Measured>> = {};
-        const result: BucketResult = { tables, delayMs, connections, results };
         for (const operation of listed(values.only ?? Object.keys(OPERATIONS).join(","))) {
-          const measured = await measure(sides, tables, OPERATIONS[operation] as Operation, {
-            rounds,
-            connections,
-          });
-          results[operation] = measured;
-          print(`${tables.toLocaleString("en")} tables: ${operation}`, measured);
+          const load = { rounds, connections };
+          const measured = await measure(sides, tables, OPERATIONS[operation] as Operation, load);
+          add(figures, { tables, operation, connections }, measured);
         }
-        const name = `bucket-${tables}-${connections}`;
-        if (rounds >= KEPT_ROUNDS && values.base === undefined) keepResults(name, result);
-        else console.log(`\nwritten to ${writeResults(name, result)}`);
       } finally {
         await Promise.all(sides.map((side) => side.stop()));
       }
     }
+    return [figures];
   } finally {
     await store.close();
   }
@@ -175,20 +167,19 @@ async function timeAlone(call: () => Promise<unknown>): Promise<number> {
   return roundsOf(times).median;
 }
 
-function print(title: string, measured: Readonly<Record<string, Measured>>): void {
-  console.log(`\n${title}`);
-  for (const [name, found] of Object.entries(measured)) {
+function add(
+  figures: FiguresInProgress,
+  { tables, operation, connections }: { tables: number; operation: string; connections: number },
+  measured: Readonly<Record<string, Measured>>,
+): void {
+  for (const [at, [side, found]] of Object.entries(measured).entries()) {
     const { requests, depth, kinds, after, p50Ms, perSecond, requestsUnderLoad, refused } = found;
+    const isTimed = p50Ms.rounds.length > 0;
+    const timed = isTimed ? [p50Ms, perSecond, requestsUnderLoad, refused * 100] : ["", "", "", ""];
+    const least = at === 0 && connections === GOAL_CONNECTIONS && isTimed ? GOALS[operation] : undefined;
+    const goals = least === undefined ? [] : [{ of: perSecond.median, least, unit: "/s" }];
+    figures.add([numberText(tables), operation, side, requests, depth, ...timed], ...goals);
     const background = after === "" ? "" : `, then ${after}`;
-    console.log(`  ${name}: ${requests} requests, ${depth} in a row (${kinds})${background}`);
-    if (p50Ms.rounds.length === 0) continue;
-    const failures = refused === 0 ? "" : `, ${(refused * 100).toFixed(0)} % refused`;
-    const rate = `${range(perSecond)} /s with ${requestsUnderLoad.toFixed(2)} requests each`;
-    console.log(`    p50 ${range(p50Ms)} ms; ${rate}${failures}`);
+    console.error(`${side}: ${kinds}${background}`);
   }
-}
-
-function range({ median, min, max }: Rounds): string {
-  const [middle, low, high] = [median, min, max].map((value) => value.toFixed(value < 10 ? 1 : 0));
-  return `${middle} (${low} to ${high})`;
 }

@@ -3,13 +3,14 @@
 // gateway stores the table, the others keep it in memory.
 import { execFile } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
-import { loadavg, tmpdir } from "node:os";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs, promisify } from "node:util";
 import { pythonInterpreter } from "../scripts/python-environment.ts";
+import { type Figures, startFigures } from "./support/figures.ts";
 import { watchMemory } from "./support/memory.ts";
 import { startGateway, startProcess, startServer } from "./support/process.ts";
-import { roundsOf, writeResults } from "./support/results.ts";
+import { roundsOf } from "./support/results.ts";
 
 const PEER = join(import.meta.dirname, "flight", "peer.py");
 
@@ -32,7 +33,7 @@ interface Select {
 }
 
 /** Runs the comparison: `[--size MEBIBYTES] [--rounds NUMBER] [--statements NUMBER]`. */
-export async function run(args: readonly string[]): Promise<void> {
+export async function run(args: readonly string[]): Promise<Figures[]> {
   const options = {
     size: { type: "string", default: "1024" },
     rounds: { type: "string", default: "3" },
@@ -55,35 +56,32 @@ export async function run(args: readonly string[]): Promise<void> {
     const [own, other] = [`127.0.0.1:${gateway.port}`, `127.0.0.1:${peer.port}`];
     const selects: Readonly<Record<string, Select>> = await ask("select", statements, own, other);
     const selectMs = { gateway: selects[own] as Select, constant: selects[other] as Select };
-    const figures = Object.entries(servers).map(
-      ([name, { pid }]) => [name, moves[pid] as Moves[string]] as const,
+    const transfers = startFigures(
+      ...["transfer", "server", "MB/s", "the server computes, s/GB", "the client computes, s/GB"],
     );
-    for (const [name, { put, get }] of figures)
-      for (const [what, found] of [
-        ["DoPut", put],
-        ["DoGet", get],
-      ] as const)
-        console.log(`${name}: ${what} ${text(found)}`);
-    console.log(`gateway: peak memory ${Math.round(peakMiB)} MiB`);
-    for (const [name, { p50, least }] of Object.entries(selectMs))
-      console.log(`SELECT 1 by ADBC, ${name}: p50 ${p50.toFixed(2)} ms, least ${least.toFixed(2)} ms`);
-    console.log(`load average: ${loadavg()[0]?.toFixed(1)}`);
-    writeResults("flight", {
-      sizeMiB: Number(size),
-      moves: Object.fromEntries(figures),
-      peakMiB,
-      selectMs,
-      load: loadavg(),
+    for (const [what, kind] of [
+      ["DoGet", "get"],
+      ["DoPut", "put"],
+    ] as const) {
+      const of = (name: keyof typeof servers, value: keyof Move) =>
+        roundsOf((moves[servers[name].pid] as Moves[string])[kind].map((move) => move[value]));
+      for (const name of Object.keys(servers) as (keyof typeof servers)[]) {
+        const least = 0.8 * of("pyarrow", "rate").median;
+        const goal = { of: of(name, "rate").median, least, unit: "MB/s, 0.8 × pyarrow's" };
+        const cells = [what, name, of(name, "rate"), of(name, "server"), of(name, "client")];
+        transfers.add(cells, ...(name === "gateway" ? [goal] : []));
+      }
+    }
+    const others = startFigures("other figures", "gateway", "pyarrow's server");
+    others.add(["peak memory, MiB", Math.round(peakMiB), ""], { of: peakMiB, most: 400, unit: "MiB" });
+    const { gateway: own50, constant } = selectMs;
+    others.add(["`SELECT 1` through ADBC, p50 in ms", own50.p50, constant.p50], {
+      ...{ of: own50.p50, most: 2, unit: "ms" },
     });
+    others.add(["the least, in ms", own50.least, constant.least]);
+    return [transfers, others];
   } finally {
     await Promise.all(Object.values(servers).map((server) => server.stop()));
     await rm(root, { recursive: true, force: true });
   }
-}
-
-function text(moves: readonly Move[]): string {
-  const of = (value: keyof Move) => roundsOf(moves.map((move) => move[value]));
-  const { median, min, max } = of("rate");
-  const seconds = `server ${of("server").median.toFixed(2)} s/GB, client ${of("client").median.toFixed(2)}`;
-  return `${Math.round(median)} MB/s (${Math.round(min)}–${Math.round(max)}), ${seconds}`;
 }

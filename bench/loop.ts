@@ -1,5 +1,5 @@
 // The event loop: starts a gateway for each of the calls that cost much, and measures how long its loop is held at a time.
-// npm run bench -- loop [CALL ...] [--tables N] [--rounds N] [--before CHECKOUT] [--keep]
+// npm run bench -- loop [CALL ...] [--tables N] [--rounds N] [--before CHECKOUT]
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -10,19 +10,22 @@ import { grpcCalls } from "./loop/grpc-calls.ts";
 import { startUpstream } from "./loop/upstream.ts";
 import { upstreamCalls } from "./loop/upstream-calls.ts";
 import type { LoopFigures } from "./loop/watch.ts";
+import { type Figures, startFigures } from "./support/figures.ts";
 import { startPreloaded } from "./support/preloaded.ts";
-import { keepResults, type Rounds, roundsOf, writeResults } from "./support/results.ts";
+import { roundsOf } from "./support/results.ts";
 
 const HERE = join(import.meta.dirname, "..");
 const OPTIONS = {
   tables: { type: "string", default: "1000000" },
   rounds: { type: "string", default: "3" },
   before: { type: "string" },
-  keep: { type: "boolean", default: false },
 } as const;
 
-/** Measures all calls, or the named ones, and prints a table in Markdown. */
-export async function run(args: readonly string[]): Promise<void> {
+/** The longest time for which a call may hold the loop, in milliseconds. */
+const MOST_MS = 50;
+
+/** Measures all calls, or the named ones. */
+export async function run(args: readonly string[]): Promise<Figures[]> {
   const { values, positionals } = parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true });
   const calls: Record<string, LoopCall> = {
     ...loopCalls(Number(values.tables)),
@@ -32,34 +35,26 @@ export async function run(args: readonly string[]): Promise<void> {
   const unknown = positionals.find((name) => calls[name] === undefined);
   if (unknown !== undefined) throw new Error(`there is no call ${unknown}, only ${Object.keys(calls)}`);
   const checkouts = values.before === undefined ? { now: HERE } : { before: values.before, now: HERE };
-  const results: Record<string, object> = {};
-  const kept: Record<string, object> = {};
-  console.log(
-    `| Call | ${Object.keys(checkouts)
-      .map((name) => `held, ${name} | CPU, ${name}`)
-      .join(" | ")} |`,
-  );
-  console.log(`| --- ${"| --- ".repeat(2 * Object.keys(checkouts).length)}|`);
+  const sides = Object.keys(checkouts);
+  const named = (side: string) => (sides.length === 1 ? "" : `, ${side}`);
+  const heads = sides.flatMap((side) => [`longest${named(side)}, ms`, `computing${named(side)}, ms`]);
+  const figures = startFigures("call", ...heads);
   for (const name of positionals.length > 0 ? positionals : Object.keys(calls)) {
     const call = calls[name] as LoopCall;
-    const rounds = Object.fromEntries(Object.keys(checkouts).map((side) => [side, [] as LoopFigures[]]));
+    const rounds = Object.fromEntries(sides.map((side) => [side, [] as LoopFigures[]]));
     for (let round = 0; round < Number(values.rounds); round++) {
       for (const [side, checkout] of Object.entries(checkouts)) {
         rounds[side]?.push(await measure(checkout, call));
       }
     }
-    const sums = Object.values(rounds).flatMap((figures) => [
-      roundsOf(figures.map(({ held }) => held)),
-      roundsOf(figures.map(({ computed }) => computed)),
+    const found = Object.values(rounds).flatMap((each) => [
+      roundsOf(each.map(({ held }) => held)),
+      roundsOf(each.map(({ computed }) => computed)),
     ]);
-    const cells = sums.map(({ median, min, max }) => `${shown(median)} ms (${shown(min)}–${shown(max)})`);
-    console.log(`| ${[call.title, ...cells].join(" | ")} |`);
-    results[name] = { title: call.title, ...rounds };
-    const [held, computed] = sums.slice(-2).map(rounded);
-    kept[name] = { title: call.title, held, computed };
+    const of = found.at(-2)?.median ?? Number.NaN;
+    figures.add([call.title, ...found], { of, most: MOST_MS, unit: "ms" });
   }
-  if (values.keep) keepResults("loop", { calls: kept });
-  console.log(`\nThe rounds are in ${writeResults("loop", { calls: results })}`);
+  return [figures];
 }
 
 async function measure(checkout: string, call: LoopCall): Promise<LoopFigures> {
@@ -113,13 +108,4 @@ async function post(port: number, path: string, body: object | Uint8Array): Prom
   });
   const bytes = await answer.arrayBuffer();
   if (!answer.ok) throw new Error(`${path}: ${answer.status} ${Buffer.from(bytes).toString().slice(0, 300)}`);
-}
-
-/** In tenths of a millisecond. */
-function rounded({ rounds }: Rounds): Rounds {
-  return roundsOf(rounds.map((ms) => Math.round(ms * 10) / 10));
-}
-
-function shown(ms: number): string {
-  return ms < 10 ? ms.toFixed(1) : ms.toFixed(0);
 }

@@ -10,17 +10,16 @@ import { DescribeTableRequestSchema } from "../src/gen/lance/namespace/v1/table_
 import { receive, upload } from "./proxy/bodies.ts";
 import { startNginx } from "./proxy/nginx.ts";
 import { computedSeconds } from "./support/cpu.ts";
+import { addContest, type Figures, type FiguresInProgress, startFigures } from "./support/figures.ts";
 import { runGrpcLoad } from "./support/grpc-load.ts";
 import { runHttpLoad } from "./support/http-load.ts";
 import { watchMemory } from "./support/memory.ts";
 import { type ServerProcess, startGateway, startProcess, startServer } from "./support/process.ts";
-import { keepResults, type Rounds, roundsOf } from "./support/results.ts";
+import { type Rounds, roundsOf } from "./support/results.ts";
 import { DESCRIBE_PATH } from "./wires/answer.ts";
 
 const PEER = join(import.meta.dirname, "proxy", "peer.py");
 const SECONDS = 1;
-/** Turns of a round, which counts the median one: the machine's speed changes within seconds. */
-const TURNS = 6;
 const CALLS = 2_000;
 const MIB = 1024 * 1024;
 const GIB = 1024 * MIB;
@@ -39,7 +38,19 @@ const MESSAGE = toBinary(
   create(DescribeTableRequestSchema, { id: ["demo", "events"] }),
 );
 
-const USAGE = { rounds: { type: "string", default: "5" } } as const;
+const USAGE = {
+  rounds: { type: "string", default: "5" },
+  /** Turns of a round, which counts the median one: the machine's speed changes within seconds. */
+  turns: { type: "string", default: "6" },
+  /** Calls before the measured ones. */
+  warm: { type: "string", default: String(WARM_CALLS) },
+  /** Leaves out the bodies of a gibibyte. */
+  "no-bodies": { type: "boolean", default: false },
+} as const;
+
+/** The part of another server's calls that the gateway has to serve at least. */
+const LEAST = { "Rust REST adapter": 1, "bare node:http and undici": 0.9, "bare @grpc/grpc-js": 0.8 };
+const MOST_ADDED_MS = 0.2;
 
 /** Puts load on a port for {@link SECONDS}; returns the calls per second. */
 type Load = (port: number) => Promise<number>;
@@ -61,9 +72,14 @@ const LOADS = {
 /** Servers by name; the gateway is the first. */
 type Contestants = Readonly<Record<string, ServerProcess>>;
 
-/** Runs the comparison: `[--rounds NUMBER]`. */
-export async function run(args: readonly string[]): Promise<void> {
-  const rounds = Number(parseArgs({ args: [...args], options: USAGE }).values.rounds);
+/** Runs the comparison: `[--rounds NUMBER] [--turns NUMBER] [--warm CALLS] [--no-bodies]`. */
+export async function run(args: readonly string[]): Promise<Figures[]> {
+  const { values } = parseArgs({ args: [...args], options: USAGE });
+  const [rounds, turns, warm] = [values.rounds, values.turns, values.warm].map(Number) as [
+    number,
+    number,
+    number,
+  ];
   const upstream = await startServer("proxy/upstream.ts", String(GIB));
   const grpcUpstream = await startServer("wires/gateway.ts");
   const uri = `http://127.0.0.1:${upstream.port}`;
@@ -81,45 +97,49 @@ export async function run(args: readonly string[]): Promise<void> {
     "bare @grpc/grpc-js": await startServer("proxy/bare-grpc.ts", address),
   };
   try {
-    keepResults("proxy", {
-      rest: await compare("REST to REST, 64 connections", rest, LOADS.rest, rounds),
-      grpc: await compare("gRPC to gRPC, 4 connections with 16 calls at once", grpc, LOADS.grpc, rounds),
-      latencyMs: await measureLatency(upstream, gateway, rounds),
-    });
-    await printBodies(gateway);
+    const rates = startFigures("describe", "calls per second of a core", "the gateway is, ×");
+    const length = { rounds, turns, warm };
+    addContest(rates, "REST to REST, 64 connections", await compare(rest, LOADS.rest, length), LEAST);
+    const title = "gRPC to gRPC, 4 connections with 16 calls at once";
+    addContest(rates, title, await compare(grpc, LOADS.grpc, length), LEAST);
+    const latencies = startFigures(
+      "a sequential describe, p50 in ms",
+      "at the upstream",
+      "through the gateway",
+      "added",
+    );
+    await addLatency(latencies, upstream, gateway, rounds);
+    return [rates, latencies, ...(values["no-bodies"] ? [] : [await measureBodies(gateway)])];
   } finally {
     const all = [upstream, grpcUpstream, ...Object.values(rest), ...Object.values(grpc)];
     await Promise.all(all.map((server) => server.stop()));
   }
 }
 
-/** Measures all servers in turn, and prints the calls for each second of a core. */
+interface Length {
+  readonly rounds: number;
+  readonly turns: number;
+  readonly warm: number;
+}
+
+/** Measures the calls for each second of a core of all servers, in turn. */
 async function compare(
-  title: string,
   servers: Contestants,
   load: Load,
-  rounds: number,
+  { rounds, turns: count, warm }: Length,
 ): Promise<Record<string, Rounds>> {
   const all = Object.entries(servers).map(([name, server]) => ({ name, server, rates: [] as number[] }));
   for (const { server } of all) {
-    for (let calls = 0; calls < WARM_CALLS; ) calls += SECONDS * (await load(server.port));
+    for (let calls = 0; calls < warm; ) calls += SECONDS * (await load(server.port));
   }
   for (let round = 0; round < rounds; round += 1) {
     const turns = all.map(() => [] as number[]);
-    for (let turn = 0; turn < TURNS; turn += 1) {
+    for (let turn = 0; turn < count; turn += 1) {
       for (const [at, { server }] of all.entries()) turns[at]?.push(await perCoreSecond(server, load));
     }
     for (const [at, { rates }] of all.entries()) rates.push(roundsOf(turns[at] ?? []).median);
   }
-  const figures = Object.fromEntries(all.map(({ name, rates }) => [name, roundsOf(rates)]));
-  const [first] = Object.values(figures);
-  console.log(`\nDescribe, ${title}: calls for a second of a core, median (range)`);
-  for (const [name, { median, min, max }] of Object.entries(figures)) {
-    const [shown, from, to] = [median, min, max].map((rate) => Math.round(rate).toLocaleString("en"));
-    const ratio = ((first?.median ?? Number.NaN) / median).toFixed(2);
-    console.log(`  ${name.padEnd(26)} ${shown?.padStart(7)} (${from} to ${to}), the gateway is ${ratio} ×`);
-  }
-  return figures;
+  return Object.fromEntries(all.map(({ name, rates }) => [name, roundsOf(rates)]));
 }
 
 /** Returns the number of calls that a process would serve on a whole core: its calls per second of CPU time. */
@@ -132,26 +152,22 @@ async function perCoreSecond({ port, pid }: ServerProcess, load: Load): Promise<
 }
 
 /** Measures sequential calls at the upstream and through the gateway, in turn: the median of each round. */
-async function measureLatency(
+async function addLatency(
+  figures: FiguresInProgress,
   upstream: ServerProcess,
   gateway: ServerProcess,
   rounds: number,
-): Promise<Record<"upstream" | "gateway" | "added", Rounds>> {
+): Promise<void> {
   await medianMs(gateway.port);
   const times: { direct: number; through: number }[] = [];
   for (let round = 0; round < rounds; round += 1) {
     times.push({ direct: await medianMs(upstream.port), through: await medianMs(gateway.port) });
   }
-  const figures = {
-    upstream: roundsOf(times.map(({ direct }) => direct)),
-    gateway: roundsOf(times.map(({ through }) => through)),
-    added: roundsOf(times.map(({ direct, through }) => through - direct)),
-  };
-  console.log("\nThe time of a describe, 1 connection, p50 in ms, median (range)");
-  for (const [name, { median, min, max }] of Object.entries(figures)) {
-    console.log(`  ${name.padEnd(8)} ${median.toFixed(3)} (${min.toFixed(3)} to ${max.toFixed(3)})`);
-  }
-  return figures;
+  const added = roundsOf(times.map(({ direct, through }) => through - direct));
+  const [at, through] = [times.map(({ direct }) => direct), times.map((time) => time.through)];
+  figures.add(["over REST", roundsOf(at), roundsOf(through), added], {
+    ...{ of: added.median, most: MOST_ADDED_MS, unit: "ms" },
+  });
 }
 
 async function medianMs(port: number): Promise<number> {
@@ -164,11 +180,11 @@ async function medianMs(port: number): Promise<number> {
   return times.sort((a, b) => a - b)[CALLS / 2] as number;
 }
 
-async function printBodies({ port, pid }: ServerProcess): Promise<void> {
-  console.log("\n1 GiB through the gateway");
+async function measureBodies({ port, pid }: ServerProcess): Promise<Figures> {
+  const figures = startFigures("1 GiB through the gateway", "MiB/s", "memory grows by at most, MiB");
   const work = {
-    download: () => receive(port, "/v1/table/demo$events/query", '{"vector":{}}'),
-    upload: () => upload(port, "/v1/table/demo$events/insert", GIB - MIB),
+    down: () => receive(port, "/v1/table/demo$events/query", '{"vector":{}}'),
+    up: () => upload(port, "/v1/table/demo$events/insert", GIB - MIB),
   };
   for (const [name, run] of Object.entries(work)) {
     const memory = watchMemory(pid);
@@ -176,8 +192,7 @@ async function printBodies({ port, pid }: ServerProcess): Promise<void> {
     await run();
     const rate = GIB / MIB / ((performance.now() - started) / 1000);
     const grown = Math.round(memory.end() / MIB);
-    console.log(
-      `  ${name.padEnd(8)} ${Math.round(rate).toLocaleString("en").padStart(6)} MiB/s, memory +${grown} MiB`,
-    );
+    figures.add([name, rate, grown], { of: grown, most: 64, unit: "MiB" });
   }
+  return figures;
 }

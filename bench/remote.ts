@@ -1,5 +1,5 @@
 // LanceDB's Python client on a directory, through the gateway, and through a gateway in front of that: the same work in
-// one process of the client, in turn. npm run bench -- remote [--rounds N] [--cases "add a row,scan"] [--sides library,gateway]
+// one process of the client, in turn. npm run bench -- remote [--rounds N] [--searches N] [--cases "add a row,scan"] [--sides library,gateway]
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -8,13 +8,16 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { parseArgs } from "node:util";
 import { pythonInterpreter } from "../scripts/python-environment.ts";
+import { type Figures, type FiguresInProgress, type Goal, startFigures } from "./support/figures.ts";
 import { type ServerProcess, startGateway } from "./support/process.ts";
-import { keepResults, type Rounds, roundsOf } from "./support/results.ts";
+import { type Rounds, roundsOf } from "./support/results.ts";
 
 const CLIENT = join(import.meta.dirname, "remote", "client.py");
 const OPTIONS = {
   rounds: { type: "string", default: "5" },
-  /** The cases to time, by parts of their titles. Default: all of them, whose figures are kept for the documentation. */
+  /** Searches of a client alone in a round; other calls are in proportion. */
+  searches: { type: "string", default: "100" },
+  /** The cases to time, by parts of their titles. Default: all of them. */
   cases: { type: "string", default: "" },
   sides: { type: "string", default: "library,gateway,two gateways" },
 } as const;
@@ -23,21 +26,35 @@ const OPTIONS = {
  * Where the client works: with the library in its own process, through the gateway, or through two of them. A gateway acknowledges
  * changes that are on the disk; for the library they are timed without a sync and with one.
  */
-export const SIDES = ["library", "library, synced", "gateway", "two gateways"] as const;
+const SIDES = ["library", "library, synced", "gateway", "two gateways"] as const;
 
 /** Figures of a case, each present where the case has it: times in milliseconds, calls and megabytes per second. */
-export type CaseFigures = Partial<Record<"p50" | "p99" | "rate" | "megabytes", Rounds>>;
+type CaseFigures = Partial<Record<"p50" | "p99" | "rate" | "megabytes", Rounds>>;
 
-/** The figures by case and side, as `npm run bench -- remote` writes them. */
-export interface RemoteResult {
-  /** Variables that choose the allocator of the gateways; empty for that of the C library. */
-  readonly allocator: Readonly<Record<string, string>>;
-  readonly cases: Readonly<Record<string, Readonly<Partial<Record<(typeof SIDES)[number], CaseFigures>>>>>;
-}
+/** By side. */
+type Sides = Readonly<Partial<Record<(typeof SIDES)[number], CaseFigures>>>;
 
-/** Runs the comparison: `[--rounds NUMBER] [--cases TEXTS] [--sides NAMES]`. */
-export async function run(args: readonly string[]): Promise<void> {
-  const { rounds, cases: wanted, sides } = parseArgs({ args: [...args], options: OPTIONS }).values;
+const UNITS: Readonly<Record<keyof CaseFigures, string>> = {
+  p50: "p50 in ms",
+  p99: "p99 in ms",
+  rate: "per second",
+  megabytes: "MB/s",
+};
+
+/** Maximum time of the gateway: milliseconds more than the library for searches, a multiple of the library's equally durable time for changes. */
+const MOST_MORE = { "search with IVF_PQ": 1, "full text": 1, hybrid: 1 } as Readonly<Record<string, number>>;
+const MOST_TIMES = {
+  "add a row": 1.5,
+  "add 100,000 rows": 1.3,
+  "merge 1,000 rows": 1.2,
+  "list 1,000 tables": 1.3,
+} as Readonly<Record<string, number>>;
+/** The least multiple of the library's rate by the figure. */
+const LEAST_TIMES: Partial<Record<keyof CaseFigures, number>> = { rate: 1, megabytes: 0.9 };
+
+/** Runs the comparison: `[--rounds NUMBER] [--searches NUMBER] [--cases TEXTS] [--sides NAMES]`. */
+export async function run(args: readonly string[]): Promise<Figures[]> {
+  const { rounds, searches, cases: wanted, sides } = parseArgs({ args: [...args], options: OPTIONS }).values;
   const python = pythonInterpreter();
   const folder = await mkdtemp(join(tmpdir(), "lance-gateway-bench-"));
   const gateways: ServerProcess[] = [];
@@ -57,12 +74,13 @@ export async function run(args: readonly string[]): Promise<void> {
     for (const side of sides.split(",")) databases.push(`${side}=${await uris[side]?.()}`);
     // An allocator that is loaded for the gateways is not the library's.
     const env = { ...process.env, LD_PRELOAD: "" };
-    const client = spawn(python, [CLIENT, rounds, wanted, ...databases], {
+    const client = spawn(python, [CLIENT, rounds, searches, wanted, ...databases], {
       stdio: ["ignore", "pipe", "inherit"],
       env,
     });
-    const results = { allocator: allocatorOf(process.env), cases: await readCases(client) };
-    if (wanted === "") keepResults("remote", results);
+    const figures = startFigures("work", ...SIDES);
+    await readCases(client, figures);
+    return [figures];
   } finally {
     await Promise.all(gateways.map((gateway) => gateway.stop()));
     await rm(folder, { recursive: true, force: true });
@@ -75,24 +93,33 @@ interface Line {
   readonly figures: Readonly<Record<string, readonly Readonly<Record<string, number>>[]>>;
 }
 
-async function readCases(client: ChildProcess): Promise<RemoteResult["cases"]> {
+async function readCases(client: ChildProcess, figures: FiguresInProgress): Promise<void> {
   const ended = once(client, "exit");
-  const cases: Record<string, Record<string, CaseFigures>> = {};
   for await (const text of createInterface({ input: client.stdout as NonNullable<ChildProcess["stdout"]> })) {
     const line = JSON.parse(text) as Line;
-    const sides = Object.entries(line.figures).map(([side, rounds]) => [side, summaryOf(rounds)] as const);
-    cases[line.case] = Object.fromEntries(sides);
-    console.log(line.case);
-    for (const [side, figures] of sides) console.log(`  ${side}: ${textOf(figures)}`);
+    const sides: Sides = Object.fromEntries(
+      Object.entries(line.figures).map(([side, rounds]) => [side, summaryOf(rounds)]),
+    );
+    for (const [name, unit] of Object.entries(UNITS) as [keyof CaseFigures, string][]) {
+      const cells = SIDES.map((side) => sides[side]?.[name] ?? "");
+      if (cells.some((cell) => cell !== ""))
+        figures.add([`${line.case}, ${unit}`, ...cells], ...goalsOf(line.case, name, sides));
+    }
   }
   const [code] = await ended;
   if (code !== 0) throw new Error(`the client ended with ${code}`);
-  return cases as RemoteResult["cases"];
 }
 
-function allocatorOf(variables: NodeJS.ProcessEnv): RemoteResult["allocator"] {
-  const { LD_PRELOAD, MALLOC_CONF } = variables;
-  return { ...(LD_PRELOAD && { LD_PRELOAD }), ...(MALLOC_CONF && { MALLOC_CONF }) };
+function goalsOf(title: string, name: keyof CaseFigures, sides: Sides): Goal[] {
+  const own = sides.gateway?.[name]?.median;
+  const library = (sides["library, synced"] ?? sides.library)?.[name]?.median;
+  if (own === undefined || library === undefined) return [];
+  const least = LEAST_TIMES[name];
+  if (least !== undefined) return [{ of: own / library, least, unit: "×" }];
+  if (name !== "p50") return [];
+  const [more, times] = [MOST_MORE[title], MOST_TIMES[title]];
+  if (more !== undefined) return [{ of: own - library, most: more, unit: "ms more" }];
+  return times === undefined ? [] : [{ of: own / library, most: times, unit: "×" }];
 }
 
 function summaryOf(rounds: readonly Readonly<Record<string, number>>[]): CaseFigures {
@@ -100,12 +127,4 @@ function summaryOf(rounds: readonly Readonly<Record<string, number>>[]): CaseFig
   return Object.fromEntries(
     names.map((name) => [name, roundsOf(rounds.map((round) => round[name] ?? Number.NaN))]),
   );
-}
-
-function textOf(figures: CaseFigures): string {
-  const parts = Object.entries(figures).map(([name, { median, min, max }]) => {
-    const numbers = [median, min, max].map((value) => value.toFixed(1));
-    return `${name} ${numbers[0]} (${numbers[1]} to ${numbers[2]})`;
-  });
-  return parts.join(", ");
 }

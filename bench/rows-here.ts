@@ -10,8 +10,9 @@ import { prepare, SEARCH_KINDS } from "./bucket/searched-table.ts";
 import { takeRequests } from "./bucket/trace.ts";
 import { send } from "./data/client.ts";
 import { computedSeconds } from "./support/cpu.ts";
+import { type Figures, type FiguresInProgress, type Goal, startFigures } from "./support/figures.ts";
 import { type ServerProcess, startGateway, startServer } from "./support/process.ts";
-import { type Rounds, roundsOf, writeResults } from "./support/results.ts";
+import { roundsOf, timesOf } from "./support/results.ts";
 
 /** Number of different searches of a kind; each is warm when it is measured. */
 const SEARCHES = 20;
@@ -49,24 +50,13 @@ interface Side {
   descriptions: number;
 }
 
-interface Measured {
-  readonly p50Ms: Rounds;
-  readonly perSecond: Rounds;
-  /** Computing of a call under load in the gateway, in milliseconds. */
-  readonly computedMs: Rounds;
-  /** This computing as a multiple of the first gateway's, round by round. */
-  readonly computedRatio: Rounds;
-  /** Descriptions by the catalog for each search under load. */
-  readonly descriptions: number;
-}
-
 /**
  * Runs the comparison.
  *
  * Options: `--rows N` of the table, `--delay MS` of each request to the catalog, `--rounds N` of each of the `--starts N` of the gateways,
  * `--connections N`, and `--only KIND,KIND` of the searches, or `describe`.
  */
-export async function run(args: readonly string[]): Promise<void> {
+export async function run(args: readonly string[]): Promise<Figures[]> {
   const { values } = parseArgs({ args: [...args], options: USAGE });
   const [rows = 0, rounds = 0, starts = 0, connections = 0] = [
     values.rows,
@@ -100,9 +90,11 @@ export async function run(args: readonly string[]): Promise<void> {
       for (const { sides } of kinds) await measure(sides, link, { rounds, connections });
       await Promise.all(Object.keys(gateways).map((name) => running.get(name)?.stop()));
     }
-    const results = Object.fromEntries(kinds.map(({ kind, sides }) => [kind, measuredOf(sides)]));
-    for (const [kind, measured] of Object.entries(results)) print(kind, measured);
-    console.log(`\nwritten to ${writeResults("rows-here", { ...values, results })}`);
+    const figures = startFigures(
+      ...["call", "side", "p50, ms", `${connections} clients, /s`, "ms of CPU", "×", "descriptions for each"],
+    );
+    for (const { kind, sides } of kinds) addSides(figures, kind, sides);
+    return [figures];
   } finally {
     await Promise.all(servers.map((server) => server.stop()));
     await rm(scratch, { recursive: true, force: true });
@@ -161,37 +153,29 @@ async function measure(
     }
 }
 
-function measuredOf(sides: readonly Side[]): Record<string, Measured> {
-  const first = sides.find(({ computedMs }) => computedMs.length > 0)?.computedMs ?? [];
-  return Object.fromEntries(
-    sides.map(({ name, p50Ms, perSecond, computedMs, calls, descriptions }) => [
-      name,
-      {
-        p50Ms: roundsOf(p50Ms),
-        perSecond: roundsOf(perSecond),
-        computedMs: roundsOf(computedMs),
-        computedRatio: roundsOf(computedMs.map((each, at) => each / (first[at] ?? 0))),
-        descriptions: descriptions / Math.max(1, calls),
-      },
-    ]),
-  );
-}
-
-function print(kind: string, measured: Readonly<Record<string, Measured>>): void {
-  console.log(`\n${kind}`);
-  for (const [name, { p50Ms, perSecond, computedMs, computedRatio, descriptions }] of Object.entries(
-    measured,
-  )) {
-    const computed =
-      computedMs.rounds.length === 0
-        ? ""
-        : `; ${textOf(computedMs)} ms of computing, ${textOf(computedRatio)} times`;
-    const rate = `p50 ${textOf(p50Ms)} ms; ${textOf(perSecond)} /s`;
-    console.log(`  ${name}: ${rate}${computed}; ${descriptions.toFixed(3)} descriptions each`);
+function addSides(figures: FiguresInProgress, kind: string, sides: readonly Side[]): void {
+  const median = (name: string) => roundsOf(sides.find((side) => side.name === name)?.p50Ms ?? []).median;
+  const first = roundsOf(sides.find(({ computedMs }) => computedMs.length > 0)?.computedMs ?? []);
+  for (const { name, p50Ms, perSecond, computedMs, calls, descriptions } of sides) {
+    const computed = computedMs.length === 0 ? undefined : roundsOf(computedMs);
+    const ratio = computed === undefined ? undefined : timesOf(computed, first);
+    const goals: Goal[] = [];
+    const of = roundsOf(p50Ms).median;
+    if (kind === "describe" && ratio !== undefined && name === "rows here")
+      goals.push({ of: ratio.median, most: 1.2, unit: "× the CPU" });
+    else if (name === "rows here")
+      goals.push({ of, most: median("directory") + median("description"), unit: "ms" });
+    figures.add(
+      [
+        kind,
+        name,
+        roundsOf(p50Ms),
+        roundsOf(perSecond),
+        computed ?? "",
+        ratio ?? "",
+        descriptions / Math.max(1, calls),
+      ],
+      ...goals,
+    );
   }
-}
-
-function textOf({ median, min, max }: Rounds): string {
-  const [middle, low, high] = [median, min, max].map((value) => value.toFixed(value < 1 ? 3 : 1));
-  return `${middle} (${low} to ${high})`;
 }

@@ -4,16 +4,21 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { parseArgs } from "node:util";
 import { send } from "./data/client.ts";
 import { computedSeconds } from "./support/cpu.ts";
+import { type Figures, type Goal, startFigures } from "./support/figures.ts";
 import { runLightLoad } from "./support/light-load.ts";
 import { type ServerProcess, startGateway } from "./support/process.ts";
-import { type Rounds, roundsOf } from "./support/results.ts";
+import { roundsOf } from "./support/results.ts";
 
-const ROUNDS = 5;
 /** Turns of a second before the measurement: V8 compiles for more than 100,000 calls. */
 const WARM_TURNS = 6;
-const TURNS = 12;
+const USAGE = {
+  rounds: { type: "string", default: "5" },
+  /** Turns of a second in a round. */
+  turns: { type: "string", default: "12" },
+} as const;
 const CONNECTIONS = 32;
 const TABLES = 100;
 const PATHS = Array.from({ length: TABLES }, (_, number) => `/v1/table/t${number}/describe`);
@@ -31,6 +36,9 @@ interface Side {
   readonly shares: number[];
 }
 
+/** The side whose costs are bounded. */
+const MEASURED = "metrics, access log";
+
 const side = (name: string, args: readonly string[], traces = false): Side => ({
   name,
   args,
@@ -40,8 +48,9 @@ const side = (name: string, args: readonly string[], traces = false): Side => ({
   shares: [],
 });
 
-/** Runs the comparison; takes no options. */
-export async function run(): Promise<void> {
+/** Runs the comparison: `[--rounds NUMBER] [--turns NUMBER]`. */
+export async function run(args: readonly string[]): Promise<Figures[]> {
+  const { rounds, turns } = parseArgs({ args: [...args], options: USAGE }).values;
   const folder = await mkdtemp(join(tmpdir(), "lance-gateway-bench-"));
   const collector = createServer((request, response) => request.resume().on("end", () => response.end()));
   await new Promise<void>((resolve) => collector.listen(0, "127.0.0.1", resolve));
@@ -50,11 +59,11 @@ export async function run(): Promise<void> {
   const sides = [
     side("neither metrics nor access log", ["--no-metrics"]),
     side("metrics", []),
-    side("metrics, access log", access),
+    side(MEASURED, access),
     side("metrics, access log, every trace", access, true),
   ];
   try {
-    for (let round = 0; round < ROUNDS; round++) {
+    for (let round = 0; round < Number(rounds); round++) {
       const started: ServerProcess[] = [];
       try {
         for (const { args, traces } of sides) {
@@ -63,12 +72,12 @@ export async function run(): Promise<void> {
           started.push(await startGateway("--root", join(folder, `${round}-${started.length}`), ...args));
           delete process.env["OTEL_EXPORTER_OTLP_ENDPOINT"];
         }
-        await measure(sides, started);
+        await measure(sides, started, Number(turns));
       } finally {
         for (const { stop } of started) await stop();
       }
     }
-    print(sides);
+    return [figuresOf(sides)];
   } finally {
     collector.closeAllConnections();
     collector.close();
@@ -80,13 +89,17 @@ export async function run(): Promise<void> {
  * Measures gateways of their own: two processes with the same options differ by up to a tenth as long as they live. They take turns of a
  * second, because the machine's speed changes within seconds.
  */
-async function measure(sides: readonly Side[], servers: readonly ServerProcess[]): Promise<void> {
+async function measure(
+  sides: readonly Side[],
+  servers: readonly ServerProcess[],
+  count: number,
+): Promise<void> {
   for (const { port } of servers) {
     for (let number = 0; number < TABLES; number++) await send(port, `table/t${number}/declare`, {});
   }
   const turns = sides.map(() => ({ rates: [] as number[], micros: [] as number[] }));
   const order = [...turns.keys()];
-  for (let turn = 0; turn < WARM_TURNS + TURNS; turn++) {
+  for (let turn = 0; turn < WARM_TURNS + count; turn++) {
     for (const at of turn % 2 === 0 ? order : order.toReversed()) {
       const { port, pid } = servers[at] as ServerProcess;
       const before = computedSeconds(pid);
@@ -105,12 +118,16 @@ async function measure(sides: readonly Side[], servers: readonly ServerProcess[]
   }
 }
 
-function print(sides: readonly Side[]): void {
-  console.log(`describe, REST, ${CONNECTIONS} connections: median (least to most) of ${ROUNDS} rounds`);
+function figuresOf(sides: readonly Side[]): Figures {
+  const figures = startFigures(
+    `describe, REST, ${CONNECTIONS} connections`,
+    "calls/s",
+    "µs of CPU",
+    "% of the first",
+  );
   for (const { name, rates, micros, shares } of sides) {
-    const [rate, cpu, share] = [rates, micros, shares].map(roundsOf) as [Rounds, Rounds, Rounds];
-    console.log(
-      `  ${name}: ${rate.median} calls/s (${rate.min} to ${rate.max}), ${cpu.median} µs of computing (${cpu.min} to ${cpu.max}), ${share.median} % (${share.min} to ${share.max})`,
-    );
+    const goals: Goal[] = name === MEASURED ? [{ of: roundsOf(shares).median, most: 110, unit: "%" }] : [];
+    figures.add([name, roundsOf(rates), roundsOf(micros), roundsOf(shares)], ...goals);
   }
+  return figures;
 }

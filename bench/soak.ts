@@ -9,6 +9,7 @@ import { pageOf } from "./soak/page/page.ts";
 import { openPlace } from "./soak/place.ts";
 import { runSoak } from "./soak/run.ts";
 import type { Sample } from "./soak/samples.ts";
+import { type Figures, startFigures } from "./support/figures.ts";
 import { originOf, writeResults } from "./support/results.ts";
 
 const OPTIONS = {
@@ -30,7 +31,7 @@ const OPTIONS = {
  * the table at the start), --steady (as many rows are deleted as are added), --protocols NAME,NAME, --gateways N,
  * --restarts N (evenly over the time, in turn), --bucket (on an S3 server instead of a disk), --fresh (compare the table with a fresh one at the end, in turn), --report FILE. Options after `--` go to the gateways.
  */
-export async function run(args: readonly string[]): Promise<void> {
+export async function run(args: readonly string[]): Promise<Figures[]> {
   const { values, positionals } = parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true });
   const place = await openPlace(values.bucket);
   const freshPlace = values.fresh ? await openPlace(values.bucket) : undefined;
@@ -51,55 +52,57 @@ export async function run(args: readonly string[]): Promise<void> {
     const file = writeResults("soak", { options: values, gatewayOptions: positionals, ...result });
     const report = values.report ?? file.replace(/json$/, "html");
     await writeFile(report, pageOf({ ...options, gatewayOptions: positionals }, result, originOf()));
-    printMinutes(result.wholeMinutes);
-    if (result.besideFresh !== undefined) printBesideFresh(result.besideFresh);
-    printCriteria(result.criteria);
+    const figures = [
+      minutesOf(result.wholeMinutes),
+      ...(result.besideFresh === undefined ? [] : [besideFreshOf(result.besideFresh)]),
+      criteriaOf(result.criteria),
+    ];
     console.log(`${result.warnings.length} warnings in the logs`);
     for (const line of result.warnings) console.error(line);
     console.log(`\nThe report is ${report}, the figures are in ${file}`);
     if (result.criteria.some(({ passed }) => !passed)) process.exitCode = 1;
+    return figures;
   } finally {
     await Promise.all([place.close(), freshPlace?.close()]);
   }
 }
 
-/** Prints the minutes, and how the last one compares with the first. */
-function printMinutes(minutes: readonly Sample[]): void {
-  const heads = ["minute", "reads", "p50", "p99", "writes", "p50", "p99", "files", "manif.", "MiB"];
-  console.log(heads.map((head) => head.padStart(8)).join(""));
-  for (const [at, { reads, writes, files, manifests, residentMib }] of minutes.entries()) {
-    const cells = [at + 1, reads.calls, reads.p50, reads.p99, writes.calls, writes.p50, writes.p99];
-    const line = [...cells, files, manifests, ...residentMib].map((value) => value.toFixed(0).padStart(8));
-    console.log(line.join(""));
-  }
+/** The least of the first minute's reads in a later one, and the most of their p99. */
+const [LEAST_READS, MOST_P99] = [0.85, 1.5];
+
+/** The minutes, and how the last one compares with the first. */
+function minutesOf(minutes: readonly Sample[]): Figures {
+  const figures = startFigures(
+    ...["minute", "reads", "p50, ms", "p99", "writes", "p50, ms", "p99", "files", "manifests", "memory, MiB"],
+  );
   const [first, last] = [minutes[0], minutes.at(-1)];
-  if (first === undefined || last === undefined) return;
-  const [reads, p99] = [last.reads.calls / first.reads.calls, last.reads.p99 / first.reads.p99];
-  console.log(`last minute to first: reads ${reads.toFixed(2)}, their p99 ${p99.toFixed(2)}\n`);
-  printKinds(first, last);
+  for (const [at, { reads, writes, files, manifests, residentMib }] of minutes.entries()) {
+    const goals =
+      first === undefined || last === first || at + 1 < minutes.length
+        ? []
+        : [
+            { of: reads.calls / first.reads.calls, least: LEAST_READS, unit: "× the reads" },
+            { of: reads.p99 / first.reads.p99, most: MOST_P99, unit: "× the p99" },
+          ];
+    const times = [reads.calls, reads.p50, reads.p99, writes.calls, writes.p50, writes.p99];
+    const memory = residentMib.map((mib) => Math.round(mib)).join(" and ");
+    figures.add([String(at + 1), ...times, files, manifests, memory], ...goals);
+  }
+  return figures;
 }
 
-/** Prints the medians of each kind of call in the first and the last minute. */
-function printKinds(first: Sample, last: Sample): void {
-  console.log(`${"".padEnd(10)}first p50 last p50`);
-  for (const [name, { p50 }] of Object.entries(first.kinds)) {
-    const medians = [p50, last.kinds[name]?.p50 ?? Number.NaN].map((value) => value.toFixed(1).padStart(9));
-    console.log(`${name.padEnd(10)}${medians.join("")}`);
-  }
-  console.log("");
+/** How the reads of the table compare with those of a fresh one. */
+function besideFreshOf({ old, fresh }: BesideFresh): Figures {
+  const figures = startFigures("table", "reads", "p50, ms", "p99, ms");
+  figures.add(["old", old.calls, old.p50, old.p99], {
+    ...{ of: old.calls / fresh.calls, least: LEAST_READS, unit: "× the reads" },
+  });
+  figures.add(["fresh", fresh.calls, fresh.p50, fresh.p99]);
+  return figures;
 }
 
-/** Prints how the reads of the table compare with those of a fresh one. */
-function printBesideFresh({ old, fresh }: BesideFresh): void {
-  for (const [name, { calls, p50, p99 }] of Object.entries({ old, fresh })) {
-    console.log(`${name} table: ${calls} reads, p50 ${p50.toFixed(0)} ms, p99 ${p99.toFixed(0)} ms`);
-  }
-  const [reads, p99] = [old.calls / fresh.calls, old.p99 / fresh.p99];
-  console.log(`old table to fresh one: reads ${reads.toFixed(2)}, their p99 ${p99.toFixed(2)}\n`);
-}
-
-function printCriteria(criteria: readonly Criterion[]): void {
-  for (const { name, found, passed } of criteria) {
-    console.log(`${passed ? "passed" : "FAILED"}  ${name}: ${found}`);
-  }
+function criteriaOf(criteria: readonly Criterion[]): Figures {
+  const figures = startFigures("criterion", "found", "met");
+  for (const { name, found, passed } of criteria) figures.add([name, found, passed ? "yes" : "**no**"]);
+  return figures;
 }

@@ -4,101 +4,68 @@ import { resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { DescribeTableRequestSchema } from "../src/gen/lance/namespace/v1/table_pb.ts";
+import { compare } from "./support/compare.ts";
+import { addContest, type Figures, startFigures } from "./support/figures.ts";
 import { runGrpcLoad } from "./support/grpc-load.ts";
 import { runHttpLoad } from "./support/http-load.ts";
 import { type ServerProcess, startServer } from "./support/process.ts";
-import { compare, printStandings } from "./support/report.ts";
 import { DESCRIBE_PATH } from "./wires/answer.ts";
 
-const SECONDS = 3;
-
 const REQUEST = '{"id":["demo","events"]}';
+const MESSAGE = toBinary(
+  DescribeTableRequestSchema,
+  create(DescribeTableRequestSchema, { id: ["demo", "events"] }),
+);
+
+/** The least multiple of another server's calls that the gateway is to serve. */
+const LEAST = { "bare @grpc/grpc-js": 1.5 };
 
 const OPTIONS = {
   /** The directory of another checkout of this project, whose gateway also takes part. */
   base: { type: "string" },
   rounds: { type: "string", default: "3" },
+  seconds: { type: "string", default: "3" },
 } as const;
 
-/** Runs the comparison of the wires: `[--base DIRECTORY] [--rounds NUMBER]`. */
-export async function run(args: readonly string[]): Promise<void> {
-  const { base, rounds } = parseArgs({ args: [...args], options: OPTIONS }).values;
-  const servers = {
-    gateway: await startServer("wires/gateway.ts"),
-    ...(base !== undefined && { base: await startServer(resolve(base, "bench/wires/gateway.ts")) }),
-    grpcJs: await startServer("wires/grpc-js.ts"),
-    connectNode: await startServer("wires/connect-node.ts"),
-    fastify: await startServer("wires/fastify.ts"),
+/** Runs the comparison of the wires: `[--base DIRECTORY] [--rounds NUMBER] [--seconds NUMBER]`. */
+export async function run(args: readonly string[]): Promise<Figures[]> {
+  const { values } = parseArgs({ args: [...args], options: OPTIONS });
+  const seconds = Number(values.seconds);
+  const gateway = await startServer("wires/gateway.ts");
+  const own = {
+    gateway,
+    ...(values.base !== undefined && {
+      "gateway of the base": await startServer(resolve(values.base, "bench/wires/gateway.ts")),
+    }),
+  };
+  const grpcServers = {
+    ...own,
+    "bare @grpc/grpc-js": await startServer("wires/grpc-js.ts"),
+    "connect-node over HTTP/2": await startServer("wires/connect-node.ts"),
+  };
+  const restServers = { ...own, "bare Fastify route": await startServer("wires/fastify.ts") };
+  const post = (port: number, path: string) =>
+    runHttpLoad({ port, method: "POST", path, body: REQUEST, connections: 64, seconds });
+  const grpc = (port: number) =>
+    runGrpcLoad({ port, path: DESCRIBE_PATH, message: MESSAGE, concurrency: 16, connections: 4, seconds });
+  const figures = startFigures("describe", "calls/s", "the gateway is, ×");
+  const contest = async (
+    title: string,
+    servers: Readonly<Record<string, ServerProcess>>,
+    load: (port: number) => Promise<number>,
+  ) => {
+    const sides = Object.entries(servers).map(([name, { port }]) => [name, () => load(port)]);
+    addContest(figures, title, await compare(Number(values.rounds), Object.fromEntries(sides)), LEAST);
   };
   try {
-    const message = toBinary(
-      DescribeTableRequestSchema,
-      create(DescribeTableRequestSchema, { id: ["demo", "events"] }),
+    await contest("gRPC, 4 connections with 16 calls at once", grpcServers, grpc);
+    await contest("REST, 64 connections", restServers, (port) =>
+      post(port, "/v1/table/demo$events/describe"),
     );
-    const grpc =
-      ({ port }: ServerProcess) =>
-      () =>
-        runGrpcLoad({
-          port,
-          path: DESCRIBE_PATH,
-          message,
-          concurrency: 64,
-          connections: 4,
-          seconds: SECONDS,
-        });
-    const baseline = (load: (server: ServerProcess) => () => Promise<number>) =>
-      servers.base === undefined ? [] : [{ name: "gateway of the base", run: load(servers.base) }];
-    const connect =
-      ({ port }: ServerProcess) =>
-      () =>
-        runHttpLoad({
-          port,
-          method: "POST",
-          path: DESCRIBE_PATH,
-          body: REQUEST,
-          connections: 64,
-          seconds: SECONDS,
-        });
-    const rest =
-      ({ port }: ServerProcess) =>
-      () =>
-        runHttpLoad({
-          port,
-          method: "POST",
-          path: "/v1/table/demo$events/describe",
-          body: REQUEST,
-          connections: 64,
-          seconds: SECONDS,
-        });
-
-    printStandings(
-      "gRPC describe, unary, 4 connections with 16 calls at once on each",
-      "calls/s",
-      await compare(Number(rounds), [
-        { name: "gateway, whole pipeline", run: grpc(servers.gateway) },
-        ...baseline(grpc),
-        { name: "bare @grpc/grpc-js", run: grpc(servers.grpcJs) },
-        { name: "connect-node over HTTP/2", run: grpc(servers.connectNode) },
-      ]),
-    );
-    printStandings(
-      "REST describe, 64 connections",
-      "requests/s",
-      await compare(Number(rounds), [
-        { name: "gateway, whole pipeline", run: rest(servers.gateway) },
-        ...baseline(rest),
-        { name: "bare Fastify route", run: rest(servers.fastify) },
-      ]),
-    );
-    printStandings(
-      "Connect describe in JSON over HTTP/1.1, 64 connections",
-      "requests/s",
-      await compare(Number(rounds), [
-        { name: "gateway, whole pipeline", run: connect(servers.gateway) },
-        ...baseline(connect),
-      ]),
-    );
+    await contest("Connect in JSON over HTTP/1.1, 64 connections", own, (port) => post(port, DESCRIBE_PATH));
+    return [figures];
   } finally {
-    await Promise.all(Object.values(servers).map((server) => server.stop()));
+    const all = new Set<ServerProcess>([...Object.values(grpcServers), ...Object.values(restServers)]);
+    await Promise.all([...all].map((server) => server.stop()));
   }
 }

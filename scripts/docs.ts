@@ -7,26 +7,20 @@ import { dashboardJson } from "./dashboard/render.ts";
 import { checkProse } from "./prose/check.ts";
 import { readNavigation } from "./site/navigation.ts";
 import { collectPages } from "./site/pages.ts";
-import { bucketTable } from "./tables/bucket.ts";
-import { catalogWorkersTable } from "./tables/catalog-workers.ts";
 import { changeShown } from "./tables/changes.ts";
 import { clientTable } from "./tables/clients.ts";
 import { commandReference } from "./tables/commands.ts";
 import { configurationTable } from "./tables/configuration.ts";
 import { contractReference } from "./tables/contract.ts";
-import { coresTable } from "./tables/cores.ts";
 import { errorTable } from "./tables/errors.ts";
 import { importTable } from "./tables/imports.ts";
 import { lancedbDifferenceTable } from "./tables/lancedb-differences.ts";
 import { lancedbMethodTable } from "./tables/lancedb-methods.ts";
-import { loopTable } from "./tables/loop.ts";
-import { memoryTable } from "./tables/memory.ts";
+import { replaceBetweenMarkers } from "./tables/markers.ts";
 import { decisionsTable, metricsTable, upkeepOutcomesTable } from "./tables/metrics.ts";
 import { operationTable } from "./tables/operations.ts";
-import { proxyTable } from "./tables/proxy.ts";
+import { performanceTables } from "./tables/performance.ts";
 import { recordList } from "./tables/records.ts";
-import { remoteTable } from "./tables/remote.ts";
-import { securedCallsTable, securedFloodTable } from "./tables/secured.ts";
 
 const root = join(import.meta.dirname, "..");
 const check = process.argv.includes("--check");
@@ -51,17 +45,7 @@ const pages: Readonly<Record<string, Readonly<Record<string, () => string | Prom
     "upkeep-outcomes": upkeepOutcomesTable,
     decisions: decisionsTable,
   },
-  "docs/performance.md": {
-    cores: coresTable,
-    remote: remoteTable,
-    "catalog-workers": catalogWorkersTable,
-    memory: memoryTable,
-    "bucket-100": bucketTable(100, 64),
-    loop: loopTable,
-    proxy: proxyTable,
-    "secured-calls": securedCallsTable,
-    "secured-flood": securedFloodTable,
-  },
+  "docs/performance.md": performanceTables,
   "docs/configuration.md": { configuration: configurationTable },
   "docs/adr/README.md": { records: recordList },
 };
@@ -71,13 +55,6 @@ const files: Readonly<Record<string, () => string>> = {
   "docs/configuration.schema.json": () => `${JSON.stringify(configurationSchema(), null, 2)}\n`,
   "deploy/grafana/lance-gateway.json": dashboardJson,
 };
-
-function replaceBetweenMarkers(page: string, text: string, name: string, table: string): string {
-  const [begin, end] = [`<!-- begin:${name} -->`, `<!-- end:${name} -->`];
-  const [from, to] = [text.indexOf(begin), text.indexOf(end)];
-  if (from < 0 || to < from) throw new Error(`${page} has no markers for the table "${name}"`);
-  return `${text.slice(0, from + begin.length)}\n${table}\n${text.slice(to)}`;
-}
 
 const stale: string[] = [];
 

@@ -1,8 +1,8 @@
 """Times the same work of LanceDB's client on several databases, in turn.
 
-    client.py ROUNDS CASES NAME=URI...
+    client.py ROUNDS SEARCHES CASES NAME=URI...
 
-CASES are the cases to time, by parts of their titles with commas between them; empty for all of them. A URI is a directory, or
+SEARCHES is the number of searches of a client alone in a round; other calls, and the time of many clients, are in proportion. CASES are the cases to time, by parts of their titles with commas between them; empty for all of them. A URI is a directory, or
 the address of a gateway. Changes of a directory are timed without and with a sync of what they wrote. Prints a line of JSON for
 each case: the figures of each round, by the names of the databases.
 """
@@ -28,8 +28,8 @@ DIMENSIONS = 128
 TABLES = 1_000
 CLIENTS = 16
 # Searches of a client alone in a round, and the time for which many clients search.
-SEARCHES = 100
-SECONDS = 3
+SEARCHES = int(sys.argv[2])
+SECONDS = 3 * SEARCHES / 100
 # Scans in a round.
 SCANS = 5
 WORDS = "amber birch cedar delta ember fjord grove heron inlet jetty knoll larch maple north olive pine".split()
@@ -251,9 +251,10 @@ def read_by_grpc(address, table, limit):
 
 
 def times(call_of, count):
-    """A case of calls by a client alone."""
+    """A case of calls by a client alone, which makes as many of them for 100 searches."""
+    least = max(count * SEARCHES // 100, min(count, 3))
     return lambda sides: {
-        name: summary(own) for name, own in in_turn({side.name: call_of(side) for side in sides}, count).items()
+        name: summary(own) for name, own in in_turn({side.name: call_of(side) for side in sides}, least).items()
     }
 
 
@@ -275,13 +276,13 @@ def rates(call_of):
 
 
 CASES = {
-    "search without an index": times(lambda side: side.nearest(side.plain), SEARCHES),
+    "search without an index": times(lambda side: side.nearest(side.plain), 100),
     "the same, 16 clients": crowd(lambda side: side.nearest(side.plain)),
-    "search with IVF_PQ": times(lambda side: side.nearest(side.indexed), SEARCHES),
+    "search with IVF_PQ": times(lambda side: side.nearest(side.indexed), 100),
     "with IVF_PQ, 16 clients": crowd(lambda side: side.nearest(side.indexed)),
-    "full text": times(lambda side: side.words, SEARCHES),
+    "full text": times(lambda side: side.words, 100),
     "full text, 16 clients": crowd(lambda side: side.words),
-    "hybrid": times(lambda side: side.hybrid, SEARCHES),
+    "hybrid": times(lambda side: side.hybrid, 100),
     "add a row": times(lambda side: side.add(1), 40),
     "add 1,000 rows": times(lambda side: side.add(1_000), 10),
     "add 100,000 rows": times(lambda side: side.add(100_000), 4),
@@ -292,7 +293,7 @@ CASES = {
 }
 
 
-def main(rounds, wanted, *databases):
+def main(rounds, _, wanted, *databases):
     sides = [Side(*database.split("=", 1)) for database in databases]
     for title, case in CASES.items():
         if not any(part in title for part in wanted.split(",")):

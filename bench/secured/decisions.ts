@@ -8,7 +8,6 @@ import { tableName } from "../catalog/work.ts";
 import { type Rounds, roundsOf } from "../support/results.ts";
 import { BENCH, POLICIES, policySet } from "./policy-set.ts";
 
-const ROUNDS = 7;
 const TABLES = 10_000;
 
 const ACCESSES: readonly Access[] = Array.from({ length: TABLES }, (_, number) => ({
@@ -26,14 +25,14 @@ export interface DecisionTimes {
 }
 
 /** Measures how long a set of 1,000 policies takes for a decision. */
-export async function measureDecisions(): Promise<DecisionTimes> {
+export async function measureDecisions(rounds: number): Promise<DecisionTimes> {
   const cedar = await loadCedar();
   const { policies } = atOnce(parsePolicies(cedar, policySet(), "bench.cedar"));
   if (policies.length !== POLICIES) throw new Error(`${policies.length} policies`);
   const remembered: number[] = [];
   const newCallers: number[] = [];
   const { allows } = createDecider(cedar, policies);
-  for (let round = 0; round <= ROUNDS; round++) {
+  for (let round = 0; round <= rounds; round++) {
     const caller = callerOf(round);
     const first = microsOf(1, () => allows(caller, ACCESSES[0] as Access));
     microsOf(TABLES, (i) => allows(caller, ACCESSES[i] as Access));
@@ -43,15 +42,7 @@ export async function measureDecisions(): Promise<DecisionTimes> {
     newCallers.push(first);
     remembered.push(again);
   }
-  console.log(`\na decision by ${POLICIES} policies, µs: median (least to most) of ${ROUNDS} rounds`);
-  const times = { remembered: rounded(remembered), first: rounded(newCallers) };
-  print(`warm, for ${TABLES.toLocaleString("en")} tables in turn`, times.remembered);
-  print("the first one of a new caller", times.first);
-  return times;
-}
-
-function rounded(micros: readonly number[]): Rounds {
-  return roundsOf(micros.map((each) => Number(each.toFixed(2))));
+  return { remembered: roundsOf(remembered), first: roundsOf(newCallers) };
 }
 
 function callerOf(number: number): Principal {
@@ -64,8 +55,4 @@ function microsOf(count: number, run: (index: number) => void): number {
   const started = performance.now();
   for (let index = 0; index < count; index++) run(index);
   return ((performance.now() - started) * 1000) / count;
-}
-
-function print(name: string, { median, min, max }: Rounds): void {
-  console.log(`  ${name}: ${median.toFixed(2)} (${min.toFixed(2)} to ${max.toFixed(2)})`);
 }

@@ -5,7 +5,6 @@ import type { Headers, Side } from "./gateways.ts";
 import { measureBeside, type Neighbour } from "./neighbour.ts";
 import { BENCH, visibleTables } from "./policy-set.ts";
 
-const ROUNDS = 7;
 const SECONDS = 4;
 const CALLS_PER_SECOND = 200;
 const CONNECTIONS = 64;
@@ -48,6 +47,7 @@ export async function compareFlood(
   { server }: Side,
   quiet: Headers,
   flooder: Headers,
+  count: number,
 ): Promise<Readonly<Record<Name, QuietTimes>>> {
   const { port, pid } = server;
   const [table] = visibleTables(2);
@@ -72,16 +72,15 @@ export async function compareFlood(
 
   await times();
   const rounds: Record<Name, Round>[] = [];
-  for (let round = 0; round < ROUNDS; round++) {
+  for (let round = 0; round < count; round++) {
     const alone = await times();
     const flooded = await times(flood);
     const share = flooded.neighbourShare + Math.max(0, flooded.gatewayShare - alone.gatewayShare);
     const spin: Neighbour = { kind: "spin", work: { share: Math.min(1, share) } };
     rounds.push({ alone, flood: flooded, permitted: await times(permitted), spin: await times(spin) });
   }
-  const result = Object.fromEntries(NAMES.map((name) => [name, summed(rounds, name)]));
-  print(result as Record<Name, QuietTimes>);
-  return result as Record<Name, QuietTimes>;
+  const result = NAMES.map((name) => [name, summed(rounds, name)]);
+  return Object.fromEntries(result) as Record<Name, QuietTimes>;
 }
 
 function textOf(
@@ -98,7 +97,7 @@ function textOf(
 
 function summed(rounds: readonly Record<Name, Round>[], name: Name): QuietTimes {
   const of = (value: (round: Round, all: Record<Name, Round>) => number) =>
-    roundsOf(rounds.map((all) => Number(value(all[name], all).toFixed(3))));
+    roundsOf(rounds.map((all) => value(all[name], all)));
   return {
     p50: of(({ p50 }) => p50),
     p99: of(({ p99 }) => p99),
@@ -108,18 +107,4 @@ function summed(rounds: readonly Record<Name, Round>[], name: Name): QuietTimes 
     sent: of(({ sent }) => sent),
     refused: of(({ refused }) => refused),
   };
-}
-
-function print(times: Record<Name, QuietTimes>): void {
-  console.log(`\ndescribe of a quiet caller, milliseconds: median (least to most) of ${ROUNDS} rounds`);
-  for (const name of NAMES) {
-    const { p50, p99, ratio, gatewayShare, neighbourShare, sent, refused } = times[name];
-    console.log(
-      `  ${name}: p50 ${shown(p50)}, p99 ${shown(p99)}, ratio ${shown(ratio)}, gateway ${shown(gatewayShare)} and neighbour ${shown(neighbourShare)} of a processor, ${sent.median} calls, ${refused.median} refused`,
-    );
-  }
-}
-
-function shown({ median, min, max }: Rounds): string {
-  return `${median.toFixed(2)} (${min.toFixed(2)} to ${max.toFixed(2)})`;
 }

@@ -25,9 +25,17 @@ export interface StoreServer {
   close(): Promise<void>;
 }
 
+const S3 = ["github.com/versity/versitygw/cmd/versitygw", "v1.8.0"] as const;
+
+/** Where {@link startS3} has its program, and the command that installs it, below this project's folder. */
+export const S3_SERVER = {
+  program: goPath(...S3).program,
+  command: `GOBIN=$PWD/.cache/stores/versitygw-${S3[1]} go install ${S3.join("@")}`,
+};
+
 /** An S3 server that keeps objects as files and refuses, atomically, to create what is there. */
 export async function startS3(): Promise<StoreServer> {
-  const program = await goProgram("github.com/versity/versitygw/cmd/versitygw", "v1.8.0");
+  const program = await goProgram(...S3);
   const [access, secret] = ["gateway-test", "not-a-real-secret"];
   return start("s3", async (port, directory) => {
     mkdirSync(join(directory, BUCKET));
@@ -159,10 +167,14 @@ export async function untilListening(port: number, child: ChildProcess): Promise
 
 /** A program of a Go module, which is built the first time. */
 async function goProgram(module: string, version: string): Promise<string> {
-  const name = module.slice(module.lastIndexOf("/") + 1);
-  const folder = join(CACHE, `${name}-${version}`);
-  const program = join(folder, name);
+  const { folder, program } = goPath(module, version);
   if (!existsSync(program))
     await runTool("go", ["install", `${module}@${version}`], { env: { GOBIN: folder } });
   return program;
+}
+
+function goPath(module: string, version: string): { folder: string; program: string } {
+  const name = module.slice(module.lastIndexOf("/") + 1);
+  const folder = join(CACHE, `${name}-${version}`);
+  return { folder, program: join(folder, name) };
 }

@@ -1,0 +1,65 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { type Progress, readProgress } from "../../bench/report/progress.ts";
+import { SUITES } from "../../bench/report/suites.ts";
+import { figuresText, type Kept, numberText } from "../../bench/support/figures.ts";
+import { readKept } from "../../bench/support/results.ts";
+import { answersText } from "./answers.ts";
+import { replaceBetweenMarkers } from "./markers.ts";
+
+const PAGE = "docs/performance.md";
+
+/** The tables of the page by the names of their markers: the answers, the run of the report, and one for each benchmark. */
+export const performanceTables: Readonly<Record<string, () => string>> = {
+  answers: () => answersText((name) => readKept<Kept>(name)?.figures),
+  report: () => reportText(readProgress()),
+  ...Object.fromEntries(
+    SUITES.map(({ name }) => [name, () => benchmarkText(name, readKept<Kept>(name), readProgress())]),
+  ),
+};
+
+/** Writes all tables of the page from what is kept in `bench/results`. */
+export function writePerformancePage(): void {
+  const path = join(import.meta.dirname, "..", "..", PAGE);
+  let text = readFileSync(path, "utf8");
+  for (const [name, make] of Object.entries(performanceTables))
+    text = replaceBetweenMarkers(PAGE, text, name, make());
+  writeFileSync(path, text);
+}
+
+/** Returns what the last report measured, and which benchmarks it could not. */
+export function reportText(progress: Progress | undefined): string {
+  if (progress === undefined) return "No report of all benchmarks has run yet: each table names its commit.";
+  const { commit, outcomes } = progress;
+  const of = (name: string) => outcomes[name] ?? { seconds: 0, failure: "it has not run" };
+  const missing = SUITES.filter(({ name }) => of(name).failure !== undefined);
+  const sum = (key: "seconds" | "reached" | "missed") =>
+    Object.values(outcomes).reduce((total, outcome) => total + (outcome[key] ?? 0), 0);
+  const goals = `${sum("reached")} goals are reached and ${sum("missed")} **missed**`;
+  const measured = `Measured at commit ${commit} in ${numberText(Math.ceil(sum("seconds") / 60))} minutes: ${SUITES.length - missing.length} of ${SUITES.length} benchmarks. ${goals}.`;
+  if (missing.length === 0) return measured;
+  const list = missing.map(({ name }) => `- ${name}: ${of(name).failure}`).join("\n");
+  return `${measured}\n\nNot measured at this commit:\n\n${list}`;
+}
+
+/** Returns the tables of a benchmark with their origin, or that it was not measured at the report's commit. */
+export function benchmarkText(name: string, kept: Kept | undefined, progress: Progress | undefined): string {
+  const isOld = progress !== undefined && kept?.origin.commit !== progress.commit;
+  const reason = progress?.outcomes[name]?.failure;
+  const old = `Not measured at commit ${progress?.commit}${reason === undefined ? "" : `: ${reason}`}.`;
+  if (kept === undefined) return isOld ? old : "Not measured yet.";
+  const tables = [...kept.figures.map(figuresText), originText(kept)];
+  return (isOld ? [`**${old}** The figures are older:`, ...tables] : tables).join("\n\n");
+}
+
+function originText({ origin, command, rounds }: Kept): string {
+  const { commit, date, node, cores, cpu, load } = origin;
+  const facts = [
+    `${rounds > 1 ? `Medians of ${rounds} rounds, with their range` : "A single round"}; commit ${commit}`,
+    date.slice(0, 10),
+    `Node ${node}`,
+    `${cores} cores${cpu === "" ? "" : ` of an ${cpu}`}`,
+    ...(load === undefined ? [] : [`load average ${numberText(load)} before the run`]),
+  ];
+  return `${facts.join(", ")}. \`npm run bench -- ${command}\``;
+}
