@@ -66,3 +66,8 @@ export async function freeInTurn(free: () => void): Promise<void> {
   if (!frees.enter()) await frees.turn();
   free();
 }
+
+/** Returns the number of bytes of a body in pieces. */
+export function bytesIn(pieces: readonly Uint8Array[]): number {
+  return pieces.reduce((sum, { byteLength }) => sum + byteLength, 0);
+}

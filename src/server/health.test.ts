@@ -4,8 +4,8 @@ import { create, type Message } from "@bufbuild/protobuf";
 import { Client, credentials, Metadata, status } from "@grpc/grpc-js";
 import { test } from "vitest";
 import { startServer } from "../../test/fixtures/server/server.ts";
+import { callUnary, codecs } from "../../test/fixtures/wires/grpc.ts";
 import { Health, HealthCheckRequestSchema } from "../gen/grpc/health/v1/health_pb.ts";
-import { callUnary, codecs } from "../wires/grpc/fixture.ts";
 
 const LANCE = "lance.namespace.v1.LanceNamespaceService";
 

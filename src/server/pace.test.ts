@@ -8,6 +8,7 @@ import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/conn
 import { Client, credentials, Metadata } from "@grpc/grpc-js";
 import { expect, test } from "vitest";
 import { type FixtureOptions, startServer } from "../../test/fixtures/server/server.ts";
+import { callUnary, codecs, fakeService, METHODS } from "../../test/fixtures/wires/grpc.ts";
 import { Health } from "../gen/grpc/health/v1/health_pb.ts";
 import { CreateTableRequestSchema, CreateTableResponseSchema } from "../gen/lance/namespace/v1/data_pb.ts";
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
@@ -18,7 +19,6 @@ import {
 import type { Service } from "../namespace/service.ts";
 import type { LoopPace } from "../runtime/loop-pace.ts";
 import { createTranscoder } from "../transcode/transcoder.ts";
-import { callUnary, codecs, fakeService, METHODS } from "../wires/grpc/fixture.ts";
 
 const PIECE = Buffer.alloc(50_000);
 

@@ -13,6 +13,7 @@ import { getComments } from "@bufbuild/protoplugin";
 import { Client, credentials, Metadata } from "@grpc/grpc-js";
 import { test } from "vitest";
 import { startServer } from "../../test/fixtures/server/server.ts";
+import { codecs } from "../../test/fixtures/wires/grpc.ts";
 import { beginCall } from "../../test/support/caller.ts";
 import {
   ServerReflection,
@@ -22,7 +23,6 @@ import {
 import { ServerReflection as ServerReflectionAlpha } from "../gen/grpc/reflection/v1alpha/reflection_pb.ts";
 import { COMMENTS } from "../gen/lance/comments.ts";
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
-import { codecs } from "../wires/grpc/fixture.ts";
 import type { StreamRpc } from "../wires/rpc.ts";
 import { reflectionRpcs } from "./reflection.ts";
 

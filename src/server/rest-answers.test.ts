@@ -4,6 +4,7 @@ import type { FastifyPluginCallback } from "fastify";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { randomRequest } from "../../test/fixtures/server/random-requests.ts";
 import { rawConnection, startServer } from "../../test/fixtures/server/server.ts";
+import { fakeService } from "../../test/fixtures/wires/grpc.ts";
 import { createRandom } from "../../test/support/random.ts";
 import { seedOf } from "../../test/support/seed.ts";
 import { DIALECTS } from "../dialects/registry.ts";
@@ -14,7 +15,6 @@ import type { Service } from "../namespace/service.ts";
 import type { AccessEntry } from "../pipeline/records/access-entry.ts";
 import type { Refusal } from "../pipeline/records/refusals.ts";
 import { createTranscoder } from "../transcode/transcoder.ts";
-import { fakeService } from "../wires/grpc/fixture.ts";
 
 /** Answers to the calls below, and to the other requests. */
 const RECORDED_CALLS = "rest-answers-to-calls.txt";

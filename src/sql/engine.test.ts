@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { type Table, tableFromArrays, tableFromIPC, tableToIPC } from "apache-arrow";
 import { afterAll, test } from "vitest";
+import { runSql, tablesInMemory } from "../../test/fixtures/sql.ts";
 import { LanceError } from "../namespace/errors.ts";
 import { createSqlEngine } from "./create-engine.ts";
-import { runSql, tablesInMemory } from "./engine-fixture.ts";
 import type { SqlTables } from "./sql-engine.ts";
 
 const engine = createSqlEngine({ maxRows: 50_000 });

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { tableFromArrays } from "apache-arrow";
 import { afterAll, test } from "vitest";
+import { runSql, tablesInMemory } from "../../test/fixtures/sql.ts";
 import { until } from "../../test/support/until.ts";
 import { isInvalidInput } from "../client/index.ts";
 import { LanceError } from "../namespace/errors.ts";
 import { createSqlEngine } from "./create-engine.ts";
-import { runSql, tablesInMemory } from "./engine-fixture.ts";
 import type { SqlEngine } from "./sql-engine.ts";
 
 const engine = createSqlEngine({ memoryMib: 128, timeoutMs: 30_000 });

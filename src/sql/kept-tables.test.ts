@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { Table, tableFromArrays, tableToIPC, Utf8, vectorFromArray } from "apache-arrow";
 import { afterAll, test } from "vitest";
+import { runSql, tablesInMemory } from "../../test/fixtures/sql.ts";
 import { createSqlEngine } from "./create-engine.ts";
-import { runSql, tablesInMemory } from "./engine-fixture.ts";
 import type { SqlEngine, SqlTables } from "./sql-engine.ts";
 
 const engine = createSqlEngine();

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import * as arrow from "apache-arrow";
 import { afterAll, beforeAll, test } from "vitest";
+import { runSql } from "../../test/fixtures/sql.ts";
 import { temporaryDirectory } from "../../test/support/directory.ts";
 import { tableOf } from "../../test/support/every-type.ts";
 import { textOfJson } from "../arrow/rows/json-text.ts";
@@ -8,7 +9,6 @@ import { createTextReader } from "../arrow/rows/row-texts.ts";
 import { connect, LanceError } from "../client/index.ts";
 import type { Namespace } from "../client/namespace.ts";
 import { createSqlEngine } from "./create-engine.ts";
-import { runSql } from "./engine-fixture.ts";
 import { tablesOfNamespace } from "./namespace-tables.ts";
 
 const engine = createSqlEngine();

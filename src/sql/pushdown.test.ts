@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import * as arrow from "apache-arrow";
 import { array, asyncProperty, assert as check, constant, constantFrom, letrec, tuple } from "fast-check";
 import { afterAll, beforeAll, test } from "vitest";
+import { runSql } from "../../test/fixtures/sql.ts";
 import { temporaryDirectory } from "../../test/support/directory.ts";
 import { connect } from "../client/index.ts";
 import type { Namespace } from "../client/namespace.ts";
 import { createSqlEngine } from "./create-engine.ts";
-import { runSql } from "./engine-fixture.ts";
 import { tablesOfNamespace } from "./namespace-tables.ts";
 import type { SqlScan, SqlTables } from "./sql-engine.ts";
 

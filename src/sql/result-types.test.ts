@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { DataType, Type } from "apache-arrow";
 import { afterAll, test } from "vitest";
+import { runSql } from "../../test/fixtures/sql.ts";
 import { createSqlEngine } from "./create-engine.ts";
-import { runSql } from "./engine-fixture.ts";
 
 const engine = createSqlEngine();
 afterAll(() => engine.close());

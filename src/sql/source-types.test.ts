@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import * as arrow from "apache-arrow";
 import { afterAll, test } from "vitest";
+import { runSql, tablesInMemory } from "../../test/fixtures/sql.ts";
 import { COLUMNS, tableOf } from "../../test/support/every-type.ts";
 import { textOfJson } from "../arrow/rows/json-text.ts";
 import { createTextReader } from "../arrow/rows/row-texts.ts";
 import { createSqlEngine } from "./create-engine.ts";
-import { runSql, tablesInMemory } from "./engine-fixture.ts";
 
 const engine = createSqlEngine();
 afterAll(() => engine.close());

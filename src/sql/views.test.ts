@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { tableFromArrays } from "apache-arrow";
 import { afterAll, expect, test } from "vitest";
+import { runSql, tablesInMemory } from "../../test/fixtures/sql.ts";
 import { LanceError } from "../namespace/errors.ts";
 import { createSqlEngine } from "./create-engine.ts";
-import { runSql, tablesInMemory } from "./engine-fixture.ts";
 import type { SqlTables } from "./sql-engine.ts";
 
 const engine = createSqlEngine({ memoryMib: 128, keptMib: 0, timeoutMs: 15_000 });

@@ -1,3 +1,4 @@
+import type { ServerHttp2Stream } from "node:http2";
 import { LanceError } from "../namespace/errors.ts";
 
 /**
@@ -15,4 +16,54 @@ export function lateMessage(): LanceError {
     "DeadlineExceeded",
     `the request's message did not arrive within ${MESSAGE_MS / 1000} seconds`,
   );
+}
+
+/** Default of the longest time in which a client reads nothing of an answer, in milliseconds. */
+export const DEFAULT_SILENCE_MS = 60_000;
+
+/** Size below which a write is not awaited, in bytes: the connection's own buffers hold as much. */
+const SMALL_BYTES = 16 * 1024;
+
+/** Returns the error of a call whose client reads nothing of its answer for too long. */
+export function stalled(milliseconds: number): LanceError {
+  return new LanceError("Cancelled", `the client read nothing of the response for ${milliseconds / 1000} s`);
+}
+
+/**
+ * Calls back when a stream's written data is not taken in time.
+ *
+ * @param milliseconds 0 for no limit
+ * @returns a function that ends the watch
+ */
+export function onStall(milliseconds: number, callback: () => void): () => void {
+  if (milliseconds === 0) return () => {};
+  const timer = setTimeout(callback, milliseconds);
+  return () => clearTimeout(timer);
+}
+
+/** Calls back when a stream to which everything has been written does not close in time. */
+export function onStalledEnd(stream: ServerHttp2Stream, milliseconds: number, callback: () => void): void {
+  if (stream.writableLength <= SMALL_BYTES) return;
+  stream.on("close", onStall(milliseconds, callback));
+}
+
+/**
+ * Yields the pieces of an answer, and calls back if its client does not read a piece in time.
+ *
+ * @param milliseconds 0 for no limit
+ * @param onSilence called then; the pieces end when the connection or the stream does
+ */
+export async function* takenBody(
+  body: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  milliseconds: number,
+  onSilence: () => void,
+): AsyncGenerator<Uint8Array> {
+  for await (const piece of body) {
+    const unwatch = onStall(milliseconds, onSilence);
+    try {
+      yield piece;
+    } finally {
+      unwatch();
+    }
+  }
 }

@@ -19,9 +19,9 @@ import {
 } from "../../src/gen/lance/namespace/v1/table_pb.ts";
 import type { Backend } from "../../src/namespace/lance-namespace.ts";
 import type { Interceptor } from "../../src/pipeline/call/interceptor.ts";
-import { type RawAnswer, rawCall } from "../../src/wires/grpc/fixture.ts";
 import * as grpcAnswers from "../fixtures/upstreams/random-grpc-answers.ts";
 import * as restAnswers from "../fixtures/upstreams/random-rest-answers.ts";
+import { type RawAnswer, rawCall } from "../fixtures/wires/grpc.ts";
 import { createRandom } from "../support/random.ts";
 import { seedOf } from "../support/seed.ts";
 import { startServer } from "../support/server.ts";

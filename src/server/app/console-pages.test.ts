@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { brotliCompressSync, gzipSync } from "node:zlib";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { fakeService, memoryLog } from "../../wires/grpc/fixture.ts";
+import { fakeService, memoryLog } from "../../../test/fixtures/wires/grpc.ts";
 import { createServer, type ServerOptions } from "../server.ts";
 import type { ConsoleIssuer } from "./console-pages.ts";
 import { createReadiness } from "./readiness.ts";

@@ -5,11 +5,11 @@ import { setTimeout as sleep, setImmediate as turn } from "node:timers/promises"
 import { create, toBinary } from "@bufbuild/protobuf";
 import { describe, expect, it } from "vitest";
 import { rawConnection, startServer } from "../../../test/fixtures/server/server.ts";
+import { fakeService, METHODS, pathOfMethod, rawCall, statusOf } from "../../../test/fixtures/wires/grpc.ts";
 import { openFlood } from "../../../test/support/raw-http2.ts";
 import { CreateTableRequestSchema, CreateTableResponseSchema } from "../../gen/lance/namespace/v1/data_pb.ts";
 import { DescribeTableResponseSchema } from "../../gen/lance/namespace/v1/table_pb.ts";
 import { openCells } from "../../runtime/threads/keyed-cells.ts";
-import { fakeService, METHODS, pathOfMethod, rawCall, statusOf } from "../../wires/grpc/fixture.ts";
 import { encodeFrame } from "../../wires/grpc/frame.ts";
 import { createResetAllowances, RESETS_SHAPE } from "./reset-allowance.ts";
 

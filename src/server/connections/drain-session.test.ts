@@ -6,8 +6,8 @@ import { create } from "@bufbuild/protobuf";
 import { Client, credentials, Metadata } from "@grpc/grpc-js";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { rawConnection, startServer } from "../../../test/fixtures/server/server.ts";
+import { callUnary, fakeService, rawCall } from "../../../test/fixtures/wires/grpc.ts";
 import { DescribeTableResponseSchema } from "../../gen/lance/namespace/v1/table_pb.ts";
-import { callUnary, fakeService, rawCall } from "../../wires/grpc/fixture.ts";
 import { encodeFrame } from "../../wires/grpc/frame.ts";
 import { LONGEST_ROUND_TRIP_MS } from "./drain-session.ts";
 

@@ -3,10 +3,10 @@ import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { startServer } from "../../../test/fixtures/server/server.ts";
+import { fakeService } from "../../../test/fixtures/wires/grpc.ts";
 import { type FloodRequest, openFlood } from "../../../test/support/raw-http2.ts";
 import { DescribeTableResponseSchema } from "../../gen/lance/namespace/v1/table_pb.ts";
 import type { Refusal } from "../../pipeline/records/refusals.ts";
-import { fakeService } from "../../wires/grpc/fixture.ts";
 
 const COUNT = 1_000;
 const ADDRESSED = { ":scheme": "http", ":authority": "localhost" };

@@ -3,8 +3,8 @@ import type { Socket } from "node:net";
 import type { Logger } from "pino";
 import { type ErrorName, LanceError } from "../../namespace/errors.ts";
 import type { NoteRefusal } from "../../pipeline/records/refusals.ts";
-import { peerOf } from "../../wires/peer.ts";
-import { errorText } from "../../wires/rest/error-body.ts";
+import { peerOf } from "../../wires/arrival.ts";
+import { errorText } from "../../wires/rest/http.ts";
 import { limitHttp1Silence } from "./client-silence.ts";
 import { openResponses } from "./pipelining.ts";
 

@@ -1,8 +1,8 @@
 import { constants, type Http2Server, type Http2ServerRequest } from "node:http2";
 import type { ErrorName } from "../../namespace/errors.ts";
 import type { NoteRefusal } from "../../pipeline/records/refusals.ts";
+import { peerOf } from "../../wires/arrival.ts";
 import { stopReading } from "../../wires/grpc/server-call.ts";
-import { peerOf } from "../../wires/peer.ts";
 
 /**
  * Refuses what a server of HTTP/2 does not have: expectations other than `100-continue`, and tunnels. Node would answer them by itself, and keep

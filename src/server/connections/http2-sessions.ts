@@ -8,7 +8,7 @@ import {
 import type { Socket } from "node:net";
 import { carrierOf } from "../../runtime/internals/tls-carrier.ts";
 import { createLoopPace } from "../../runtime/loop-pace.ts";
-import { peerOf } from "../../wires/peer.ts";
+import { peerOf } from "../../wires/arrival.ts";
 import { type ArrivalPace, WaitingStream } from "../requests/arrival-pace.ts";
 import {
   limitIdleness,

@@ -5,10 +5,10 @@ import { connect as connectTcp } from "node:net";
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, type TestContext, test } from "vitest";
 import { rawConnection, startServer } from "../../../test/fixtures/server/server.ts";
+import { fakeService, METHODS, pathOfMethod } from "../../../test/fixtures/wires/grpc.ts";
 import { CreateTableResponseSchema } from "../../gen/lance/namespace/v1/data_pb.ts";
 import { DescribeTableResponseSchema } from "../../gen/lance/namespace/v1/table_pb.ts";
 import { createByteBudget } from "../../namespace/memory/byte-budget.ts";
-import { fakeService, METHODS, pathOfMethod } from "../../wires/grpc/fixture.ts";
 
 const MIB = 1024 * 1024;
 

@@ -6,7 +6,7 @@ import { addressCaller, addressKey } from "../../namespace/call/caller-key.ts";
 import type { ByteBudget } from "../../namespace/memory/byte-budget.ts";
 import { countStuck } from "../../namespace/memory/stuck-bytes.ts";
 import { waitingPieces } from "../../runtime/internals/readable-state.ts";
-import { peerOf } from "../../wires/peer.ts";
+import { peerOf } from "../../wires/arrival.ts";
 
 /** Memory that node takes at least for each piece that waits for a reader: a client may send pieces of a byte. */
 const PIECE_BYTES = 400;

@@ -1,6 +1,6 @@
 import type { KeyedCells } from "../../runtime/threads/keyed-cells.ts";
 import { type SharedQuantity, UNSHARED } from "../../runtime/threads/sharing.ts";
-import { DEFAULT_SILENCE_MS } from "../../wires/stall.ts";
+import { DEFAULT_SILENCE_MS } from "../../wires/limits.ts";
 
 /** Limits of connections. */
 export interface ConnectionLimits {

@@ -8,10 +8,17 @@ import { create, type Message, toBinary } from "@bufbuild/protobuf";
 import { Client, credentials, Metadata } from "@grpc/grpc-js";
 import { expect, onTestFinished, test } from "vitest";
 import { rawConnection, startServer } from "../../../test/fixtures/server/server.ts";
+import {
+  callUnary,
+  codecs,
+  fakeService,
+  METHODS,
+  rawCall,
+  statusOf,
+} from "../../../test/fixtures/wires/grpc.ts";
 import { CreateTableRequestSchema, CreateTableResponseSchema } from "../../gen/lance/namespace/v1/data_pb.ts";
-import { callUnary, codecs, fakeService, METHODS, rawCall, statusOf } from "../../wires/grpc/fixture.ts";
+import { peerOf } from "../../wires/arrival.ts";
 import { encodeFrame } from "../../wires/grpc/frame.ts";
-import { peerOf } from "../../wires/peer.ts";
 
 const HTTP1 = "GET /v1/x HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
 

@@ -5,7 +5,7 @@ import { connect as connectHttp2 } from "node:http2";
 import { connect, Socket } from "node:net";
 import { describe, expect, it } from "vitest";
 import { rawConnection, startServer } from "../../../test/fixtures/server/server.ts";
-import { rawCall } from "../../wires/grpc/fixture.ts";
+import { rawCall } from "../../../test/fixtures/wires/grpc.ts";
 import { createAddressShares } from "./make-room.ts";
 
 describe("the shares of addresses", () => {

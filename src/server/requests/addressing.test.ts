@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "vitest";
-import { addressOf } from "../../wires/address.ts";
+import { addressOf } from "../../wires/arrival.ts";
 import { createTakeAddress } from "./addressing.ts";
 
 const plain = createTakeAddress({});

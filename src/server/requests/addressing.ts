@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { databaseOfRegion } from "../../namespace/call/local-region.ts";
-import { setAddress } from "../../wires/address.ts";
+import { setAddress } from "../../wires/arrival.ts";
 import { hostOf } from "../../wires/rest/http.ts";
 
 /** The parts of a request's address that name a database. */

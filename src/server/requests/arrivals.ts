@@ -6,8 +6,7 @@ import type { Call } from "../../namespace/call/call.ts";
 import type { AccessEntry, NoteAccess } from "../../pipeline/records/access-entry.ts";
 import type { NoteRefusal, Refusal } from "../../pipeline/records/refusals.ts";
 import { meterEnd, meterRequest, meterWrites, type Traffic } from "../../runtime/internals/stream-methods.ts";
-import { type Arrival, arrivalOf, setArrival } from "../../wires/arrival.ts";
-import { peerOf } from "../../wires/peer.ts";
+import { type Arrival, arrivalOf, peerOf, setArrival } from "../../wires/arrival.ts";
 import { withoutQuery } from "../../wires/rest/http.ts";
 
 /** Account of the requests of a server. */

@@ -7,8 +7,8 @@ import { connect, type PeerCertificate, type TLSSocket } from "node:tls";
 import { describe, expect, it } from "vitest";
 import { startServer } from "../../../test/fixtures/server/server.ts";
 import { makeTlsFiles } from "../../../test/fixtures/server/tls.ts";
+import { memoryLog } from "../../../test/fixtures/wires/grpc.ts";
 import type { Certificate } from "../../../test/support/certificates.ts";
-import { memoryLog } from "../../wires/grpc/fixture.ts";
 import { openTlsIdentity } from "./identity.ts";
 
 /** Connects and returns the server's certificate. */

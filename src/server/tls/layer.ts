@@ -3,7 +3,7 @@ import type { Socket } from "node:net";
 import { createServer, type TLSSocket } from "node:tls";
 import type { ClientCertificate } from "../../namespace/call/call.ts";
 import { carrierOf } from "../../runtime/internals/tls-carrier.ts";
-import { peerOf, setCertificate } from "../../wires/peer.ts";
+import { peerOf, setCertificate } from "../../wires/arrival.ts";
 import { LONGEST_ROUND_TRIP_MS } from "../connections/drain-session.ts";
 import type { TlsIdentity } from "./identity.ts";
 

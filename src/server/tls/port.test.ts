@@ -9,11 +9,11 @@ import { Client, credentials, Metadata } from "@grpc/grpc-js";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { rawConnection, startServer } from "../../../test/fixtures/server/server.ts";
 import { makeTlsFiles } from "../../../test/fixtures/server/tls.ts";
+import { callUnary, fakeService, rawCall, statusOf } from "../../../test/fixtures/wires/grpc.ts";
 import { DescribeTableResponseSchema } from "../../gen/lance/namespace/v1/table_pb.ts";
 import type { ClientCertificate } from "../../namespace/call/call.ts";
-import { callUnary, fakeService, rawCall, statusOf } from "../../wires/grpc/fixture.ts";
+import { peerOf } from "../../wires/arrival.ts";
 import { encodeFrame } from "../../wires/grpc/frame.ts";
-import { peerOf } from "../../wires/peer.ts";
 import { NEEDS_TLS } from "../port/entrance.ts";
 import type { TlsIdentity } from "./identity.ts";
 

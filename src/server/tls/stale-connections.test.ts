@@ -7,10 +7,10 @@ import { create } from "@bufbuild/protobuf";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { startServer } from "../../../test/fixtures/server/server.ts";
 import { makeTlsFiles } from "../../../test/fixtures/server/tls.ts";
+import { fakeService, rawCall, statusOf } from "../../../test/fixtures/wires/grpc.ts";
 import { DescribeTableResponseSchema } from "../../gen/lance/namespace/v1/table_pb.ts";
-import { fakeService, rawCall, statusOf } from "../../wires/grpc/fixture.ts";
+import { peerOf } from "../../wires/arrival.ts";
 import { encodeFrame } from "../../wires/grpc/frame.ts";
-import { peerOf } from "../../wires/peer.ts";
 import type { HttpHandler } from "../port/listener.ts";
 
 const EMPTY = encodeFrame(new Uint8Array(0), false);

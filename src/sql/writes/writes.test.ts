@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import * as arrow from "apache-arrow";
 import { afterAll, beforeAll, beforeEach, test } from "vitest";
+import { runSql } from "../../../test/fixtures/sql.ts";
 import { temporaryDirectory } from "../../../test/support/directory.ts";
 import { connect } from "../../client/index.ts";
 import type { Namespace } from "../../client/namespace.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import { createSqlEngine } from "../create-engine.ts";
-import { runSql } from "../engine-fixture.ts";
 import { tablesOfNamespace } from "../namespace-tables.ts";
 import { writesToNamespace } from "../namespace-writes.ts";
 

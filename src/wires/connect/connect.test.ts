@@ -6,6 +6,8 @@ import { gzipSync } from "node:zlib";
 import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { expect, test } from "vitest";
+import { startConnect } from "../../../test/fixtures/wires/connect.ts";
+import { fakeService } from "../../../test/fixtures/wires/grpc.ts";
 import { createSlowList, type SlowList } from "../../../test/support/slow-list.ts";
 import { ErrorResponseSchema } from "../../gen/lance/namespace/v1/common_pb.ts";
 import { CreateTableResponseSchema } from "../../gen/lance/namespace/v1/data_pb.ts";
@@ -17,8 +19,6 @@ import {
 import { ListTableTagsResponseSchema } from "../../gen/lance/namespace/v1/tag_pb.ts";
 import type { Call } from "../../namespace/call/call.ts";
 import { LanceError } from "../../namespace/errors.ts";
-import { fakeService } from "../grpc/fixture.ts";
-import { startConnect } from "./fixture.ts";
 
 const DESCRIBE = "/lance.namespace.v1.LanceNamespaceService/DescribeTable";
 

@@ -13,14 +13,24 @@ import { type ByteHold, DEFAULT_MAX_MESSAGE_BYTES } from "../../namespace/memory
 import { createLoopPace, type LoopPace, UNPACED } from "../../runtime/loop-pace.ts";
 import { originOf } from "../arrival.ts";
 import { binaryType, decodeText, inTextMode, isTextMode } from "../grpc/web-text.ts";
+import { DEFAULT_SILENCE_MS, stalled, takenBody } from "../limits.ts";
 import { contentLength, flattenHeaders, hasBody, isHttp2 } from "../rest/http.ts";
 import { discardBody, hasLongRest } from "../rest/linger.ts";
 import type { Rpc } from "../rpc.ts";
-import { DEFAULT_SILENCE_MS, stalled, takenBody } from "../stall.ts";
-import { checkedBody, emptyBody, heldBody, type MessageCheck } from "./body.ts";
-import { addRpc, type ConnectCallOptions } from "./call.ts";
-import { type Codec, checkedGzip, codecOf, isBare, isPacked, mayBePacked, messageCheck } from "./codec.ts";
-import { connectErrorOf } from "./error.ts";
+import { addRpc, type ConnectCallOptions, connectErrorOf } from "./call.ts";
+import {
+  type Codec,
+  checkedBody,
+  checkedGzip,
+  codecOf,
+  emptyBody,
+  heldBody,
+  isBare,
+  isPacked,
+  type MessageCheck,
+  mayBePacked,
+  messageCheck,
+} from "./codec.ts";
 import { brokenOff, type ConnectExchange, EXCHANGE } from "./exchange.ts";
 import { withFrame, withMessage } from "./long-answer.ts";
 

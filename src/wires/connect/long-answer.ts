@@ -4,10 +4,10 @@ import { createGzip } from "node:zlib";
 import type { DescMessage, JsonWriteOptions, Message } from "@bufbuild/protobuf";
 import type { UniversalServerResponse } from "@connectrpc/connect/protocol";
 import { encodeJsonSteps, encodeSteps } from "../../namespace/messages/message-steps.ts";
+import { bytesIn } from "../../runtime/byte-memory.ts";
 import { inSlices } from "../../runtime/pace.ts";
 import { encodeFramePieces } from "../grpc/frame.ts";
 import { acceptsGzip, packPieces } from "../grpc/gzip.ts";
-import { bytesIn } from "../pieces.ts";
 import type { Codec } from "./codec.ts";
 
 /** How a long answer is encoded. */

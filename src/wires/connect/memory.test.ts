@@ -2,13 +2,13 @@ import assert from "node:assert/strict";
 import { gzipSync } from "node:zlib";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
+import { startConnect } from "../../../test/fixtures/wires/connect.ts";
+import { fakeService, pausedService } from "../../../test/fixtures/wires/grpc.ts";
 import { QueryTableResponseSchema } from "../../gen/lance/namespace/v1/query_pb.ts";
 import { DescribeTableRequestSchema } from "../../gen/lance/namespace/v1/table_pb.ts";
 import { createByteBudget } from "../../namespace/memory/byte-budget.ts";
-import { fakeService, pausedService } from "../grpc/fixture.ts";
 import { encodeFrame } from "../grpc/frame.ts";
 import { FREE_BYTES } from "../limits.ts";
-import { startConnect } from "./fixture.ts";
 
 const SERVICE = "/lance.namespace.v1.LanceNamespaceService";
 const FILLER = { filler: "x".repeat(80_000) };

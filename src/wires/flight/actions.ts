@@ -22,7 +22,7 @@ import {
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import type { PipelineCalls } from "./pipeline-calls.ts";
-import type { RunningReads } from "./running-reads.ts";
+import type { RunningReads } from "./read-flights.ts";
 import { type FlightSqlOptions, servedSql } from "./sql/flight-sql.ts";
 import { closePrepared, createPrepared } from "./sql/prepared.ts";
 import { requireOwner } from "./sql/statements.ts";

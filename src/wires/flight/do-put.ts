@@ -11,7 +11,7 @@ import { CreateTableMode, InsertMode } from "../../gen/lance/namespace/v1/data_p
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import { createJsonEncoders } from "../../transcode/json/encode.ts";
-import { type FlightJson, parseFlightJson, placeBelow, requestFromJson } from "./json-request.ts";
+import { type FlightJson, parseFlightJson, placeBelow, requestFromJson } from "./descriptor.ts";
 import type { PipelineCalls } from "./pipeline-calls.ts";
 import { readStart, streamOf, type Write } from "./put-stream.ts";
 import { isSqlCommand } from "./sql/commands.ts";

@@ -4,7 +4,7 @@ import { tableFromArrays, tableFromIPC, tableToIPC } from "apache-arrow";
 import { test } from "vitest";
 import { FlightDataSchema } from "../../gen/arrow/flight/protocol/Flight_pb.ts";
 import { isLanceError } from "../../namespace/errors.ts";
-import { encodeMessage } from "../grpc/framed-message.ts";
+import { encodeMessage } from "../grpc/frame.ts";
 import { flightData } from "./flight-data.ts";
 
 async function* cut(bytes: Uint8Array, size: number) {

@@ -7,7 +7,7 @@ import {
 } from "../../arrow/ipc/message.ts";
 import { FlightDataSchema } from "../../gen/arrow/flight/protocol/Flight_pb.ts";
 import { LanceError } from "../../namespace/errors.ts";
-import { framedMessage } from "../grpc/framed-message.ts";
+import { framedMessage } from "../grpc/frame.ts";
 
 /** Largest body of a message, in bytes: clients read its length as a signed number of 32 bits. */
 const MAX_BODY_BYTES = 2 ** 31 - 1 - MAX_METADATA_BYTES - 64;

@@ -1,28 +1,33 @@
-import { create, type DescMethod, type Message } from "@bufbuild/protobuf";
+import { create, type DescMethod, fromBinary, type Message } from "@bufbuild/protobuf";
+import { END_OF_STREAM } from "../../arrow/ipc/stream.ts";
 import {
   type Action,
+  BasicAuthSchema,
   type Criteria,
   FlightDataSchema,
   type FlightDescriptor,
   FlightService,
+  type HandshakeRequest,
+  HandshakeResponseSchema,
   PollInfoSchema,
   SchemaResultSchema,
   type Ticket,
 } from "../../gen/arrow/flight/protocol/Flight_pb.ts";
+import { type RunSqlRequest, RunSqlResponseSchema, SqlService } from "../../gen/lance/gateway/v1/sql_pb.ts";
 import type { Call } from "../../namespace/call/call.ts";
+import { LanceError } from "../../namespace/errors.ts";
 import type { Service } from "../../namespace/service.ts";
 import { onlyRequest, type Rpc, type StreamRpc, type UnaryRpc } from "../rpc.ts";
 import { listActions, runAction } from "./actions.ts";
 import { targetOf } from "./descriptor.ts";
 import { putFlight } from "./do-put.ts";
-import { shakeHands } from "./handshake.ts";
+import { requirePassword, tokenIn } from "./headers.ts";
 import { beginPipelineCalls, type PipelineCalls, receiveFlight } from "./pipeline-calls.ts";
-import { describeFlight, listFlights, readFlight, schemaOf } from "./read-flights.ts";
-import { createRunningReads } from "./running-reads.ts";
+import { createRunningReads, describeFlight, listFlights, readFlight, schemaOf } from "./read-flights.ts";
 import { isSqlCommand } from "./sql/commands.ts";
 import { describeSql, type FlightSqlOptions, readSql, schemaOfSql, servedSql } from "./sql/flight-sql.ts";
-import { createKeptStatements } from "./sql/kept-statements.ts";
 import { exchangeSql, runStatement, statementIn } from "./sql/sent-statements.ts";
+import { createKeptStatements, type SqlRunner, sqlCallerOf } from "./sql/statements.ts";
 import { createTickets } from "./tickets.ts";
 
 /** Options of {@link flightRpcs}. */
@@ -131,5 +136,59 @@ export function flightRpcs(service: Service, { secret, sql }: FlightOptions): Rp
       await onlyRequest(requests);
       yield* listActions();
     }),
+  ];
+}
+
+/**
+ * Returns the token of later calls for a key or a token that is the password of Basic, either in `authorization` or in the payload of a message. It is the
+ * key or the token itself: the gateway keeps no sessions.
+ */
+export async function* shakeHands(
+  requests: AsyncIterable<Message>,
+  call: Call,
+  service: Service,
+): AsyncIterable<Message> {
+  const inHeaders = tokenIn(call.headers);
+  const token = inHeaders ?? (await tokenInPayload(requests));
+  const headers = Object.assign(Object.create(null), call.headers);
+  if (token !== undefined) headers["authorization"] = `Bearer ${token}`;
+  const { method, certificate } = call;
+  call.reception = await receiveFlight(service)?.({ method, headers, certificate });
+  await beginPipelineCalls(service, call);
+  if (token === undefined) return;
+  if (inHeaders !== undefined) call.responseHeaders["authorization"] = `Bearer ${token}`;
+  else yield create(HandshakeResponseSchema, { payload: Buffer.from(token) });
+}
+
+async function tokenInPayload(requests: AsyncIterable<Message>): Promise<string | undefined> {
+  for await (const message of requests) {
+    const { payload } = message as HandshakeRequest;
+    if (payload.byteLength === 0) continue;
+    try {
+      return requirePassword(fromBinary(BasicAuthSchema, payload).password);
+    } catch (cause) {
+      if (cause instanceof LanceError) throw cause;
+      throw new LanceError("InvalidInput", "the payload of a handshake must be BasicAuth", { cause });
+    }
+  }
+  return undefined;
+}
+
+/** The rpcs of SQL for clients without Arrow Flight. A statement reads tables by calls of the pipeline. */
+export function sqlRpcs(service: Service, { runner }: { readonly runner: SqlRunner }): Rpc[] {
+  return [
+    {
+      kind: "stream",
+      method: SqlService.method.runSql,
+      receive: service.receive,
+      async *handle(requests, call) {
+        const { statement: text, namespacePath, explain } = (await onlyRequest(requests)) as RunSqlRequest;
+        const caller = await sqlCallerOf(await beginPipelineCalls(service, call, call.protocol));
+        const described = await runner.describe({ text, namespacePath }, caller);
+        const result = explain ? described.explain(caller) : described.run(caller, undefined);
+        for await (const data of result) yield create(RunSqlResponseSchema, { data });
+        yield create(RunSqlResponseSchema, { data: END_OF_STREAM });
+      },
+    },
   ];
 }

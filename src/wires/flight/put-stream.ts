@@ -6,7 +6,7 @@ import type { FlightData, FlightDescriptor } from "../../gen/arrow/flight/protoc
 import type { CreateTableMode, InsertMode } from "../../gen/lance/namespace/v1/data_pb.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import { isContinued } from "../grpc/long-field.ts";
-import { type FlightJson, parseFlightJson } from "./json-request.ts";
+import { type FlightJson, parseFlightJson } from "./descriptor.ts";
 
 /** Bytes to which the metadata of a message is padded, with its prefix. */
 const ALIGNMENT = 8;

@@ -13,9 +13,8 @@ import type { Call } from "../../namespace/call/call.ts";
 import { ownerKey } from "../../namespace/call/caller-key.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import type { Identifier } from "../../namespace/identifier.ts";
-import { targetOf } from "./descriptor.ts";
+import { parseFlightJson, targetOf } from "./descriptor.ts";
 import { flightData } from "./flight-data.ts";
-import { parseFlightJson } from "./json-request.ts";
 import { isLeftOut, tablePages, visibleNamespaces } from "./listing.ts";
 import type { PipelineCalls, Presented } from "./pipeline-calls.ts";
 import { databaseIn, type TicketContent, type Tickets } from "./tickets.ts";
@@ -140,4 +139,32 @@ function namespaceIn(expression: Uint8Array): readonly string[] | undefined {
   const isList = Array.isArray(namespace) && namespace.every((name) => typeof name === "string");
   if (isList && Object.keys(others).length === 0) return namespace;
   throw new LanceError("InvalidInput", 'the criteria must be {"namespace": [names]}');
+}
+
+/** The reads that run now, by their tickets. */
+export interface RunningReads {
+  /** Adds a read; returns the function that removes it. */
+  add(ticketId: string, call: Call): () => void;
+  /** Ends the reads of a ticket, and returns their number. */
+  cancel(ticketId: string): number;
+}
+
+/** Creates the list of the reads of this worker. */
+export function createRunningReads(): RunningReads {
+  const byTicket = new Map<string, Set<Call>>();
+  return {
+    add(id, call) {
+      const calls = byTicket.get(id) ?? new Set();
+      byTicket.set(id, calls.add(call));
+      return () => {
+        calls.delete(call);
+        if (calls.size === 0 && byTicket.get(id) === calls) byTicket.delete(id);
+      };
+    },
+    cancel(id) {
+      const calls = [...(byTicket.get(id) ?? [])];
+      for (const call of calls) call.cutOff?.(new LanceError("Cancelled", "the flight was cancelled"));
+      return calls.length;
+    },
+  };
 }

@@ -3,11 +3,11 @@ import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { anyUnpack } from "@bufbuild/protobuf/wkt";
 import { Metadata, status } from "@grpc/grpc-js";
 import { test } from "vitest";
+import { callUnary, fakeService, rawCall, startGrpc, statusOf } from "../../../test/fixtures/wires/grpc.ts";
 import { StatusSchema } from "../../gen/google/rpc/status_pb.ts";
 import { ErrorResponseSchema } from "../../gen/lance/namespace/v1/common_pb.ts";
 import { DescribeTableRequestSchema } from "../../gen/lance/namespace/v1/table_pb.ts";
 import { LanceError } from "../../namespace/errors.ts";
-import { callUnary, fakeService, rawCall, startGrpc, statusOf } from "./fixture.ts";
 import { encodeFrame } from "./frame.ts";
 
 const request = toBinary(DescribeTableRequestSchema, create(DescribeTableRequestSchema, { id: ["a", "b"] }));

@@ -12,14 +12,12 @@ import type { NoteRefusal } from "../../pipeline/records/refusals.ts";
 import { createLoopPace, type LoopPace, UNPACED } from "../../runtime/loop-pace.ts";
 import { noteCall, originOf } from "../arrival.ts";
 import { timeAllowed } from "../deadline.ts";
-import { FREE_BYTES } from "../limits.ts";
+import { DEFAULT_SILENCE_MS, FREE_BYTES } from "../limits.ts";
 import { pathOf, type Rpc } from "../rpc.ts";
-import { DEFAULT_SILENCE_MS } from "../stall.ts";
 import { ACCEPTED_ENCODINGS, acceptsGzip } from "./gzip.ts";
 import { type Served, ServerCall, stopReading } from "./server-call.ts";
 import type { ErrorDetails } from "./status.ts";
 import { serveStream } from "./stream.ts";
-import { parseTimeout } from "./timeout.ts";
 import { serveUnary } from "./unary.ts";
 
 /** Limits of the gRPC wire. */
@@ -172,4 +170,28 @@ function refuse(
   serverCall.noteRefusal(name);
   serverCall.stream.respond({ ":status": errorEntry(name).httpStatus, ...headers }, { endStream: true });
   stopReading(serverCall.stream);
+}
+
+const FORM = /^(\d{1,8})([HMSmun])$/;
+
+const UNIT_MS: Readonly<Record<string, number>> = {
+  H: 3_600_000,
+  M: 60_000,
+  S: 1_000,
+  m: 1,
+  u: 1e-3,
+  n: 1e-6,
+};
+
+/**
+ * Returns the milliseconds of a `grpc-timeout` header: up to eight digits and a unit.
+ *
+ * @throws LanceError InvalidInput, for anything else.
+ */
+export function parseTimeout(header: string): number {
+  const [, digits, unit] = FORM.exec(header) ?? [];
+  if (digits === undefined || unit === undefined) {
+    throw new LanceError("InvalidInput", `grpc-timeout ${JSON.stringify(header.slice(0, 32))} is malformed`);
+  }
+  return Number(digits) * (UNIT_MS[unit] as number);
 }

@@ -4,6 +4,15 @@ import { inspect } from "node:util";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { type handleUnaryCall, Server, ServerCredentials } from "@grpc/grpc-js";
 import { onTestFinished, test } from "vitest";
+import { codecs, fakeService, METHODS, startGrpc } from "../../../test/fixtures/wires/grpc.ts";
+import {
+  DESCRIBE,
+  DIFFERENCES,
+  MAX_MESSAGE_BYTES,
+  type Outcome,
+  type RandomRequest,
+  randomRequest,
+} from "../../../test/fixtures/wires/random-request.ts";
 import { createRandom } from "../../../test/support/random.ts";
 import { seedOf } from "../../../test/support/seed.ts";
 import {
@@ -13,15 +22,6 @@ import {
   DescribeTableResponseSchema,
 } from "../../gen/lance/namespace/v1/table_pb.ts";
 import { LanceError } from "../../namespace/errors.ts";
-import { codecs, fakeService, METHODS, startGrpc } from "./fixture.ts";
-import {
-  DESCRIBE,
-  DIFFERENCES,
-  MAX_MESSAGE_BYTES,
-  type Outcome,
-  type RandomRequest,
-  randomRequest,
-} from "./random-request-fixture.ts";
 
 const ROUNDS = Number(process.env["GRPC_ROUNDS"] ?? 15);
 /** Requests at a time, on one connection. */

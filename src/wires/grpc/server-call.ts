@@ -4,13 +4,12 @@ import type { Call } from "../../namespace/call/call.ts";
 import { type ErrorName, LanceError, toLanceError } from "../../namespace/errors.ts";
 import type { ByteHold } from "../../namespace/memory/byte-budget.ts";
 import type { NoteRefusal } from "../../pipeline/records/refusals.ts";
+import { bytesIn } from "../../runtime/byte-memory.ts";
 import type { LoopPace } from "../../runtime/loop-pace.ts";
 import { type Deadline, startDeadline } from "../deadline.ts";
-import { lateMessage, MESSAGE_MS } from "../limits.ts";
-import { bytesIn } from "../pieces.ts";
+import { DEFAULT_SILENCE_MS, lateMessage, MESSAGE_MS, onStall, onStalledEnd, stalled } from "../limits.ts";
 import { requestIdOf } from "../rpc.ts";
-import { DEFAULT_SILENCE_MS, onStall, onStalledEnd, stalled } from "../stall.ts";
-import { LENT_BYTES } from "./framed-message.ts";
+import { LENT_BYTES } from "./frame.ts";
 import { type ErrorDetails, errorTrailers, lanceDetails, OK_TRAILERS } from "./status.ts";
 
 const WITH_TRAILERS = { waitForTrailers: true };

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
 import { LanceError } from "../../namespace/errors.ts";
+import { parseTimeout } from "./handler.ts";
 import { encodeMessage } from "./status.ts";
-import { parseTimeout } from "./timeout.ts";
 
 test("grpc-message escapes all but visible ASCII and spaces", () => {
   assert.equal(encodeMessage("plain text ~!"), "plain text ~!");

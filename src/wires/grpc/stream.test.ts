@@ -5,11 +5,19 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { create, type Message, toBinary } from "@bufbuild/protobuf";
 import { type ClientReadableStream, Metadata, type ServiceError, status } from "@grpc/grpc-js";
 import { expect, test } from "vitest";
+import {
+  codecs,
+  fakeService,
+  METHODS,
+  pathOfMethod,
+  rawCall,
+  startGrpc,
+  statusOf,
+} from "../../../test/fixtures/wires/grpc.ts";
 import { steady } from "../../../test/support/steady.ts";
 import { QueryTableRequestSchema, QueryTableResponseSchema } from "../../gen/lance/namespace/v1/query_pb.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import { createByteBudget } from "../../namespace/memory/byte-budget.ts";
-import { codecs, fakeService, METHODS, pathOfMethod, rawCall, startGrpc, statusOf } from "./fixture.ts";
 import { encodeFrame } from "./frame.ts";
 
 const piece = (bytes: Uint8Array) => create(QueryTableResponseSchema, { data: { data: bytes } });

@@ -6,6 +6,16 @@ import { gunzipSync, gzipSync } from "node:zlib";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { Metadata, status } from "@grpc/grpc-js";
 import { test } from "vitest";
+import {
+  callUnary,
+  fakeService,
+  METHODS,
+  pathOfMethod,
+  pausedService,
+  rawCall,
+  startGrpc,
+  statusOf,
+} from "../../../test/fixtures/wires/grpc.ts";
 import { createSlowList } from "../../../test/support/slow-list.ts";
 import {
   DescribeTableRequestSchema,
@@ -16,16 +26,6 @@ import type { Call } from "../../namespace/call/call.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import { createByteBudget } from "../../namespace/memory/byte-budget.ts";
 import { FREE_BYTES } from "../limits.ts";
-import {
-  callUnary,
-  fakeService,
-  METHODS,
-  pathOfMethod,
-  pausedService,
-  rawCall,
-  startGrpc,
-  statusOf,
-} from "./fixture.ts";
 import { encodeFrame } from "./frame.ts";
 
 const request = toBinary(DescribeTableRequestSchema, create(DescribeTableRequestSchema, { id: ["a", "b"] }));

@@ -3,11 +3,11 @@ import { once } from "node:events";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { Metadata, type ServiceError, status } from "@grpc/grpc-js";
 import { test } from "vitest";
+import { codecs, fakeService, METHODS, pathOfMethod, startGrpc } from "../../../test/fixtures/wires/grpc.ts";
 import { steady } from "../../../test/support/steady.ts";
 import { CreateTableRequestSchema, CreateTableResponseSchema } from "../../gen/lance/namespace/v1/data_pb.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import { createByteBudget } from "../../namespace/memory/byte-budget.ts";
-import { codecs, fakeService, METHODS, pathOfMethod, startGrpc } from "./fixture.ts";
 import { encodeFrame } from "./frame.ts";
 
 const upload = (data: Uint8Array, id: string[] = []) =>

@@ -8,8 +8,7 @@ import {
 import { parsePath, pathText } from "../../client/object-path.ts";
 import { arrowTypeName } from "../../client/rows/type-words.ts";
 import { type BoundedList, boundedListOf, noteMember, objectText } from "./bounded-text.ts";
-import { INPUTS } from "./inputs.ts";
-import { defineTool, type ToolContext } from "./tool.ts";
+import { defineTool, INPUTS, type ToolContext } from "./tool.ts";
 
 /** Number of versions that a description has. */
 const NEWEST_VERSIONS = 5;

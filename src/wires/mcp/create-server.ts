@@ -2,8 +2,7 @@ import { McpServer } from "@modelcontextprotocol/server";
 import type { Namespace } from "../../client/namespace.ts";
 import { CATALOG_TOOLS } from "./catalog-tools.ts";
 import { ROW_TOOLS, sqlTool } from "./row-tools.ts";
-import type { RunSql, Tool } from "./tool.ts";
-import { errorForModel, toolError } from "./tool-errors.ts";
+import { errorForModel, type RunSql, type Tool, toolError } from "./tool.ts";
 import { WRITE_TOOLS } from "./write-tools.ts";
 
 /** Options of {@link createMcpServer}. */

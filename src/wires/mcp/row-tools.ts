@@ -3,8 +3,7 @@ import { parsePath } from "../../client/object-path.ts";
 import { createQueryResult } from "../../client/rows/query-result.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import { objectText, rowsText } from "./bounded-text.ts";
-import { INPUTS, MAX_ROWS } from "./inputs.ts";
-import { defineTool, type Tool } from "./tool.ts";
+import { defineTool, INPUTS, MAX_ROWS, type Tool } from "./tool.ts";
 
 const { table, columns, filter, version, branch } = INPUTS;
 

@@ -4,7 +4,15 @@ import type { IncomingMessage } from "node:http";
 import { connect } from "node:net";
 import { gzipSync, zstdCompressSync } from "node:zlib";
 import { test } from "vitest";
-import { JSON_TYPE, open, operations, port, post, textOf, useRestServer } from "./fixture.ts";
+import {
+  JSON_TYPE,
+  open,
+  operations,
+  port,
+  post,
+  textOf,
+  useRestServer,
+} from "../../../test/fixtures/wires/rest.ts";
 
 useRestServer();
 

@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import type { Writable } from "node:stream";
 import type { LanceError } from "../../namespace/errors.ts";
-import { onStall, stalled } from "../stall.ts";
+import { onStall, stalled } from "../limits.ts";
 import { isHttp2, type RestResponse } from "./http.ts";
 
 /** Size of a first piece, in bytes, up to which it may be the whole answer, which then leaves in a single packet. */

@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
 import { test } from "vitest";
+import { open, operations, piece, post, useRestServer } from "../../../test/fixtures/wires/rest.ts";
 import { steady } from "../../../test/support/steady.ts";
 import { LanceError } from "../../namespace/errors.ts";
-import { open, operations, piece, post, useRestServer } from "./fixture.ts";
 
 useRestServer();
 

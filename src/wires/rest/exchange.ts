@@ -11,15 +11,22 @@ import type { Logger } from "pino";
 import { type Dialect, type ErrorForm, errorForm } from "../../dialects/dialect.ts";
 import type { Call } from "../../namespace/call/call.ts";
 import { LanceError } from "../../namespace/errors.ts";
+import { bytesIn } from "../../runtime/byte-memory.ts";
 import { LateSignal } from "../../runtime/late-signal.ts";
 import type { JsonPieces } from "../../transcode/json/encode-steps.ts";
 import { type Deadline, startDeadline } from "../deadline.ts";
 import { stopReading } from "../grpc/server-call.ts";
-import { bytesIn } from "../pieces.ts";
-import { DEFAULT_SILENCE_MS, onStalledEnd, takenBody } from "../stall.ts";
+import { DEFAULT_SILENCE_MS, onStalledEnd, takenBody } from "../limits.ts";
 import { BodyWriter } from "./body-writer.ts";
-import { errorText, knownError } from "./error-body.ts";
-import { connectionOf, isHttp2, type RestRequest, type RestResponse, splitTarget } from "./http.ts";
+import {
+  connectionOf,
+  errorText,
+  isHttp2,
+  knownError,
+  type RestRequest,
+  type RestResponse,
+  splitTarget,
+} from "./http.ts";
 import { discardBody, hasLongRest } from "./linger.ts";
 
 /** Headers that belong to the wire or the connection; a call cannot set them. */

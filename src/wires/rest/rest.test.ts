@@ -9,10 +9,6 @@ import {
 import type { AddressInfo } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { onTestFinished, test, vi } from "vitest";
-import { createSlowList } from "../../../test/support/slow-list.ts";
-import { steady } from "../../../test/support/steady.ts";
-import type { Call } from "../../namespace/call/call.ts";
-import { isLanceError, LanceError } from "../../namespace/errors.ts";
 import {
   app,
   exchange,
@@ -25,7 +21,11 @@ import {
   server,
   textOf,
   useRestServer,
-} from "./fixture.ts";
+} from "../../../test/fixtures/wires/rest.ts";
+import { createSlowList } from "../../../test/support/slow-list.ts";
+import { steady } from "../../../test/support/steady.ts";
+import type { Call } from "../../namespace/call/call.ts";
+import { isLanceError, LanceError } from "../../namespace/errors.ts";
 
 useRestServer();
 

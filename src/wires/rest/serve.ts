@@ -27,9 +27,8 @@ import { noteCall, originOf } from "../arrival.ts";
 import { timeAllowed } from "../deadline.ts";
 import { FREE_BYTES } from "../limits.ts";
 import { checkNoForm, endOf, readJson, readPieces } from "./body.ts";
-import { knownError } from "./error-body.ts";
 import { type Exchange, LONG_TEXT } from "./exchange.ts";
-import { flattenHeaders, hasKnownEnd, hostOf } from "./http.ts";
+import { flattenHeaders, hasKnownEnd, hostOf, knownError } from "./http.ts";
 
 const TIMEOUT = /^[0-9]{1,15}$/;
 

@@ -3,8 +3,8 @@ import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
 import { gzipSync } from "node:zlib";
 import { test } from "vitest";
+import { open, operations, post, server, useRestServer } from "../../../test/fixtures/wires/rest.ts";
 import { isLanceError, LanceError } from "../../namespace/errors.ts";
-import { open, operations, post, server, useRestServer } from "./fixture.ts";
 
 useRestServer();
 

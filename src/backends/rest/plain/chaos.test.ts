@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import type { Socket } from "node:net";
 import { test } from "vitest";
+import { answer, upstreamOf } from "../../../../test/fixtures/upstreams/plain-rest.ts";
 import { createRandom } from "../../../../test/support/random.ts";
 import { LateSignal } from "../../../runtime/late-signal.ts";
-import { answer, upstreamOf } from "./fixture.ts";
 
 const REQUESTS = 2_000;
 const CALLERS = 40;

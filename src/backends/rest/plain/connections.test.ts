@@ -3,11 +3,11 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import type { Socket } from "node:net";
 import { describe, onTestFinished, test, vi } from "vitest";
+import { answer, failure, REQUEST, upstreamOf } from "../../../../test/fixtures/upstreams/plain-rest.ts";
 import { until } from "../../../../test/support/until.ts";
 import { LateSignal } from "../../../runtime/late-signal.ts";
 import { UpstreamFailure } from "../transport/transport.ts";
 import { PlainConnection } from "./connection.ts";
-import { answer, failure, REQUEST, upstreamOf } from "./fixture.ts";
 
 const TRANSPORT = new URL("../transport/undici-transport.ts", import.meta.url).href;
 

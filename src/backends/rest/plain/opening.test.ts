@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import type { LookupFunction } from "node:net";
 import { describe, test } from "vitest";
+import { answer, failure, upstreamOf } from "../../../../test/fixtures/upstreams/plain-rest.ts";
 import { until } from "../../../../test/support/until.ts";
 import { LateSignal } from "../../../runtime/late-signal.ts";
-import { answer, failure, upstreamOf } from "./fixture.ts";
 
 /** A resolver that answers when the test says so. */
 function heldLookup() {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import type { Socket } from "node:net";
 import { test } from "vitest";
+import { REQUEST, upstreamOf } from "../../../../test/fixtures/upstreams/plain-rest.ts";
 import {
   MAX_ANSWER_BYTES,
   play,
@@ -12,7 +13,6 @@ import { seedOf } from "../../../../test/support/seed.ts";
 import { LateSignal } from "../../../runtime/late-signal.ts";
 import type { UpstreamFailure } from "../transport/transport.ts";
 import { createHttpTransport } from "../transport/undici-transport.ts";
-import { REQUEST, upstreamOf } from "./fixture.ts";
 
 const ROUNDS = Number(process.env["PLAIN_ROUNDS"] ?? 25);
 /** Requests after each other, each time several at once. */

@@ -11,8 +11,7 @@ import {
 } from "./answer-rows.ts";
 import { type CatalogView, schemaRows, TABLE_TYPE, tableRows, VIEW_TYPE } from "./catalog-answers.ts";
 import type { SqlCommand } from "./commands.ts";
-import { infoSchema, infoStream, type ServerFacts } from "./sql-info.ts";
-import { TYPE_COLUMNS, typeRows } from "./type-info.ts";
+import { infoSchema, infoStream, type ServerFacts, TYPE_COLUMNS, typeRows } from "./sql-info.ts";
 
 const CATALOG: readonly Column[] = [text("catalog_name")];
 const SCHEMAS: readonly Column[] = [text("catalog_name", true), text("db_schema_name")];

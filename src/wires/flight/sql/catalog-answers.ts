@@ -11,7 +11,6 @@ import { isLeftOut, tablePages, viewNames, visibleNamespaces } from "../listing.
 import type { PipelineCalls, Presented } from "../pipeline-calls.ts";
 import { schemaOf } from "../read-flights.ts";
 import type { Row } from "./answer-rows.ts";
-import { fitsPattern } from "./patterns.ts";
 
 /** Types of tables. */
 export const TABLE_TYPE = "TABLE";
@@ -114,4 +113,50 @@ async function ifRead<T>(read: () => Promise<T>): Promise<T | undefined> {
     if (isLeftOut(thrown)) return undefined;
     throw thrown;
   }
+}
+
+/**
+ * Returns a test for names that fit a pattern of SQL: `%` is any text, `_` any character, and `\` takes the next character as it is. It goes back to
+ * the last `%` alone, so that a pattern costs at most its length times that of the name.
+ */
+export function fitsPattern(pattern: string | undefined): (name: string) => boolean {
+  if (pattern === undefined) return () => true;
+  const parts = partsOf(pattern);
+  return (name) => fits(parts, [...name]);
+}
+
+/** A character, or a wildcard. */
+type Part = { readonly character: string } | "one" | "any";
+
+function partsOf(pattern: string): Part[] {
+  const parts: Part[] = [];
+  let isEscaped = false;
+  for (const character of pattern) {
+    if (!isEscaped && character === "\\") isEscaped = true;
+    else {
+      parts.push(
+        isEscaped ? { character } : character === "%" ? "any" : character === "_" ? "one" : { character },
+      );
+      isEscaped = false;
+    }
+  }
+  return isEscaped ? [...parts, { character: "\\" }] : parts;
+}
+
+function fits(parts: readonly Part[], name: readonly string[]): boolean {
+  let [at, next, lastAny, from] = [0, 0, -1, 0];
+  while (at < name.length) {
+    const part = parts[next];
+    if (part === "any") {
+      lastAny = next++;
+      from = at;
+    } else if (part === "one" || part?.character === name[at]) {
+      next++;
+      at++;
+    } else if (lastAny >= 0) {
+      next = lastAny + 1;
+      at = ++from;
+    } else return false;
+  }
+  return parts.slice(next).every((part) => part === "any");
 }

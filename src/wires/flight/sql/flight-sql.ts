@@ -10,12 +10,12 @@ import type { PipelineCalls, Presented } from "../pipeline-calls.ts";
 import { databaseIn, type Statement, type TicketContent, type TicketRows, type Tickets } from "../tickets.ts";
 import { answerSchema, answerStream } from "./answers.ts";
 import { parseSqlCommand, refuseTransaction } from "./commands.ts";
-import type { KeptStatements } from "./kept-statements.ts";
 import { openHandle } from "./prepared.ts";
 import type { ServerFacts } from "./sql-info.ts";
 import {
   catalogOf,
   type DescribedStatement,
+  type KeptStatements,
   requireOwner,
   type SqlRunner,
   sqlCallerOf,

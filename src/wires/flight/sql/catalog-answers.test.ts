@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import { fitsPattern } from "./patterns.ts";
+import { fitsPattern } from "./catalog-answers.ts";
 
 test.each([
   ["%", "people", true],

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import { createKeptStatements } from "./kept-statements.ts";
-import type { DescribedStatement } from "./statements.ts";
+import { createKeptStatements, type DescribedStatement } from "./statements.ts";
 
 const statement = (name: string) => ({ name }) as unknown as DescribedStatement;
 

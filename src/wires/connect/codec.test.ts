@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "vitest";
 import { type LanceError, toLanceError } from "../../namespace/errors.ts";
 import { encodeFrame } from "../grpc/frame.ts";
-import { type CheckOptions, checkedBody } from "./body.ts";
+import { type CheckOptions, checkedBody } from "./codec.ts";
 
 /** Returns what the library gets of a body that arrives in pieces of a byte. */
 async function read(body: Uint8Array, options: Partial<CheckOptions> = {}) {
