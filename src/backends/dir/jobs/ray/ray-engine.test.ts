@@ -187,6 +187,42 @@ test("a head that was restarted runs the work once more", async (t) => {
   assert.deepEqual(await run(), { made: 2 });
 });
 
+test("a job waits for a head that does not answer when it is submitted", async (t) => {
+  const { ray, run } = await openEngine(t, makesSomething);
+  ray.answerWith(500);
+  const running = run();
+  await until(() => ray.requests.length > 2);
+  ray.answerWith(undefined);
+  assert.deepEqual(await running, { made: 1 });
+}, 20_000);
+
+test("a job that no head takes fails after a while, and is cancelled before", async (t) => {
+  const { ray, open, run, cancel } = await openEngine(t);
+  ray.answerWith(500);
+  await assert.rejects(run(open([ray.url], 50)), fails("ServiceUnavailable", /^Ray does not answer: /));
+  const cancelled = run();
+  await until(() => ray.requests.length > 2);
+  cancel(CANCELLED);
+  await assert.rejects(cancelled, CANCELLED);
+  assert.equal(ray.jobs.size, 0);
+}, 20_000);
+
+test("a restarted head that takes no jobs at first costs a single run", async (t) => {
+  let starts = 0;
+  const { ray, run } = await openEngine(t, (job, fixture) => {
+    starts += 1;
+    if (starts > 1) return makesSomething(job, fixture);
+    ray.restart();
+    ray.answerWith(500, "POST");
+    return undefined;
+  });
+  const running = run();
+  const refused = () => ray.requests.filter((request) => request.startsWith("POST")).length - 1;
+  await until(() => refused() > 3);
+  ray.answerWith(undefined);
+  assert.deepEqual(await running, { made: 2 });
+}, 20_000);
+
 test("another head answers in place of a dead one", async (t) => {
   const { ray, open, run } = await openEngine(t, makesSomething);
   assert.deepEqual(await run(open(["http://127.0.0.1:1", `${ray.url}/`])), { made: 1 });

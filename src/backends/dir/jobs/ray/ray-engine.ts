@@ -27,6 +27,8 @@ export interface RayEngineOptions {
 /** A run that this process follows. */
 interface Run {
   run: number;
+  /** Whether Ray has taken it. */
+  isTaken: boolean;
   looks: number;
   hasKey: boolean;
   /** Runs while no head answers. */
@@ -58,12 +60,34 @@ export function createRayEngine(options: RayEngineOptions): JobEngine {
     return undefined;
   }
 
-  async function start(jobId: string, run: number): Promise<void> {
-    const command = `python -m lance_gateway_ray --gateway '${gatewayUrl}' --job ${jobId} --run ${run}`;
+  async function start(jobId: string, run: Run): Promise<void> {
+    const command = `python -m lance_gateway_ray --gateway '${gatewayUrl}' --job ${jobId} --run ${run.run}`;
+    const id = submissionId(jobId, run.run);
     const metadata = { lance_gateway_job: jobId };
-    await client.submit({ id: submissionId(jobId, run), entrypoint: command, runtimeEnv, metadata });
+    await client.submit({ id, entrypoint: command, runtimeEnv, metadata });
+    run.isTaken = true;
     metrics?.submitted();
-    log.info({ job: jobId, submission: submissionId(jobId, run) }, "a job runs on Ray");
+    log.info({ job: jobId, submission: id }, "a job runs on Ray");
+  }
+
+  /** Starts a run that Ray has not taken yet. */
+  async function startLater(jobId: string, run: Run, signal: AbortSignal): Promise<EngineStatus> {
+    await start(jobId, run);
+    run.unanswered = undefined;
+    // The cancellation may have come before Ray knew the run.
+    if (signal.aborted) await stop(jobId, run.run, signal.reason);
+    return { state: "running" };
+  }
+
+  /** Starts a run; while no head answers, the looks at it start it. */
+  async function startUnlessLost(jobId: string, run: Run): Promise<void> {
+    try {
+      await start(jobId, run);
+    } catch (error) {
+      if (!isLanceError(error, "ServiceUnavailable")) throw error;
+      run.unanswered = startStopwatch();
+      log.warn({ err: error, job: jobId }, "a job waits until Ray takes it");
+    }
   }
 
   function end(jobId: string, outcome: ClusterOutcome): void {
@@ -82,11 +106,8 @@ export function createRayEngine(options: RayEngineOptions): JobEngine {
     await records.end(jobId, run.run);
     log.warn({ job: jobId, submission: submissionId(jobId, run.run), reason }, "a driver on Ray has died");
     if (run.run === MAX_RUNS) return failed(jobId, `the driver on Ray has died ${MAX_RUNS} times: ${reason}`);
-    Object.assign(run, { run: run.run + 1, looks: 0, hasKey: false, unanswered: undefined });
-    await start(jobId, run.run);
-    // The cancellation may have come before Ray knew the run.
-    if (signal.aborted) await stop(jobId, run.run, signal.reason);
-    return { state: "running" };
+    Object.assign(run, { run: run.run + 1, isTaken: false, looks: 0, hasKey: false, unanswered: undefined });
+    return startLater(jobId, run, signal);
   }
 
   /** Stops a run, unless its work goes on without this process. */
@@ -120,6 +141,7 @@ export function createRayEngine(options: RayEngineOptions): JobEngine {
     const id = submissionId(jobId, run.run);
     const done = await reported(jobId, run);
     if (done !== undefined) return done;
+    if (!run.isTaken) return startLater(jobId, run, signal);
     if (!run.hasKey) {
       const digest = KEY_LINE.exec(await client.logs(id))?.[1];
       if (digest !== undefined) await records.noteKey(jobId, run.run, digest);
@@ -143,8 +165,10 @@ export function createRayEngine(options: RayEngineOptions): JobEngine {
         throw new LanceError("ServiceUnavailable", `the driver on Ray has died ${MAX_RUNS} times`);
       // An earlier process may have started the run, and its driver may have ended meanwhile.
       const hasKey = await records.hasKey(jobId, run);
-      if ((await records.reportOf(jobId, run)) === undefined) await start(jobId, run);
-      runs.set(jobId, { run, looks: 0, hasKey, unanswered: undefined, count: metrics?.follow() });
+      const isTaken = (await records.reportOf(jobId, run)) !== undefined;
+      const first: Run = { run, isTaken, looks: 0, hasKey, unanswered: undefined, count: undefined };
+      if (!isTaken) await startUnlessLost(jobId, first);
+      runs.set(jobId, { ...first, count: metrics?.follow() });
     },
     async status(jobId, signal) {
       signal.throwIfAborted();
