@@ -5,11 +5,10 @@ from __future__ import annotations
 import argparse
 import sys
 
-from ray.exceptions import RayError, RayTaskError
-
 from .gateway import Gateway, GoneError, RefusedError, Task
 from .key import create_key, key_line
 from .progress import reporting_progress
+from .spread import is_passing
 from .work import KINDS, Result
 
 
@@ -63,14 +62,6 @@ def perform(gateway: Gateway, task: Task) -> Result:
         raise ValueError(f"this driver cannot do {task.kind}; it has {', '.join(sorted(KINDS))}")
     with reporting_progress(gateway):
         return work(task, gateway)
-
-
-def is_passing(error: Exception) -> bool:
-    """Whether work may succeed if it is done once more: the network or a worker has failed, not the request."""
-    if isinstance(error, RayTaskError):
-        # The function of a worker has failed, and not the worker.
-        return isinstance(error.cause, OSError)
-    return isinstance(error, (OSError, RayError))
 
 
 if __name__ == "__main__":

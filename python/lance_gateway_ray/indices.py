@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import lance_ray
 import ray
 from lance.dataset import Index, LanceDataset
+from ray.exceptions import RayError
 
 from .gateway import Gateway, Json, Task
 from .sampling import sampling_existing_rows
 from .segments import collecting_segments, segment_json
-from .spread import spread
+from .spread import passing_cause, spread
 
 SPREAD = frozenset({"BTREE", "BITMAP", "INVERTED", "ZONEMAP"})
 """Types of scalar indices that lance-ray spreads over workers itself."""
+
+BUILDS = 3
+"""How often lance-ray builds an index whose workers die; Ray does not repeat the calls of a pool."""
 
 
 def create_index(task: Task, gateway: Gateway) -> Json:
@@ -32,10 +37,23 @@ def create_index(task: Task, gateway: Gateway) -> Json:
     }
     if not details["is_vector"] and index_type not in SPREAD:
         return {"segments": [segment_json(index) for index in build_segments(task, gateway, common)]}
-    build = lance_ray.create_index if details["is_vector"] else lance_ray.create_scalar_index
-    with collecting_segments() as segments, sampling_existing_rows():
-        build(task.uri, **common)
-    return {"segments": [segment_json(index) for index in segments]}
+    return {"segments": [segment_json(index) for index in build_in_pool(task, common)]}
+
+
+def build_in_pool(task: Task, options: Json) -> list[Index]:
+    """Builds the segments of an index with lance-ray."""
+    build = lance_ray.create_index if task.details["is_vector"] else lance_ray.create_scalar_index
+    builds = 0
+    while True:
+        builds += 1
+        try:
+            with collecting_segments() as segments, sampling_existing_rows():
+                build(task.uri, **options)
+            return segments
+        except Exception as error:
+            if builds == BUILDS or not isinstance(passing_cause(error), RayError):
+                raise
+            print(f"the index is built once more: {error}", file=sys.stderr)
 
 
 def build_segments(task: Task, gateway: Gateway, options: Json) -> list[Index]:

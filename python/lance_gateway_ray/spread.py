@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 import ray
-from ray.exceptions import RayTaskError
+from ray.exceptions import RayError, RayTaskError
 
 from .gateway import Gateway
 
@@ -80,3 +80,17 @@ def cancel(tasks: Iterable[Any]) -> None:
     """Ends tasks that are running."""
     for task in tasks:
         ray.cancel(task, force=True)
+
+
+def passing_cause(error: BaseException) -> OSError | RayError | None:
+    """Returns what has failed besides the request, the network or a worker; None if it was the request."""
+    if isinstance(error, (OSError, RayError)) and not isinstance(error, RayTaskError):
+        return error
+    # The function of a worker has failed, and not the worker; or lance-ray says in its own words what has failed.
+    cause = error.cause if isinstance(error, RayTaskError) else error.__cause__
+    return None if cause is None else passing_cause(cause)
+
+
+def is_passing(error: BaseException) -> bool:
+    """Whether work may succeed if it is done once more."""
+    return passing_cause(error) is not None

@@ -20,6 +20,7 @@ from lance_ray.field_path import resolve_arrow_field_path
 from lance_ray.index import _indices_builder_for_field_path
 
 from lance_gateway_ray import __main__ as program
+from lance_gateway_ray import indices
 from lance_gateway_ray.gateway import Gateway, GoneError, Task
 from lance_gateway_ray.key import create_key, key_line
 from lance_gateway_ray.sampling import sampling_existing_rows
@@ -121,6 +122,35 @@ class DriverTest(unittest.TestCase):
             self.assertTrue(program.is_passing(error), error)
         for cause, passes in ((ValueError("no"), False), (OSError("AWS Error"), True)):
             self.assertIs(program.is_passing(RayTaskError("f", "", cause)), passes)
+
+    def test_a_failure_that_lance_ray_words_passes_with_its_cause(self):
+        for cause, passes in ((WorkerCrashedError(), True), (ValueError("no"), False), (None, False)):
+            error = RuntimeError("Failed to complete distributed index building")
+            error.__cause__ = cause
+            self.assertIs(program.is_passing(error), passes)
+
+    def build_index(self, *failures):
+        """Builds an index whose first builds fail; returns how often it was built, and the failure."""
+        failures = list(failures)
+
+        def build(*_, **__):
+            if failures:
+                raise RuntimeError("the build has failed") from failures.pop(0)
+
+        details = {"column": "c", "index_type": "IVF_PQ", "name": "i", "is_vector": True}
+        with mock.patch.object(indices.lance_ray, "create_index", mock.Mock(side_effect=build)) as made:
+            with redirect_stderr(io.StringIO()):
+                try:
+                    indices.create_index(Task("create_index", "/t", details), None)
+                except RuntimeError as error:
+                    return made.call_count, str(error)
+        return made.call_count, None
+
+    def test_an_index_is_built_again_after_the_death_of_a_worker_alone(self):
+        self.assertEqual(self.build_index(WorkerCrashedError(), NodeDiedError("gone")), (3, None))
+        self.assertEqual(self.build_index(*[WorkerCrashedError()] * 3), (3, "the build has failed"))
+        for error in (ValueError("no such column"), OSError("AWS Error")):
+            self.assertEqual(self.build_index(error), (1, "the build has failed"))
 
     def test_an_unknown_kind_is_a_failure(self):
         task = {"kind": "later", "uri": "/t", "task": {}}

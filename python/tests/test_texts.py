@@ -2,6 +2,7 @@
 
 import base64
 import os
+import pickle
 import tracemalloc
 import unittest
 from decimal import Decimal
@@ -47,6 +48,11 @@ class TextTest(unittest.TestCase):
         wanted = rf"^{self.folder}/a\.{format}, {reason}.*; an import without --engine ray reads more$"
         with self.subTest(text=text[:80]), self.assertRaisesRegex(ValueError, wanted):
             self.read(text, format, table)
+
+    def test_a_refusal_of_a_worker_reaches_the_driver_with_its_text(self):
+        refusal = lines.RefusedError("/a.csv", 7, "no quotes")
+        self.assertEqual(str(pickle.loads(pickle.dumps(refusal))), str(refusal))
+        self.assertRegex(str(refusal), "^/a.csv, line 7: no quotes; ")
 
     def test_cells_are_values_of_the_columns(self):
         text = '\ufeffword;id;vector\r\n"a;b";1;"[0.5,2]"\r\n\r\n"";;\r\n"c\r\nd";-2;'

@@ -28,10 +28,14 @@ PIECE_BYTES = 1 << 20
 
 
 class RefusedError(ValueError):
-    """A text that is not read, by its path and line."""
+    """A text that is not read, by its path and line. Workers send it to the driver, which makes it anew from its arguments."""
 
     def __init__(self, path: str, line: int, reason: str) -> None:
-        super().__init__(f"{path}, line {line}: {reason}; an import without --engine ray reads more")
+        super().__init__(path, line, reason)
+
+    def __str__(self) -> str:
+        path, line, reason = self.args
+        return f"{path}, line {line}: {reason}; an import without --engine ray reads more"
 
 
 def lines_of(file: pa.NativeFile, path: str) -> Iterator[tuple[int, bytes]]:
