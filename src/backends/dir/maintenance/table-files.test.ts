@@ -28,10 +28,12 @@ const DATA = "0101010101010101010101011111111111111111111111111a";
 
 /** Files that failed work on a cluster, and commits that did not happen, leave in a table. */
 const LEFT = [
+  "_deletions/.tmpq2W3e4",
   "_deletions/0-3-1234567890.arrow",
   `_indices/${INDEX}/page_data.lance`,
   "_transactions/3-0a1b2c3d-0000-4000-8000-000000000000.txn",
   "_versions/18446744073709551600.manifest-0a1b2c3d-0000-4000-8000-000000000000",
+  "data/.tmpxfVIBL",
   `data/${DATA}/1.blob`,
   `data/${DATA}.lance`,
 ];

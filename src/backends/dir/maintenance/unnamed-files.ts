@@ -22,12 +22,15 @@ export interface UnnamedFile {
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** Names in the directories of a dataset that its versions may refer to, and the manifests of commits that did not happen. */
+/**
+ * Names in the directories of a dataset that its versions may refer to, the manifests of commits that did not happen, and the unfinished files
+ * of the engine's writers on a disk, which stay if a writer is killed.
+ */
 const NAMES: Readonly<Record<string, { readonly file?: RegExp; readonly directory?: RegExp }>> = {
   // Blobs are in a directory with the name of their data file, which Lance draws.
-  data: { file: /\.lance$/, directory: /^[01]{24}[0-9a-f]{26}$/ },
-  _transactions: { file: /\.txn$/ },
-  _deletions: { file: /\.(?:arrow|bin)$/ },
+  data: { file: /\.lance$|^\.tmp\w+$/, directory: /^[01]{24}[0-9a-f]{26}$/ },
+  _transactions: { file: /\.txn$|^\.tmp\w+$/ },
+  _deletions: { file: /\.(?:arrow|bin)$|^\.tmp\w+$/ },
   _indices: { directory: UUID },
   _versions: { file: /\.manifest-[0-9a-f-]{32,36}$/ },
 };
