@@ -117,6 +117,22 @@ test("an index that a driver has built is committed by the gateway, with a job a
   assert.equal(stats.numIndexedRows, 300n);
 });
 
+for (const indexType of ["NGRAM", "ZONEMAP", "BLOOMFILTER"]) {
+  test(`an index of type ${indexType}, which the engine has no word for, is committed`, async (t) => {
+    const column = indexType === "NGRAM" ? "name" : "id";
+    let opened: Opened | undefined;
+    const fixture = await openOnCluster(t, async (driver) => {
+      await driver.task();
+      await driver.finish({ result: { segments: await madeIndex(opened as Opened, column, indexType) } });
+    });
+    opened = fixture;
+    await fixture.build(column, indexType);
+    assert.deepEqual(await fixture.listed(), [["i", indexType]]);
+    const stats = await fixture.client.call("describeTableIndexStats", "t", { indexName: "i" });
+    assert.deepEqual([stats.indexType, stats.numIndexedRows], [indexType, 300n]);
+  });
+}
+
 test("a table below the bound, or with the property, is indexed here", async (t) => {
   const { ray, client, build, listed } = await openOnCluster(t, () => {}, 1_000);
   await build();
