@@ -1,7 +1,7 @@
 // Remakes docs/performance.md: runs the report's form of every benchmark in turn, each in a process of its own with a time limit, and writes its table
 // as soon as it is there. A run that was stopped goes on with what is not measured at this commit.
 import { parseArgs } from "node:util";
-import { writePerformancePage } from "../scripts/tables/performance.ts";
+import { writePerformancePages } from "../scripts/tables/performance.ts";
 import { type Ending, runChild } from "./report/child.ts";
 import { missingFor } from "./report/needs.ts";
 import { type Outcome, type Progress, readProgress, writeProgress } from "./report/progress.ts";
@@ -49,7 +49,7 @@ export async function run(args: readonly string[]): Promise<void> {
     if (stop.signal.aborted) break;
     progress.outcomes[suite.name] = outcome;
     writeProgress(progress);
-    writePerformancePage();
+    writePerformancePages();
     console.log(lineOf(suite.name, outcome));
   }
   summarize(progress);

@@ -19,7 +19,7 @@ import { lancedbMethodTable } from "./tables/lancedb-methods.ts";
 import { replaceBetweenMarkers } from "./tables/markers.ts";
 import { decisionsTable, metricsTable, upkeepOutcomesTable } from "./tables/metrics.ts";
 import { operationTable } from "./tables/operations.ts";
-import { performanceTables } from "./tables/performance.ts";
+import { performancePages } from "./tables/performance.ts";
 import { recordList } from "./tables/records.ts";
 
 const root = join(import.meta.dirname, "..");
@@ -45,7 +45,7 @@ const pages: Readonly<Record<string, Readonly<Record<string, () => string | Prom
     "upkeep-outcomes": upkeepOutcomesTable,
     decisions: decisionsTable,
   },
-  "docs/performance.md": performanceTables,
+  ...performancePages,
   "docs/configuration.md": { configuration: configurationTable },
   "docs/adr/README.md": { records: recordList },
 };

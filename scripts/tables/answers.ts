@@ -51,15 +51,36 @@ const QUESTIONS: Readonly<Record<string, (find: Find) => readonly Part[]>> = {
 
 const REST = "REST to REST, 64 connections";
 
+/** How the gateway compares with the Rust adapter. */
+const ADAPTER = (find: Find): readonly Part[] => [
+  "The gateway serves the directory faster: describe",
+  [find("catalog", ["2,000", "describe"], "gateway, ×"), "times at 2,000 tables and"],
+  [
+    find("catalog", ["100,000", "describe"], "gateway, ×"),
+    "times at 100,000 ([performance.md](performance.md#catalog)).",
+  ],
+  "As a proxy in front of a REST catalog it serves",
+  [find("proxy", [`${REST}: Rust REST adapter`], "the gateway is, ×"), "times as many calls in a CPU second"],
+  "([performance.md](performance.md#in-front-of-another-catalog)).",
+];
+
+/** Returns the comparison with the Rust adapter, from the figures that are kept. */
+export function adapterText(figuresOf: FiguresOf): string {
+  return sentenceOf(ADAPTER, figuresOf);
+}
+
 /** Returns the answers to the page's questions, each from the figures that are kept. */
 export function answersText(figuresOf: FiguresOf): string {
-  const find: Find = (name, row, head) => findValue(figuresOf(name) ?? [], row, head);
   return Object.entries(QUESTIONS)
     .map(([question, answer], at) => {
-      const words = answer(find).map(partText).join(" ");
-      return `${at + 1}. [${question}](#${anchorOf(question)}) ${words}`;
+      return `${at + 1}. [${question}](#${anchorOf(question)}) ${sentenceOf(answer, figuresOf)}`;
     })
     .join("\n");
+}
+
+function sentenceOf(parts: (find: Find) => readonly Part[], figuresOf: FiguresOf): string {
+  const find: Find = (name, row, head) => findValue(figuresOf(name) ?? [], row, head);
+  return parts(find).map(partText).join(" ");
 }
 
 function partText(part: Part): string {

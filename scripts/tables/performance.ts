@@ -4,27 +4,32 @@ import { type Progress, readProgress } from "../../bench/report/progress.ts";
 import { SUITES } from "../../bench/report/suites.ts";
 import { figuresText, type Kept, numberText } from "../../bench/support/figures.ts";
 import { readKept } from "../../bench/support/results.ts";
-import { answersText } from "./answers.ts";
+import { adapterText, answersText } from "./answers.ts";
 import { replaceBetweenMarkers } from "./markers.ts";
 
-const PAGE = "docs/performance.md";
+const figuresOf = (name: string) => readKept<Kept>(name)?.figures;
 
-/** The tables of the page by the names of their markers: the answers, the run of the report, and one for each benchmark. */
-export const performanceTables: Readonly<Record<string, () => string>> = {
-  answers: () => answersText((name) => readKept<Kept>(name)?.figures),
-  report: () => reportText(readProgress()),
-  ...Object.fromEntries(
-    SUITES.map(({ name }) => [name, () => benchmarkText(name, readKept<Kept>(name), readProgress())]),
-  ),
+/** The pages with figures of benchmarks, and their tables by the names of their markers. */
+export const performancePages: Readonly<Record<string, Readonly<Record<string, () => string>>>> = {
+  "docs/comparison.md": { adapter: () => adapterText(figuresOf) },
+  // The answers, the run of the report, and a table for each benchmark.
+  "docs/performance.md": {
+    answers: () => answersText(figuresOf),
+    report: () => reportText(readProgress()),
+    ...Object.fromEntries(
+      SUITES.map(({ name }) => [name, () => benchmarkText(name, readKept<Kept>(name), readProgress())]),
+    ),
+  },
 };
 
-/** Writes all tables of the page from what is kept in `bench/results`. */
-export function writePerformancePage(): void {
-  const path = join(import.meta.dirname, "..", "..", PAGE);
-  let text = readFileSync(path, "utf8");
-  for (const [name, make] of Object.entries(performanceTables))
-    text = replaceBetweenMarkers(PAGE, text, name, make());
-  writeFileSync(path, text);
+/** Writes the pages from what is kept in `bench/results`. */
+export function writePerformancePages(): void {
+  for (const [page, tables] of Object.entries(performancePages)) {
+    const path = join(import.meta.dirname, "..", "..", page);
+    let text = readFileSync(path, "utf8");
+    for (const [name, make] of Object.entries(tables)) text = replaceBetweenMarkers(page, text, name, make());
+    writeFileSync(path, text);
+  }
 }
 
 /** Returns what the last report measured, and which benchmarks it could not. */
