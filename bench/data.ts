@@ -16,9 +16,9 @@ import { type ServerProcess, startGateway, startProcess } from "./support/proces
 import { timesOf } from "./support/results.ts";
 
 const PEER = join(import.meta.dirname, "data", "peer.py");
-const SECONDS = 3;
 const USAGE = {
   rounds: { type: "string", default: "3" },
+  seconds: { type: "string", default: "3" },
   /** Leaves out the bodies of a gibibyte. */
   "no-large": { type: "boolean", default: false },
 } as const;
@@ -30,20 +30,20 @@ const DIMENSIONS = 128;
 /** Number of inserts into the table of the reads; together they are about 50 MB. */
 const INSERTS = 26;
 
-/** Runs the comparison: `[--rounds NUMBER] [--no-large]`. */
+/** Runs the comparison: `[--rounds NUMBER] [--seconds NUMBER] [--no-large]`. */
 export async function run(args: readonly string[]): Promise<Figures[]> {
   const { values } = parseArgs({ args: [...args], options: USAGE });
   const folder = await mkdtemp(join(tmpdir(), "lance-gateway-bench-"));
   try {
     execFileSync(pythonInterpreter(), [PEER, "bodies", folder]);
-    const compared = await compareWithAdapter(folder, Number(values.rounds));
+    const compared = await compareWithAdapter(folder, Number(values.rounds), Number(values.seconds));
     return [compared, ...(values["no-large"] ? [] : await runAlone(folder))];
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
 }
 
-async function compareWithAdapter(folder: string, rounds: number): Promise<Figures> {
+async function compareWithAdapter(folder: string, rounds: number, seconds: number): Promise<Figures> {
   const small = readFileSync(join(folder, "small.arrows"));
   const roots = [join(folder, "gateway"), join(folder, "adapter")] as const;
   for (const root of roots) await mkdir(root);
@@ -69,12 +69,12 @@ async function compareWithAdapter(folder: string, rounds: number): Promise<Figur
       for (let count = 1; count < INSERTS; count += 1) await send(port, "table/bench$rows/insert", small);
     }
     await side("create a table of 2 MB, 1 connection", "/s", 1, ({ port }) =>
-      perSecond(() => send(port, `table/${newName()}/create`, small)),
+      perSecond(seconds, () => send(port, `table/${newName()}/create`, small)),
     );
     await side("insert 2 MB, 1 connection", "/s", 1, async ({ port }) => {
       const name = newName();
       await send(port, `table/${name}/create`, small);
-      return perSecond(() => send(port, `table/${name}/insert`, small));
+      return perSecond(seconds, () => send(port, `table/${name}/insert`, small));
     });
     const load = (path: string, body: Record<string, unknown>) => (server: ServerProcess) =>
       runHttpLoad({
@@ -83,14 +83,14 @@ async function compareWithAdapter(folder: string, rounds: number): Promise<Figur
         path: `/v1/table/bench$${path}`,
         body: JSON.stringify(body),
         connections: 16,
-        seconds: SECONDS,
+        seconds,
       });
     await side("count the rows of 50 MB, 16 connections", "/s", 5, load("rows/count_rows", {}));
     const filtered = { filter: "id = 777", k: 10, vector: {} };
     await side("filter 2 MB, 16 connections", "/s", 1.5, load("few/query", filtered));
     const vector = { single_vector: Array.from({ length: DIMENSIONS }, (_, i) => (i % 10) / 10) };
     await side("nearest 10 in 2 MB, 16 connections", "/s", 1.5, load("few/query", { k: 10, vector }));
-    await side("scan of 50 MB, 1 connection", "MB/s", 2, ({ port }) => scanRate(port));
+    await side("scan of 50 MB, 1 connection", "MB/s", 2, ({ port }) => scanRate(port, seconds));
     return figures;
   } finally {
     await Promise.all([gateway.stop(), adapter.stop()]);
@@ -105,16 +105,16 @@ function newName(): string {
 }
 
 /** Measures the rate of sequential work, per second. */
-async function perSecond(work: () => Promise<unknown>): Promise<number> {
+async function perSecond(seconds: number, work: () => Promise<unknown>): Promise<number> {
   const started = performance.now();
   let count = 0;
-  for (; performance.now() - started < SECONDS * 1000; count += 1) await work();
+  for (; performance.now() - started < seconds * 1000; count += 1) await work();
   return (count * 1000) / (performance.now() - started);
 }
 
-async function scanRate(port: number): Promise<number> {
+async function scanRate(port: number, seconds: number): Promise<number> {
   let bytes = 0;
-  const rate = await perSecond(async () => {
+  const rate = await perSecond(seconds, async () => {
     ({ bytes } = await send(port, "table/bench$rows/query", { k: 10_000_000, vector: {} }));
   });
   return (rate * bytes) / 1e6;
@@ -156,6 +156,9 @@ async function runAlone(folder: string): Promise<Figures[]> {
   }
 }
 
+/** Time for which each kind of call is made, in seconds. */
+const LATENCY_SECONDS = 3;
+
 async function addLatencies(figures: FiguresInProgress, beside: string, port: number): Promise<void> {
   const calls = {
     describe: () => send(port, "table/large/describe", {}),
@@ -163,7 +166,7 @@ async function addLatencies(figures: FiguresInProgress, beside: string, port: nu
   };
   for (const [name, call] of Object.entries(calls)) {
     const times: number[] = [];
-    await perSecond(async () => {
+    await perSecond(LATENCY_SECONDS, async () => {
       times.push((await call()).ms);
     });
     times.sort((a, b) => a - b);

@@ -5,7 +5,7 @@ import { writePerformancePages } from "../scripts/tables/performance.ts";
 import { type Ending, runChild } from "./report/child.ts";
 import { missingFor } from "./report/needs.ts";
 import { type Outcome, type Progress, readProgress, writeProgress } from "./report/progress.ts";
-import { SUITES, type Suite } from "./report/suites.ts";
+import { limitOf, SUITES, type Suite } from "./report/suites.ts";
 import { type Figures, isReached, keepFigures } from "./support/figures.ts";
 import { originOf } from "./support/results.ts";
 
@@ -37,15 +37,17 @@ export async function run(args: readonly string[]): Promise<void> {
   const known = readProgress();
   const progress: Progress = known?.commit === commit ? known : { commit, outcomes: {} };
   const stop = new AbortController();
-  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => stop.abort());
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => stop.abort());
+  const began = performance.now();
   for (const suite of chosen) {
     const isMeasured =
       progress.outcomes[suite.name]?.failure === undefined && suite.name in progress.outcomes;
     if (isMeasured && values.only === undefined && !values.again) continue;
-    if (stop.signal.aborted) break;
+    const limit = Math.floor(limitOf(suite, (performance.now() - began) / 1_000));
+    if (stop.signal.aborted || limit === 0) break;
     const outcome = lacking.has(suite.name)
       ? { seconds: 0, failure: "what it needs is missing" }
-      : await measure(suite, stop.signal);
+      : await measure(suite, limit, stop.signal);
     if (stop.signal.aborted) break;
     progress.outcomes[suite.name] = outcome;
     writeProgress(progress);
@@ -69,14 +71,14 @@ function list(): void {
   for (const { name, command, seconds } of SUITES)
     console.log(`${name.padEnd(14)} ${String(seconds).padStart(4)} s  npm run bench -- ${command.join(" ")}`);
   const sum = SUITES.reduce((total, { seconds }) => total + seconds, 0);
-  console.log(`${"all".padEnd(14)} ${String(sum).padStart(4)} s at most`);
+  console.log(`${"all".padEnd(14)} ${String(sum).padStart(4)} s`);
 }
 
-async function measure(suite: Suite, stop: AbortSignal): Promise<Outcome> {
-  console.log(`${suite.name}, at most ${suite.seconds} s`);
+async function measure(suite: Suite, limit: number, stop: AbortSignal): Promise<Outcome> {
+  console.log(`${suite.name}, about ${suite.seconds} s, at most ${limit}`);
   const origin = originOf();
   const began = performance.now();
-  const ending: Ending = await runChild(suite, stop);
+  const ending: Ending = await runChild({ ...suite, seconds: limit }, stop);
   const seconds = Math.round((performance.now() - began) / 1_000);
   if ("failure" in ending) return { seconds, failure: ending.failure };
   const { figures } = ending;

@@ -12,12 +12,12 @@ import { runLightLoad } from "./support/light-load.ts";
 import { type ServerProcess, startGateway } from "./support/process.ts";
 import { roundsOf } from "./support/results.ts";
 
-/** Turns of a second before the measurement: V8 compiles for more than 100,000 calls. */
-const WARM_TURNS = 6;
 const USAGE = {
   rounds: { type: "string", default: "5" },
   /** Turns of a second in a round. */
   turns: { type: "string", default: "12" },
+  /** Turns of a second before the measurement: V8 compiles for more than 100,000 calls. */
+  warm: { type: "string", default: "6" },
 } as const;
 const CONNECTIONS = 32;
 const TABLES = 100;
@@ -48,9 +48,9 @@ const side = (name: string, args: readonly string[], traces = false): Side => ({
   shares: [],
 });
 
-/** Runs the comparison: `[--rounds NUMBER] [--turns NUMBER]`. */
+/** Runs the comparison: `[--rounds NUMBER] [--turns NUMBER] [--warm NUMBER]`. */
 export async function run(args: readonly string[]): Promise<Figures[]> {
-  const { rounds, turns } = parseArgs({ args: [...args], options: USAGE }).values;
+  const { rounds, turns, warm } = parseArgs({ args: [...args], options: USAGE }).values;
   const folder = await mkdtemp(join(tmpdir(), "lance-gateway-bench-"));
   const collector = createServer((request, response) => request.resume().on("end", () => response.end()));
   await new Promise<void>((resolve) => collector.listen(0, "127.0.0.1", resolve));
@@ -72,7 +72,7 @@ export async function run(args: readonly string[]): Promise<Figures[]> {
           started.push(await startGateway("--root", join(folder, `${round}-${started.length}`), ...args));
           delete process.env["OTEL_EXPORTER_OTLP_ENDPOINT"];
         }
-        await measure(sides, started, Number(turns));
+        await measure(sides, started, { count: Number(turns), warm: Number(warm) });
       } finally {
         for (const { stop } of started) await stop();
       }
@@ -92,19 +92,19 @@ export async function run(args: readonly string[]): Promise<Figures[]> {
 async function measure(
   sides: readonly Side[],
   servers: readonly ServerProcess[],
-  count: number,
+  { count, warm }: { readonly count: number; readonly warm: number },
 ): Promise<void> {
   for (const { port } of servers) {
     for (let number = 0; number < TABLES; number++) await send(port, `table/t${number}/declare`, {});
   }
   const turns = sides.map(() => ({ rates: [] as number[], micros: [] as number[] }));
   const order = [...turns.keys()];
-  for (let turn = 0; turn < WARM_TURNS + count; turn++) {
+  for (let turn = 0; turn < warm + count; turn++) {
     for (const at of turn % 2 === 0 ? order : order.toReversed()) {
       const { port, pid } = servers[at] as ServerProcess;
       const before = computedSeconds(pid);
       const rate = await runLightLoad({ ...LOAD, port });
-      if (turn < WARM_TURNS) continue;
+      if (turn < warm) continue;
       turns[at]?.rates.push(rate);
       turns[at]?.micros.push(((computedSeconds(pid) - before) * 1e6) / rate);
     }
