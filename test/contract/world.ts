@@ -17,6 +17,8 @@ export interface Capabilities {
   readonly changesProperties: boolean;
   /** Whether the catalog adds properties of its own to those of tables. */
   readonly addsProperties: boolean;
+  /** Whether the catalog commits the versions of its tables, and says so. */
+  readonly managesVersions: boolean;
 }
 
 /** The capabilities of a backend that can do everything. */
@@ -25,6 +27,7 @@ export const ALL_CAPABILITIES: Capabilities = {
   confinesLocations: true,
   changesProperties: true,
   addsProperties: false,
+  managesVersions: false,
 };
 
 /** A client of a new, empty catalog. */

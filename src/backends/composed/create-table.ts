@@ -15,6 +15,7 @@ import { type Identifier, joinIdentifier } from "../../namespace/identifier.ts";
 import type { Backend, LanceNamespace } from "../../namespace/lance-namespace.ts";
 import { METHODS } from "../../namespace/operations/operations.ts";
 import { createStorageClock } from "../dir/format/storage-clock.ts";
+import { RefusedCommit } from "../dir/format/versions/catalog-store.ts";
 import { listVersions } from "../dir/format/versions/version-files.ts";
 import type { UploadContext } from "../dir/operations/context.ts";
 import { acceptExisting } from "../dir/operations/rows/create-table.ts";
@@ -28,7 +29,6 @@ import {
   type DescribedTables,
   describedTable,
 } from "./described-tables.ts";
-import { refuseManaged } from "./managed-tables.ts";
 import { type OpenedTable, type OpenedTables, using } from "./opened-tables.ts";
 import { vendedAccess } from "./vended-access.ts";
 
@@ -135,7 +135,7 @@ export function createTableCreation({
    * @throws LanceError, after which the upstream does not have the declaration any more
    */
   async function checkPlace(call: Call, answer: DeclareTableResponse, since: number): Promise<void> {
-    if (answer.location === undefined || answer.managedVersioning === true) return;
+    if (answer.location === undefined) return;
     try {
       const place = await opened.open(call, await withAccess(call, describedTable(call.id, answer)));
       await using(place, () => checkFresh(call, place, since));
@@ -174,10 +174,11 @@ export function createTableCreation({
   const createTable: LanceNamespace["createTable"] = async ({ mode, properties }, data, call) => {
     const found = await find(call);
     let place: OpenedTable | undefined;
+    let isDeclared = false;
     const makePlace = async () => {
       const { table: described, since }: Declared =
         found === undefined ? await declare(call, properties) : { table: found };
-      if (described.isManaged) throw refuseManaged(call.id);
+      isDeclared = since !== undefined;
       try {
         place = await opened.open(call, since === undefined ? described : await withAccess(call, described));
       } catch (error) {
@@ -187,12 +188,20 @@ export function createTableCreation({
       if (since !== undefined) await checkFresh(call, place, since);
       return { storage: place.storage.context, table: place.table };
     };
-    return using({ release: (failure) => place?.release(failure) }, async () => {
-      const existing = found === undefined ? undefined : await makePlace();
-      return receiveRows(uploads, data, call, { place: existing ?? makePlace, overwrite: true }, (rows) =>
-        fill(place as OpenedTable, rows, mode, properties),
-      );
-    });
+    const use: Pick<OpenedTable, "release" | "explain"> = {
+      release: (failure) => place?.release(failure),
+      explain: (failure) => (place === undefined ? failure : place.explain(failure)),
+    };
+    try {
+      return await using(use, async () => {
+        const existing = found === undefined ? undefined : await makePlace();
+        return receiveRows(uploads, data, call, { place: existing ?? makePlace, overwrite: true }, (rows) =>
+          fill(place as OpenedTable, rows, mode, properties),
+        );
+      });
+    } catch (error) {
+      throw isDeclared && error instanceof RefusedCommit ? await takeBack(call, error) : error;
+    }
   };
   if (declareTable === undefined) return { createTable };
   return {

@@ -286,18 +286,6 @@ describe("rows of an upstream's tables", () => {
     assert.equal((await client.countTableRows({ id: ID, version: 2n })).count, 2n);
   });
 
-  test("are the upstream's own where it commits the versions itself", async (t) => {
-    const { client } = await open(t, () => ({
-      describeTable: async () =>
-        create(DescribeTableResponseSchema, { location: "/anywhere/t.lance", managedVersioning: true }),
-      countTableRows: async () =>
-        ({ $typeName: "lance.namespace.v1.CountTableRowsResponse", count: 7n, context: {} }) as never,
-    }));
-    assert.equal(await count(client), 7n);
-    const overwrite = { id: ID, mode: CreateTableMode.OVERWRITE };
-    await refused("Unsupported", client.createTable(overwrite, personStream(people(1))));
-  });
-
   test("are refused with an idempotency key, which nobody would keep", async (t) => {
     const { client } = await open(t);
     await client.createTable({ id: ID }, personStream(people(1)));

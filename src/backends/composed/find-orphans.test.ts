@@ -97,6 +97,26 @@ describe("the search for what crashes left beside a catalog's tables", () => {
     assert.deepEqual(await find(t, paths, ["n/listed.lance"], -MINUTE), { [note]: "work note" });
   });
 
+  it("finds staged manifests of commits that can have no version any more, on branches too", async (t) => {
+    const staged = "11111111-2222-3333-4444-555555555555";
+    const versions = [
+      "n/listed.lance/_versions",
+      "n/listed.lance/tree/a/_versions",
+      "n/listed.lance/tree/a/b/_versions",
+    ];
+    const paths = versions.flatMap((directory) => [
+      `${directory}/1.manifest`,
+      `${directory}/2.manifest`,
+      `${directory}/2.manifest-${staged}`,
+      // A catalog may have committed it.
+      `${directory}/3.manifest-${staged}`,
+    ]);
+    assert.deepEqual(
+      await find(t, paths, ["n/listed.lance"], -MINUTE),
+      Object.fromEntries(versions.map((directory) => [`${directory}/2.manifest-${staged}`, "table file"])),
+    );
+  });
+
   it("finds nothing that was written since", async (t) => {
     assert.deepEqual(await find(t, PATHS, [], MINUTE), {});
   });

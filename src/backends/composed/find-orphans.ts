@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { createWorkNotes } from "../dir/batch/work-notes.ts";
+import { parseManifestName, versionsDirectory } from "../dir/format/dataset.ts";
 import { keyIn, type ObjectEntry, type ObjectStore } from "../dir/format/storage.ts";
 import { createStorageClock, MACHINE_CLOCK, type StorageClock } from "../dir/format/storage-clock.ts";
 import { otherFiles, TABLE_BASE } from "../dir/format/table-files.ts";
@@ -42,10 +43,10 @@ const STAGED: readonly (readonly [RegExp, LeftoverKind])[] = [
 const PROBE = /^\.probe-[0-9a-f]{16}$/;
 
 /**
- * Finds what crashes left in the places of a foreign catalog's tables: staged rows, probes, files of jobs, and directories of the table format that no
+ * Finds what crashes left in the places of a foreign catalog's tables: staged rows and manifests, probes, files of jobs, and directories of the table format that no
  * table of the catalog has.
  *
- * Only staged rows, probes and files of jobs can be removed. A catalog may list tables late or not to everybody, and another catalog may have tables in the same places,
+ * Only staged rows and manifests, probes and files of jobs can be removed. A catalog may list tables late or not to everybody, and another catalog may have tables in the same places,
  * so data without an entry is only shown.
  */
 export async function* findOrphans(options: OrphanOptions): AsyncGenerator<Leftover> {
@@ -103,6 +104,7 @@ async function* walk(
     for await (const page of store.list(base)) yield* probesAmong(page, context, base, before);
   }
   if (await isTable(store, directory, directories)) {
+    yield* stagedManifests(store, directory, before);
     const hasVersion = (await latestVersion({ store, root: directory })) !== undefined;
     const kind = hasVersion ? "unlisted data" : "unfinished table";
     const keep = async () => false;
@@ -121,6 +123,39 @@ async function* probesAmong(
   for (const { name, isDirectory } of entries)
     if (!isDirectory && PROBE.test(name))
       yield* fileLeftover(context, "probe", keyIn(directory, name), await before());
+}
+
+/** Name of the manifest of a commit that was interrupted, or has taken place in a catalog that has not moved the manifest yet. */
+const STAGED_MANIFEST = /^(\d{1,20}\.manifest)-[0-9a-f-]{32,36}$/;
+
+/**
+ * Finds the staged manifests of a table or a branch, and of the branches below, that cannot be versions: those of numbers that are not newer than
+ * the newest version.
+ *
+ * @param depth number of names of branches that lead to the directory; 0 for the table
+ */
+async function* stagedManifests(
+  store: ObjectStore,
+  directory: string,
+  before: () => Promise<number>,
+  depth = 0,
+): AsyncGenerator<Leftover> {
+  const newest = (await latestVersion({ store, root: directory }))?.version ?? -1n;
+  const context = { store, layout: { baseKey: "" } };
+  const versions = versionsDirectory({ root: directory });
+  for await (const page of store.list(versions))
+    for (const { name } of page) {
+      const version = parseManifestName(STAGED_MANIFEST.exec(name)?.[1] ?? "")?.version;
+      if (version !== undefined && version <= newest)
+        yield* fileLeftover(context, "table file", keyIn(versions, name), await before());
+    }
+  if (depth === MAX_DEPTH) return;
+  // The branch `a/b` is inside of the branch `a`.
+  const branches = depth === 0 ? keyIn(directory, "tree") : directory;
+  for await (const page of store.list(branches))
+    for (const { name, isDirectory } of page)
+      if (isDirectory && !name.startsWith("_") && name !== "data")
+        yield* stagedManifests(store, keyIn(branches, name), before, depth + 1);
 }
 
 /** Directories of which a table has at least one. */

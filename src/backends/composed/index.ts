@@ -29,7 +29,6 @@ import { noteWrites, startUpkeep } from "../dir/upkeep/upkeep.ts";
 import { createTableCreation } from "./create-table.ts";
 import { createDescribedTables } from "./described-tables.ts";
 import { createJobCalls, MAX_LISTED } from "./jobs/job-calls.ts";
-import { refuseManaged } from "./managed-tables.ts";
 import { createNotedTables } from "./noted-tables.ts";
 import { createOpenedTables, type OpenedTable, using } from "./opened-tables.ts";
 import type { ComposedBackendOptions } from "./options.ts";
@@ -38,6 +37,7 @@ import { createSharedParts, openRowStorage } from "./row-storage.ts";
 import { createRowStorages } from "./row-storages.ts";
 import { createForeignTables, tendedIn } from "./upkeep/foreign-tables.ts";
 import { callOfUpkeep } from "./upkeep/own-call.ts";
+import { createUpstreamVersions } from "./versions/upstream-versions.ts";
 
 export type { ComposedBackendOptions } from "./options.ts";
 
@@ -65,33 +65,22 @@ export function createComposedBackend(catalog: Backend, options: ComposedBackend
   const storages = createRowStorages(
     (wanted) => openRowStorage(wanted, shared, options),
     options.tableIdleMs ?? 600_000,
+    (id, key) => createUpstreamVersions(catalog, id, key),
   );
   const opened = createOpenedTables(descriptions, storages, options);
-  const all: BackendOperations = { operations: catalog.operations, extensions: catalog.extensions ?? {} };
 
-  /** Opens the table of a call; undefined for one whose versions the upstream commits. */
-  async function openTable(call: Call, id: Identifier, isPassing = false): Promise<OpenedTable | undefined> {
+  async function openTable(call: Call, id: Identifier, isPassing = false): Promise<OpenedTable> {
     // Upkeep deletes old versions, so it follows the properties and the place that the table has now.
-    const described = await descriptions.describe(call, id, isPassing);
-    return described.isManaged ? undefined : opened.open(call, described, isPassing);
+    return opened.open(call, await descriptions.describe(call, id, isPassing), isPassing);
   }
   const openPassing = (call: Call, id: Identifier) => openTable(call, id, true);
   const jobCalls = createJobCalls({ catalog, openTable, maxPageSize: shared.maxPageSize, noted });
 
-  /** Returns the catalog's own handler, for a table whose rows cannot be served here. */
-  function upstreams(kind: keyof BackendOperations, name: string): AnyHandler | undefined {
-    return (all[kind] as Readonly<Record<string, AnyHandler | undefined>>)[name];
-  }
   function rowHandler(kind: keyof BackendOperations, name: string): AnyHandler {
     const isStream = METHODS[name as keyof typeof METHODS].methodKind === "server_streaming";
     const check = isReadOperation(name) ? () => {} : refuseKey;
-    function handlerFor(table: OpenedTable | undefined, call: Call): AnyHandler {
-      if (table !== undefined)
-        return table.storage[kind as "operations"][name as "countTableRows"] as AnyHandler;
-      const handler = upstreams(kind, name);
-      if (handler === undefined) throw refuseManaged(call.id);
-      return handler;
-    }
+    const handlerFor = ({ storage }: OpenedTable): AnyHandler =>
+      storage[kind as "operations"][name as "countTableRows"] as AnyHandler;
     if (isStream) {
       return async function* stream(...args): AsyncGenerator<unknown> {
         const call = callIn(args);
@@ -99,12 +88,12 @@ export function createComposedBackend(catalog: Backend, options: ComposedBackend
         const table = await openTable(call, tableOf(name, call));
         let failure: unknown;
         try {
-          yield* handlerFor(table, call)(...args) as AsyncIterable<unknown>;
+          yield* handlerFor(table)(...args) as AsyncIterable<unknown>;
         } catch (error) {
           failure = error;
           throw error;
         } finally {
-          table?.release(failure);
+          table.release(failure);
         }
       };
     }
@@ -112,7 +101,7 @@ export function createComposedBackend(catalog: Backend, options: ComposedBackend
       const call = callIn(args);
       check(call);
       const table = await openTable(call, tableOf(name, call));
-      return using(table, () => handlerFor(table, call)(...args) as Promise<unknown>);
+      return using(table, () => handlerFor(table)(...args) as Promise<unknown>);
     };
   }
   function rowHandlers(kind: keyof BackendOperations, methods: object): Record<string, AnyHandler> {
@@ -127,7 +116,6 @@ export function createComposedBackend(catalog: Backend, options: ComposedBackend
     if (!describesData(request)) return handler(request, call);
     checkReference(request);
     const described = await descriptions.describe(call, call.id);
-    if (described.isManaged) return handler(request, call);
     const table = await opened.open(call, described);
     const { storageOptions, ...response } = described.response;
     const given = request.vendCredentials === false ? {} : storageOptions;
@@ -156,8 +144,6 @@ export function createComposedBackend(catalog: Backend, options: ComposedBackend
     const handler = catalog.operations.tableExists;
     if (request.version !== undefined) {
       const table = await openTable(call, call.id);
-      if (table === undefined && handler !== undefined) return handler(request, call);
-      if (table === undefined) throw refuseManaged(call.id);
       const reference = { version: request.version, readsNoRows: true };
       await using(table, () => withData(table.storage.context, table.table, reference, async () => {}));
       return create(TableExistsResponseSchema);
@@ -205,8 +191,6 @@ export function createComposedBackend(catalog: Backend, options: ComposedBackend
     tableOfJob: jobCalls.tableOfJob,
     async optimize(id, wanted) {
       const opened = await openPassing(callOfUpkeep("describeTable", id, options.log), id);
-      if (opened === undefined)
-        return { outcome: "skipped", reason: "the upstream catalog commits its versions itself" };
       return using(opened, async () => {
         const { context, leases } = tendedIn(opened.storage, opened.table);
         return optimizeFound(context, { ...wanted, leases }, opened.table);

@@ -22,6 +22,8 @@ export interface OpenedTable {
    * @param failure why the call failed. Default: it did not
    */
   release(failure?: unknown): void;
+  /** Returns the error that a failure of the call means, such as the upstream's refusal of a commit. */
+  explain(failure: unknown): unknown;
   /** Has the jobs of the caller on the table go on whose processes have died. */
   goOn(): Promise<void>;
 }
@@ -86,15 +88,16 @@ export function createOpenedTables(
     };
   }
   return {
-    async open(call, { id, location, properties, storageOptions: vended }, isPassing = false) {
+    async open(call, { id, location, properties, storageOptions: vended, isManaged }, isPassing = false) {
       const access = vendedAccess(location, vended, environment);
       const { root, key } = check({ id, location, hasCredentials: access !== undefined });
       // Credentials of the gateway go only where its own options say, and never to an address that the upstream chooses.
       const options: StorageOptions = root === "/" ? {} : (access ?? storageOptionsOf(root));
       const isOwn = root === "/" || access === undefined;
       const renew = isOwn ? undefined : () => renewed(call, { id, location });
+      const managed = isManaged ? { id, call } : undefined;
       const { storage, release, share } = await storages
-        .acquire({ root, key, options, isOwn, caller: callerOf(call), renew, isPassing })
+        .acquire({ root, key, options, isOwn, caller: callerOf(call), renew, managed, isPassing })
         .catch((error: unknown) => {
           if (error instanceof LanceError) throw error;
           throw new LanceError(
@@ -122,24 +125,25 @@ export function createOpenedTables(
         end(error);
         throw error;
       }
-      return { storage, table, release: end, goOn: () => storage.jobs.goOn(by) };
+      const explain = (failure: unknown) => storage.versions?.refusalIn(failure) ?? failure;
+      return { storage, table, release: end, explain, goOn: () => storage.jobs.goOn(by) };
     },
   };
 }
 
 /** Runs work on a table of a call, and ends the use of the table. */
 export async function using<T>(
-  table: Pick<OpenedTable, "release"> | undefined,
+  table: Pick<OpenedTable, "release" | "explain">,
   work: () => Promise<T>,
 ): Promise<T> {
   let failure: unknown;
   try {
     return await work();
   } catch (error) {
-    failure = error;
-    throw error;
+    failure = table.explain(error);
+    throw failure;
   } finally {
-    table?.release(failure);
+    table.release(failure);
   }
 }
 

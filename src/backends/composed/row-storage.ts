@@ -12,6 +12,7 @@ import {
 import { keyIn, type ObjectStore } from "../dir/format/storage.ts";
 import { createStorageClock } from "../dir/format/storage-clock.ts";
 import { TABLE_BASE } from "../dir/format/table-files.ts";
+import { withVersionCatalog } from "../dir/format/versions/catalog-store.ts";
 import { createEmbeddedEngine } from "../dir/jobs/job-engine.ts";
 import { createJobRoom, type JobRoom, MAX_RUNNING_JOBS } from "../dir/jobs/room.ts";
 import { createDataOperations, type RowsContext } from "../dir/operations/data-operations.ts";
@@ -25,12 +26,15 @@ import { createBaseCheck } from "./allowed-locations.ts";
 import { type BoundTables, createBoundTables } from "./bound-tables.ts";
 import { createStorageJobs, type StorageJobs } from "./jobs/storage-jobs.ts";
 import type { ComposedBackendOptions } from "./options.ts";
+import type { UpstreamVersions } from "./versions/upstream-versions.ts";
 
 /** An opened storage, with the operations on the data of its tables. */
 export interface RowStorage extends ReturnType<typeof createDataOperations> {
   readonly context: RowsContext & Pick<TableUpkeepContext, "work">;
   readonly tables: BoundTables;
   readonly jobs: StorageJobs;
+  /** See {@link StorageAccess.versions}. */
+  readonly versions: UpstreamVersions | undefined;
   close(): Promise<void>;
 }
 
@@ -43,6 +47,8 @@ export interface StorageAccess {
   readonly isOwn: boolean;
   /** Returns the options of the moment, if their credentials are renewed. Default: they stay */
   readonly renew?: RenewOptions | undefined;
+  /** The versions of the table that it is opened for, if the upstream commits them. Default: the storage has them */
+  readonly versions?: UpstreamVersions | undefined;
 }
 
 /** Parts that all storages of a backend share. */
@@ -91,7 +97,7 @@ export function createSharedParts(
  * @throws Error with a single line for invalid options, or a missing package
  */
 export async function openRowStorage(
-  { root, options, isOwn, renew }: StorageAccess,
+  { root, options, isOwn, renew, versions }: StorageAccess,
   shared: SharedParts,
   {
     log,
@@ -102,7 +108,8 @@ export async function openRowStorage(
     jobTimes,
   }: ComposedBackendOptions,
 ): Promise<RowStorage> {
-  const { store, engineOptions } = await openStore(root, options, renew);
+  const { store: storage, engineOptions } = await openStore(root, options, renew);
+  const store = versions === undefined ? storage : withVersionCatalog(storage, versions);
   const storageOptions =
     renew === undefined ? engineOptions : async () => ({ ...engineOptions, ...(await renew()) });
   const sizes = defaultCacheSizes(store, workers * SHARES);
@@ -129,6 +136,7 @@ export async function openRowStorage(
     context,
     tables,
     jobs,
+    versions,
     async close() {
       await jobs.close();
       storageJobs.delete(jobs);

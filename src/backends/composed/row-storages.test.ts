@@ -9,16 +9,24 @@ function world() {
     readonly renew: StorageAccess["renew"];
     isClosed: boolean;
   }[] = [];
-  const storages = createRowStorages(async ({ options, renew }) => {
-    const entry = { options, renew, isClosed: false };
-    opened.push(entry);
-    return {
-      async close() {
-        entry.isClosed = true;
-      },
-    } as unknown as RowStorage;
-  }, 60_000);
+  const storages = createRowStorages(
+    async ({ options, renew }) => {
+      const entry = { options, renew, isClosed: false };
+      opened.push(entry);
+      return {
+        async close() {
+          entry.isClosed = true;
+        },
+      } as unknown as RowStorage;
+    },
+    60_000,
+    noVersions,
+  );
   return { opened, storages };
+}
+
+function noVersions(): never {
+  throw new Error("the storage has the versions");
 }
 
 const expiring = (key: string, inMs: number) => ({
@@ -95,10 +103,14 @@ describe("the open storages", () => {
 
   it("are opened again after a failure", async () => {
     let tries = 0;
-    const storages = createRowStorages(async () => {
-      tries += 1;
-      throw new Error("no such region");
-    }, 60_000);
+    const storages = createRowStorages(
+      async () => {
+        tries += 1;
+        throw new Error("no such region");
+      },
+      60_000,
+      noVersions,
+    );
     await assert.rejects(storages.acquire(WANTED), /no such region/);
     await assert.rejects(storages.acquire(WANTED), /no such region/);
     assert.equal(tries, 2);

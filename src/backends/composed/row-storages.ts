@@ -1,19 +1,24 @@
 import { hash } from "node:crypto";
+import type { Call } from "../../namespace/call/call.ts";
 import { EXPIRY_OPTION, expiryOf } from "../../namespace/credential-options.ts";
+import type { Identifier } from "../../namespace/identifier.ts";
 import { SECRET_NAME } from "../../runtime/text.ts";
 import type { StorageOptions } from "../dir/stores/storage-options.ts";
 import type { CredentialsLeft } from "./kept-table.ts";
 import { createRenewedOptions, lifeOf, type RenewedOptions } from "./renewed-options.ts";
 import type { RowStorage, StorageAccess } from "./row-storage.ts";
+import type { UpstreamVersions } from "./versions/upstream-versions.ts";
 
 /** Place of a table, and what opens it. */
-export interface WantedStorage extends StorageAccess {
+export interface WantedStorage extends Omit<StorageAccess, "versions"> {
   /** Key of the table's directory. */
   readonly key: string;
   /** Text that is equal for the same caller alone. */
   readonly caller: string;
   /** Returns newer options, as the caller of the call. Default: there are none */
   readonly renew?: (() => Promise<StorageOptions>) | undefined;
+  /** The table, if the upstream commits its versions, and the call that uses it. Default: the storage has the versions */
+  readonly managed?: { readonly id: Identifier; readonly call: Call } | undefined;
   /**
    * Whether a storage whose credentials expire closes with its last use, instead of taking the place of one that calls use again.
    * Default: false.
@@ -61,6 +66,8 @@ interface Entry {
   readonly expires: boolean;
   /** Options whose credentials are renewed while it is open. Default: the storage keeps those with which it was opened. */
   readonly renewed: RenewedOptions | undefined;
+  /** Versions that the upstream commits. Default: the storage has them. */
+  readonly versions: UpstreamVersions | undefined;
   /** When it is not given to new calls any more, in epoch milliseconds. */
   readonly until: number;
   /** Remaining life of credentials that cannot be renewed. Default: they do not expire, or can be renewed. */
@@ -74,10 +81,15 @@ const MAX_STORAGES = 64;
 /** Storages that take newer credentials while they are open. */
 const RENEWABLE = /^s3:/;
 
-/** Creates the open storages of a backend. */
+/**
+ * Creates the open storages of a backend.
+ *
+ * @param versionsOf returns the versions that the upstream commits of a table, by its name and the key of its directory
+ */
 export function createRowStorages(
   open: (access: StorageAccess) => Promise<RowStorage>,
   idleMs: number,
+  versionsOf: (id: Identifier, key: string) => UpstreamVersions,
 ): RowStorages {
   const entries = new Map<string, Entry>();
   let isClosed = false;
@@ -104,16 +116,18 @@ export function createRowStorages(
   const timer = setInterval(tidy, Math.max(1_000, idleMs / 4)).unref();
 
   function begin(key: string, wanted: WantedStorage): Entry {
-    const { root, options, isOwn } = wanted;
+    const { root, options, isOwn, managed } = wanted;
+    const versions = managed && versionsOf(managed.id, wanted.key);
     const expires = expiryOf(options) !== undefined;
     const renewed = expires && RENEWABLE.test(root) ? createRenewedOptions(options) : undefined;
     const life = expires && renewed === undefined ? lifeOf(options) : undefined;
     const until = life?.renewAt ?? Number.POSITIVE_INFINITY;
     const failure = "a storage of this kind takes no newer credentials while it is open";
     const left = life && { ends: life.ends, life: life.ends - Date.now(), failure };
-    const opening = open({ root, options, isOwn, renew: renewed?.current });
+    const opening = open({ root, options, isOwn, renew: renewed?.current, versions });
     const lastUsed = performance.now();
-    const entry: Entry = { opening, users: 0, lastUsed, expires, renewed, until, left, isGone: false };
+    const shared = { users: 0, lastUsed, isGone: false };
+    const entry: Entry = { opening, ...shared, expires, renewed, versions, until, left };
     opening.catch(() => drop(key, entry));
     entries.set(key, entry);
     return entry;
@@ -139,7 +153,9 @@ export function createRowStorages(
         entries.set(key, taken);
       }
       taken.renewed?.offer(wanted.options);
+      const { managed } = wanted;
       const endSource = wanted.renew && taken.renewed?.addSource(wanted.renew);
+      const endCaller = managed && taken.versions?.addSource(managed.call);
       const leave = () => {
         taken.users -= 1;
         taken.lastUsed = performance.now();
@@ -147,6 +163,7 @@ export function createRowStorages(
       };
       const release = (isDoubtful = false) => {
         endSource?.();
+        endCaller?.();
         if (isDoubtful && taken.expires) drop(key, taken);
         leave();
         if (wanted.isPassing === true && taken.expires && taken.users === 0) drop(key, taken);
@@ -154,6 +171,7 @@ export function createRowStorages(
       const share = (renew?: () => Promise<StorageOptions>): SharedStorage => {
         taken.users += 1;
         const endShared = renew && taken.renewed?.addSource(renew);
+        const endSharedCaller = managed && taken.versions?.addSource(managed.call);
         return {
           async renew() {
             if (taken.renewed === undefined) return taken.left;
@@ -162,6 +180,7 @@ export function createRowStorages(
           },
           release() {
             endShared?.();
+            endSharedCaller?.();
             leave();
           },
         };
@@ -184,13 +203,13 @@ export function createRowStorages(
 
 /**
  * Returns a text that is equal for the same storage and the same credentials. Credentials that expire are others for each description, so a
- * caller keeps those with which its table was opened until they are renewed.
+ * caller keeps those with which its table was opened until they are renewed. The upstream commits versions for each caller.
  */
-function keyOf({ root, key, options, isOwn, caller }: WantedStorage): string {
+function keyOf({ root, key, options, isOwn, caller, managed }: WantedStorage): string {
   const expires = expiryOf(options) !== undefined;
   const names = Object.entries(options).filter(
     ([name]) => !expires || !(SECRET_NAME.test(name) || name === EXPIRY_OPTION),
   );
-  const own = expires ? [caller, key] : [];
+  const own = expires || managed !== undefined ? [caller, key, managed?.id] : [];
   return hash("sha256", JSON.stringify([root, isOwn, own, names.sort()]), "base64");
 }

@@ -12,8 +12,8 @@ import { parseJobId } from "./job-ids.ts";
 /** Options of {@link createJobCalls}. */
 export interface JobCallOptions {
   readonly catalog: Pick<Backend, "extensions" | "tableOfJob">;
-  /** Opens a table for a call; undefined for one whose versions the upstream commits. */
-  readonly openTable: (call: Call, id: Identifier) => Promise<OpenedTable | undefined>;
+  /** Opens a table for a call. */
+  readonly openTable: (call: Call, id: Identifier) => Promise<OpenedTable>;
   readonly maxPageSize: number;
   /** The tables that had jobs when this process saw them last, {@link MAX_LISTED} at most. */
   readonly noted: Pick<NotedTables, "all">;

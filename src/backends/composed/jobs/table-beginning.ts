@@ -11,7 +11,7 @@ const SLACK_MS = 2_000;
  */
 export async function beginningOf(store: ObjectStore, location: string): Promise<number> {
   for (const scheme of ["V2", "V1"] as const) {
-    const key = keyIn(versionsDirectory({ store, root: location }), manifestName(1n, scheme));
+    const key = keyIn(versionsDirectory({ root: location }), manifestName(1n, scheme));
     const info = await store.head(key).catch(() => undefined);
     if (info !== undefined) return info.modifiedMillis;
   }

@@ -20,8 +20,8 @@ import { walkCatalog } from "./walk-catalog.ts";
 /** Options of {@link createForeignTables}. */
 export interface ForeignTablesOptions {
   readonly catalog: Pick<Backend, "operations">;
-  /** Opens a table for a call; undefined for one whose versions the upstream commits. */
-  readonly openTable: (call: Call, id: Identifier) => Promise<OpenedTable | undefined>;
+  /** Opens a table for a call. */
+  readonly openTable: (call: Call, id: Identifier) => Promise<OpenedTable>;
   readonly readAhead: ReadAhead;
   readonly log: Logger;
 }

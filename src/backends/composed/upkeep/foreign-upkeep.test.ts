@@ -236,6 +236,7 @@ test("the log names a table once whose storage denies the work, which is tried a
     storage: { context: { store: createLocalStore() }, jobs: {} },
     table: { id: ID, location: "n/t.lance" },
     release() {},
+    explain: (failure: unknown) => failure,
   } as unknown as OpenedTable;
   const { withTable, times } = createForeignTables({
     catalog: { operations: {} },

@@ -81,7 +81,9 @@ export function createEngine(options: EngineOptions): Engine {
   async function connect() {
     const started = performance.now();
     const native = loadNative();
-    const resolver = await createResolver(storageOptions);
+    const { versions } = store;
+    const managed = versions && { location: store.uriOf(versions.root), versions };
+    const resolver = await createResolver(storageOptions, managed);
     const session = new native.Session(BigInt(indexCacheBytes), BigInt(metadataCacheBytes));
     const connection = await native.Connection.newWithNamespace("rest", resolver.properties, { session });
     log.debug({ ms: Math.round(performance.now() - started) }, "engine loaded");

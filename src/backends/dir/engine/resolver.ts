@@ -1,6 +1,9 @@
 import { randomBytes, timingSafeEqual } from "node:crypto";
 import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
+import type { VersionCatalog } from "../format/version-catalog.ts";
+import { answerVersions, type VersionRequest } from "./managed-answers.ts";
 
 /**
  * The engine opens a table wherever a namespace server says that it is. This is that server: it listens on the
@@ -14,6 +17,12 @@ export interface Resolver {
 }
 
 const SECRET_HEADER = "x-lance-gateway-secret";
+
+/** A table whose versions a catalog commits, and the catalog. */
+export interface ManagedTable {
+  readonly location: string;
+  readonly versions: VersionCatalog;
+}
 
 /** Options with which the engine opens a storage; a function returns those of the moment, such as credentials that are renewed. */
 export type EngineOptionsSource =
@@ -31,23 +40,45 @@ export function tableName(location: string): string {
  * The engine asks again for options with an end, `expires_at_millis`, before that end.
  *
  * @param storageOptions options with which the engine opens the storage of the locations
+ * @param managed the table whose versions the engine commits through a catalog. Default: the engine commits all versions itself
  */
-export async function createResolver(storageOptions: EngineOptionsSource = {}): Promise<Resolver> {
+export async function createResolver(
+  storageOptions: EngineOptionsSource = {},
+  managed?: ManagedTable,
+): Promise<Resolver> {
   const secret = randomBytes(32).toString("hex");
   const server = createServer((request, response) => {
-    request.resume();
     const answer = (status: number, body: object) => {
       response.writeHead(status, { "content-type": "application/json" });
       response.end(JSON.stringify(body));
     };
-    const name = /^\/v1\/table\/([\w-]+)\/(?:describe|declare)(?:\?|$)/.exec(request.url ?? "")?.[1];
-    if (name === undefined || !hasSecret(request, secret))
+    const [, name, kind, query = ""] = ASKED.exec(request.url ?? "") ?? [];
+    if (name === undefined || !hasSecret(request, secret)) {
+      request.resume();
       return answer(404, { code: 4, error: "not found" });
+    }
     const location = Buffer.from(name, "base64url").toString();
+    const isManaged = location === managed?.location;
+    if (kind !== undefined) {
+      if (!isManaged) {
+        request.resume();
+        return answer(404, { code: 4, error: "not found" });
+      }
+      const parameters = new URLSearchParams(query);
+      text(request)
+        .then((body) => answerVersions(managed.versions, kind as VersionRequest, parameters, body))
+        .then(
+          ({ status, body }) => answer(status, body),
+          () => response.destroy(),
+        );
+      return;
+    }
+    request.resume();
+    const managing = isManaged ? { managed_versioning: true } : {};
     if (typeof storageOptions !== "function")
-      return answer(200, { location, storage_options: storageOptions });
+      return answer(200, { location, storage_options: storageOptions, ...managing });
     storageOptions().then(
-      (options) => answer(200, { location, storage_options: options }),
+      (options) => answer(200, { location, storage_options: options, ...managing }),
       () => answer(503, { code: 17, error: "the credentials of the storage cannot be renewed" }),
     );
   });
@@ -72,6 +103,9 @@ export async function createResolver(storageOptions: EngineOptionsSource = {}): 
     },
   };
 }
+
+/** Path of a request: the name of the table, what is asked about its versions, if it is about them, and the parameters. */
+const ASKED = /^\/v1\/table\/([\w-]+)\/(?:describe|declare|version\/(create|describe|list))(?:\?(.*))?$/;
 
 function hasSecret(request: IncomingMessage, secret: string): boolean {
   const given = Buffer.from(String(request.headers[SECRET_HEADER] ?? ""));

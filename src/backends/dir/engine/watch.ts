@@ -55,8 +55,10 @@ const OWN_VERSION_MS = 1_000;
  * has fewer versions, and miss the replacement.
  */
 export function createWatcher(store: ObjectStore): Watcher {
-  const { files } = store;
-  return files === undefined ? watchVersions(store) : watchDirectories(store, files);
+  const { files, versions } = store;
+  return files === undefined || versions !== undefined
+    ? watchVersions(store)
+    : watchDirectories(store, files);
 }
 
 /**

@@ -8,14 +8,18 @@ import type { ObjectStore } from "./storage.ts";
  * The names of directories and files here are those of the public format: `_versions`, `_transactions` and `_refs`
  * below the table, and each branch as a dataset of its own below `tree/<branch>`, without `_refs`.
  */
-export interface DatasetRef {
+export interface DatasetRef extends DatasetPlace {
   readonly store: ObjectStore;
+  /** The table in errors. Default: errors do not name it. */
+  readonly table?: Identifier | undefined;
+}
+
+/** Place of a table or of a branch in a storage. */
+export interface DatasetPlace {
   /** Key of the table's directory. */
   readonly root: string;
   /** Default: main. */
   readonly branch?: string | undefined;
-  /** The table in errors. Default: errors do not name it. */
-  readonly table?: Identifier | undefined;
 }
 
 /** Name of the branch that has no name in the format. */
@@ -30,12 +34,12 @@ const MAX_U64 = 0xffff_ffff_ffff_ffffn;
 export const FIRST_DETACHED_VERSION = 1n << 63n;
 
 /** Returns the directory of the dataset: that of the table or of the branch. */
-export function dataDirectory({ root, branch }: DatasetRef): string {
+export function dataDirectory({ root, branch }: DatasetPlace): string {
   return branch === undefined ? root : `${root}/tree/${branch}`;
 }
 
 /** Returns the directory of the manifests. */
-export function versionsDirectory(dataset: DatasetRef): string {
+export function versionsDirectory(dataset: DatasetPlace): string {
   return `${dataDirectory(dataset)}/_versions`;
 }
 

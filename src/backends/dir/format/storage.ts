@@ -1,3 +1,5 @@
+import type { VersionCatalog } from "./version-catalog.ts";
+
 /** Facts that a store has about an object. */
 export interface ObjectInfo {
   readonly key: string;
@@ -156,6 +158,8 @@ export interface ObjectStore {
   deleteDirectory(directory: string, options?: DirectoryDeletion): Promise<boolean>;
   /** Features that only file systems have. Default: none. */
   readonly files?: FileFeatures;
+  /** Catalog that commits the versions of a table in it. Default: the files in `_versions` are the versions. */
+  readonly versions?: VersionCatalog;
 }
 
 /** State of a directory according to the file system; the times have the resolution of the file system. */

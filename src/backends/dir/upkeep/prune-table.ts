@@ -47,7 +47,8 @@ export type PruneTimes = Pick<UpkeepTimes, "minAgeMs" | "surplusAgeMs" | "remote
 
 /**
  * Prunes the versions that the policy does not keep, except for those that tags and branches need, and those that
- * running calls of this process read. While another process does long work on the table, none is pruned.
+ * running calls of this process read. While another process does long work on the table, none is pruned. Versions that a catalog commits are
+ * the catalog's to prune: a version that a tag comes to name meanwhile could not be restored.
  *
  * @param dryRun whether to report what would be pruned, without writing
  */
@@ -60,6 +61,7 @@ export async function pruneTable(
   signal: AbortSignal,
   dryRun = false,
 ): Promise<PrunedTable> {
+  if (store.versions !== undefined) return NOT_PRUNED;
   // The engine would miss the versions between when the other process commits.
   if (await work.isOtherAtWork(table.location)) return { ...NOT_PRUNED, hasReplaced: true };
   const dataset = datasetOf({ store }, table);

@@ -2,6 +2,7 @@ import { IN_LOG, LanceError } from "../../../../namespace/errors.ts";
 import { withoutBracketsAround } from "../sql/print.ts";
 import { withoutSeparators } from "../workarounds/joined-lists/in-lists.ts";
 import { FIRST_MEANINGS, MEANINGS, type Meaning, UNKNOWN } from "./meanings.ts";
+import { relayedError } from "./relayed.ts";
 
 /**
  * Returns the error that a failure of the engine represents; an unknown failure becomes Internal, with the cause.
@@ -12,6 +13,8 @@ export function toEngineError(failure: unknown): LanceError {
   if (failure instanceof LanceError) return failure;
   const thrown = withoutSignatures(failure);
   const said = thrown instanceof Error ? thrown.message : String(thrown);
+  const relayed = relayedError(said);
+  if (relayed !== undefined) return relayed;
   const text = shortened(said).replace(CARRIERS, "");
   const bare = text.replace(WRAPPINGS, "");
   const [pattern, name, message] =

@@ -1,9 +1,10 @@
 import { dirname } from "node:path/posix";
 import { setTimeout as sleep } from "node:timers/promises";
-import { LanceError } from "../../../../namespace/errors.ts";
+import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
 import { isUnanswered, unknownOutcome } from "../decisive-request.ts";
 import { UnsyncedError } from "../local/local-errors.ts";
 import type { ObjectStore } from "../storage.ts";
+import { RefusedCommit } from "./catalog-store.ts";
 import { noteOwnManifest } from "./version-ledger.ts";
 
 /** Number of attempts to put a version when the store fails, and the pause between them in milliseconds. */
@@ -25,7 +26,8 @@ const PUT_PAUSE = 200;
  *   Default: nobody has to know
  * @returns false if another writer has the number; then nothing has been written
  * @throws UnsyncedError if readers see the version and a loss of power may undo it; LanceError OutcomeUnknown if the
- *   version may exist or may still arrive; ServiceUnavailable, or the error of the store, if it does not
+ *   version may exist or may still arrive; RefusedCommit if the catalog of the versions refuses it; ServiceUnavailable, or the error of the
+ *   store, if it does not
  */
 export async function publishVersion(
   store: ObjectStore,
@@ -62,7 +64,8 @@ export async function publishVersion(
         await store.files?.syncObjects([key], dirname(key));
         return ours();
       }
-      isOpen ||= isUnanswered(store, error);
+      if (error instanceof RefusedCommit) throw isOpen ? unknownOutcome(error) : error;
+      isOpen ||= isUnanswered(store, error) || isLanceError(error, "OutcomeUnknown");
       if (tries === PUTS) throw isOpen ? unknownOutcome(error) : unavailable(error);
     }
     await sleep(PUT_PAUSE);
