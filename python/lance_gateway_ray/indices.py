@@ -37,7 +37,11 @@ def create_index(task: Task, gateway: Gateway) -> Json:
     }
     if not details["is_vector"] and index_type not in SPREAD:
         return {"segments": [segment_json(index) for index in build_segments(task, gateway, common)]}
-    return {"segments": [segment_json(index) for index in build_in_pool(task, common)]}
+    segments = build_in_pool(task, common)
+    if index_type == "INVERTED":
+        where = (task.uri, task.storage_options)
+        segments = spread(gateway, "finishing segments", _finish, segments, task.workers, *where)
+    return {"segments": [segment_json(index) for index in segments]}
 
 
 def build_in_pool(task: Task, options: Json) -> list[Index]:
@@ -66,6 +70,15 @@ def build_segments(task: Task, gateway: Gateway, options: Json) -> list[Index]:
     count = min(task.workers, len(fragments))
     parts = [fragments[part::count] for part in range(count)]
     return spread(gateway, "building segments", _build_segment, parts, count, task.uri, options)
+
+
+def finish_segment(index: Index, uri: str, storage_options: dict[str, str]) -> Index:
+    """Gives a segment of a full-text index the files that it is read by; pylance does so when it commits one itself."""
+    dataset = LanceDataset(uri, version=index.dataset_version, storage_options=storage_options)
+    return dataset.merge_existing_index_segments([index])
+
+
+_finish = ray.remote(finish_segment)
 
 
 @ray.remote

@@ -7,6 +7,7 @@ import threading
 import unittest
 from contextlib import redirect_stderr, redirect_stdout
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from unittest import mock
 
@@ -187,6 +188,19 @@ class DriverTest(unittest.TestCase):
                 "files": [{"path": "index.idx", "size": 7}],
             },
         )
+
+    def test_a_segment_of_a_full_text_index_has_the_files_that_it_is_read_by(self):
+        with TemporaryDirectory() as directory:
+            dataset = write_dataset(pa.table({"text": [f"word {at % 7}" for at in range(100)]}), f"{directory}/t")
+            built = dataset.create_index_uncommitted(
+                column="text", index_type="INVERTED", name="i", fragment_ids=[0]
+            )
+            segment = segment_json(indices.finish_segment(built, dataset.uri, {}))
+            self.assertIn("metadata.lance", [file["path"] for file in segment["files"]])
+            self.assertEqual(segment["fragment_ids"], [0])
+            for file in segment["files"]:
+                path = Path(directory, "t", "_indices", segment["uuid"], file["path"])
+                self.assertEqual(path.stat().st_size, file["size"])
 
     def test_each_training_samples_as_many_rows_as_there_are(self):
         vectors = pa.FixedSizeListArray.from_arrays(pa.array([float(at % 97) for at in range(8 * 640)]), 8)
