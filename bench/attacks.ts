@@ -48,9 +48,9 @@ export async function run(args: readonly string[]): Promise<Figures[]> {
   const body = Buffer.from(noiseStream(60 * MIB));
   const bare = await startServer("attacks/bare.ts");
   const figures = startFigures(
-    ...["attack", "peak memory, MiB", "probe p50, ms", "p99", "longest", "CPU while it waited, ms"],
+    ...["attack", "peak memory, MiB", "probe p99, ms", "longest", "CPU while it waited, ms"],
     ...["bare server: longest", "attacked bare server: longest", "loop's longest delay, ms", "CPU, %"],
-    ...["another's read p50, ms", "longest", "no answer", "busy after the end, s", "alive"],
+    ...["another's longest read, ms", "no answer", "busy after the end, s", "alive"],
   );
   try {
     for (const name of positionals.length > 0 ? positionals : Object.keys(ATTACKS)) {
@@ -65,8 +65,8 @@ export async function run(args: readonly string[]): Promise<Figures[]> {
       const results = RESULTS.includes(name) ? [{ of: memory, most: RESULTS_MIB, unit: "MiB" }] : [];
       figures.add(
         [
-          ...[ATTACKS[name]?.title ?? name, memory, probe.p50, probe.p99, probe.max, probe.work, beside.max],
-          ...[attackedBare, loop.longestDelay, loop.cpu / 10, read.p50, read.max, probe.failed + read.failed],
+          ...[ATTACKS[name]?.title ?? name, memory, probe.p99, probe.max, probe.work, beside.max],
+          ...[attackedBare, loop.longestDelay, loop.cpu / 10, read.max, probe.failed + read.failed],
           ...[aftermath.busySeconds, alive ? "yes" : "**no**"],
         ],
         { of: probe.max, most: PROBE_MS, unit: "ms" },

@@ -58,7 +58,7 @@ export function startFigures(...heads: readonly string[]): FiguresInProgress {
   console.log(`\n${markdownTable([...heads, GOAL_HEAD], [])}`);
   const add = (cells: readonly Cell[], ...goals: readonly Goal[]) => {
     rows.push({ cells, goals });
-    console.log(markdownRow([...cells.map(cellText), goals.map(goalText).join("; ")]));
+    console.log(markdownRow([...cells.map(cellText), goalsText(goals)]));
   };
   return { heads, rows, add };
 }
@@ -91,10 +91,7 @@ export function figuresText({ heads, rows }: Figures): string {
   const hasGoals = rows.some(({ goals }) => goals.length > 0);
   return markdownTable(
     [...heads, ...(hasGoals ? [GOAL_HEAD] : [])],
-    rows.map(({ cells, goals }) => [
-      ...cells.map(cellText),
-      ...(hasGoals ? [goals.map(goalText).join("; ")] : []),
-    ]),
+    rows.map(({ cells, goals }) => [...cells.map(cellText), ...(hasGoals ? [goalsText(goals)] : [])]),
   );
 }
 
@@ -116,6 +113,16 @@ export function numberText(value: number): string {
 /** Whether a goal is reached; a value that is not a number misses it. */
 export function isReached({ of, least, most }: Goal): boolean {
   return Number.isFinite(of) && (least === undefined || of >= least) && (most === undefined || of <= most);
+}
+
+/** Goals that a row shows each. */
+const SHOWN_GOALS = 2;
+
+/** Returns the goals of a row; of many, those that are missed. */
+function goalsText(goals: readonly Goal[]): string {
+  if (goals.length <= SHOWN_GOALS) return goals.map(goalText).join("; ");
+  const missed = goals.filter((goal) => !isReached(goal));
+  return missed.length === 0 ? "reached" : missed.map(goalText).join("; ");
 }
 
 function goalText(goal: Goal): string {

@@ -41,7 +41,7 @@ export function reportText(progress: Progress | undefined): string {
   const sum = (key: "seconds" | "reached" | "missed") =>
     Object.values(outcomes).reduce((total, outcome) => total + (outcome[key] ?? 0), 0);
   const goals = `${sum("reached")} goals are reached and ${sum("missed")} **missed**`;
-  const measured = `Measured at commit ${commit} in ${numberText(Math.ceil(sum("seconds") / 60))} minutes: ${SUITES.length - missing.length} of ${SUITES.length} benchmarks. ${goals}.`;
+  const measured = `Measured at commit ${commit} in ${Math.ceil(sum("seconds") / 60)} min: ${SUITES.length - missing.length} of ${SUITES.length} benchmarks. ${goals}.`;
   if (missing.length === 0) return measured;
   const list = missing.map(({ name }) => `- ${name}: ${of(name).failure}`).join("\n");
   return `${measured}\n\nNot measured at this commit:\n\n${list}`;

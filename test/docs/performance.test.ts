@@ -69,6 +69,15 @@ test("figures with goals have a column of goals, and others have none", () => {
   );
 });
 
+test("of many goals of a row, those that are missed are shown", () => {
+  const text = (values: readonly number[]) => {
+    const goals = values.map((of) => ({ of, most: 1 }));
+    return figuresText({ heads: ["a"], rows: [{ cells: ["b"], goals }] }).split("\n")[2];
+  };
+  expect(text([1, 1, 1])).toBe("| b | reached |");
+  expect(text([1, 2, 1])).toBe("| b | ≤ 1, **missed** |");
+});
+
 test("a contest compares the first contestant with each other one, round by round", () => {
   vi.spyOn(console, "log").mockReturnValue();
   onTestFinished(() => void vi.restoreAllMocks());
@@ -121,7 +130,7 @@ test("a benchmark without figures of the report's commit says so and keeps the o
 test("the page says how many benchmarks the report measured, and which it did not", () => {
   const { length } = SUITES;
   expect(reportText({ commit: "bbbb", outcomes: outcomesOf() })).toBe(
-    `Measured at commit bbbb in ${Math.ceil((61 * length) / 60)} minutes: ${length} of ${length} benchmarks. ${2 * length} goals are reached and ${length} **missed**.`,
+    `Measured at commit bbbb in ${Math.ceil((61 * length) / 60)} min: ${length} of ${length} benchmarks. ${2 * length} goals are reached and ${length} **missed**.`,
   );
   const text = reportText({ commit: "bbbb", outcomes: outcomesOf("it ended with 1") });
   expect(text).toContain(`${length - 1} of ${length} benchmarks`);
