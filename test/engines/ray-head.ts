@@ -51,8 +51,12 @@ function hashOfDriver(): string {
   return hash.digest("hex");
 }
 
-/** Starts a head with a dashboard on loopback. Its files are in a directory of its own, whose path must be short for Ray's sockets. */
-export async function startRayHead(python: string): Promise<RayHead> {
+/**
+ * Starts a head with a dashboard on loopback. Its files are in a directory of its own, whose path must be short for Ray's sockets.
+ *
+ * @param niceness how far everything that it runs is below the priority of this process
+ */
+export async function startRayHead(python: string, niceness = 0): Promise<RayHead> {
   const directory = mkdtempSync(join(tmpdir(), "lg-"));
   const tokenFile = join(directory, "token");
   writeFileSync(tokenFile, TOKEN, { mode: 0o600 });
@@ -71,7 +75,7 @@ export async function startRayHead(python: string): Promise<RayHead> {
     ...["--object-store-memory", String(120 * 2 ** 20), "--disable-usage-stats"],
   ];
   const run = (files: string) =>
-    spawn(join(bin, "ray"), flags(files), {
+    spawn("nice", ["-n", `${niceness}`, join(bin, "ray"), ...flags(files)], {
       env: {
         ...process.env,
         PATH: `${bin}:${process.env["PATH"]}`,

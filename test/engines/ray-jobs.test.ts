@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -11,10 +10,10 @@ import { ROOT, runTool } from "../clients/support/tools.ts";
 import { freePort } from "../support/free-port.ts";
 import { MAIN, NODE } from "../support/node-command.ts";
 import { until } from "../support/until.ts";
-import { type ClusterJob, jobOf, kill, processOf } from "./ray/cluster-processes.ts";
+import { processOf } from "./ray/cluster-processes.ts";
 import { type RayHead, rayInterpreter, startRayHead } from "./ray-head.ts";
 
-/** Whether each victim is killed at each moment, and each kind of index is built in each place. */
+/** Whether each kind of index is built in each place. */
 const EVERYTHING = process.env["RAY_TESTS"] === "all";
 
 let python: string;
@@ -110,11 +109,14 @@ it("builds BTREE for the CLI over gRPC, also if the driver is killed, and shows 
 /** Whether the tables have managed versions. */
 const MANAGED = EVERYTHING ? ["true", "false"] : ["true"];
 
+/** How indices are asked for. */
+const WAYS = EVERYTHING ? ["client", JSON.stringify([...NODE, MAIN])] : ["rest"];
+
 type Columns = "vectors" | "scalars";
 
 async function compareKinds(place: Pick<GatewayProcess, "uri">, columns: Columns): Promise<void> {
   for (const managed of MANAGED) {
-    const output = await sessionOn(place, "kinds.py", columns, managed);
+    const output = await sessionOn(place, "kinds.py", columns, managed, ...WAYS);
     process.stderr.write(`${columns}, managed versions ${managed}: ${output.trim().split("\n").at(-1)}\n`);
   }
 }
@@ -155,92 +157,3 @@ it("works in a bucket with the credentials that the gateway hands out", async ()
     await server.close();
   }
 }, 1_800_000);
-
-const compactionOf = (table: string) => jobOf(head, root, { kind: "compact_table", table });
-
-/** Moments of a compaction. Upkeep may have others at work on the tables of earlier tests. */
-const MOMENTS = {
-  "when the driver starts": async ({ driver }: ClusterJob) => driver !== undefined,
-  "while a worker rewrites fragments": async ({ step }: ClusterJob) =>
-    step === "rewriting" && (await processOf(head, "ray::_rewrite")) !== undefined,
-  "when the driver commits": async ({ step }: ClusterJob) => step === "committing",
-} as const;
-
-type Moment = keyof typeof MOMENTS;
-
-/** Kills a process at a moment of the compaction of a new table; if that is over before the moment, right after. */
-async function killDuring(
-  table: string,
-  moment: Moment,
-  kill: (compaction: ClusterJob | undefined) => Promise<void>,
-): Promise<void> {
-  await session("compaction.py", "table", table);
-  let found: ClusterJob | undefined;
-  await until(async () => {
-    const now = await compactionOf(table);
-    const isOver = found !== undefined && now === undefined;
-    if (isOver) process.stderr.write(`${table}: over before the moment "${moment}"\n`);
-    found = now ?? found;
-    return isOver || (now !== undefined && (await MOMENTS[moment](now)));
-  });
-  await kill(found);
-}
-
-/** Victims, and what is killed of each; the moment of the short run. */
-const VICTIMS: readonly (readonly [
-  victim: string,
-  moment: Moment,
-  kill: (compaction: ClusterJob | undefined) => Promise<void>,
-])[] = [
-  [
-    "worker",
-    "while a worker rewrites fragments",
-    async () => kill((await processOf(head, "ray::_rewrite")) ?? (await processOf(head, "ray::"))),
-  ],
-  ["driver", "when the driver commits", async (compaction) => kill(compaction?.driver)],
-  [
-    "gateway",
-    "when the driver commits",
-    async () => {
-      const gone = once(gateway.process, "exit");
-      gateway.process.kill("SIGKILL");
-      await gone;
-      gateway = await startGateway(...options);
-    },
-  ],
-  ["head", "while a worker rewrites fragments", () => head.replace()],
-];
-
-const KILLS = VICTIMS.flatMap(([victim, usual, killIt]) =>
-  Object.keys(MOMENTS)
-    .filter((moment) => EVERYTHING || moment === usual)
-    .map((moment) => ({ victim, moment: moment as Moment, killIt })),
-);
-
-const killed: string[] = [];
-
-it.each(KILLS)(
-  "ends a compaction with all rows and indices if a $victim dies $moment",
-  async ({ victim, moment, killIt }) => {
-    const table = `${victim}_${killed.length}`;
-    killed.push(table);
-    await killDuring(table, moment, killIt);
-    await session("compaction.py", "await", table);
-  },
-  600_000,
-);
-
-it("leaves files that gc removes, and no table misses any", async () => {
-  await gateway.close();
-  const own = ["gc", "--root", root, "--older-than", "0s", "--exclusive", "--json"];
-  const collect = async (...args: readonly string[]) => {
-    const { leftovers } = JSON.parse(await runTool(node, [...flags, MAIN, ...own, ...args]));
-    return (leftovers as { kind: string; action: string }[]).filter(({ kind }) => kind === "table file");
-  };
-  const removed = await collect("--delete", "--yes");
-  process.stderr.write(`gc removed ${removed.length} files of tables\n`);
-  expect(removed.filter(({ action }) => action !== "removed")).toEqual([]);
-  expect(await collect()).toEqual([]);
-  gateway = await startGateway("--root", root, "--port", "0");
-  await session("compaction.py", "rows", ...killed);
-}, 600_000);

@@ -1,6 +1,5 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { until } from "../../support/until.ts";
 import type { RayHead } from "../ray-head.ts";
 
 /** A job that runs, as the records of the gateway and the processes of the cluster show it. */
@@ -8,6 +7,8 @@ export interface ClusterJob {
   readonly driver: number | undefined;
   /** What the driver has reported about its progress. */
   readonly step: string | undefined;
+  /** Whether a driver has reported the end of its run. */
+  readonly hasReport: boolean;
 }
 
 /** Returns a process of a head by the beginning of its command line and a later part of it. */
@@ -37,27 +38,11 @@ export async function jobOf(
     const { id, kind, table } = JSON.parse(text);
     if (kind !== wanted.kind || table.join("$") !== wanted.table) continue;
     const step = /"step":"(\w+)/.exec(await textOf("drivers", `${id}.progress`))?.[1];
-    return { step, driver: await processOf(head, "python\0-m\0lance_gateway_ray\0", id) };
+    const names = await readdir(join(directory, "drivers")).catch(() => []);
+    const hasReport = names.some((name) => name.startsWith(id) && name.endsWith(".report"));
+    return { step, hasReport, driver: await processOf(head, "python\0-m\0lance_gateway_ray\0", id) };
   }
   return undefined;
-}
-
-/** Kills something during work on a cluster once a moment has come, or the work is over; returns the result of the work. */
-export async function killDuring(
-  name: string,
-  work: Promise<string>,
-  isMoment: () => Promise<boolean>,
-  killIt: () => Promise<void>,
-): Promise<string> {
-  let isOver = false;
-  const noteEnd = () => {
-    isOver = true;
-  };
-  void work.then(noteEnd, noteEnd);
-  await until(async () => isOver || (await isMoment()));
-  if (isOver) process.stderr.write(`${name}: over before the moment\n`);
-  await killIt();
-  return work;
 }
 
 /** Kills a process with everything that it may still have to do. */
