@@ -12,6 +12,17 @@ describe("pylance's own directory catalog beside the gateway", () => {
     }
   });
 
+  it("commits versions through a catalog in turn with two gateways that serve the rows, and at once", async () => {
+    const catalog = await startGateway("--managed-versioning");
+    const rows = ["--uri", catalog.uri, "--rows", "here", "--allowed-location", catalog.base];
+    const gateways = await Promise.all([1, 2].map(() => startGateway(...rows)));
+    try {
+      await runPython("managed_upstream.py", catalog.uri, ...gateways.map(({ uri }) => uri));
+    } finally {
+      for (const gateway of [...gateways, catalog]) await gateway.close();
+    }
+  });
+
   it("reads tables with names of all kinds that the gateway made, and the gateway reads its tables", async () => {
     const gateway = await startGateway("--names", "unicode");
     try {

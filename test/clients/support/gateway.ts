@@ -26,12 +26,12 @@ export interface GatewayProcess {
 /**
  * Starts `lance-gateway serve` on a free port over an empty directory, and waits until it listens.
  *
- * @param args further flags; a `--root` or a `--config` among them replaces the directory
+ * @param args further flags; a `--root`, a `--config` or a `--uri` among them replaces the directory
  */
 export async function startGateway(...args: readonly string[]): Promise<GatewayProcess> {
   const root = mkdtempSync(join(tmpdir(), "lance-gateway-clients-"));
   const [node, ...flags] = NODE;
-  const own = args.includes("--config") ? [] : ["--root", root];
+  const own = args.includes("--config") || args.includes("--uri") ? [] : ["--root", root];
   const child = spawn(node, [...flags, MAIN, "serve", "--port", "0", ...own, ...args], {
     env: { ...process.env, LANCE_GATEWAY_DRAIN_DELAY: "0s" },
     stdio: ["ignore", "pipe", "pipe"],
