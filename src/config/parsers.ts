@@ -1,8 +1,8 @@
 import { isIP } from "node:net";
 import { availableParallelism } from "node:os";
-import { parseAge as ageOf } from "../namespace/age.ts";
 import { ROLE_NAMES, type Role } from "../namespace/call/principal.ts";
 import { isRoot } from "../namespace/root.ts";
+import { parseAge as ageOf } from "../runtime/clocks.ts";
 import { type Parse, UsageError } from "./option-spec.ts";
 
 const SIZE = /^(\d+)(?: ?(B|KiB|MiB|GiB))?$/i;

@@ -1,5 +1,5 @@
 import { isIP } from "node:net";
-import { CHANGE_TYPES, type ChangeType } from "../namespace/operations/change-types.ts";
+import { CHANGE_TYPES, type ChangeType } from "../namespace/change-event.ts";
 import { isJsonObject } from "../runtime/text.ts";
 import { checkKeys, type Section, textAt } from "./config-file.ts";
 import { UsageError } from "./option-spec.ts";

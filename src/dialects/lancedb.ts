@@ -50,8 +50,7 @@ import {
   CreateMaterializedViewResponseSchema,
   RefreshMaterializedViewRequestSchema,
 } from "../gen/lance/namespace/v1/view_pb.ts";
-import { OF_DATABASES } from "../namespace/call/database-context.ts";
-import { databaseOfRegion } from "../namespace/call/local-region.ts";
+import { databaseOfRegion, OF_DATABASES } from "../namespace/call/database-context.ts";
 import { LanceError } from "../namespace/errors.ts";
 import { isJsonObject } from "../runtime/text.ts";
 import { type Dialect, type FieldTexts, form } from "./dialect.ts";

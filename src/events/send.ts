@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
 import { type Agent, request } from "undici";
-import { type ChangeEvent, EVENT_PREFIX } from "../namespace/change-event.ts";
-import type { ChangeType } from "../namespace/operations/change-types.ts";
+import { type ChangeEvent, type ChangeType, EVENT_PREFIX } from "../namespace/change-event.ts";
 import { signatureHeaders } from "./signature.ts";
 
 /** The outcome of an attempt to deliver an event. */

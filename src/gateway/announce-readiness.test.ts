@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "vitest";
 import { fakeBackend } from "../../test/support/server.ts";
-import { createReadiness } from "../server/app/readiness.ts";
+import { createReadiness } from "../server/app/probes.ts";
 import { announceReadiness } from "./announce-readiness.ts";
 
 // Time passes between its checks of the backends.

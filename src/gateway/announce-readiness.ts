@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Backend } from "../namespace/lance-namespace.ts";
-import { createReadiness, type Readiness } from "../server/app/readiness.ts";
+import { createReadiness, type Readiness } from "../server/app/probes.ts";
 import type { Workers } from "./workers.ts";
 
 /** Makes a readiness that of the whole process; returns the one of this worker. */

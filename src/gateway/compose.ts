@@ -14,7 +14,7 @@ import type { CallerLimits } from "../pipeline/limits/caller-limits.ts";
 import { packageFile } from "../runtime/package-files.ts";
 import { ownProfiles, type Profiles } from "../server/admin/profiles.ts";
 import type { MetricsPage } from "../server/app/metrics-page.ts";
-import { createReadiness } from "../server/app/readiness.ts";
+import { createReadiness } from "../server/app/probes.ts";
 import { RESETS_SHAPE } from "../server/connections/reset-allowance.ts";
 import { createServer } from "../server/server.ts";
 import type { TlsIdentity } from "../server/tls/identity.ts";

@@ -1,5 +1,3 @@
-import type { ChangeType } from "./operations/change-types.ts";
-
 /** Begins the types of events. */
 export const EVENT_PREFIX = "lance.gateway.";
 
@@ -48,3 +46,26 @@ export interface EventSink {
   /** Begins the delivery of events; resolves when they are as safe as they get. It never rejects. */
   announce(events: readonly ChangeEvent[]): Promise<void>;
 }
+
+/** Kinds of changes, by the object that changes. */
+export const CHANGE_TYPES = [
+  "namespace.created",
+  "namespace.dropped",
+  "table.created",
+  "table.declared",
+  "table.registered",
+  "table.deregistered",
+  "table.dropped",
+  "table.renamed",
+  "table.data_changed",
+  "table.schema_changed",
+  "table.indices_changed",
+  "table.versions_deleted",
+  "table.tags_changed",
+  "table.branches_changed",
+  "table.settings_changed",
+  "table.transaction_changed",
+] as const;
+
+/** Kind of a change, such as `table.created`. */
+export type ChangeType = (typeof CHANGE_TYPES)[number];

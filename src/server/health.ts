@@ -8,7 +8,7 @@ import {
 } from "../gen/grpc/health/v1/health_pb.ts";
 import { LanceError } from "../namespace/errors.ts";
 import { onlyRequest, type Rpc } from "../wires/rpc.ts";
-import type { Readiness } from "./app/readiness.ts";
+import type { Readiness } from "./app/probes.ts";
 
 /**
  * The rpcs of grpc.health.v1: the state of the whole server, which is named "", and the same state for each service.

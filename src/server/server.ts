@@ -23,7 +23,7 @@ import { createHostCheck } from "./app/browser-guard.ts";
 import type { ConsoleOptions } from "./app/console-pages.ts";
 import type { ApiDocuments } from "./app/document-page.ts";
 import type { MetricsPage } from "./app/metrics-page.ts";
-import type { Readiness } from "./app/readiness.ts";
+import type { Readiness } from "./app/probes.ts";
 import { healthRpcs } from "./health.ts";
 import type { ConnectionLimits } from "./port/connection-settings.ts";
 import type { ListenAddress } from "./port/listen.ts";

@@ -1,7 +1,7 @@
 import { create, type DescField, type DescMessage, type DescMethod, type Message } from "@bufbuild/protobuf";
 import { LanceError } from "../namespace/errors.ts";
 import { passedAnswer } from "../namespace/messages/passed-answer.ts";
-import { isRead } from "../namespace/operations/actions.ts";
+import { isRead } from "../namespace/operations/method-facts.ts";
 import { isJsonObject } from "../runtime/text.ts";
 import { isRequired, type MessageRecord, restName } from "./descriptors.ts";
 import { InexactNumberError, toInvalidInput } from "./field-error.ts";

@@ -3,8 +3,12 @@ import { mkdtemp, readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, test } from "vitest";
 import { UncacheableError } from "../../src/backends/dir/cache/read-through.ts";
-import { RECORD_BYTES } from "../../src/backends/dir/cache/record.ts";
-import { createChecksums, createEncryption, type Seal } from "../../src/backends/dir/cache/seal.ts";
+import {
+  createChecksums,
+  createEncryption,
+  RECORD_BYTES,
+  type Seal,
+} from "../../src/backends/dir/cache/record.ts";
 import { createRandom, type Random } from "../support/random.ts";
 import { scratchDirectory } from "../support/scratch.ts";
 import { seedOf } from "../support/seed.ts";

@@ -11,7 +11,7 @@ import { openPolicyFolder } from "../../src/auth/cedar/policy-folder.ts";
 import { rolePolicies } from "../../src/auth/cedar/roles-as-cedar.ts";
 import { LanceDbService } from "../../src/gen/lance/gateway/v1/lancedb_pb.ts";
 import { allows, type Role } from "../../src/namespace/call/principal.ts";
-import { actionOf } from "../../src/namespace/operations/actions.ts";
+import { actionOf } from "../../src/namespace/operations/method-facts.ts";
 import { OPERATIONS } from "../../src/namespace/operations/operations.ts";
 import type { AnyOperation } from "../../src/namespace/operations/touch.ts";
 import type { Binding } from "../../src/transcode/binding.ts";

@@ -19,7 +19,7 @@ import {
   type LanceNamespace,
 } from "../../namespace/lance-namespace.ts";
 import { factsOf, isReadOperation, METHODS } from "../../namespace/operations/operations.ts";
-import { createExclusion } from "../dir/concurrency/exclusion.ts";
+import { createExclusion } from "../dir/concurrency/thread-locks.ts";
 import type { WriteGate } from "../dir/concurrency/write-gate.ts";
 import { findEngine } from "../dir/engine/native/load.ts";
 import { checkReference, describeData, describesData } from "../dir/operations/tables/describe.ts";

@@ -2,7 +2,7 @@ import type { Identifier } from "../../namespace/identifier.ts";
 import { putNewest } from "../../runtime/collections.ts";
 import { joinQuantity, type QuantityPart, UNSHARED } from "../../runtime/threads/sharing.ts";
 import { createWorkNotes } from "../dir/batch/work-notes.ts";
-import type { Exclusion } from "../dir/concurrency/exclusion.ts";
+import type { Exclusion } from "../dir/concurrency/thread-locks.ts";
 import {
   createEngine,
   createReadVersions,

@@ -4,7 +4,7 @@ import { type Call, copyCall, type Validation } from "../../namespace/call/call.
 import { type Flight, startFlight } from "../../namespace/call/flight.ts";
 import { demandsFreshness } from "../../namespace/call/headers.ts";
 import type { NoteDecision } from "../../namespace/figures.ts";
-import { isRead } from "../../namespace/operations/actions.ts";
+import { isRead } from "../../namespace/operations/method-facts.ts";
 import { factsOf } from "../../namespace/operations/operations.ts";
 import type { SharedCounter } from "../../runtime/threads/sharing.ts";
 import type { HeaderPolicy } from "../upstream-identity/headers.ts";

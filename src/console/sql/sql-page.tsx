@@ -10,16 +10,17 @@ import { formatCount, formatSeconds } from "../shell/format.ts";
 import { errorOf, useCall } from "../shell/hooks.ts";
 import { EmptyNote, ErrorNote, Waiting } from "../shell/notes.tsx";
 import { hrefOf, type Params } from "../shell/route.ts";
-import { completionNames, tablesIn } from "./completion-names.ts";
 import { Editor } from "./editor.tsx";
 import {
   addToHistory,
   clearHistory,
+  completionNames,
   type FirstRows,
   firstRows,
   planOf,
   readHistory,
   rowsForFile,
+  tablesIn,
 } from "./statements.ts";
 
 /** Most rows that are shown of a result. */

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { addToHistory, clearHistory, readHistory } from "./statements.ts";
+import { addToHistory, clearHistory, completionNames, readHistory, tablesIn } from "./statements.ts";
 
 function createStorage() {
   const texts = new Map<string, string>();
@@ -26,4 +26,22 @@ test("what others have stored is not a statement", () => {
     storage.setItem("lance-gateway-sql", text);
     expect(readHistory(storage)).toEqual(text.startsWith("[") ? ["SELECT 1"] : []);
   }
+});
+
+const TABLES = [["people"], ["team", "people"], ["team", "orders"], ["team", "eu", "orders"]];
+
+test("tables are completed below their namespaces, as statements name them", () => {
+  const columns = new Map([["team/orders", ["id", "price"]]]);
+  expect(completionNames(TABLES, columns)).toEqual({
+    people: [],
+    team: { people: [], orders: ["id", "price"] },
+    team$eu: { orders: [] },
+  });
+});
+
+test("the columns of tables are asked for once a statement has their names", () => {
+  expect(tablesIn("SELECT * FROM Team.Orders", TABLES)).toEqual([
+    ["team", "orders"],
+    ["team", "eu", "orders"],
+  ]);
 });

@@ -1,13 +1,13 @@
-// The program of the thread of the cache: a listener that the engine takes for an S3 service.
 import { parentPort, workerData } from "node:worker_threads";
 import { createBlockCache } from "../../backends/dir/cache/block-cache.ts";
 import { answerControl } from "../../backends/dir/cache/control.ts";
 import { openCounters } from "../../backends/dir/cache/counters.ts";
 import { type DiskSlots, openDiskSlots } from "../../backends/dir/cache/disk-slots.ts";
 import { startListener } from "../../backends/dir/cache/listener.ts";
-import { createChecksums, createEncryption } from "../../backends/dir/cache/seal.ts";
-import { createStoreRegistry } from "../../backends/dir/cache/store-registry.ts";
-import type { CacheStart, FromCache, ToCache } from "./messages.ts";
+import { createChecksums, createEncryption } from "../../backends/dir/cache/record.ts";
+import { createStoreRegistry, type RegisteredStore } from "../../backends/dir/cache/store-registry.ts";
+
+// The program of the thread of the cache: a listener that the engine takes for an S3 service.
 
 /** Size of a block, in bytes (docs/cache.md). */
 const BLOCK_BYTES = 128 * 1024;
@@ -68,3 +68,34 @@ parent.on("message", (message: ToCache) => {
   else void close();
 });
 post({ type: "listening", port: listener.port });
+
+/** Data with which the thread of the cache begins. */
+export interface CacheStart {
+  readonly directory: string;
+  /** Size of its files, in bytes. */
+  readonly maxBytes: number;
+  readonly memoryBytes: number;
+  /** Secret with which its files are encrypted. */
+  readonly key: Uint8Array | undefined;
+  /** Secret of the process, which names the channels to its other threads. */
+  readonly secret: string;
+  /** 0 for a free port. */
+  readonly port: number;
+  readonly counters: SharedArrayBuffer;
+  /** Stores that an earlier thread had registered. */
+  readonly stores: readonly RegisteredStore[];
+}
+
+/** Messages of the main thread. */
+export type ToCache =
+  /** The directory is free, so that its files may be used. */
+  { readonly type: "attach" } | { readonly type: "close" };
+
+/** Messages of the thread of the cache. */
+export type FromCache =
+  | { readonly type: "listening"; readonly port: number }
+  | { readonly type: "registered"; readonly store: RegisteredStore }
+  /** The files are in use; or cannot be, for a reason. */
+  | { readonly type: "attached"; readonly failure: string | undefined }
+  | { readonly type: "failed"; readonly what: "disk" | "bucket"; readonly message: string }
+  | { readonly type: "closed" };

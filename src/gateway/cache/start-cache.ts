@@ -15,7 +15,7 @@ import type { ServeOptions } from "../../config/options/groups.ts";
 import { backoffMs } from "../../runtime/clocks.ts";
 import { programFile } from "../../runtime/package-files.ts";
 import { listenOn } from "../../server/port/listen.ts";
-import type { CacheStart, FromCache, ToCache } from "./messages.ts";
+import type { CacheStart, FromCache, ToCache } from "./cache-thread.ts";
 
 /** The cache of a process, in a thread of its own. */
 export interface RunningCache {

@@ -11,9 +11,9 @@ import {
 } from "../../gen/lance/namespace/v1/options_pb.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import { type Action, isReadAction } from "../call/principal.ts";
+import { CHANGE_TYPES, type ChangeType } from "../change-event.ts";
 import { optionOf } from "../option.ts";
-import { actionOf } from "./actions.ts";
-import { CHANGE_TYPES, type ChangeType } from "./change-types.ts";
+import { actionOf } from "./method-facts.ts";
 import type { AnyOperation, Methods, ObjectKind } from "./touch.ts";
 
 /** Facts about an operation, as the option `operation` beside its rpc states them. */

@@ -2,7 +2,7 @@ import type { Call } from "../../namespace/call/call.ts";
 import { type Action, allows, isReadAction } from "../../namespace/call/principal.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import { type Identifier, joinIdentifier } from "../../namespace/identifier.ts";
-import { actionOf } from "../../namespace/operations/actions.ts";
+import { actionOf } from "../../namespace/operations/method-facts.ts";
 import { type Interceptor, onlyFor } from "../call/interceptor.ts";
 
 /** Refuses the calls that the caller's role does not allow, before anything looks whether their object exists. */

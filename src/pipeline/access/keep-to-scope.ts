@@ -5,7 +5,7 @@ import { ownerKey } from "../../namespace/call/caller-key.ts";
 import { isOwnerOfAll } from "../../namespace/call/principal.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import type { Identifier } from "../../namespace/identifier.ts";
-import { actionOf } from "../../namespace/operations/actions.ts";
+import { actionOf } from "../../namespace/operations/method-facts.ts";
 import { OPERATIONS } from "../../namespace/operations/operations.ts";
 import { type Databases, nameOfUnnamed } from "../call/databases.ts";
 import type { Interceptor, OperationRequest } from "../call/interceptor.ts";

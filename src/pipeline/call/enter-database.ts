@@ -2,9 +2,12 @@ import { create, type Message } from "@bufbuild/protobuf";
 import type { ListJobsResponse } from "../../gen/lance/gateway/v1/job_pb.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import { type Call, copyCall } from "../../namespace/call/call.ts";
-import { concernsDatabases, type RootDatabases } from "../../namespace/call/database-context.ts";
+import {
+  concernsDatabases,
+  databaseOfRegion,
+  type RootDatabases,
+} from "../../namespace/call/database-context.ts";
 import { DATABASE_HEADERS } from "../../namespace/call/headers.ts";
-import { databaseOfRegion } from "../../namespace/call/local-region.ts";
 import { isReadAction } from "../../namespace/call/principal.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import { DEFAULT_DELIMITER } from "../../namespace/identifier.ts";

@@ -4,12 +4,12 @@ import type { Call } from "../../namespace/call/call.ts";
 import {
   type ChangeData,
   type ChangeEvent,
+  type ChangeType,
   EVENT_PREFIX,
   type EventSink,
 } from "../../namespace/change-event.ts";
 import type { ErrorName } from "../../namespace/errors.ts";
 import { type Identifier, joinIdentifier } from "../../namespace/identifier.ts";
-import type { ChangeType } from "../../namespace/operations/change-types.ts";
 import { OPERATIONS } from "../../namespace/operations/operations.ts";
 import { reachOf } from "../../namespace/operations/reach.ts";
 import type { AnyOperation, Lookups, ObjectKind } from "../../namespace/operations/touch.ts";

@@ -19,13 +19,11 @@ import {
 import { MCP_PATH, type McpEndpoint, mcpPlugin } from "../../wires/mcp.ts";
 import { createTargetRewrite } from "../../wires/rest/target-rewrite.ts";
 import { requestIdOf } from "../../wires/rpc.ts";
-import type { HostCheck } from "./browser-guard.ts";
-import { addBrowserGuard } from "./browser-guard.ts";
+import { addBrowserGuard, type HostCheck } from "./browser-guard.ts";
 import { type ConsoleOptions, consolePlugin } from "./console-pages.ts";
 import { type ApiDocuments, documentPlugin } from "./document-page.ts";
 import { type MetricsPage, metricsPlugin } from "./metrics-page.ts";
-import { probesPlugin } from "./probes.ts";
-import type { Readiness } from "./readiness.ts";
+import { probesPlugin, type Readiness } from "./probes.ts";
 import { addRefusals } from "./refusals.ts";
 
 /** Options of {@link createApp}. */

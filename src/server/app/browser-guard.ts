@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { isIP } from "node:net";
 import type { FastifyInstance } from "fastify";
-import { LOCAL_REGION } from "../../namespace/call/local-region.ts";
+import { LOCAL_REGION } from "../../namespace/call/database-context.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import type { NoteRefusal } from "../../pipeline/records/refusals.ts";
 import { isLoopbackAddress } from "../../runtime/loopback.ts";

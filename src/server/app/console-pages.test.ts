@@ -8,7 +8,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { fakeService, memoryLog } from "../../../test/fixtures/wires/grpc.ts";
 import { createServer, type ServerOptions } from "../server.ts";
 import type { ConsoleIssuer } from "./console-pages.ts";
-import { createReadiness } from "./readiness.ts";
+import { createReadiness } from "./probes.ts";
 
 const SCRIPT = "console.log('it runs')";
 

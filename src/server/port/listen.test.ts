@@ -13,7 +13,7 @@ import { callUnary, fakeService, memoryLog, rawCall, statusOf } from "../../../t
 import { temporaryDirectory } from "../../../test/support/directory.ts";
 import { NODE } from "../../../test/support/node-command.ts";
 import { encodeFrame } from "../../wires/grpc/frame.ts";
-import { createReadiness } from "../app/readiness.ts";
+import { createReadiness } from "../app/probes.ts";
 import { createServer } from "../server.ts";
 
 let folder: Awaited<ReturnType<typeof temporaryDirectory>>;

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
-import { databaseOfRegion } from "../../namespace/call/local-region.ts";
+import { databaseOfRegion } from "../../namespace/call/database-context.ts";
 import { setAddress } from "../../wires/arrival.ts";
 import { hostOf } from "../../wires/rest/http.ts";
 

@@ -9,7 +9,7 @@ import { DEFAULT_MAX_MESSAGE_BYTES } from "../../../src/namespace/memory/byte-bu
 import { createLoopPace } from "../../../src/runtime/loop-pace.ts";
 import { createApp } from "../../../src/server/app/app.ts";
 import { createHostCheck } from "../../../src/server/app/browser-guard.ts";
-import { createReadiness } from "../../../src/server/app/readiness.ts";
+import { createReadiness } from "../../../src/server/app/probes.ts";
 import { createListener } from "../../../src/server/port/listener.ts";
 import { createArrivalPace } from "../../../src/server/requests/arrival-pace.ts";
 import { createGrpcHandler } from "../../../src/wires/grpc/handler.ts";

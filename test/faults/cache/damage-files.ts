@@ -1,7 +1,6 @@
 import { open, stat, truncate } from "node:fs/promises";
 import { join } from "node:path";
-import { RECORD_BYTES } from "../../../src/backends/dir/cache/record.ts";
-import { SEAL_BYTES } from "../../../src/backends/dir/cache/seal.ts";
+import { RECORD_BYTES, SEAL_BYTES } from "../../../src/backends/dir/cache/record.ts";
 import type { Random } from "../../support/random.ts";
 
 /** Size of the blocks of the tests. */

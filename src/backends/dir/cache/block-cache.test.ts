@@ -9,8 +9,7 @@ import { seedOf } from "../../../../test/support/seed.ts";
 import { type BlockCache, createBlockCache } from "./block-cache.ts";
 import { openCounters } from "./counters.ts";
 import { type DiskSlots, openDiskSlots } from "./disk-slots.ts";
-import type { ObjectFacts } from "./record.ts";
-import { createChecksums, createEncryption, type Seal } from "./seal.ts";
+import { createChecksums, createEncryption, type ObjectFacts, type Seal } from "./record.ts";
 
 const BLOCK = 64;
 const MAX_BYTES = 4_096 + 12 * (BLOCK + 256) + 100;

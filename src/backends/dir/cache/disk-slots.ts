@@ -1,8 +1,14 @@
 import { constants, type FileHandle, lstat, mkdir, open, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { createPace } from "../../../runtime/pace.ts";
-import { blockContext, decodeRecord, encodeRecord, RECORD_BYTES, type SlotRecord } from "./record.ts";
-import type { Seal } from "./seal.ts";
+import {
+  blockContext,
+  decodeRecord,
+  encodeRecord,
+  RECORD_BYTES,
+  type Seal,
+  type SlotRecord,
+} from "./record.ts";
 
 /** Blocks on a disk, each in a slot of the same size; all failures are those of node:fs. */
 export interface DiskSlots {

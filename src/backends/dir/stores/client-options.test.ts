@@ -4,8 +4,8 @@ import { test } from "vitest";
 import { openClient, temporaryDirectory } from "../../../../test/fixtures/dir/directory-backend.ts";
 import { rows } from "../../../../test/fixtures/dir/rows.ts";
 import { openAzure } from "./azure/client.ts";
-import { clientOptionsOf } from "./client-options.ts";
 import { openStore } from "./open-store.ts";
+import { clientOptionsOf } from "./storage-options.ts";
 
 const CREDENTIALS = {
   aws_access_key_id: "id",

@@ -1,5 +1,5 @@
-import { parseAge } from "../../../namespace/age.ts";
 import { LanceError } from "../../../namespace/errors.ts";
+import { parseAge } from "../../../runtime/clocks.ts";
 
 /** When and how tables are looked after. */
 export interface UpkeepPolicy {

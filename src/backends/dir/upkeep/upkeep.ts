@@ -1,6 +1,7 @@
 import { availableParallelism } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
+import type { ChangeType } from "../../../namespace/change-event.ts";
 import type { UpkeepMetrics } from "../../../namespace/figures.ts";
 import { type Identifier, joinIdentifier } from "../../../namespace/identifier.ts";
 import {
@@ -9,7 +10,6 @@ import {
   callIn,
   wrapOperations,
 } from "../../../namespace/lance-namespace.ts";
-import type { ChangeType } from "../../../namespace/operations/change-types.ts";
 import { factsOf, isReadOperation } from "../../../namespace/operations/operations.ts";
 import { createTurns } from "../concurrency/turns.ts";
 import { latestVersion } from "../format/versions/version-files.ts";

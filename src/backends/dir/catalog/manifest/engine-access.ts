@@ -6,7 +6,7 @@ import type { Lease } from "../../engine/handles.ts";
 import type { NativeTable } from "../../engine/native/native.ts";
 import type { DatasetRef } from "../../format/dataset.ts";
 import { compareFormats, isTextFileVersion } from "../../format/files/text-file.ts";
-import { newStagingKey } from "../../format/staging-key.ts";
+import { newStagingKey } from "../../format/table-files.ts";
 import { readVersion } from "../../format/versions/version-files.ts";
 
 /** Work with the engine's handles of the manifest table. */

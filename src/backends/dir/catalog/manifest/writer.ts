@@ -8,7 +8,7 @@ import { type DatasetRef, dataDirectory } from "../../format/dataset.ts";
 import { deletionKey } from "../../format/files/deletion-file.ts";
 import type { ManifestFile } from "../../format/files/manifest-file.ts";
 import { isTextFileVersion } from "../../format/files/text-file.ts";
-import { newStagingKey } from "../../format/staging-key.ts";
+import { newStagingKey } from "../../format/table-files.ts";
 import { readTransactionMessage } from "../../format/versions/transaction-records.ts";
 import { latestVersion, readVersion, readVersionIfThere } from "../../format/versions/version-files.ts";
 import type { StoredRow } from "../state/rows/stored-row.ts";

@@ -1,5 +1,5 @@
 import { IN_LOG, LanceError } from "../../../../namespace/errors.ts";
-import { withoutBracketsAround } from "../sql/print.ts";
+import { withoutBracketsAround } from "../sql/tree.ts";
 import { withoutSeparators } from "../workarounds/joined-lists/in-lists.ts";
 import { FIRST_MEANINGS, MEANINGS, type Meaning, UNKNOWN } from "./meanings.ts";
 import { relayedError } from "./relayed.ts";

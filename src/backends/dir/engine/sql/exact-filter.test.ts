@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "vitest";
 import type { ArrowField } from "../../../../arrow/schema.ts";
 import { exactMatch, exactValue, wholeExpression } from "./exact-filter.ts";
-import { readToEnd } from "./print.ts";
+import { readToEnd } from "./tree.ts";
 
 const field = (name: string, type: ArrowField["type"]): ArrowField => ({
   name,

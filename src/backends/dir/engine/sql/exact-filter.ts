@@ -6,9 +6,8 @@ import { apartSteps } from "../workarounds/joined-lists/in-lists.ts";
 import { matchListSteps } from "../workarounds/match-lists/match-lists.ts";
 import { soundWithIndices } from "../workarounds/negated-indices/sound-with-indices.ts";
 import { exactSum } from "../workarounds/wrapped-sums/exact-sums.ts";
-import { printSql, readToEnd, type SqlEdit } from "./print.ts";
 import { expressionCheck } from "./sql.ts";
-import type { SqlTree } from "./tree.ts";
+import { printSql, readToEnd, type SqlEdit, type SqlTree } from "./tree.ts";
 import { treeSteps } from "./trees.ts";
 
 /** The columns of the tables that an expression may name. */

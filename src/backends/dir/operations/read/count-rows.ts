@@ -4,9 +4,8 @@ import { countMatching } from "../../engine/passing-rows.ts";
 import { createRowWidths } from "../../engine/row-widths.ts";
 import { createVersionAnswers } from "../../engine/version-answers.ts";
 import type { Guarded } from "../tables/call-data.ts";
-import { sizeOfConditions } from "./columns-size.ts";
 import { inRoom, type WaitingCall } from "./memory-room.ts";
-import type { Sampled } from "./sampled-width.ts";
+import { type Sampled, sizeOfConditions } from "./sampled-width.ts";
 
 /** Data whose rows are counted and read for a width. */
 export type Measured = Sampled & Pick<Guarded, "countRows">;

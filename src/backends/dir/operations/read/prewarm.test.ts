@@ -4,7 +4,7 @@ import { test } from "vitest";
 import { openTexts, SCAN_BYTES } from "../../../../../test/fixtures/dir/wide-rows.ts";
 import { beginCall } from "../../../../../test/support/caller.ts";
 import { LanceDbService, PrewarmDataRequestSchema } from "../../../../gen/lance/gateway/v1/lancedb_pb.ts";
-import { COLUMN_BYTES } from "./columns-size.ts";
+import { COLUMN_BYTES } from "./sampled-width.ts";
 
 test("columns that are read before they are needed take memory, and come in batches of their width", async (t) => {
   const { backend, entered, held } = await openTexts(t);

@@ -18,8 +18,8 @@ import type { ReadContext } from "../context.ts";
 import { withGuarded } from "../tables/call-data.ts";
 import { requireTable } from "../tables/find-table.ts";
 import { datasetOf } from "../tables/open-data.ts";
-import { COLUMN_BYTES, sizeOfColumns } from "./columns-size.ts";
 import { inRoom } from "./memory-room.ts";
+import { COLUMN_BYTES, sizeOfColumns } from "./sampled-width.ts";
 
 /** Files that a version of a table reads. */
 interface CacheableFiles {

@@ -22,10 +22,10 @@ import { type BuiltQuery, buildQuery, type CostlyFilter } from "../query/build.t
 import type { QueryFields } from "../query/fields.ts";
 import { atOneVersion, type Guarded, openGuarded, withGuarded } from "../tables/call-data.ts";
 import { openEarly, readEarly } from "../tables/early-data.ts";
-import { sizeOfConditions } from "./columns-size.ts";
 import { countRows } from "./count-rows.ts";
 import type { Place } from "./read-ahead.ts";
 import { enterResult, resultMessages } from "./result-stream.ts";
+import { sizeOfConditions } from "./sampled-width.ts";
 
 /** The operations that read rows. */
 export function createReadOperations(

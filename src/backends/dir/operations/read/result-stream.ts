@@ -14,13 +14,6 @@ import { batchRowsOf, MAX_BATCH_ROWS, MAX_EXACT_ROWS } from "../../engine/row-wi
 import type { BuiltQuery, Gathered } from "../query/build.ts";
 import { createResultEditor } from "../query/edit-result.ts";
 import type { Guarded } from "../tables/call-data.ts";
-import {
-  COLUMN_BYTES,
-  RESULT_BYTES,
-  type ResultSize,
-  sizeBeside,
-  sizeOfExpressions,
-} from "./columns-size.ts";
 import { countRows } from "./count-rows.ts";
 import { checkMemory, type WaitingCall } from "./memory-room.ts";
 import type { Place, ReadAhead } from "./read-ahead.ts";
@@ -36,7 +29,15 @@ import {
   startRun,
   type WideResult,
 } from "./run-query.ts";
-import { expectedWidth, sampledWidth } from "./sampled-width.ts";
+import {
+  COLUMN_BYTES,
+  expectedWidth,
+  RESULT_BYTES,
+  type ResultSize,
+  sampledWidth,
+  sizeBeside,
+  sizeOfExpressions,
+} from "./sampled-width.ts";
 
 /** Maximum number of rows of a result that is collected before it is sent. */
 const SMALL_RESULT_ROWS = 64;

@@ -9,7 +9,7 @@ import { MAX_BATCH_ROWS } from "../../engine/row-widths.ts";
 import type { BuiltQuery, Run } from "../query/build.ts";
 import { createResultEditor, foundRows } from "../query/edit-result.ts";
 import type { Guarded } from "../tables/call-data.ts";
-import { sizeOfExpressions } from "./columns-size.ts";
+import { sizeOfExpressions } from "./sampled-width.ts";
 
 /** Options of a result. */
 export interface RunOptions {

@@ -1,6 +1,6 @@
-import { COLUMN_BYTES, sizeOfColumns, sizeOfExpressions } from "../read/columns-size.ts";
 import type { Measured } from "../read/count-rows.ts";
 import { checkMemory } from "../read/memory-room.ts";
+import { COLUMN_BYTES, sizeOfColumns, sizeOfExpressions } from "../read/sampled-width.ts";
 
 /** Number of rows that the engine reads at a time when it changes rows; its Node API has no option for it. */
 const BATCH_ROWS = 8192;

@@ -4,7 +4,7 @@ import type { ChangeContext } from "../../batch/journal.ts";
 import { isRefusal } from "../../batch/run.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
 import { afterChange } from "../../format/changes/after-change.ts";
-import { newStagingKey } from "../../format/staging-key.ts";
+import { newStagingKey } from "../../format/table-files.ts";
 import { confirmWritten } from "../tables/catalog-tables.ts";
 import { checkNewIdentifier } from "../tables/naming/object-names.ts";
 import { planClaim } from "../tables/naming/plan-claim.ts";

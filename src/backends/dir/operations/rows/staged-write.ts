@@ -12,8 +12,8 @@ import { type DatasetRef, dataDirectory } from "../../format/dataset.ts";
 import { checkBasePaths } from "../../format/files/base-paths.ts";
 import type { ManifestFile } from "../../format/files/manifest-file.ts";
 import { isMissing } from "../../format/local/local-errors.ts";
-import { newStagingKey } from "../../format/staging-key.ts";
 import { listTree, type ObjectStore } from "../../format/storage.ts";
+import { newStagingKey } from "../../format/table-files.ts";
 import type { PreparedVersion } from "../../format/versions/prepared-version.ts";
 import { latestVersion, readVersion } from "../../format/versions/version-files.ts";
 

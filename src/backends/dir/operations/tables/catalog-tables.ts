@@ -11,9 +11,8 @@ import { ownerOf, updateMark } from "../../catalog/table-marks.ts";
 import type { FoundTable, TableProperties, TableSource, WorkPlace } from "../../data/table-source.ts";
 import { checkTableProperties } from "../properties.ts";
 import { droppedMeanwhile } from "../rows/staged-write.ts";
-import { findTable, listedTable } from "./find-table.ts";
+import { findTable, listedTable, requireUnchanged } from "./find-table.ts";
 import { objectIdOf, requireParent, tableNotFound } from "./naming/object-names.ts";
-import { requireUnchanged } from "./require-row.ts";
 
 /** Creates the source of the tables that the manifest of a directory lists. */
 export function createCatalogTables(context: ChangeContext): TableSource {

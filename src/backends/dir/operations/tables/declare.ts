@@ -6,8 +6,7 @@ import {
   RegisterTableResponseSchema,
 } from "../../../../gen/lance/namespace/v1/table_pb.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
-import type { ChangeContext } from "../../batch/journal.ts";
-import { refuseWhileRemoved } from "../../batch/journal.ts";
+import { type ChangeContext, refuseWhileRemoved } from "../../batch/journal.ts";
 import { resolveAbandoned } from "../../batch/resolve.ts";
 import { runBatch } from "../../batch/run.ts";
 import { checkNewLocation, isRootDirectory, rootLocation } from "../../catalog/base/location-names.ts";
@@ -18,7 +17,6 @@ import type { StorageOptions } from "../../stores/storage-options.ts";
 import type { DirectAccessContext } from "../context.ts";
 import { checkTableProperties } from "../properties.ts";
 import { credentialsFor, directAccess } from "./direct-access.ts";
-import { checkFree, checkHasOneTable, checkOutsideOfTables } from "./naming/free-location.ts";
 import {
   checkNewIdentifier,
   isUnlistedTable,
@@ -26,7 +24,7 @@ import {
   requireParent,
   tableExists,
 } from "./naming/object-names.ts";
-import { planClaim } from "./naming/plan-claim.ts";
+import { checkFree, checkHasOneTable, checkOutsideOfTables, planClaim } from "./naming/plan-claim.ts";
 import { takeName } from "./naming/take-name.ts";
 
 /** The operations that add a table's name to the catalog without data. */

@@ -7,8 +7,7 @@ import {
 import { type Identifier, joinIdentifier } from "../../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import { type Steps, stepsOf } from "../../../../runtime/pace.ts";
-import type { ChangeContext } from "../../batch/journal.ts";
-import { refuseWhileRemoved } from "../../batch/journal.ts";
+import { type ChangeContext, refuseWhileRemoved } from "../../batch/journal.ts";
 import { resolveAbandoned } from "../../batch/resolve.ts";
 import { runBatch } from "../../batch/run.ts";
 import { isRootDirectory } from "../../catalog/base/location-names.ts";
@@ -17,8 +16,8 @@ import type { Mutation } from "../../catalog/commits/decide.ts";
 import type { Draft } from "../../catalog/state/draft.ts";
 import type { FoundTable } from "../../data/table-source.ts";
 import type { CatalogDataContext } from "../context.ts";
+import { requireRow } from "./find-table.ts";
 import { objectIdOf, tableNotFound } from "./naming/object-names.ts";
-import { requireRow } from "./require-row.ts";
 
 /** The operations that drop and deregister tables. */
 export function createDropOperations(

@@ -8,6 +8,7 @@ import { runBatch } from "../../batch/run.ts";
 import { isRootDirectory } from "../../catalog/base/location-names.ts";
 import type { Draft } from "../../catalog/state/draft.ts";
 import type { CatalogDataContext } from "../context.ts";
+import { requireRow } from "./find-table.ts";
 import {
   checkNewIdentifier,
   isUnlistedTable,
@@ -16,7 +17,6 @@ import {
   tableExists,
   tableNotFound,
 } from "./naming/object-names.ts";
-import { requireRow } from "./require-row.ts";
 
 /**
  * Renames tables. The row of the catalog changes and the directory stays where it is (docs/adr/0009), so open tables

@@ -3,7 +3,7 @@ import { test } from "vitest";
 import { ended } from "../../../../../test/fixtures/dir/views.ts";
 import { openTexts, ROWS, SCAN_BYTES } from "../../../../../test/fixtures/dir/wide-rows.ts";
 import { MaterializedViewKind } from "../../../../gen/lance/namespace/v1/view_pb.ts";
-import { COLUMN_BYTES } from "../read/columns-size.ts";
+import { COLUMN_BYTES } from "../read/sampled-width.ts";
 
 test("the refresh of a view of wide rows takes memory for its columns until it ends", async (t) => {
   const { root, client, entered, held } = await openTexts(t);

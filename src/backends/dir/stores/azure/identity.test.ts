@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "vitest";
 import { inFastTime } from "../../../../../test/support/fast-time.ts";
 import { createOptionReader } from "../storage-options.ts";
-import { identityOf } from "./identity.ts";
+import { identityOf } from "./client.ts";
 
 for (const [header, value] of [
   ["retry-after", "3600"],

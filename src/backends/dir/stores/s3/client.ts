@@ -2,9 +2,13 @@ import type { S3Client, S3ClientConfig } from "@aws-sdk/client-s3";
 import { expiryOf } from "../../../../namespace/credential-options.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import { loadLibrary } from "../../../load-library.ts";
-import { clientOptionsOf } from "../client-options.ts";
 import { isTransient, type StoreFailure, toStoreError } from "../failure.ts";
-import { createOptionReader, type RenewOptions, type StorageOptions } from "../storage-options.ts";
+import {
+  clientOptionsOf,
+  createOptionReader,
+  type RenewOptions,
+  type StorageOptions,
+} from "../storage-options.ts";
 import { createTimeLimits, type TimeLimits } from "../time-limits.ts";
 import { limitAnswers } from "./answers.ts";
 

@@ -24,7 +24,7 @@ import { idsOf } from "../../../../../../test/fixtures/dir/rows.ts";
 import type { ArrowField } from "../../../../../arrow/schema.ts";
 import { atOnce } from "../../../../../runtime/pace.ts";
 import { exactMatch } from "../../sql/exact-filter.ts";
-import { printSql } from "../../sql/print.ts";
+import { printSql } from "../../sql/tree.ts";
 import { parseSql } from "../../sql/trees.ts";
 import { exactLiteralSteps } from "./exact-literals.ts";
 

@@ -1,11 +1,11 @@
 import type { ArrowField, ArrowType, TimeUnit } from "../../../../../arrow/schema.ts";
 import { ITEMS_PER_STEP, type Steps } from "../../../../../runtime/pace.ts";
 import { comparisonsIn } from "../../sql/comparisons.ts";
-import type { SqlEdit } from "../../sql/print.ts";
 import { invalidSql } from "../../sql/tokens.ts";
 import {
   isGroup,
   partsOf,
+  type SqlEdit,
   type SqlNode,
   type SqlOperation,
   type SqlTree,

@@ -9,7 +9,7 @@ import {
 } from "../../../../../../test/fixtures/dir/directory-backend.ts";
 import { isLanceError } from "../../../../../namespace/errors.ts";
 import { atOnce } from "../../../../../runtime/pace.ts";
-import { printSql } from "../../sql/print.ts";
+import { printSql } from "../../sql/tree.ts";
 import { parseSql } from "../../sql/trees.ts";
 import { apartSteps, type Use } from "./in-lists.ts";
 

@@ -1,8 +1,15 @@
 import { ITEMS_PER_STEP, type Steps } from "../../../../../runtime/pace.ts";
 import { MAX_CONDITIONS } from "../../sql/bounds.ts";
-import type { SqlEdit } from "../../sql/print.ts";
 import { invalidSql, nameOf, type SqlToken } from "../../sql/tokens.ts";
-import { constantOf, isGroup, pathOf, type SqlKnot, type SqlNode, type SqlTree } from "../../sql/tree.ts";
+import {
+  constantOf,
+  isGroup,
+  pathOf,
+  type SqlEdit,
+  type SqlKnot,
+  type SqlNode,
+  type SqlTree,
+} from "../../sql/tree.ts";
 
 /*
  * The engine's optimizer joins two lists that AND or OR put beside each other if they are compared with the same value, and takes a list

@@ -1,6 +1,5 @@
 import { ITEMS_PER_STEP, type Steps } from "../../../../../runtime/pace.ts";
-import type { SqlEdit } from "../../sql/print.ts";
-import { type SqlTree, withoutBrackets } from "../../sql/tree.ts";
+import { type SqlEdit, type SqlTree, withoutBrackets } from "../../sql/tree.ts";
 
 /*
  * The engine takes `regexp_match` in a condition for true where it finds something and for false elsewhere, also as the operand of IS NULL,

@@ -1,8 +1,28 @@
 import { type DescField, type DescMessage, type DescMethod, hasOption } from "@bufbuild/protobuf";
 import { http } from "../../gen/google/api/annotations_pb.ts";
 import { HttpBodySchema } from "../../gen/google/api/httpbody_pb.ts";
+import { ActionSchema, operation } from "../../gen/lance/namespace/v1/options_pb.ts";
+import { type Action, isReadAction } from "../call/principal.ts";
 import { optionOf } from "../option.ts";
 import { parseTemplate } from "./template.ts";
+
+const known = new WeakMap<DescMethod, Action>();
+
+/** Returns the right that an operation requires, as the option of its method says. A method without the option needs the most. */
+export function actionOf(method: DescMethod): Action {
+  let action = known.get(method);
+  if (action === undefined) {
+    const { action: number } = optionOf(method, operation);
+    action = number === 0 ? "admin" : (ActionSchema.value[number]?.localName.toLowerCase() as Action);
+    known.set(method, action);
+  }
+  return action;
+}
+
+/** Whether an operation changes nothing. A method without the option counts as a write. */
+export function isRead(method: DescMethod): boolean {
+  return isReadAction(actionOf(method));
+}
 
 /** Returns the local name of the field that carries a body other than JSON; undefined if a message has none. */
 export function bodyFieldOf(message: DescMessage): string | undefined {

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
-import { describe, it } from "vitest";
+import { describe, it, test } from "vitest";
 import { Health } from "../../gen/grpc/health/v1/health_pb.ts";
 import { DriverService } from "../../gen/lance/gateway/v1/driver_pb.ts";
 import { LanceDbService } from "../../gen/lance/gateway/v1/lancedb_pb.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
-import { actionOf, isRead } from "./actions.ts";
+import { actionOf, isRead, pathFieldsOf } from "./method-facts.ts";
 
 const METHODS = [...LanceNamespaceService.methods, ...LanceDbService.methods, ...DriverService.methods];
 
@@ -34,4 +34,12 @@ describe("the kinds of operations", () => {
     assert.equal(actionOf(Health.method.check), "admin");
     assert.equal(isRead(Health.method.check), false);
   });
+});
+
+test("the fields that paths carry come from the annotations of all methods", () => {
+  const named = (name: keyof typeof LanceNamespaceService.method) =>
+    pathFieldsOf(LanceNamespaceService.method[name]).map((field) => field.name);
+  assert.deepEqual(named("dropTableIndex"), ["identifier", "index_name"]);
+  assert.deepEqual(named("countTableRows"), ["identifier"]);
+  assert.deepEqual(named("listAllTables"), []);
 });
