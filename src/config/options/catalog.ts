@@ -1,7 +1,6 @@
 import { NAME_RULES } from "../../namespace/identifier.ts";
-import { BACKEND_KINDS, CATALOG_KINDS, type OptionTable, ROW_KINDS } from "../option-spec.ts";
+import { BACKEND_KINDS, CATALOG_KINDS, type OptionTable, ROW_KINDS, ROWS_HERE } from "../option-spec.ts";
 import { parseChoice, parseNamedValue, parseRoot, parseText } from "../parsers.ts";
-import { ROWS_HERE } from "./needs.ts";
 import { parseClientStorageOption, parseStorageOption } from "./storage.ts";
 
 /** Options that select the catalog. */

@@ -1,6 +1,5 @@
-import { type OptionTable, ROW_KINDS } from "../option-spec.ts";
+import { MAINTENANCE, type OptionTable, ROW_KINDS, ROWS_HERE, UPKEEP } from "../option-spec.ts";
 import { parseAge, parseChoice, parseInteger, parseSize, parseSwitch, parseText } from "../parsers.ts";
-import { MAINTENANCE, ROWS_HERE, UPKEEP } from "./needs.ts";
 
 /** Options of a directory backend. */
 export const DIRECTORY_OPTIONS = {

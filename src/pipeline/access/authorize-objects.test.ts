@@ -4,7 +4,7 @@ import { pino } from "pino";
 import { describe, it, onTestFinished, test, vi } from "vitest";
 import { takeAllFor } from "../../../test/fixtures/auth/authenticator.ts";
 import { ann } from "../../../test/fixtures/auth/principal.ts";
-import { beginCall, createCaller } from "../../../test/support/caller.ts";
+import { createCaller } from "../../../test/support/caller.ts";
 import { createDatabasesBackend } from "../../backends/databases/index.ts";
 import {
   CancelJobResponseSchema,
@@ -32,11 +32,9 @@ import type { Access } from "../../namespace/authorizer.ts";
 import { createCall } from "../../namespace/call/call.ts";
 import { errorEntry, LanceError } from "../../namespace/errors.ts";
 import type { Backend } from "../../namespace/lance-namespace.ts";
-import type { Touch } from "../../namespace/operations/touch.ts";
 import type { Database } from "../call/databases.ts";
 import type { Route } from "../call/route.ts";
 import { createService } from "../create-service.ts";
-import { mayAll } from "./authorize-objects.ts";
 
 const { describeTable, dropNamespace, listNamespaces, createMaterializedView } = LanceNamespaceService.method;
 const { describeJob, cancelJob, listJobs } = LanceDbService.method;
@@ -322,48 +320,6 @@ describe("the decision about objects", () => {
     assert.equal(typeof (await call(describeTable, { id: ["a"] })), "object");
     assert.match(String(await call(describeTable, { id: ["b"] })), /^PermissionDenied/);
   });
-});
-
-const call = beginCall(LanceNamespaceService.method.describeTable);
-const id = ["ns", "t"];
-
-function permissionsWithout(...refused: readonly string[]) {
-  const asked: Touch[] = [];
-  const allow = (_: unknown, touch: Touch) => {
-    asked.push(touch);
-    return !refused.includes(touch.operation);
-  };
-  const allowEach = async (_: unknown, touches: readonly Touch[]) => touches.map((touch) => allow(_, touch));
-  return {
-    asked,
-    permissions: { allow, allowEach, databaseOf: () => undefined, allowSiblings: () => undefined },
-  };
-}
-
-test("a caller may write to the files of a table if it may do everything that writes to the table", async () => {
-  const { permissions, asked } = permissionsWithout("dropTable", "describeTable");
-  assert.equal(await mayAll(permissions, call, id, "write"), true);
-  assert.equal(await mayAll(permissions, call, id, "manage"), false);
-  for (const touch of asked) assert.deepEqual([touch.kind, touch.id], ["Table", id]);
-  for (const operation of ["createTable", "insertIntoTable", "updateTable", "deleteFromTable"] as const)
-    assert.ok(
-      asked.some((touch) => touch.operation === operation),
-      operation,
-    );
-});
-
-test("a caller from whom one of these operations is kept may not", async () => {
-  for (const operation of ["deleteFromTable", "restoreTable", "createTableVersion"])
-    assert.equal(await mayAll(permissionsWithout(operation).permissions, call, id, "write"), false);
-  assert.equal(await mayAll(permissionsWithout("queryTable").permissions, call, id, "read"), false);
-});
-
-test("a caller from whom the lists of a namespace are kept may not list it", async () => {
-  assert.equal(await mayAll(permissionsWithout("dropTable").permissions, call, [], "list"), true);
-  assert.equal(await mayAll(permissionsWithout("listTables").permissions, call, [], "list"), false);
-  const { permissions, asked } = permissionsWithout();
-  await mayAll(permissions, call, [], "list");
-  for (const touch of asked) assert.deepEqual([touch.kind, touch.id], ["Namespace", []]);
 });
 
 const properties = { owner: "somebody else" };

@@ -1,5 +1,4 @@
-import { firstAfter } from "./names.ts";
-import { parentId, type Row } from "./row.ts";
+import { firstAfter, parentId, type Row } from "./row.ts";
 import type { CatalogView, Changes, Verdict } from "./view.ts";
 
 /** A draft: a state with changes on top of it, which later changes see. */

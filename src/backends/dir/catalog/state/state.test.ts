@@ -5,10 +5,8 @@ import { anId, check, someRows } from "../../../../../test/fixtures/catalog/stat
 import { atOnce } from "../../../../runtime/pace.ts";
 import { createDraft } from "./draft.ts";
 import { createMemory } from "./memory.ts";
-import { compareNames } from "./names.ts";
-import { parentId, type Row } from "./row.ts";
-import type { RowAddress } from "./rows/stored-row.ts";
-import { toBatch } from "./rows/stored-row.ts";
+import { compareNames, parentId, type Row } from "./row.ts";
+import { type RowAddress, toBatch } from "./rows/stored-row.ts";
 import { type CatalogState, createState, createStateBuilder } from "./state.ts";
 
 test("contains exactly its rows after any changes", () => {

@@ -17,7 +17,7 @@ import { readVersion } from "../../format/versions/version-files.ts";
 import type { Job, JobFacts } from "../../jobs/job.ts";
 import type { EngineContext } from "../context.ts";
 import { describeFunction, noteFailedRows } from "../functions/function-fill.ts";
-import { workOnCluster } from "../jobs/work-on-cluster.ts";
+import { workOnCluster } from "../jobs/elsewhere.ts";
 import { refuseMisread } from "../tables/refuse-misread.ts";
 import { schemaOf } from "./columns.ts";
 import { filledBy, fillMarkOf, whyNoFill } from "./filled-version.ts";

@@ -69,7 +69,7 @@ export function createColumnOperations(
   ): Promise<bigint> {
     const column = await checkFunctionColumn(context, entries, call);
     if (!isMain(branch)) throw new LanceError("Unsupported", "a function fills no column of a branch");
-    const { emptyColumn } = await import("../functions/null-column.ts");
+    const { emptyColumn } = await import("../functions/computed-column.ts");
     const record = await requireRecord(context, column.binding);
     const file = await emptyColumn(column);
     return change(call, branch, async (native, schema) => {

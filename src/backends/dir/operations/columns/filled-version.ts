@@ -11,8 +11,7 @@ import { coverOf, readSegments, segmentId } from "../../format/files/index-secti
 import type { ManifestFile } from "../../format/files/manifest-file.ts";
 import type { Job } from "../../jobs/job.ts";
 import type { DriverCommit } from "../../jobs/ray/cluster.ts";
-import { changedPart, readBase } from "../jobs/kept-parts.ts";
-import { findMarked, flagsOf, segmentFacts } from "../jobs/marked-version.ts";
+import { changedPart, findMarked, flagsOf, readBase, segmentFacts } from "../jobs/marked-version.ts";
 
 /** The version that a backfill on a cluster has made. */
 export interface FilledVersion {

@@ -12,7 +12,7 @@ import { countRows } from "../../format/files/manifest.ts";
 import { readVersion } from "../../format/versions/version-files.ts";
 import type { Job } from "../../jobs/job.ts";
 import type { EngineContext } from "../context.ts";
-import { workOnCluster } from "../jobs/work-on-cluster.ts";
+import { workOnCluster } from "../jobs/elsewhere.ts";
 import { withData } from "../tables/open-data.ts";
 import { refuseMisread } from "../tables/refuse-misread.ts";
 import { type IndexPlan, nameWhileGrowing, planOf } from "./index-build.ts";

@@ -9,9 +9,8 @@ import { chooseEngine } from "../../jobs/job-engine.ts";
 import { untilEnded } from "../../jobs/jobs.ts";
 import type { CheckCommit } from "../../jobs/ray/cluster.ts";
 import type { CatalogDataContext, EngineContext, JobContext } from "../context.ts";
-import { doElsewhere } from "./elsewhere.ts";
-import { changedPart } from "./kept-parts.ts";
-import { workOnCluster } from "./work-on-cluster.ts";
+import { doElsewhere, workOnCluster } from "./elsewhere.ts";
+import { changedPart } from "./marked-version.ts";
 
 /** The kind of the jobs that join the fragments of a table on a cluster. */
 export const COMPACT_TABLE = "compact_table";

@@ -8,9 +8,8 @@ import type { Job, JobFacts } from "../../jobs/job.ts";
 import type { CheckCommit } from "../../jobs/ray/cluster.ts";
 import type { CatalogDataContext, DirectAccessContext, EngineContext, JobContext } from "../context.ts";
 import { datasetOf } from "../tables/open-data.ts";
-import { doElsewhere, type ElsewhereOptions } from "./elsewhere.ts";
+import { doElsewhere, type ElsewhereOptions, workOnCluster } from "./elsewhere.ts";
 import { type ClusterImport, committedBy, markOf, whyNoAddition } from "./imported-version.ts";
-import { workOnCluster } from "./work-on-cluster.ts";
 
 /** The kind of the jobs that import files on a cluster. */
 export const IMPORT_FILES = "import_files";

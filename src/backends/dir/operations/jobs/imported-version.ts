@@ -8,8 +8,7 @@ import type { ManifestFile } from "../../format/files/manifest-file.ts";
 import type { Job } from "../../jobs/job.ts";
 import type { DriverCommit } from "../../jobs/ray/cluster.ts";
 import { checkName } from "../columns/column-name.ts";
-import { changedPart, readBase } from "./kept-parts.ts";
-import { findMarked, flagsOf, segmentFacts } from "./marked-version.ts";
+import { changedPart, findMarked, flagsOf, readBase, segmentFacts } from "./marked-version.ts";
 
 /** Result of an import on a cluster. */
 export interface ClusterImport {

@@ -11,7 +11,7 @@ import { createSharedCheck } from "../../../../runtime/promises.ts";
 import type { Layout } from "../../catalog/base/layout.ts";
 import { rootLocation, rootName } from "../../catalog/base/location-names.ts";
 import type { CatalogContext, TableContext } from "../../catalog/catalog-context.ts";
-import { compareNames, firstAfter, mergeNames } from "../../catalog/state/names.ts";
+import { compareNames, firstAfter, mergeNames } from "../../catalog/state/row.ts";
 import type { CatalogState } from "../../catalog/state/state.ts";
 import { PROBES, unlistedAmong } from "../../catalog/walk.ts";
 import { allowStaleness, type Staleness } from "../../concurrency/shared-checks.ts";

@@ -21,16 +21,16 @@ import { COMMIT_MESSAGE } from "../../format/versions/transaction-records.ts";
 import { latestVersion, readVersion } from "../../format/versions/version-files.ts";
 import type { Job, JobFacts } from "../../jobs/job.ts";
 import type { CatalogDataContext, DirectAccessContext, EngineContext } from "../context.ts";
+import { workOnCluster } from "../jobs/elsewhere.ts";
 import { tableOf } from "../jobs/jobs.ts";
 import { findMarked } from "../jobs/marked-version.ts";
-import { workOnCluster } from "../jobs/work-on-cluster.ts";
 import { requireTable } from "../tables/find-table.ts";
 import { datasetOf } from "../tables/open-data.ts";
 import { refuseMisread } from "../tables/refuse-misread.ts";
-import { columnsForCluster } from "./cluster-query.ts";
 import { checkResult, readDefinition, readOutputSchema } from "./definition.ts";
 import { parseViewQuery } from "./query-text.ts";
 import { type RefreshContext, readsOf, replacement } from "./refresh.ts";
+import { columnsForCluster } from "./source.ts";
 import { readState, versionIdentity } from "./view-state.ts";
 
 /** Tables, and the cluster that reads them with credentials of its own. */

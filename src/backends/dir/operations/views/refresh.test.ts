@@ -13,7 +13,7 @@ import { openDirectory } from "../../open-directory.ts";
 import { optimizeTable } from "../../upkeep/optimize.ts";
 import { requireTable } from "../tables/find-table.ts";
 import { datasetOf } from "../tables/open-data.ts";
-import { createViewExtensions } from "./extensions.ts";
+import { createViewExtensions } from "./views.ts";
 
 /** Compacts a table; returns whether it had fragments to join. */
 async function compact(root: string, name: string): Promise<boolean> {

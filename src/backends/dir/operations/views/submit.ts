@@ -3,15 +3,14 @@ import type { Identifier } from "../../../../namespace/identifier.ts";
 import type { FoundTable } from "../../data/table-source.ts";
 import { countRows } from "../../format/files/manifest.ts";
 import { readVersion } from "../../format/versions/version-files.ts";
-import type { JobEngineName } from "../../jobs/job-engine.ts";
-import { chooseEngine, type HeavyWork, workersOf } from "../../jobs/job-engine.ts";
+import { chooseEngine, type HeavyWork, type JobEngineName, workersOf } from "../../jobs/job-engine.ts";
 import type { CatalogDataContext, EngineContext, JobContext } from "../context.ts";
 import { requireTable } from "../tables/find-table.ts";
 import { datasetOf } from "../tables/open-data.ts";
-import { columnsForCluster } from "./cluster-query.ts";
 import { readDefinition, readOutputSchema } from "./definition.ts";
 import { parseViewQuery } from "./query-text.ts";
 import { planIncrement, type RefreshContext } from "./refresh.ts";
+import { columnsForCluster } from "./source.ts";
 
 /** The kind of the jobs that refresh a view. */
 export const REFRESH_VIEW = "refresh_view";

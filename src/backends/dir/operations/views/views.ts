@@ -1,6 +1,12 @@
 import { create } from "@bufbuild/protobuf";
 import { END_OF_STREAM } from "../../../../arrow/ipc/stream.ts";
+import {
+  DescribeMaterializedViewResponseSchema,
+  DropMaterializedViewResponseSchema,
+  ListMaterializedViewsResponseSchema,
+} from "../../../../gen/lance/gateway/v1/view_pb.ts";
 import { CreateTableMode, CreateTableRequestSchema } from "../../../../gen/lance/namespace/v1/data_pb.ts";
+import { DropTableRequestSchema } from "../../../../gen/lance/namespace/v1/table_pb.ts";
 import {
   CreateMaterializedViewResponseSchema,
   RefreshMaterializedViewResponseSchema,
@@ -9,20 +15,30 @@ import { type Call, copyCall } from "../../../../namespace/call/call.ts";
 import { callerKey } from "../../../../namespace/call/caller-key.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import { type Identifier, joinIdentifier, sameIdentifier } from "../../../../namespace/identifier.ts";
-import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
+import type { LanceDbExtensions, LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import { afterChange } from "../../format/changes/after-change.ts";
+import { readVersion } from "../../format/versions/version-files.ts";
 import { isForCluster } from "../../jobs/job.ts";
+import type { CatalogDataContext, PageContext } from "../context.ts";
 import { tableOf } from "../jobs/jobs.ts";
+import { decodeToken, encodeToken, pageSize } from "../paging.ts";
 import { checkProperties } from "../properties.ts";
 import { openGuarded } from "../tables/call-data.ts";
 import { requireTable } from "../tables/find-table.ts";
 import { duringWork } from "../tables/long-work.ts";
-import { checkNewIdentifier } from "../tables/naming/object-names.ts";
-import { refuseLost } from "../versions/versions.ts";
+import {
+  checkNewIdentifier,
+  isNamespace,
+  namespaceNotFound,
+  objectIdOf,
+} from "../tables/naming/object-names.ts";
+import { datasetOf } from "../tables/open-data.ts";
+import { refuseLost, unlessLost } from "../versions/versions.ts";
 import { type ClusterRefreshContext, describeClusterRefresh, refreshOnCluster } from "./cluster-refresh.ts";
 import {
   checkDefinition,
   checkResult,
+  isView,
   type OutputSchema,
   readDefinition,
   readOutputSchema,
@@ -33,6 +49,7 @@ import { parseViewQuery, type ViewQuery } from "./query-text.ts";
 import { refreshView } from "./refresh.ts";
 import { buildSourceQuery, derivedSchema, resultSchema } from "./source.ts";
 import { REFRESH_VIEW, type SubmitContext, submitRefresh } from "./submit.ts";
+import { readState } from "./view-state.ts";
 
 /**
  * The operations on materialized views.
@@ -148,4 +165,68 @@ export function createViewOperations(
 async function* emptyStream({ message }: OutputSchema): AsyncIterable<Uint8Array> {
   yield message;
   yield END_OF_STREAM;
+}
+
+/** Number of names that are taken from the catalog at a time. */
+const NAMES = 1000;
+
+/** The calls on materialized views that only LanceDB's remote clients have. */
+export function createViewExtensions(
+  context: CatalogDataContext & PageContext,
+  dropTable: LanceNamespace["dropTable"],
+): Pick<LanceDbExtensions, "listMaterializedViews" | "describeMaterializedView" | "dropMaterializedView"> {
+  const { catalog } = context;
+
+  /** Returns the views below a namespace after a name, in their order, up to a number of them. */
+  async function viewsAfter(namespace: string, start: string, count: number): Promise<string[]> {
+    const views: string[] = [];
+    for (let after = start; ; ) {
+      const state = await catalog.read();
+      const names = state.children(namespace, "table", after, NAMES);
+      for (const name of names) {
+        const row = state.get(namespace === "" ? name : `${namespace}$${name}`);
+        if (row !== undefined && isView(row.properties)) views.push(name);
+        if (views.length === count) return views;
+      }
+      const last = names.at(-1);
+      if (last === undefined || names.length < NAMES) return views;
+      after = last;
+    }
+  }
+
+  return {
+    async listMaterializedViews({ pageToken, limit }, { id }) {
+      const state = await catalog.read();
+      if (!isNamespace(state, id)) throw namespaceNotFound(id);
+      const count = pageSize(context, limit);
+      const views = await viewsAfter(objectIdOf(id), decodeToken("views", pageToken) ?? "", count + 1);
+      const page = views.slice(0, count);
+      const last = page.at(-1);
+      const more = views.length > count && last !== undefined;
+      return create(ListMaterializedViewsResponseSchema, {
+        views: page,
+        ...(more && { pageToken: encodeToken("views", last) }),
+      });
+    },
+    async describeMaterializedView(_request, { id }) {
+      const view = await requireTable(context, { id });
+      const { sourceQuery, autoRefresh } = readDefinition(view);
+      const { manifest } = await unlessLost(context, { id }, readVersion(datasetOf(context, view)));
+      const state = readState(manifest);
+      const { source } = parseViewQuery(sourceQuery);
+      return create(DescribeMaterializedViewResponseSchema, {
+        query: sourceQuery,
+        sourceTable: source.at(-1) ?? "",
+        sourceNamespace: source.slice(0, -1),
+        autoRefresh,
+        version: manifest.version,
+        ...(state !== undefined && { sourceVersion: BigInt(state.sourceVersion) }),
+      });
+    },
+    async dropMaterializedView(_request, call) {
+      readDefinition(await requireTable(context, call));
+      await dropTable(create(DropTableRequestSchema), call);
+      return create(DropMaterializedViewResponseSchema);
+    },
+  };
 }

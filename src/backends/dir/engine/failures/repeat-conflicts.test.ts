@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import { failsWith } from "../../../../test/fixtures/dir/directory-backend.ts";
-import type { ErrorName } from "../../../namespace/errors.ts";
-import { repeatConflicts } from "./repeat-conflicts.ts";
+import { failsWith } from "../../../../../test/fixtures/dir/directory-backend.ts";
+import type { ErrorName } from "../../../../namespace/errors.ts";
+import { repeatConflicts } from "./errors.ts";
 
 const conflict = () => new Error("lance error: Retryable commit conflict for version 7");
 
