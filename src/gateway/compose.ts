@@ -4,12 +4,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import type { Logger } from "pino";
 import type { Authenticator } from "../auth/authenticator.ts";
-import type { Databases } from "../config/configuration.ts";
 import type { ServeOptions } from "../config/options/groups.ts";
 import type { Authorizer } from "../namespace/authorizer.ts";
 import type { Backend } from "../namespace/lance-namespace.ts";
 import type { Metrics } from "../observability/metrics/metrics.ts";
-import type { Database } from "../pipeline/call/databases.ts";
 import type { CallerLimits } from "../pipeline/limits/caller-limits.ts";
 import { packageFile } from "../runtime/package-files.ts";
 import { ownProfiles, type Profiles } from "../server/admin/profiles.ts";
@@ -21,7 +19,7 @@ import type { TlsIdentity } from "../server/tls/identity.ts";
 import { consoleSignInOf, createAdministration } from "./access/administration.ts";
 import { announceReadiness, joinReadiness } from "./announce-readiness.ts";
 import { type CallOptions, createApi } from "./api.ts";
-import { type Served, servedAlone, servedByName } from "./backends/served.ts";
+import { type Served, servedAlone } from "./backends/served.ts";
 import type { OpenAnnouncements } from "./events/open-webhooks.ts";
 import type { AccessLog, AuditLog } from "./open-logs.ts";
 import type { GatewayPlugin } from "./plugins/plugin.ts";
@@ -137,16 +135,6 @@ export function serveBackend(
   context: GatewayContext,
 ): Promise<ReplaceableGateway> {
   return serve({ ...servedAlone({ backend, limits: options }), options, context });
-}
-
-/** Serves several databases through all wires and the pipeline. Closing the gateway closes all of them. */
-export function serveDatabases(
-  named: ReadonlyMap<string, Database>,
-  routing: Omit<Databases, "byName">,
-  options: WireOptions,
-  context: GatewayContext,
-): Promise<ReplaceableGateway> {
-  return serve({ ...servedByName(named, routing, options), options, context });
 }
 
 /** A gateway whose databases, and whatever decides about calls to them, can be replaced. */

@@ -9,7 +9,7 @@ import { proveByKeys } from "../../src/auth/api-keys/key-ring.ts";
 import { createAuthenticator } from "../../src/auth/authenticator.ts";
 import { createGrpcBackend } from "../../src/backends/grpc/index.ts";
 import { createRestBackend } from "../../src/backends/rest/index.ts";
-import { type Gateway, serveDatabases } from "../../src/gateway/compose.ts";
+import type { Gateway } from "../../src/gateway/compose.ts";
 import { DescribeNamespaceResponseSchema } from "../../src/gen/lance/namespace/v1/namespace_pb.ts";
 import { CountTableRowsResponseSchema } from "../../src/gen/lance/namespace/v1/query_pb.ts";
 import type { Access } from "../../src/namespace/authorizer.ts";
@@ -18,6 +18,7 @@ import { people, personStream } from "../support/arrow.ts";
 import type { LanceClient } from "../support/client.ts";
 import { sendHttp } from "../support/http.ts";
 import { createProtocolClients } from "../support/protocols.ts";
+import { serveDatabases } from "../support/serve-databases.ts";
 import { type DirectoryServer, fakeBackend, startDirectoryServer, startServer } from "../support/server.ts";
 import { headersOf, type RemoteCalls, remoteCalls } from "./remote-calls.ts";
 

@@ -3,7 +3,7 @@ import { create } from "@bufbuild/protobuf";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, test } from "vitest";
 import { ARROW_STREAM } from "../../src/arrow/ipc/ipc-forms.ts";
-import { type Gateway, serveBackend, serveDatabases } from "../../src/gateway/compose.ts";
+import { type Gateway, serveBackend } from "../../src/gateway/compose.ts";
 import { HttpBodySchema } from "../../src/gen/google/api/httpbody_pb.ts";
 import { InsertIntoTableResponseSchema } from "../../src/gen/lance/namespace/v1/data_pb.ts";
 import { QueryTableResponseSchema } from "../../src/gen/lance/namespace/v1/query_pb.ts";
@@ -14,6 +14,7 @@ import { people, personStream } from "../support/arrow.ts";
 import { sendHttp } from "../support/http.ts";
 import { createProtocolClients } from "../support/protocols.ts";
 import { ROUTED_CALLERS } from "../support/routed-callers.ts";
+import { serveDatabases } from "../support/serve-databases.ts";
 import { fakeBackend } from "../support/server.ts";
 
 const LIMITS = { maxUploadBytes: 2 ** 20 };

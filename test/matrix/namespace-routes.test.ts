@@ -2,12 +2,13 @@ import assert from "node:assert/strict";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, test } from "vitest";
 import { createDirectoryBackend } from "../../src/backends/dir/index.ts";
-import { type Gateway, serveDatabases } from "../../src/gateway/compose.ts";
+import type { Gateway } from "../../src/gateway/compose.ts";
 import { people, personStream } from "../support/arrow.ts";
 import type { LanceClient, ProtocolClient } from "../support/client.ts";
 import { temporaryDirectory } from "../support/directory.ts";
 import { refused } from "../support/expect.ts";
 import { createProtocolClients } from "../support/protocols.ts";
+import { serveDatabases } from "../support/serve-databases.ts";
 
 const LIMITS = { maxUploadBytes: 2 ** 26 };
 const OPTIONS = { ...LIMITS, host: "127.0.0.1", port: 0, maxMessageBytes: 2 ** 24, drainSeconds: 0 };

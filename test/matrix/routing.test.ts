@@ -2,12 +2,13 @@ import assert from "node:assert/strict";
 import { create } from "@bufbuild/protobuf";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, test } from "vitest";
-import { type Gateway, serveDatabases } from "../../src/gateway/compose.ts";
+import type { Gateway } from "../../src/gateway/compose.ts";
 import { DescribeTableResponseSchema } from "../../src/gen/lance/namespace/v1/table_pb.ts";
 import type { ErrorName } from "../../src/namespace/errors.ts";
 import { errorEntry } from "../../src/namespace/errors.ts";
 import type { Route } from "../../src/pipeline/call/route.ts";
 import { type Address, type Outcome, ROUTED_CALLERS } from "../support/routed-callers.ts";
+import { serveDatabases } from "../support/serve-databases.ts";
 import { fakeBackend } from "../support/server.ts";
 
 const LIMITS = { maxUploadBytes: 2 ** 20 };

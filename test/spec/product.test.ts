@@ -11,11 +11,11 @@ import { createAuthenticator } from "../../src/auth/authenticator.ts";
 import { proveByTokens } from "../../src/auth/tokens/authenticate-by-token.ts";
 import { createDirectoryBackend } from "../../src/backends/dir/index.ts";
 import { connect, isInvalidInput, isNotFound, LanceError, type Namespace } from "../../src/client/index.ts";
-import { serveDatabases } from "../../src/gateway/compose.ts";
 import type { ErrorName } from "../../src/namespace/errors.ts";
 import { claims, shownKeys, sign, signingKey, trustedIssuer, verifierWith } from "../fixtures/auth/tokens.ts";
 import { temporaryDirectory } from "../support/directory.ts";
 import { jsonOf, type RawAnswer, sendHttp } from "../support/http.ts";
+import { serveDatabases } from "../support/serve-databases.ts";
 import {
   type DirectoryServer,
   fakeBackend,

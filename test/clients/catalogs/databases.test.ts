@@ -12,7 +12,6 @@ import { createGlueBackend } from "../../../src/backends/catalogs/glue/index.ts"
 import { createPolarisBackend } from "../../../src/backends/catalogs/iceberg/index.ts";
 import { createComposedBackend } from "../../../src/backends/composed/index.ts";
 import { createDirectoryBackend } from "../../../src/backends/dir/index.ts";
-import { serveDatabases } from "../../../src/gateway/compose.ts";
 import type { FlightData, FlightInfo } from "../../../src/gen/arrow/flight/protocol/Flight_pb.ts";
 import type { Backend } from "../../../src/namespace/lance-namespace.ts";
 import { people, personStream, rowsOf } from "../../support/arrow.ts";
@@ -22,6 +21,7 @@ import { refused } from "../../support/expect.ts";
 import { connectFlight, fromFlightData, pathTo } from "../../support/flight.ts";
 import { createGrpcClient } from "../../support/grpc-client.ts";
 import { createRestClient } from "../../support/rest-client.ts";
+import { serveDatabases } from "../../support/serve-databases.ts";
 import { startGlueAccount } from "../support/glue.ts";
 
 const POLICIES = `
