@@ -3,7 +3,7 @@ import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
 import { putNewest } from "../../../../runtime/collections.ts";
 import { manifestName, parseManifestName } from "../dataset.ts";
 import type { ObjectEntry, ObjectStore } from "../storage.ts";
-import type { VersionCatalog } from "../version-catalog.ts";
+import type { CatalogVersion, StagedManifest, VersionCatalog } from "../version-catalog.ts";
 
 /** A refusal of a catalog that proves that it has not committed a version, and does not in another attempt. */
 export class RefusedCommit extends LanceError {}
@@ -23,14 +23,33 @@ export function withVersionCatalog(store: ObjectStore, catalog: VersionCatalog):
     ...catalog,
     async commit(branch, staged) {
       try {
-        return await catalog.commit(branch, staged);
+        return await named(await catalog.commit(branch, staged), staged);
       } catch (error) {
-        // A catalog that did not answer may still read it.
-        if (error instanceof RefusedCommit) await store.delete(staged.key).catch(() => {});
-        throw error;
+        if (error instanceof RefusedCommit) {
+          await store.delete(staged.key).catch(() => {});
+          throw error;
+        }
+        // A conflict may be with this manifest, after an answer that was lost. A catalog that does not answer may still read it.
+        const taken = await catalog.find(branch, staged.version).catch(() => undefined);
+        if (taken?.key !== staged.key) throw error;
+        return named(taken, staged);
       }
     },
   };
+  /** Gives a committed manifest the name of its version, where the catalog has not done so. The catalog's own name remains. */
+  async function named(committed: CatalogVersion, { key, version, scheme }: StagedManifest) {
+    if (committed.key !== key) return committed;
+    const name = `${key.slice(0, key.lastIndexOf("/"))}/${manifestName(version, scheme)}`;
+    try {
+      const bytes = await store.get(key);
+      if (bytes === undefined) return committed;
+      await store.put(name, bytes);
+    } catch {
+      // The version is committed and read where it is.
+      return committed;
+    }
+    return { ...committed, key: name };
+  }
   /** Keys of the manifests that do not have the name of their version. */
   const moved = new Map<string, string>();
 
@@ -51,7 +70,8 @@ export function withVersionCatalog(store: ObjectStore, catalog: VersionCatalog):
   }
   /** Reads an object; the manifest of a version where the catalog has it. */
   async function reading<T>(key: string, read: (key: string) => Promise<T | undefined>) {
-    const found = await read(moved.get(key) ?? key);
+    const other = moved.get(key);
+    const found = (other === undefined ? undefined : await read(other)) ?? (await read(key));
     if (found !== undefined) return found;
     const named = versionAt(key);
     if (named === undefined) return undefined;
