@@ -82,7 +82,9 @@ describe("a small request to S3", () => {
     for (const request of [() => store.get("k"), () => store.put("k", bytes), () => store.head("k")]) {
       await assert.rejects(request);
     }
-    assert.deepEqual(waysOf(seen), ["plain", "plain", "plain"]);
+    // The library sends repetitions. On a slow machine, a read is also sent beside the first.
+    assert.deepEqual([...new Set(waysOf(seen))], ["plain"]);
+    assert.deepEqual([...new Set(seen.map(({ method }) => method))], ["GET", "PUT", "HEAD"]);
   });
 
   test("is repeated by the library with its clock corrected, and the next ones have the right time", async (t) => {
