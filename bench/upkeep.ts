@@ -1,23 +1,48 @@
 // Upkeep of tables: searches after many small adds, beside the local library after its optimize(); and the calls beside
 // runs of upkeep, compared with the others. npm run bench -- upkeep [--rounds N] [--seconds N]
+// With --engine ray, reads and adds without upkeep, beside that of the gateway, and beside that whose compactions a Ray head does:
+// npm run bench -- upkeep --engine ray [--minutes N] [--rounds N] [--rows N] [--reads N] [--adds N] [--indexed]
 import { parseArgs } from "node:util";
 import { type Figures, startFigures } from "./support/figures.ts";
 import { roundsOf, timesOf } from "./support/results.ts";
 import { type AfterAdds, SEARCHES, throughGateway, withLibrary } from "./upkeep/after-adds.ts";
 import { measureBeside } from "./upkeep/beside.ts";
+import { type EngineFigures, type EngineLoad, measureEngine, UPKEEPS } from "./upkeep/engines.ts";
 
 const OPTIONS = {
   rounds: { type: "string", default: "3" },
   seconds: { type: "string", default: "30" },
+  engine: { type: "string", default: "embedded" },
+  minutes: { type: "string", default: "10" },
+  rows: { type: "string", default: "500000" },
+  reads: { type: "string", default: "60" },
+  adds: { type: "string", default: "4" },
+  indexed: { type: "boolean", default: false },
 } as const;
 
 /** The most that a search takes after upkeep, as a multiple of the library's after its `optimize()`, and the most of a p99 beside upkeep. */
 const [MOST_AFTER_ADDS, MOST_BESIDE] = [1.5, 2];
 
-/** Runs both measurements: `[--rounds NUMBER] [--seconds NUMBER]`. */
+/** The most that the gateway computes for upkeep with compactions on a cluster, as a part of what it computes otherwise, and the most of a p99. */
+const [MOST_COMPUTED, MOST_BESIDE_CLUSTER] = [0.1, 1.1];
+
+/** Runs both measurements, or that of engines: `[--rounds NUMBER] [--seconds NUMBER]`. */
 export async function run(args: readonly string[]): Promise<Figures[]> {
   const { values } = parseArgs({ args: [...args], options: OPTIONS });
   const rounds = Array.from({ length: Number(values.rounds) }, (_, round) => round);
+  if (values.engine === "ray") {
+    const { minutes, rows, reads, adds, indexed: isIndexed } = values;
+    const [seconds, ...counts] = [Number(minutes) * 60, Number(rows), Number(reads), Number(adds)] as const;
+    return [
+      await compareEngines(rounds, {
+        seconds,
+        rows: counts[0],
+        reads: counts[1],
+        adds: counts[2],
+        isIndexed,
+      }),
+    ];
+  }
   return [await compareSearches(rounds), await compareBeside(rounds, Number(values.seconds))];
 }
 
@@ -58,6 +83,44 @@ async function compareBeside(rounds: readonly number[], seconds: number): Promis
     const times = timesOf(beside, quiet);
     const goal = { of: times.median, most: MOST_BESIDE, unit: "×" };
     figures.add([name, quiet, beside, times, runs], goal);
+  }
+  return figures;
+}
+
+async function compareEngines(rounds: readonly number[], load: EngineLoad): Promise<Figures> {
+  const figures = startFigures(
+    ...["upkeep", "p50 of reads, ms", "p99 of reads, ms", "× without", "p99 of adds, ms"],
+    ...["computing of the gateway, s", "for upkeep, s", "× in the gateway", "computing of Ray, s"],
+    ...["runs", "fragments joined", "fragments at the end"],
+  );
+  const found = UPKEEPS.map((): EngineFigures[] => []);
+  for (const _ of rounds)
+    for (const [at, upkeep] of UPKEEPS.entries()) found[at]?.push(await measureEngine(upkeep, load));
+  const of = (at: number, read: (figures: EngineFigures) => number) => roundsOf((found[at] ?? []).map(read));
+  const forUpkeep = (at: number) =>
+    roundsOf(
+      rounds.map((round) => {
+        const [none, own] = [found[0]?.[round], found[at]?.[round]];
+        return (own?.gatewaySeconds ?? Number.NaN) - (none?.gatewaySeconds ?? Number.NaN);
+      }),
+    );
+  for (const [at, { name, niceness }] of UPKEEPS.entries()) {
+    const p99 = (which: number) => of(which, ({ reads }) => reads.p99);
+    const [beside, share] = [timesOf(p99(at), p99(0)), timesOf(forUpkeep(at), forUpkeep(1))];
+    const goals =
+      niceness === undefined
+        ? []
+        : [
+            { of: beside.median, most: MOST_BESIDE_CLUSTER, unit: "× p99" },
+            { of: share.median, most: MOST_COMPUTED, unit: "× computing" },
+          ];
+    const cells = [
+      ...[of(at, ({ reads }) => reads.p50), p99(at), beside, of(at, ({ adds }) => adds.p99)],
+      ...[of(at, ({ gatewaySeconds }) => gatewaySeconds), forUpkeep(at), share],
+      ...[of(at, ({ clusterSeconds }) => clusterSeconds), of(at, ({ runs }) => runs)],
+      ...[of(at, ({ joined }) => joined), of(at, ({ fragments }) => fragments)],
+    ];
+    figures.add([name, ...cells], ...goals);
   }
   return figures;
 }

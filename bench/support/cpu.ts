@@ -9,9 +9,13 @@ export function computedSeconds(pid: number): number {
   return user + system;
 }
 
-/** Returns the computing time of this process and of the programs that it has started and that have ended, in seconds; Linux only. */
-export function ownSeconds(): number {
-  return timesOf(process.pid).reduce((sum, time) => sum + time);
+/**
+ * Returns the computing time of a process and of the programs that it has started and that have ended, in seconds; Linux only.
+ *
+ * @param pid Default: this process.
+ */
+export function ownSeconds(pid = process.pid): number {
+  return timesOf(pid).reduce((sum, time) => sum + time);
 }
 
 /** Returns the times of a process in the two modes of the processor, and then those of its children that have ended. */

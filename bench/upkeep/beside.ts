@@ -6,7 +6,7 @@ import { startGateway } from "../support/process.ts";
 import { createDraw, createTable, READS, type Work, WRITES } from "./work.ts";
 
 /** A span of time, in milliseconds of `performance.now`. */
-interface Span {
+export interface Span {
   readonly from: number;
   readonly to: number;
 }
@@ -92,7 +92,8 @@ async function readRuns(port: number): Promise<{ count: number; seconds: number 
   return { count: read("count"), seconds: read("sum") };
 }
 
-function latenciesOf(spans: readonly Span[]): Latencies {
+/** Sums up the times of calls. */
+export function latenciesOf(spans: readonly Span[]): Latencies {
   const times = spans.map(({ from, to }) => to - from).sort((a, b) => a - b);
   const at = (part: number) => times[Math.ceil(times.length * part) - 1] ?? Number.NaN;
   return { calls: times.length, p50: at(0.5), p99: at(0.99) };
