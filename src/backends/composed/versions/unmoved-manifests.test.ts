@@ -11,7 +11,7 @@ const ID = ["t"];
 /** Opens a catalog that notes where the manifest of a version is and does not move it, as one that has its versions in a database alone. */
 async function openNoting(t: Parameters<typeof openManaged>[0]) {
   const noted = new Map<bigint, string>();
-  let lost = 0;
+  let [lost, unfound] = [0, 0];
   const versionOf = ([version, manifestPath]: readonly [bigint, string]) =>
     ({ version, manifestPath }) as TableVersion;
   function answer() {
@@ -33,6 +33,10 @@ async function openNoting(t: Parameters<typeof openManaged>[0]) {
     },
     async describeTableVersion({ version = 0n }) {
       answer();
+      if (unfound > 0) {
+        unfound -= 1;
+        throw new LanceError("ServiceUnavailable", "no answer");
+      }
       const path = noted.get(version);
       if (path === undefined) throw new LanceError("TableVersionNotFound", "no such version");
       return { version: versionOf([version, path]) } as never;
@@ -43,6 +47,10 @@ async function openNoting(t: Parameters<typeof openManaged>[0]) {
     /** Loses the next answers about a single version. */
     lose(count: number) {
       lost = count;
+    },
+    /** Loses the next answers to descriptions of a version. */
+    loseDescriptions(count: number) {
+      unfound = count;
     },
   };
 }
@@ -70,5 +78,25 @@ describe("manifests that the upstream does not move", () => {
     await refused("OutcomeUnknown", client.insertIntoTable({ id: ID }, personStream(people(1, 5))));
     lose(0);
     for (const each of [client, another()]) assert.equal((await each.countTableRows({ id: ID })).count, 6n);
+  });
+
+  test("remain if a commit conflicts with itself, and the catalog does not say so at once", async (t) => {
+    const { client, another, lose, loseDescriptions } = await openNoting(t);
+    await client.createTable({ id: ID }, personStream(people(5)));
+    for (const [at, lost] of [1, 100].entries())
+      for (const change of [
+        () => client.insertIntoTable({ id: ID }, personStream(people(1, 5 + at))),
+        () => client.updateTableSchemaMetadata({ id: ID, metadata: { at: String(at) } }),
+      ]) {
+        lose(1);
+        loseDescriptions(lost);
+        if (lost === 1) await change();
+        else await refused("OutcomeUnknown", change());
+        loseDescriptions(0);
+      }
+    for (const each of [client, another()]) {
+      assert.equal((await each.countTableRows({ id: ID })).count, 7n);
+      assert.equal((await each.describeTableVersion({ id: ID })).version?.version, 5n);
+    }
   });
 });

@@ -31,8 +31,9 @@ export function withVersionCatalog(store: ObjectStore, catalog: VersionCatalog):
         }
         // A conflict may be with this manifest, after an answer that was lost. A catalog that does not answer may still read it.
         const taken = await catalog.find(branch, staged.version).catch(() => undefined);
-        if (taken?.key !== staged.key) throw error;
-        return named(taken, staged);
+        if (taken?.key === staged.key) return named(taken, staged);
+        if (taken !== undefined || !isLanceError(error, "ConcurrentModification")) throw error;
+        throw unknownHolder(staged.version, error);
       }
     },
   };
@@ -144,4 +145,13 @@ export function withVersionCatalog(store: ObjectStore, catalog: VersionCatalog):
       await remove(keys);
     },
   };
+}
+
+/** The staged manifest must remain, because it may be the one of the version. */
+function unknownHolder(version: bigint, cause: unknown): LanceError {
+  return new LanceError(
+    "OutcomeUnknown",
+    `the catalog has said that version ${version} is taken, but not by whom; look before you repeat it`,
+    { cause },
+  );
 }
