@@ -7,19 +7,20 @@ import { findOrphans } from "./find-orphans.ts";
 
 const MINUTE = 60_000;
 
-/** Makes files in a directory of tables, and returns what is found there. */
+/** Makes files in a directory of tables, each with its path or other contents, and returns what is found there. */
 async function find(
   t: TestContext,
   paths: readonly string[],
   listed: readonly string[],
   olderThan: number,
   removes = false,
+  contents: Readonly<Record<string, string>> = {},
 ) {
   const { path: root, remove } = await temporaryDirectory();
   t.onTestFinished(remove);
   for (const path of paths) {
     await mkdir(join(root, path, ".."), { recursive: true });
-    await writeFile(join(root, path), "x");
+    await writeFile(join(root, path), contents[path] ?? path);
   }
   const orphans = findOrphans({
     places: [root],
@@ -115,6 +116,22 @@ describe("the search for what crashes left beside a catalog's tables", () => {
       await find(t, paths, ["n/listed.lance"], -MINUTE),
       Object.fromEntries(versions.map((directory) => [`${directory}/2.manifest-${staged}`, "table file"])),
     );
+  });
+
+  it("finds no staged manifests that may be those of versions, where the catalog leaves them", async (t) => {
+    const staged = "11111111-2222-3333-4444-555555555555";
+    const directory = "n/listed.lance/_versions";
+    const paths = [
+      `${directory}/1.manifest-${staged}`,
+      `${directory}/2.manifest`,
+      `${directory}/2.manifest-${staged}`,
+      `${directory}/3.manifest`,
+      `${directory}/3.manifest-${staged}`,
+    ];
+    const contents = { [`${directory}/2.manifest`]: `${directory}/2.manifest-${staged}` };
+    assert.deepEqual(await find(t, paths, ["n/listed.lance"], -MINUTE, true, contents), {
+      [`${directory}/3.manifest-${staged}`]: "table file",
+    });
   });
 
   it("finds nothing that was written since", async (t) => {

@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { createWorkNotes } from "../dir/batch/work-notes.ts";
-import { parseManifestName, versionsDirectory } from "../dir/format/dataset.ts";
+import { versionsDirectory } from "../dir/format/dataset.ts";
 import { keyIn, type ObjectEntry, type ObjectStore } from "../dir/format/storage.ts";
 import { createStorageClock, MACHINE_CLOCK, type StorageClock } from "../dir/format/storage-clock.ts";
 import { otherFiles, TABLE_BASE } from "../dir/format/table-files.ts";
@@ -129,8 +129,8 @@ async function* probesAmong(
 const STAGED_MANIFEST = /^(\d{1,20}\.manifest)-[0-9a-f-]{32,36}$/;
 
 /**
- * Finds the staged manifests of a table or a branch, and of the branches below, that cannot be versions: those of numbers that are not newer than
- * the newest version.
+ * Finds the staged manifests of a table or a branch, and of the branches below, that cannot be versions: those beside a different manifest with the
+ * name of their version. A catalog may name a staged manifest for good, and one that is equal to the version's may be the one that it names.
  *
  * @param depth number of names of branches that lead to the directory; 0 for the table
  */
@@ -140,13 +140,12 @@ async function* stagedManifests(
   before: () => Promise<number>,
   depth = 0,
 ): AsyncGenerator<Leftover> {
-  const newest = (await latestVersion({ store, root: directory }))?.version ?? -1n;
   const context = { store, layout: { baseKey: "" } };
   const versions = versionsDirectory({ root: directory });
   for await (const page of store.list(versions))
     for (const { name } of page) {
-      const version = parseManifestName(STAGED_MANIFEST.exec(name)?.[1] ?? "")?.version;
-      if (version !== undefined && version <= newest)
+      const own = STAGED_MANIFEST.exec(name)?.[1];
+      if (own !== undefined && (await areDifferent(store, keyIn(versions, own), keyIn(versions, name))))
         yield* fileLeftover(context, "table file", keyIn(versions, name), await before());
     }
   if (depth === MAX_DEPTH) return;
@@ -156,6 +155,14 @@ async function* stagedManifests(
     for (const { name, isDirectory } of page)
       if (isDirectory && !name.startsWith("_") && name !== "data")
         yield* stagedManifests(store, keyIn(branches, name), before, depth + 1);
+}
+
+/** Whether two objects exist and have different bytes. */
+async function areDifferent(store: ObjectStore, one: string, other: string): Promise<boolean> {
+  const sizes = await Promise.all([one, other].map(async (key) => (await store.head(key))?.size));
+  if (sizes.includes(undefined) || sizes[0] !== sizes[1]) return !sizes.includes(undefined);
+  const [first, second] = await Promise.all([store.get(one), store.get(other)]);
+  return first !== undefined && second !== undefined && Buffer.compare(first, second) !== 0;
 }
 
 /** Directories of which a table has at least one. */
