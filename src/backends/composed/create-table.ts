@@ -192,16 +192,21 @@ export function createTableCreation({
       release: (failure) => place?.release(failure),
       explain: (failure) => (place === undefined ? failure : place.explain(failure)),
     };
-    try {
-      return await using(use, async () => {
-        const existing = found === undefined ? undefined : await makePlace();
-        return receiveRows(uploads, data, call, { place: existing ?? makePlace, overwrite: true }, (rows) =>
-          fill(place as OpenedTable, rows, mode, properties),
+    return using(use, async () => {
+      const existing = found === undefined ? undefined : await makePlace();
+      try {
+        return await receiveRows(
+          uploads,
+          data,
+          call,
+          { place: existing ?? makePlace, overwrite: true },
+          (rows) => fill(place as OpenedTable, rows, mode, properties),
         );
-      });
-    } catch (error) {
-      throw isDeclared && error instanceof RefusedCommit ? await takeBack(call, error) : error;
-    }
+      } catch (error) {
+        const isMine = isDeclared && error instanceof RefusedCommit;
+        throw isMine && (await isEmpty(place as OpenedTable)) ? await takeBack(call, error) : error;
+      }
+    });
   };
   if (declareTable === undefined) return { createTable };
   return {
@@ -223,6 +228,11 @@ export function createTableCreation({
 interface Declared {
   readonly table: DescribedTable;
   readonly since?: number;
+}
+
+/** Whether no caller has given a table data. If that cannot be known, it may have some. */
+async function isEmpty({ storage: { context }, table }: OpenedTable): Promise<boolean> {
+  return !(await isWritten(context, table).catch(() => true));
 }
 
 /** Properties of an existing table are the upstream's, and no operation of its changes them. */

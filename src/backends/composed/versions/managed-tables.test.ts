@@ -118,6 +118,25 @@ describe("rows of a table whose versions the upstream commits", () => {
     assert.equal((await as("reader").countTableRows({ id })).count, 4n);
   });
 
+  test("stay where another caller has filled a table, and its declarer may not replace them", async (t) => {
+    const { as } = await openManaged(t, (operations) => ({
+      async declareTable(request, call) {
+        const answer = await operations.declareTable(request, call);
+        if (call.headers["authorization"] === "Bearer slow")
+          await as("fast").createTable({ id: ID }, personStream(people(4)));
+        return answer;
+      },
+      async createTableVersion(request, call) {
+        if (call.headers["authorization"] === "Bearer slow")
+          throw new LanceError("Throttling", "too many requests");
+        return operations.createTableVersion(request, call);
+      },
+    }));
+    const replace = as("slow").createTable({ id: ID, mode: CreateTableMode.OVERWRITE }, personStream([]));
+    await refused("Throttling", replace);
+    assert.equal(await count(as("fast")), 4);
+  });
+
   test("are Unsupported by name where the upstream has no operation for versions", async (t) => {
     const missing = (): Partial<Record<string, undefined>> => ({ createTableVersion: undefined });
     const { client, upstream, committed } = await openManaged(t, missing as never);

@@ -60,6 +60,30 @@ describe("versions of an upstream", () => {
     await assert.rejects(listed(versions), isOf("InvalidTableState"));
   });
 
+  it("go on behind a page that has none", async () => {
+    const pages: Record<string, object> = {
+      "": { versions: [], pageToken: "a" },
+      a: { versions: [version(3)], pageToken: "b" },
+      b: { versions: [], pageToken: "c" },
+      c: { versions: [version(1)] },
+    };
+    const versions = versionsOf({
+      listTableVersions: async ({ pageToken = "" }: { pageToken?: string }) => pages[pageToken],
+    });
+    assert.deepEqual(await listed(versions), [3n, 1n]);
+    const endless = versionsOf({ listTableVersions: async () => ({ versions: [], pageToken: "p" }) });
+    await assert.rejects(listed(endless), isOf("InvalidTableState"));
+  });
+
+  it("are those that were asked for", async () => {
+    const versions = versionsOf({
+      describeTableVersion: async () => ({ version: version(2) }),
+      createTableVersion: async () => ({ version: version(2) }),
+    });
+    await assert.rejects(versions.find(undefined, 3n), isOf("InvalidTableState"));
+    await assert.rejects(versions.commit(undefined, STAGED), isOf("OutcomeUnknown"));
+  });
+
   it("are none of a table or branch that the upstream does not have", async () => {
     for (const name of ["TableNotFound", "TableBranchNotFound"] as const) {
       const refuse = async () => {
@@ -114,6 +138,27 @@ describe("versions of an upstream", () => {
     const unknown = new LanceError("OutcomeUnknown", "look", { cause: new Error(said) });
     assert.match(versions.refusalIn(unknown)?.message ?? "", /version 3 of "n\$t": readers do not commit/);
     assert.equal(versions.refusalIn(new LanceError("OutcomeUnknown", "look")), undefined);
+  });
+
+  it("are not told to be refused where another commit of the number may have taken place", async () => {
+    const gate = Promise.withResolvers<void>();
+    const versions = versionsOf({
+      async createTableVersion({ branch }: { branch?: string }) {
+        if (branch === "dev") throw new LanceError("Throttling", "too many requests");
+        await gate.promise;
+        throw new LanceError("ServiceUnavailable", "no answer");
+      },
+    });
+    const said = "Commit result for version 3 is unknown: the manifest could not be read back";
+    const unknown = new LanceError("OutcomeUnknown", "look", { cause: new Error(said) });
+    const lost = versions.commit(undefined, STAGED);
+    await assert.rejects(versions.commit("dev", STAGED), isOf("Throttling"));
+    assert.ok(isLanceError(versions.refusalIn(unknown), "Throttling"));
+    gate.resolve();
+    await assert.rejects(lost, isOf("OutcomeUnknown"));
+    assert.equal(versions.refusalIn(unknown), undefined);
+    await assert.rejects(versions.commit("dev", STAGED), isOf("Throttling"));
+    assert.equal(versions.refusalIn(unknown), undefined);
   });
 
   it("are asked for again with the same manifest while answers are lost", async () => {

@@ -45,8 +45,9 @@ const PAUSE_MS = 200;
 /** Longest wait for the answer to a request, in milliseconds. */
 const ANSWER_MS = 60_000;
 
-/** Number of versions of a page after the first. */
+/** Number of versions of a page after the first, and the maximum number of pages without any in succession. */
 const PAGE = 1_000;
+const MAX_EMPTY_PAGES = 100;
 
 /** Errors by which the upstream says that it has not committed a version, and why. */
 const REFUSALS: readonly ErrorName[] = [
@@ -66,8 +67,11 @@ const REFUSALS: readonly ErrorName[] = [
 /** Errors by which the upstream says that a version, or all of a table or branch, does not exist. */
 const NO_VERSIONS: readonly ErrorName[] = ["TableNotFound", "TableVersionNotFound", "TableBranchNotFound"];
 
-/** Maximum number of refused commits of which the reason is remembered. */
+/** Maximum number of versions of which it is remembered why commits were refused, or that the outcome of one may be unknown. */
 const MAX_REFUSED = 100;
+
+/** How long the engine may take to report a commit with an unknown outcome, in milliseconds. */
+const TOLD_MS = 4 * ANSWER_MS;
 
 /**
  * Creates the versions of a table that the upstream commits.
@@ -83,6 +87,8 @@ export function createUpstreamVersions(
   const sources = new Set<{ readonly call: Call }>();
   /** Why the newest attempts to commit versions were refused, by their numbers. */
   const refused = new Map<string, RefusedCommit>();
+  /** Until when errors of the engine may be about a commit of a version that was not refused, by the process's monotonic clock. */
+  const doubtful = new Map<string, number>();
   const name = JSON.stringify(joinIdentifier(id));
 
   /** Returns an operation of the upstream as the caller of a running call. @throws LanceError Unsupported */
@@ -100,9 +106,15 @@ export function createUpstreamVersions(
     return (request: Parameters<LanceNamespace[N]>[0]) =>
       handler(request as never, call) as ReturnType<LanceNamespace[N]>;
   }
-  /** Reads a version out of an answer. @throws LanceError PermissionDenied for a manifest that is not the table's */
+  /**
+   * Reads a version out of an answer.
+   *
+   * @throws LanceError PermissionDenied for a manifest that is not the table's; InvalidTableState for a number that no table has
+   */
   function toVersion(branch: string | undefined, { version, ...told }: TableVersion): CatalogVersion {
     const { manifestPath, manifestSize: size, eTag, timestampMillis: millis } = told;
+    if (version < 0n || version > Number.MAX_SAFE_INTEGER)
+      throw invalidVersions(`the upstream catalog has a version ${version} of ${name}`);
     const key = manifestPath.replace(/^\//, "");
     const directory = `${versionsDirectory({ root, branch })}/`;
     const file = key.startsWith(directory) ? key.slice(directory.length) : "";
@@ -123,7 +135,7 @@ export function createUpstreamVersions(
 
   async function* list(branch: string | undefined): AsyncGenerator<readonly CatalogVersion[]> {
     const ask = asCaller("listTableVersions");
-    let [pageToken, limit, last] = ["", 1, undefined as bigint | undefined];
+    let [pageToken, limit, last, empty] = ["", 1, undefined as bigint | undefined, 0];
     do {
       const common = { id: [...id], ...branchOf(branch), descending: true, limit };
       const request = create(ListTableVersionsRequestSchema, {
@@ -134,11 +146,13 @@ export function createUpstreamVersions(
       const page = (answer?.versions ?? []).map((version) => toVersion(branch, version));
       for (const { version } of page) {
         if (last !== undefined && version >= last)
-          throw new LanceError("InvalidTableState", `the upstream catalog lists versions of ${name} twice`);
+          throw invalidVersions(`the upstream catalog lists versions of ${name} twice`);
         last = version;
       }
-      if (page.length === 0) return;
-      yield page;
+      if (page.length > 0) yield page;
+      empty = page.length > 0 ? 0 : empty + 1;
+      if (empty > MAX_EMPTY_PAGES)
+        throw invalidVersions(`the upstream catalog lists versions of ${name} by pages without any`);
       pageToken = answer?.pageToken ?? "";
       limit = PAGE;
     } while (pageToken !== "");
@@ -157,19 +171,24 @@ export function createUpstreamVersions(
       namingScheme: scheme === "V1" ? ManifestNamingScheme.V1 : ManifestNamingScheme.V2,
     });
     const { version: committed } = await asCaller("createTableVersion")(request);
-    if (committed !== undefined) return committed;
+    if (committed?.version === version) return committed;
     throw new LanceError("Internal", "the upstream catalog has not said which version it has committed");
   }
   /** Commits a version, and asks again while answers are lost. */
   async function commit(branch: string | undefined, staged: StagedManifest): Promise<TableVersion> {
     const number = String(staged.version);
     refused.delete(number);
+    const doubt = (error: LanceError) => {
+      putNewest(doubtful, number, performance.now() + TOLD_MS, MAX_REFUSED);
+      return error;
+    };
     let lost: unknown;
     for (let attempt = 1; ; attempt++) {
       try {
         return await commitOnce(branch, staged);
       } catch (error) {
-        if (isLanceError(error, "ConcurrentModification")) throw error;
+        // The engine may not find out which writer has the number.
+        if (isLanceError(error, "ConcurrentModification")) throw doubt(error);
         const isRefused = REFUSALS.some((kind) => isLanceError(error, kind));
         if (isRefused && lost === undefined) {
           const { kind, message } = error as LanceError;
@@ -179,7 +198,7 @@ export function createUpstreamVersions(
           throw refusal;
         }
         lost ??= error;
-        if (attempt === ATTEMPTS || isRefused) throw unknownCommit(staged.version, lost);
+        if (attempt === ATTEMPTS || isRefused) throw doubt(unknownCommit(staged.version, lost));
       }
       await sleep(PAUSE_MS);
     }
@@ -194,7 +213,10 @@ export function createUpstreamVersions(
         version,
       });
       const found = (await orNone(asCaller("describeTableVersion")(request)))?.version;
-      return found && toVersion(branch, found);
+      if (found === undefined || found.version === version) return found && toVersion(branch, found);
+      throw invalidVersions(
+        `the upstream catalog describes version ${found.version} of ${name} instead of ${version}`,
+      );
     },
     commit: async (branch, staged) => toVersion(branch, await commit(branch, staged)),
     async delete(branch, version) {
@@ -214,7 +236,9 @@ export function createUpstreamVersions(
     refusalIn(error) {
       if (!isLanceError(error, "OutcomeUnknown") || !(error.cause instanceof Error)) return undefined;
       const version = /Commit result for version (\d+) is unknown/.exec(error.cause.message)?.[1];
-      return version === undefined ? undefined : refused.get(version);
+      // The error names no branch, and may be about another commit of the same number.
+      if (version === undefined || (doubtful.get(version) ?? 0) > performance.now()) return undefined;
+      return refused.get(version);
     },
   };
 }
@@ -228,6 +252,8 @@ async function orNone<T>(answer: Promise<T>): Promise<T | undefined> {
     throw error;
   }
 }
+
+const invalidVersions = (text: string) => new LanceError("InvalidTableState", text);
 
 function unknownCommit(version: bigint, cause: unknown): LanceError {
   return new LanceError(
