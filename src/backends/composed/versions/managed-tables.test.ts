@@ -56,7 +56,7 @@ describe("rows of a table whose versions the upstream commits", () => {
   });
 
   test("are compacted by versions of the upstream, which keeps all of them", async (t) => {
-    const { backend, client, uncommitted } = await openManaged(t);
+    const { backend, client, upstream, uncommitted } = await openManaged(t);
     await client.createTable({ id: ID }, personStream(people(1)));
     for (let at = 1; at < 6; at++) await client.insertIntoTable({ id: ID }, personStream(people(1, at)));
     await backend.optimize(ID, { waitMs: 10_000 });
@@ -64,6 +64,12 @@ describe("rows of a table whose versions the upstream commits", () => {
     assert.deepEqual([stats.numRows, stats.fragmentStats?.numFragments], [6n, 1n]);
     assert.deepEqual(await uncommitted(), []);
     assert.equal((await client.countTableRows({ id: ID, version: 1n })).count, 1n);
+    const { versions } = await client.listTableVersions({ id: ID });
+    const { versions: committed } = await upstream.listTableVersions({ id: ID });
+    assert.deepEqual(
+      versions.map(({ version }) => version),
+      committed.map(({ version }) => version),
+    );
   });
 
   test("are changed by several gateways, of which none loses or doubles a row", async (t) => {

@@ -75,6 +75,20 @@ describe("versions of an upstream", () => {
     await assert.rejects(listed(endless), isOf("InvalidTableState"));
   });
 
+  it("are all listed where the upstream limits a listing and has no pages, as pylance's adapter", async () => {
+    const all = [5, 4, 3, 2, 1];
+    const limits: unknown[] = [];
+    const versions = versionsOf({
+      async listTableVersions({ limit }: { limit?: number }) {
+        limits.push(limit);
+        if (limits.length === 2) all.unshift(6);
+        return { versions: all.slice(0, limit).map((number) => version(number)) };
+      },
+    });
+    assert.deepEqual(await listed(versions), [5n, 4n, 3n, 2n, 1n]);
+    assert.deepEqual(limits, [1, undefined]);
+  });
+
   it("are those that were asked for", async () => {
     const versions = versionsOf({
       describeTableVersion: async () => ({ version: version(2) }),

@@ -135,27 +135,40 @@ export function createUpstreamVersions(
 
   async function* list(branch: string | undefined): AsyncGenerator<readonly CatalogVersion[]> {
     const ask = asCaller("listTableVersions");
-    let [pageToken, limit, last, empty] = ["", 1, undefined as bigint | undefined, 0];
-    do {
-      const common = { id: [...id], ...branchOf(branch), descending: true, limit };
+    let [pageToken, empty] = ["", 0];
+    let limit: number | undefined = 1;
+    /** The oldest version that was yielded, and the one before in the same run of pages. */
+    let [oldest, previous] = [undefined as bigint | undefined, undefined as bigint | undefined];
+    for (;;) {
+      const common = { id: [...id], ...branchOf(branch), descending: true };
       const request = create(ListTableVersionsRequestSchema, {
         ...common,
+        ...(limit !== undefined && { limit }),
         ...(pageToken !== "" && { pageToken }),
       });
       const answer = await orNone(ask(request));
       const page = (answer?.versions ?? []).map((version) => toVersion(branch, version));
       for (const { version } of page) {
-        if (last !== undefined && version >= last)
+        if (previous !== undefined && version >= previous)
           throw invalidVersions(`the upstream catalog lists versions of ${name} twice`);
-        last = version;
+        previous = version;
       }
-      if (page.length > 0) yield page;
+      const known = oldest;
+      const older = page.filter(({ version }) => known === undefined || version < known);
+      oldest = older.at(-1)?.version ?? oldest;
+      if (older.length > 0) yield older;
       empty = page.length > 0 ? 0 : empty + 1;
       if (empty > MAX_EMPTY_PAGES)
         throw invalidVersions(`the upstream catalog lists versions of ${name} by pages without any`);
       pageToken = answer?.pageToken ?? "";
-      limit = PAGE;
-    } while (pageToken !== "");
+      if (pageToken !== "") {
+        if (limit !== undefined) limit = PAGE;
+      } else {
+        if (limit === undefined || page.length < limit) return;
+        // Some catalogs, such as pylance's adapter, cut a listing off without a token.
+        [limit, previous] = [undefined, undefined];
+      }
+    }
   }
   async function commitOnce(
     branch: string | undefined,
