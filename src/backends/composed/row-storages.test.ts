@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
-import { describe, it } from "vitest";
+import { describe, expect, it } from "vitest";
+import type { Call } from "../../namespace/call/call.ts";
 import type { RowStorage, StorageAccess } from "./row-storage.ts";
 import { createRowStorages } from "./row-storages.ts";
+import type { UpstreamVersions } from "./versions/upstream-versions.ts";
 
-function world() {
+function world(versionsOf: Parameters<typeof createRowStorages>[2] = noVersions) {
   const opened: {
     readonly options: Readonly<Record<string, string>>;
     readonly renew: StorageAccess["renew"];
@@ -20,7 +22,7 @@ function world() {
       } as unknown as RowStorage;
     },
     60_000,
-    noVersions,
+    versionsOf,
   );
   return { opened, storages };
 }
@@ -48,6 +50,37 @@ describe("the open storages", () => {
     await storages.acquire({ ...WANTED, options: { aws_access_key_id: "b" } });
     await storages.acquire({ ...WANTED, root: "s3://lake2", options });
     assert.equal(opened.length, 3);
+  });
+
+  it("belong to one caller and one table whose versions the upstream commits, and requests are a running call's", async () => {
+    const sources: string[] = [];
+    const versionsOf = (id: readonly string[]) =>
+      ({
+        addSource({ requestId }: Call) {
+          const source = `${requestId} of ${id.join()}`;
+          sources.push(source);
+          return () => void sources.splice(sources.indexOf(source), 1);
+        },
+      }) as UpstreamVersions;
+    const { opened, storages } = world(versionsOf as never);
+    const wanted = (table: string, caller: string) => ({
+      ...{ ...WANTED, key: table, caller },
+      managed: { id: [table], call: { requestId: caller } as Call },
+    });
+    const ada = await storages.acquire(wanted("t", "ada"));
+    const again = await storages.acquire(wanted("t", "ada"));
+    const bob = await storages.acquire(wanted("t", "bob"));
+    await storages.acquire(wanted("u", "ada"));
+    assert.equal(ada.storage, again.storage);
+    assert.equal(opened.length, 3);
+    const job = ada.share();
+    for (const { release } of [ada, again, bob]) release();
+    assert.deepEqual(sources, ["ada of u", "ada of t"]);
+    job.release();
+    assert.deepEqual(sources, ["ada of u"]);
+    const passing = await storages.acquire({ ...wanted("v", "upkeep"), isPassing: true });
+    passing.release();
+    await expect.poll(() => opened.map(({ isClosed }) => isClosed)).toEqual([false, false, false, true]);
   });
 
   it("keep credentials that expire to their caller and their table", async () => {

@@ -20,7 +20,7 @@ export interface WantedStorage extends Omit<StorageAccess, "versions"> {
   /** The table, if the upstream commits its versions, and the call that uses it. Default: the storage has the versions */
   readonly managed?: { readonly id: Identifier; readonly call: Call } | undefined;
   /**
-   * Whether a storage whose credentials expire closes with its last use, instead of taking the place of one that calls use again.
+   * Whether a storage that belongs to one caller closes with its last use, instead of taking the place of one that calls use again.
    * Default: false.
    */
   readonly isPassing?: boolean | undefined;
@@ -166,7 +166,8 @@ export function createRowStorages(
         endCaller?.();
         if (isDoubtful && taken.expires) drop(key, taken);
         leave();
-        if (wanted.isPassing === true && taken.expires && taken.users === 0) drop(key, taken);
+        const isOfCaller = taken.expires || taken.versions !== undefined;
+        if (wanted.isPassing === true && isOfCaller && taken.users === 0) drop(key, taken);
       };
       const share = (renew?: () => Promise<StorageOptions>): SharedStorage => {
         taken.users += 1;
