@@ -85,8 +85,9 @@ export function withVersionCatalog(store: ObjectStore, catalog: VersionCatalog):
     for await (const page of versions.list(branch)) {
       yield page.map(({ version, key }): ObjectEntry => {
         const name = key.slice(key.lastIndexOf("/") + 1);
-        if (parseManifestName(name)?.version === version) return { name };
-        const own = manifestName(version, "V2");
+        const [stem = ""] = /^\d+\.manifest/.exec(name) ?? [];
+        const own = parseManifestName(stem)?.version === version ? stem : manifestName(version, "V2");
+        if (own === name) return { name };
         putNewest(moved, `${directory}/${own}`, key, MAX_MOVED);
         return { name: own };
       });
