@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdir, rm, writeFile } from "node:fs/promises";
+import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pino } from "pino";
 import { expect, type TestContext, test } from "vitest";
@@ -133,7 +133,7 @@ test("upkeep asks the catalog without anything of a caller", async (t) => {
 });
 
 test("upkeep waits for a job of another gateway on the table", async (t) => {
-  const { root, gateway, runs } = await open(t, same);
+  const { gateway, runs } = await open(t, same);
   const writer = gateway({ upkeep: false });
   await write(writer);
   const { location = "" } = await writer.describeTable({ id: ID });
@@ -157,7 +157,6 @@ test("upkeep waits for a job of another gateway on the table", async (t) => {
   // Its process has died.
   await writeFile(record, JSON.stringify({ ...job, lease: { ...job.lease, until: Date.now() - 1 } }));
   await expect.poll(() => fragmentsOf(reader)).toBe(1);
-  await rm(root, { recursive: true });
 });
 
 test("several gateways in front of a catalog do the work on a table once", async (t) => {
