@@ -80,6 +80,7 @@ const MOCKS = ["test/faults/failed-start.test.ts", "test/faults/leaving-worker.t
 /** Files of `unit`, `contract` and `matrix` that take more than ten seconds or start programs, the longest first: `npm test` is short. */
 const LONG = [
   "test/contract/composed.test.ts",
+  "test/contract/composed-managed.test.ts",
   "test/contract/catalogs/*.test.ts",
   "src/cli/workers/supervisor.test.ts",
   "src/backends/dir/cache/cached-table.test.ts",

@@ -1,7 +1,5 @@
 import { createLoopPace } from "./loop-pace.ts";
 
-const NOTHING: Buffer = Buffer.alloc(0);
-
 /** Least memory that is allocated for bytes in several pieces. */
 const LEAST_BYTES = 1024;
 
@@ -11,7 +9,7 @@ const LEAST_BYTES = 1024;
  * next piece.
  */
 export class ArrivingBytes {
-  #bytes = NOTHING;
+  #bytes: Buffer = Buffer.alloc(0);
   #size = 0;
   /** Whether the bytes are a copy, which nobody else has. */
   #isCopy = false;
