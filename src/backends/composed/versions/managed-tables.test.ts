@@ -143,6 +143,25 @@ describe("rows of a table whose versions the upstream commits", () => {
     assert.equal(await count(as("fast")), 4);
   });
 
+  test("are known not to be changed if the rights of the caller end before the commit", async (t) => {
+    let isExpired = false;
+    const { client } = await openManaged(t, (operations) => {
+      const refuse = () => Promise.reject(new LanceError("Unauthenticated", "the token has expired"));
+      return {
+        createTableVersion: (request, call) =>
+          isExpired ? refuse() : operations.createTableVersion(request, call),
+        describeTableVersion: (request, call) =>
+          isExpired ? refuse() : operations.describeTableVersion(request, call),
+      };
+    });
+    await client.createTable({ id: ID }, personStream(people(5)));
+    isExpired = true;
+    await refused("Unauthenticated", client.updateTableSchemaMetadata({ id: ID, metadata: { a: "1" } }));
+    await refused("Unauthenticated", client.insertIntoTable({ id: ID }, personStream(people(1))));
+    isExpired = false;
+    assert.equal(await newest(client), 1);
+  });
+
   test("are Unsupported by name where the upstream has no operation for versions", async (t) => {
     const missing = (): Partial<Record<string, undefined>> => ({ createTableVersion: undefined });
     const { client, upstream, committed } = await openManaged(t, missing as never);

@@ -188,6 +188,27 @@ describe("versions of an upstream", () => {
     assert.deepEqual(asked, [STAGED.key, STAGED.key, STAGED.key]);
   });
 
+  it("are not committed if no request reaches the upstream, and may be if one has", async () => {
+    const unreached = new LanceError("ServiceUnavailable", "no connection", { fault: "unreached" });
+    const lost = new LanceError("OutcomeUnknown", "the connection broke", { fault: "reset" });
+    for (const [failures, isRefused] of [
+      [[unreached, unreached, unreached], true],
+      [[unreached, lost, unreached], false],
+    ] as const) {
+      const left: LanceError[] = [...failures];
+      const versions = versionsOf({
+        async createTableVersion() {
+          throw left.shift();
+        },
+      });
+      await assert.rejects(versions.commit(undefined, STAGED), (error) => {
+        assert.ok(isLanceError(error, isRefused ? "ServiceUnavailable" : "OutcomeUnknown"));
+        return isRefused === error instanceof RefusedCommit;
+      });
+      assert.equal(left.length, 0);
+    }
+  });
+
   it("have an unknown outcome if an answer was lost and the next one refuses", async () => {
     let asked = 0;
     const versions = versionsOf({

@@ -202,15 +202,16 @@ export function createUpstreamVersions(
       } catch (error) {
         // The engine may not find out which writer has the number.
         if (isLanceError(error, "ConcurrentModification")) throw doubt(error);
+        const isUnsent = error instanceof LanceError && error.fault === "unreached";
         const isRefused = REFUSALS.some((kind) => isLanceError(error, kind));
-        if (isRefused && lost === undefined) {
+        if (lost === undefined && (isRefused || (isUnsent && attempt === ATTEMPTS))) {
           const { kind, message } = error as LanceError;
           const text = `the upstream catalog does not commit version ${number} of ${name}: ${message}`;
           const refusal = new RefusedCommit(kind, text, { cause: error });
           putNewest(refused, number, refusal, MAX_REFUSED);
           throw refusal;
         }
-        lost ??= error;
+        if (!isUnsent) lost ??= error;
         if (attempt === ATTEMPTS || isRefused) throw doubt(unknownCommit(staged.version, lost));
       }
       await sleep(PAUSE_MS);

@@ -54,6 +54,8 @@ export async function publishVersion(
       if (error instanceof UnsyncedError) throw error;
       // If this has failed, the version was not tried.
       await written;
+      // A refusal says that this attempt has not published it, whether or not the version can be read.
+      const wasOpen = isOpen;
       const found = await store.get(key).catch(() => {
         isOpen = true;
         return undefined;
@@ -64,7 +66,7 @@ export async function publishVersion(
         await store.files?.syncObjects([key], dirname(key));
         return ours();
       }
-      if (error instanceof RefusedCommit) throw isOpen ? unknownOutcome(error) : error;
+      if (error instanceof RefusedCommit) throw wasOpen ? unknownOutcome(error) : error;
       isOpen ||= isUnanswered(store, error) || isLanceError(error, "OutcomeUnknown");
       if (tries === PUTS) throw isOpen ? unknownOutcome(error) : unavailable(error);
     }
