@@ -143,6 +143,29 @@ describe("rows of a table whose versions the upstream commits", () => {
     assert.equal(await count(as("fast")), 4);
   });
 
+  test("stay on a branch whose versions the upstream does not let the caller delete", async (t) => {
+    const deleted: string[] = [];
+    const { as, client } = await openManaged(t, (operations) => ({
+      async batchDeleteTableVersions(request, call) {
+        if (call.headers["authorization"] === "Bearer reader")
+          throw new LanceError("PermissionDenied", "readers do not delete");
+        deleted.push(...request.ranges.map(({ startVersion }) => `${request.branch} ${startVersion}`));
+        return operations.batchDeleteTableVersions(request, call);
+      },
+    }));
+    const onBranch = async () => (await client.countTableRows({ id: ID, branch: "dev" })).count;
+    await client.createTable({ id: ID }, personStream(people(3)));
+    await client.createTableBranch({ id: ID, name: "dev" });
+    await client.insertIntoTable({ id: ID, branch: "dev" }, personStream(people(2, 3)));
+    await refused("PermissionDenied", as("reader").deleteTableBranch({ id: ID, name: "dev" }));
+    assert.equal(await onBranch(), 5n);
+    await client.deleteTableBranch({ id: ID, name: "dev" });
+    assert.deepEqual(deleted, ["dev 2", "dev 1"]);
+    await refused("TableBranchNotFound", onBranch());
+    await client.createTableBranch({ id: ID, name: "dev" });
+    assert.equal(await onBranch(), 3n);
+  });
+
   test("are known not to be changed if the rights of the caller end before the commit", async (t) => {
     let isExpired = false;
     const { client } = await openManaged(t, (operations) => {

@@ -105,11 +105,16 @@ export function createBranchOperations(
       const remove = async (native: NativeTable) => {
         const isThere = (await readBranch(main, branch)) ?? (await registerRemains(main, branch));
         if (!isThere) throw branchNotFound(branch);
+        const deleted = { ...main, branch };
+        const dropAll = async () => {
+          if (await latestVersion(deleted)) await dropVersions(context, deleted, [{ start: 0n, end: -1n }]);
+        };
+        // A catalog that commits versions may refuse their deletion, and must not have any whose manifests are gone.
+        if (context.store.versions !== undefined) await dropAll();
         await engineCall(async () => (await native.branches()).delete(branch));
         await afterChange(async () => {
           // The engine keeps the directory of a branch while another one, such as `b/c` of `b`, is inside of it.
-          const deleted = { ...main, branch };
-          if (await latestVersion(deleted)) await dropVersions(context, deleted, [{ start: 0n, end: -1n }]);
+          await dropAll();
           await removeEmpty(native, deleted);
           await syncBranches(main);
           // They would work on the next branch of this name.
