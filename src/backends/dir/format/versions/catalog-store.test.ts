@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "vitest";
 import type { ObjectStore } from "../storage.ts";
-import type { CatalogVersion, VersionCatalog } from "../version-catalog.ts";
+import type { CatalogVersion, StagedManifest, VersionCatalog } from "../version-catalog.ts";
 import { withVersionCatalog } from "./catalog-store.ts";
 import { findVersions } from "./version-files.ts";
 
@@ -43,5 +43,37 @@ describe("a store whose versions a catalog commits", () => {
       [2n, two, "named.manifest"],
       [1n, one, one],
     ]);
+  });
+
+  it("overwrites no manifest of another table in the place, and reads its own", async () => {
+    const name = `${ROOT}/_versions/1.manifest`;
+    const objects = new Map<string, Buffer>([[name, Buffer.from("another table's")]]);
+    let committed: CatalogVersion | undefined;
+    const catalog = {
+      root: ROOT,
+      async commit(_: unknown, { version, key }: StagedManifest) {
+        committed = { version, key };
+        return committed;
+      },
+    } as unknown as VersionCatalog;
+    const storage = {
+      get: async (key: string) => objects.get(key),
+      put: async (key: string, bytes: Buffer) => void objects.set(key, bytes),
+      async putIfAbsent(key: string, bytes: Buffer) {
+        if (objects.has(key)) return false;
+        objects.set(key, bytes);
+        return true;
+      },
+    } as unknown as ObjectStore;
+    const store = withVersionCatalog(storage, catalog);
+    for (const text of ["first", "of a table that was made anew"]) {
+      assert.equal(await store.putIfAbsent(name, Buffer.from(text)), true);
+      assert.equal(String(objects.get(name)), "another table's");
+      assert.equal(String(await store.get(name)), text);
+      assert.equal(String(objects.get(committed?.key ?? "")), text);
+    }
+    objects.delete(name);
+    assert.equal(await store.putIfAbsent(name, Buffer.from("third")), true);
+    assert.deepEqual([String(objects.get(name)), String(await store.get(name))], ["third", "third"]);
   });
 });

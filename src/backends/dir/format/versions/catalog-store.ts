@@ -37,19 +37,29 @@ export function withVersionCatalog(store: ObjectStore, catalog: VersionCatalog):
       }
     },
   };
-  /** Gives a committed manifest the name of its version, where the catalog has not done so. The catalog's own name remains. */
+  /**
+   * Gives a committed manifest the name of its version, where the catalog has not done so. The catalog's own name remains. A manifest with this
+   * name may be another table's, if the catalog gives a place to several.
+   */
   async function named(committed: CatalogVersion, { key, version, scheme }: StagedManifest) {
-    if (committed.key !== key) return committed;
     const name = `${key.slice(0, key.lastIndexOf("/"))}/${manifestName(version, scheme)}`;
-    try {
-      const bytes = await store.get(key);
-      if (bytes === undefined) return committed;
-      await store.put(name, bytes);
-    } catch {
-      // The version is committed and read where it is.
-      return committed;
-    }
-    return { ...committed, key: name };
+    if (committed.key === key && (await copyUnlessThere(key, name).catch(() => false)))
+      return note({ ...committed, key: name }, name);
+    return note(committed, name);
+  }
+  /** Remembers where the manifest of a committed version is. */
+  function note(committed: CatalogVersion, name: string): CatalogVersion {
+    if (committed.key === name) moved.delete(name);
+    else putNewest(moved, name, committed.key, MAX_MOVED);
+    return committed;
+  }
+  /** Copies a manifest. @returns whether a manifest with equal bytes has the name */
+  async function copyUnlessThere(key: string, name: string): Promise<boolean> {
+    const bytes = await store.get(key);
+    if (bytes === undefined) return false;
+    if (await store.putIfAbsent(name, bytes)) return true;
+    const other = await store.get(name);
+    return other !== undefined && Buffer.compare(other, bytes) === 0;
   }
   /** Keys of the manifests that do not have the name of their version. */
   const moved = new Map<string, string>();
@@ -125,13 +135,7 @@ export function withVersionCatalog(store: ObjectStore, catalog: VersionCatalog):
       const { branch, version, scheme } = named;
       await Promise.all([store.put(staged, bytes), after]);
       try {
-        const committed = await versions.commit(branch, {
-          version,
-          key: staged,
-          size: bytes.byteLength,
-          scheme,
-        });
-        if (committed.key !== key) putNewest(moved, key, committed.key, MAX_MOVED);
+        await versions.commit(branch, { version, key: staged, size: bytes.byteLength, scheme });
         return true;
       } catch (error) {
         if (!isLanceError(error, "ConcurrentModification")) throw error;
