@@ -84,12 +84,18 @@ async function watchRuns(port: number, until: number): Promise<Span[]> {
 }
 
 async function readRuns(port: number): Promise<{ count: number; seconds: number }> {
-  const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
-  const read = (suffix: string) =>
-    Number(
-      new RegExp(`^lance_gateway_upkeep_seconds_${suffix}(?:\\{[^}]*\\})? (\\S+)`, "m").exec(text)?.[1] ?? 0,
-    );
-  return { count: read("count"), seconds: read("sum") };
+  const read = await readMetrics(port);
+  return {
+    count: read(/^lance_gateway_upkeep_seconds_count/),
+    seconds: read(/^lance_gateway_upkeep_seconds_sum/),
+  };
+}
+
+/** Returns a function that sums up the samples whose lines match a pattern. */
+export async function readMetrics(port: number): Promise<(pattern: RegExp) => number> {
+  const lines = (await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()).split("\n");
+  return (pattern) =>
+    lines.filter((line) => pattern.test(line)).reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0);
 }
 
 /** Sums up the times of calls. */

@@ -7,7 +7,7 @@ import { freePort } from "../../test/support/free-port.ts";
 import { send } from "../data/client.ts";
 import { computedSeconds, ownSeconds } from "../support/cpu.ts";
 import { startGateway } from "../support/process.ts";
-import { type Latencies, latenciesOf, type Span } from "./beside.ts";
+import { type Latencies, latenciesOf, readMetrics, type Span } from "./beside.ts";
 import { createDraw, createTable, type Draw, READS, rowsOf } from "./work.ts";
 
 /** How the tables of a gateway are looked after. */
@@ -181,13 +181,6 @@ async function runSteadily(
     calls.push(call().then(() => ({ from, to: performance.now() })));
   }
   return Promise.all(calls);
-}
-
-/** Returns a function that sums up the samples whose lines match a pattern. */
-async function readMetrics(port: number): Promise<(pattern: RegExp) => number> {
-  const lines = (await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()).split("\n");
-  return (pattern) =>
-    lines.filter((line) => pattern.test(line)).reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0);
 }
 
 async function countFragments(port: number): Promise<number> {

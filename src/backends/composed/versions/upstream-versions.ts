@@ -131,7 +131,7 @@ export function createUpstreamVersions(
       ...(millis !== undefined && { timestampMillis: Number(millis) }),
     };
   }
-  const branchOf = (branch: string | undefined) => (branch === undefined ? {} : { branch });
+  const placeOf = (branch: string | undefined) => ({ id: [...id], ...(branch !== undefined && { branch }) });
 
   async function* list(branch: string | undefined): AsyncGenerator<readonly CatalogVersion[]> {
     const ask = asCaller("listTableVersions");
@@ -140,9 +140,9 @@ export function createUpstreamVersions(
     /** The oldest version that was yielded, and the one before in the same run of pages. */
     let [oldest, previous] = [undefined as bigint | undefined, undefined as bigint | undefined];
     for (;;) {
-      const common = { id: [...id], ...branchOf(branch), descending: true };
       const request = create(ListTableVersionsRequestSchema, {
-        ...common,
+        ...placeOf(branch),
+        descending: true,
         ...(limit !== undefined && { limit }),
         ...(pageToken !== "" && { pageToken }),
       });
@@ -175,8 +175,7 @@ export function createUpstreamVersions(
     { version, key, size, eTag, scheme }: StagedManifest,
   ): Promise<TableVersion> {
     const request = create(CreateTableVersionRequestSchema, {
-      id: [...id],
-      ...branchOf(branch),
+      ...placeOf(branch),
       version,
       manifestPath: key,
       manifestSize: BigInt(size),
@@ -221,11 +220,7 @@ export function createUpstreamVersions(
     root,
     list,
     async find(branch, version) {
-      const request = create(DescribeTableVersionRequestSchema, {
-        id: [...id],
-        ...branchOf(branch),
-        version,
-      });
+      const request = create(DescribeTableVersionRequestSchema, { ...placeOf(branch), version });
       const found = (await orNone(asCaller("describeTableVersion")(request)))?.version;
       if (found === undefined || found.version === version) return found && toVersion(branch, found);
       throw invalidVersions(
@@ -235,11 +230,7 @@ export function createUpstreamVersions(
     commit: async (branch, staged) => toVersion(branch, await commit(branch, staged)),
     async delete(branch, version) {
       const ranges = [{ startVersion: version, endVersion: version + 1n }];
-      const request = create(BatchDeleteTableVersionsRequestSchema, {
-        id: [...id],
-        ...branchOf(branch),
-        ranges,
-      });
+      const request = create(BatchDeleteTableVersionsRequestSchema, { ...placeOf(branch), ranges });
       return ((await orNone(asCaller("batchDeleteTableVersions")(request)))?.deletedCount ?? 0n) > 0n;
     },
     addSource(call) {

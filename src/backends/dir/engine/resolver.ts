@@ -53,20 +53,13 @@ export async function createResolver(
       response.end(JSON.stringify(body));
     };
     const [, name, kind, query = ""] = ASKED.exec(request.url ?? "") ?? [];
-    if (name === undefined || !hasSecret(request, secret)) {
-      request.resume();
-      return answer(404, { code: 4, error: "not found" });
-    }
-    const location = Buffer.from(name, "base64url").toString();
-    const isManaged = location === managed?.location;
-    if (kind !== undefined) {
-      if (!isManaged) {
-        request.resume();
-        return answer(404, { code: 4, error: "not found" });
-      }
+    const isAsked = name !== undefined && hasSecret(request, secret);
+    const location = Buffer.from(name ?? "", "base64url").toString();
+    const table = location === managed?.location ? managed : undefined;
+    if (isAsked && kind !== undefined && table !== undefined) {
       const parameters = new URLSearchParams(query);
       text(request)
-        .then((body) => answerVersions(managed.versions, kind as VersionRequest, parameters, body))
+        .then((body) => answerVersions(table.versions, kind as VersionRequest, parameters, body))
         .then(
           ({ status, body }) => answer(status, body),
           () => response.destroy(),
@@ -74,7 +67,8 @@ export async function createResolver(
       return;
     }
     request.resume();
-    const managing = isManaged ? { managed_versioning: true } : {};
+    if (!isAsked || kind !== undefined) return answer(404, { code: 4, error: "not found" });
+    const managing = table === undefined ? {} : { managed_versioning: true };
     if (typeof storageOptions !== "function")
       return answer(200, { location, storage_options: storageOptions, ...managing });
     storageOptions().then(

@@ -23,7 +23,7 @@ export function withVersionCatalog(store: ObjectStore, catalog: VersionCatalog):
     ...catalog,
     async commit(branch, staged) {
       try {
-        return await named(await catalog.commit(branch, staged), staged);
+        return await nameManifest(await catalog.commit(branch, staged), staged);
       } catch (error) {
         if (error instanceof RefusedCommit) {
           await store.delete(staged.key).catch(() => {});
@@ -31,7 +31,7 @@ export function withVersionCatalog(store: ObjectStore, catalog: VersionCatalog):
         }
         // A conflict may be with this manifest, after an answer that was lost. A catalog that does not answer may still read it.
         const taken = await catalog.find(branch, staged.version).catch(() => undefined);
-        if (taken?.key === staged.key) return named(taken, staged);
+        if (taken?.key === staged.key) return nameManifest(taken, staged);
         if (taken !== undefined || !isLanceError(error, "ConcurrentModification")) throw error;
         throw unknownHolder(staged.version, error);
       }
@@ -41,17 +41,12 @@ export function withVersionCatalog(store: ObjectStore, catalog: VersionCatalog):
    * Gives a committed manifest the name of its version, where the catalog has not done so. The catalog's own name remains. A manifest with this
    * name may be another table's, if the catalog gives a place to several.
    */
-  async function named(committed: CatalogVersion, { key, version, scheme }: StagedManifest) {
+  async function nameManifest(committed: CatalogVersion, { key, version, scheme }: StagedManifest) {
     const name = `${key.slice(0, key.lastIndexOf("/"))}/${manifestName(version, scheme)}`;
-    if (committed.key === key && (await copyUnlessThere(key, name).catch(() => false)))
-      return note({ ...committed, key: name }, name);
-    return note(committed, name);
-  }
-  /** Remembers where the manifest of a committed version is. */
-  function note(committed: CatalogVersion, name: string): CatalogVersion {
-    if (committed.key === name) moved.delete(name);
-    else putNewest(moved, name, committed.key, MAX_MOVED);
-    return committed;
+    const isCopied = committed.key === key && (await copyUnlessThere(key, name).catch(() => false));
+    const found = isCopied ? { ...committed, key: name } : committed;
+    remember(name, found.key);
+    return found;
   }
   /** Copies a manifest. @returns whether a manifest with equal bytes has the name */
   async function copyUnlessThere(key: string, name: string): Promise<boolean> {
@@ -64,6 +59,11 @@ export function withVersionCatalog(store: ObjectStore, catalog: VersionCatalog):
   /** Keys of the manifests that do not have the name of their version. */
   const moved = new Map<string, string>();
 
+  /** Remembers the key of a manifest, if it is not the name of its version. */
+  function remember(name: string, key: string): void {
+    if (key === name) moved.delete(name);
+    else putNewest(moved, name, key, MAX_MOVED);
+  }
   /** Returns the branch of a `_versions` directory; undefined for any other directory. */
   function branchOf(directory: string): { readonly branch: string | undefined } | undefined {
     if (directory === `${versions.root}/_versions`) return { branch: undefined };
@@ -87,8 +87,8 @@ export function withVersionCatalog(store: ObjectStore, catalog: VersionCatalog):
     const named = versionAt(key);
     if (named === undefined) return undefined;
     const version = await versions.find(named.branch, named.version);
-    if (version === undefined || (version.key === key && !moved.delete(key))) return undefined;
-    if (version.key !== key) putNewest(moved, key, version.key, MAX_MOVED);
+    if (version === undefined || (version.key === key && other === undefined)) return undefined;
+    remember(key, version.key);
     return read(version.key);
   }
   async function* listVersions(directory: string, branch: string | undefined) {
@@ -97,8 +97,7 @@ export function withVersionCatalog(store: ObjectStore, catalog: VersionCatalog):
         const name = key.slice(key.lastIndexOf("/") + 1);
         const [stem = ""] = /^\d+\.manifest/.exec(name) ?? [];
         const own = parseManifestName(stem)?.version === version ? stem : manifestName(version, "V2");
-        if (own === name) return { name };
-        putNewest(moved, `${directory}/${own}`, key, MAX_MOVED);
+        remember(`${directory}/${own}`, key);
         return { name: own };
       });
     }
