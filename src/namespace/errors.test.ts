@@ -40,7 +40,7 @@ describe("the error table", () => {
     assert.deepEqual(shown("DeadlineExceeded", 408), ["/errors/deadline-exceeded", "Deadline exceeded"]);
   });
 
-  it("finds a row by its name, and by the type and the title of earlier gateways", () => {
+  it("finds a row by its name, and by its words in a type or a title", () => {
     for (const text of ["DataLoss", "/errors/data-loss", "Data loss"])
       assert.equal(errorEntryNamed(undefined, "other", text)?.name, "DataLoss");
     assert.equal(errorEntryNamed("/errors/not-found-error", "Not found Error"), undefined);

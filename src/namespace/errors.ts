@@ -130,8 +130,8 @@ export function errorEntryOfCode(code: number): ErrorEntry {
 const bySlug = new Map(entries.map((entry) => [slugOf(entry.name), entry]));
 
 /**
- * Returns the row that the first of several texts names that names any: `TableNotFound`, or the type and the title that earlier gateways
- * wrote, `/errors/table-not-found` and `Table not found`.
+ * Returns the row that the first of several texts names that names any: `TableNotFound`, or the same words in
+ * a type or a title, `/errors/table-not-found` and `Table not found`.
  */
 export function errorEntryNamed(...texts: readonly (string | undefined)[]): ErrorEntry | undefined {
   for (const text of texts) {

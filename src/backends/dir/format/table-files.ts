@@ -66,12 +66,9 @@ export function newStagingKey(baseKey: string): string {
   return keyIn(baseKey, `${PREFIX}${newStagingId()}`);
 }
 
-/**
- * Creates an id of staged data, 32 hexadecimal digits. The first twelve are the time of this server, for people and for
- * older gateways; the sweep in this version uses the storage's time.
- */
+/** Creates an id of staged data, 32 hexadecimal digits. */
 export function newStagingId(): string {
-  return Date.now().toString(16).padStart(12, "0") + randomBytes(10).toString("hex");
+  return randomBytes(16).toString("hex");
 }
 
 /** Whether a name in the base directory belongs to staged data. */

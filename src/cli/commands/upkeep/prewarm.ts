@@ -26,7 +26,7 @@ export async function cachedBytesOf(
   try {
     return (await caller.unary(describePageCache, asked, { signal })) as DescribePageCacheResponse;
   } catch (error) {
-    // An older gateway does not know the operation.
+    // The gateway may forward to a server that does not know the operation.
     if (isLanceError(error, "Unsupported")) return undefined;
     throw error;
   }

@@ -161,8 +161,14 @@ test("a source that another program recorded in a form of its own rebuilds the v
   const { describeMaterializedView } = createViewExtensions(context, () => assert.fail());
   const request = create(DescribeMaterializedViewRequestSchema);
   const dataset = datasetOf(context, await requireTable(context, { id: ["v"] }));
-  const known = { source: "t", sourceVersion: "1", rowsVersion: "1", query: "" };
-  const parts = [{ sourceVersion: "one" }, { sourceVersion: 1 }, { rowsVersion: "-1" }, { query: null }];
+  const known = { source: "t", sourceVersion: "1", sourceIdentity: "a 1.0", rowsVersion: "1", query: "" };
+  const parts = [
+    { sourceVersion: "one" },
+    { sourceVersion: 1 },
+    { rowsVersion: "-1" },
+    { query: null },
+    { sourceIdentity: undefined },
+  ];
   const wrong = ["", "{", "null", "7", "{}", ...parts.map((part) => JSON.stringify({ ...known, ...part }))];
   for (const text of wrong) {
     const entries = { "lance_gateway.view.state": text };

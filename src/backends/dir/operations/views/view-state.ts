@@ -18,8 +18,8 @@ export interface ViewState {
   /** The location of the source. */
   readonly source: string;
   readonly sourceVersion: string;
-  /** Identity of that version ({@link versionIdentity}); older gateways recorded none. */
-  readonly sourceIdentity?: string | undefined;
+  /** Identity of that version ({@link versionIdentity}). */
+  readonly sourceIdentity: string;
   /** The version of the view that contains the rows. */
   readonly rowsVersion: string;
   readonly query: string;
@@ -60,12 +60,11 @@ export function readState({ tableMetadata }: Manifest): ViewState | undefined {
   }
 }
 
-function isState({ source, sourceVersion, rowsVersion, query }: ViewState): boolean {
+function isState({ source, sourceVersion, sourceIdentity, rowsVersion, query }: ViewState): boolean {
   const versions = [sourceVersion, rowsVersion];
   return (
     versions.every((version) => typeof version === "string" && /^[1-9]\d{0,18}$/.test(version)) &&
-    typeof source === "string" &&
-    typeof query === "string"
+    [source, sourceIdentity, query].every((text) => typeof text === "string")
   );
 }
 
@@ -80,7 +79,7 @@ export function hasRefreshedRows(
 
 /** Whether the version with the recorded number is the one from which the view's rows come, and not another of that number. */
 export function isRecorded({ sourceIdentity }: ViewState, version: Manifest): boolean {
-  return sourceIdentity === undefined || sourceIdentity === versionIdentity(version);
+  return sourceIdentity === versionIdentity(version);
 }
 
 /**
