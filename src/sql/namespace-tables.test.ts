@@ -9,7 +9,8 @@ import { createTextReader } from "../arrow/rows/row-texts.ts";
 import { connect, LanceError } from "../client/index.ts";
 import type { Namespace } from "../client/namespace.ts";
 import { createSqlEngine } from "./create-engine.ts";
-import { tablesOfNamespace } from "./namespace-tables.ts";
+import { createKnownTables, tablesOfNamespace } from "./namespace-tables.ts";
+import type { SqlTable } from "./sql-engine.ts";
 
 const engine = createSqlEngine();
 let namespace: Namespace;
@@ -193,4 +194,56 @@ test("a table that takes the name of a dropped one is not read as that one, thou
     await namespace.dropTable("again");
   }
   await assert.rejects(sum(), { kind: "TableNotFound" });
+});
+
+test("a table that is as it was is not described again, and may be read only by a caller who may read it", async () => {
+  const asked: string[] = [];
+  let isRefused = false;
+  const watched = new Proxy(namespace, {
+    get(target, name) {
+      const own: unknown = Reflect.get(target, name);
+      if (typeof own !== "function") return own;
+      return (...args: readonly unknown[]) => {
+        asked.push(String(name));
+        if (isRefused && name === "countTableRows") throw new LanceError("PermissionDenied", "not any more");
+        return own.apply(target, args);
+      };
+    },
+  });
+  const knownBy = createKnownTables();
+  async function open(caller = "ada", database?: string) {
+    asked.length = 0;
+    const tables = tablesOfNamespace(watched, database, knownBy(caller, database));
+    const name = { database: undefined, path: ["seen"], version: undefined, branch: undefined };
+    return (await tables.open(name, new AbortController().signal)) as SqlTable;
+  }
+  const isDescribed = () => asked.includes("describeTable");
+
+  await namespace.createTable("seen", [{ id: 1 }, { id: 2 }]);
+  const first = await open();
+  assert.ok(isDescribed());
+  assert.deepEqual(await open(), first);
+  assert.deepEqual(asked, ["describeTableVersion", "countTableRows"]);
+  for (const [caller, database] of [["eve"], ["ada", "other"]] as const) {
+    assert.deepEqual(await open(caller, database), first);
+    assert.ok(isDescribed(), `${caller} in ${database}`);
+  }
+
+  await namespace.insertIntoTable({ id: ["seen"] }, [{ id: 3 }]);
+  assert.deepEqual([(await open()).rows, isDescribed()], [3, true]);
+  assert.deepEqual([(await open()).rows, isDescribed()], [3, false]);
+
+  // Of the new table, the number of the version and of the rows are those of the old one.
+  await namespace.dropTable({ id: ["seen"] });
+  await namespace.createTable("seen", [{ name: "a" }, { name: "b" }]);
+  await namespace.insertIntoTable({ id: ["seen"] }, [{ name: "c" }]);
+  const { schema, rows } = await open();
+  assert.deepEqual([rows, isDescribed()], [3, true]);
+  assert.deepEqual(
+    arrow.tableFromIPC(schema).schema.fields.map((field) => field.name),
+    ["name"],
+  );
+
+  isRefused = true;
+  await assert.rejects(open(), { kind: "PermissionDenied" });
 });

@@ -2,6 +2,7 @@ import { formatFieldPath } from "../arrow/field-path.ts";
 import { END_OF_STREAM } from "../arrow/ipc/stream.ts";
 import { isLanceError, LanceError } from "../namespace/errors.ts";
 import { pagesOf } from "../namespace/page-progress.ts";
+import { putNewest } from "../runtime/collections.ts";
 import type { MaterializedView, SqlScan, SqlTable, SqlTableName, SqlTables, SqlView } from "./sql-engine.ts";
 
 /** A table at a version or on a branch. */
@@ -13,6 +14,7 @@ interface TableState {
 
 /** Facts about a version that stays as it is. */
 interface VersionFacts {
+  readonly version: bigint;
   readonly manifestPath: string;
   readonly manifestSize?: bigint | undefined;
   readonly timestampMillis?: bigint | undefined;
@@ -42,7 +44,7 @@ export interface ReadableNamespace {
     options: ReadOptions,
   ): Promise<{ readonly version?: bigint | undefined }>;
   describeTableVersion(
-    request: TableState & { readonly version: bigint },
+    request: TableState,
     options: ReadOptions,
   ): Promise<{ readonly version?: VersionFacts | undefined }>;
   countTableRows(request: TableState, options: ReadOptions): Promise<{ readonly count: bigint }>;
@@ -64,6 +66,40 @@ export interface ReadableNamespace {
   ): Promise<{ readonly views: readonly string[]; readonly pageToken?: string | undefined }>;
 }
 
+/** Tables that the statements of a caller have opened. A statement that opens one again asks only whether it is as it was. */
+export interface KnownTables {
+  find(name: SqlTableName): KnownTable | undefined;
+  note(name: SqlTableName, known: KnownTable): void;
+}
+
+/** A table, and the state of its version; see {@link SqlTables.stateOf}. */
+interface KnownTable {
+  readonly table: SqlTable;
+  readonly state: string;
+}
+
+/** Maximum number of tables that are known, of all callers, and size of the schema of each, in bytes. */
+const [MOST_KNOWN, MOST_SCHEMA_BYTES] = [512, 65_536];
+
+/**
+ * Returns a function that returns the known tables of a caller, by its key and its database. What one caller was told is not told to
+ * another.
+ */
+export function createKnownTables(): (caller: string, database?: string) => KnownTables {
+  const tables = new Map<string, KnownTable>();
+  return (caller, database) => {
+    const keyOf = ({ path, version, branch }: SqlTableName) =>
+      JSON.stringify([caller, database, path, String(version), branch]);
+    return {
+      find: (name) => tables.get(keyOf(name)),
+      note(name, known) {
+        if (known.table.schema.byteLength <= MOST_SCHEMA_BYTES)
+          putNewest(tables, keyOf(name), known, MOST_KNOWN);
+      },
+    };
+  };
+}
+
 /** Names on a page of a listing. */
 const PAGE_NAMES = 1_000;
 
@@ -71,8 +107,13 @@ const PAGE_NAMES = 1_000;
  * Returns the tables of a namespace. Each is read by queries of it, as its caller may make them, at the version that it has when a statement names it.
  *
  * @param database name of the database that the namespace is of. Default: names of tables have no database.
+ * @param known tables that the caller's statements have opened. Default: each is described anew.
  */
-export function tablesOfNamespace(namespace: ReadableNamespace, database?: string): SqlTables {
+export function tablesOfNamespace(
+  namespace: ReadableNamespace,
+  database?: string,
+  known?: KnownTables,
+): SqlTables {
   const { describeMaterializedView, listMaterializedViews } = namespace;
   return {
     ...(describeMaterializedView && {
@@ -89,7 +130,10 @@ export function tablesOfNamespace(namespace: ReadableNamespace, database?: strin
       if (name.database !== undefined && name.database !== database)
         throw new LanceError("Unsupported", `the database "${name.database}" cannot be named here`);
       try {
-        return await openTable(namespace, name, signal);
+        return (
+          (await openKnown(namespace, name, signal, known)) ??
+          (await openTable(namespace, name, signal, known))
+        );
       } catch (thrown) {
         const isMissing = isLanceError(thrown, "TableNotFound");
         const view = isMissing ? await viewOf(namespace, name, signal) : undefined;
@@ -125,14 +169,19 @@ async function stateOf(
     versionFacts(namespace, state, signal),
     readNothing(namespace, state, signal),
   ]);
-  const { manifestPath, manifestSize, timestampMillis, eTag } = facts ?? {};
-  if (timestampMillis === undefined) return undefined;
-  return [manifestPath, manifestSize, timestampMillis, eTag].join("\n");
+  return stateText(facts);
 }
 
+function stateText(facts: VersionFacts | undefined): string | undefined {
+  if (facts?.timestampMillis === undefined) return undefined;
+  const { version, manifestPath, manifestSize, timestampMillis, eTag } = facts;
+  return [version, manifestPath, manifestSize, timestampMillis, eTag].join("\n");
+}
+
+/** @param state default: the newest version */
 async function versionFacts(
   namespace: ReadableNamespace,
-  state: TableState & { readonly version: bigint },
+  state: TableState,
   signal: AbortSignal,
 ): Promise<VersionFacts | undefined> {
   try {
@@ -143,10 +192,30 @@ async function versionFacts(
   }
 }
 
+/** Returns a table that is as it was when the caller has opened it before, if the caller may still read it. */
+async function openKnown(
+  namespace: ReadableNamespace,
+  name: SqlTableName,
+  signal: AbortSignal,
+  known: KnownTables | undefined,
+): Promise<SqlTable | undefined> {
+  const before = known?.find(name);
+  if (before === undefined) return undefined;
+  const { version: asked, branch } = name;
+  const id = [...name.path];
+  // A failure is told by the description that follows.
+  const facts = await versionFacts(namespace, { id, version: asked, branch }, signal).catch(() => undefined);
+  if (stateText(facts) !== before.state) return undefined;
+  const { version, rows, schema } = before.table;
+  const { count } = await namespace.countTableRows({ id, version, branch }, { signal });
+  return Number(count) === rows ? { ...name, version, rows, schema } : undefined;
+}
+
 async function openTable(
   namespace: ReadableNamespace,
   name: SqlTableName,
   signal: AbortSignal,
+  known: KnownTables | undefined,
 ): Promise<SqlTable> {
   const { version: asked, branch } = name;
   const id = [...name.path];
@@ -155,11 +224,19 @@ async function openTable(
   const described = await namespace.describeTable(request, { signal });
   const version = asked ?? described.version;
   const state = { id, version, branch };
-  const [schema, rows] = await Promise.all([
+  const isKept = known !== undefined && version !== undefined;
+  const [schema, rows, facts] = await Promise.all([
     readNothing(namespace, state, signal),
     namespace.countTableRows(state, { signal }),
+    isKept ? versionFacts(namespace, state, signal).catch(() => undefined) : undefined,
   ]);
-  return { ...name, version, schema: Buffer.concat([schema, END_OF_STREAM]), rows: Number(rows.count) };
+  const table = {
+    ...{ ...name, version },
+    ...{ schema: Buffer.concat([schema, END_OF_STREAM]), rows: Number(rows.count) },
+  };
+  const text = stateText(facts);
+  if (text !== undefined) known?.note(name, { table, state: text });
+  return table;
 }
 
 /** Returns the view of a name; undefined if there is none, the caller may not describe it, or the catalog has no views. */

@@ -52,11 +52,12 @@ export function openSql(options: () => OpenSqlOptions): OpenSql {
   const { sqlMemoryBytes, sqlKeptBytes, sqlThreads, sqlTimeoutMs, sqlMaxRows, sqlMaxStatements } = options();
   let engine: SqlEngine | undefined;
   const load = once(async () => {
-    const [{ createSqlEngine }, { tablesOfNamespace }, { writesToNamespace }] = await Promise.all([
-      import("../../sql/create-engine.ts"),
-      import("../../sql/namespace-tables.ts"),
-      import("../../sql/namespace-writes.ts"),
-    ]);
+    const [{ createSqlEngine }, { createKnownTables, tablesOfNamespace }, { writesToNamespace }] =
+      await Promise.all([
+        import("../../sql/create-engine.ts"),
+        import("../../sql/namespace-tables.ts"),
+        import("../../sql/namespace-writes.ts"),
+      ]);
     engine = createSqlEngine({
       memoryMib: sqlMemoryBytes && Math.max(1, Math.floor(sqlMemoryBytes / 2 ** 20)),
       keptMib: sqlKeptBytes && Math.floor(sqlKeptBytes / 2 ** 20),
@@ -65,14 +66,16 @@ export function openSql(options: () => OpenSqlOptions): OpenSql {
       maxRows: sqlMaxRows,
       maxRunning: sqlMaxStatements,
     });
-    const tablesOf = ({ tables, database }: SqlCaller) => tablesOfNamespace(tables, database);
+    const knownBy = createKnownTables();
+    const tablesOf = ({ tables, database, key }: SqlCaller) =>
+      tablesOfNamespace(tables, database, knownBy(key, database));
     const writesOf = ({ writes, database, idempotencyKey }: SqlCaller) =>
       writesToNamespace(writes, { database, idempotencyKey });
     const callOf = ({ namespacePath }: Statement, caller: SqlCaller): SqlCall => ({
       ...{ tables: tablesOf(caller), writes: writesOf(caller) },
       ...{ namespacePath, caller: caller.key, signal: caller.signal },
     });
-    return { engine, callOf, tablesOf, writesOf, tablesOfNamespace, writesToNamespace };
+    return { engine, callOf, tablesOf, knownBy, writesOf, tablesOfNamespace, writesToNamespace };
   });
   return {
     facts: () => ({ version: packageVersion(), isReadOnly: options().readOnly === true }),
@@ -97,9 +100,9 @@ export function openSql(options: () => OpenSqlOptions): OpenSql {
     },
     runAs: (caller, writes) =>
       async function* (statement, namespace, signal) {
-        const { engine, tablesOfNamespace, writesToNamespace } = await load();
+        const { engine, knownBy, tablesOfNamespace, writesToNamespace } = await load();
         const prepared = await engine.prepare(statement, {
-          tables: tablesOfNamespace(namespace),
+          tables: tablesOfNamespace(namespace, undefined, knownBy(caller)),
           ...(writes && { writes: writesToNamespace(namespace) }),
           caller,
           signal,

@@ -57,16 +57,14 @@ def values(table):
     return list(zip(*[column.to_pylist() for column in table.columns]))
 
 
-times = []
-for number, query in enumerate(queries, 1):
-    own, theirs = [], []
-    for _ in range(rounds):
+times = [{"query": number, "ours": [], "parquet": []} for number in range(1, len(queries) + 1)]
+for _ in range(rounds):
+    for query, each in zip(queries, times):
         found, own_ms = timed(lambda: ours(query))
         expected, local_ms = timed(lambda: local.execute(query).fetchall())
         same(values(found), expected, query)
-        own.append(own_ms)
-        theirs.append(local_ms)
-    times.append({"query": number, "ours": own, "parquet": theirs})
+        each["ours"].append(own_ms)
+        each["parquet"].append(local_ms)
 
 cursor.close()
 connection.close()
