@@ -72,12 +72,6 @@ export type CheckCommit = (
   job: Job,
 ) => string | undefined | Promise<string | undefined>;
 
-/** @throws LanceError ServiceUnavailable without a cluster, for a job of a time with one */
-export function requireCluster(cluster: Cluster | undefined): Cluster {
-  if (cluster !== undefined) return cluster;
-  throw new LanceError("ServiceUnavailable", "the job is for a Ray cluster, and this gateway has none");
-}
-
 /** Parts of the catalog that a cluster uses. */
 export interface ClusterParts {
   readonly store: ObjectStore;

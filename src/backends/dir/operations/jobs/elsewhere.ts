@@ -8,7 +8,6 @@ import type { DatasetRef } from "../../format/dataset.ts";
 import { syncVersion } from "../../format/versions/make-durable.ts";
 import { type Job, type JobFacts, type JobRequest, requireSuccess } from "../../jobs/job.ts";
 import { runOn } from "../../jobs/job-engine.ts";
-import { requireCluster } from "../../jobs/ray/cluster.ts";
 import type { EngineContext, JobContext } from "../context.ts";
 import { duringWork } from "../tables/long-work.ts";
 import { datasetOf } from "../tables/open-data.ts";
@@ -120,7 +119,10 @@ export function workOnCluster<T>(
   signal: AbortSignal,
   { prepare, finish, recover }: ClusterWork<T>,
 ): Promise<T> {
-  const { engine, alone } = requireCluster(context.cluster);
+  const { cluster } = context;
+  if (cluster === undefined)
+    throw new LanceError("ServiceUnavailable", "the job is for a Ray cluster, and this gateway has none");
+  const { engine, alone } = cluster;
   const place: WorkPlace = { id: job.table, location: String(job.spec["location"]) };
   const inProcess = () => Promise.reject(new Error("the work is on a cluster"));
   const work = (table: FoundTable) =>
