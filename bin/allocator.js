@@ -10,8 +10,8 @@ const LIBRARY = "libjemalloc.so.2";
 const OPTIONS = "oversize_threshold:0,muzzy_decay_ms:-1,thp:always,narenas:4";
 
 /**
- * Returns the variables with which a gateway gets the better allocator; none where the system does not have it, and where `LD_PRELOAD` is
- * set, also to nothing.
+ * Returns the variables with which a gateway gets the better allocator; none where the system does not have it, where `LD_PRELOAD` is
+ * set, even to nothing, and in front of another catalog, where a second start and huge pages cost more than they give.
  *
  * @param {readonly string[]} args arguments of the program
  * @param {Readonly<Record<string, string | undefined>>} environment
@@ -19,11 +19,25 @@ const OPTIONS = "oversize_threshold:0,muzzy_decay_ms:-1,thp:always,narenas:4";
  */
 export function allocatorVariables(args, environment = process.env) {
   if (args[0] !== "serve" || process.platform !== "linux" || environment.LD_PRELOAD !== undefined) return {};
+  if (isProxy(args, environment)) return {};
   const folders = (FOLDERS[process.arch] ?? []).map((name) =>
     name === "lib64" ? "/usr/lib64" : `/usr/lib/${name}`,
   );
   const library = folders.map((folder) => `${folder}/${LIBRARY}`).find((path) => existsSync(path));
   return library === undefined ? {} : { MALLOC_CONF: OPTIONS, ...set(environment), LD_PRELOAD: library };
+}
+
+/** Whether arguments and variables alone say that the gateway works on no rows. With a configuration file it may work on some. */
+function isProxy(args, environment) {
+  const option = (name) => {
+    const at = args.findIndex((arg) => arg === `--${name}` || arg.startsWith(`--${name}=`));
+    if (at === -1) return environment[`LANCE_GATEWAY_${name.toUpperCase()}`];
+    return args[at].split("=")[1] ?? args[at + 1];
+  };
+  if ((option("config") ?? option("rows")) !== undefined) return false;
+  const kind = option("backend");
+  if (kind === undefined) return (option("uri") ?? option("address")) !== undefined;
+  return kind === "rest" || kind === "grpc";
 }
 
 function set({ MALLOC_CONF }) {

@@ -30,7 +30,7 @@ export function startGateway(...args: readonly string[]): Promise<ServerProcess>
 /** Starts the gateway of a checkout, for example of an earlier commit, with the allocator that users get. */
 export function startGatewayOf(checkout: string, ...args: readonly string[]): Promise<ServerProcess> {
   const main = join(checkout, "src", "cli", "main.ts");
-  const env = { ...process.env, ...allocatorVariables(["serve"]) };
+  const env = { ...process.env, ...allocatorVariables(["serve", ...args]) };
   return startProcess([...NODE, main, "serve", "--port", "0", ...args], REST_LINE, env);
 }
 

@@ -21,3 +21,21 @@ test("other commands, and a gateway whose operator has chosen, keep their alloca
   for (const LD_PRELOAD of ["", "libother.so"])
     assert.deepEqual(allocatorVariables(["serve"], { LD_PRELOAD }), {});
 });
+
+test("a gateway in front of another catalog keeps its allocator, unless it may work on rows", () => {
+  const proxies = [["--backend", "rest"], ["--backend=grpc"], ["--uri", "http://a"], ["--address=a:1"]];
+  for (const args of proxies) {
+    assert.deepEqual(allocatorVariables(["serve", ...args], {}), {});
+    const withRows = [
+      ["--rows", "here"],
+      ["--config", "gateway.yaml"],
+    ];
+    for (const own of withRows)
+      assert.equal("LD_PRELOAD" in allocatorVariables(["serve", ...args, ...own], {}), HAS_LIBRARY);
+  }
+  assert.deepEqual(allocatorVariables(["serve"], { LANCE_GATEWAY_URI: "http://a" }), {});
+  const onRows = allocatorVariables(["serve"], { LANCE_GATEWAY_URI: "http://a", LANCE_GATEWAY_ROWS: "here" });
+  assert.equal("LD_PRELOAD" in onRows, HAS_LIBRARY);
+  const directory = allocatorVariables(["serve", "--backend", "dir"], { LANCE_GATEWAY_URI: "http://a" });
+  assert.equal("LD_PRELOAD" in directory, HAS_LIBRARY);
+});
