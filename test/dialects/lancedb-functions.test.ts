@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { createHash } from "node:crypto";
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pino } from "pino";
@@ -10,18 +9,20 @@ import { proveByKeys } from "../../src/auth/api-keys/key-ring.ts";
 import { createAuthenticator } from "../../src/auth/authenticator.ts";
 import { openPolicyFolder } from "../../src/auth/cedar/policy-folder.ts";
 import { rolePolicies } from "../../src/auth/cedar/roles-as-cedar.ts";
-import { createDirectoryBackend, type DirectoryBackend } from "../../src/backends/dir/index.ts";
-import type { FunctionsKey } from "../../src/backends/dir/jobs/functions/open-functions.ts";
 import { isLanceError } from "../../src/namespace/errors.ts";
-import { startRayStandIn } from "../fixtures/ray/ray-stand-in.ts";
-import { type SimulatedDriver, simulateDriver } from "../fixtures/ray/simulated-driver.ts";
 import { people, personStream } from "../support/arrow.ts";
 import { temporaryDirectory } from "../support/directory.ts";
-import { startServer } from "../support/server.ts";
-import { LANCEDB, type RemoteCalls, remoteCalls } from "./remote-calls.ts";
-
-const SOURCE =
-  "from __future__ import annotations\n\ndef shout(word: str) -> str:\n    return word.upper()\n";
+import {
+  columnOf,
+  register,
+  registration,
+  type ServiceChanges,
+  SOURCE,
+  serveFunctions,
+  type Version,
+  withTable,
+} from "./function-service.ts";
+import type { RemoteCalls } from "./remote-calls.ts";
 
 const [owner, writer, reader, scoped, analyst] = [drawKey(), drawKey(), drawKey(), drawKey(), drawKey()];
 const facts = { hash: "", created: "2026-01-01T00:00:00.000Z" } as const;
@@ -38,87 +39,15 @@ const authenticator = createAuthenticator(
   { failed: () => 0 },
 );
 
-/** The request by which LanceDB's client registers a function. */
-function registration({ source = SOURCE, ...more }: { source?: string } & Record<string, unknown> = {}) {
-  return {
-    artifact: {
-      ...{ kind: "python_callable", entrypoint: "shout" },
-      digest: `sha256:${createHash("sha256").update(source).digest("hex")}`,
-      content: { encoding: "base64", data: Buffer.from(source).toString("base64") },
-      adapter: { kind: "scalar_to_arrow_batch", version: 1 },
-    },
-    signature: {
-      inputs: [{ name: "word", arrow_type: "utf8", nullable: false }],
-      output: { kind: "scalar", arrow_type: "utf8", nullable: false },
-    },
-    runtime: { kind: "python", python_version: "3.11", environment: { kind: "pip" } },
-    ...more,
-  };
+/** Serves a directory with a table `t`. */
+async function serve(t: TestContext, drive: Parameters<typeof serveFunctions>[1], changes?: ServiceChanges) {
+  const served = await serveFunctions(t, drive, changes);
+  await withTable(served.calls);
+  return served;
 }
 
-/** A version of a function as the clients read it. */
-interface Version {
-  readonly name: string;
-  readonly version: string;
-  readonly object_id: string;
-  readonly image: { readonly manifest_digest: string };
-  readonly [field: string]: unknown;
-}
-
-/** The request by which the clients add a column that a function computes. */
-function columnOf({ name, version, object_id, image }: Version, column: string, path = "name") {
-  const application = {
-    function: { name, version, object_id, location: "x", manifest_digest: image.manifest_digest },
-    inputs: [{ parameter: "word", kind: "column", value: { path } }],
-    output: { kind: "scalar", arrow_type: "utf8", nullable: false },
-  };
-  return {
-    new_columns: [{ name: column, all_null: true }],
-    auto_refresh_enabled: true,
-    function: {
-      ...{ application, binding_metadata_version: 1 },
-      input_bindings: [{ parameter: "word", field_path: path, arrow_type: "utf8", nullable: true }],
-      input_schema: { fields: [{ name: "word", nullable: true, type: { type: "utf8" } }] },
-      output_schema: { fields: [{ name: column, nullable: true, type: { type: "utf8" } }] },
-      outputs: [{ result_field: "$value", output_name: column, output_ordinal: 0 }],
-    },
-  };
-}
-
-/** Serves a directory with a cluster that runs functions, and a table `t`. */
-async function serve(
-  t: TestContext,
-  drive: (driver: SimulatedDriver) => unknown,
-  functions: FunctionsKey = { key: "k".repeat(32) },
-  context: Parameters<typeof startServer>[2] = {},
-) {
-  const { path: root, remove } = await temporaryDirectory();
-  t.onTestFinished(remove);
-  let backend: DirectoryBackend | undefined;
-  const ray = await startRayStandIn(t, (job) => drive(simulateDriver(backend as DirectoryBackend, job)));
-  const cluster = {
-    ...{ addresses: [ray.url], gatewayUrl: "http://127.0.0.1:1", minRows: 0, workers: 2 },
-    ...{ kinds: ["backfill_column"], pollMs: [5, 20] as const, functions },
-  };
-  backend = await createDirectoryBackend({ root, log: pino({ level: "silent" }), cluster });
-  const server = await startServer(backend, {}, context);
-  t.onTestFinished(server.close);
-  const as = (headers: Readonly<Record<string, string>> = {}) =>
-    remoteCalls(server.port, { ...LANCEDB, ...headers });
-  return { as, calls: await withTable(as(context.authenticator && { "x-api-key": owner.text })), root, ray };
-}
-
-async function withTable(calls: RemoteCalls): Promise<RemoteCalls> {
-  await calls.upload("table/t/create/", personStream(people(3)));
-  return calls;
-}
-
-async function register(calls: RemoteCalls, name = "shout", more = {}): Promise<Version> {
-  const { job_id } = await calls.post(`function/${name}/create`, registration(more));
-  const { job_state, job_type, result } = await calls.ended(job_id);
-  assert.deepEqual([job_state, job_type], ["DONE", "create_function"]);
-  return result as unknown as Version;
-}
+/** The changes by which callers have keys, and the client that of an owner. */
+const withKeys = { context: { authenticator }, headers: { "x-api-key": owner.text } };
 
 const nothing = () => assert.fail("no driver starts");
 
@@ -241,7 +170,7 @@ test("secrets are sealed, shown to nobody, and handed to drivers alone", async (
 }, 60_000);
 
 test("secrets are refused without a key", async (t) => {
-  const { calls } = await serve(t, nothing, {});
+  const { calls } = await serve(t, nothing, { functions: {} });
   const refusal = await calls.refused("Unsupported", "secret/token/create", { value: "x" });
   assert.match(refusal, /--function-secret-key-file/);
 }, 60_000);
@@ -250,8 +179,7 @@ test("only an owner of the whole catalog has functions run", async (t) => {
   const { as, calls } = await serve(
     t,
     (driver) => driver.finish({ failure: { message: "none", retryable: false } }),
-    undefined,
-    { authenticator },
+    withKeys,
   );
   const version = await register(calls);
   const { job_id } = await calls.post("function/shout/create", registration());
@@ -284,7 +212,10 @@ test("a policy for a namespace gives no functions in it", async (t) => {
   const policy = `permit (principal == User::"api-key:analyst", action, resource in Namespace::"n");`;
   await writeFile(join(directory.path, "all.cedar"), `${rolePolicies()}\n${policy}\n`);
   const authorizer = await openPolicyFolder({ directory: directory.path, log: pino({ level: "silent" }) });
-  const { as, calls } = await serve(t, nothing, undefined, { authenticator, authorizer });
+  const { as, calls } = await serve(t, nothing, {
+    ...withKeys,
+    context: { authenticator, authorizer },
+  });
   await calls.post("namespace/n/create", {});
   await calls.upload("table/n$t/create/", personStream(people(3)));
   const version = await register(calls, "n$f");

@@ -16,6 +16,7 @@ import { createExclusion } from "./concurrency/thread-locks.ts";
 import { createEngine } from "./engine/engine.ts";
 import { keyIn, type ObjectStore } from "./format/storage.ts";
 import { createStorageClock, MACHINE_CLOCK } from "./format/storage-clock.ts";
+import { openFunctionsOf } from "./function-homes.ts";
 import { createEmbeddedEngine } from "./jobs/job-engine.ts";
 import { createJobs } from "./jobs/jobs.ts";
 import { MAX_RUNNING_JOBS } from "./jobs/room.ts";
@@ -38,15 +39,13 @@ export interface OpenedDirectory {
 /** Opens the cluster of the options; its modules are loaded only where there is one. */
 async function openClusterOf(
   { cluster, log }: DirectoryBackendOptions,
-  store: ObjectStore,
-  base: string,
+  { store, layout, catalog }: ChangeContext,
   locks: KeyedLocks,
 ) {
   if (cluster === undefined) return undefined;
   const { openCluster } = await import("./jobs/ray/cluster.ts");
-  const directory = keyIn(base, JOBS_DIRECTORY);
-  const { openFunctions } = await import("./jobs/functions/open-functions.ts");
-  const functions = cluster.functions && openFunctions(store, base, cluster.functions);
+  const directory = keyIn(layout.baseKey, JOBS_DIRECTORY);
+  const functions = cluster.functions && openFunctionsOf({ store, layout, catalog }, cluster.functions);
   return openCluster(cluster, { store, directory, functions, locks, log });
 }
 
@@ -129,7 +128,7 @@ export async function openDirectory(options: DirectoryBackendOptions): Promise<O
   };
   const context: DirContext = {
     embedded: createEmbeddedEngine(),
-    cluster: await openClusterOf(options, store, base.key, exclusion.createLocks("cluster")),
+    cluster: await openClusterOf(options, changes, exclusion.createLocks("cluster")),
     ...changes,
     tables: createCatalogTables(changes),
     ...limits,

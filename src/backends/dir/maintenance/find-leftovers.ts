@@ -9,6 +9,7 @@ import type { CatalogView } from "../catalog/state/view.ts";
 import { measure } from "../format/files/extent.ts";
 import { keyIn, listNames, type ObjectEntry } from "../format/storage.ts";
 import { hasOtherFiles, isTableFile } from "../format/table-files.ts";
+import { openFunctionsOf } from "../function-homes.ts";
 import { findOldDays } from "../idempotency/records.ts";
 import { findJobFiles, JOBS_DIRECTORY } from "../jobs/store.ts";
 import { findGoneLeases } from "../upkeep/directory-tables.ts";
@@ -159,6 +160,10 @@ export async function* findOwnFiles(context: ChangeContext, before: number): Asy
   const { store, layout } = context;
   for (const key of await findJobFiles(store, layout.baseKey)) {
     yield* fileLeftover(context, "job file", key, before);
+  }
+  for (const { key, remove } of await openFunctionsOf(context).contents.findGone()) {
+    for await (const leftover of fileLeftover(context, "function file", key, before))
+      yield { ...leftover, remove };
   }
   for (const key of await context.work.stale()) yield* fileLeftover(context, "work note", key, before);
   for await (const key of findGoneLeases(context)) yield* directoryLeftover(context, "lease", key, before);

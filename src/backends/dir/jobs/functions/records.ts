@@ -1,9 +1,9 @@
-import { createHash } from "node:crypto";
 import type { JsonObject } from "@bufbuild/protobuf";
 import type { Identifier } from "../../../../namespace/identifier.ts";
 import { forEachOf } from "../../concurrency/for-each.ts";
 import { parseJsonFile } from "../../format/files/damaged-file.ts";
 import { keyIn, listNames, type ObjectStore } from "../../format/storage.ts";
+import { createPlacedFiles, type GoneFile, type Homes, type Placed, READS } from "./placed-files.ts";
 
 /** A secret that a function uses, and the variable of the environment in which it gets it. */
 export interface StoredBinding {
@@ -22,9 +22,7 @@ export interface FunctionDefinition {
 }
 
 /** A version of a function. It never changes. */
-export interface FunctionRecord extends FunctionDefinition {
-  /** The function, from the root downwards, its own name last. */
-  readonly id: Identifier;
+export interface FunctionRecord extends FunctionDefinition, Placed {
   /** Tells the function from a later one of the same name. */
   readonly objectId: string;
   /** From 1. */
@@ -36,8 +34,7 @@ export interface FunctionRecord extends FunctionDefinition {
 }
 
 /** The name of a function, and the object that has its versions. */
-interface BoundName {
-  readonly id: Identifier;
+interface BoundName extends Placed {
   readonly objectId: string;
 }
 
@@ -52,37 +49,41 @@ export interface FunctionRecords {
   versionsOf(id: Identifier): Promise<readonly FunctionRecord[]>;
   /** Returns a version of a function that has a name. */
   get(objectId: string, version: number): Promise<FunctionRecord | undefined>;
-  /** Adds a version to the function of a name, which it makes if there is none. */
-  publish(version: Omit<FunctionRecord, "objectId" | "version">, source: Uint8Array): Promise<FunctionRecord>;
+  /** Adds a version to the function of a name, which it makes if there is none. @throws LanceError NamespaceNotFound */
+  publish(
+    version: Omit<FunctionRecord, "home" | "objectId" | "version">,
+    source: Uint8Array,
+  ): Promise<FunctionRecord>;
   /** Removes the name, the versions and their sources; returns false for a missing name. */
   remove(id: Identifier): Promise<boolean>;
   /** Returns the bytes of a source. */
   sourceOf(digest: string): Promise<Uint8Array | undefined>;
+  /** Returns all names, also those of namespaces that are gone. */
+  names(): Promise<readonly Placed[]>;
+  /** Finds names whose namespace is gone, and versions without a name. */
+  findGone(): Promise<readonly GoneFile[]>;
 }
-
-/** Number of records that are read at a time. */
-const READS = 16;
 
 const VERSION_NAME = /^([0-9a-f-]{36})\.([1-9]\d{0,8})$/;
 
 /** Opens the functions in a directory, given as an object key. It writes nothing before the first function. */
-export function createFunctionRecords(store: ObjectStore, directory: string): FunctionRecords {
-  const [names, versions, sources] = ["names", "versions", "sources"].map((part) =>
-    keyIn(directory, part),
-  ) as [string, string, string];
-  const nameKey = (id: Identifier) => keyIn(names, keyOfName(id));
+export function createFunctionRecords(store: ObjectStore, directory: string, homes: Homes): FunctionRecords {
+  const [versions, sources] = ["versions", "sources"].map((part) => keyIn(directory, part)) as [
+    string,
+    string,
+  ];
+  const names = createPlacedFiles<BoundName>(store, keyIn(directory, "names"), homes);
   const versionKey = (objectId: string, version: number) => keyIn(versions, `${objectId}.${version}`);
   const sourceKey = (digest: string) => keyIn(sources, digest.replace(":", "-"));
   /** Versions never change. */
   const known = new Map<string, FunctionRecord>();
 
-  async function read<T>(key: string): Promise<T | undefined> {
-    const bytes = await store.get(key);
-    return bytes && (parseJsonFile(key, bytes) as T);
-  }
   async function readVersion(objectId: string, version: number): Promise<FunctionRecord | undefined> {
     const key = versionKey(objectId, version);
-    const found = known.get(key) ?? (await read<FunctionRecord>(key));
+    const present = known.get(key);
+    if (present !== undefined) return present;
+    const bytes = await store.get(key);
+    const found = bytes && (parseJsonFile(key, bytes) as unknown as FunctionRecord);
     if (found !== undefined) known.set(key, found);
     return found;
   }
@@ -96,59 +97,81 @@ export function createFunctionRecords(store: ObjectStore, directory: string): Fu
     });
     return found.sort((one, other) => one.version - other.version);
   }
-  const boundTo = (id: Identifier) => read<BoundName>(nameKey(id));
+  async function removeVersion({ objectId, version, artifact }: FunctionRecord): Promise<boolean> {
+    const key = versionKey(objectId, version);
+    const removed = await store.delete(key);
+    known.delete(key);
+    const isUsed = async () =>
+      (await readAll(() => true)).some((each) => each.artifact.digest === artifact.digest);
+    const place = sourceKey(artifact.digest);
+    const source = (await isUsed()) ? undefined : await store.get(place);
+    if (source === undefined) return removed;
+    await store.delete(place);
+    // A version that was published at the same time may have found it there.
+    if (await isUsed()) await store.putIfAbsent(place, source);
+    return removed;
+  }
 
   const records: FunctionRecords = {
     async list() {
-      const bound = new Set<string>();
-      await forEachOf(await listNames(store, names), READS, async (name) => {
-        const found = await read<BoundName>(keyIn(names, name));
-        if (found !== undefined) bound.add(found.objectId);
-      });
+      const bound = new Set((await names.list()).map(({ objectId }) => objectId));
       return readAll((objectId) => bound.has(objectId));
     },
     async versionsOf(id) {
-      const bound = await boundTo(id);
+      const bound = await names.read(id);
       return bound === undefined ? [] : readAll((objectId) => objectId === bound.objectId);
     },
     async get(objectId, version) {
       if (!VERSION_NAME.test(`${objectId}.${version}`)) return undefined;
       const found = await readVersion(objectId, version);
-      return found !== undefined && (await boundTo(found.id))?.objectId === objectId ? found : undefined;
+      return found !== undefined && (await names.read(found.id))?.objectId === objectId ? found : undefined;
     },
     async publish(version, source) {
       const { id, artifact } = version;
+      const namespace = id.slice(0, -1);
+      const home = await homes.enter(namespace);
       await store.putIfAbsent(sourceKey(artifact.digest), source);
-      await store.putIfAbsent(nameKey(id), encode({ id, objectId: crypto.randomUUID() }));
-      const objectId = (await boundTo(id))?.objectId ?? crypto.randomUUID();
+      await store.putIfAbsent(names.keyOf({ id, home }), encode({ id, home, objectId: crypto.randomUUID() }));
+      const objectId = (await names.read(id))?.objectId ?? crypto.randomUUID();
       for (let number = ((await records.versionsOf(id)).at(-1)?.version ?? 0) + 1; ; number++) {
-        const record = { ...version, objectId, version: number };
+        const record = { ...version, home, objectId, version: number };
         if (!(await store.putIfAbsent(versionKey(objectId, number), encode(record)))) continue;
         // A removal at the same time may have taken the source for one that nothing has.
         await store.putIfAbsent(sourceKey(artifact.digest), source);
+        await homes.confirm(namespace, home);
         return record;
       }
     },
     async remove(id) {
+      const place = await names.placeOf(id);
       const own = await records.versionsOf(id);
-      const removed = await store.delete(nameKey(id));
-      for (const { objectId, version } of own) {
-        await store.delete(versionKey(objectId, version));
-        known.delete(versionKey(objectId, version));
-      }
-      const used = new Set((await readAll(() => true)).map(({ artifact }) => artifact.digest));
-      for (const { artifact } of own)
-        if (!used.has(artifact.digest)) await store.delete(sourceKey(artifact.digest));
+      const removed = place !== undefined && (await store.delete(names.keyOf(place)));
+      for (const each of own) await removeVersion(each);
       return removed && own.length > 0;
     },
     sourceOf: (digest) => store.get(sourceKey(digest)),
+    names: () => names.all(),
+    async findGone() {
+      // The name of a version is written before it, so a name that is missing after this listing was removed.
+      const present = await readAll(() => true);
+      const all = await names.all();
+      const gone = await homes.gone(all);
+      const left = new Set(all.filter((each) => !gone.includes(each)).map(({ objectId }) => objectId));
+      return [
+        ...gone.map((place) => ({
+          key: names.keyOf(place),
+          remove: () => store.delete(names.keyOf(place)),
+        })),
+        ...present
+          .filter(({ objectId }) => !left.has(objectId))
+          .map((each) => ({
+            key: versionKey(each.objectId, each.version),
+            remove: () => removeVersion(each),
+          })),
+      ];
+    },
   };
   return records;
-}
-
-/** Returns the name of the object of a name in the catalog, which any storage takes. */
-export function keyOfName(id: Identifier): string {
-  return createHash("sha256").update(JSON.stringify(id)).digest("hex");
 }
 
 function encode(value: unknown): Uint8Array {

@@ -2,7 +2,7 @@ import type { JsonValue } from "@bufbuild/protobuf";
 import { forEachOf } from "../../concurrency/for-each.ts";
 import { parseJsonFile } from "../../format/files/damaged-file.ts";
 import { keyIn, listNames, type ObjectStore } from "../../format/storage.ts";
-import { keyOfName } from "./records.ts";
+import { keyOfName, READS } from "./placed-files.ts";
 
 /** The failed rows of a job. */
 export interface FailedRows {
@@ -28,9 +28,6 @@ export interface RowErrors {
 
 /** Number of jobs of a table whose failed rows are kept. */
 const MAX_JOBS = 50;
-
-/** Number of records that are read at a time. */
-const READS = 16;
 
 /** Opens the failed rows in a directory, given as an object key. */
 export function createRowErrors(store: ObjectStore, directory: string): RowErrors {

@@ -100,7 +100,12 @@ export function createBackfillOperations(
         if (functionText !== undefined) {
           if (branch !== undefined) throw unsupported("a function fills no column of a branch");
           const asked = { kind: BACKFILL_COLUMN, rows: 0, ...found, workers: request.concurrency };
-          const bound = await planFunctionFill(context, schema, functionText, call);
+          const bound = await planFunctionFill(
+            context,
+            schema,
+            { location, column: field.name, text: functionText },
+            call,
+          );
           const spread = await wait(() =>
             planFunctionOnCluster(table, datasetOf(context, found), {
               ...{ column: names.join("."), where: request.where },

@@ -22,15 +22,19 @@ import { checkExpressions } from "../../engine/sql/predicate.ts";
 import { readSchema } from "../../engine/version-answers.ts";
 import type { EngineContext, ReadContext } from "../context.ts";
 import {
+  bindingText,
   checkFunctionColumn,
   checkInputs,
+  emptyColumn,
   isFunctionColumn,
   requireRecord,
 } from "../functions/computed-column.ts";
+import { requireFunctions } from "../functions/require-owner.ts";
 import { inRoomOfChange } from "../read/memory-room.ts";
 import { checkChange, memoryOfReads } from "../rows/change-memory.ts";
 import { checkStorable, checkTypes } from "../rows/check-types.ts";
 import { withGuarded } from "../tables/call-data.ts";
+import { requireTable } from "../tables/find-table.ts";
 import { isMain } from "../tables/open-data.ts";
 import type { Reads } from "../tables/refuse-misread.ts";
 import { checkName } from "./column-name.ts";
@@ -69,12 +73,18 @@ export function createColumnOperations(
   ): Promise<bigint> {
     const column = await checkFunctionColumn(context, entries, call);
     if (!isMain(branch)) throw new LanceError("Unsupported", "a function fills no column of a branch");
-    const { emptyColumn } = await import("../functions/computed-column.ts");
     const record = await requireRecord(context, column.binding);
     const file = await emptyColumn(column);
+    const { location } = await requireTable(context, call);
     return change(call, branch, async (native, schema) => {
       requireNewName(schema, checkName(column.name));
       checkInputs(schema, record, column.binding);
+      // Before the column, which nothing could fill without it.
+      await requireFunctions(context).columns.put({
+        location,
+        column: column.name,
+        binding: bindingText(column.binding),
+      });
       return native.addColumnsWithSchema(file);
     });
   }

@@ -19,6 +19,8 @@ export const STORED_FUNCTION = "lancedb_function";
 
 /** Maximum length of what a column says about its function, in characters. */
 const MAX_LENGTH = 16 * 1024;
+/** Number of characters that a refusal quotes of it. */
+const SHOWN_LENGTH = 500;
 
 /** The function that computes a column, and what it gets. */
 export interface FunctionBinding {
@@ -112,6 +114,35 @@ export function readBinding(text: string): FunctionBinding {
   return value as unknown as FunctionBinding;
 }
 
+/** Returns what the metadata of a column says about its function. */
+export function bindingText(binding: FunctionBinding): string {
+  return JSON.stringify(binding);
+}
+
+/**
+ * Checks that the metadata of a column names the function that an owner has chosen for it. Writers of the table can change the
+ * metadata, and must not decide by it which function runs, and with which secrets.
+ *
+ * @throws LanceError InvalidTableState
+ */
+export async function requireBound(
+  context: Pick<EngineContext, "cluster">,
+  location: string,
+  column: string,
+  text: string,
+): Promise<FunctionBinding> {
+  const bound = await requireFunctions(context).columns.get(location, column);
+  if (bound === text) return readBinding(text);
+  const chosen =
+    bound === undefined
+      ? "no owner has chosen a function for it"
+      : `an owner has chosen ${bound.slice(0, SHOWN_LENGTH)}`;
+  throw new LanceError(
+    "InvalidTableState",
+    `the metadata of column ${column} was changed: it says ${text.slice(0, SHOWN_LENGTH)}, and ${chosen}; an owner may drop the column and add it again`,
+  );
+}
+
 /** Reads what LanceDB's clients send about the function of a column. */
 function readApplication(text: string): FunctionBinding {
   const { function: reference, inputs, initialization = {} } = objectIn(text, "virtual_column.manifest");
@@ -178,7 +209,7 @@ export async function emptyColumn({ name, type, binding }: FunctionColumn): Prom
     if (list === undefined) return value;
     return new arrow.FixedSizeList(size, new arrow.Field("item", value, true));
   };
-  const metadata = new Map([[FUNCTION_KEY, JSON.stringify(binding)]]);
+  const metadata = new Map([[FUNCTION_KEY, bindingText(binding)]]);
   const schema = new arrow.Schema([new arrow.Field(name, typeOf(type), true, metadata)]);
   return Buffer.from(arrow.tableToIPC(new arrow.Table(schema), "file"));
 }

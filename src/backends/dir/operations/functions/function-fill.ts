@@ -6,21 +6,30 @@ import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
 import { joinIdentifier } from "../../../../namespace/identifier.ts";
 import type { Job, JobFacts } from "../../jobs/job.ts";
 import type { EngineContext } from "../context.ts";
-import { checkInputs, readBinding, requireRecord } from "./computed-column.ts";
+import { checkInputs, readBinding, requireBound, requireRecord } from "./computed-column.ts";
 import { requireFunctions, requireOwner } from "./require-owner.ts";
 
 type Context = Pick<EngineContext, "cluster">;
+
+/** A column whose metadata names a function. */
+export interface FunctionField {
+  /** Of the table, relative to the base. */
+  readonly location: string;
+  readonly column: string;
+  /** Value of the metadata. */
+  readonly text: string;
+}
 
 /** Checks that a column can be filled by its function, and returns what the job notes about it. @throws LanceError */
 export async function planFunctionFill(
   context: Context,
   schema: ArrowSchema,
-  text: string,
+  { location, column, text }: FunctionField,
   call: Call,
 ): Promise<string> {
   requireFunctions(context);
   await requireOwner(call);
-  const binding = readBinding(text);
+  const binding = await requireBound(context, location, column, text);
   checkInputs(schema, await requireRecord(context, binding), binding);
   const inputs = binding.inputs.map(([parameter, path]) => [
     parameter,

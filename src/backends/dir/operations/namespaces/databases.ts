@@ -8,6 +8,7 @@ import type { Identifier } from "../../../../namespace/identifier.ts";
 import type { Catalog } from "../../catalog/catalog.ts";
 import { VIEW_PROPERTIES } from "../../catalog/state/row.ts";
 import type { CatalogView } from "../../catalog/state/view.ts";
+import { HOME_PROPERTY } from "../../function-homes.ts";
 
 type Context = Readonly<Record<string, string>>;
 
@@ -34,12 +35,15 @@ export function wantsDatabase(context: Context, id: Identifier): boolean {
 /**
  * Returns the properties of a new namespace, which make a database of it if the request wants one.
  *
- * @throws LanceError InvalidInput for properties that make a view of it: only the creation of a view needs the rights to its tables
+ * @throws LanceError InvalidInput for properties that make a view of it: only the creation of a view needs the rights to its tables; and for the
+ *   home of functions, which would be those of another namespace
  */
 export function newProperties(context: Context, id: Identifier, properties: Context): Context {
   const name = Object.keys(properties).find((key) => key.startsWith(VIEW_PROPERTIES));
   if (name !== undefined)
     throw new LanceError("InvalidInput", `the property ${name} defines a view, which only CreateView does`);
+  if (HOME_PROPERTY in properties)
+    throw new LanceError("InvalidInput", `the property ${HOME_PROPERTY} is set by the server`);
   return wantsDatabase(context, id) ? { ...properties, [DATABASE_PROPERTY]: "true" } : properties;
 }
 

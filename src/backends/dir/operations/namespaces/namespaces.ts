@@ -28,6 +28,7 @@ import {
   requireParent,
 } from "../tables/naming/object-names.ts";
 import { newProperties, noDatabase, wantsDatabase } from "./databases.ts";
+import { type Departing, dropWithFunctions, notEmpty } from "./function-contents.ts";
 
 type Operations = Pick<
   LanceNamespace,
@@ -45,14 +46,16 @@ export function createNamespaceOperations(context: ChangeContext): Operations {
   }
 
   return {
-    async createNamespace({ mode, properties: given, context: facts }, { id, signal, removable }) {
+    async createNamespace({ mode, properties: given, context: facts }, call) {
+      const { id, signal, removable } = call;
       if (id.length === 0) throw alreadyExists(id);
       await checkNewIdentifier(context, id);
       const properties = newProperties(facts, id, given);
       checkProperties(context.catalog.limits.objectBytes, id, properties);
       if (mayBeUnlisted(id) && (await isUnlistedTable(context, await catalog.read(), id)))
         throw alreadyExists(id);
-      function* createIn(draft: Draft): Steps<Readonly<Record<string, string>>> {
+      const overwrites = mode === CreateNamespaceMode.OVERWRITE;
+      function* createIn(draft: Draft, homes: Departing): Steps<Readonly<Record<string, string>>> {
         requireParent(draft, id);
         const existing = draft.get(objectIdOf(id));
         if (existing !== undefined && existing.objectType !== "namespace") throw alreadyExists(id);
@@ -60,13 +63,18 @@ export function createNamespaceOperations(context: ChangeContext): Operations {
           if (wantsDatabase(facts, id) && !isDatabase(existing.properties)) throw noDatabase(id);
           return existing.properties;
         }
-        if (mode === CreateNamespaceMode.OVERWRITE) yield* deleteBelow(draft, objectIdOf(id), removable);
+        if (overwrites) {
+          homes.note(existing);
+          yield* deleteBelow(draft, objectIdOf(id), { removable, homes });
+        }
         // A namespace whose row another writer has left out keeps what is below it.
         else if (existing !== undefined) throw alreadyExists(id);
         draft.put({ objectId: objectIdOf(id), objectType: "namespace", location: undefined, properties });
         return properties;
       }
-      const answer = await mutateAndRemove(context, createIn, signal);
+      const answer = await dropWithFunctions(context, call, overwrites, (departing) =>
+        mutateAndRemove(context, (draft) => createIn(draft, departing()), signal),
+      );
       return create(CreateNamespaceResponseSchema, { properties: { ...answer } });
     },
     async describeNamespace({ context: facts }, { id }) {
@@ -79,24 +87,26 @@ export function createNamespaceOperations(context: ChangeContext): Operations {
       await requireNamespace(id);
       return create(NamespaceExistsResponseSchema);
     },
-    async dropNamespace({ mode, behavior }, { id, signal, removable }) {
+    async dropNamespace({ mode, behavior }, call) {
+      const { id, signal, removable } = call;
       if (id.length === 0) throw new LanceError("InvalidInput", "the root namespace cannot be dropped");
       const objectId = objectIdOf(id);
       const cascades = behavior === DropNamespaceBehavior.CASCADE;
-      function* dropIn(draft: Draft): Steps<Readonly<Record<string, string>>> {
+      function* dropIn(draft: Draft, homes: Departing): Steps<Readonly<Record<string, string>>> {
         const row = draft.get(objectId);
         if (row?.objectType !== "namespace") {
           if (mode === DropNamespaceMode.SKIP) return {};
           throw namespaceNotFound(id);
         }
-        if (!cascades && !isEmpty(draft, objectId)) {
-          throw new LanceError("NamespaceNotEmpty", `Namespace not empty: '${joinIdentifier(id)}'`);
-        }
-        yield* deleteBelow(draft, objectId, removable);
+        if (!cascades && !isEmpty(draft, objectId)) throw notEmpty(call);
+        homes.note(row);
+        yield* deleteBelow(draft, objectId, { removable, homes });
         draft.delete(objectId);
         return row.properties;
       }
-      const properties = await mutateAndRemove(context, dropIn, signal);
+      const properties = await dropWithFunctions(context, call, cascades, (departing) =>
+        mutateAndRemove(context, (draft) => dropIn(draft, departing()), signal),
+      );
       return create(DropNamespaceResponseSchema, { properties: { ...properties } });
     },
   };
@@ -109,20 +119,34 @@ function isEmpty(draft: Draft, objectId: string): boolean {
   return true;
 }
 
+/** Conditions of a deletion of everything below a namespace. */
+interface DeletionRules {
+  /** The names that may be deleted. Default: all. */
+  readonly removable: ReadonlySet<string> | undefined;
+  /** Gets the namespaces. */
+  readonly homes: Departing;
+}
+
 /**
  * Deletes everything below a namespace, in steps, which throw a LanceError if something is there that is not among the given names:
  * NamespaceNotEmpty if no listing shows it, so that nothing can decide about it, and ConcurrentModification if it came after
  * the decision about the rights of the caller.
  */
-function* deleteBelow(draft: Draft, objectId: string, names: ReadonlySet<string> | undefined): Steps<void> {
+function* deleteBelow(
+  draft: Draft,
+  objectId: string,
+  { removable: names, homes }: DeletionRules,
+): Steps<void> {
   let count = 0;
   for (const id of draft.descendants(objectId)) {
     if (names !== undefined && !names.has(id.slice(objectId.length + 1))) {
       throw refusalToDelete(isListed(draft, objectId, id));
     }
+    homes.note(draft.get(id));
     draft.delete(id);
     if (++count % ITEMS_PER_STEP === 0) yield;
   }
+  homes.check();
 }
 
 /** Whether listings from a namespace down lead to an object: it is of a known kind, and below namespaces with rows. */
