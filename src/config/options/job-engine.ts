@@ -42,7 +42,7 @@ export const JOB_ENGINE_OPTIONS = {
   rayGatewayUrl: {
     flag: "ray-gateway-url",
     value: "URL",
-    help: "Address of the gateway for the drivers on the cluster. Default: the port of the gateway on 127.0.0.1, for a cluster on the same machine.",
+    help: "Address of the gateway for the drivers on the cluster. Default: --host and --port of the gateway, for a cluster on the same machine. Required with --port 0, --listen and --tls-cert.",
     parse(text) {
       // It becomes a part of a command line on the cluster.
       if (/^https?:\/\/[\w.:[\]-]+(?:\/[\w.~/-]*)?$/.test(text)) return parseBaseUri(text);

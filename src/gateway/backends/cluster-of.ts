@@ -16,13 +16,13 @@ export async function clusterOf(
   options: ServeOptions,
   metrics?: ClusterRuns,
 ): Promise<ClusterOptions | undefined> {
-  const { jobEngine, rayAddresses: addresses, rayTokenFile, rayRuntimeEnv, jobEngineKinds, port } = options;
+  const { jobEngine, rayAddresses: addresses, rayTokenFile, rayRuntimeEnv, jobEngineKinds } = options;
   if (jobEngine === "embedded") return undefined;
   if (addresses.length === 0) required(undefined, "--ray-address");
   return {
     addresses,
     token: rayTokenFile === undefined ? undefined : await textOf(rayTokenFile, "--ray-token-file"),
-    gatewayUrl: options.rayGatewayUrl ?? `http://127.0.0.1:${port}`,
+    gatewayUrl: options.rayGatewayUrl ?? addressOf(options),
     runtimeEnv: rayRuntimeEnv === undefined ? undefined : await environmentOf(rayRuntimeEnv),
     minRows: options.jobEngineMinRows,
     kinds: jobEngineKinds.length === 0 ? CLUSTER_KINDS : jobEngineKinds,
@@ -31,6 +31,26 @@ export async function clusterOf(
     functions: options.functions === "on" ? { key: await keyOf(options.functionSecretKeyFile) } : undefined,
     metrics,
   };
+}
+
+/** Hosts at which the loopback address answers. */
+const LOOPBACK_TOO: ReadonlySet<string> = new Set(["0.0.0.0", "::", "localhost"]);
+
+/**
+ * Returns the address of the gateway's own port for drivers on the same machine.
+ *
+ * @throws UsageError for a port that plain HTTP does not reach, or that is not known before the first jobs go on
+ */
+function addressOf({ host, port, socketPath, tlsCert }: ServeOptions): string {
+  const refuse = (flag: string, why: string) => {
+    throw new UsageError(`${flag} with --job-engine ray requires --ray-gateway-url: ${why}`);
+  };
+  if (socketPath !== undefined) refuse("--listen", "drivers cannot call a Unix socket");
+  if (port === 0) refuse("--port 0", "the port is not known when the first jobs go on");
+  if (tlsCert !== undefined)
+    refuse("--tls-cert", "drivers must call the gateway by a name of its certificate");
+  const name = LOOPBACK_TOO.has(host) ? "127.0.0.1" : host.includes(":") ? `[${host}]` : host;
+  return `http://${name}:${port}`;
 }
 
 /** Minimum length of the secret of which a key is made, in characters. */
