@@ -109,6 +109,11 @@ export const MEANINGS: readonly Meaning[] = [
     "InvalidInput",
     "the server has no usable language model of this base tokenizer in the directory LANCE_LANGUAGE_MODEL_HOME",
   ],
+  [
+    /FTS prewarm completed without publishing query-ready/,
+    "PayloadTooLarge",
+    "the full-text index does not fit into the engine's cache of indices, whose size --index-cache-size sets",
+  ],
   [/Cleanup error: Error encountered while parsing (?=lance\.auto_cleanup)/, "InvalidTableState"],
   [
     /LanceError\(Index\): (?:Index with id \S+ does not exist|Index [Mm]etadata )/,

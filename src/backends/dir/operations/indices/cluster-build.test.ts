@@ -14,8 +14,10 @@ import {
   segmentsOf,
   simulateDriver,
 } from "../../../../../test/fixtures/ray/simulated-driver.ts";
+import { beginCall } from "../../../../../test/support/caller.ts";
 import { until } from "../../../../../test/support/until.ts";
 import { DescribeJobRequestSchema, ListJobsRequestSchema } from "../../../../gen/lance/gateway/v1/job_pb.ts";
+import { LanceDbService, PrewarmIndexRequestSchema } from "../../../../gen/lance/gateway/v1/lancedb_pb.ts";
 import { InsertMode } from "../../../../gen/lance/namespace/v1/data_pb.ts";
 import type { Call } from "../../../../namespace/call/call.ts";
 import { createDirectoryBackend, type DirectoryBackend } from "../../index.ts";
@@ -27,7 +29,12 @@ const IDS = Array.from({ length: 300 }, (_, id) => id);
 type Drive = (driver: SimulatedDriver, fixture: { backend: DirectoryBackend; job: StandInJob }) => unknown;
 
 /** Opens a directory with a table `t`, and with a cluster whose drivers do what `drive` says. */
-async function openOnCluster(t: TestContext, drive: Drive, minRows = 0, vendor?: Vendor) {
+async function openOnCluster(
+  t: TestContext,
+  drive: Drive,
+  minRows = 0,
+  more: { readonly vendor?: Vendor; readonly indexCacheBytes?: number } = {},
+) {
   const root = await temporaryDirectory(t);
   let backend: DirectoryBackend | undefined;
   const ray = await startRayStandIn(t, (job) => {
@@ -38,15 +45,15 @@ async function openOnCluster(t: TestContext, drive: Drive, minRows = 0, vendor?:
     ...{ addresses: [ray.url], gatewayUrl: "http://127.0.0.1:1", minRows, workers: 2 },
     ...{ kinds: ["create_index"], pollMs: [5, 20] as const },
   };
-  const open = () => createDirectoryBackend({ root, log: silent, cluster, vendor });
+  const open = () => createDirectoryBackend({ root, log: silent, cluster, ...more });
   backend = await open();
   const client = clientOf(backend);
   t.onTestFinished(client.close);
   await client.upload("createTable", "t", {}, rows(IDS));
   const { context, close } = await openDirectory({ root, log: silent });
   t.onTestFinished(close);
-  const build = (column = "id", indexType = "BTREE", more: object = {}) =>
-    client.call("createTableIndex", "t", { column, indexType, name: "i", ...more });
+  const build = (column = "id", indexType = "BTREE", fields: object = {}) =>
+    client.call("createTableIndex", "t", { column, indexType, name: "i", ...fields });
   const listed = async () =>
     (await client.call("listTableIndices", "t", {})).indexes.map(({ indexName, indexType }) => [
       indexName,
@@ -85,7 +92,7 @@ test("a driver gets credentials that add files to the table, and no more", async
     await driver.finish({ failure: { message: "enough", retryable: false } });
     job.status = "FAILED";
   };
-  const { build, root } = await openOnCluster(t, drive, 0, vendor);
+  const { build, root } = await openOnCluster(t, drive, 0, { vendor });
   await assert.rejects(build(), failsWith("InvalidInput"));
   assert.deepEqual(given, [{ key: `${root}/data/t.lance`.slice(1), permission: "write" }]);
 });
@@ -193,6 +200,24 @@ test("an index that the engine cannot read does not replace one that it can", as
     await assert.rejects(fixture.build("id", "BTREE", { replace: true }));
     assert.deepEqual(await fixture.client.call("listTableIndices", "t", {}), before);
   }
+});
+
+test("an index of words that does not fit into the engine's cache is committed, and said to be too large to prewarm", async (t) => {
+  let opened: Opened | undefined;
+  const drive: Drive = async (driver) => {
+    await driver.task();
+    await driver.finish({ result: { segments: await madeIndex(opened as Opened, "name", "FTS") } });
+  };
+  opened = await openOnCluster(t, drive, 0, { indexCacheBytes: 1 });
+  const { backend, build, listed } = opened;
+  await build("name", "FTS");
+  assert.deepEqual(await listed(), [["i", "FTS"]]);
+  const request = create(PrewarmIndexRequestSchema, { indexName: "i" });
+  const call = beginCall(LanceDbService.method.prewarmIndex, { id: ["t"] });
+  await assert.rejects(
+    async () => backend.extensions?.prewarmIndex?.(request, call),
+    failsWith("PayloadTooLarge"),
+  );
 });
 
 test("a build whose rows were compacted meanwhile is refused, and one whose table grew is not", async (t) => {

@@ -2,7 +2,7 @@ import type { JsonObject } from "@bufbuild/protobuf";
 import { LanceError } from "../../../../namespace/errors.ts";
 import { isJsonObject } from "../../../../runtime/text.ts";
 import type { DataContext } from "../../data/data-context.ts";
-import { engineCall } from "../../engine/failures/errors.ts";
+import { engineCall, toEngineError } from "../../engine/failures/errors.ts";
 import type { NativeTable } from "../../engine/native/native.ts";
 import { findMisread } from "../../engine/workarounds/misread-lists/find-misread.ts";
 import { renameIndex } from "../../format/changes/index-entries.ts";
@@ -91,9 +91,18 @@ async function checkReadable(native: NativeTable, dataset: DatasetRef, index: Un
     const stats = await native.indexStats(name);
     if (stats === null || (stats.indexType === "UNKNOWN" && indexKind(type, true).seed === undefined))
       throw new Error("it does not know the type");
-    if (bytes <= READ_WHOLE_BYTES) await native.prewarmIndex(name);
+    if (bytes <= READ_WHOLE_BYTES) await readWhole(native, name);
   } catch (cause) {
     throw unreadable(type, String((cause as Error).message), cause);
+  }
+}
+
+async function readWhole(native: NativeTable, name: string): Promise<void> {
+  try {
+    await native.prewarmIndex(name);
+  } catch (error) {
+    // The engine has read all of it, and has no room to keep it beside the indices of other tables.
+    if (toEngineError(error).kind !== "PayloadTooLarge") throw error;
   }
 }
 
