@@ -4,7 +4,7 @@ import type { LanceError } from "../../namespace/errors.ts";
 import { onStall, stalled } from "../limits.ts";
 import { isHttp2, type RestResponse } from "./http.ts";
 
-/** Size of a first piece, in bytes, up to which it may be the whole answer, which then leaves in a single packet. */
+/** Size of pieces, in bytes, up to which they leave in one packet with what follows: the next piece, or the end of the answer. */
 const SMALL_PIECE_BYTES = 64 * 1024;
 
 /** Writes the body of an answer piece by piece, and frees the memory of each piece as early as it can. */
@@ -12,7 +12,8 @@ export class BodyWriter {
   readonly #response: RestResponse;
   readonly #silenceMs: number;
   readonly #onSilence: (error: LanceError) => void;
-  #wrote = false;
+  /** Number of bytes that were written without a wait for the system. */
+  #waiting = 0;
 
   /**
    * @param silenceMs longest time in which a client of HTTP/2 reads nothing of a piece, in milliseconds; 0 for no
@@ -27,16 +28,16 @@ export class BodyWriter {
 
   /**
    * Sends a piece of the body. Resolves when the system has taken it, so that its memory is no longer in use, or when
-   * the client has disconnected; it does not wait for a small first piece.
+   * the client has disconnected; it does not wait for small pieces, of which it keeps copies.
    */
   async write(piece: Uint8Array): Promise<void> {
     const response: Writable = this.#response as ServerResponse;
-    const isFirst = !this.#wrote;
-    this.#wrote = true;
-    if (isFirst && piece.byteLength <= SMALL_PIECE_BYTES) {
-      response.write(piece);
+    if (this.#waiting + piece.byteLength <= SMALL_PIECE_BYTES) {
+      this.#waiting += piece.byteLength;
+      response.write(Buffer.from(piece));
       return;
     }
+    this.#waiting = 0;
     await new Promise<void>((resolve) => {
       const unwatch = isHttp2(this.#response)
         ? onStall(this.#silenceMs, () => this.#onSilence(stalled(this.#silenceMs)))
