@@ -193,6 +193,8 @@ export interface FileFeatures {
    * exist.
    */
   directoryStamp(directory: string): DirectoryStamp | undefined;
+  /** Returns the names of the objects and directories directly in a directory; synchronous. Undefined for a missing directory. */
+  namesNow(directory: string): readonly string[] | undefined;
   /** Returns the end of a file that was just written, and is in the system's memory; synchronous. Undefined for a missing file. */
   tailNow(key: string, length: number): ObjectTail | undefined;
   /** Returns a stamp that changes when a file is replaced or written again; synchronous. */

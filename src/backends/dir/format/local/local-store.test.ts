@@ -22,6 +22,14 @@ describe("the local store", () => {
     assert.deepEqual(readdirSync(join(root, "race", "a")), ["file"]);
   });
 
+  it("lists names at once, without temporary ones, and nothing of a missing directory", async () => {
+    await store.put("names/b", Buffer.from("mark"));
+    await store.put("names/a/c", Buffer.from("mark"));
+    writeFileSync(join(root, "names", "b#123"), "");
+    assert.deepEqual([...(store.files.namesNow("names") ?? [])].sort(), ["a", "b"]);
+    assert.equal(store.files.namesNow("no-names"), undefined);
+  });
+
   it("writes into a directory that is removed again and again", async () => {
     let over = false;
     let left = 0;

@@ -4,6 +4,7 @@ import {
   createReadStream,
   fstatSync,
   openSync,
+  readdirSync,
   readSync,
   realpathSync,
   statSync,
@@ -100,6 +101,14 @@ export function createLocalStore(
             changedNs: found.ctimeNs,
           }
         );
+      },
+      namesNow(directory) {
+        try {
+          return readdirSync(directoryOf(directory)).filter((name) => !TEMPORARY.test(name));
+        } catch (error) {
+          if (isMissing(error)) return undefined;
+          throw toDiskError(error);
+        }
       },
       tailNow(key, length) {
         const path = pathOf(key);
