@@ -7,6 +7,7 @@ import { unknownVariables } from "../../config/refuse-idle.ts";
 import { refuseStrangers } from "../../gateway/access/exposure.ts";
 import { openAuthenticator, openAuthorizer } from "../../gateway/access/open-access.ts";
 import { upstreamIdentityOf } from "../../gateway/access/upstream-identity.ts";
+import { clusterOf } from "../../gateway/backends/cluster-of.ts";
 import { openTls } from "../../gateway/open-tls.ts";
 import { adminPlace } from "./admin-place.ts";
 
@@ -20,7 +21,7 @@ export interface Findings {
 
 /**
  * Checks a configuration without starting anything: each option by itself, then what options mean together, and the files of
- * keys, policies and certificates.
+ * keys, policies, certificates and the Ray cluster.
  */
 export async function checkConfiguration(
   given: readonly Layer[],
@@ -66,10 +67,12 @@ async function checkTogether(
   const work = CHECKS.map((check) => () => check(options));
   for (const [name, own] of databases?.byName ?? [["", options] as const]) {
     const kind = backendKindOf(own.backend);
-    if (!REMOTE_KINDS.some((each) => each === kind)) continue;
+    const isRemote = REMOTE_KINDS.some((each) => each === kind);
+    if (!isRemote && kind !== "dir") continue;
     work.push(async () => {
       try {
-        upstreamIdentityOf(own, environment);
+        if (isRemote) upstreamIdentityOf(own, environment);
+        else await clusterOf(own);
       } catch (error) {
         throw name === "" ? error : new UsageError(`database ${name}: ${(error as Error).message}`);
       }

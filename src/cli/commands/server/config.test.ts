@@ -82,6 +82,11 @@ describe("lance-gateway config", () => {
     assert.match(await check("--admin-port", "1", "--admin-listen", "unix:/x"), /contradict each other/);
     const file = await fileWith("databases: { a: { uri: http://a, upstream-identity: service } }");
     assert.match(await check(file), /database a: .*--upstream-token/);
+    const ray = ["--job-engine", "ray", "--ray-address", "http://head:8265"];
+    assert.match(await check(...ray, "--ray-token-file", "/missing"), /ray-token-file \/missing .*ENOENT/);
+    assert.match(await check(...ray, "--port", "0"), /--port 0 with --job-engine ray requires/);
+    const cluster = await fileWith("databases: { b: { root: /b, job-engine: ray } }");
+    assert.match(await check(cluster), /database b: .*--ray-address/);
   });
 
   it("accepts what is right, and mentions variables that look misspelled", async () => {
