@@ -6,6 +6,8 @@ cd "$(dirname "$0")/.."
 
 HELM=v3.22.0
 KUSTOMIZE=v5.8.1
+COMPOSE=v2.16.2
+KUBERAY=v1.6.2
 KUBERNETES=1.33
 # The exposure of a unit without any protection is 100.
 MAX_EXPOSURE=25
@@ -27,13 +29,20 @@ helm=$PWD/.cache/bin/helm-$HELM/helm
 [ -x "$helm" ] || GOBIN=$(dirname "$helm") go install "helm.sh/helm/v3/cmd/helm@$HELM"
 kustomize=$PWD/.cache/bin/kustomize-$KUSTOMIZE/kustomize
 [ -x "$kustomize" ] || GOBIN=$(dirname "$kustomize") go install "sigs.k8s.io/kustomize/kustomize/v5@$KUSTOMIZE"
+compose=$PWD/.cache/bin/compose-$COMPOSE/cmd
+[ -x "$compose" ] || GOBIN=$(dirname "$compose") go install "github.com/compose-spec/compose-go/v2/cmd@$COMPOSE"
+kuberay=$(go mod download -json "github.com/ray-project/kuberay/ray-operator@$KUBERAY" | sed -n 's/.*"Dir": "\(.*\)".*/\1/p')
 
 # Without helm's remark on the link to the alerts.
 run_helm() { "$helm" "$@" 2> >(grep -v 'found symbolic link' >&2); }
 render() { run_helm template lance-gateway "$chart" --namespace lance --kube-version "$KUBERNETES" --values "$chart/ci/$1.yaml"; }
 
-echo "Dockerfile"
-"$tools/hadolint" deploy/Dockerfile
+echo "Dockerfiles"
+"$tools/hadolint" deploy/Dockerfile deploy/ray/Dockerfile
+
+echo "compose files"
+# Their paths begin at the folder of each.
+for file in deploy/compose/*.yaml; do (cd deploy/compose && "$compose" "$(basename "$file")" >/dev/null); done
 
 echo "chart"
 for values in "$chart"/ci/*.yaml; do
@@ -57,6 +66,40 @@ refuse() {
 for open in ingress.enabled=true networkPolicy.enabled=false service.type=LoadBalancer; do refuse 'set config.auth' --set "$open"; done
 refuse "'replica' not allowed" --set replica=2
 refuse "'request' not allowed" --set resources.request.cpu=1
+
+echo "chart with a Ray cluster"
+with_ray() {
+  local expected=$1
+  shift
+  refuse "$expected" --values "$chart/ci/ray.yaml" "$@"
+}
+refuse 'needs ray.addresses' --set ray.enabled=true --set config.root=s3://lance/catalog
+# A volume that the cluster does not mount, the gateway's own included.
+for place in config.root=null config.root=/data/catalog config.root=catalog; do with_ray 'opens the files of the tables' --set "$place"; done
+with_ray 'opens the files of the tables' --set config.root=/data/catalog --set persistence.enabled=true
+with_ray 'a name of the certificate' --set tlsSecret=gateway
+with_ray 'does not reach a sidecar' --set-json 'application.containers=[{"name": "a", "image": "a"}]'
+with_ray 'config.backend is grpc' --set config.backend=grpc
+with_ray 'in each of them' --set-json 'config.databases={"sales": {"root": "s3://lance/sales"}}'
+refuse 'would run code' --set-json 'ray={"enabled": true, "addresses": ["http://head:8265"], "functions": {"enabled": true}}' \
+  --set config.root=s3://lance/catalog
+with_ray 'does not match pattern' --set-json 'ray.addresses=["head:8265"]'
+with_ray 'must be one of' --set-json 'ray.kinds=["create_indices"]'
+with_ray "'worker' not allowed" --set ray.worker=2
+
+# The gateway reads the configuration, with other files in the place of the secrets.
+files=$folder/lance-gateway
+mkdir -p "$files/config" "$files/ray" "$files/secrets"
+"$tools/python" test/clients/deploy/config_map.py "$folder/ray.yaml" "$files/config"
+sed -i "s#/etc/lance-gateway#$files#" "$files/config/config.yaml"
+openssl rand -hex 32 | tee "$files/ray/token" >"$files/ray/function-key"
+gateway=(node scripts/run.mjs src/cli/main.ts)
+"${gateway[@]}" keys create --file "$files/secrets/keys.json" --name check --role owner >/dev/null
+LANCE_GATEWAY_HOST=0.0.0.0 "${gateway[@]}" config check "$files/config/config.yaml"
+
+echo "resources of KubeRay"
+"$tools/kubernetes-validate" --strict --quiet -k "$KUBERNETES" deploy/kubernetes/ray.yaml deploy/kubernetes/ray-job.yaml
+"$tools/python" test/clients/deploy/custom_resources.py "$kuberay/config/crd/bases" deploy/kubernetes/ray.yaml deploy/kubernetes/ray-job.yaml
 
 echo "sidecar for a Deployment that exists"
 node scripts/run.mjs scripts/sidecar-component.ts deploy/kubernetes/sidecar.yaml "$folder/sidecar"

@@ -48,7 +48,19 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- $_ := set $own "tls-cert" "/etc/lance-gateway/tls/tls.crt" }}
 {{- $_ := set $own "tls-key" "/etc/lance-gateway/tls/tls.key" }}
 {{- end }}
+{{- if .Values.ray.enabled }}
+{{- $own = merge $own (include "lance-gateway.rayConfig" . | fromYaml) }}
+{{- end }}
 {{- toYaml (merge (deepCopy .Values.config) $own) }}
+{{- end }}
+
+{{/* The files of the config map. */}}
+{{- define "lance-gateway.files" -}}
+config.yaml: |
+  {{- include "lance-gateway.config" . | nindent 2 }}
+{{- if and .Values.ray.enabled .Values.ray.runtimeEnv }}
+ray-runtime-env.json: {{ toJson .Values.ray.runtimeEnv | quote }}
+{{- end }}
 {{- end }}
 
 {{/* The container of the gateway, for a pod of this chart. */}}
@@ -137,6 +149,9 @@ volumeMounts:
   {{- end }}
   {{- if .Values.tlsSecret }}
   - {name: tls, mountPath: /etc/lance-gateway/tls, readOnly: true}
+  {{- end }}
+  {{- if include "lance-gateway.rayFiles" . }}
+  - {name: ray, mountPath: /etc/lance-gateway/ray, readOnly: true}
   {{- end }}
   {{- with .Values.extraVolumeMounts }}
   {{- toYaml . | nindent 2 }}
