@@ -6,7 +6,7 @@ import { formatBytes, formatCount, formatSeconds, formatTime } from "../shell/fo
 import { useCall } from "../shell/hooks.ts";
 import { EmptyNote, ErrorNote, Waiting } from "../shell/notes.tsx";
 import { indexableColumns, isScalarIndex } from "./index-types.ts";
-import { cancelJob, type Job, listJobs } from "./jobs.ts";
+import { cancelJob, type Job, listJobs, readLog } from "./jobs.ts";
 import type { TableContext } from "./table-context.ts";
 
 /** Time between two looks at work that is in flight, in milliseconds. */
@@ -22,7 +22,9 @@ interface IndicesProps {
 export function Indices({ table, schema, onChanged }: IndicesProps) {
   const { connection, id, at, permissions, current } = table;
   const { namespace } = connection;
-  const [action, setAction] = useState<"create" | { readonly drop: string } | { readonly cancel: Job }>();
+  const [action, setAction] = useState<
+    "create" | { readonly drop: string } | { readonly cancel: Job } | { readonly log: Job }
+  >();
   const mayChange = permissions.has("write");
   const { branch } = at;
   const indices = useCall(
@@ -79,6 +81,11 @@ export function Indices({ table, schema, onChanged }: IndicesProps) {
           </ActionForm>
         </Dialog>
       )}
+      {typeof action === "object" && "log" in action && (
+        <Dialog title={`Log of the job: ${action.log.kind}`} onClose={close}>
+          <JobLog read={(signal) => readLog(connection, action.log.id, signal)} />
+        </Dialog>
+      )}
       {typeof action === "object" && "drop" in action && (
         <Dialog title={`Drop index ${action.drop}`} onClose={close}>
           <DropForm name={action.drop} drop={() => drop(action.drop)}>
@@ -113,6 +120,7 @@ export function Indices({ table, schema, onChanged }: IndicesProps) {
                   key={job.id}
                   job={job}
                   onCancel={mayChange && !job.isEnded ? () => setAction({ cancel: job }) : undefined}
+                  onLog={job.engine === undefined ? undefined : () => setAction({ log: job })}
                 />
               ))}
             </ul>
@@ -159,10 +167,12 @@ interface JobCardProps {
   readonly job: Job;
   /** Default: it has ended, or the caller may not cancel it. */
   readonly onCancel: (() => void) | undefined;
+  /** Default: its work has no log of its own. */
+  readonly onLog: (() => void) | undefined;
 }
 
-function JobCard({ job, onCancel }: JobCardProps) {
-  const { kind, state, since, until = Date.now(), isEnded, progress } = job;
+function JobCard({ job, onCancel, onLog }: JobCardProps) {
+  const { kind, state, since, until = Date.now(), isEnded, progress, engine } = job;
   const { step, done = 0, total = 0 } = progress ?? {};
   return (
     <li>
@@ -172,6 +182,7 @@ function JobCard({ job, onCancel }: JobCardProps) {
         {isEnded && `began ${formatTime(since)}`}
         {(!isEnded || job.until !== undefined) &&
           ` ${isEnded ? "and took" : "for"} ${formatSeconds(Math.max(0, until - since) / 1000)}`}
+        {engine !== undefined && ` on ${engine === "ray" ? "Ray" : engine}`}
       </span>
       {!isEnded && (
         <progress aria-label={`${kind} is in progress`} {...(total > 0 && { max: total, value: done })} />
@@ -182,14 +193,35 @@ function JobCard({ job, onCancel }: JobCardProps) {
           {total > 0 && `, ${formatCount(done)} of ${formatCount(total)}`}
         </span>
       )}
-      {onCancel && (
+      {(onCancel ?? onLog) && (
         <span class="card-actions">
-          <button type="button" onClick={onCancel}>
-            Cancel
-          </button>
+          {onLog && (
+            <button type="button" onClick={onLog}>
+              Log
+            </button>
+          )}
+          {onCancel && (
+            <button type="button" onClick={onCancel}>
+              Cancel
+            </button>
+          )}
         </span>
       )}
     </li>
+  );
+}
+
+/** The end of the log of a job, which owners of the catalog may read. */
+function JobLog({ read }: { readonly read: (signal: AbortSignal) => Promise<string> }) {
+  const log = useCall(read, []);
+  if (log.error) return <ErrorNote error={log.error} retry={log.reload} />;
+  if (log.value === undefined) return <Waiting what="Reading the log…" />;
+  if (log.value === "") return <EmptyNote>The log is empty.</EmptyNote>;
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard scrolls it
+    <pre class="scroll" tabIndex={0}>
+      {log.value}
+    </pre>
   );
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { listJobs } from "./jobs.ts";
+import { listJobs, readLog } from "./jobs.ts";
 
 const { signal } = new AbortController();
 
@@ -12,7 +12,7 @@ test("the jobs of a table come from all pages, the newest first", async () => {
   });
   const pages: Record<string, object> = {
     "": { jobs: [job("1", "a$t", "DONE"), job("2", "other", "DONE")], page_token: "2" },
-    "2": { jobs: [job("3", "a$t", "IN_PROGRESS")] },
+    "2": { jobs: [{ ...job("3", "a$t", "IN_PROGRESS"), engine: "ray" }] },
   };
   const progress = { step: "training", done: 2, total: 8 };
   const fetch = async (path: string, init: RequestInit = {}) => {
@@ -21,10 +21,22 @@ test("the jobs of a table come from all pages, the newest first", async () => {
     return Response.json(pages[page_token]);
   };
   const jobs = await listJobs({ fetch }, ["a", "t"], signal);
-  expect(jobs.map(({ id, kind, state, until, progress }) => [id, kind, state, until, progress])).toEqual([
-    ["3", "backfill column", "in progress", undefined, progress],
-    ["1", "backfill column", "done", 1500, undefined],
+  expect(
+    jobs.map(({ id, kind, state, until, progress, engine }) => [id, kind, state, until, progress, engine]),
+  ).toEqual([
+    ["3", "backfill column", "in progress", undefined, progress, "ray"],
+    ["1", "backfill column", "done", 1500, undefined, undefined],
   ]);
+});
+
+test("the log of a job is its last lines, or what the catalog says against it", async () => {
+  const fetch = async (_: string, init: RequestInit = {}) => {
+    const { job_id, log_lines } = JSON.parse(String(init.body)) as Record<string, unknown>;
+    if (job_id === "1") return Response.json({ job_id, log: `${log_lines} lines` });
+    return Response.json({ error: "logs are for owners" }, { status: 403 });
+  };
+  expect(await readLog({ fetch }, "1", signal)).toBe("200 lines");
+  await expect(readLog({ fetch }, "2", signal)).rejects.toThrow("logs are for owners");
 });
 
 test("a catalog whose pages do not go on is not asked for ever", async () => {

@@ -14,6 +14,8 @@ export interface Job {
   readonly until?: number | undefined;
   /** How far it is. Default: its engine does not tell. */
   readonly progress?: JobProgress | undefined;
+  /** The cluster that does the work. Default: the gateway does it. */
+  readonly engine?: string | undefined;
 }
 
 /** How far a job is. */
@@ -34,6 +36,7 @@ interface JobPage {
     readonly state: string;
     readonly created_at_millis: number;
     readonly ended_at_millis?: number;
+    readonly engine?: string;
   }[];
   readonly page_token?: string;
 }
@@ -74,15 +77,17 @@ export async function listJobs(
   for await (const { jobs } of pagesOf(read))
     found = [...found, ...jobs.filter((job) => job.table === table)].slice(-MOST_JOBS);
   return Promise.all(
-    found.toReversed().map(async ({ job_id, job_type, state, created_at_millis, ended_at_millis }) => ({
-      id: job_id,
-      kind: job_type.replaceAll("_", " "),
-      state: WORDS[state] ?? state.toLowerCase(),
-      isEnded: state !== "IN_PROGRESS",
-      since: created_at_millis,
-      until: ended_at_millis,
-      progress: state === "IN_PROGRESS" ? await progressOf(connection, job_id, signal) : undefined,
-    })),
+    found
+      .toReversed()
+      .map(async ({ job_id, job_type, state, created_at_millis, ended_at_millis, engine }) => ({
+        ...{ id: job_id, engine },
+        kind: job_type.replaceAll("_", " "),
+        state: WORDS[state] ?? state.toLowerCase(),
+        isEnded: state !== "IN_PROGRESS",
+        since: created_at_millis,
+        until: ended_at_millis,
+        progress: state === "IN_PROGRESS" ? await progressOf(connection, job_id, signal) : undefined,
+      })),
   );
 }
 
@@ -100,6 +105,29 @@ async function progressOf(
   });
   if (!response.ok) return undefined;
   return ((await response.json()) as { readonly progress?: JobProgress }).progress;
+}
+
+/** Number of lines of a log that are shown, the last ones. */
+const LOG_LINES = 200;
+
+/** Returns the end of the log of a job's work on a cluster. @throws LanceError PermissionDenied, as the catalog says it */
+export async function readLog(
+  connection: Pick<Connection, "fetch">,
+  jobId: string,
+  signal: AbortSignal,
+): Promise<string> {
+  const response = await connection.fetch("/v1/jobs/describe", {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ job_id: jobId, log_lines: LOG_LINES }),
+    signal,
+  });
+  const { log = "", error } = (await response.json().catch(() => ({}))) as {
+    readonly log?: string;
+    readonly error?: string;
+  };
+  if (response.ok) return log;
+  throw new LanceError("Internal", error ?? `the log cannot be read: ${response.status}`);
 }
 
 /** Ends a job before its time; what it has done so far is not kept. */

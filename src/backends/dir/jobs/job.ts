@@ -53,7 +53,7 @@ export interface Job extends JobRequest {
     | undefined;
 }
 
-/** Facts about a job in a list; of the spec, the location of the table. */
+/** Facts about a job in a list; of the spec, the location of the table and the engine. */
 export type JobSummary = Pick<Job, "id" | "kind" | "table" | "spec" | "state" | "createdAt" | "finishedAt">;
 
 /** Returns the number of times that the work of a job started and did not end. */

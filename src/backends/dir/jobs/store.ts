@@ -221,8 +221,9 @@ function isJob(job: Partial<Job>): job is Job {
 const isObject = (value: unknown) => typeof value === "object" && value !== null;
 
 function summaryOf({ id, kind, table, spec, state, createdAt, finishedAt }: JobSummary): JobSummary {
-  const { location } = spec;
-  return { id, kind, table, spec: { location }, state, createdAt, finishedAt };
+  const { location, engine } = spec;
+  const kept = { location, ...(engine !== undefined && { engine }) };
+  return { id, kind, table, spec: kept, state, createdAt, finishedAt };
 }
 
 function entryOf(job: JobSummary | undefined): [string, JobSummary][] {

@@ -73,10 +73,19 @@ export const jobsLs = catalogCommand({
 export const jobsDescribe = catalogCommand({
   operands: "<JOB>",
   access: "read",
-  options: {},
-  async run({ backend, operands: [jobId = ""], signal, answer }) {
-    const job = await call(backend, describeJob, { jobId }, signal);
-    await answer(jsonOf(DescribeJobResponseSchema, job), () => jobText(job));
+  options: {
+    logLines: {
+      flag: "log-lines",
+      value: "N",
+      help: "Also show the last lines of the log of its work on a cluster, at most 1000. Default: none.",
+      fallback: "0",
+      parse: parseInteger(0, 1_000),
+    },
+  },
+  async run({ backend, operands: [jobId = ""], options: { logLines }, signal, answer }) {
+    const job = await call(backend, describeJob, { jobId, logLines }, signal);
+    const log = job.log === undefined ? "" : `\n${job.log}\n`;
+    await answer(jsonOf(DescribeJobResponseSchema, job), () => `${jobText(job)}${log}`);
   },
 });
 
@@ -118,6 +127,7 @@ function jobText({
   jobId,
   jobType,
   jobState,
+  engine,
   creationMs,
   spec,
   result,
@@ -127,6 +137,7 @@ function jobText({
     job: jobId,
     type: jobType,
     state: stateText(jobState),
+    ...(engine !== undefined && { engine }),
     created: timeText(isoTime(Number(creationMs))),
     ...(spec && { task: JSON.stringify(spec) }),
     ...(result && { result: JSON.stringify(result) }),

@@ -18,10 +18,11 @@ export function requireFunctions({ cluster }: Pick<EngineContext, "cluster">): S
  * Refuses a call that has a function run, or shows one, unless its caller has the role owner and no scope, also where policies give others
  * every right to the object: what a function may do does not end with it.
  *
+ * @param what what is for owners, in the plural
  * @throws LanceError PermissionDenied
  */
-export async function requireOwner({ may, principal }: Call): Promise<void> {
+export async function requireOwner({ may, principal }: Call, what = "functions"): Promise<void> {
   const isOwner = principal === undefined || isOwnerOfAll(principal);
   if (isOwner && (may === undefined || (await may("admin")))) return;
-  throw new LanceError("PermissionDenied", "functions are for owners of the whole catalog");
+  throw new LanceError("PermissionDenied", `${what} are for owners of the whole catalog`);
 }

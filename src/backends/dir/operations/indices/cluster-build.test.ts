@@ -220,6 +220,31 @@ test("an index of words that does not fit into the engine's cache is committed, 
   );
 });
 
+test("the log of work on a cluster is for owners of the catalog, and its last lines are as many as asked for", async (t) => {
+  const fixture = await openOnCluster(t, async (driver, { job }) => {
+    await driver.task();
+    job.logs += "one\ntwo\nthree\n";
+    await driver.finish({ failure: { message: "enough", retryable: false } });
+    job.status = "FAILED";
+  });
+  await assert.rejects(fixture.build(), failsWith("InvalidInput"));
+  const [{ jobId = "", engine } = {}] = await fixture.jobs();
+  assert.equal(engine, "ray");
+  const describe = (logLines: number | undefined, caller: Partial<Call> = {}) =>
+    fixture.backend.extensions?.describeJob?.(
+      create(DescribeJobRequestSchema, { jobId, logLines }),
+      caller as Call,
+    );
+  assert.equal((await describe(undefined))?.log, undefined);
+  assert.equal((await describe(2))?.log, "two\nthree");
+  const refusals = [
+    [describe(-1), "InvalidInput"],
+    [describe(1_001), "InvalidInput"],
+    [describe(1, { may: async () => false }), "PermissionDenied"],
+  ] as const;
+  for (const [answer, name] of refusals) await assert.rejects(async () => answer, failsWith(name));
+});
+
 test("a build whose rows were compacted meanwhile is refused, and one whose table grew is not", async (t) => {
   let opened: Opened | undefined;
   let meanwhile = async () => {};

@@ -7,6 +7,7 @@ import {
   ListJobsResponseSchema,
   QueryJobEventsResponseSchema,
 } from "../../../../gen/lance/gateway/v1/job_pb.ts";
+import type { Call } from "../../../../namespace/call/call.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import { type Identifier, joinIdentifier, parseIdentifier } from "../../../../namespace/identifier.ts";
 import type { LanceDbExtensions } from "../../../../namespace/lance-namespace.ts";
@@ -60,6 +61,12 @@ const RESULTS: Readonly<Record<string, (result: JobFacts) => JsonObject>> = {
   }),
 };
 
+/** Name of the engine of jobs whose work is done on a cluster. */
+const CLUSTER = "ray";
+
+/** Maximum number of lines of a log in an answer. */
+const MAX_LOG_LINES = 1_000;
+
 /** The calls by which LanceDB's remote clients follow jobs. */
 export type JobExtensions = Pick<
   LanceDbExtensions,
@@ -83,6 +90,16 @@ export function createJobExtensions(context: RecordedJobs): JobExtensions {
     return job;
   }
 
+  /** Returns the last lines of the log of work on a cluster. Values of rows and what functions print may be in it. */
+  async function logOf(jobId: string, lines: number, call: Call): Promise<string> {
+    await requireOwner(call, "logs of work on a cluster");
+    if (lines < 0 || lines > MAX_LOG_LINES)
+      throw new LanceError("InvalidInput", `log_lines must be between 0 and ${MAX_LOG_LINES}`);
+    if (cluster === undefined)
+      throw new LanceError("Unsupported", "this process has no cluster; ask a gateway with --job-engine ray");
+    return (await cluster.engine.logs(jobId)).trimEnd().split("\n").slice(-lines).join("\n");
+  }
+
   return {
     async listJobs(request) {
       const found = new Map((await jobs.list()).map((job) => [orderOf(job), job]));
@@ -98,16 +115,17 @@ export function createJobExtensions(context: RecordedJobs): JobExtensions {
             state: STATES[job.state],
             createdAtMillis: BigInt(job.createdAt),
             ...(job.finishedAt !== undefined && { endedAtMillis: BigInt(job.finishedAt) }),
+            ...(isForCluster(job) && { engine: CLUSTER }),
           }),
         ),
       });
     },
-    async describeJob({ jobId }, call) {
+    async describeJob({ jobId, logLines = 0 }, call) {
       const job = await requireJob(jobId);
       // It shows what only an owner may list.
       if (job.kind === CREATE_FUNCTION) await requireOwner(call);
       const { id, kind, state, createdAt, spec, result, error } = job;
-      const engine = isForCluster(job) ? "ray" : undefined;
+      const engine = isForCluster(job) ? CLUSTER : undefined;
       const progress = engine && (await cluster?.records.progressOf(id));
       return create(DescribeJobResponseSchema, {
         jobId: id,
@@ -118,6 +136,7 @@ export function createJobExtensions(context: RecordedJobs): JobExtensions {
         ...(result !== undefined && { result: RESULTS[kind]?.(result) ?? jsonOf(result) }),
         ...(engine !== undefined && { engine }),
         ...(progress !== undefined && { progress }),
+        ...(engine !== undefined && logLines !== 0 && { log: await logOf(id, logLines, call) }),
         ...(error !== undefined && {
           failure: { message: error.message, retryable: mayPass({ error }) },
         }),
