@@ -54,6 +54,22 @@ export function traced<T>(
   return inSpan(tracing.start({ name, kind, attributes }), work);
 }
 
+/**
+ * Runs work that goes on after its call, perhaps in another process, in a span of the trace of that call.
+ *
+ * @param traceParent what {@link currentTraceParent} returned during the call. Default: the span begins a trace
+ */
+export function tracedLater<T>(
+  name: string,
+  attributes: SpanAttributes,
+  traceParent: string | undefined,
+  work: () => Promise<T>,
+): Promise<T> {
+  if (tracing === undefined) return work();
+  const caller = { traceparent: traceParent ?? "" };
+  return inSpan(tracing.start({ name, kind: "internal", attributes, caller }), work);
+}
+
 async function inSpan<T>(span: Span, work: () => Promise<T>): Promise<T> {
   try {
     const result = await span.run(work);

@@ -34,6 +34,8 @@ export interface Job extends JobRequest {
   readonly id: string;
   readonly state: JobState;
   readonly createdAt: number;
+  /** Trace of the call that asked for it. Default: none did, or it was not traced. */
+  readonly traceParent?: string | undefined;
   readonly startedAt?: number | undefined;
   readonly finishedAt?: number | undefined;
   /** Number of times that a process took it over. */

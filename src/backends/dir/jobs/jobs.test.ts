@@ -4,6 +4,7 @@ import { test } from "vitest";
 import { silent, temporaryDirectory } from "../../../../test/fixtures/dir/directory-backend.ts";
 import { clock, ended, endless, gate, jobsOn, request, storeIn } from "../../../../test/fixtures/dir/jobs.ts";
 import { LanceError } from "../../../namespace/errors.ts";
+import { type Span, setTracing } from "../../../runtime/tracing.ts";
 import { createLocalStore } from "../format/local/local-store.ts";
 import { createJobs } from "./jobs.ts";
 import { findJobFiles, type JobStore } from "./store.ts";
@@ -21,6 +22,51 @@ test("a job is stored, done and remembered with its result", async (t) => {
     [id],
   );
   assert.equal(await jobs.cancel(id), false);
+});
+
+test("the work of a job is a span in the trace of the call that asked for it, also in another process", async (t) => {
+  const spans: unknown[] = [];
+  const parent = `00-${"a".repeat(32)}-${"b".repeat(16)}-01`;
+  let current: Span | undefined;
+  const span = (traceParent: string): Span => ({
+    traceParent,
+    set() {},
+    end: (error) => void spans.push(error === undefined ? "done" : "failed"),
+    run: (work) => work(),
+  });
+  setTracing({
+    start({ name, attributes, caller }) {
+      spans.push([
+        name,
+        attributes?.["lance.job_type"],
+        attributes?.["lance.object"],
+        caller?.["traceparent"],
+      ]);
+      return span("own");
+    },
+    get current() {
+      return current;
+    },
+  });
+  t.onTestFinished(() => setTracing(undefined));
+  const store = storeIn(await temporaryDirectory(t));
+  const work = {
+    double: async () => ({}),
+    refused: async () => {
+      throw new LanceError("TableNotFound", "it is gone");
+    },
+  };
+  const other = jobsOn(t, store, {});
+  current = span(parent);
+  const { id } = await other.leave(request("double"));
+  current = undefined;
+  const jobs = jobsOn(t, store, work);
+  await ended(jobs, id);
+  await ended(jobs, (await jobs.submit(request("refused"))).id);
+  assert.deepEqual(spans, [
+    ...[["job", "double", "a$b", parent], "done"],
+    ...[["job", "refused", "a$b", ""], "failed"],
+  ]);
 });
 
 test("the end of a job can be awaited, for as long as wanted", async (t) => {

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { setTimeout } from "node:timers/promises";
 import type { Call } from "../../../namespace/call/call.ts";
 import { LanceError } from "../../../namespace/errors.ts";
+import { currentTraceParent } from "../../../runtime/tracing.ts";
 import { type Job, type JobFacts, type JobRequest, type JobSummary, withEvent } from "./job.ts";
 import type { JobsOptions } from "./options.ts";
 import { createLessee } from "./options.ts";
@@ -170,8 +171,12 @@ export function createJobs(options: JobsOptions): StoredJobs {
   ): Promise<Job> {
     checkSpec(spec);
     const createdAt = await clock.now();
-    const by = startedBy === undefined ? {} : { startedBy };
-    const facts = { kind, table, spec, ...by, state: "queued", createdAt, attempts: 1 } as const;
+    const traceParent = currentTraceParent();
+    const of = {
+      ...(startedBy !== undefined && { startedBy }),
+      ...(traceParent !== undefined && { traceParent }),
+    };
+    const facts = { kind, table, spec, ...of, state: "queued", createdAt, attempts: 1 } as const;
     const job = withEvent({ id: randomUUID(), ...facts, lease: leaseAt(createdAt) }, createdAt, lessee.owner);
     await store.put(job);
     return job;

@@ -1,7 +1,9 @@
 import { LanceError, toLanceError } from "../../../namespace/errors.ts";
+import { joinIdentifier } from "../../../namespace/identifier.ts";
 import { isThreadEnding } from "../../../runtime/threads/unbroken-work.ts";
+import { tracedLater } from "../../../runtime/tracing.ts";
 import { untilAborted } from "../concurrency/wait.ts";
-import { begunOf, type Job, type JobFacts, type JobState, withEvent } from "./job.ts";
+import { begunOf, isForCluster, type Job, type JobFacts, type JobState, withEvent } from "./job.ts";
 import type { JobsOptions, Lessee } from "./options.ts";
 import { inTurn, type JobRoom } from "./room.ts";
 
@@ -55,6 +57,17 @@ export interface RunningJobsOptions extends Pick<JobsOptions, "store" | "clock" 
   readonly kinds: ReadonlyMap<string, JobWork>;
 }
 
+/** Does work of a job in a span of the trace of the call that asked for the job. */
+function traced<T>(job: Job, work: () => Promise<T>): Promise<T> {
+  const attributes = {
+    "lance.job_id": job.id,
+    "lance.job_type": job.kind,
+    "lance.job_engine": isForCluster(job) ? "ray" : "embedded",
+    "lance.object": joinIdentifier(job.table),
+  };
+  return tracedLater("job", attributes, job.traceParent, work);
+}
+
 /** Creates the jobs that a process runs; none at first. */
 export function createRunningJobs(options: RunningJobsOptions): RunningJobs {
   const { store, clock, log, lessee, kinds, room } = options;
@@ -94,7 +107,7 @@ export function createRunningJobs(options: RunningJobsOptions): RunningJobs {
         // The process that has removed the request to cancel it has ended it.
         else if (work === undefined) entry.controller.abort(LOST);
         signal.throwIfAborted();
-        return (work as JobWork)(entry.job, signal);
+        return traced(entry.job, () => (work as JobWork)(entry.job, signal));
       });
     } catch (thrown) {
       await entry.writing;
