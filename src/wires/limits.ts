@@ -24,6 +24,30 @@ export const DEFAULT_SILENCE_MS = 60_000;
 /** Size below which a write is not awaited, in bytes: the connection's own buffers hold as much. */
 const SMALL_BYTES = 16 * 1024;
 
+/**
+ * Size of a part of a large piece, in bytes, of which a client must read something in time: one that reads slowly takes longer for a
+ * whole message.
+ */
+const PART_BYTES = 1024 * 1024;
+
+/** Cuts pieces that are sent together into parts of {@link PART_BYTES}, of which the last may be smaller; each is a list. */
+export function* partsOf(pieces: readonly Uint8Array[]): Generator<Uint8Array[]> {
+  let part: Uint8Array[] = [];
+  let room = PART_BYTES;
+  for (const piece of pieces) {
+    for (let at = 0; at < piece.byteLength; ) {
+      const own = piece.subarray(at, at + room);
+      part.push(own);
+      at += own.byteLength;
+      room -= own.byteLength;
+      if (room > 0) continue;
+      yield part;
+      [part, room] = [[], PART_BYTES];
+    }
+  }
+  if (part.length > 0) yield part;
+}
+
 /** Returns the error of a call whose client reads nothing of its answer for too long. */
 export function stalled(milliseconds: number): LanceError {
   return new LanceError("Cancelled", `the client read nothing of the response for ${milliseconds / 1000} s`);
@@ -48,7 +72,7 @@ export function onStalledEnd(stream: ServerHttp2Stream, milliseconds: number, ca
 }
 
 /**
- * Yields the pieces of an answer, and calls back if its client does not read a piece in time.
+ * Yields the pieces of an answer, large ones in parts, and calls back if its client does not read one in time.
  *
  * @param milliseconds 0 for no limit
  * @param onSilence called then; the pieces end when the connection or the stream does
@@ -59,11 +83,13 @@ export async function* takenBody(
   onSilence: () => void,
 ): AsyncGenerator<Uint8Array> {
   for await (const piece of body) {
-    const unwatch = onStall(milliseconds, onSilence);
-    try {
-      yield piece;
-    } finally {
-      unwatch();
+    for (const [part] of partsOf([piece])) {
+      const unwatch = onStall(milliseconds, onSilence);
+      try {
+        yield part as Uint8Array;
+      } finally {
+        unwatch();
+      }
     }
   }
 }

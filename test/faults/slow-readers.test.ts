@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { Agent, request } from "node:http";
 import { connect } from "node:http2";
+import { setTimeout as sleep } from "node:timers/promises";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, test } from "vitest";
 import { NamespaceExistsResponseSchema } from "../../src/gen/lance/namespace/v1/namespace_pb.ts";
@@ -165,6 +166,39 @@ describe("clients that read nothing for too long", () => {
       assert.equal(response.complete, false);
     });
   }
+});
+
+describe("clients that read slowly", () => {
+  const backend = fakeBackend({
+    async *queryTable() {
+      const data = { contentType: "application/vnd.apache.arrow.stream", data: Buffer.alloc(3 * MIB) };
+      yield create(QueryTableResponseSchema, { data });
+    },
+  });
+
+  test("get the largest message over HTTP/2, though it takes longer than they may be silent", {
+    timeout,
+  }, async () => {
+    const server = await startServer(backend, { silenceMs: 6_000 });
+    const read = async (protocol: keyof typeof calls) => {
+      const { session, stream } = unread(server.port, protocol);
+      const began = performance.now();
+      let bytes = 0;
+      for await (const piece of stream) {
+        bytes += (piece as Buffer).length;
+        // 320 kB/s, also on a busy machine.
+        await sleep(Math.max(0, began + bytes / 320 - performance.now()));
+      }
+      session.destroy();
+      return [protocol, stream.rstCode, bytes >= 3 * MIB];
+    };
+    const protocols = Object.keys(calls) as (keyof typeof calls)[];
+    assert.deepEqual(
+      await Promise.all(protocols.map(read)),
+      protocols.map((protocol) => [protocol, 0, true]),
+    );
+    await server.close();
+  });
 });
 
 describe("a list of 40 MB over REST", () => {

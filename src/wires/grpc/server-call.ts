@@ -7,7 +7,15 @@ import type { NoteRefusal } from "../../pipeline/records/refusals.ts";
 import { bytesIn } from "../../runtime/byte-memory.ts";
 import type { LoopPace } from "../../runtime/loop-pace.ts";
 import { type Deadline, startDeadline } from "../deadline.ts";
-import { DEFAULT_SILENCE_MS, lateMessage, MESSAGE_MS, onStall, onStalledEnd, stalled } from "../limits.ts";
+import {
+  DEFAULT_SILENCE_MS,
+  lateMessage,
+  MESSAGE_MS,
+  onStall,
+  onStalledEnd,
+  partsOf,
+  stalled,
+} from "../limits.ts";
 import { requestIdOf } from "../rpc.ts";
 import { LENT_BYTES } from "./frame.ts";
 import { type ErrorDetails, errorTrailers, lanceDetails, OK_TRAILERS } from "./status.ts";
@@ -126,14 +134,18 @@ export class ServerCall {
     if (this.done) return;
     this.begin();
     const { stream } = this;
-    await this.#untilTaken((taken) => {
-      // Otherwise the first piece would leave alone.
-      stream.cork();
-      const last = pieces.length - 1;
-      for (const [at, piece] of pieces.entries())
-        stream.write(piece, at < last ? undefined : (error) => error ?? taken());
-      stream.uncork();
-    });
+    for (const part of partsOf(pieces)) {
+      // The client may have disconnected since the part before.
+      if (this.done) return;
+      await this.#untilTaken((taken) => {
+        // Otherwise the first piece would leave alone.
+        stream.cork();
+        const last = part.length - 1;
+        for (const [at, piece] of part.entries())
+          stream.write(piece, at < last ? undefined : (error) => error ?? taken());
+        stream.uncork();
+      });
+    }
   }
 
   /** @param begin gets what is to be called when the peer has taken something */

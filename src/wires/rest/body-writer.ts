@@ -1,8 +1,8 @@
 import type { ServerResponse } from "node:http";
 import type { Writable } from "node:stream";
 import type { LanceError } from "../../namespace/errors.ts";
-import { onStall, stalled } from "../limits.ts";
-import { isHttp2, type RestResponse } from "./http.ts";
+import { onStall, partsOf, stalled } from "../limits.ts";
+import { isGone, isHttp2, type RestResponse } from "./http.ts";
 
 /** Size of pieces, in bytes, up to which they leave in one packet with what follows: the next piece, or the end of the answer. */
 const SMALL_PIECE_BYTES = 64 * 1024;
@@ -16,8 +16,8 @@ export class BodyWriter {
   #waiting = 0;
 
   /**
-   * @param silenceMs longest time in which a client of HTTP/2 reads nothing of a piece, in milliseconds; 0 for no
-   *   limit.
+   * @param silenceMs longest time in which a client of HTTP/2 reads nothing of a part of a piece, in milliseconds; 0 for
+   *   no limit.
    * @param onSilence called then.
    */
   constructor(response: RestResponse, silenceMs: number, onSilence: (error: LanceError) => void) {
@@ -38,6 +38,15 @@ export class BodyWriter {
       return;
     }
     this.#waiting = 0;
+    if (!isHttp2(this.#response)) return this.#untilTaken(piece);
+    for (const [part] of partsOf([piece])) {
+      // The client may have disconnected since the part before.
+      if (!isGone(this.#response)) await this.#untilTaken(part as Uint8Array);
+    }
+  }
+
+  async #untilTaken(piece: Uint8Array): Promise<void> {
+    const response: Writable = this.#response as ServerResponse;
     await new Promise<void>((resolve) => {
       const unwatch = isHttp2(this.#response)
         ? onStall(this.#silenceMs, () => this.#onSilence(stalled(this.#silenceMs)))
