@@ -110,6 +110,16 @@ test("a namespace that is created again has nothing of a former one whose files 
   assert.deepEqual(await filesOf(root), [], "a drop takes what another one has left");
 }, 60_000);
 
+test("a name that a crash has left without a version keeps no namespace", async (t) => {
+  const { calls, root } = await serveFunctions(t, nothing);
+  await calls.post("namespace/n/create", {});
+  await register(calls, "n$f");
+  await rm(join(root, "data", ".functions", "versions"), { recursive: true });
+  assert.deepEqual(await contentsOf(calls, "n"), []);
+  await calls.post("namespace/n/drop", {});
+  assert.deepEqual((await readdir(join(root, "data", ".functions", "names"))).length, 0);
+}, 60_000);
+
 test("no acknowledged function is missing after a drop without a cascade", async (t) => {
   const { calls } = await serveFunctions(t, nothing);
   for (let round = 0; round < 20; round++) {

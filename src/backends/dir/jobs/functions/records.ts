@@ -58,7 +58,10 @@ export interface FunctionRecords {
   remove(id: Identifier): Promise<boolean>;
   /** Returns the bytes of a source. */
   sourceOf(digest: string): Promise<Uint8Array | undefined>;
-  /** Returns all names, also those of namespaces that are gone. */
+  /**
+   * Returns the names with a version, also those of namespaces that are gone. A name comes before its first version, so a crash may leave one
+   * without any, which no listing shows.
+   */
   names(): Promise<readonly Placed[]>;
   /** Finds names whose namespace is gone, and versions without a name. */
   findGone(): Promise<readonly GoneFile[]>;
@@ -150,7 +153,12 @@ export function createFunctionRecords(store: ObjectStore, directory: string, hom
       return removed && own.length > 0;
     },
     sourceOf: (digest) => store.get(sourceKey(digest)),
-    names: () => names.all(),
+    async names() {
+      const all = await names.all();
+      const objects = (await listNames(store, versions)).map((name) => VERSION_NAME.exec(name)?.[1]);
+      const present = new Set(objects);
+      return all.filter(({ objectId }) => present.has(objectId));
+    },
     async findGone() {
       // The name of a version is written before it, so a name that is missing after this listing was removed.
       const present = await readAll(() => true);
