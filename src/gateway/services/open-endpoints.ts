@@ -1,8 +1,11 @@
 import { readFile } from "node:fs/promises";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { ServeOptions } from "../../config/options/groups.ts";
-import { senderKey } from "../../namespace/call/caller-key.ts";
+import { ownerKey } from "../../namespace/call/caller-key.ts";
+import type { McpCaller } from "../../namespace/call/mcp-caller.ts";
+import { isRefused } from "../../namespace/call/reception.ts";
 import type { Service } from "../../namespace/service.ts";
+import { credentialsIn } from "../../pipeline/call/resolve.ts";
 import { inSlices } from "../../runtime/pace.ts";
 import { codeFile } from "../../runtime/package-files.ts";
 import { once } from "../../runtime/promises.ts";
@@ -64,9 +67,15 @@ export function openMcp(
       const { createMcpHttp } = await import("../../wires/mcp/http.ts");
       return createMcpHttp({
         ...{ service, writes, version: packageVersion() },
-        sqlOf: (caller) => sql.runAs(senderKey(caller), writes()),
+        sqlOf: (caller) => sql.runAs(keyOf(caller), writes()),
       });
     }),
     issuers: () => (options().oidcIssuers ?? []).map(({ issuer }) => issuer),
   };
+}
+
+/** Returns the key of a caller of statements. Callers whom this gateway does not know may differ to the upstream by their credentials. */
+function keyOf({ reception, headers }: McpCaller): string {
+  const principal = isRefused(reception) ? undefined : reception?.principal;
+  return ownerKey({ principal, identity: credentialsIn(headers) });
 }
