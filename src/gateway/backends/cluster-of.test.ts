@@ -12,8 +12,10 @@ async function addressWith(options: Partial<ServeOptions>): Promise<string | und
 
 test("drivers get an address that the port answers at", async () => {
   assert.equal(await addressWith({ port: 2400 }), "http://127.0.0.1:2400");
-  for (const host of ["0.0.0.0", "::", "127.0.0.1", "localhost"])
+  for (const host of ["0.0.0.0", "::", "127.0.0.1"])
     assert.equal(await addressWith({ port: 2400, host }), "http://127.0.0.1:2400", host);
+  // Its address is ::1 on some machines.
+  assert.equal(await addressWith({ port: 2400, host: "localhost" }), "http://localhost:2400");
   assert.equal(await addressWith({ port: 2400, host: "10.0.0.7" }), "http://10.0.0.7:2400");
   assert.equal(await addressWith({ port: 2400, host: "::1" }), "http://[::1]:2400");
 });

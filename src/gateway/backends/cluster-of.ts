@@ -34,7 +34,7 @@ export async function clusterOf(
 }
 
 /** Hosts at which the loopback address answers. */
-const LOOPBACK_TOO: ReadonlySet<string> = new Set(["0.0.0.0", "::", "localhost"]);
+const LOOPBACK_TOO: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);
 
 /**
  * Returns the address of the gateway's own port for drivers on the same machine.
