@@ -8,6 +8,7 @@ import { drawKey } from "../../src/auth/api-keys/key.ts";
 import type { KeyRecord } from "../../src/auth/api-keys/key-file.ts";
 import { proveByKeys } from "../../src/auth/api-keys/key-ring.ts";
 import { createAuthenticator } from "../../src/auth/authenticator.ts";
+import { openFunctionsOf } from "../../src/backends/dir/function-homes.ts";
 import { findOwnFiles } from "../../src/backends/dir/maintenance/find-leftovers.ts";
 import { openDirectory } from "../../src/backends/dir/open-directory.ts";
 import { people, personStream } from "../support/arrow.ts";
@@ -108,6 +109,22 @@ test("a namespace that is created again has nothing of a former one whose files 
   assert.deepEqual(await contentsOf(calls, "n"), ["f", "s"]);
   await calls.post("namespace/n/drop", cascade);
   assert.deepEqual(await filesOf(root), [], "a drop takes what another one has left");
+}, 60_000);
+
+test("a gateway whose reads may be older gives a new namespace its functions and secrets", async (t) => {
+  const { calls, root } = await serveFunctions(t, nothing);
+  const log = pino({ level: "silent" });
+  const { context, close } = await openDirectory({ root, log, maxStalenessMs: 60_000 });
+  t.onTestFinished(close);
+  await calls.post("namespace/n/create", {});
+  await calls.post("secret/n$s/create", { value: "x" });
+  await context.catalog.read();
+  await calls.post("namespace/n/drop", cascade);
+  await calls.post("namespace/n/create", {});
+  await calls.post("secret/n$s/create", { value: "y" });
+  const { secrets } = openFunctionsOf(context, { key: "k".repeat(32) });
+  assert.equal(await secrets?.create(["n", "other"], "z", Date.now()), true);
+  assert.deepEqual((await contentsOf(calls, "n")).sort(), ["other", "s"]);
 }, 60_000);
 
 test("a name that a crash has left without a version keeps no namespace", async (t) => {

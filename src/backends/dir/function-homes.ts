@@ -47,9 +47,9 @@ function createFunctionHomes(catalog: Pick<Catalog, "read" | "mutate">): Homes {
         : catalog.mutate((draft) => found.filter((place) => isGone(draft, place)));
     },
     async enter(namespace) {
-      const known = homeIn(await catalog.read(), namespace);
-      if (known !== undefined) return known;
+      if (namespace.length === 0) return ROOT_HOME;
       const fresh = crypto.randomUUID();
+      // Reads may be older than a new namespace; a mutation that changes nothing commits nothing.
       return catalog.mutate((draft) => {
         const row = rowOf(draft, namespace);
         if (row === undefined) throw gone(namespace);
