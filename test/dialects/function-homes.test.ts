@@ -182,3 +182,13 @@ test("a namespace is not created as the home of functions", async (t) => {
   const properties = { "lance_gateway.functions": crypto.randomUUID() };
   await calls.refused("InvalidInput", "namespace/n/create", { properties });
 }, 60_000);
+
+test("the home of functions is not among the properties that a namespace shows", async (t) => {
+  const { calls } = await serveFunctions(t, nothing);
+  const properties = { owner: "ada" };
+  await calls.post("namespace/n/create", { properties });
+  await calls.post("secret/n$s/create", { value: "x" });
+  assert.deepEqual(await calls.post("namespace/n/describe", {}), { properties });
+  assert.deepEqual(await calls.post("namespace/n/create", { mode: "ExistOk", properties }), { properties });
+  assert.deepEqual(await calls.post("namespace/n/drop", cascade), { properties });
+});

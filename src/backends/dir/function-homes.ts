@@ -72,6 +72,12 @@ function createFunctionHomes(catalog: Pick<Catalog, "read" | "mutate">): Homes {
   };
 }
 
+/** Returns the properties of a namespace that answers show: with the home of the functions, they could not be those of another namespace. */
+export function shownProperties(properties: Readonly<Record<string, string>> = {}): Record<string, string> {
+  const { [HOME_PROPERTY]: _, ...shown } = properties;
+  return shown;
+}
+
 /** Returns the home in the value of the property. */
 export function homeOf(value: string): string {
   return value.split(".")[0] ?? "";

@@ -16,6 +16,7 @@ import { ITEMS_PER_STEP, type Steps } from "../../../../runtime/pace.ts";
 import type { ChangeContext } from "../../batch/journal.ts";
 import type { Draft } from "../../catalog/state/draft.ts";
 import { parentId, type Row, VIEW_KIND } from "../../catalog/state/row.ts";
+import { shownProperties } from "../../function-homes.ts";
 import { checkProperties } from "../properties.ts";
 import { mutateAndRemove } from "../tables/drop.ts";
 import {
@@ -75,13 +76,13 @@ export function createNamespaceOperations(context: ChangeContext): Operations {
       const answer = await dropWithFunctions(context, call, overwrites, (departing) =>
         mutateAndRemove(context, (draft) => createIn(draft, departing()), signal),
       );
-      return create(CreateNamespaceResponseSchema, { properties: { ...answer } });
+      return create(CreateNamespaceResponseSchema, { properties: shownProperties(answer) });
     },
     async describeNamespace({ context: facts }, { id }) {
       const row = await requireNamespace(id);
       if (wantsDatabase(facts, id) && !isDatabase(row?.properties)) throw noDatabase(id);
       const properties = id.length === 0 ? await catalog.rootProperties() : row?.properties;
-      return create(DescribeNamespaceResponseSchema, { properties: { ...properties } });
+      return create(DescribeNamespaceResponseSchema, { properties: shownProperties(properties) });
     },
     async namespaceExists(_request, { id }) {
       await requireNamespace(id);
@@ -107,7 +108,7 @@ export function createNamespaceOperations(context: ChangeContext): Operations {
       const properties = await dropWithFunctions(context, call, cascades, (departing) =>
         mutateAndRemove(context, (draft) => dropIn(draft, departing()), signal),
       );
-      return create(DropNamespaceResponseSchema, { properties: { ...properties } });
+      return create(DropNamespaceResponseSchema, { properties: shownProperties(properties) });
     },
   };
 }
