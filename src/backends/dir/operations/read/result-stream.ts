@@ -42,8 +42,8 @@ import {
 /** Maximum number of rows of a result that is collected before it is sent. */
 const SMALL_RESULT_ROWS = 64;
 
-/** Maximum size of a message, in bytes: a usual batch is one message. gRPC clients refuse messages of more than 4 MiB by default. */
-const MESSAGE_BYTES = 3 * 1024 * 1024;
+/** Maximum size of a message, in bytes. gRPC clients refuse messages of more than 4 MiB by default, and a larger one holds the loop longer. */
+const MESSAGE_BYTES = 1024 * 1024;
 
 /** Options of {@link resultMessages}. */
 export interface ResultOptions extends RunOptions {
