@@ -63,12 +63,7 @@ export async function listJobs(
 ): Promise<readonly Job[]> {
   const table = id.join("$");
   async function read(token: string | undefined) {
-    const response = await connection.fetch("/v1/jobs/list", {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify(token === undefined ? {} : { page_token: token }),
-      signal,
-    });
+    const response = await post(connection, "list", token === undefined ? {} : { page_token: token }, signal);
     if (!response.ok) throw new LanceError("Unsupported", "the catalog lists no jobs");
     const { jobs, page_token } = (await response.json()) as JobPage;
     return { jobs, pageToken: page_token };
@@ -97,12 +92,7 @@ async function progressOf(
   jobId: string,
   signal: AbortSignal,
 ): Promise<JobProgress | undefined> {
-  const response = await connection.fetch("/v1/jobs/describe", {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ job_id: jobId }),
-    signal,
-  });
+  const response = await post(connection, "describe", { job_id: jobId }, signal);
   if (!response.ok) return undefined;
   return ((await response.json()) as { readonly progress?: JobProgress }).progress;
 }
@@ -116,28 +106,34 @@ export async function readLog(
   jobId: string,
   signal: AbortSignal,
 ): Promise<string> {
-  const response = await connection.fetch("/v1/jobs/describe", {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ job_id: jobId, log_lines: LOG_LINES }),
-    signal,
-  });
-  const { log = "", error } = (await response.json().catch(() => ({}))) as {
-    readonly log?: string;
-    readonly error?: string;
-  };
-  if (response.ok) return log;
-  throw new LanceError("Internal", error ?? `the log cannot be read: ${response.status}`);
+  const response = await post(connection, "describe", { job_id: jobId, log_lines: LOG_LINES }, signal);
+  if (!response.ok) throw await failureOf(response, "the log cannot be read");
+  return ((await response.json()) as { readonly log?: string }).log ?? "";
 }
 
 /** Ends a job before its time; what it has done so far is not kept. */
 export async function cancelJob(connection: Pick<Connection, "fetch">, jobId: string): Promise<void> {
-  const response = await connection.fetch("/v1/jobs/cancel", {
+  const response = await post(connection, "cancel", { job_id: jobId });
+  if (!response.ok) throw await failureOf(response, "the job cannot be cancelled");
+}
+
+/** Calls an operation of jobs. */
+function post(
+  connection: Pick<Connection, "fetch">,
+  operation: "list" | "describe" | "cancel",
+  request: object,
+  signal?: AbortSignal,
+): Promise<Response> {
+  return connection.fetch(`/v1/jobs/${operation}`, {
     method: "POST",
     headers: { "content-type": "application/json" },
-    body: JSON.stringify({ job_id: jobId }),
+    body: JSON.stringify(request),
+    ...(signal && { signal }),
   });
-  if (response.ok) return;
+}
+
+/** Returns the error of an answer, in the catalog's words if it has some. */
+async function failureOf(response: Response, what: string): Promise<LanceError> {
   const { error } = (await response.json().catch(() => ({}))) as { readonly error?: string };
-  throw new LanceError("Internal", error ?? `the job cannot be cancelled: ${response.status}`);
+  return new LanceError("Internal", error ?? `${what}: ${response.status}`);
 }
