@@ -1,6 +1,6 @@
+import { parseJsonFile } from "../../format/files/damaged-file.ts";
 import { keyIn, type ObjectStore } from "../../format/storage.ts";
-import { type ColumnBindings, createColumnBindings } from "./column-bindings.ts";
-import { createPlacedFiles, type GoneFile, type Homes } from "./placed-files.ts";
+import { createPlacedFiles, type GoneFile, type Homes, keyOfName } from "./placed-files.ts";
 import { createFunctionRecords, type FunctionRecords } from "./records.ts";
 import { createRowErrors, type RowErrors } from "./row-errors.ts";
 import { createSealedSecrets, type SealedSecrets, type StoredSecret } from "./sealed-secrets.ts";
@@ -18,6 +18,27 @@ export interface StoredFunctions {
   readonly errors: RowErrors;
   readonly columns: ColumnBindings;
   readonly contents: NamespaceContents;
+}
+
+/** A column that an owner has added with a function. */
+export interface BoundColumn {
+  /** Of the table, relative to the base. */
+  readonly location: string;
+  /** The name of the column. */
+  readonly column: string;
+  /** Value of its metadata. */
+  readonly binding: string;
+}
+
+/**
+ * The functions of columns, as owners have chosen them, outside of the tables. The metadata of a column says the same, and can be changed by
+ * everybody who may write the table.
+ */
+export interface ColumnBindings {
+  /** Records the function of a column, in place of an earlier column of the name. */
+  put(column: BoundColumn): Promise<void>;
+  /** Returns what an owner has chosen for a column of a table. */
+  get(location: string, column: string): Promise<string | undefined>;
 }
 
 /** Functions and secrets as contents of namespaces, also without the key of the secrets. */
@@ -68,6 +89,21 @@ export function openFunctions(
           ...(await records.findGone()),
         ];
       },
+    },
+  };
+}
+
+/** Opens the functions of columns in a directory, given as an object key. */
+function createColumnBindings(store: ObjectStore, directory: string): ColumnBindings {
+  const keyOf = (location: string, column: string) => keyIn(directory, keyOfName([location, column]));
+  return {
+    async put(bound) {
+      await store.put(keyOf(bound.location, bound.column), Buffer.from(JSON.stringify(bound)));
+    },
+    async get(location, column) {
+      const key = keyOf(location, column);
+      const bytes = await store.get(key);
+      return bytes && (parseJsonFile(key, bytes) as unknown as BoundColumn).binding;
     },
   };
 }

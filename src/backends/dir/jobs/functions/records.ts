@@ -59,8 +59,8 @@ export interface FunctionRecords {
   /** Returns the bytes of a source. */
   sourceOf(digest: string): Promise<Uint8Array | undefined>;
   /**
-   * Returns the names with a version, also those of namespaces that are gone. A name comes before its first version, so a crash may leave one
-   * without any, which no listing shows.
+   * Returns the names with a version, also those of namespaces that are gone. The name of a function is written before its first version; a
+   * crash between the two leaves a name that no listing shows.
    */
   names(): Promise<readonly Placed[]>;
   /** Finds names whose namespace is gone, and versions without a name. */
@@ -163,10 +163,10 @@ export function createFunctionRecords(store: ObjectStore, directory: string, hom
       // The name of a version is written before it, so a name that is missing after this listing was removed.
       const present = await readAll(() => true);
       const all = await names.all();
-      const gone = await homes.gone(all);
-      const left = new Set(all.filter((each) => !gone.includes(each)).map(({ objectId }) => objectId));
+      const gone = new Set(await homes.gone(all));
+      const left = new Set(all.filter((each) => !gone.has(each)).map(({ objectId }) => objectId));
       return [
-        ...gone.map((place) => ({
+        ...[...gone].map((place) => ({
           key: names.keyOf(place),
           remove: () => store.delete(names.keyOf(place)),
         })),
