@@ -1,5 +1,6 @@
 import type { ServerHttp2Stream } from "node:http2";
 import { LanceError } from "../namespace/errors.ts";
+import { bytesIn } from "../runtime/byte-memory.ts";
 
 /**
  * Number of bytes of each request that no budget counts, so that small calls, including health checks, continue while
@@ -30,8 +31,12 @@ const SMALL_BYTES = 16 * 1024;
  */
 const PART_BYTES = 1024 * 1024;
 
+/** Bytes by which pieces may exceed a part and are one: a message of a result has a head besides its body. */
+const HEAD_BYTES = 64 * 1024;
+
 /** Cuts pieces that are sent together into parts of {@link PART_BYTES}, of which the last may be smaller; each is a list. */
-export function* partsOf(pieces: readonly Uint8Array[]): Generator<Uint8Array[]> {
+export function* partsOf(pieces: readonly Uint8Array[]): Generator<readonly Uint8Array[]> {
+  if (bytesIn(pieces) <= PART_BYTES + HEAD_BYTES) return yield pieces;
   let part: Uint8Array[] = [];
   let room = PART_BYTES;
   for (const piece of pieces) {
