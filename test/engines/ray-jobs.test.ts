@@ -127,6 +127,15 @@ it.each<Columns>(EVERYTHING ? ["vectors", "scalars"] : ["vectors"])(
   900_000,
 );
 
+it("builds RTREE for the CLI over gRPC, with the rows that pylance finds without it, and the upkeep of the gateway keeps it", async () => {
+  await session("geometry.py", "make");
+  const create = ["index", "create", "places", "at", "--type", "RTREE", "--name", "by_place", "--wait"];
+  await runTool(node, [...flags, MAIN, ...create, "--address", gateway.address]);
+  await session("geometry.py", "change");
+  assert.match(await runTool(node, [...flags, MAIN, "optimize", "places", "--root", root]), /places/);
+  await session("geometry.py", "drop");
+}, 600_000);
+
 it("joins fragments for upkeep and for the CLI, and keeps rows and indices", async () => {
   const made = Number((await session("compaction.py", "make")).trim().split("\n").at(-1));
   const own = ["optimize", "left", "--engine", "ray", "--root", root];

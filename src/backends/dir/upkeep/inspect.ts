@@ -1,11 +1,12 @@
 import type { IndexMetadata, Manifest } from "../../../gen/lance/format/table_pb.ts";
 import { findUnsafe } from "../engine/workarounds/misread-lists/find-misread.ts";
 import type { DatasetRef } from "../format/dataset.ts";
-import { indicesOf, readSegments } from "../format/files/index-section.ts";
+import { indexType, indicesOf, readSegments } from "../format/files/index-section.ts";
 import { countRows } from "../format/files/manifest.ts";
-import { readRoaring } from "../format/files/roaring.ts";
+import { type Contains, readRoaring } from "../format/files/roaring.ts";
 import { findVersions, readVersion } from "../format/versions/version-files.ts";
 import { isSystemIndex } from "../operations/indices/all-indices.ts";
+import { isForOthers } from "../operations/indices/index-kinds.ts";
 import type { UpkeepPolicy } from "./policy.ts";
 
 /** The facts about a table that decide whether it needs work. */
@@ -65,9 +66,13 @@ function smallFragments({ fragments }: Manifest, segments: readonly IndexMetadat
     // A segment that does not say what it covers may cover everything.
     fragmentBitmap.byteLength === 0 ? () => true : readRoaring(fragmentBitmap),
   );
+  // The engine does not join what an index covers that it ignores; it would also lose what it covers by that.
+  const kept = segments.flatMap((segment, at) =>
+    isForOthers(indexType(segment.indexDetails?.typeUrl ?? "")) ? [covers[at] as Contains] : [],
+  );
   for (const { id, physicalRows, files } of fragments) {
     const rows = Number(physicalRows);
-    if (rows >= FULL_ROWS) continue;
+    if (rows >= FULL_ROWS || kept.some((contains) => contains(Number(id)))) continue;
     facts.fragments += 1;
     facts.rows += rows;
     facts.largest = Math.max(facts.largest, rows);
@@ -77,9 +82,9 @@ function smallFragments({ fragments }: Manifest, segments: readonly IndexMetadat
   return facts;
 }
 
-/** Returns the number of rows outside the index that lacks the most, as far as the indices say what they cover. */
+/** Returns the number of rows outside the index that lacks the most, of those that the engine extends and that say what they cover. */
 function countUnindexed(manifest: Manifest, segments: readonly IndexMetadata[]): number {
-  const indices = indicesOf(manifest, segments);
+  const indices = indicesOf(manifest, segments).filter(({ type }) => !isForOthers(type));
   return Math.max(0, ...indices.map(({ rows, indexedRows = rows }) => Number(rows - indexedRows)));
 }
 

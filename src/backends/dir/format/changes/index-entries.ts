@@ -40,16 +40,33 @@ export function indexNotFound(name: string): LanceError {
   return new LanceError("TableIndexNotFound", `index ${JSON.stringify(name)} does not exist`);
 }
 
+/** A new name for an index. */
+export interface IndexRenaming {
+  readonly from: string;
+  readonly to: string;
+  /** Whether it replaces the indices of the new name. */
+  readonly replace: boolean;
+  /** The type URL of the indices that it may replace. Default: any. */
+  readonly replaceable?: string | undefined;
+}
+
+/** Returns the error for an index that the engine ignores, in place of one that it reads. */
+export function replacesReadable(name: string): LanceError {
+  return new LanceError(
+    "Unsupported",
+    `the engine of this gateway reads the index ${JSON.stringify(name)} and would ignore the new one; drop the index first, or choose another name`,
+  );
+}
+
 /**
  * Renames an index in a commit of its own.
  *
- * @param replace whether it replaces the indices of the new name
- * @throws LanceError TableIndexAlreadyExists if the new name is taken, ConcurrentModification if the index is gone, and the
- *   errors of {@link commitChange}
+ * @throws LanceError TableIndexAlreadyExists if the new name is taken, ConcurrentModification if the index is gone, Unsupported for a
+ *   replacement that is not `replaceable`, and the errors of {@link commitChange}
  */
 export async function renameIndex(
   dataset: DatasetRef,
-  { from, to, replace }: { readonly from: string; readonly to: string; readonly replace: boolean },
+  { from, to, replace, replaceable }: IndexRenaming,
   signal: AbortSignal,
 ): Promise<void> {
   await commitChange(
@@ -62,6 +79,9 @@ export async function renameIndex(
           if (!replace && indices.some(({ name }) => name === to)) {
             throw new LanceError("TableIndexAlreadyExists", `another writer made an index ${to} meanwhile`);
           }
+          const isKept = ({ name, indexDetails }: IndexMetadata) =>
+            name === to && replaceable !== undefined && indexDetails?.typeUrl !== replaceable;
+          if (indices.some(isKept)) throw replacesReadable(to);
           value.removedIndices = indices.filter(({ name }) => name === from || name === to);
           value.newIndices = indices
             .filter(({ name }) => name === from)

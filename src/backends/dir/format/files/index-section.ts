@@ -101,7 +101,7 @@ function describeIndex(manifest: Manifest, name: string, segments: IndexMetadata
   return {
     name,
     columns: keyed.map((id) => pathOf(manifest.fields, id)),
-    type: typeUrl === undefined ? undefined : typeName(typeUrl),
+    type: typeUrl === undefined ? undefined : indexType(typeUrl),
     typeUrl,
     uuid: segmentId(first),
     segments: segments.length,
@@ -113,8 +113,8 @@ function describeIndex(manifest: Manifest, name: string, segments: IndexMetadata
   };
 }
 
-/** Returns the name of a type: `/lance.table.ZoneMapIndexDetails` is that of `ZoneMap`. */
-function typeName(typeUrl: string): string {
+/** Returns the name of a type of indices: `/lance.table.ZoneMapIndexDetails` is that of `ZoneMap`. */
+export function indexType(typeUrl: string): string {
   return typeUrl.replace(/^.*[./]/, "").replace(/(?:Index)?Details$/, "");
 }
 

@@ -5,9 +5,10 @@ import type { DataContext } from "../../data/data-context.ts";
 import { engineCall, toEngineError } from "../../engine/failures/errors.ts";
 import type { NativeTable } from "../../engine/native/native.ts";
 import { findMisread } from "../../engine/workarounds/misread-lists/find-misread.ts";
-import { renameIndex } from "../../format/changes/index-entries.ts";
+import { dropIndex, renameIndex } from "../../format/changes/index-entries.ts";
 import { commitSegments, hasSegments, type WrittenSegment } from "../../format/changes/index-segments.ts";
 import { type DatasetRef, dataDirectory } from "../../format/dataset.ts";
+import { indexType } from "../../format/files/index-section.ts";
 import { countRows } from "../../format/files/manifest.ts";
 import { readVersion } from "../../format/versions/version-files.ts";
 import type { Job } from "../../jobs/job.ts";
@@ -52,7 +53,7 @@ export function buildOnCluster(context: Context, job: Job, signal: AbortSignal):
   });
 }
 
-/** Commits an index under a hidden name, and gives it its own once the engine has read it. */
+/** Commits an index under a hidden name, and gives it its own once the engine has read it, or if only others do. */
 async function commitIndex(
   native: NativeTable,
   dataset: DatasetRef,
@@ -61,15 +62,21 @@ async function commitIndex(
 ): Promise<void> {
   const { name: to, column, fields } = plan;
   const name = nameWhileGrowing({ name: to });
+  const { listed, isForOthers = false } = indexKind(plan.type, true);
+  const [{ typeUrl } = { typeUrl: "" }] = segments;
+  if (isForOthers && segments.some((segment) => indexType(segment.typeUrl) !== listed))
+    throw badReport(`a segment has the type ${typeUrl}`);
   await commitSegments(dataset, { name, column, segments }, signal);
   try {
     await engineCall(() => native.checkoutLatest());
-    await checkReadable(native, dataset, { name, type: plan.type, segments });
-    await renameIndex(dataset, { from: name, to, replace: fields.replace ?? false }, signal);
+    if (isForOthers) await checkFiles(dataset, segments);
+    else await checkReadable(native, dataset, { name, type: plan.type, segments });
+    const replaceable = isForOthers ? typeUrl : undefined;
+    await renameIndex(dataset, { from: name, to, replace: fields.replace ?? false, replaceable }, signal);
   } catch (error) {
+    // The next build of this name replaces what stays if this fails. The engine drops no index that it ignores.
+    await dropIndex(dataset, name, new AbortController().signal).catch(() => {});
     await native.checkoutLatest();
-    // The next build of this name replaces what stays if this fails.
-    await native.dropIndex(name).catch(() => {});
     throw error;
   }
   await native.checkoutLatest();

@@ -6,7 +6,7 @@ import type { DataContext } from "../../data/data-context.ts";
 import { engineCall, repeatConflicts } from "../../engine/failures/errors.ts";
 import type { NativeJob, NativeTable } from "../../engine/native/native.ts";
 import { findMisread, findUnsafe } from "../../engine/workarounds/misread-lists/find-misread.ts";
-import { dropOrphanIndices, renameIndex } from "../../format/changes/index-entries.ts";
+import { dropOrphanIndices, renameIndex, replacesReadable } from "../../format/changes/index-entries.ts";
 import { beginIndex, type IndexBeginning, type IndexSeed } from "../../format/changes/index-seed.ts";
 import type { DatasetRef } from "../../format/dataset.ts";
 import { readIndices } from "../../format/files/index-section.ts";
@@ -24,7 +24,7 @@ import { datasetOf, isMain, withData } from "../tables/open-data.ts";
 import { refuseMisread } from "../tables/refuse-misread.ts";
 import { allIndices, isSystemIndex } from "./all-indices.ts";
 import { type IndexFields, ngramLengths } from "./index-fields.ts";
-import { checkIndexedField, indexKind, indexParameters } from "./index-kinds.ts";
+import { checkIndexedField, indexKind, indexParameters, indexTypeName } from "./index-kinds.ts";
 
 /** An index to build. It consists of plain values, which a job can keep. */
 export interface IndexPlan {
@@ -175,8 +175,10 @@ export async function planIndex(
   const name = request.name || `${names.join(".")}_idx`;
   if (isSystemIndex(name))
     throw new LanceError("InvalidInput", `the name ${JSON.stringify(name)} is reserved`);
-  const taken = (await allIndices(context, data, request.branch)).some((index) => index.name === name);
-  if (taken && !request.fields.replace) throw indexExists(name);
+  const taken = (await allIndices(context, data, request.branch)).find((index) => index.name === name);
+  if (taken !== undefined && !request.fields.replace) throw indexExists(name);
+  if (taken !== undefined && kind.isForOthers && indexTypeName(taken.indexType) !== kind.name)
+    throw replacesReadable(name);
   return { ...request, name, column: formatFieldPath(names) };
 }
 

@@ -15,8 +15,10 @@ export interface IndexKind extends ParameterList {
   make: MakeIndex;
   /** How the index begins, if the engine's Node API does not begin it. */
   readonly seed?: IndexSeed;
-  /** Whether only a cluster builds it, and the engine reads it. Default: false. */
+  /** Whether only a cluster builds it. Default: false. */
   readonly needsCluster?: boolean;
+  /** Whether the engine ignores it, so that only other readers of the table use it. Default: false. */
+  readonly isForOthers?: boolean;
 }
 
 type MakeIndex = (
@@ -62,11 +64,13 @@ const vector = (
   make: (makers, fields, partitions) => make(makers, fields, distanceOf(fields), partitions),
 });
 
-/** A kind that the engine's Node API does not build, and a cluster does. */
+const notHere = (name: string) => () => {
+  throw new Error(`the engine's Node API builds no index of type ${name}`);
+};
+
+/** A kind for vectors that the engine's Node API does not build, and a cluster does. */
 const clustered = (name: string, listed: string, takes: IndexKind["takes"]): IndexKind => ({
-  ...vector(name, listed, [], takes, () => {
-    throw new Error(`the engine's Node API builds no index of type ${name}`);
-  }),
+  ...vector(name, listed, [], takes, notHere(name)),
   needsCluster: true,
 });
 
@@ -156,10 +160,11 @@ const KINDS: readonly IndexKind[] = [
   }),
   clustered("IVF_SQ", "IvfSq", []),
   clustered("IVF_HNSW_FLAT", "IvfHnswFlat", HNSW),
+  { ...scalar("RTREE", "RTree", [], notHere("RTREE")), needsCluster: true, isForOthers: true },
 ];
 
-/** Kinds that Lance has, but that the engine cannot build, or cannot read. */
-const OUT_OF_REACH = ["RTREE", "HNSW_FLAT"];
+/** Kinds that Lance has, but that nothing here builds. */
+const OUT_OF_REACH = ["HNSW_FLAT"];
 
 /** Removes what makes no difference in names: case, underscores, hyphens and spaces. */
 const plain = (name: string) => name.toUpperCase().replaceAll(/[-_\s]/g, "");
@@ -190,6 +195,11 @@ export function indexKind(type: string, hasCluster = false): IndexKind {
     "InvalidInput",
     `index_type ${JSON.stringify(type)} is not one of ${known.join(", ")}`,
   );
+}
+
+/** Whether the engine ignores the indices of a type, by its name in requests or in the format. */
+export function isForOthers(type = ""): boolean {
+  return BY_NAME.get(plain(type))?.isForOthers === true;
 }
 
 /** Returns the name of a kind in answers for the engine's name in lists. */
@@ -249,8 +259,39 @@ export function checkIndexedField(kind: IndexKind, fields: IndexFields, field: A
   if (kind.seed !== undefined && field.children.length > 0) {
     throw new LanceError("InvalidInput", `an index of type ${kind.name} requires a column of scalar values`);
   }
+  if (kind.name === "RTREE") checkGeometry(field);
   if (!kind.vector || distanceOf(fields) !== "hamming") return;
   const [item] = field.children;
   if (item?.type.name === "int" && item.type.bits === 8) return;
   throw new LanceError("InvalidInput", "the hamming distance requires vectors of 8-bit integers");
 }
+
+/** Extension types of geometries that an `RTREE` index is built of, by the form of their values. */
+const SERIALIZED = ["geoarrow.wkb", "geoarrow.wkt", "ogc.wkb"];
+const COORDINATES = "point linestring polygon multipoint multilinestring multipolygon box"
+  .split(" ")
+  .map((name) => `geoarrow.${name}`);
+
+/** @throws LanceError InvalidInput for a column without geometries, and for coordinates whose width makes the builder panic */
+function checkGeometry(field: ArrowField): void {
+  const type = field.metadata["ARROW:extension:name"];
+  const isGeometry = type !== undefined && [...SERIALIZED, ...COORDINATES].includes(type);
+  if (!isGeometry) {
+    const found = type === undefined ? "no extension type" : `the extension type ${type}`;
+    throw new LanceError(
+      "InvalidInput",
+      `an index of type RTREE requires a column of geometries, with one of the extension types ${[...COORDINATES, ...SERIALIZED].join(", ")}; ${JSON.stringify(field.name)} has ${found}`,
+    );
+  }
+  if (SERIALIZED.includes(type) || leavesOf(field).every(isDouble)) return;
+  throw new LanceError(
+    "InvalidInput",
+    `an index of type RTREE requires coordinates of 64-bit floating-point numbers; ${JSON.stringify(field.name)} has others`,
+  );
+}
+
+function leavesOf(field: ArrowField): readonly ArrowField[] {
+  return field.children.length === 0 ? [field] : field.children.flatMap(leavesOf);
+}
+
+const isDouble = ({ type }: ArrowField) => type.name === "float" && type.bits === 64;

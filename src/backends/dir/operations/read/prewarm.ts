@@ -10,11 +10,14 @@ import type { LanceDbExtensions } from "../../../../namespace/lance-namespace.ts
 import { freeAtOnce } from "../../../../runtime/byte-memory.ts";
 import type { DataContext } from "../../data/data-context.ts";
 import { MAX_BATCH_ROWS } from "../../engine/row-widths.ts";
+import { indexNotFound } from "../../format/changes/index-entries.ts";
 import type { DatasetRef } from "../../format/dataset.ts";
 import { listTree } from "../../format/storage.ts";
 import { latestVersion } from "../../format/versions/version-files.ts";
 import { readParts } from "../../format/versions/version-parts.ts";
 import type { ReadContext } from "../context.ts";
+import { allIndices } from "../indices/all-indices.ts";
+import { isForOthers } from "../indices/index-kinds.ts";
 import { withGuarded } from "../tables/call-data.ts";
 import { requireTable } from "../tables/find-table.ts";
 import { datasetOf } from "../tables/open-data.ts";
@@ -57,12 +60,13 @@ export function createPrewarmOperations(
   const { readAhead, cache, pins } = context;
   return {
     async prewarmIndex({ indexName }, call) {
-      await withGuarded(context, call, {}, async ({ table, wait }) => {
-        const indices = await wait(() => table.listIndices());
-        if (!indices.some(({ name }) => name === indexName)) {
-          throw new LanceError("TableIndexNotFound", `index ${JSON.stringify(indexName)} does not exist`);
-        }
-        await wait(() => table.prewarmIndex(indexName));
+      await withGuarded(context, call, {}, async (data) => {
+        const indices = await data.wait(() => allIndices(context, data, undefined));
+        const found = indices.find(({ name }) => name === indexName);
+        if (found === undefined) throw indexNotFound(indexName);
+        if (isForOthers(found.indexType))
+          throw new LanceError("Unsupported", `queries here do not use indices of type ${found.indexType}`);
+        await data.wait(() => data.table.prewarmIndex(indexName));
       });
       return create(PrewarmIndexResponseSchema);
     },
