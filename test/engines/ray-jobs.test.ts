@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { type GatewayProcess, startGateway } from "../clients/support/gateway.ts";
 import { BUCKET, startS3 } from "../clients/support/store-servers.ts";
@@ -135,6 +135,22 @@ it("builds RTREE for the CLI over gRPC, with the rows that pylance finds without
   assert.match(await runTool(node, [...flags, MAIN, "optimize", "places", "--root", root]), /places/);
   await session("geometry.py", "drop");
 }, 600_000);
+
+it("checks that the nodes of a cluster reach a gateway", async () => {
+  const check = async (address: string) => {
+    const submit = ["job", "submit", "--address", head.address, "--"];
+    const work = ["python", "-m", "lance_gateway_ray.check", "--gateway", address];
+    const env = { RAY_AUTH_MODE: "token", RAY_AUTH_TOKEN_PATH: head.tokenFile };
+    return runTool(join(dirname(python), "ray"), [...submit, ...work], { env });
+  };
+  const [good, bad] = await Promise.allSettled([
+    check(gateway.uri),
+    check(`http://127.0.0.1:${await freePort()}`),
+  ]);
+  assert.match(JSON.stringify(good), /"fulfilled".*gateway answers/);
+  assert.match(JSON.stringify(bad), /"rejected"/);
+  assert.match(String((bad as PromiseRejectedResult).reason), /cannot work for the gateway: .*refused/);
+}, 300_000);
 
 it("joins fragments for upkeep and for the CLI, and keeps rows and indices", async () => {
   const made = Number((await session("compaction.py", "make")).trim().split("\n").at(-1));
