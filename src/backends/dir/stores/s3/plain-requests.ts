@@ -3,10 +3,13 @@ import { MAX_ANSWER_BYTES, readPaced } from "../paced-body.ts";
 import { hasTag, noResult } from "./answers.ts";
 import type { S3Access } from "./client.ts";
 
-/** A request of the S3 protocol about an object. */
+/** A request of the S3 protocol about an object, or a listing. */
 export interface PlainRequest {
   readonly method: "GET" | "HEAD" | "PUT";
-  readonly key: string;
+  /** Default: the bucket itself. */
+  readonly key?: string;
+  /** Default: no parameters. */
+  readonly query?: Readonly<Record<string, string>>;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: Uint8Array;
   /** Maximum size of the part that a GET asks for, in bytes. Default: that of an object. */
@@ -53,7 +56,7 @@ export function createPlainWay(access: S3Access, client: S3Client, Bucket: strin
   const { limits } = access;
   let target: Promise<Target | undefined> | undefined;
 
-  return async ({ method, key, headers, body, maxBytes, expected = [] }, options) => {
+  return async ({ method, key, query, headers, body, maxBytes, expected = [] }, options) => {
     target ??= findTarget(access, client, Bucket);
     const found = await target.catch(() => {
       // The library's own attempt shows the failure, which may pass.
@@ -64,7 +67,8 @@ export function createPlainWay(access: S3Access, client: S3Client, Bucket: strin
     const request: HttpRequest = {
       ...base,
       method,
-      path: base.path + pathOfKey(key),
+      path: base.path + pathOfKey(key ?? ""),
+      query: { ...base.query, ...query },
       headers: { ...base.headers, ...headers, ...(body && { "content-length": String(body.byteLength) }) },
       body,
     };
@@ -72,10 +76,10 @@ export function createPlainWay(access: S3Access, client: S3Client, Bucket: strin
     const signed = await signer.sign(request, { signingDate });
     const { response } = await client.config.requestHandler.handle(signed as never, options);
     const { statusCode: status, headers: answered } = response;
-    const isObject = method === "GET" && status < 300;
+    const isObject = method === "GET" && key !== undefined && status < 300;
     const limit = !isObject ? MAX_ANSWER_BYTES : status === PARTIAL ? maxBytes : undefined;
     const bytes = await readPaced(response.body, limits.longest, limit);
-    if (status < 300 && !hasTag(response)) throw noResult();
+    if (status < 300 && key !== undefined && !hasTag(response)) throw noResult();
     if (status < 300) return { status, headers: answered, bytes };
     const code = /<Code>(\w+)<\/Code>/.exec(bytes.toString())?.[1];
     if (expected.includes(status) && code !== "NoSuchBucket") return { status, headers: answered, bytes };

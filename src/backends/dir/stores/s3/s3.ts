@@ -1,14 +1,14 @@
 import type { Readable } from "node:stream";
-import type { CompletedPart, ListObjectsV2CommandOutput } from "@aws-sdk/client-s3";
-import type { Bucket, BucketPage } from "../bucket.ts";
+import type { CompletedPart } from "@aws-sdk/client-s3";
+import type { Bucket } from "../bucket.ts";
 import { inPieces } from "../bucket.ts";
 import { withErrors } from "../failure.ts";
 import { pacedBody } from "../paced-body.ts";
 import { createRemoteStore, type RemoteStorage } from "../remote-store.ts";
 import type { RenewOptions, StorageOptions } from "../storage-options.ts";
-import { isListing, noResult } from "./answers.ts";
+import { noResult } from "./answers.ts";
 import { isMissing, known, openS3, type S3Access, toS3Error } from "./client.ts";
-import { createSmallRequests, infoOf } from "./small.ts";
+import { createSmallRequests } from "./small.ts";
 
 /** Maximum number of objects that a request deletes. */
 const DELETE_BATCH = 1000;
@@ -49,14 +49,6 @@ function s3Bucket(Bucket: string, access: S3Access): Bucket {
       const body = (await orMissing(client.send(command, { requestTimeout: limits.small })))?.Body;
       return body && withErrors(pacedBody(body as Readable, limits.longest), toS3Error);
     },
-    async page({ prefix: Prefix, recursive, limit: MaxKeys, from: ContinuationToken }, abortSignal) {
-      const options = { requestTimeout: limits.small, ...(abortSignal && { abortSignal }) };
-      const Delimiter = recursive ? undefined : "/";
-      const query = { Bucket, Prefix, Delimiter, MaxKeys, ContinuationToken };
-      const page = await known(client.send(new sdk.ListObjectsV2Command(query), options));
-      if (!isListing(page)) throw toS3Error(noResult());
-      return pageOf(page);
-    },
     putStream: (Key, bytes, signal) => known(uploadStream(access, { Bucket, Key }, bytes, signal)),
     async copy(from, Key) {
       const CopySource = `${Bucket}/${from.split("/").map(encodeURIComponent).join("/")}`;
@@ -83,18 +75,6 @@ function orMissing<T>(request: Promise<T>): Promise<T | undefined> {
     if (isMissing(error)) return undefined;
     throw toS3Error(error);
   });
-}
-
-function pageOf(page: ListObjectsV2CommandOutput): BucketPage {
-  const { Contents = [], CommonPrefixes = [], IsTruncated, NextContinuationToken } = page;
-  return {
-    objects: Contents.map((object) => ({
-      ...infoOf(object.Key ?? "", object.Size, object),
-      tag: object.ETag,
-    })),
-    prefixes: CommonPrefixes.map(({ Prefix = "" }) => Prefix),
-    next: IsTruncated ? NextContinuationToken : undefined,
-  };
 }
 
 /** S3 takes parts of at least 5 MiB, except for the last, and at most 10,000 of them. */

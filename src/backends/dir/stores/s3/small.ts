@@ -1,9 +1,10 @@
 import type { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { GetObjectCommandOutput, S3Client } from "@aws-sdk/client-s3";
-import type { ObjectInfo, ObjectTail, TaggedObject } from "../../format/storage.ts";
-import type { Bucket, ByteRange, Outcome } from "../bucket.ts";
+import type { ObjectTail, TaggedObject } from "../../format/storage.ts";
+import type { Bucket, BucketPage, ByteRange, Outcome, PageQuery } from "../bucket.ts";
 import { readPaced } from "../paced-body.ts";
+import { isListing, noResult } from "./answers.ts";
 import {
   failureOf,
   isMissing,
@@ -14,6 +15,7 @@ import {
   type S3Access,
   toS3Error,
 } from "./client.ts";
+import { infoOf, listingQuery, pageOf, readListing } from "./listing.ts";
 import { createPlainWay, type PlainAnswer, type PlainRequest } from "./plain-requests.ts";
 
 /** Size from which a body goes through the library, in bytes: its transfer takes longer than what the library adds. */
@@ -33,11 +35,14 @@ interface Small<T> {
   readonly signal: AbortSignal | undefined;
 }
 
-/** Creates the requests about single objects of a bucket, nearly all of which are small. */
+/** Creates the listings of a bucket, and the requests about its single objects, nearly all of which are small. */
 export function createSmallRequests(
   access: S3Access,
   Bucket: string,
-): Pick<Bucket, "get" | "getTagged" | "getPart" | "head" | "put" | "create" | "replace" | "deleteTagged"> {
+): Pick<
+  Bucket,
+  "page" | "get" | "getTagged" | "getPart" | "head" | "put" | "create" | "replace" | "deleteTagged"
+> {
   const { sdk, client, single, rest, limits } = access;
   const sendPlain = createPlainWay(access, client, Bucket);
   const sendSingle = createPlainWay(access, single, Bucket);
@@ -107,7 +112,22 @@ export function createSmallRequests(
     const request: PlainRequest = { method: "PUT", key: Key, headers: BYTES, body: Body };
     return known(attempt({ request, read() {}, byLibrary, limit, signal }));
   }
+  async function page(query: PageQuery, signal?: AbortSignal): Promise<BucketPage> {
+    const { prefix: Prefix, recursive, limit: MaxKeys, from: ContinuationToken } = query;
+    const Delimiter = recursive ? undefined : "/";
+    async function byLibrary(by: S3Client, options: { requestTimeout: number }): Promise<BucketPage> {
+      const fields = { Bucket, Prefix, Delimiter, MaxKeys, ContinuationToken };
+      const found = await by.send(new sdk.ListObjectsV2Command(fields), options);
+      if (!isListing(found)) throw noResult();
+      return pageOf(found);
+    }
+    const request: PlainRequest = { method: "GET", query: listingQuery(query) };
+    const read = ({ bytes }: PlainAnswer) => readListing(bytes.toString());
+    const found = await known(attempt<BucketPage | undefined>({ request, read, byLibrary, signal }));
+    return found ?? known(byLibrary(client, optionsOf(limits.small, signal)));
+  }
   return {
+    page,
     get: async (key, signal) => (await getTagged(key, signal))?.bytes,
     getTagged,
     getPart: (key, range, signal) => {
@@ -185,15 +205,6 @@ function partOf(bytes: Uint8Array, range: ByteRange, contentRange: string | unde
 
 function dateOf(text: string | undefined): Date | undefined {
   return text === undefined ? undefined : new Date(text);
-}
-
-/** Returns the facts of an object from those that the service has about it. */
-export function infoOf(
-  key: string,
-  size = 0,
-  { LastModified, ETag: eTag }: { LastModified?: Date | undefined; ETag?: string | undefined },
-): ObjectInfo {
-  return { key, size, modifiedMillis: LastModified?.getTime() ?? 0, eTag };
 }
 
 function bytesOf({ Body }: GetObjectCommandOutput, limit: number, maxBytes?: number): Promise<Uint8Array> {
