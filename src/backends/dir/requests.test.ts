@@ -9,6 +9,8 @@ const NEVER = 3_600_000;
 
 /** The check of the catalog, alone and after a commit of this process. */
 const CHECK = ["HEAD __manifest/_versions", "HEAD __manifest/_versions"];
+/** The checks of a call that opens a table: a listing for each of the catalog and the table. */
+const OPEN_CHECK = ["LIST __manifest/_versions", "LIST */_versions"];
 const CHECK_AFTER_COMMIT = [...CHECK, "HEAD __manifest/_versions"];
 
 /** The files of a commit of the catalog, which are written during the check, and its manifest. */
@@ -47,11 +49,11 @@ test("a call on a bucket waits for few answers in a row, and asks for nothing tw
   ])
     assertRequests(await requestsOf(read), 1, CHECK);
   const count = await requestsOf(() => call("countTableRows", "n$t"));
-  assertRequests(count, 1, [...CHECK, "LIST */_versions"]);
+  assertRequests(count, 1, OPEN_CHECK);
   // The engine makes the other four requests of an insert, one after the other.
   for (const ids of [[2], [3]]) {
     const insert = await requestsOf(() => upload("insertIntoTable", "n$t", {}, rows(ids)));
-    assertRequests(insert, 1, [...CHECK, "LIST */_versions"]);
+    assertRequests(insert, 1, OPEN_CHECK);
   }
   const declare = await requestsOf(() => call("declareTable", "n$declared"));
   assertRequests(declare, 3, ["PUT *", ...CHECK, ...COMMIT]);

@@ -16,6 +16,7 @@ import type { MadeVersion, SharedVersion } from "./exchange/messages.ts";
 import { createHeldVersion, createIntegrity } from "./held-version.ts";
 import { createHousekeeping } from "./manifest/background.ts";
 import type { ManifestTable } from "./manifest/manifest-table.ts";
+import type { ConfirmOptions } from "./manifest/newest-version.ts";
 import type { Committed } from "./manifest/prepared-commit.ts";
 import { MAX_ROWS_AT_ONCE } from "./manifest/reader.ts";
 import { type CatalogOptions, createSharing } from "./sharing.ts";
@@ -26,15 +27,22 @@ import type { Changes } from "./state/view.ts";
 /** Figures of a catalog. */
 type CatalogFigures = Pick<BackendFigures, "commits" | "freshnessChecks">;
 
+/** Options of {@link Catalog.read}. */
+export interface ReadOptions {
+  /** Whether the call waits for a listing at the same time, so that one may check the catalog, too; see {@link ConfirmOptions.byListing}. */
+  readonly besideListing?: boolean;
+}
+
 /** Objects of a base directory, according to the manifest. */
 export interface Catalog {
   /**
    * Returns the state with every commit that finished before this call, in any process. With an allowed staleness,
    * commits of other processes may be missing for that long.
    *
+   * @param options Default: the call lists nothing
    * @throws LanceError ServiceUnavailable while versions are missing that were seen before, or cannot be read
    */
-  read(): Promise<CatalogState>;
+  read(options?: ReadOptions): Promise<CatalogState>;
   /**
    * Returns the state in memory without a check; commits of other processes may be missing. Work that starts from it must
    * be checked against {@link Catalog.read}, or be part of a mutation.
@@ -182,15 +190,17 @@ export function createCatalog(
   /**
    * Checks whether the state is the newest, without reading anything; returns undefined if only `refresh` can tell.
    *
-   * @param mayBeFollowed whether this process may be making the next version. Default: false
+   * @param options see {@link ConfirmOptions}
    */
-  function confirm(mayBeFollowed = false): Promise<boolean> | undefined {
+  function confirm(options?: ConfirmOptions): Promise<boolean> | undefined {
     const { version, generation, isSound } = held;
     if (!isSound || version === 0 || integrity.isDamaged()) return undefined;
-    return manifest.confirm?.({ version, generation }, mayBeFollowed);
+    return manifest.confirm?.({ version, generation }, options);
   }
   /** Like {@link confirm}, for many concurrent callers; undefined if checks cannot overlap. */
-  const confirmed = manifest.confirm && createOverlappingCheck(async () => (await confirm()) ?? false);
+  const overlapping = (options?: ConfirmOptions) =>
+    manifest.confirm && createOverlappingCheck(async () => (await confirm(options)) ?? false);
+  const [confirmed, confirmedByListing] = [overlapping(), overlapping({ byListing: true })];
 
   /**
    * Commits on the state and applies the commit to it.
@@ -284,25 +294,25 @@ export function createCatalog(
 
   const mutate = exchange?.mutate ?? queue.mutate;
   const refreshForRead = allowStaleness(
-    async () => {
+    async (byListing: boolean) => {
       figures.freshnessChecks.stamp += 1;
       const head = manifest.headNow();
       if (head !== undefined && held.isNewest(head)) return;
-      if (!(await confirmed?.())) await refresh();
+      if (!(await (byListing ? confirmedByListing : confirmed)?.())) await refresh();
     },
     staleness,
     () => Math.max(made, lastSeen()) > held.version,
   );
   return {
-    async read() {
-      await refreshForRead();
+    async read({ besideListing = false } = {}) {
+      await refreshForRead(besideListing);
       return held.state;
     },
     known: () => held.state,
     limits,
     figures,
     async rootProperties() {
-      await refreshForRead();
+      await refreshForRead(false);
       const { version } = held;
       const { tableMetadata = {} } = (version === 0 ? undefined : await manifest.manifestOf(version)) ?? {};
       return Object.fromEntries(Object.entries(tableMetadata).filter(([key]) => !key.startsWith("lance.")));

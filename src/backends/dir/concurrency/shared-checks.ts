@@ -34,28 +34,28 @@ export function createStaleness(maxMs: number): Staleness {
  *
  * @param isBehind whether a check would certainly find something. Default: nobody knows.
  */
-export function allowStaleness(
-  check: () => Promise<void>,
+export function allowStaleness<T extends readonly unknown[]>(
+  check: (...how: T) => Promise<void>,
   staleness: Pick<Staleness, "maxMs" | "notBefore">,
   isBehind: () => boolean = () => false,
-): () => Promise<void> {
+): (...how: T) => Promise<void> {
   const { maxMs } = staleness;
   if (maxMs <= 0) return check;
   let checkedAt = Number.NEGATIVE_INFINITY;
   let isRenewing = false;
-  async function renew(): Promise<void> {
+  async function renew(...how: T): Promise<void> {
     const now = performance.now();
-    await check();
+    await check(...how);
     checkedAt = Math.max(checkedAt, now);
   }
-  return async () => {
+  return async (...how) => {
     const age = performance.now() - checkedAt;
-    if (age > maxMs || checkedAt < staleness.notBefore || isBehind()) return renew();
+    if (age > maxMs || checkedAt < staleness.notBefore || isBehind()) return renew(...how);
     if (age <= maxMs / 2) return;
     if (isRenewing) return;
     isRenewing = true;
     // A failure shows when a caller has to wait for a check.
-    void renew()
+    void renew(...how)
       .catch(() => {})
       .finally(() => {
         isRenewing = false;

@@ -31,8 +31,12 @@ export type DataState = "written" | "declared" | "lost";
  * another.
  */
 export interface TableSource {
-  /** Returns a table for a call, by default that of the call; undefined if there is none. */
-  find(call: Pick<Call, "id">, id: Identifier): Promise<FoundTable | undefined>;
+  /**
+   * Returns a table for a call; undefined if there is none.
+   *
+   * @param isOpening whether the call opens the table at the same time, where it was at the last look. Default: false
+   */
+  find(call: Pick<Call, "id">, id: Identifier, isOpening?: boolean): Promise<FoundTable | undefined>;
   /** Returns a table as it was at the last look, so that it can be opened or read during a check. Default: nothing happens before a check. */
   lastFound?(id: Identifier): FoundTable | undefined;
   /** Whether the catalog still lists a table at the location at which it was found. */

@@ -80,8 +80,12 @@ export interface ObjectStore {
   /** Returns the bytes from `start` to before `end`, or fewer if the object ends earlier. */
   getRange(key: string, start: number, end: number): Promise<Uint8Array | undefined>;
   head(key: string): Promise<ObjectInfo | undefined>;
-  /** Lists the objects and the directories directly in a directory, in pages. */
-  list(directory: string): AsyncIterable<readonly ObjectEntry[]>;
+  /**
+   * Lists the objects and the directories directly in a directory, in pages.
+   *
+   * @param pageSize maximum number of entries of a page, where a page is a request. Default: the service's
+   */
+  list(directory: string, pageSize?: number): AsyncIterable<readonly ObjectEntry[]>;
   /** Whether a directory contains anything; on a disk an empty directory counts. */
   exists(directory: string): Promise<boolean>;
   /**

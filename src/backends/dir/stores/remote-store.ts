@@ -36,9 +36,9 @@ export function createRemoteStore(plain: Bucket): ObjectStore {
       return (await bucket.getPart(key, { start, end }))?.bytes;
     },
     head: (key) => bucket.head(key),
-    async *list(directory) {
+    async *list(directory, pageSize) {
       const within = directoryPrefix(directory);
-      for await (const page of pagesOf(bucket, within, false)) yield entriesOf(page, within);
+      for await (const page of pagesOf(bucket, within, false, pageSize)) yield entriesOf(page, within);
     },
     async exists(directory) {
       for await (const { objects } of pagesOf(bucket, directoryPrefix(directory), true, 1))

@@ -4,6 +4,7 @@ import { startStopwatch } from "../../../../runtime/clocks.ts";
 import { type CommitBase, stateAfter } from "../manifest/commit-base.ts";
 import { StateMismatch } from "../manifest/commit-plan.ts";
 import type { ManifestTable } from "../manifest/manifest-table.ts";
+import type { ConfirmOptions } from "../manifest/newest-version.ts";
 import { type Committed, NothingCommitted, type PreparedCommit } from "../manifest/prepared-commit.ts";
 import { MAX_ROWS_AT_ONCE } from "../manifest/reader.ts";
 import type { PropertyLimits } from "../state/properties-size.ts";
@@ -39,10 +40,10 @@ export interface GroupCommitOptions {
   /**
    * Checks whether the version in memory is the newest.
    *
-   * @param mayBeFollowed whether this process may be making the next version. Default: false
+   * @param options see {@link ConfirmOptions}
    * @returns undefined if only {@link GroupCommitOptions.refresh} can tell
    */
-  readonly confirm: (mayBeFollowed?: boolean) => Promise<boolean> | undefined;
+  readonly confirm: (options?: ConfirmOptions) => Promise<boolean> | undefined;
   /**
    * Commits on the version in memory and applies the commit to it.
    *
@@ -108,7 +109,7 @@ export function createGroupCommits(options: GroupCommitOptions): GroupCommits {
     const after = tip;
     if (after === undefined || hasLost) return undefined;
     const sinceRefresh = startStopwatch();
-    const confirmed = confirm(true);
+    const confirmed = confirm({ mayBeFollowed: true });
     if (confirmed === undefined) return undefined;
     // Its failure shows where it is awaited.
     confirmed.catch(() => {});

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import { expect, test, vi } from "vitest";
 import { temporaryDirectory } from "../../../../../test/fixtures/dir/directory-backend.ts";
+import { createRoundBucket } from "../../../../../test/support/round-bucket.ts";
 import { manifestName, type NamingScheme } from "../../format/dataset.ts";
 import { createLocalStore } from "../../format/local/local-store.ts";
 import type { DirectoryStamp, ObjectStore } from "../../format/storage.ts";
@@ -143,4 +144,43 @@ test("misses no commit when the process's clock is days ahead of the storage's, 
       assert.equal((headNow() ?? (await head())).version, version);
     }
   }
+});
+
+test("a check by a listing finds a commit, another history, and one that it does not reach back to", async (t) => {
+  const root = await temporaryDirectory(t);
+  const { storage, take } = createRoundBucket(root);
+  const { path, put, dataset } = await makeDataset(t, storage.store);
+  const { head, confirm, noteMade } = createFreshness(dataset);
+  const versions = join(path, "_versions");
+  const removeAll = async () => {
+    await rm(versions, { recursive: true });
+    await mkdir(versions);
+  };
+  const byListing = { byListing: true };
+  for (const version of [1, 2]) await put(version);
+  const second = await head();
+  take();
+  assert.equal(await confirm?.(second, byListing), true);
+  assert.equal(take().requests.length, 1);
+  await put(3);
+  assert.equal(await confirm?.(second, byListing), false);
+  assert.equal(await confirm?.(second, { ...byListing, mayBeFollowed: true }), true);
+  // A version that this process has made is known before a check has seen it.
+  noteMade(3);
+  assert.equal(await confirm?.({ ...second, version: 3 }, byListing), true);
+  assert.equal(await confirm?.({ ...second, version: 3 }, byListing), true);
+  for (let version = 4; version <= 40; version += 1) await put(version);
+  assert.equal(await confirm?.({ ...second, version: 3 }, byListing), false);
+  const last = await head();
+  assert.equal(last.version, 40);
+  assert.equal(await confirm?.(last, byListing), true);
+  await removeAll();
+  for (const version of [1, 40]) {
+    await put(version);
+    assert.equal(await confirm?.(last, byListing), false, `another history up to version ${version}`);
+  }
+  const other = await head();
+  assert.notEqual(other.generation, last.generation);
+  await removeAll();
+  assert.equal(await confirm?.(other, byListing), false);
 });

@@ -3,7 +3,7 @@ import { createSharedCheck } from "../../../../runtime/promises.ts";
 import { type DatasetRef, manifestKey, type NamingScheme, versionsDirectory } from "../../format/dataset.ts";
 import { createStampMemory } from "../../format/directory-stamp.ts";
 import type { FileFeatures, ObjectInfo } from "../../format/storage.ts";
-import { latestVersion } from "../../format/versions/version-files.ts";
+import { latestVersion, listsNewestFirst, newestVersions } from "../../format/versions/version-files.ts";
 
 /** Newest state of the storage. */
 export interface Head {
@@ -38,16 +38,27 @@ export interface Freshness {
    * Checks whether a head that was seen before is still the newest. Calls may overlap, because they look for no further
    * versions. Only object stores need it.
    *
-   * @param mayBeFollowed whether the version after it may exist, because this process is making it. Default: false
+   * @param options Default: no version may follow, and the check asks for single files
    * @returns undefined if only {@link Freshness.head} can tell; otherwise false if there is anything new
    */
-  readonly confirm?: (head: Head, mayBeFollowed?: boolean) => Promise<boolean> | undefined;
+  readonly confirm?: (head: Head, options?: ConfirmOptions) => Promise<boolean> | undefined;
   /**
    * Notes that this process has made a version, so that the next check looks for the one after it at once.
    *
    * @param version the one after the newest that is known here
    */
   noteMade(version: number): void;
+}
+
+/** Options of {@link Freshness.confirm}. */
+export interface ConfirmOptions {
+  /** Whether the version after the head may exist, because this process is making it. Default: false. */
+  readonly mayBeFollowed?: boolean;
+  /**
+   * Whether a single listing may replace the two or three requests for files. Services charge about six times as much for it, and may take longer
+   * to answer, so it is for calls that wait for a listing anyway. Default: false.
+   */
+  readonly byListing?: boolean;
 }
 
 /**
@@ -92,17 +103,20 @@ export function createFreshness(dataset: DatasetRef): Freshness {
   /**
    * Looks at a known version, at the newest one that this process has made since, and at the one after both.
    *
+   * @param byListing see {@link ConfirmOptions.byListing}; a listing that does not reach back to the known version counts as its disappearance
    * @returns the newer of the two, and the identity of the one after it; undefined if one of them has disappeared
    */
   async function lookAfter(
     from: Known,
+    byListing = false,
   ): Promise<{ readonly at: Known; readonly next: string | undefined } | undefined> {
-    const keyOf = (version: bigint) => manifestKey(dataset, version, from.scheme);
     const own = made > from.version ? made : undefined;
+    const isListed = byListing && listsNewestFirst(dataset, from);
+    const identify = isListed ? await identitiesListed() : identityOfVersion(from.scheme);
     const [same, ours, next] = await Promise.all([
-      identityOf(keyOf(from.version)),
-      own === undefined ? undefined : identityOf(keyOf(own)),
-      identityOf(keyOf((own ?? from.version) + 1n)),
+      identify(from.version),
+      own === undefined ? undefined : identify(own),
+      identify((own ?? from.version) + 1n),
     ]);
     if (same !== from.identity) return undefined;
     if (own === undefined) return { at: from, next };
@@ -128,6 +142,14 @@ export function createFreshness(dataset: DatasetRef): Freshness {
     if (store.files !== undefined) return store.files.fileStamp(key);
     const info = await store.head(key);
     return info && identityIn(info);
+  }
+  const identityOfVersion = (scheme: NamingScheme) => (version: bigint) =>
+    identityOf(manifestKey(dataset, version, scheme));
+  async function identitiesListed(): Promise<(version: bigint) => string | undefined> {
+    const found = await newestVersions(dataset);
+    const identities = found.map(({ version, info }) => [version, info && identityIn(info)] as const);
+    const listed = new Map(identities);
+    return (version) => listed.get(version);
   }
   /** Looks for versions newer than the known one, in the way that is sure to find them. */
   async function look(): Promise<Head> {
@@ -177,14 +199,14 @@ export function createFreshness(dataset: DatasetRef): Freshness {
   }
   function confirm(
     { version, generation: expected }: Head,
-    mayBeFollowed = false,
+    { mayBeFollowed = false, byListing = false }: ConfirmOptions = {},
   ): Promise<boolean> | undefined {
     const from = known;
     if (from === undefined || !follows()) return undefined;
     const newest = made > from.version ? made : from.version;
     if (newest !== BigInt(version) || generation !== expected) return undefined;
     const sinceThis = startStopwatch();
-    return lookAfter(from).then((found) => {
+    return lookAfter(from, byListing).then((found) => {
       // A version that was made meanwhile is newer than the confirmed one.
       if (found === undefined || (found.next !== undefined && !mayBeFollowed)) return false;
       if (known === from) known = found.at;

@@ -123,9 +123,9 @@ export function withVersionCatalog(store: ObjectStore, catalog: VersionCatalog):
     getTail: (key, length) => reading(key, (each) => store.getTail(each, length)),
     getRange: (key, start, end) => reading(key, (each) => store.getRange(each, start, end)),
     head: (key) => reading(key, store.head),
-    list(directory) {
+    list(directory, pageSize) {
       const of = branchOf(directory);
-      return of === undefined ? store.list(directory) : listVersions(directory, of.branch);
+      return of === undefined ? store.list(directory, pageSize) : listVersions(directory, of.branch);
     },
     async putIfAbsent(key, bytes, after, onUnclear) {
       const named = versionAt(key);

@@ -99,20 +99,32 @@ export interface NewestVersion {
 
 /** Finds the newest version, like {@link latestVersion}, and what the same listing says about an earlier one. */
 export async function latestVersionAnd(dataset: DatasetRef, earlier: VersionName): Promise<NewestVersion> {
-  const { store } = dataset;
-  if (!store.listsInOrder || earlier.scheme !== "V2")
+  if (!listsNewestFirst(dataset, earlier))
     return { newest: await latestVersion(dataset), earlier: undefined };
-  const name = manifestName(earlier.version, earlier.scheme);
-  for await (const page of store.list(versionsDirectory(dataset))) {
-    const first = page.find((entry) => parseManifestName(entry.name) !== undefined);
-    if (first === undefined) continue;
-    const other = page.find((entry) => entry.name === name);
-    return {
-      newest: foundVersion(dataset, first),
-      earlier: other && foundVersion(dataset, other),
-    };
+  const found = await newestVersions(dataset);
+  return { newest: found[0], earlier: found.find(({ version }) => version === earlier.version) };
+}
+
+/** Maximum number of versions that {@link newestVersions} finds: the request of a read must stay small, however many there are. */
+const NEWEST_VERSIONS = 16;
+
+/** Whether a listing shows the newest versions of a dataset first, according to the name of a version. */
+export function listsNewestFirst({ store }: DatasetRef, { scheme }: Pick<VersionName, "scheme">): boolean {
+  return store.listsInOrder && scheme === "V2";
+}
+
+/** Finds the newest versions of a dataset that {@link listsNewestFirst}, the newest first; in a bucket by a single request. */
+export async function newestVersions(dataset: DatasetRef): Promise<FoundVersion[]> {
+  for await (const page of dataset.store.list(versionsDirectory(dataset), NEWEST_VERSIONS)) {
+    const found: FoundVersion[] = [];
+    for (const entry of page) {
+      const version = foundVersion(dataset, entry);
+      if (version !== undefined) found.push(version);
+      if (found.length === NEWEST_VERSIONS) break;
+    }
+    if (found.length > 0) return found;
   }
-  return { newest: undefined, earlier: undefined };
+  return [];
 }
 
 /** Returns the newest of some versions. */

@@ -22,7 +22,8 @@ export function createCatalogTables(context: ChangeContext): TableSource {
     return row && listedTable(layout, id, row);
   }
   return {
-    find: async (_call, id) => findTable(context, await catalog.read(), id),
+    find: async (_call, id, isOpening) =>
+      findTable(context, await catalog.read({ besideListing: isOpening === true }), id),
     // On a disk, a check takes less time than the opening would.
     ...(store.files === undefined && { lastFound }),
     isOwned: async ({ location }) => (await ownerOf(context, location)) !== undefined,

@@ -27,7 +27,7 @@ export function openEarly(context: DataContext, call: Call, reference: Reference
   const table = tables.lastFound?.(call.id);
   const lease = table && engine.acquireEarly(table.path);
   if (table === undefined || lease === undefined) return undefined;
-  const found = requireTable(context, call);
+  const found = requireTable(context, call, call.id, true);
   const isNewest = Promise.all([found, lease.isNewest]).then(
     ([{ path }, isSame]) => isSame && path === table.path,
   );

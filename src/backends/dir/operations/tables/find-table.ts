@@ -39,15 +39,17 @@ export async function findTable(
  * Returns the table of a call.
  *
  * @param id another table that the call needs. Default: its own object
+ * @param isOpening whether the call opens the table at the same time, as for `TableSource.find`. Default: false
  * @throws LanceError TableNotFound; InvalidInput for the root
  */
 export async function requireTable(
   { tables }: Pick<DataContext, "tables">,
   call: Pick<Call, "id">,
   id: Identifier = call.id,
+  isOpening = false,
 ): Promise<FoundTable> {
   if (id.length === 0) throw new LanceError("InvalidInput", "the identifier of a table must not be empty");
-  const table = await tables.find(call, id);
+  const table = await tables.find(call, id, isOpening);
   if (table === undefined) throw tableNotFound(id);
   return table;
 }

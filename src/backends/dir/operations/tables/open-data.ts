@@ -32,7 +32,7 @@ export async function requireOpenTable(context: DataContext, call: Pick<Call, "i
   // If it cannot be opened, the caller opens it again and gets the reason.
   const opening = engine.acquire(path).catch(() => undefined);
   try {
-    const table = await requireTable(context, call);
+    const table = await requireTable(context, call, call.id, true);
     if (table.path === path) return { table, lease: await opening };
     void opening.then((lease) => lease?.release());
     return { table, lease: undefined };
