@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
 import { Field, Schema, Table, tableToIPC, Utf8, vectorFromArray } from "apache-arrow";
 import { test } from "vitest";
 import { FUNCTION_KEY } from "../../src/backends/dir/operations/functions/computed-column.ts";
@@ -105,5 +107,65 @@ test("a column keeps its function under the name that it was added with", async 
   await rename("louder", "loud");
   await calls.post("table/t/rename", { new_table_name: "u" });
   const { job_id } = await calls.post("table/u/backfill_column", { column: "loud" });
+  assert.equal((await calls.ended(job_id)).job_state, "DONE");
+}, 60_000);
+
+test("the choice of an owner ends with its column, and an owner who does not add the column chooses nothing", async (t) => {
+  const { calls, root } = await serveFunctions(t, async (driver) => {
+    await driver.task();
+    await driver.finish({ result: { rows: 0, version: 2, failed: 0 } });
+  });
+  await withTable(calls);
+  const [first, second] = [await register(calls), await register(calls, "other")];
+  const bindings = async () => {
+    const folder = join(root, "data", ".functions", "columns");
+    return (await readdir(folder, { recursive: true, withFileTypes: true })).filter((each) => each.isFile());
+  };
+  const fill = async (column: string) => {
+    const { job_id } = await calls.post("table/t/backfill_column", { column });
+    assert.equal((await calls.ended(job_id)).job_state, "DONE");
+  };
+  const refuse = (column: string) =>
+    calls.refused("InvalidTableState", "table/t/backfill_column", { column }, 400);
+  await calls.post("table/t/add_columns/", columnOf(first, "loud"));
+  await calls.refused("TableSchemaValidationError", "table/t/add_columns/", columnOf(second, "loud"));
+  await fill("loud");
+  const text = (await metadataOf(calls, "t")).get("loud") ?? "";
+
+  // A writer adds a column of the former name, with the metadata of the former column.
+  const add = async (name: string) => {
+    await calls.post("table/t/add_columns/", { new_columns: [{ name, expression: "name" }] });
+    await setMetadata(calls, name, text);
+  };
+  await calls.post("table/t/alter_columns/", { alterations: [{ path: "loud", rename: "louder" }] });
+  await add("loud");
+  await refuse("loud");
+  await calls.post("table/t/drop_columns/", { columns: ["loud", "louder"] });
+  assert.deepEqual(await bindings(), []);
+  await add("loud");
+  await refuse("loud");
+
+  const again = async () => {
+    await calls.post("table/t/drop/");
+    await withTable(calls);
+  };
+  await again();
+  await calls.post("table/t/add_columns/", columnOf(first, "loud"));
+  await again();
+  await add("loud");
+  await refuse("loud");
+}, 60_000);
+
+test("of owners that add a column at the same time, the one that has added it chooses its function", async (t) => {
+  const { calls } = await serveFunctions(t, async (driver) => {
+    await driver.task();
+    await driver.finish({ result: { rows: 0, version: 2, failed: 0 } });
+  });
+  await withTable(calls);
+  const versions = [await register(calls), await register(calls, "other"), await register(calls, "third")];
+  await Promise.allSettled(
+    versions.map((version) => calls.post("table/t/add_columns/", columnOf(version, "loud"))),
+  );
+  const { job_id } = await calls.post("table/t/backfill_column", { column: "loud" });
   assert.equal((await calls.ended(job_id)).job_state, "DONE");
 }, 60_000);

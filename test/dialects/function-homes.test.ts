@@ -30,17 +30,20 @@ async function contentsOf(calls: RemoteCalls, namespace: string): Promise<string
 async function filesOf(root: string): Promise<string[]> {
   const found = await readdir(join(root, "data", ".functions"), { recursive: true, withFileTypes: true });
   return found
-    .filter((each) => each.isFile() && !each.parentPath.endsWith("columns"))
+    .filter((each) => each.isFile() && !each.parentPath.includes("columns"))
     .map(({ name }) => name);
 }
 
-/** Returns the directories of functions in which gc finds leftovers. */
-async function leftoversOf(root: string): Promise<string[]> {
+/** Returns the directories of functions in which gc finds leftovers, and which it removes on request. */
+async function leftoversOf(root: string, removes = false): Promise<string[]> {
   const { context, close } = await openDirectory({ root, log: pino({ level: "silent" }) });
   const found: string[] = [];
   try {
-    for await (const { kind, path } of findOwnFiles(context, Date.now() + 60_000))
-      if (kind === "function file") found.push(path.split("/")[1] ?? "");
+    for await (const { kind, path, remove } of findOwnFiles(context, Date.now() + 60_000)) {
+      if (kind !== "function file") continue;
+      found.push(path.split("/")[1] ?? "");
+      if (removes) assert.equal(await remove(), true);
+    }
   } finally {
     await close();
   }
@@ -109,6 +112,36 @@ test("a namespace that is created again has nothing of a former one whose files 
   assert.deepEqual(await contentsOf(calls, "n"), ["f", "s"]);
   await calls.post("namespace/n/drop", cascade);
   assert.deepEqual(await filesOf(root), [], "a drop takes what another one has left");
+}, 60_000);
+
+test("gc collects the failed rows and the functions of the columns of dropped tables alone", async (t) => {
+  const { calls, root } = await serveFunctions(t, async (driver) => {
+    const version = Number((await driver.task()).task?.["version"]);
+    const errors = [{ fragment: 0, offset: 1, type: "ValueError", message: "no" }];
+    const fragments = [{ fragment: 0, skipped: 1, recorded: 1 }];
+    await driver.finish({
+      result: { rows: 0, version, failed: 1, source_version: version, errors, fragments },
+    });
+  });
+  const version = await register(calls);
+  for (const table of ["t", "u"]) {
+    await calls.upload(`table/${table}/create/`, personStream(people(3)));
+    await calls.post(`table/${table}/add_columns/`, columnOf(version, "loud"));
+    const { job_id } = await calls.post(`table/${table}/backfill_column`, { column: "loud" });
+    await calls.ended(job_id);
+  }
+  await calls.post("table/u/deregister", {});
+  assert.deepEqual(await leftoversOf(root), []);
+  // A drop takes them of a table in the root, whose place another one may take; a crash leaves them.
+  const [files, kept] = [join(root, "data", ".functions"), join(root, "kept")];
+  await cp(files, kept, { recursive: true });
+  await calls.post("table/t/drop/");
+  assert.deepEqual(await leftoversOf(root), []);
+  await cp(kept, files, { recursive: true });
+  assert.deepEqual(await leftoversOf(root, true), ["columns", "errors"]);
+  assert.deepEqual(await leftoversOf(root), []);
+  const left = (part: string) => readdir(join(root, "data", ".functions", part));
+  assert.deepEqual([(await left("columns")).length, (await left("errors")).length], [1, 1]);
 }, 60_000);
 
 test("a gateway whose reads may be older gives a new namespace its functions and secrets", async (t) => {

@@ -12,7 +12,7 @@ import { hasOtherFiles, isTableFile } from "../format/table-files.ts";
 import { openFunctionsOf } from "../function-homes.ts";
 import { findOldDays } from "../idempotency/records.ts";
 import { findJobFiles, JOBS_DIRECTORY } from "../jobs/store.ts";
-import { findGoneLeases } from "../upkeep/directory-tables.ts";
+import { findGoneLeases, isGone } from "../upkeep/directory-tables.ts";
 import { UPKEEP_DIRECTORY } from "../upkeep/lease.ts";
 import { directoryLeftover, fileLeftover, isOld, type Leftover, type LeftoverKind } from "./leftover.ts";
 import { createReferredSearch } from "./referred-directories.ts";
@@ -161,10 +161,13 @@ export async function* findOwnFiles(context: ChangeContext, before: number): Asy
   for (const key of await findJobFiles(store, layout.baseKey)) {
     yield* fileLeftover(context, "job file", key, before);
   }
-  for (const { key, remove } of await openFunctionsOf(context).contents.findGone()) {
+  const functions = openFunctionsOf(context);
+  for (const { key, remove } of await functions.contents.findGone()) {
     for await (const leftover of fileLeftover(context, "function file", key, before))
       yield { ...leftover, remove };
   }
+  const ofGone = functions.findOfGoneTables((location) => isGone(context, location));
+  for await (const key of ofGone) yield* directoryLeftover(context, "function file", key, before);
   for (const key of await context.work.stale()) yield* fileLeftover(context, "work note", key, before);
   for await (const key of findGoneLeases(context)) yield* directoryLeftover(context, "lease", key, before);
   for (const key of await findOldDays(layout.baseKey, store, before)) {

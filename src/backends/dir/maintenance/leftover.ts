@@ -12,7 +12,7 @@ export const LEFTOVER_KINDS = {
   note: "a note of a change of several files whose process has ended",
   "work note": "the note of long work on a table whose process has ended",
   "job file": "a file of a job that is no longer open",
-  "function file": "a function or a secret of a namespace that has been dropped",
+  "function file": "a record about functions for a namespace or a table that has been dropped",
   lease: "the lease by which gateways took turns with a table that is gone",
   "kept answer": "answers to calls with idempotency keys that nobody may repeat any more",
   "manifest file": "a file in the catalog's manifest that none of its versions has",

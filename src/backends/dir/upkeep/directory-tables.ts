@@ -67,10 +67,16 @@ export async function* findGoneLeases({
       if (isHashed(name)) yield keyIn(directory, name);
       continue;
     }
-    // A table that is being made has its row or its directory before anything works on it.
-    if (await layout.exists(location)) continue;
-    if ((await catalog.read()).ownerOf(location) === undefined) yield keyIn(directory, name);
+    if (await isGone({ catalog, layout }, location)) yield keyIn(directory, name);
   }
+}
+
+/** Whether there is neither a table in a location nor anything left of one. A table that is being made has its row or its directory before anything works on it. */
+export async function isGone(
+  { catalog, layout }: Pick<CatalogContext, "catalog" | "layout">,
+  location: string,
+): Promise<boolean> {
+  return !(await layout.exists(location)) && (await catalog.read()).ownerOf(location) === undefined;
 }
 
 /** Returns the location of the table whose lease has a name; undefined for a name that no gateway gives. */

@@ -1,9 +1,9 @@
-import { parseJsonFile } from "../../format/files/damaged-file.ts";
 import { keyIn, type ObjectStore } from "../../format/storage.ts";
-import { createPlacedFiles, type GoneFile, type Homes, keyOfName } from "./placed-files.ts";
+import { createPlacedFiles, type GoneFile, type Homes } from "./placed-files.ts";
 import { createFunctionRecords, type FunctionRecords } from "./records.ts";
-import { createRowErrors, type RowErrors } from "./row-errors.ts";
+import { createRowErrors, type FailedRows, type RowErrors } from "./row-errors.ts";
 import { createSealedSecrets, type SealedSecrets, type StoredSecret } from "./sealed-secrets.ts";
+import { createTableFiles, type OfTable, type TableFiles } from "./table-files.ts";
 
 /** How functions are kept. */
 export interface FunctionsKey {
@@ -18,13 +18,17 @@ export interface StoredFunctions {
   readonly errors: RowErrors;
   readonly columns: ColumnBindings;
   readonly contents: NamespaceContents;
+  /** Forgets the failed rows of a table, and the functions of its columns. */
+  forgetTable(location: string): Promise<void>;
+  /** Finds the directories with failed rows and functions of columns of tables that are gone. */
+  findOfGoneTables(isGone: (location: string) => Promise<boolean>): AsyncGenerator<string>;
 }
 
 /** A column that an owner has added with a function. */
-export interface BoundColumn {
-  /** Of the table, relative to the base. */
-  readonly location: string;
-  /** The name of the column. */
+export interface BoundColumn extends OfTable {
+  /** Its id in the table, which no later column gets. */
+  readonly field: number;
+  /** The name that it was added with. */
   readonly column: string;
   /** Value of its metadata. */
   readonly binding: string;
@@ -35,10 +39,12 @@ export interface BoundColumn {
  * everybody who may write the table.
  */
 export interface ColumnBindings {
-  /** Records the function of a column, in place of an earlier column of the name. */
+  /** Records the function of a column. */
   put(column: BoundColumn): Promise<void>;
-  /** Returns what an owner has chosen for a column of a table. */
-  get(location: string, column: string): Promise<string | undefined>;
+  /** Returns what an owner has chosen for a column of a table; undefined also under another name. */
+  get(column: Omit<BoundColumn, "binding">): Promise<string | undefined>;
+  /** Forgets a column that was dropped. */
+  remove(location: string, field: number): Promise<void>;
 }
 
 /** Functions and secrets as contents of namespaces, also without the key of the secrets. */
@@ -68,14 +74,23 @@ export function openFunctions(
   const directory = keyIn(base, FUNCTIONS_DIRECTORY);
   const records = createFunctionRecords(store, directory, homes);
   const secrets = createPlacedFiles<StoredSecret>(store, keyIn(directory, "secrets"), homes);
+  const errors = createTableFiles<FailedRows>(store, keyIn(directory, "errors"));
+  const columns = createTableFiles<BoundColumn>(store, keyIn(directory, "columns"));
   return {
     records,
     secrets:
       key === undefined
         ? undefined
         : createSealedSecrets(store, secrets, homes, { key, catalog: store.uriOf(base) }),
-    errors: createRowErrors(store, keyIn(directory, "errors")),
-    columns: createColumnBindings(store, keyIn(directory, "columns")),
+    errors: createRowErrors(errors),
+    columns: createColumnBindings(columns),
+    async forgetTable(location) {
+      await Promise.all([errors.removeAll(location), columns.removeAll(location)]);
+    },
+    async *findOfGoneTables(isGone) {
+      yield* errors.findGone(isGone);
+      yield* columns.findGone(isGone);
+    },
     contents: {
       async areIn(wanted) {
         const found = [...(await records.names()), ...(await secrets.all())];
@@ -93,17 +108,14 @@ export function openFunctions(
   };
 }
 
-/** Opens the functions of columns in a directory, given as an object key. */
-function createColumnBindings(store: ObjectStore, directory: string): ColumnBindings {
-  const keyOf = (location: string, column: string) => keyIn(directory, keyOfName([location, column]));
+/** Keeps the functions of columns in the records about tables. */
+function createColumnBindings(files: TableFiles<BoundColumn>): ColumnBindings {
   return {
-    async put(bound) {
-      await store.put(keyOf(bound.location, bound.column), Buffer.from(JSON.stringify(bound)));
+    put: (bound) => files.put(String(bound.field), bound),
+    async get({ location, field, column }) {
+      const bound = await files.get(location, String(field));
+      return bound?.column === column ? bound.binding : undefined;
     },
-    async get(location, column) {
-      const key = keyOf(location, column);
-      const bytes = await store.get(key);
-      return bytes && (parseJsonFile(key, bytes) as unknown as BoundColumn).binding;
-    },
+    remove: (location, field) => files.remove(location, String(field)),
   };
 }

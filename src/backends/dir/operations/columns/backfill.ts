@@ -17,6 +17,7 @@ import { checkExpressions, predicateSteps } from "../../engine/sql/predicate.ts"
 import { parseSql } from "../../engine/sql/trees.ts";
 import { findMisread } from "../../engine/workarounds/misread-lists/find-misread.ts";
 import type { DatasetRef } from "../../format/dataset.ts";
+import { createFieldFinder } from "../../format/files/manifest.ts";
 import { syncVersion } from "../../format/versions/make-durable.ts";
 import { readVersion } from "../../format/versions/version-files.ts";
 import { isForCluster, type Job, type JobFacts } from "../../jobs/job.ts";
@@ -100,10 +101,15 @@ export function createBackfillOperations(
         if (functionText !== undefined) {
           if (branch !== undefined) throw unsupported("a function fills no column of a branch");
           const asked = { kind: BACKFILL_COLUMN, rows: 0, ...found, workers: request.concurrency };
+          const { manifest } = await readVersion(
+            datasetOf(context, found),
+            BigInt(await wait(() => table.version())),
+          );
+          const { id } = createFieldFinder(manifest)(formatFieldPath(names));
           const bound = await planFunctionFill(
             context,
             schema,
-            { location, column: field.name, text: functionText },
+            { location, column: field.name, field: id, text: functionText },
             call,
           );
           const spread = await wait(() =>

@@ -20,12 +20,15 @@ import { areCostly } from "../../engine/sql/costs.ts";
 import { exactColumns, refuseInexact, wholeExpression } from "../../engine/sql/exact-filter.ts";
 import { checkExpressions } from "../../engine/sql/predicate.ts";
 import { readSchema } from "../../engine/version-answers.ts";
+import { createFieldFinder } from "../../format/files/manifest.ts";
+import { readVersion } from "../../format/versions/version-files.ts";
 import type { EngineContext, ReadContext } from "../context.ts";
 import {
   bindingText,
   checkFunctionColumn,
   checkInputs,
   emptyColumn,
+  FUNCTION_KEY,
   isFunctionColumn,
   requireRecord,
 } from "../functions/computed-column.ts";
@@ -35,7 +38,7 @@ import { checkChange, memoryOfReads } from "../rows/change-memory.ts";
 import { checkStorable, checkTypes } from "../rows/check-types.ts";
 import { withGuarded } from "../tables/call-data.ts";
 import { requireTable } from "../tables/find-table.ts";
-import { isMain } from "../tables/open-data.ts";
+import { datasetOf, isMain } from "../tables/open-data.ts";
 import type { Reads } from "../tables/refuse-misread.ts";
 import { checkName } from "./column-name.ts";
 import { engineType } from "./data-type.ts";
@@ -75,18 +78,34 @@ export function createColumnOperations(
     if (!isMain(branch)) throw new LanceError("Unsupported", "a function fills no column of a branch");
     const record = await requireRecord(context, column.binding);
     const file = await emptyColumn(column);
-    const { location } = await requireTable(context, call);
-    return change(call, branch, async (native, schema) => {
+    const found = await requireTable(context, call);
+    const version = await change(call, branch, async (native, schema) => {
       requireNewName(schema, checkName(column.name));
       checkInputs(schema, record, column.binding);
-      // Before the column, which nothing could fill without it.
-      await requireFunctions(context).columns.put({
-        location,
-        column: column.name,
-        binding: bindingText(column.binding),
-      });
       return native.addColumnsWithSchema(file);
     });
+    // After the column: of two owners that add it, the one that has added it chooses. Without this note, the column is not filled.
+    const { manifest } = await readVersion(datasetOf(context, found), version);
+    const { id: field } = createFieldFinder(manifest)(formatFieldPath([column.name]));
+    const binding = bindingText(column.binding);
+    const { location } = found;
+    await requireFunctions(context).columns.put({ location, field, column: column.name, binding });
+    return version;
+  }
+
+  /** Forgets the functions of the columns that a version has dropped. A choice that stays after a failure counts for no other column. */
+  async function forgetFunctions(version: bigint, call: Call): Promise<void> {
+    const functions = context.cluster?.functions;
+    if (functions === undefined) return;
+    const found = await requireTable(context, call);
+    const dataset = datasetOf(context, found);
+    const [before, after] = await Promise.all([
+      readVersion(dataset, version - 1n),
+      readVersion(dataset, version),
+    ]);
+    const kept = new Set(after.manifest.fields.map(({ id }) => id));
+    for (const { id, metadata } of before.manifest.fields)
+      if (FUNCTION_KEY in metadata && !kept.has(id)) await functions.columns.remove(found.location, id);
   }
 
   return {
@@ -135,6 +154,7 @@ export function createColumnOperations(
       const version = await change(call, branch, (native, schema) =>
         native.dropColumns([...new Set(columns.map((path) => enginePath(schema, path)))]),
       );
+      if (isMain(branch)) await forgetFunctions(version, call).catch(() => {});
       return create(AlterTableDropColumnsResponseSchema, { version });
     },
   };

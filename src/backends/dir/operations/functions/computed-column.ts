@@ -5,6 +5,7 @@ import type { AddColumnsEntry } from "../../../../gen/lance/namespace/v1/schema_
 import type { Call } from "../../../../namespace/call/call.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import { isJsonObject } from "../../../../runtime/text.ts";
+import type { BoundColumn } from "../../jobs/functions/open-functions.ts";
 import type { FunctionRecord } from "../../jobs/functions/records.ts";
 import type { EngineContext } from "../context.ts";
 import { type FunctionType, functionTypeName, functionTypeOf, parseFunctionType } from "./function-type.ts";
@@ -127,11 +128,11 @@ export function bindingText(binding: FunctionBinding): string {
  */
 export async function requireBound(
   context: Pick<EngineContext, "cluster">,
-  location: string,
-  column: string,
+  place: Omit<BoundColumn, "binding">,
   text: string,
 ): Promise<FunctionBinding> {
-  const bound = await requireFunctions(context).columns.get(location, column);
+  const { column } = place;
+  const bound = await requireFunctions(context).columns.get(place);
   if (bound === text) return readBinding(text);
   const chosen =
     bound === undefined

@@ -16,6 +16,8 @@ export interface FunctionField {
   /** Of the table, relative to the base. */
   readonly location: string;
   readonly column: string;
+  /** Its id in the table. */
+  readonly field: number;
   /** Value of the metadata. */
   readonly text: string;
 }
@@ -24,12 +26,12 @@ export interface FunctionField {
 export async function planFunctionFill(
   context: Context,
   schema: ArrowSchema,
-  { location, column, text }: FunctionField,
+  { text, ...place }: FunctionField,
   call: Call,
 ): Promise<string> {
   requireFunctions(context);
   await requireOwner(call);
-  const binding = await requireBound(context, location, column, text);
+  const binding = await requireBound(context, place, text);
   checkInputs(schema, await requireRecord(context, binding), binding);
   const inputs = binding.inputs.map(([parameter, path]) => [
     parameter,
@@ -88,7 +90,8 @@ export async function noteFailedRows(
   const { failed = 0, errors = [], fragments = [], source_version: read = 0 } = report;
   if (failed === 0) return { rowsFailed: 0 };
   const { name, version } = readBinding(String(job.spec["function"]));
-  await requireFunctions(context).errors.put(String(job.spec["location"]), {
+  await requireFunctions(context).errors.put({
+    location: String(job.spec["location"]),
     ...{ jobId: job.id, at: now, column: String(job.spec["column"]), function: name },
     ...{ functionVersion: String(version), tableVersion: Number(read), errors, fragments },
   });

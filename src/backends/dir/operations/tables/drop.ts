@@ -15,19 +15,21 @@ import type { CatalogContext } from "../../catalog/catalog-context.ts";
 import type { Mutation } from "../../catalog/commits/decide.ts";
 import type { Draft } from "../../catalog/state/draft.ts";
 import type { FoundTable } from "../../data/table-source.ts";
-import type { CatalogDataContext } from "../context.ts";
+import type { CatalogDataContext, EngineContext } from "../context.ts";
 import { requireRow } from "./find-table.ts";
 import { objectIdOf, tableNotFound } from "./naming/object-names.ts";
 
 /** The operations that drop and deregister tables. */
 export function createDropOperations(
-  context: CatalogDataContext,
+  context: CatalogDataContext & Pick<EngineContext, "cluster">,
 ): Pick<LanceNamespace, "dropTable" | "deregisterTable"> {
-  const { journal, engine } = context;
+  const { journal, engine, cluster } = context;
 
   return {
     async dropTable(_request, { id, signal }) {
       const { location } = await requireRow(context, id);
+      // Before the drop: a table that takes the place of this one in the root must not have the functions of its columns.
+      if (isRootDirectory(location)) await cluster?.functions?.forgetTable(location);
       const dropped = await withoutChanges(context, { id, location }, () =>
         mutateAndRemove(context, (draft) => takeRow(context, draft, id), signal),
       );

@@ -1,0 +1,60 @@
+import { forEachOf } from "../../concurrency/for-each.ts";
+import { parseJsonFile } from "../../format/files/damaged-file.ts";
+import { keyIn, listNames, type ObjectStore } from "../../format/storage.ts";
+import { keyOfName, READS } from "./placed-files.ts";
+
+/** A record about a table. */
+export interface OfTable {
+  /** Of the table, relative to the base. */
+  readonly location: string;
+}
+
+/** Records about tables, by their names in a folder for each table. */
+export interface TableFiles<T extends OfTable> {
+  put(name: string, record: T): Promise<void>;
+  get(location: string, name: string): Promise<T | undefined>;
+  remove(location: string, name: string): Promise<void>;
+  removeAll(location: string): Promise<void>;
+  /** Returns the records of a table, in the order of their names. */
+  list(location: string): Promise<readonly T[]>;
+  /** Finds the folders of tables that are gone. */
+  findGone(isGone: (location: string) => Promise<boolean>): AsyncGenerator<string>;
+}
+
+/** Opens the records in a directory, given as an object key. It writes nothing. */
+export function createTableFiles<T extends OfTable>(store: ObjectStore, directory: string): TableFiles<T> {
+  const folderOf = (location: string) => keyIn(directory, keyOfName([location]));
+  async function read(key: string): Promise<T | undefined> {
+    const bytes = await store.get(key);
+    return bytes && (parseJsonFile(key, bytes) as unknown as T);
+  }
+  return {
+    async put(name, record) {
+      await store.put(keyIn(folderOf(record.location), name), Buffer.from(JSON.stringify(record)));
+    },
+    get: (location, name) => read(keyIn(folderOf(location), name)),
+    async remove(location, name) {
+      await store.delete(keyIn(folderOf(location), name));
+    },
+    async removeAll(location) {
+      await store.deleteDirectory(folderOf(location));
+    },
+    async list(location) {
+      const folder = folderOf(location);
+      const names = await listNames(store, folder);
+      const found: (T | undefined)[] = [];
+      await forEachOf(names.entries(), READS, async ([place, name]) => {
+        found[place] = await read(keyIn(folder, name));
+      });
+      return found.filter((record) => record !== undefined);
+    },
+    async *findGone(isGone) {
+      for (const name of await listNames(store, directory)) {
+        const folder = keyIn(directory, name);
+        const [first] = await listNames(store, folder);
+        const record = first === undefined ? undefined : await read(keyIn(folder, first));
+        if (record !== undefined && (await isGone(record.location))) yield folder;
+      }
+    },
+  };
+}
