@@ -1,22 +1,31 @@
 // Upkeep of tables: searches after many small adds, beside the local library after its optimize(); and the calls beside
 // runs of upkeep, compared with the others. npm run bench -- upkeep [--rounds N] [--seconds N]
-// With --engine ray, reads and adds without upkeep, beside that of the gateway, and beside that whose compactions a Ray head does:
-// npm run bench -- upkeep --engine ray [--minutes N] [--rounds N] [--rows N] [--reads N] [--adds N] [--indexed]
+// With --engine ray, reads and writes without upkeep, beside that of the gateway, and beside that whose compactions a Ray head does
+// on a processor of its own:
+// npm run bench -- upkeep --engine ray [--minutes N] [--rounds N] [--rows N] [--reads N] [--adds N] [--updates N] [--indexed]
+// where updates are those of a minute.
 import { parseArgs } from "node:util";
 import { type Figures, startFigures } from "./support/figures.ts";
 import { roundsOf, timesOf } from "./support/results.ts";
 import { type AfterAdds, SEARCHES, throughGateway, withLibrary } from "./upkeep/after-adds.ts";
 import { measureBeside } from "./upkeep/beside.ts";
-import { type EngineFigures, type EngineLoad, measureEngine, UPKEEPS } from "./upkeep/engines.ts";
+import {
+  type EngineFigures,
+  type EngineLoad,
+  measureEngine,
+  UPKEEPS,
+  useGatewayCpu,
+} from "./upkeep/engines.ts";
 
 const OPTIONS = {
   rounds: { type: "string", default: "3" },
   seconds: { type: "string", default: "30" },
   engine: { type: "string", default: "embedded" },
   minutes: { type: "string", default: "10" },
-  rows: { type: "string", default: "500000" },
+  rows: { type: "string", default: "1000000" },
   reads: { type: "string", default: "60" },
   adds: { type: "string", default: "4" },
+  updates: { type: "string", default: "20" },
   indexed: { type: "boolean", default: false },
 } as const;
 
@@ -31,7 +40,7 @@ export async function run(args: readonly string[]): Promise<Figures[]> {
   const { values } = parseArgs({ args: [...args], options: OPTIONS });
   const rounds = Array.from({ length: Number(values.rounds) }, (_, round) => round);
   if (values.engine === "ray") {
-    const { minutes, rows, reads, adds, indexed: isIndexed } = values;
+    const { minutes, rows, reads, adds, updates, indexed: isIndexed } = values;
     const [seconds, ...counts] = [Number(minutes) * 60, Number(rows), Number(reads), Number(adds)] as const;
     return [
       await compareEngines(rounds, {
@@ -39,6 +48,7 @@ export async function run(args: readonly string[]): Promise<Figures[]> {
         rows: counts[0],
         reads: counts[1],
         adds: counts[2],
+        updates: Number(updates) / 60,
         isIndexed,
       }),
     ];
@@ -94,26 +104,27 @@ async function compareEngines(rounds: readonly number[], load: EngineLoad): Prom
     ...["runs", "fragments joined", "fragments at the end"],
   );
   const found = UPKEEPS.map((): EngineFigures[] => []);
+  useGatewayCpu();
   for (const _ of rounds)
     for (const [at, upkeep] of UPKEEPS.entries()) found[at]?.push(await measureEngine(upkeep, load));
   const of = (at: number, read: (figures: EngineFigures) => number) => roundsOf((found[at] ?? []).map(read));
   const forUpkeep = (at: number) =>
     roundsOf(
       rounds.map((round) => {
-        const [none, own] = [found[0]?.[round], found[at]?.[round]];
-        return (own?.gatewaySeconds ?? Number.NaN) - (none?.gatewaySeconds ?? Number.NaN);
+        const [elsewhere, own] = [found[1]?.[round], found[at]?.[round]];
+        return (own?.gatewaySeconds ?? Number.NaN) - (elsewhere?.gatewaySeconds ?? Number.NaN);
       }),
     );
-  for (const [at, { name, niceness }] of UPKEEPS.entries()) {
+  for (const [at, { name, beside: where }] of UPKEEPS.entries()) {
     const p99 = (which: number) => of(which, ({ reads }) => reads.p99);
-    const [beside, share] = [timesOf(p99(at), p99(0)), timesOf(forUpkeep(at), forUpkeep(1))];
+    const [beside, share] = [timesOf(p99(at), p99(0)), timesOf(forUpkeep(at), forUpkeep(2))];
     const goals =
-      niceness === undefined
-        ? []
-        : [
+      where === "cluster"
+        ? [
             { of: beside.median, most: MOST_BESIDE_CLUSTER, unit: "× p99" },
             { of: share.median, most: MOST_COMPUTED, unit: "× computing" },
-          ];
+          ]
+        : [];
     const cells = [
       ...[of(at, ({ reads }) => reads.p50), p99(at), beside, of(at, ({ adds }) => adds.p99)],
       ...[of(at, ({ gatewaySeconds }) => gatewaySeconds), forUpkeep(at), share],

@@ -1,3 +1,4 @@
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,35 +9,55 @@ import { send } from "../data/client.ts";
 import { computedSeconds, ownSeconds } from "../support/cpu.ts";
 import { startGateway } from "../support/process.ts";
 import { type Latencies, latenciesOf, readMetrics, type Span } from "./beside.ts";
-import { createDraw, createTable, type Draw, READS, rowsOf } from "./work.ts";
+import { createDraw, createTable, type Draw, READS, rowsOf, wordOf } from "./work.ts";
 
 /** How the tables of a gateway are looked after. */
 export interface Upkeep {
   readonly name: string;
   readonly options: readonly string[];
-  /** How far the processes of a Ray head are below the priority of the gateway. Default: none runs. */
-  readonly niceness?: number;
+  /** The process that works on the other processor. Default: nothing. */
+  readonly beside?: "program" | "cluster";
 }
 
 /** Compactions go to the cluster, and nothing else. */
 const ON_RAY = ["--job-engine", "ray", "--job-engine-kinds", "compact_table", "--ray-workers", "2"] as const;
 
-/** The kinds of upkeep: the first one is what the others are compared with. */
-export const UPKEEPS: readonly [Upkeep, Upkeep, ...Upkeep[]] = [
-  { name: "none", options: ["--table-upkeep", "off"] },
+const OFF = ["--table-upkeep", "off"] as const;
+
+/**
+ * The kinds of upkeep. Latencies are compared with the first one, and computing with the second one, whose calls find a
+ * table with as few fragments as those of the last two.
+ */
+export const UPKEEPS: readonly [Upkeep, Upkeep, Upkeep, Upkeep] = [
+  { name: "none", options: OFF },
+  { name: "none, another program compacts", options: OFF, beside: "program" },
   { name: "in the gateway", options: [] },
-  { name: "compactions on Ray", options: ON_RAY, niceness: 0 },
-  { name: "compactions on Ray, nice", options: ON_RAY, niceness: 19 },
+  { name: "compactions on Ray", options: ON_RAY, beside: "cluster" },
 ];
 
-/** Calls at a steady rate: reads of a table with indices that nobody writes, and adds of rows to another one. */
+/** Processors of the gateway with its clients, and of the cluster, which is another machine where people have one. */
+const [GATEWAY_CPU, CLUSTER_CPU] = [0, 1] as const;
+
+/** Pause of the other program between two compactions, in seconds: the gateway compacts this table about as often. */
+const PROGRAM_PAUSE = 8;
+
+/** Has this process, and those that it starts, use the processor of the gateway alone. */
+export function useGatewayCpu(): void {
+  execFileSync("taskset", ["--all-tasks", "--cpu-list", "--pid", `${GATEWAY_CPU}`, `${process.pid}`]);
+}
+
+/**
+ * Calls at a steady rate: reads of a table with indices that nobody writes, and writes of another one. An update changes
+ * one in a hundred of its rows, so that after ten of them upkeep rewrites all its files.
+ */
 export interface EngineLoad {
   readonly seconds: number;
   /** Rows of the table that is written, at the start. */
   readonly rows: number;
-  /** Reads in a second, and adds. */
+  /** Reads in a second, adds, and updates. */
   readonly reads: number;
   readonly adds: number;
+  readonly updates: number;
   /** Whether the table that is written has an index for each kind of read, which the gateway brings up to date itself. */
   readonly isIndexed: boolean;
 }
@@ -60,19 +81,34 @@ export interface EngineFigures {
 const PART_ROWS = 20_000;
 const ADD_ROWS = 5;
 
+/** The share of an update: one row in so many. */
+const UPDATED_ONE_IN = 100;
+
 /** Load that does not count, in which upkeep ends its work on the new tables and V8 compiles, in seconds. */
 const WARM_SECONDS = 20;
 
 /** Has a gateway serve a load beside upkeep. */
-export async function measureEngine({ options, niceness }: Upkeep, load: EngineLoad): Promise<EngineFigures> {
+export async function measureEngine({ options, beside }: Upkeep, load: EngineLoad): Promise<EngineFigures> {
   const root = await mkdtemp(join(tmpdir(), "lance-gateway-bench-"));
-  const head = niceness === undefined ? undefined : await startRayHead(await rayInterpreter(), niceness);
+  const python = await rayInterpreter();
+  const head = beside === "cluster" ? await startRayHead(python, CLUSTER_CPU) : undefined;
+  const program = beside === "program" ? startProgram(python, root) : undefined;
   try {
     return await measure(root, head, options, load);
   } finally {
+    program?.kill();
     await head?.close();
     await rm(root, { recursive: true, force: true });
   }
+}
+
+function startProgram(python: string, root: string): ChildProcess {
+  const args = [
+    join(import.meta.dirname, "compact.py"),
+    join(root, "data", "written.lance"),
+    `${PROGRAM_PAUSE}`,
+  ];
+  return spawn("taskset", ["--cpu-list", `${CLUSTER_CPU}`, python, ...args], { stdio: "ignore" });
 }
 
 async function measure(
@@ -150,18 +186,25 @@ async function createWritten(port: number, { rows, isIndexed }: EngineLoad): Pro
 /** Sends the calls; returns their spans. */
 function runLoad(
   port: number,
-  { seconds, reads, adds, rows }: EngineLoad,
-): Promise<readonly [reads: readonly Span[], adds: readonly Span[]]> {
-  const [ofReads, ofAdds] = [createDraw(1), createDraw(91)];
+  { seconds, reads, adds, updates, rows }: EngineLoad,
+): Promise<readonly [reads: readonly Span[], adds: readonly Span[], updates: readonly Span[]]> {
+  const [ofReads, ofAdds, ofUpdates] = [createDraw(1), createDraw(91), createDraw(181)];
   let next = rows;
+  let updated = 0;
   const read = (draw: Draw) => (READS[draw(READS.length)] as (typeof READS)[number]).run(port, draw);
   const add = (draw: Draw) => {
     const ids = Array.from({ length: ADD_ROWS }, () => next++);
     return send(port, "table/written/insert", rowsOf(ids, draw));
   };
+  const update = (draw: Draw) =>
+    send(port, "table/written/update", {
+      predicate: `id % ${UPDATED_ONE_IN} = ${updated++ % UPDATED_ONE_IN}`,
+      updates: [["text", `'${wordOf(draw)}'`]],
+    });
   return Promise.all([
     runSteadily(reads, seconds, () => read(ofReads)),
     runSteadily(adds, seconds, () => add(ofAdds)),
+    runSteadily(updates, seconds, () => update(ofUpdates)),
   ]);
 }
 

@@ -54,9 +54,9 @@ function hashOfDriver(): string {
 /**
  * Starts a head with a dashboard on loopback. Its files are in a directory of its own, whose path must be short for Ray's sockets.
  *
- * @param niceness how far everything that it runs is below the priority of this process
+ * @param cpu the only processor that it uses. Default: all of them.
  */
-export async function startRayHead(python: string, niceness = 0): Promise<RayHead> {
+export async function startRayHead(python: string, cpu?: number): Promise<RayHead> {
   const directory = mkdtempSync(join(tmpdir(), "lg-"));
   const tokenFile = join(directory, "token");
   writeFileSync(tokenFile, TOKEN, { mode: 0o600 });
@@ -74,8 +74,10 @@ export async function startRayHead(python: string, niceness = 0): Promise<RayHea
     ...["--min-worker-port", "0", "--max-worker-port", "0"],
     ...["--object-store-memory", String(120 * 2 ** 20), "--disable-usage-stats"],
   ];
-  const run = (files: string) =>
-    spawn("nice", ["-n", `${niceness}`, join(bin, "ray"), ...flags(files)], {
+  const under = cpu === undefined ? [] : ["taskset", "--cpu-list", `${cpu}`];
+  const run = (files: string) => {
+    const [program, ...args] = [...under, join(bin, "ray"), ...flags(files)] as const;
+    return spawn(program as string, args, {
       env: {
         ...process.env,
         PATH: `${bin}:${process.env["PATH"]}`,
@@ -88,6 +90,7 @@ export async function startRayHead(python: string, niceness = 0): Promise<RayHea
       },
       stdio: "ignore",
     });
+  };
   const address = `http://127.0.0.1:${dashboard}`;
   const ask = async (path: string) => {
     const answer = await fetch(`${address}/api/${path}`, { headers: { authorization: `Bearer ${TOKEN}` } });
