@@ -1,6 +1,6 @@
 // Arrow Flight beside pyarrow's own server and the least that a server on Node does: DoPut and DoGet of the same table by the same client, in turns,
 // and `SELECT 1` through ADBC, which pyarrow's answers with a constant: the least that it can take. All servers are processes of their own; only the
-// gateway stores the table, the others keep it in memory.
+// gateway, which is the built package, stores the table, and the others keep it in memory.
 import { execFile } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -9,7 +9,7 @@ import { parseArgs, promisify } from "node:util";
 import { pythonInterpreter } from "../scripts/python-environment.ts";
 import { type Figures, startFigures } from "./support/figures.ts";
 import { watchMemory } from "./support/memory.ts";
-import { startGateway, startProcess, startServer } from "./support/process.ts";
+import { startPackage, startProcess, startServer } from "./support/process.ts";
 import { roundsOf } from "./support/results.ts";
 
 const PEER = join(import.meta.dirname, "flight", "peer.py");
@@ -42,7 +42,7 @@ export async function run(args: readonly string[]): Promise<Figures[]> {
   const { size, rounds, statements } = parseArgs({ args: [...args], options }).values;
   const python = pythonInterpreter();
   const root = await mkdtemp(join(tmpdir(), "lance-gateway-bench-"));
-  const gateway = await startGateway("--root", root, "--max-upload-size", "4GiB");
+  const gateway = await startPackage("--root", root, "--max-upload-size", "4GiB");
   const peer = await startProcess([python, PEER, "serve"], /^(\d+)$/);
   const bare = await startServer("flight/bare.ts");
   const servers = { gateway, pyarrow: peer, "bare node:http2": bare };

@@ -16,7 +16,7 @@ const MIB = 1024 * 1024;
  * Sizes up to which memory grows in place, in bytes; beyond one, the contents move to the next. The garbage collector
  * counts a reserved range as used, so uploads must not reserve much: neither small ones nor parts, which are about half of the second step long.
  */
-const STEPS = [4 * MIB, 64 * MIB, 128 * MIB, Number.POSITIVE_INFINITY] as const;
+const STEPS = [4 * MIB, 32 * MIB, 64 * MIB, 128 * MIB, Number.POSITIVE_INFINITY] as const;
 
 /** How far the memory grows beyond the bytes that have arrived, in bytes. */
 const GROWTH_BYTES = MIB;

@@ -149,7 +149,7 @@ export const DIRECTORY_OPTIONS = {
     flag: "upload-part-size",
     value: "SIZE",
     help: "Size of the parts in which long Arrow bodies are written; all parts of a body become one version.",
-    fallback: "32MiB",
+    fallback: "16MiB",
     parse: parseSize,
     backends: ROW_KINDS,
     needs: ROWS_HERE,

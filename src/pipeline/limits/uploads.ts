@@ -3,6 +3,7 @@ import type { Call } from "../../namespace/call/call.ts";
 import { callerKey } from "../../namespace/call/caller-key.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import { type ByteBudget, type ByteHold, tooLargeAlone } from "../../namespace/memory/byte-budget.ts";
+import { noteReceived } from "../../runtime/internals/v8-flags.ts";
 import { type Databases, databaseOf } from "../call/databases.ts";
 import { type Interceptor, onlyFor } from "../call/interceptor.ts";
 import type { Quota } from "./quotas.ts";
@@ -91,6 +92,7 @@ export async function* admitBody(
       });
     }
     hold.take(chunk.byteLength);
+    noteReceived(chunk.byteLength);
     yield chunk;
     arrive();
   }

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { constants, PerformanceObserver } from "node:perf_hooks";
 import { promisify } from "node:util";
 import { assert, expect, test } from "vitest";
-import { collectInParts, v8Collector } from "./v8-flags.ts";
+import { collectInParts, noteReceived, v8Collector } from "./v8-flags.ts";
 
 const MODULE = JSON.stringify(new URL("v8-flags.ts", import.meta.url).href);
 const CACHE = join(import.meta.dirname, "../../../node_modules/.cache/compiled");
@@ -51,6 +51,24 @@ test("gc collects all garbage, and takes the options of its asynchronous kinds",
   assert.equal(reference.deref(), undefined);
   await collect({ type: "minor", execution: "async" });
   await collect({ type: "major", execution: "async", flavor: "last-resort" });
+});
+
+test("the youngest objects are collected whenever 16 MiB of bodies have arrived", async () => {
+  let collections = 0;
+  const observer = new PerformanceObserver((list) => {
+    for (const entry of list.getEntries()) {
+      const { kind, flags } = (entry as PerformanceEntry & { detail: { kind: number; flags: number } })
+        .detail;
+      const isForced = (flags & constants.NODE_PERFORMANCE_GC_FLAGS_FORCED) !== 0;
+      if (kind === constants.NODE_PERFORMANCE_GC_MINOR && isForced) collections++;
+    }
+  });
+  observer.observe({ entryTypes: ["gc"] });
+  for (let wanted = 1; wanted <= 3; wanted++) {
+    for (let mebibyte = 0; mebibyte < 16; mebibyte++) noteReceived(2 ** 20);
+    await expect.poll(() => collections, { timeout: 20_000 }).toBe(wanted);
+  }
+  observer.disconnect();
 });
 
 test("a collection in parts collects all garbage, and holds no turn for all of it", async () => {

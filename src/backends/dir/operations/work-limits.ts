@@ -7,7 +7,7 @@ import { createReadAhead, DEFAULT_READ_AHEAD_BYTES, type ReadAhead } from "./rea
 export interface WorkLimitOptions {
   /** Largest upload, before and after it is unpacked, in bytes. Default: 1 GiB. */
   readonly maxUploadBytes?: number | undefined;
-  /** Size of the parts in which a longer upload is written, in bytes. Default: 32 MiB. */
+  /** Size of the parts in which a longer upload is written, in bytes. Default: 16 MiB. */
   readonly uploadPartBytes?: number | undefined;
   /** Memory for open query results, which several backends may share. Default: 128 MiB of its own. */
   readonly readAhead?: ReadAhead | undefined;
@@ -33,7 +33,7 @@ export function workLimitsOf(options: WorkLimitOptions, workers?: number): WorkL
   const { maxUploadBytes = 1024 ** 3 } = options;
   return {
     maxUploadBytes,
-    uploadPartBytes: options.uploadPartBytes ?? 32 * 1024 ** 2,
+    uploadPartBytes: options.uploadPartBytes ?? 16 * 1024 ** 2,
     uploadBuffers: createPartBufferPool(maxUploadBytes),
     readAhead: options.readAhead ?? createReadAhead({ maxBytes: DEFAULT_READ_AHEAD_BYTES }),
     engineTurns: options.engineTurns ?? createEngineTurns(workers),
