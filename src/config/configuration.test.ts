@@ -123,6 +123,31 @@ routes:
     assert.deepEqual([databases?.pathPrefix, databases?.fallback], ["/catalogs/by-name", "lake"]);
   });
 
+  const RAY = "job-engine: ray\nray-address: [http://head:8265]";
+  const BOTH = "databases: { sales: { root: /sales }, team/events: { root: /events } }";
+  it.each([
+    ["port: 2400", ["http://127.0.0.1:2400/db/sales", "http://127.0.0.1:2400/db/team%2Fevents"]],
+    ["ray-gateway-url: https://gateway/", ["https://gateway/db/sales", "https://gateway/db/team%2Fevents"]],
+    [
+      "ray-gateway-url: http://gateway:1/x\nroutes: [{ by: path, prefix: /all }]",
+      ["http://gateway:1/x/all/sales", "http://gateway:1/x/all/team%2Fevents"],
+    ],
+  ] as const)("gives drivers the path of their database with %s", async (more, addresses) => {
+    const { databases } = await read([RAY, BOTH, more].join("\n"));
+    const found = [...(databases?.byName.values() ?? [])].map(({ rayGatewayUrl }) => rayGatewayUrl);
+    assert.deepEqual(found, addresses);
+  });
+
+  it("leaves the address that a database has for itself, and refuses one that no path leads to", async () => {
+    const own = "databases: { sales: { root: /sales, ray-gateway-url: http://sales }, events: { root: /e } }";
+    const { databases } = await read(`${RAY}\n${own}\ndefault-database: events\nroutes: [{ by: header }]`);
+    const found = [...(databases?.byName.values() ?? [])].map(({ rayGatewayUrl }) => rayGatewayUrl);
+    assert.deepEqual(found, ["http://sales", undefined]);
+    const missing = /databases\.events\.ray-gateway-url is missing: .* no route is by path$/;
+    await refused(`${RAY}\n${own}\nroutes: [{ by: header }]`, missing);
+    await refused(`${RAY}\n${own}\nroutes: [{ by: host, hosts: { a: events } }]`, missing);
+  });
+
   const MISTAKES: Readonly<Record<string, RegExp>> = {
     "port: [1]": /: port must be a single value, not a list$/,
     "port: many": /: port must be an integer from 0 to 65535, not "many"$/,

@@ -19,6 +19,7 @@ import {
   type OptionSpec,
   UsageError,
 } from "./option-spec.ts";
+import { withDriverAddress } from "./options/driver-address.ts";
 import { SERVE_OPTIONS, type ServeOptions } from "./options/groups.ts";
 import { backendIn, PLACES, readServeOptions, refuseUnservedKinds } from "./serve-options.ts";
 
@@ -100,7 +101,7 @@ export function configurationOf(
 ): Configuration {
   const options = readServeOptions(layers, report, databases !== undefined);
   if (file === undefined) return { options };
-  const found = attempt(report, () => databasesOf(file, databases, report));
+  const found = attempt(report, () => databasesOf(file, databases, options, report));
   if (found !== undefined) {
     const kinds = [...found.byName.values()].map(({ backend }) => backendKindOf(backend));
     attempt(report, () => refuseUnservedKinds(layers, kinds));
@@ -116,7 +117,12 @@ export async function readConfiguration(
   return configurationOf(await readSources(given, environment));
 }
 
-function databasesOf(file: Section, sources: Sources["databases"], report: Report): Databases | undefined {
+function databasesOf(
+  file: Section,
+  sources: Sources["databases"],
+  { rayGatewayUrl: common }: ServeOptions,
+  report: Report,
+): Databases | undefined {
   if (sources === undefined) {
     for (const key of ["routes", "default-database"]) {
       if (key in file.entries) throw new UsageError(`${file.at}${key} requires databases`);
@@ -137,6 +143,10 @@ function databasesOf(file: Section, sources: Sources["databases"], report: Repor
     throw new UsageError(
       `${file.at}default-database has no use beside a route by namespace, whose root lists the databases`,
     );
+  }
+  for (const [database, own] of byName) {
+    const route = { database, pathPrefix, isFallback: database === fallback, common };
+    byName.set(database, attempt(report, () => withDriverAddress(own, route, file.at)) ?? own);
   }
   return { byName, routes, pathPrefix, fallback };
 }

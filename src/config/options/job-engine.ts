@@ -42,7 +42,7 @@ export const JOB_ENGINE_OPTIONS = {
   rayGatewayUrl: {
     flag: "ray-gateway-url",
     value: "URL",
-    help: "Address of the gateway for the drivers on the cluster. Default: --host and --port of the gateway, for a cluster on the same machine. Required with --port 0, --listen and --tls-cert.",
+    help: "Address of the gateway for the drivers on the cluster; each of several databases adds its path. Default: --host and --port of the gateway, for a cluster on the same machine. Required with --port 0, --listen and --tls-cert.",
     parse(text) {
       // It becomes a part of a command line on the cluster.
       if (/^https?:\/\/[\w.:[\]-]+(?:\/[\w.~/-]*)?$/.test(text)) return parseBaseUri(text);

@@ -1,5 +1,6 @@
 import type { ClusterOptions } from "../../backends/dir/jobs/ray/cluster.ts";
 import { UsageError } from "../../config/option-spec.ts";
+import { driverAddress } from "../../config/options/driver-address.ts";
 import type { ServeOptions } from "../../config/options/groups.ts";
 import { CLUSTER_KINDS } from "../../config/options/job-engine.ts";
 import { readOptionFile } from "../../config/secret-files.ts";
@@ -22,7 +23,7 @@ export async function clusterOf(
   return {
     addresses,
     token: rayTokenFile === undefined ? undefined : await textOf(rayTokenFile, "--ray-token-file"),
-    gatewayUrl: options.rayGatewayUrl ?? addressOf(options),
+    gatewayUrl: driverAddress(options),
     runtimeEnv: rayRuntimeEnv === undefined ? undefined : await environmentOf(rayRuntimeEnv),
     minRows: options.jobEngineMinRows,
     kinds: jobEngineKinds.length === 0 ? CLUSTER_KINDS : jobEngineKinds,
@@ -31,26 +32,6 @@ export async function clusterOf(
     functions: options.functions === "on" ? { key: await keyOf(options.functionSecretKeyFile) } : undefined,
     metrics,
   };
-}
-
-/** Hosts at which the loopback address answers. */
-const LOOPBACK_TOO: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);
-
-/**
- * Returns the address of the gateway's own port for drivers on the same machine.
- *
- * @throws UsageError for a port that plain HTTP does not reach, or that is not known before the first jobs go on
- */
-function addressOf({ host, port, socketPath, tlsCert }: ServeOptions): string {
-  const refuse = (flag: string, why: string) => {
-    throw new UsageError(`${flag} with --job-engine ray requires --ray-gateway-url: ${why}`);
-  };
-  if (socketPath !== undefined) refuse("--listen", "drivers cannot call a Unix socket");
-  if (port === 0) refuse("--port 0", "the port is not known when the first jobs go on");
-  if (tlsCert !== undefined)
-    refuse("--tls-cert", "drivers must call the gateway by a name of its certificate");
-  const name = LOOPBACK_TOO.has(host) ? "127.0.0.1" : host.includes(":") ? `[${host}]` : host;
-  return `http://${name}:${port}`;
 }
 
 /** Minimum length of the secret of which a key is made, in characters. */
