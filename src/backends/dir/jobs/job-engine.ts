@@ -1,12 +1,6 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import { LanceError } from "../../../namespace/errors.ts";
-import type { JobFacts } from "./job.ts";
-
-/** Names of the engines that do the heavy work of jobs. */
-const JOB_ENGINES = ["embedded", "ray"] as const;
-
-/** Name of an engine: this process, or a Ray cluster. */
-export type JobEngineName = (typeof JOB_ENGINES)[number];
+import { CLUSTER_ENGINE, JOB_ENGINES, type JobEngineName, type JobFacts } from "./job.ts";
 
 /** How far work is. */
 export interface EngineProgress {
@@ -143,10 +137,10 @@ export function chooseEngine(
   { kind, rows, properties, asked }: HeavyWork,
 ): JobEngineName {
   const own = JOB_ENGINES.find((name) => name === asked) ?? properties[ENGINE_PROPERTY];
-  if (asked === "ray" && cluster?.kinds.includes(kind) !== true)
+  if (asked === CLUSTER_ENGINE && cluster?.kinds.includes(kind) !== true)
     throw new LanceError("Unsupported", `this gateway has no Ray cluster for jobs of the kind ${kind}`);
   if (cluster === undefined || own === "embedded" || !cluster.kinds.includes(kind)) return "embedded";
-  return own === "ray" || rows >= cluster.minRows ? "ray" : "embedded";
+  return own === CLUSTER_ENGINE || rows >= cluster.minRows ? CLUSTER_ENGINE : "embedded";
 }
 
 /** @throws LanceError InvalidInput for an engine that there is not */

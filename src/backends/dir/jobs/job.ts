@@ -63,9 +63,23 @@ export function begunOf({ begun, state }: Pick<Job, "begun" | "state">): number 
   return begun ?? (state === "running" ? 1 : 0);
 }
 
+/** Names of the engines that do the heavy work of jobs. */
+export const JOB_ENGINES = ["embedded", "ray"] as const;
+
+/** Name of an engine: this process, or a Ray cluster. */
+export type JobEngineName = (typeof JOB_ENGINES)[number];
+
+/** The engine of work on a cluster. */
+export const CLUSTER_ENGINE = "ray" satisfies JobEngineName;
+
+/** Returns the engine that a job was submitted for. */
+export function engineOf({ spec }: Pick<Job, "spec">): JobEngineName {
+  return spec["engine"] === CLUSTER_ENGINE ? CLUSTER_ENGINE : "embedded";
+}
+
 /** Whether a job was submitted for a cluster. */
-export function isForCluster({ spec }: Pick<Job, "spec">): boolean {
-  return spec["engine"] === "ray";
+export function isForCluster(job: Pick<Job, "spec">): boolean {
+  return engineOf(job) === CLUSTER_ENGINE;
 }
 
 /** Errors of a passing state, after which the work may succeed later. */

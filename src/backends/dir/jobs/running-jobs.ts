@@ -3,7 +3,7 @@ import { joinIdentifier } from "../../../namespace/identifier.ts";
 import { isThreadEnding } from "../../../runtime/threads/unbroken-work.ts";
 import { tracedLater } from "../../../runtime/tracing.ts";
 import { untilAborted } from "../concurrency/wait.ts";
-import { begunOf, isForCluster, type Job, type JobFacts, type JobState, withEvent } from "./job.ts";
+import { begunOf, engineOf, type Job, type JobFacts, type JobState, withEvent } from "./job.ts";
 import type { JobsOptions, Lessee } from "./options.ts";
 import { inTurn, type JobRoom } from "./room.ts";
 
@@ -62,7 +62,7 @@ function traced<T>(job: Job, work: () => Promise<T>): Promise<T> {
   const attributes = {
     "lance.job_id": job.id,
     "lance.job_type": job.kind,
-    "lance.job_engine": isForCluster(job) ? "ray" : "embedded",
+    "lance.job_engine": engineOf(job),
     "lance.object": joinIdentifier(job.table),
   };
   return tracedLater("job", attributes, job.traceParent, work);

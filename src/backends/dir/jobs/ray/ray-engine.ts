@@ -3,6 +3,7 @@ import type { Logger } from "pino";
 import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
 import type { ClusterOutcome, ClusterRuns } from "../../../../namespace/figures.ts";
 import { backoffMs, startStopwatch } from "../../../../runtime/clocks.ts";
+import { CLUSTER_ENGINE } from "../job.ts";
 import type { EngineStatus, JobEngine } from "../job-engine.ts";
 import { type DriverRecords, MAX_RUNS } from "./driver-records.ts";
 import type { RayClient } from "./ray-client.ts";
@@ -158,7 +159,7 @@ export function createRayEngine(options: RayEngineOptions): JobEngine {
   }
 
   return {
-    name: "ray",
+    name: CLUSTER_ENGINE,
     async submit({ jobId }) {
       const run = await currentRun(jobId);
       if (run === undefined)

@@ -20,7 +20,7 @@ import type { DatasetRef } from "../../format/dataset.ts";
 import { createFieldFinder } from "../../format/files/manifest.ts";
 import { syncVersion } from "../../format/versions/make-durable.ts";
 import { readVersion } from "../../format/versions/version-files.ts";
-import { isForCluster, type Job, type JobFacts } from "../../jobs/job.ts";
+import { CLUSTER_ENGINE, isForCluster, type Job, type JobFacts } from "../../jobs/job.ts";
 import { chooseEngine, workersOf } from "../../jobs/job-engine.ts";
 import type { EngineContext, ReadContext, RowJobContext } from "../context.ts";
 import { FUNCTION_KEY } from "../functions/computed-column.ts";
@@ -117,7 +117,7 @@ export function createBackfillOperations(
               ...{ column: names.join("."), where: request.where },
             }),
           );
-          return { ...spread, function: bound, engine: "ray" as const, ...workersOf(cluster, asked) };
+          return { ...spread, function: bound, engine: CLUSTER_ENGINE, ...workersOf(cluster, asked) };
         }
         const plan = await planFill(names, field, request);
         const { expression } = plan;

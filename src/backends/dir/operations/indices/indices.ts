@@ -20,8 +20,8 @@ import { untilAborted } from "../../concurrency/wait.ts";
 import type { DataContext } from "../../data/data-context.ts";
 import type { NativeIndex } from "../../engine/native/index.ts";
 import { dropIndex, indexNotFound } from "../../format/changes/index-entries.ts";
-import { isForCluster, requireSuccess } from "../../jobs/job.ts";
-import { chooseEngine, type HeavyWork, type JobEngineName, runOn } from "../../jobs/job-engine.ts";
+import { CLUSTER_ENGINE, isForCluster, type JobEngineName, requireSuccess } from "../../jobs/job.ts";
+import { chooseEngine, type HeavyWork, runOn } from "../../jobs/job-engine.ts";
 import { untilEnded } from "../../jobs/jobs.ts";
 import type { EngineContext, PageContext, RowJobContext } from "../context.ts";
 import { pageOfNames } from "../paging.ts";
@@ -127,7 +127,7 @@ export function createIndexOperations(
     const reason = cluster === undefined ? undefined : whyNotOnCluster(plan);
     const { needsCluster = false } = kindOf(plan.type);
     if (needsCluster && reason !== undefined) throw new LanceError("Unsupported", reason);
-    if (needsCluster) return "ray";
+    if (needsCluster) return CLUSTER_ENGINE;
     return reason === undefined ? chooseEngine(cluster, work) : "embedded";
   }
 

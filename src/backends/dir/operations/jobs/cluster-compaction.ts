@@ -4,7 +4,7 @@ import { findUnsafe } from "../../engine/workarounds/misread-lists/find-misread.
 import { dropOrphanIndices } from "../../format/changes/index-entries.ts";
 import { countRows } from "../../format/files/manifest.ts";
 import { readVersion } from "../../format/versions/version-files.ts";
-import { type JobFacts, requireSuccess } from "../../jobs/job.ts";
+import { CLUSTER_ENGINE, type JobFacts, requireSuccess } from "../../jobs/job.ts";
 import { chooseEngine } from "../../jobs/job-engine.ts";
 import { untilEnded } from "../../jobs/jobs.ts";
 import type { CheckCommit } from "../../jobs/ray/cluster.ts";
@@ -68,7 +68,7 @@ export function compactsOnCluster(
   { properties }: Pick<FoundTable, "properties">,
   rows: number,
 ): boolean {
-  return chooseEngine(cluster, { kind: COMPACT_TABLE, rows, properties }) === "ray";
+  return chooseEngine(cluster, { kind: COMPACT_TABLE, rows, properties }) === CLUSTER_ENGINE;
 }
 
 /** Whether a job of any process has to compact a table. */
@@ -103,7 +103,7 @@ export async function compactElsewhere(
 }
 
 function requestOf({ id, location }: WorkPlace) {
-  return { kind: COMPACT_TABLE, table: id, spec: { location, engine: "ray" } };
+  return { kind: COMPACT_TABLE, table: id, spec: { location, engine: CLUSTER_ENGINE } };
 }
 
 function resultOf({ fragmentsRemoved, fragmentsAdded }: JobFacts): ClusterCompaction {

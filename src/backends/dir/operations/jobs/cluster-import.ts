@@ -4,7 +4,7 @@ import { whyNoSource } from "../../../../namespace/root.ts";
 import type { FoundTable } from "../../data/table-source.ts";
 import type { DatasetRef } from "../../format/dataset.ts";
 import { latestVersion } from "../../format/versions/version-files.ts";
-import type { Job, JobFacts } from "../../jobs/job.ts";
+import { CLUSTER_ENGINE, type Job, type JobFacts } from "../../jobs/job.ts";
 import type { CheckCommit } from "../../jobs/ray/cluster.ts";
 import type { CatalogDataContext, DirectAccessContext, EngineContext, JobContext } from "../context.ts";
 import { datasetOf } from "../tables/open-data.ts";
@@ -82,7 +82,7 @@ export async function importElsewhere(
 ): Promise<ClusterImport> {
   const { id, location } = table;
   const dataset = datasetOf(context, table);
-  const request = { kind: IMPORT_FILES, table: id, spec: { location, engine: "ray", ...files } };
+  const request = { kind: IMPORT_FILES, table: id, spec: { location, engine: CLUSTER_ENGINE, ...files } };
   const { rows, version } = await doElsewhere(context, request, {
     ...{ ...wait, work: "the import", needs: "--job-engine ray and --import-location" },
     async findResult(jobId) {

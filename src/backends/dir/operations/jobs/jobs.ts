@@ -13,6 +13,7 @@ import { type Identifier, joinIdentifier, parseIdentifier } from "../../../../na
 import type { LanceDbExtensions } from "../../../../namespace/lance-namespace.ts";
 import type { CatalogView } from "../../catalog/state/view.ts";
 import {
+  CLUSTER_ENGINE,
   isForCluster,
   type Job,
   type JobFacts,
@@ -60,9 +61,6 @@ const RESULTS: Readonly<Record<string, (result: JobFacts) => JsonObject>> = {
     version,
   }),
 };
-
-/** Name of the engine of jobs whose work is done on a cluster. */
-const CLUSTER = "ray";
 
 /** Maximum number of lines of a log in an answer. */
 const MAX_LOG_LINES = 1_000;
@@ -115,7 +113,7 @@ export function createJobExtensions(context: RecordedJobs): JobExtensions {
             state: STATES[job.state],
             createdAtMillis: BigInt(job.createdAt),
             ...(job.finishedAt !== undefined && { endedAtMillis: BigInt(job.finishedAt) }),
-            ...(isForCluster(job) && { engine: CLUSTER }),
+            ...(isForCluster(job) && { engine: CLUSTER_ENGINE }),
           }),
         ),
       });
@@ -125,7 +123,7 @@ export function createJobExtensions(context: RecordedJobs): JobExtensions {
       // It shows what only an owner may list.
       if (job.kind === CREATE_FUNCTION) await requireOwner(call);
       const { id, kind, state, createdAt, spec, result, error } = job;
-      const engine = isForCluster(job) ? CLUSTER : undefined;
+      const engine = isForCluster(job) ? CLUSTER_ENGINE : undefined;
       const progress = engine && (await cluster?.records.progressOf(id));
       return create(DescribeJobResponseSchema, {
         jobId: id,

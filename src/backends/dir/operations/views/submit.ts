@@ -3,7 +3,8 @@ import type { Identifier } from "../../../../namespace/identifier.ts";
 import type { FoundTable } from "../../data/table-source.ts";
 import { countRows } from "../../format/files/manifest.ts";
 import { readVersion } from "../../format/versions/version-files.ts";
-import { chooseEngine, type HeavyWork, type JobEngineName, workersOf } from "../../jobs/job-engine.ts";
+import { CLUSTER_ENGINE, type JobEngineName } from "../../jobs/job.ts";
+import { chooseEngine, type HeavyWork, workersOf } from "../../jobs/job-engine.ts";
 import type { CatalogDataContext, EngineContext, JobContext } from "../context.ts";
 import { requireTable } from "../tables/find-table.ts";
 import { datasetOf } from "../tables/open-data.ts";
@@ -63,7 +64,7 @@ async function engineOf(
     return await engineWith(context, view, work, wanted);
   } catch (error) {
     // The refresh itself reports what is wrong with the view and its source.
-    if (wanted.cluster === "ray" || !(error instanceof LanceError)) throw error;
+    if (wanted.cluster === CLUSTER_ENGINE || !(error instanceof LanceError)) throw error;
     return "embedded";
   }
 }
@@ -84,7 +85,7 @@ async function engineWith(
   const output = await readOutputSchema(outputSchema, context.maxUploadBytes);
   const read = await columnsForCluster(context, { view, before, source, origin, query, output });
   if ("reason" in read) {
-    if (work.asked !== "ray") return "embedded";
+    if (work.asked !== CLUSTER_ENGINE) return "embedded";
     throw new LanceError("Unsupported", `a Ray cluster does not refresh this view: ${read.reason}`);
   }
   // Rows that were added since the last refresh are few.
