@@ -84,11 +84,9 @@ async function syncAll(dataset: DatasetRef, versions: readonly bigint[]): Promis
         return file;
       };
       const found = (await Promise.all(batch.map(read))).filter((file) => file !== undefined);
-      await syncFilesOfAll(dataset, found, true);
-      for (const file of found) {
-        const content = file === found.at(-1) ? await contentOf(dataset, file) : undefined;
-        noteDurable(dataset, file.manifest.version, content);
-      }
+      const content = await syncFilesOfAll(dataset, found, true);
+      for (const file of found)
+        noteDurable(dataset, file.manifest.version, file === found.at(-1) ? content : undefined);
     }
   });
   return gone;
@@ -139,28 +137,31 @@ export async function ensureDurable(dataset: DatasetRef, version: bigint): Promi
  * @param exists whether the version's own manifest exists already
  * @throws UnsyncedError
  */
-export function syncFilesOf(dataset: DatasetRef, file: ManifestFile, exists: boolean): Promise<void> {
-  return syncFilesOfAll(dataset, [file], exists);
+export async function syncFilesOf(dataset: DatasetRef, file: ManifestFile, exists: boolean): Promise<void> {
+  await syncFilesOfAll(dataset, [file], exists);
 }
 
+/** Syncs the files of some versions, like {@link syncFilesOf}; returns the content of the last one, undefined elsewhere than on a disk. */
 async function syncFilesOfAll(
   dataset: DatasetRef,
   versions: readonly ManifestFile[],
   exist: boolean,
-): Promise<void> {
+): Promise<VersionContent | undefined> {
   const { files } = dataset.store;
   const [first] = versions;
-  if (files === undefined || first === undefined) return;
+  if (files === undefined || first === undefined) return undefined;
   const { files: known, segments: indexed } = await readDurable(dataset, first.manifest.version);
   const synced = new Set<string>();
   const segments = new Set<string>();
+  let content: VersionContent | undefined;
   for (const version of versions) {
-    const { manifest } = version;
-    const fresh = filesOf(dataset, manifest).filter((each) => !known.has(each) && !synced.has(each));
+    content = await contentOf(dataset, version);
+    const fresh: string[] = [];
+    for (const each of content.files) if (!known.has(each) && !synced.has(each)) fresh.push(each);
     for (const each of fresh) synced.add(each);
-    for (const directory of blobDirectories(manifest, fresh))
+    for (const directory of blobDirectories(version.manifest, fresh))
       await syncUnlessFailed(dataset, [directory], () => files.syncTree(directory));
-    for (const id of await readSegmentIds(version)) if (!indexed.has(id)) segments.add(id);
+    for (const id of content.segments) if (!indexed.has(id)) segments.add(id);
   }
   if (segments.size > 0) {
     const syncIndices = () => files.syncTree(`${dataDirectory(dataset)}/_indices`);
@@ -170,6 +171,7 @@ async function syncFilesOfAll(
   await syncUnlessFailed(dataset, [...synced], () =>
     files.syncObjects([...synced, ...keys], dirname(dataset.root)),
   );
+  return content;
 }
 
 /** Makes the names of branches durable, and the removal of a deleted branch's name. */
