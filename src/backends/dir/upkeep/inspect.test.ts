@@ -30,7 +30,7 @@ test("a table without small fragments, deleted and unindexed rows needs nothing"
 test("many small fragments are joined at once, fewer when they are worth it and the writers are quiet", () => {
   assert.deepEqual(need({ small: small(16) }), { work: "all", when: "now" });
   assert.equal(need({ small: small(15) }), undefined);
-  assert.deepEqual(need({ small: small(2, { largest: 60_000 }) }), { work: "all", when: "when quiet" });
+  assert.deepEqual(need({ small: small(9, { largest: 60_000 }) }), { work: "all", when: "when quiet" });
   assert.deepEqual(need({ small: small(2, { bytes: MIB }) }), { work: "all", when: "when quiet" });
 });
 
@@ -52,9 +52,24 @@ test("fragments that no index covers are joined without the other work", () => {
 });
 
 test("the more there is to rewrite, the more fragments it takes", () => {
-  const bytes = 64 * 64 * MIB;
-  assert.equal(need({ small: small(127, { bytes }) }), undefined);
-  assert.deepEqual(need({ small: small(128, { bytes }) }), { work: "all", when: "now" });
+  for (const [gibibytes, fragments] of [
+    [0.125, 32],
+    [1, 256],
+    [4, 256],
+    [64, 512],
+  ] as const) {
+    const bytes = gibibytes * 1024 * MIB;
+    const largest = 90_000;
+    assert.equal(need({ small: small(fragments - 1, { bytes, largest }) }), undefined);
+    assert.deepEqual(need({ small: small(fragments, { bytes, largest }) }), { work: "all", when: "now" });
+  }
+});
+
+test("the parts of a long upload are not rewritten", () => {
+  const parts = (number: number) => small(number, { largest: 1, bytes: number * 16 * MIB, outside: number });
+  for (const number of [2, 64, 255]) assert.equal(need({ small: parts(number) }), undefined);
+  assert.deepEqual(need({ small: parts(256) }), { work: "join", when: "now" });
+  assert.deepEqual(need({ small: { ...parts(3), bytes: 16 * MIB } }), { work: "join", when: "when quiet" });
 });
 
 test("rows outside an index count by their number and share", () => {

@@ -117,6 +117,12 @@ export function isCheap({ small }: TableFacts): boolean {
 /** Memory that the engine holds at most while it joins fragments of any size, in bytes. The figure was measured. */
 const COMPACTION_BYTES = 64 * 1024 * 1024;
 
+/** Size of small fragments from which on reads gain little by a rewrite, in bytes. The figures are in docs/adr/0072. */
+const COARSE_BYTES = 4 * 1024 * 1024;
+
+/** How many times more of such fragments it takes, unless there is very much to rewrite. */
+const COARSE_TIMES = 16;
+
 /** Estimates the memory that the engine holds while it optimizes a table, in bytes. */
 export function memoryOf({ small }: TableFacts): number {
   return Math.min(2 * small.bytes, COMPACTION_BYTES);
@@ -136,7 +142,8 @@ export function needOf(
 ): Need | undefined {
   if (misread) return undefined;
   if (unindexedRows >= Math.max(policy.unindexedRows, rows / 100)) return { work: "all", when: "now" };
-  const cost = Math.max(1, Math.sqrt(small.bytes / CHEAP_BYTES));
+  const size = small.bytes / CHEAP_BYTES;
+  const cost = Math.max(1, Math.min(size, COARSE_TIMES), Math.sqrt(size));
   if (small.fragments >= policy.fragments * cost) {
     // The engine joins no fragments of which an index covers only some.
     return { work: small.outside * 2 >= small.fragments ? "join" : "all", when: "now" };
@@ -144,7 +151,9 @@ export function needOf(
   const deletedShare = deletedRows === 0 ? 0 : deletedRows / (rows + deletedRows);
   if (deletedShare * 100 >= policy.deletedPercent) return { work: "join", when: "now" };
   if (unindexedRows > rows / QUIET_UNINDEXED) return { work: "all", when: "when quiet" };
-  const isWorthIt = small.bytes <= TRIVIAL_BYTES || (small.rows - small.largest) * 4 >= small.largest;
+  const isWorthIt =
+    small.bytes <= TRIVIAL_BYTES ||
+    (small.bytes < small.fragments * COARSE_BYTES && (small.rows - small.largest) * 4 >= small.largest);
   if (small.fragments <= 1 || !isWorthIt) return undefined;
   return { work: small.outside === small.fragments ? "join" : "all", when: "when quiet" };
 }
