@@ -6,6 +6,7 @@ import { tableFromArrays, tableToIPC } from "apache-arrow";
 import { type TestContext, test } from "vitest";
 import { silent, temporaryDirectory } from "../../../../test/fixtures/dir/directory-backend.ts";
 import { createDiskBucket } from "../../../../test/support/disk-bucket.ts";
+import { createRoundBucket } from "../../../../test/support/round-bucket.ts";
 import { toIpcFile } from "../../../arrow/ipc/file.ts";
 import { createLocalStore } from "../format/local/local-store.ts";
 import type { ObjectStore } from "../format/storage.ts";
@@ -79,6 +80,27 @@ for (const [where, store] of Object.entries(STORES)) {
     assert.deepEqual([await count(writer, location), await count(reader, location)], [6, 6]);
   });
 }
+
+test("an open table in a bucket is opened again in another history, however far that has come", async (t) => {
+  const root = await temporaryDirectory(t);
+  const location = join(root, "t.lance");
+  const { storage } = createRoundBucket(root);
+  const ordered = { ...storage.store, uriOf: disk.uriOf, keyOf: disk.keyOf };
+  const [writer, reader] = [open(t, disk), open(t, ordered)];
+  const opened = new Set<unknown>();
+  for (const versions of [1, 2, 40]) {
+    await rm(location, { recursive: true, force: true });
+    await writer.create(location, await rows(1), "create");
+    for (let version = 2; version <= versions; version += 1) await add(writer, location, 1);
+    const lease = await reader.acquire(location);
+    lease.release();
+    const first = await reader.atVersion(lease.table, 1);
+    assert.deepEqual([await lease.rowCount(), await first.countRows()], [versions, 1]);
+    opened.add(lease.table);
+    first.close();
+  }
+  assert.equal(opened.size, 3);
+});
 
 test("a table on a disk does not ask the engine after a version of its own, and sees those of others", async (t) => {
   const location = join(await temporaryDirectory(t), "t.lance");

@@ -214,8 +214,10 @@ type Tagged = VersionName & { readonly eTag: string | undefined };
 
 async function withTag(dataset: DatasetRef, found: FoundVersion | undefined): Promise<Tagged> {
   if (found === undefined) throw noData();
-  const { eTag } = found.info ?? (await describeVersion(dataset, found.version));
-  return { ...found, eTag };
+  const { version, scheme, key, info } = found;
+  const { eTag } = info ?? (await describeVersion(dataset, version));
+  // A later check asks for the file again, so it needs no facts of this listing.
+  return { version, scheme, key, eTag };
 }
 
 async function eTagOf(
