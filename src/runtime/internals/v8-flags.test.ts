@@ -1,7 +1,9 @@
 import { execFile } from "node:child_process";
+import { once } from "node:events";
 import { join } from "node:path";
 import { constants, PerformanceObserver } from "node:perf_hooks";
 import { promisify } from "node:util";
+import { Worker } from "node:worker_threads";
 import { assert, expect, test } from "vitest";
 import { collectInParts, noteReceived, v8Collector } from "./v8-flags.ts";
 
@@ -51,6 +53,41 @@ test("gc collects all garbage, and takes the options of its asynchronous kinds",
   assert.equal(reference.deref(), undefined);
   await collect({ type: "minor", execution: "async" });
   await collect({ type: "major", execution: "async", flavor: "last-resort" });
+});
+
+/** Takes the function many times, as soon as four threads are about to. */
+const TAKER = `
+const { workerData: ready } = require("node:worker_threads");
+async function take() {
+  await import(${MODULE});
+  Atomics.add(ready, 0, 1);
+  while (Atomics.load(ready, 0) < 4);
+  for (let time = 0; time < 30; time++) (await import(${MODULE} + "?" + time)).v8Collector();
+}
+void take();
+`;
+
+test("threads can take gc at the same time", async () => {
+  const workerData = new Int32Array(new SharedArrayBuffer(4));
+  const threads = Array.from({ length: 4 }, () => new Worker(TAKER, { eval: true, workerData }));
+  await Promise.all(threads.map((thread) => once(thread, "exit")));
+});
+
+test("a program that was started with --expose-gc keeps it, and no other gets it", async () => {
+  const program = `
+import { runInNewContext } from "node:vm";
+import { v8Collector } from ${MODULE};
+v8Collector()();
+console.log(runInNewContext("typeof gc"));
+`;
+  for (const [flags, shown] of [
+    [["--expose-gc"], "function"],
+    [[], "undefined"],
+  ] as const) {
+    const args = [...flags, "--input-type=module", "--eval", program];
+    const { stdout } = await promisify(execFile)(process.execPath, args);
+    expect(stdout).toBe(`${shown}\n`);
+  }
 });
 
 test("the youngest objects are collected whenever 16 MiB of bodies have arrived", async () => {
