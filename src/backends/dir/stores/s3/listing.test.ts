@@ -40,6 +40,13 @@ const OTHERS = {
   "an entry with attributes": page(
     `<IsTruncated>false</IsTruncated><Contents a="b"><Key>d/a</Key></Contents>`,
   ),
+  "a key with attributes": page(
+    `<IsTruncated>false</IsTruncated><Contents><Key xml:space="preserve">d/a</Key></Contents>`,
+  ),
+  "an entry without a key": page(`<IsTruncated>false</IsTruncated><Contents><Size>7</Size></Contents>`),
+  "two directories in an entry": page(
+    `<IsTruncated>false</IsTruncated><CommonPrefixes><Prefix>d/a/</Prefix><Prefix>d/b/</Prefix></CommonPrefixes>`,
+  ),
   "encoded keys": page(`<IsTruncated>false</IsTruncated><EncodingType>url</EncodingType>${object("d%2Fa")}`),
   "no end": page(`<IsTruncated>false</IsTruncated>${object("d/a")}`).slice(0, -30),
   "no word on a next page": page(object("d/a")),

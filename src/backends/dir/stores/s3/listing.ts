@@ -25,12 +25,16 @@ export function readListing(xml: string): BucketPage | undefined {
   if (content === undefined || content.includes("<!")) return undefined;
   const objects: BucketPage["objects"][number][] = [];
   const prefixes: string[] = [];
+  let areNamed = true;
   const rest = content.replace(ENTRY, (_, kind: string, fields: string) => {
-    if (kind === "CommonPrefixes") prefixes.push(fieldIn(fields, "Prefix") ?? "");
-    else objects.push(objectOf(fields));
+    const element = kind === "CommonPrefixes" ? "Prefix" : "Key";
+    const name = fieldIn(fields, element);
+    if (name === undefined || fields.split(`<${element}`).length > 2) areNamed = false;
+    else if (kind === "CommonPrefixes") prefixes.push(name);
+    else objects.push(objectOf(name, fields));
     return "";
   });
-  if (/<(?:(?:Contents|CommonPrefixes)\b|EncodingType>[^<])/.test(rest)) return undefined;
+  if (!areNamed || /<(?:(?:Contents|CommonPrefixes)\b|EncodingType>[^<])/.test(rest)) return undefined;
   const isTruncated = fieldIn(rest, "IsTruncated");
   const next = isTruncated === "true" ? fieldIn(rest, "NextContinuationToken") : undefined;
   if (isTruncated !== (next === undefined ? "false" : "true")) return undefined;
@@ -39,12 +43,12 @@ export function readListing(xml: string): BucketPage | undefined {
 
 const ENTRY = /<(Contents|CommonPrefixes)>(.*?)<\/\1>/gs;
 
-function objectOf(fields: string): BucketPage["objects"][number] {
+function objectOf(key: string, fields: string): BucketPage["objects"][number] {
   const modified = fieldIn(fields, "LastModified");
   const eTag = fieldIn(fields, "ETag");
   const LastModified = modified === undefined ? undefined : new Date(modified);
   return {
-    ...infoOf(fieldIn(fields, "Key") ?? "", Number(fieldIn(fields, "Size") ?? 0), {
+    ...infoOf(key, Number(fieldIn(fields, "Size") ?? 0), {
       LastModified,
       ETag: eTag,
     }),
